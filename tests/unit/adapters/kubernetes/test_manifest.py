@@ -113,6 +113,7 @@ OWN_FIELDS = {
     *(f"metadata.labels.relaunch/{key}" for key in ("stack", "task", "job", "attempt", "placement")),
     "metadata.annotations.relaunch/owner",
     "spec.backoffLimit",
+    "spec.ttlSecondsAfterFinished",
     "spec.completions",
     "spec.podFailurePolicy.rules",
 }

@@ -21,6 +21,9 @@ from relaunch.ports import PermanentError
 # Relaunch itself relaunches a job, as a new Job: a pod that Kubernetes started anew would be a second task of the
 # attempt. Servers before 1.26 drop the policy, by which the end of a pod that is gone is still known.
 _DISRUPTION_RULE = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+# Relaunch reads how a task ended within minutes; its logs are for people. Servers before 1.21 drop the field and keep
+# the Jobs.
+_KEPT_SECONDS = 7 * 24 * 3600
 _MIB_PER_GIB = 1024
 
 
@@ -74,6 +77,7 @@ def build_job(request: LaunchRequest, target: Target, stack: str) -> dict[str, A
             "parallelism": 1,
             "completions": 1,
             "backoffLimit": 0,
+            "ttlSecondsAfterFinished": _KEPT_SECONDS,
             "podFailurePolicy": {"rules": [_DISRUPTION_RULE, _exit_code_rule(request.container)]},
             "template": {
                 "metadata": {"labels": {**labels, **gpus.labels}, "annotations": owner},

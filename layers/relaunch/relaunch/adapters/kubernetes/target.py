@@ -126,8 +126,8 @@ class KubernetesTarget:
     def stop(self, task_id: str, reason: str) -> None:
         """Stop a task by the deadline of its Job: no pod replaces the one that the Job controller then deletes.
 
-        Deleting the pod would make a server before 1.23 start another one, and deleting the Job would make the task
-        unknown while its pod still saves. The reason is in the same request, so that there is no stop without it.
+        If the pod were deleted, an old server (1.20) would start another one; if the Job were, the task would soon be
+        unknown, and its outcome with it. The reason is in the same request, so that there is no stop without it.
         """
         job = self._cluster.get_job(task_id) if is_task_name(task_id) else None
         if job is None or is_stop_called(job):

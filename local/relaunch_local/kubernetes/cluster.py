@@ -1,0 +1,323 @@
+"""A cluster: API objects, the Job controller, a scheduler, kubelets, and what may happen to nodes and pods.
+
+It answers as real servers do (1.36.2 and 1.20.2), as far as a launcher asks. What it does not do: watches, RBAC but for
+what is forbidden by hand, several containers in a pod, volumes.
+"""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from datetime import UTC, datetime
+from typing import Any
+
+from relaunch_local.ecs.clock import Clock
+from relaunch_local.ecs.processes.port import LogTarget, Processes
+from relaunch_local.kubernetes.ack_rules import COMPUTE, COUNT, MEMORY, admit_gpu_shares
+from relaunch_local.kubernetes.errors import ApiError, conflict, invalid
+from relaunch_local.kubernetes.job_controller import TRACKS_PODS, JobController
+from relaunch_local.kubernetes.job_rules import POD_POLICIES, admit_job
+from relaunch_local.kubernetes.kubelet import Kubelet
+from relaunch_local.kubernetes.scheduler import is_over, place
+from relaunch_local.kubernetes.state import ClusterState, Document, set_condition, write_time
+
+_CHANGEABLE = frozenset({"activeDeadlineSeconds", "backoffLimit", "parallelism", "suspend", "ttlSecondsAfterFinished"})
+_EVICTION_BY_TAINT_SECONDS = 300.0
+_POD_GC_SECONDS = 40.0
+
+
+class KubernetesCluster:
+    """A cluster of one minor version; `is_ack` adds the rules of ACK's shared GPUs.
+
+    Methods may be called by several threads.
+    """
+
+    def __init__(
+        self, clock: Clock, processes: Processes, *, minor: int = 36, is_ack: bool = False, pull_seconds: float = 1.0
+    ) -> None:
+        self.clock = clock
+        self.minor = minor
+        self.state = ClusterState(clock)
+        self._is_ack = is_ack
+        self._kubelet = Kubelet(self.state, processes, pull_seconds)
+        self._kubelet.on_end = self._pod_ended
+        self._jobs = JobController(self.state, self, minor)
+
+    # What is asked of the API.
+
+    def create_job(
+        self, namespace: str, sent: Mapping[str, Any], *, is_strict: bool = False
+    ) -> tuple[Document, list[str]]:
+        """Create a Job; return it as it is stored, and warnings.
+
+        Raises:
+            ApiError: it is malformed, invalid, denied, or there is one of its name.
+        """
+        job, warnings = admit_job(sent, self.minor, is_strict=is_strict)
+        if self._is_ack:
+            admit_gpu_shares(job)
+        with self.clock.lock:
+            self.state.add("jobs", namespace, job)
+            created = deepcopy(job)
+            self._jobs.begin(job)
+            self._jobs.watch_deadline(job)
+            return created, warnings
+
+    def patch_job(self, namespace: str, name: str, patch: Mapping[str, Any]) -> Document:
+        """Merge a patch into a Job (RFC 7386).
+
+        Raises:
+            ApiError: 404; 422, what it changes cannot be changed.
+        """
+        with self.clock.lock:
+            job = self.state.get("jobs", namespace, name)
+            changed = merge_patch(job, patch)
+            fixed = {key for key in (*job["spec"], *changed["spec"]) if key not in _CHANGEABLE}
+            problems = [
+                f"spec.{key}: Invalid value: field is immutable"
+                for key in sorted(fixed)
+                if job["spec"].get(key) != changed["spec"].get(key)
+            ]
+            if problems:
+                raise invalid("Job.batch", name, problems)
+            job["spec"] = changed["spec"]
+            job["metadata"] = changed["metadata"]
+            self.state.touch(job)
+            self._jobs.watch_deadline(job)
+            return job
+
+    def delete_job(self, namespace: str, name: str) -> None:
+        """Delete a Job, and its pods in the background.
+
+        Raises:
+            ApiError: 404.
+        """
+        with self.clock.lock:
+            self._jobs.remove(self.state.get("jobs", namespace, name))
+
+    def delete_pod(self, namespace: str, name: str, grace_seconds: float | None = None) -> None:
+        """Delete a pod: SIGTERM, SIGKILL after its grace period.
+
+        Raises:
+            ApiError: 404.
+        """
+        with self.clock.lock:
+            self.end_pod(self.state.get("pods", namespace, name), grace_seconds)
+
+    def evict_pod(self, namespace: str, name: str, api_version: str = "policy/v1") -> None:
+        """Evict a pod by the eviction API, as a drain does.
+
+        Raises:
+            ApiError: 404; 400, the server is older than the version.
+        """
+        known = {"policy/v1": self.minor >= 22, "policy/v1beta1": self.minor < 25}
+        if not known.get(api_version, False):
+            said = f'no kind "Eviction" is registered for version "{api_version}" in scheme'
+            raise ApiError(400, "BadRequest", f'Eviction in version "v1" cannot be handled as a Eviction: {said}')
+        with self.clock.lock:
+            pod = self.state.get("pods", namespace, name)
+            self.disrupt(pod, "EvictionByEvictionAPI", "Eviction API: evicting")
+
+    def replace_config_map(self, namespace: str, name: str, sent: Document) -> Document:
+        """Store a ConfigMap that was read before.
+
+        Raises:
+            ApiError: 404; 409, it was changed since.
+        """
+        with self.clock.lock:
+            stored = self.state.get("configmaps", namespace, name)
+            if sent["metadata"].get("resourceVersion") not in {None, stored["metadata"]["resourceVersion"]}:
+                raise conflict("configmaps", name)
+            fixed = {key: stored["metadata"][key] for key in ("name", "namespace", "uid", "creationTimestamp")}
+            replaced = {**deepcopy(sent), "metadata": {**sent["metadata"], **fixed}}
+            self.state.replace("configmaps", replaced)
+            return replaced
+
+    def read_log(self, namespace: str, name: str, container: str, since: str = "") -> list[tuple[str, str]]:
+        """Return the lines of a container with their times, from a time on.
+
+        Raises:
+            ApiError: 404; 400, there is no such container, or it waits to start.
+        """
+        with self.clock.lock:
+            pod = self.state.get("pods", namespace, name)
+            if container not in {"", *(each["name"] for each in pod["spec"]["containers"])}:
+                raise ApiError(400, "BadRequest", f"container {container} is not valid for pod {name}")
+            statuses = pod["status"].get("containerStatuses", [{}])
+            waiting = statuses[0].get("state", {}).get("waiting") if statuses[0] else {"reason": "PodScheduled"}
+            if waiting is not None:
+                said = f'container "{container}" in pod "{name}" is waiting to start: {waiting["reason"]}'
+                raise ApiError(400, "BadRequest", said)
+            return [each for each in self.state.logs.get(pod["metadata"]["uid"], ()) if each[0][:19] >= since[:19]]
+
+    # What happens in the cluster.
+
+    def add_node(
+        self, name: str, *, gpus: int = 0, gpu_gib: int = 0, labels: Mapping[str, str] | None = None
+    ) -> Document:
+        """Add a node with whole GPUs, or with GPUs that are shared if its label `ack.node.gpu.schedule` says so."""
+        mode = (labels or {}).get("ack.node.gpu.schedule", "")
+        resources = {"cpu": "32", "memory": "128Gi", "pods": "110"}
+        if mode in {"core_mem", "cgpu", "share"}:
+            resources |= {COUNT: str(gpus), MEMORY: str(gpus * gpu_gib)}
+        if mode == "core_mem":
+            resources[COMPUTE] = str(gpus * 100)
+        elif gpus and MEMORY not in resources:
+            resources["nvidia.com/gpu"] = str(gpus)
+        status: Document = {"capacity": resources, "allocatable": dict(resources), "conditions": []}
+        metadata = {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}}
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {}, "status": status}
+        with self.clock.lock:
+            set_condition(node, "Ready", "True", self.state.now(), ("KubeletReady", "kubelet is posting ready status"))
+            self.state.add("nodes", "", node)
+            self.schedule()
+            return node
+
+    def lose_node(self, name: str) -> None:
+        """Lose a node: its pods stay as they were, for five minutes, and then are deleted without being gone."""
+        with self.clock.lock:
+            node = self.state.get("nodes", "", name)
+            set_condition(node, "Ready", "Unknown", self.state.now(), ("NodeStatusUnknown", "Kubelet stopped posting"))
+            self.state.touch(node)
+            self._kubelet.lose(name)
+            self.clock.call_later(_EVICTION_BY_TAINT_SECONDS, lambda: self._evict_from(name))
+
+    def remove_node(self, name: str) -> None:
+        """Remove a node, as the cloud's controller does with a machine that is gone; 40 s later its pods are too."""
+        with self.clock.lock:
+            self.state.remove("nodes", self.state.get("nodes", "", name))
+            self._kubelet.lose(name)
+            self.clock.call_later(_POD_GC_SECONDS, lambda: self._collect_pods(name))
+
+    def disrupt(self, pod: Document, reason: str, message: str, *, has_condition: bool = True) -> None:
+        """Take a pod away; without the condition DisruptionTarget as servers before 1.26 do, and perhaps others."""
+        with self.clock.lock:
+            if has_condition and self.minor >= POD_POLICIES:
+                set_condition(pod, "DisruptionTarget", "True", self.state.now(), (reason, message))
+            self.end_pod(pod)
+
+    def record_event(self, about: Document, kind: str, reason: str, message: str) -> None:
+        """Record an event; `kind` is Normal or Warning. Repeated ones are counted."""
+        with self.clock.lock:
+            metadata, at = about["metadata"], self.state.now()
+            involved = {"kind": about["kind"], "name": metadata["name"], "uid": metadata["uid"]}
+            for each in self.state.all("events", metadata.get("namespace", "default")):
+                if (each["involvedObject"]["uid"], each["reason"], each["message"]) == (
+                    involved["uid"],
+                    reason,
+                    message,
+                ):
+                    each |= {"count": each["count"] + 1, "lastTimestamp": at}
+                    self.state.touch(each)
+                    return
+            event = {
+                "apiVersion": "v1",
+                "kind": "Event",
+                "metadata": {"name": f"{metadata['name']}.{self.state.suffix()}"},
+                "involvedObject": involved,
+                "type": kind,
+                "reason": reason,
+                "message": message,
+                "count": 1,
+                "firstTimestamp": at,
+                "lastTimestamp": at,
+            }
+            self.state.add("events", metadata.get("namespace", "default"), event)
+
+    def write_log(self, target: LogTarget | None, milliseconds: int, text: str) -> None:
+        """Add a line of a container's output; for the sink of processes."""
+        if target is None:
+            return
+        at = datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
+        with self.clock.lock:
+            self.state.logs.setdefault(target.stream, []).append((at, text))
+
+    # For the Job controller.
+
+    def start_pod(self, pod: Document) -> None:
+        """Let a pod that was added be scheduled, with all that wait."""
+        self.state.touch(pod)
+        self.schedule()
+
+    def end_pod(self, pod: Document, grace_seconds: float | None = None) -> None:
+        """Let a pod end within its grace period; it is removed then, as it is at once if nothing of it runs."""
+        grace = pod["spec"].get("terminationGracePeriodSeconds", 30) if grace_seconds is None else grace_seconds
+        pod["metadata"].setdefault("deletionTimestamp", write_time(self.clock.now()))
+        pod["metadata"]["deletionGracePeriodSeconds"] = int(grace)
+        self.state.touch(pod)
+        is_silent = pod["spec"].get("nodeName") in self._kubelet.lost_nodes and grace > 0
+        if is_silent or (not is_over(pod) and self._kubelet.stop(pod, grace)):
+            return
+        self._remove_pod(pod)
+
+    def schedule(self) -> None:
+        """Place the pods that wait, the oldest first."""
+        nodes, pods = self.state.all("nodes"), self.state.all("pods")
+        waiting = [e for e in pods if not e["spec"].get("nodeName") and not e["metadata"].get("deletionTimestamp")]
+        for pod in sorted(waiting, key=lambda each: each["metadata"]["uid"]):
+            found = place(pod, nodes, pods)
+            if isinstance(found, str):
+                self._explain(pod, found)
+                continue
+            pod["spec"]["nodeName"] = found.node
+            pod["metadata"]["annotations"] = {**(pod["metadata"].get("annotations") or {}), **found.annotations}
+            set_condition(pod, "PodScheduled", "True", self.state.now())
+            said = f"Successfully assigned {pod['metadata']['namespace']}/{pod['metadata']['name']} to {found.node}"
+            self.record_event(pod, "Normal", "Scheduled", said)
+            self._kubelet.start(pod)
+
+    @property
+    def missing_images(self) -> set[str]:
+        """Images that no registry has: pods with them wait."""
+        return self._kubelet.missing_images
+
+    def _explain(self, pod: Document, why: str) -> None:
+        known = [each for each in pod["status"].get("conditions", ()) if each["type"] == "PodScheduled"]
+        if known and known[0].get("message") == why:
+            return
+        set_condition(pod, "PodScheduled", "False", self.state.now(), ("Unschedulable", why))
+        self.state.touch(pod)
+        self.record_event(pod, "Warning", "FailedScheduling", why)
+
+    def _pod_ended(self, pod: Document) -> None:
+        if pod["metadata"].get("deletionTimestamp"):
+            self._remove_pod(pod)
+            return
+        self._jobs.pod_ended(pod, deleted=False)
+        self.schedule()
+
+    def _remove_pod(self, pod: Document) -> None:
+        namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+        if self.state.find("pods", namespace, name) is not pod:
+            return
+        self.state.remove("pods", pod)
+        self._jobs.pod_ended(pod, deleted=True)
+        self.schedule()
+
+    def _evict_from(self, node: str) -> None:
+        if node not in self._kubelet.lost_nodes:
+            return
+        for pod in self.state.all("pods"):
+            if pod["spec"].get("nodeName") == node and not is_over(pod):
+                self.disrupt(pod, "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint")
+
+    def _collect_pods(self, node: str) -> None:
+        for pod in self.state.all("pods"):
+            if pod["spec"].get("nodeName") != node or is_over(pod):
+                continue
+            if self.minor >= TRACKS_PODS:
+                why = ("DeletionByPodGC", "PodGC: node no longer exists")
+                set_condition(pod, "DisruptionTarget", "True", self.state.now(), why)
+                pod["status"]["phase"] = "Failed"
+            self.end_pod(pod, 0)
+
+
+def merge_patch(document: Mapping[str, Any], patch: Mapping[str, Any]) -> Document:
+    """Return a document with a JSON Merge Patch applied (RFC 7386)."""
+    merged = deepcopy(dict(document))
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, Mapping):
+            merged[key] = merge_patch(merged.get(key) if isinstance(merged.get(key), dict) else {}, value)
+        else:
+            merged[key] = deepcopy(value)
+    return merged

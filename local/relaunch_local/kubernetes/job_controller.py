@@ -1,0 +1,199 @@
+"""The Job controller: what a Job becomes by its pods ("Jobs", "Pod failure policy", Kubernetes documentation).
+
+It knows what a launcher uses: one pod at a time, `backoffLimit`, `activeDeadlineSeconds`, `suspend` and pod failure
+policies. A pod that is deleted counts as failed where servers track pods by finalizers; older ones replace it.
+"""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from datetime import datetime
+from typing import Any, Protocol
+
+from relaunch_local.kubernetes.scheduler import is_over
+from relaunch_local.kubernetes.state import ClusterState, Document, has_condition, set_condition
+
+TRACKS_PODS = 26
+"""The minor version of the first servers that count pods which were deleted (stable)."""
+HAS_TARGETS = 31
+"""The minor version of the first servers that wait for pods to end before a Job has failed."""
+_BACKOFF_SECONDS = 10.0
+
+
+class Pods(Protocol):
+    """What the controller does with pods."""
+
+    def start_pod(self, pod: Document) -> None:
+        """Let a pod that was added be scheduled."""
+
+    def end_pod(self, pod: Document) -> None:
+        """Let a pod end, within its own grace period, and remove it."""
+
+
+class JobController:
+    """Brings Jobs on; whoever calls it holds the clock's lock."""
+
+    def __init__(self, state: ClusterState, pods: Pods, minor: int) -> None:
+        self._state = state
+        self._pods = pods
+        self._minor = minor
+        self._begun: dict[str, datetime] = {}
+        self._counted: set[str] = set()
+
+    def begin(self, job: Document) -> None:
+        """Start a Job that was added."""
+        job["status"] = {"startTime": self._state.now()}
+        self._elapsed(job)
+        self.watch_deadline(job)
+        self._add_pod(job)
+
+    def watch_deadline(self, job: Document) -> None:
+        """Let a Job fail when its deadline, counted from its start, is over; at once if it is."""
+        seconds = job["spec"].get("activeDeadlineSeconds")
+        if seconds is None or self._is_finished(job):
+            return
+        left = seconds - self._elapsed(job)
+        self._state.clock.call_later(left, lambda: self._exceed_deadline(job))
+
+    def pod_ended(self, pod: Document, *, deleted: bool) -> None:
+        """Count a pod that ended, or was deleted before it ended."""
+        job, uid = self._job_of(pod), pod["metadata"]["uid"]
+        if job is None or self._is_finished(job) or uid in self._counted:
+            return
+        self._counted.add(uid)
+        job["status"]["active"] = len(self._live_pods(job))
+        if has_condition(job, "FailureTarget"):
+            self._finish_failing(job)
+        elif pod["status"].get("phase") == "Succeeded":
+            self._complete(job)
+        elif deleted and self._minor < TRACKS_PODS:
+            self._add_pod(job)
+        else:
+            self._count_failure(job, pod)
+        self._state.touch(job)
+
+    def remove(self, job: Document) -> None:
+        """Remove a Job, and its pods in the background."""
+        self._state.remove("jobs", job)
+        for pod in self._pods_of(job):
+            self._pods.end_pod(pod)
+
+    def _add_pod(self, job: Document) -> None:
+        template, name = deepcopy(job["spec"]["template"]), job["metadata"]["name"]
+        owner = {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "name": name,
+            "uid": job["metadata"]["uid"],
+            "controller": True,
+        }
+        metadata = {**template["metadata"], "name": f"{name}-{self._state.suffix()}", "ownerReferences": [owner]}
+        labels = {"controller-uid": job["metadata"]["uid"], "job-name": name}
+        if self._minor >= 27:
+            labels |= {f"batch.kubernetes.io/{key}": value for key, value in labels.items()}
+        metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+        self._state.add("pods", job["metadata"]["namespace"], pod | {"status": {"phase": "Pending"}})
+        job["status"]["active"] = 1
+        self._state.touch(job)
+        self._pods.start_pod(self._state.get("pods", job["metadata"]["namespace"], metadata["name"]))
+
+    def _count_failure(self, job: Document, pod: Document) -> None:
+        action, why = self._apply_policy(job, pod)
+        if action == "FailJob":
+            self._fail(job, "PodFailurePolicy", why)
+            return
+        if action != "Ignore":
+            job["status"]["failed"] = job["status"].get("failed", 0) + 1
+            if job["status"]["failed"] > job["spec"]["backoffLimit"]:
+                self._fail(job, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+                return
+        self._state.clock.call_later(_BACKOFF_SECONDS, lambda: self._replace_pod(job))
+
+    def _replace_pod(self, job: Document) -> None:
+        if not self._is_finished(job) and not has_condition(job, "FailureTarget") and not self._live_pods(job):
+            self._add_pod(job)
+
+    def _apply_policy(self, job: Document, pod: Document) -> tuple[str, str]:
+        """Return the action of the first rule that matches, and the message of it; empty if none does."""
+        rules = (job["spec"].get("podFailurePolicy") or {}).get("rules") or ()
+        place = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        for number, rule in enumerate(rules):
+            said = _match_rule(rule, pod, place)
+            if said:
+                return str(rule["action"]), f"{said} matching {rule['action']} rule at index {number}"
+        return "", ""
+
+    def _elapsed(self, job: Document) -> float:
+        """Return how long a Job has been active, in seconds of the clock's speed."""
+        now = self._state.clock.now()
+        begun = self._begun.setdefault(job["metadata"]["uid"], now)
+        return (now - begun).total_seconds() * self._state.clock.speed
+
+    def _exceed_deadline(self, job: Document) -> None:
+        seconds = job["spec"].get("activeDeadlineSeconds")
+        is_there = self._state.find("jobs", job["metadata"]["namespace"], job["metadata"]["name"]) is job
+        # The deadline may have been changed since.
+        if is_there and not self._is_finished(job) and seconds is not None and seconds <= self._elapsed(job) + 0.001:
+            self._fail(job, "DeadlineExceeded", "Job was active longer than specified deadline")
+
+    def _fail(self, job: Document, reason: str, message: str) -> None:
+        if has_condition(job, "FailureTarget"):
+            return
+        target = "FailureTarget" if self._minor >= HAS_TARGETS else "Failed"
+        set_condition(job, target, "True", self._state.now(), (reason, message))
+        self._state.touch(job)
+        for pod in self._live_pods(job):
+            self._pods.end_pod(pod)
+        self._finish_failing(job)
+
+    def _finish_failing(self, job: Document) -> None:
+        target = next((e for e in job["status"].get("conditions", ()) if e["type"] == "FailureTarget"), None)
+        job["status"]["active"] = len(self._live_pods(job))
+        if target is not None and not job["status"]["active"]:
+            set_condition(job, "Failed", "True", self._state.now(), (target["reason"], target["message"]))
+        self._state.touch(job)
+
+    def _complete(self, job: Document) -> None:
+        at = self._state.now()
+        job["status"] |= {"succeeded": 1, "completionTime": at}
+        why = ("CompletionsReached", "Reached expected number of succeeded pods")
+        if self._minor >= HAS_TARGETS:
+            set_condition(job, "SuccessCriteriaMet", "True", at, why)
+        set_condition(job, "Complete", "True", at, why if self._minor >= HAS_TARGETS else ("", ""))
+
+    def _job_of(self, pod: Document) -> Document | None:
+        for owner in pod["metadata"].get("ownerReferences", ()):
+            job = self._state.find("jobs", pod["metadata"]["namespace"], owner["name"])
+            if job is not None and job["metadata"]["uid"] == owner["uid"]:
+                return job
+        return None
+
+    def _pods_of(self, job: Document) -> list[Document]:
+        uid = job["metadata"]["uid"]
+        pods = self._state.all("pods", job["metadata"]["namespace"])
+        return [each for each in pods if any(o["uid"] == uid for o in each["metadata"].get("ownerReferences", ()))]
+
+    def _live_pods(self, job: Document) -> list[Document]:
+        return [each for each in self._pods_of(job) if not is_over(each)]
+
+    def _is_finished(self, job: Document) -> bool:
+        return has_condition(job, "Complete", "Failed")
+
+
+def _match_rule(rule: Mapping[str, Any], pod: Document, place: str) -> str:
+    for pattern in rule.get("onPodConditions") or ():
+        if any(
+            each["type"] == pattern["type"] and each["status"] == pattern.get("status", "True")
+            for each in pod["status"].get("conditions", ())
+        ):
+            return f"Pod {place} has condition {pattern['type']}"
+    codes = rule.get("onExitCodes")
+    for container in (pod["status"].get("containerStatuses") or ()) if codes else ():
+        ended = container["state"].get("terminated")
+        wanted = codes.get("containerName") in {None, container["name"]}
+        # A container that succeeded matches no rule.
+        if ended is None or not wanted or ended["exitCode"] == 0:
+            continue
+        if (ended["exitCode"] in codes["values"]) is (codes["operator"] == "In"):
+            return f"Container {container['name']} for pod {place} failed with exit code {ended['exitCode']}"
+    return ""

@@ -1,0 +1,179 @@
+"""What the API server makes of a Job: what it refuses, in its words, what it drops, and the defaults that it adds.
+
+The answers are those of real servers, 1.36.2 and 1.20.2. What they do not refuse, ACK's rules among it, passes here.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Any
+
+from relaunch_local.kubernetes.errors import ApiError, invalid, malformed
+from relaunch_local.kubernetes.quantities import parse_quantity, store_quantity
+
+Document = dict[str, Any]
+POD_POLICIES = 26
+"""The minor version of the first servers with pod failure policies (beta, on by default)."""
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?")
+_NAME_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+_LABEL_RULE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+_MAX_LABEL = 63
+_MAX_ANNOTATIONS = 256 << 10
+_OVERCOMMITTED = frozenset({"cpu", "memory", "ephemeral-storage"})
+_SPEC_SINCE = {
+    "suspend": 21,
+    "ttlSecondsAfterFinished": 21,
+    "completionMode": 21,
+    "podFailurePolicy": POD_POLICIES,
+    "podReplacementPolicy": 28,
+    "backoffLimitPerIndex": 28,
+    "maxFailedIndexes": 28,
+    "managedBy": 30,
+    "successPolicy": 30,
+}
+_SPEC_ALWAYS = frozenset(
+    {
+        *("activeDeadlineSeconds", "backoffLimit", "completions", "manualSelector", "parallelism", "selector"),
+        "template",
+    }
+)
+
+
+def admit_job(sent: Mapping[str, Any], minor: int, *, is_strict: bool) -> tuple[Document, list[str]]:
+    """Return a Job as it is stored, without UID, and the warnings of the answer.
+
+    Raises:
+        ApiError: it cannot be decoded, or is invalid.
+    """
+    job = deepcopy(dict(sent))
+    _decode(job)
+    unknown = _drop_unknown(job, minor)
+    if unknown and is_strict and minor >= 25:
+        raise malformed(f"strict decoding error: {', '.join(unknown)}")
+    problems = [*_check_metadata(job), *_check_pod(job, minor)]
+    if problems:
+        raise invalid("Job.batch", job["metadata"].get("name", ""), problems)
+    _add_defaults(job)
+    return job, unknown if minor >= 25 else []
+
+
+def _decode(job: Document) -> None:
+    if job.get("apiVersion") != "batch/v1" or job.get("kind") != "Job":
+        raise ApiError(400, "BadRequest", "the object provided is unrecognized (must be of type Job)")
+    for part, path in ((job, "ObjectMeta"), (job.get("spec", {}).get("template", {}), "ObjectMeta.spec.template")):
+        texts = part.setdefault("metadata", {}).get("labels") or {}
+        if any(not isinstance(value, str) for value in texts.values()):
+            said = f"json: cannot unmarshal number into Go struct field {path}.metadata.labels of type string"
+            raise malformed(said)
+    for container in _containers(job):
+        if any(not isinstance(each.get("value", ""), str) for each in container.get("env") or ()):
+            field = "EnvVar.spec.template.spec.containers.env.value"
+            raise malformed(f"json: cannot unmarshal number into Go struct field {field} of type string")
+        for quantity in (*_quantities(container, "limits").values(), *_quantities(container, "requests").values()):
+            if parse_quantity(quantity) is None:
+                raise malformed(
+                    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+                )
+
+
+def _drop_unknown(job: Document, minor: int) -> list[str]:
+    """Drop what the server does not know, and return it, but for what a newer one knows: that goes silently."""
+    spec = job.setdefault("spec", {})
+    gone = [key for key in spec if key not in _SPEC_ALWAYS and _SPEC_SINCE.get(key, 99) > minor]
+    for key in gone:
+        del spec[key]
+    return [f'unknown field "spec.{key}"' for key in gone if key not in _SPEC_SINCE]
+
+
+def _check_metadata(job: Document) -> Iterator[str]:
+    metadata, name = job["metadata"], job["metadata"].get("name", "")
+    if not _NAME.fullmatch(name):
+        yield f'metadata.name: Invalid value: "{name}": {_NAME_RULE}'
+    for value in (metadata.get("labels") or {}).values():
+        yield from _check_label("metadata.labels", value)
+    # Its pods have its name as the value of a label.
+    for value in ((job["spec"].get("template", {})["metadata"].get("labels")) or {}, {"job-name": name}):
+        for each in value.values():
+            yield from _check_label("spec.template.labels", each)
+    if sum(len(key) + len(value) for key, value in (metadata.get("annotations") or {}).items()) > _MAX_ANNOTATIONS:
+        yield f"metadata.annotations: Too long: may not be more than {_MAX_ANNOTATIONS} bytes"
+
+
+def _check_label(path: str, value: str) -> Iterator[str]:
+    if len(value) > _MAX_LABEL:
+        yield f'{path}: Invalid value: "{value}": must be no more than {_MAX_LABEL} bytes'
+    elif not _LABEL_VALUE.fullmatch(value):
+        yield f'{path}: Invalid value: "{value}": {_LABEL_RULE}'
+
+
+def _check_pod(job: Document, minor: int) -> Iterator[str]:
+    path, spec = "spec.template.spec", job["spec"].get("template", {}).get("spec") or {}
+    if not spec.get("containers"):
+        yield f"{path}.containers: Required value"
+    if spec.get("restartPolicy") not in {"Never", "OnFailure"}:
+        yield f'{path}.restartPolicy: Required value: valid values: "OnFailure", "Never"'
+    if minor >= POD_POLICIES and "podFailurePolicy" in job["spec"] and spec.get("restartPolicy") != "Never":
+        yield f'{path}.restartPolicy: Invalid value: only "Never" is supported when podFailurePolicy is specified'
+    for number, container in enumerate(spec.get("containers") or ()):
+        for key in ("name", "image"):
+            if not container.get(key):
+                yield f"{path}.containers[{number}].{key}: Required value"
+        yield from _check_resources(f"{path}.containers[{number}].resources", container, minor)
+
+
+def _check_resources(path: str, container: Document, minor: int) -> Iterator[str]:
+    limits, requests = _quantities(container, "limits"), _quantities(container, "requests")
+    for kind, quantities in (("limits", limits), ("requests", requests)):
+        for name, quantity in quantities.items():
+            yield from _check_quantity(f"{path}.{kind}[{name}]", name, quantity)
+    for name, quantity in requests.items():
+        if name in _OVERCOMMITTED:
+            continue
+        if name not in limits:
+            yield f"{path}.limits: Required value: Limit must be set for non overcommitable resources"
+        elif parse_quantity(limits[name]) != parse_quantity(quantity):
+            known = f" of {store_quantity(limits[name])}" if minor >= 21 else ""
+            yield f'{path}.requests: Invalid value: "{store_quantity(quantity)}": must be equal to {name} limit{known}'
+
+
+def _check_quantity(path: str, name: str, quantity: object) -> Iterator[str]:
+    value = parse_quantity(quantity)
+    if "/" not in name and name not in _OVERCOMMITTED and not name.startswith("hugepages-"):
+        yield f'{path}: Invalid value: "{name}": must be a standard resource type or fully qualified'
+    if value is not None and value < 0:
+        yield f'{path}: Invalid value: "{store_quantity(quantity)}": must be greater than or equal to 0'
+    elif value is not None and name not in _OVERCOMMITTED and value != value.to_integral_value():
+        yield f'{path}: Invalid value: "{store_quantity(quantity)}": must be an integer'
+
+
+def _add_defaults(job: Document) -> None:
+    spec, pod = job["spec"], job["spec"]["template"]["spec"]
+    job["spec"] = {"parallelism": 1, "completions": 1, "backoffLimit": 6, **spec}
+    job["status"] = {}
+    pod.setdefault("terminationGracePeriodSeconds", 30)
+    for container in _containers(job):
+        stored = {
+            kind: {name: store_quantity(each) for name, each in _quantities(container, kind).items()}
+            for kind in ("limits", "requests")
+        }
+        # A limit without a request is a request too.
+        stored["requests"] = {**stored["limits"], **stored["requests"]}
+        container["resources"] = {kind: quantities for kind, quantities in stored.items() if quantities}
+
+
+def _containers(job: Mapping[str, Any]) -> list[Document]:
+    return list(((job.get("spec") or {}).get("template") or {}).get("spec", {}).get("containers") or ())
+
+
+def _quantities(container: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    return (container.get("resources") or {}).get(kind) or {}

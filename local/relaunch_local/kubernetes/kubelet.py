@@ -1,0 +1,116 @@
+"""The kubelets: they run the containers of pods that were placed, and end them."""
+
+from typing import Any
+
+from relaunch_local.ecs.processes.port import LogTarget, Processes, ProcessHandle, ProcessSpec, ProcessStartError
+from relaunch_local.kubernetes.state import ClusterState, Document, set_condition
+
+_START_ERROR_EXIT = 128
+
+
+class Kubelet:
+    """Runs containers by a port for processes; whoever calls it holds the clock's lock, which exits take."""
+
+    def __init__(self, state: ClusterState, processes: Processes, pull_seconds: float) -> None:
+        self._state = state
+        self._processes = processes
+        self._pull_seconds = pull_seconds
+        self._running: dict[str, ProcessHandle] = {}
+        self.missing_images: set[str] = set()
+        """Images that no registry has."""
+        self.lost_nodes: set[str] = set()
+        """Nodes that nothing is heard of: their pods stay as they were."""
+        self.on_end: Any = lambda _pod: None
+        """Called with a pod whose container has ended."""
+
+    def start(self, pod: Document) -> None:
+        """Pull the image, then start the container, unless the pod is deleted by then."""
+        pod["status"] |= {"phase": "Pending", "startTime": self._state.now()}
+        self._set_state(pod, {"waiting": {"reason": "ContainerCreating"}})
+        self._state.clock.call_later(self._pull_seconds, lambda: self._run(pod))
+
+    def stop(self, pod: Document, grace_seconds: float) -> bool:
+        """Send SIGTERM, and SIGKILL later; return whether there is a container to wait for."""
+        process = self._running.get(pod["metadata"]["uid"])
+        if process is None:
+            return False
+        process.terminate()
+        self._state.clock.call_later(grace_seconds, lambda: self._kill(pod))
+        return True
+
+    def lose(self, node: str) -> None:
+        """Lose a node: its processes end unheard."""
+        self.lost_nodes.add(node)
+        for pod in self._state.all("pods"):
+            process = self._running.pop(pod["metadata"]["uid"], None) if pod["spec"].get("nodeName") == node else None
+            if process is not None:
+                process.kill()
+
+    def _run(self, pod: Document) -> None:
+        uid, name = pod["metadata"]["uid"], pod["metadata"]["name"]
+        if self._state.find("pods", pod["metadata"]["namespace"], name) is not pod or uid in self._running:
+            return
+        if pod["metadata"].get("deletionTimestamp") or pod["spec"]["nodeName"] in self.lost_nodes:
+            return
+        container = pod["spec"]["containers"][0]
+        if container["image"] in self.missing_images:
+            said = f'Back-off pulling image "{container["image"]}"'
+            self._set_state(pod, {"waiting": {"reason": "ImagePullBackOff", "message": said}})
+            return
+        try:
+            process = self._processes.start(self._spec(pod, container))
+        except ProcessStartError as error:
+            self._end(pod, _START_ERROR_EXIT, "StartError", str(error))
+            return
+        self._running[uid] = process
+        pod["status"]["phase"] = "Running"
+        self._set_state(pod, {"running": {"startedAt": self._state.now()}})
+        for kind in ("ContainersReady", "Ready"):
+            set_condition(pod, kind, "True", self._state.now())
+
+    def _spec(self, pod: Document, container: Document) -> ProcessSpec:
+        metadata = pod["metadata"]
+        return ProcessSpec(
+            task_arn=metadata["uid"],
+            family=metadata.get("labels", {}).get("job-name", ""),
+            container=container["name"],
+            image=container["image"],
+            command=(*container.get("command", ()), *container.get("args", ())),
+            environment={each["name"]: each.get("value", "") for each in container.get("env", ())},
+            on_exit=lambda code, reason: self._exited(pod, code, reason),
+            log_target=LogTarget(metadata["namespace"], metadata["uid"]),
+            instance_id=pod["spec"]["nodeName"],
+        )
+
+    def _exited(self, pod: Document, code: int, reason: str | None) -> None:
+        with self._state.clock.lock:
+            if self._running.pop(pod["metadata"]["uid"], None) is None:
+                return
+            out_of_memory = bool(reason and reason.startswith("OutOfMemory"))
+            word = "OOMKilled" if out_of_memory else "Error" if code else "Completed"
+            self._end(pod, code, word, "")
+
+    def _end(self, pod: Document, code: int, reason: str, message: str) -> None:
+        started = pod["status"]["containerStatuses"][0]["state"].get("running", {}).get("startedAt")
+        terminated = {"exitCode": code, "reason": reason, "startedAt": started, "finishedAt": self._state.now()}
+        if message:
+            terminated["message"] = message
+        pod["status"]["phase"] = "Failed" if code else "Succeeded"
+        self._set_state(pod, {"terminated": terminated})
+        for kind in ("ContainersReady", "Ready"):
+            set_condition(pod, kind, "False", self._state.now(), ("PodCompleted", ""))
+        self.on_end(pod)
+
+    def _kill(self, pod: Document) -> None:
+        process = self._running.get(pod["metadata"]["uid"])
+        if process is not None:
+            process.kill()
+
+    def _set_state(self, pod: Document, state: Document) -> None:
+        container = pod["spec"]["containers"][0]
+        digest = f"{container['image'].partition('@')[0]}@sha256:{'0' * 64}"
+        status = {"name": container["name"], "image": container["image"], "imageID": "", "restartCount": 0}
+        has_image = "waiting" not in state
+        status |= {"imageID": digest if has_image else "", "ready": "running" in state, "state": state, "lastState": {}}
+        pod["status"]["containerStatuses"] = [status]
+        self._state.touch(pod)

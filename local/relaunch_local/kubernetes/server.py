@@ -1,0 +1,190 @@
+"""The API of a cluster over HTTPS on loopback, with a certificate authority made for it, and faults on demand."""
+
+import base64
+import json
+import ssl
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import yaml
+
+from relaunch_local.kubernetes.certificates import CertificateAuthority
+from relaunch_local.kubernetes.cluster import KubernetesCluster
+from relaunch_local.kubernetes.errors import ApiError
+from relaunch_local.kubernetes.requests import Request, answer
+
+_MAX_BODY = 3 << 20
+TOKEN = "relaunch-local"  # noqa: S105 - for loopback only
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What the next request meets: an error, None for a connection that breaks; `after` it took effect."""
+
+    error: ApiError | None = None
+    after: bool = False
+
+
+class KubernetesServer:
+    """Serves a cluster on an ephemeral port of 127.0.0.1 until it is closed."""
+
+    def __init__(self, cluster: KubernetesCluster) -> None:
+        self.cluster = cluster
+        self.faults: deque[Fault] = deque()
+        """Each is for one request, in order."""
+        self.forbidden: set[tuple[str, str]] = set()
+        """Verbs and resources that no Role allows, such as `("list", "nodes")`."""
+        self.tokens = {TOKEN}
+        """Bearer tokens that are accepted."""
+        self.requests: list[tuple[str, str]] = []
+        """Methods and paths, in order."""
+        self.authority = CertificateAuthority()
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.owner = self
+        self._server.context = self._tls_context()
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+
+    @property
+    def url(self) -> str:
+        """The server's address."""
+        return f"https://127.0.0.1:{self._server.server_address[1]}"
+
+    def start(self) -> None:
+        """Start to serve, on threads."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop to serve; the cluster's processes are their owner's."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._thread.join()
+        self._server.server_close()
+
+    def kubeconfig(self, namespace: str, *, with_certificate: bool = False) -> str:
+        """Return a kubeconfig with a token, or with a client certificate as ACK issues them."""
+        user = {"token": TOKEN}
+        if with_certificate:
+            issued = self.authority.issue_client("launcher")
+            user = {"client-certificate-data": _encode(issued.certificate), "client-key-data": _encode(issued.key)}
+        cluster = {"server": self.url, "certificate-authority-data": _encode(self.authority.certificate)}
+        context = {"cluster": "local", "user": "launcher", "namespace": namespace}
+        document = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "local",
+            "clusters": [{"name": "local", "cluster": cluster}],
+            "contexts": [{"name": "local", "context": context}],
+            "users": [{"name": "launcher", "user": user}],
+        }
+        return str(yaml.safe_dump(document))
+
+    def serve(self, request: Request) -> tuple[int, Any, Mapping[str, str]]:
+        """Return the status, the content and further headers of an answer.
+
+        Raises:
+            ApiError: the answer is an error.
+            ConnectionError: there is no answer.
+        """
+        self.requests.append((request.method, request.path))
+        fault = self.faults.popleft() if self.faults else None
+        if fault is not None and not fault.after:
+            raise fault.error or ConnectionError
+        if request.permission in self.forbidden:
+            verb, resource = request.permission
+            said = f'{resource} is forbidden: User "launcher" cannot {verb} resource "{resource}" in API group ""'
+            raise ApiError(403, "Forbidden", said)
+        answered = answer(self.cluster, request)
+        if fault is not None:
+            raise fault.error or ConnectionError
+        return answered
+
+    def _tls_context(self) -> ssl.SSLContext:
+        issued = self.authority.issue_server()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        with tempfile.TemporaryDirectory() as folder:
+            chain = Path(folder) / "chain.pem"
+            chain.write_text(issued.certificate + issued.key)
+            context.load_cert_chain(chain)
+        context.load_verify_locations(cadata=self.authority.certificate)
+        # As a real server: who shows no certificate may have a token.
+        context.verify_mode = ssl.CERT_OPTIONAL
+        return context
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+    owner: KubernetesServer
+    context: ssl.SSLContext
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        # On the connection's own thread: a client that does not shake hands keeps nobody waiting.
+        with self.context.wrap_socket(request, server_side=True) as secured:
+            super().finish_request(secured, client_address)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: clients that distrust the certificate break off."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+    wbufsize = -1
+
+    def do_GET(self) -> None:
+        """Answer a request."""
+        self._serve()
+
+    do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 - the base class looks for these names
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it so
+        """Log nothing."""
+
+    def _serve(self) -> None:
+        try:
+            body = self._body()
+            self._authenticate()
+            parts = urlsplit(self.path)
+            query = dict(parse_qsl(parts.query, keep_blank_values=True))
+            request = Request(self.command, parts.path, query, body, self.headers.get("Content-Type", ""))
+            self._reply(*self.server.owner.serve(request))
+        except ApiError as error:
+            retry = {} if error.retry_after_seconds is None else {"Retry-After": str(error.retry_after_seconds)}
+            self._reply(error.code, error.to_status(), retry)
+        except ConnectionError:
+            self.close_connection = True
+
+    def _body(self) -> bytes:
+        length = int(self.headers.get("Content-Length") or 0)
+        if length > _MAX_BODY:
+            self.close_connection = True
+            raise ApiError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {_MAX_BODY}")
+        return self.rfile.read(length)
+
+    def _authenticate(self) -> None:
+        kind, _, token = self.headers.get("Authorization", "").partition(" ")
+        has_certificate = bool(self.connection.getpeercert())  # type: ignore[attr-defined]
+        if not has_certificate and (kind != "Bearer" or token not in self.server.owner.tokens):
+            raise ApiError(401, "Unauthorized", "Unauthorized")
+
+    def _reply(self, status: int, content: Any, headers: Mapping[str, str]) -> None:
+        is_text = isinstance(content, str)
+        body = content.encode() if is_text else json.dumps(content).encode()
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", "text/plain" if is_text else "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _encode(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
