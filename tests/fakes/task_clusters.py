@@ -12,13 +12,12 @@ import boto3
 from botocore.config import Config
 
 from fakes.builders import CLUSTER, make_revision
-from fakes.kubernetes import FakeKubernetes
+from fakes.held_processes import HeldProcesses
+from fakes.kubernetes_clusters import ScriptedKubernetesCluster, served_cluster
 from fakes.simulated_region import container, gpu
 from fakes.story import machine
 from fakes.tasks import FakeTasks
 from relaunch.adapters.aws.ecs.target import EcsTarget
-from relaunch.adapters.kubernetes.api.errors import ApiRefusedError, TooManyRequestsError
-from relaunch.adapters.kubernetes.target import kubernetes_target
 from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.launches.launch import (
     LaunchDeferred,
@@ -30,7 +29,7 @@ from relaunch.core.launches.launch import (
     TaskObservation,
     TaskPhase,
 )
-from relaunch.ports import TaskTarget, TransientError
+from relaunch.ports import TaskTarget
 from relaunch_local.ecs import (
     AutoScalingGroup,
     Clock,
@@ -40,7 +39,6 @@ from relaunch_local.ecs import (
     FaultMoment,
     InProcessClient,
     InstanceShape,
-    ProcessSpec,
     Purchase,
     SimulatorSettings,
 )
@@ -127,40 +125,6 @@ class FakeCluster:
 
     def beyond_limit(self, request: LaunchRequest) -> tuple[LaunchRequest, str]:
         return _beyond_overrides(request)
-
-
-class HeldProcess:
-    """A container that runs until a test lets it exit or it is stopped."""
-
-    def __init__(self, on_exit: Callable[[int, str | None], None]) -> None:
-        self._on_exit = on_exit
-        self._is_over = False
-
-    def exit(self, code: int) -> None:
-        """Exit with this code, once."""
-        if not self._is_over:
-            self._is_over = True
-            self._on_exit(code, None)
-
-    def terminate(self) -> None:
-        self.exit(143)
-
-    def kill(self) -> None:
-        self.exit(137)
-
-
-class HeldProcesses:
-    """Implements the simulator's Processes, with one container per task."""
-
-    def __init__(self) -> None:
-        self.of_task: dict[str, HeldProcess] = {}
-
-    def start(self, spec: ProcessSpec) -> HeldProcess:
-        self.of_task[spec.task_arn] = HeldProcess(spec.on_exit)
-        return self.of_task[spec.task_arn]
-
-    def close(self) -> None:
-        """Do nothing: no process runs."""
 
 
 class SimulatedCluster:
@@ -274,50 +238,14 @@ def add_unscaled_provider(simulator: EcsSimulator, name: str, group: AutoScaling
     simulator.call("PutClusterCapacityProviders", {"cluster": CLUSTER, **providers})
 
 
-class ScriptedKubernetesCluster:
-    """A cluster with KubernetesTarget and FakeKubernetes; a test controls it as any Cluster."""
-
-    def __init__(self, kind: Target) -> None:
-        self.kubernetes = FakeKubernetes()
-        self.target: TaskTarget = kubernetes_target(self.kubernetes, kind, "training")
-
-    def start(self, arn: str) -> Node:
-        name = f"cn-beijing.10.0.0.{len(self.kubernetes.pods)}.{arn}"
-        self.kubernetes.run(arn, name)
-        found = self.target.find_node(name)
-        assert found is not None
-        return found.node
-
-    def finish(self, arn: str, exit_code: int) -> None:
-        self.kubernetes.exit(arn, exit_code)
-
-    def forget(self, arn: str) -> None:
-        self.kubernetes.forget(arn)
-
-    def throttle_launch(self) -> None:
-        self.kubernetes.failures.append(TooManyRequestsError("too many requests, please try again later", 1.0))
-
-    def refuse_launch(self) -> None:
-        said = 'Job.batch "a" is invalid: spec.template.spec.containers[0].resources: must be an integer'
-        self.kubernetes.failures.append(ApiRefusedError(said, 422, "Invalid"))
-
-    def lose_launch(self, *, takes_effect: bool) -> None:
-        self.kubernetes.creates_uncertain = takes_effect
-        self.kubernetes.failures.append(TransientError("creating a Job: no answer within 10 s"))
-
-    def without_room(self, request: LaunchRequest) -> LaunchRequest | None:
-        del request
-        return None
-
-    def beyond_limit(self, request: LaunchRequest) -> tuple[LaunchRequest, str]:
-        return replace(request, environment={"A": "x" * 131_072}), "variable A"
-
-
 TARGETS: dict[str, Callable[[], AbstractContextManager[Cluster]]] = {
     "fake": lambda: nullcontext(FakeCluster()),
     "ECS in process": lambda: simulated_cluster(over_http=False),
     "ECS over HTTP": lambda: simulated_cluster(over_http=True),
     "ACK scripted": lambda: nullcontext(ScriptedKubernetesCluster(Target.ACK)),
     "ACS scripted": lambda: nullcontext(ScriptedKubernetesCluster(Target.ACS)),
+    "ACK over HTTPS": lambda: served_cluster(Target.ACK),
+    "ACK over HTTPS, Kubernetes 1.20": lambda: served_cluster(Target.ACK, minor=20),
+    "ACS over HTTPS": lambda: served_cluster(Target.ACS),
 }
 """The clusters of all targets; every one passes tests/contracts/test_task_target.py."""
