@@ -181,6 +181,15 @@ def make_dependencies(
     )
 
 
+def open_own_cluster(settings: Settings) -> Any:
+    """Return a client of the cluster that the caller's kubeconfig is for, in the namespace of the stack's jobs."""
+    # Imported here because functions do not need them, and only jobs on Kubernetes do.
+    from relaunch.adapters.kubernetes.api.client import KubernetesClient  # noqa: PLC0415
+    from relaunch.adapters.kubernetes.api.connection import Connection  # noqa: PLC0415
+
+    return KubernetesClient(Connection(_read_own_access, settings.kubernetes.namespace))
+
+
 def make_dead_letters(outputs: Mapping[str, str], session: boto3.Session) -> DeadLetters:
     """Return the dead-letter queues of a deployed stack from its outputs."""
     return SqsDeadLetters(_Clients(session).lazy("sqs"), find_queues(outputs))
