@@ -131,8 +131,9 @@ mutate-simulation: environment-mutate ## Plant MUTANTS=300 errors that DRAW=1 dr
 
 # ── On this machine ──────────────────────────────────────────────────────────────────────────────────────────────────
 .PHONY: demo local bench bench-peers catalogue clean
-demo: setup build ## The whole story on this machine, with no account
-	@$(ENVIRONMENT)/python -m relaunch_local.demo
+TARGET ?= ecs
+demo: setup build ## The whole story on this machine, with no account; TARGET=ack on a cluster of Alibaba Cloud
+	@$(ENVIRONMENT)/python -m relaunch_local.demo --target $(TARGET)
 
 local: setup build ## A local world to try things in, until Ctrl-C
 	@$(ENVIRONMENT)/python -m relaunch_local up

@@ -18,7 +18,7 @@ from relaunch.core.offerings.snapshot import SnapshotPart
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import Dependencies, OfferingSource
 from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings
-from relaunch.usecases.plan_jobs import Plan, in_zones, plan_jobs, plan_on, with_request
+from relaunch.usecases.plan_jobs import Plan, in_zones, plan_jobs, plan_on, plan_on_kubernetes, with_request
 from relaunch_cli.aws.configuration import configured_region
 from relaunch_cli.aws.connection import Connection
 from relaunch_cli.definition_files import parse_file, read_file
@@ -53,7 +53,10 @@ class Planner:
         if self.deps is not None:
             return plan_jobs(definitions, self.deps, self.zones)
         available = in_zones(self._bundled_offerings(), self.zones)
-        return [plan_on(available, definition, None) for definition in definitions]
+        return [
+            plan_on_kubernetes(each, self.at) if each.target.is_kubernetes else plan_on(available, each, None)
+            for each in definitions
+        ]
 
     def plan_request(self, request: AdHocRequest) -> list[Plan]:
         """Plan a job that options describe."""
@@ -160,10 +163,27 @@ def plan_options(options: Mapping[str, Value], find: Callable[[], Planner]) -> t
         for problem in error.problems[:-1]:
             echo(f"relaunch: {problem}", err=True, fg="red")
         raise CommandError(error.problems[-1]) from error
+    if request.definition.target.is_kubernetes:
+        return _plan_on_kubernetes(request.definition)
     planner = find()
     with progress("reading prices"):
         plans = planner.plan_request(request)
         return planner.basis(), plans
+
+
+def _plan_on_kubernetes(definition: JobDefinition) -> tuple[PlanBasis, list[Plan]]:
+    """Plan a job on ACK or ACS, for which neither AWS nor the cluster is called."""
+    at = datetime.now(UTC)
+    basis = PlanBasis(
+        at,
+        f"{definition.target}, whose cluster is not asked",
+        note="",
+        is_offline=True,
+        has_all_types=False,
+        origins=(),
+        missing=(),
+    )
+    return basis, [plan_on_kubernetes(definition, at)]
 
 
 def plan_file(file: Path, find: Callable[[], Planner]) -> tuple[PlanBasis, list[Plan]]:

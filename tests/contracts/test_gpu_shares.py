@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from fakes.builders import make_failed_placement, make_launch_request, make_offering_key
+from fakes.held_processes import HeldProcesses
 from fakes.simulated_region import container
-from fakes.task_clusters import CLUSTER, HeldProcesses, SimulatedCluster, add_unscaled_provider, client_of
+from fakes.task_clusters import CLUSTER, SimulatedCluster, add_unscaled_provider, client_of
 from relaunch.core.launches.accelerators import Accelerators, GpuPartition, GpuShare, WholeGpus
 from relaunch.core.launches.launch import LaunchRefused, TaskObservation, TaskPlaced
 from relaunch.core.selection.gpu_devices import GpuDevice, explain_missing_share

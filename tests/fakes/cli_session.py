@@ -180,6 +180,7 @@ class CliSession:
         big = make_instance_type("p4d.24xlarge", vcpus=96, gpu_count=8, accelerator_model="A100", gpu_memory_mib=40960)
         small = make_instance_type("g4dn.xlarge", accelerator_model="T4", gpu_memory_mib=15360)
         self.jobs, self.tasks, self.clock, self.logs = InMemoryJobs(), FakeTasks(), FakeClock(), FakeLogs()
+        self.pod_logs = FakeLogs()
         self.offerings = FakeOfferings(
             *FakeOfferings().available,
             make_offering(small, price_usd_per_hour=0.16),

@@ -9,23 +9,24 @@ from fakes.registry import FakeRegistry
 from fakes.sources import FakeCheckpoints, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
 from fakes.tasks import FakeTasks
 from relaunch.adapters.input_patterns import Re2Patterns
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.machines.settings import MachineSettings
-from relaunch.ports import Dependencies
+from relaunch.ports import Dependencies, Targets
 from relaunch_local.in_memory.jobs import InMemoryJobs
 from relaunch_local.in_memory.stores import InMemoryStores
 
 
 def make_dependencies(**overrides: Any) -> Dependencies:
-    """Build Dependencies of fakes; a port is replaced by naming it.
+    """Build Dependencies of fakes; a port is replaced by naming it, and `tasks` is the target ECS.
 
     A test that scripts a fake makes it first, which also gives it its own type:
     `tasks = FakeTasks(); deps = make_dependencies(tasks=tasks)`.
     """
-    jobs = overrides.get("jobs")
+    jobs, tasks = overrides.get("jobs"), overrides.pop("tasks", None) or FakeTasks()
     stores = InMemoryStores(jobs) if isinstance(jobs, InMemoryJobs) else InMemoryStores()
     ports: dict[str, Any] = {
         **{each.name: getattr(stores, each.name) for each in fields(stores)},
-        "tasks": FakeTasks(),
+        "targets": Targets({Target.ECS: lambda: tasks}),
         "revisions": FakeRevisions(),
         "registry": FakeRegistry(),
         "offerings": FakeOfferings(),

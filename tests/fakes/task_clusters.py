@@ -12,10 +12,13 @@ import boto3
 from botocore.config import Config
 
 from fakes.builders import CLUSTER, make_revision
+from fakes.held_processes import HeldProcesses
+from fakes.kubernetes_clusters import ScriptedKubernetesCluster, served_cluster
 from fakes.simulated_region import container, gpu
 from fakes.story import machine
 from fakes.tasks import FakeTasks
 from relaunch.adapters.aws.ecs.target import EcsTarget
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.launches.launch import (
     LaunchDeferred,
     LaunchRefused,
@@ -36,7 +39,6 @@ from relaunch_local.ecs import (
     FaultMoment,
     InProcessClient,
     InstanceShape,
-    ProcessSpec,
     Purchase,
     SimulatorSettings,
 )
@@ -75,9 +77,17 @@ class Cluster(Protocol):
         """Lose the answer to the next launch."""
         ...
 
-    def without_room(self, request: LaunchRequest) -> LaunchRequest:
-        """Return the request for where there is no room; it is launched next."""
+    def without_room(self, request: LaunchRequest) -> LaunchRequest | None:
+        """Return the request for where there is no room, which is launched next; None if tasks wait for room."""
         ...
+
+    def beyond_limit(self, request: LaunchRequest) -> tuple[LaunchRequest, str]:
+        """Return the request with more than the target takes, and a word of the error."""
+        ...
+
+
+def _beyond_overrides(request: LaunchRequest) -> tuple[LaunchRequest, str]:
+    return replace(request, environment={"A": "x" * 8192}), "overrides"
 
 
 class FakeCluster:
@@ -113,39 +123,8 @@ class FakeCluster:
         self._tasks.outcomes.append(PlacementFailed(("NO ACTIVE INSTANCES",)))
         return request
 
-
-class HeldProcess:
-    """A container that runs until a test lets it exit or it is stopped."""
-
-    def __init__(self, on_exit: Callable[[int, str | None], None]) -> None:
-        self._on_exit = on_exit
-        self._is_over = False
-
-    def exit(self, code: int) -> None:
-        """Exit with this code, once."""
-        if not self._is_over:
-            self._is_over = True
-            self._on_exit(code, None)
-
-    def terminate(self) -> None:
-        self.exit(143)
-
-    def kill(self) -> None:
-        self.exit(137)
-
-
-class HeldProcesses:
-    """Implements the simulator's Processes, with one container per task."""
-
-    def __init__(self) -> None:
-        self.of_task: dict[str, HeldProcess] = {}
-
-    def start(self, spec: ProcessSpec) -> HeldProcess:
-        self.of_task[spec.task_arn] = HeldProcess(spec.on_exit)
-        return self.of_task[spec.task_arn]
-
-    def close(self) -> None:
-        """Do nothing: no process runs."""
+    def beyond_limit(self, request: LaunchRequest) -> tuple[LaunchRequest, str]:
+        return _beyond_overrides(request)
 
 
 class SimulatedCluster:
@@ -182,6 +161,9 @@ class SimulatedCluster:
 
     def without_room(self, request: LaunchRequest) -> LaunchRequest:
         return replace(request, capacity_provider=FULL_PROVIDER)
+
+    def beyond_limit(self, request: LaunchRequest) -> tuple[LaunchRequest, str]:
+        return _beyond_overrides(request)
 
     def _fail(self, fault: Fault) -> None:
         self.simulator.faults.fail_next("RunTask", 1, fault)
@@ -260,5 +242,10 @@ TARGETS: dict[str, Callable[[], AbstractContextManager[Cluster]]] = {
     "fake": lambda: nullcontext(FakeCluster()),
     "ECS in process": lambda: simulated_cluster(over_http=False),
     "ECS over HTTP": lambda: simulated_cluster(over_http=True),
+    "ACK scripted": lambda: nullcontext(ScriptedKubernetesCluster(Target.ACK)),
+    "ACS scripted": lambda: nullcontext(ScriptedKubernetesCluster(Target.ACS)),
+    "ACK over HTTPS": lambda: served_cluster(Target.ACK),
+    "ACK over HTTPS, Kubernetes 1.20": lambda: served_cluster(Target.ACK, minor=20),
+    "ACS over HTTPS": lambda: served_cluster(Target.ACS),
 }
 """The clusters of all targets; every one passes tests/contracts/test_task_target.py."""

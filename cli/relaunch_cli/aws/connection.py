@@ -62,7 +62,16 @@ class Connection(Protocol):
 
     @property
     def logs(self) -> LogSource:
-        """Return the source of the tasks' logs."""
+        """Return the source of the logs of tasks on ECS."""
+
+    @property
+    def pod_logs(self) -> LogSource:
+        """Return the source of the logs of tasks on Kubernetes, by the caller's kubeconfig.
+
+        Raises:
+            CommandError: as `deps`.
+        """
+        ...
 
     def amis(self, region: str) -> AmiSource:
         """Return the source of a region's recommended images; empty: the region in use.
@@ -157,6 +166,14 @@ class AwsConnection:
         from relaunch_cli.aws.cloudwatch_logs import CloudWatchLogs
 
         return CloudWatchLogs(self._session)
+
+    @cached_property
+    def pod_logs(self) -> LogSource:
+        settings = self._settings
+        from relaunch.bootstrap import open_own_cluster
+        from relaunch_cli.pod_logs import PodLogs
+
+        return PodLogs(open_own_cluster(settings), settings.machines.stack)
 
     def amis(self, region: str) -> AmiSource:
         from relaunch.adapters.aws.ami_parameters import SsmAmis

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from relaunch.core.definitions.definition import JobDefinition
     from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
     from relaunch.core.triggers.upload_rules import ChangedRule
+    from relaunch.ports import Targets
     from relaunch.usecases.plan_jobs import Plan
     from relaunch.usecases.register_definitions import DefinitionChange
     from relaunch_cli.aws.connection import Connection
@@ -65,7 +66,7 @@ def apply(  # noqa: PLR0913, PLR0917 - a command has the options it has
     changes = _compare(definitions, registered, owner, prune=prune, take_over=take_over)
     with progress("checking revisions and offerings"):
         plans = plan_jobs(definitions, deps)
-    _check_plans(plans, text, file)
+    _check_plans(plans, deps.targets, text, file)
     changed = {each.name for each in changes}
     unlisted = [each.definition for each in registered if each.definition.name not in changed]
     removed = [each.before for each in changes if each.change is Change.REMOVED and each.before]
@@ -171,14 +172,15 @@ def _confirm_removal(removed: "Sequence[RegisteredDefinition]", *, is_sure: bool
         raise CommandError(f"{_CONSEQUENCE}, and nothing removed", exit_code=exit_codes.CANCELLED)
 
 
-def _check_plans(plans: "Sequence[Plan]", text: str, file: Path) -> None:
+def _check_plans(plans: "Sequence[Plan]", targets: "Targets", text: str, file: Path) -> None:
     """Print the problems of definitions that could never run, each with its line, and raise a CommandError."""
     from relaunch.adapters.definition_file.parser import definition_line
 
-    bad = [plan for plan in plans if plan.problem]
+    problems = {plan.definition.name: plan.problem or targets.problem(plan.definition.target) for plan in plans}
+    bad = [plan for plan in plans if problems[plan.definition.name]]
     for plan in bad:
         name = plan.definition.name
-        echo(f"{file}:{definition_line(text, name)}:3: jobs.{name}: {plan.problem}", err=True)
+        echo(f"{file}:{definition_line(text, name)}:3: jobs.{name}: {problems[name]}", err=True)
     if bad:
         code = exit_codes.UNAVAILABLE if all(plan.is_unsatisfiable for plan in bad) else exit_codes.USAGE
         hint = f"`relaunch plan {file}` shows every offering and why it was rejected"

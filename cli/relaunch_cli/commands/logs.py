@@ -37,7 +37,9 @@ def logs(  # noqa: PLR0913, PLR0917 - a command has the options it has
     deps = connection.deps
     with progress("reading the job"):
         history = load_history(deps, job)
-    reader = JobLogs(connection.logs, container or _main_container(history), attempt)
+    is_on_kubernetes = history.job.definition.target.is_kubernetes
+    source = connection.pod_logs if is_on_kubernetes else connection.logs
+    reader = JobLogs(source, container or _main_container(history), attempt)
     if follow:
         lines = follow_logs(reader, lambda: load_history(deps, job), deps.clock.now, connection.pause)
     else:

@@ -1,6 +1,7 @@
 """`relaunch plan`."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,7 +27,10 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
         typer.Argument(metavar="DEFINITION|FILE", help="Name of a registered job definition, or a definition file."),
     ] = None,
     gpu: Annotated[_Text, typer.Option(metavar="COUNT", help="Number of NVIDIA GPUs.")] = None,
-    memory: Annotated[_Text, typer.Option(metavar="SIZE", help="Minimum memory per GPU, for example 24GiB.")] = None,
+    memory: Annotated[
+        _Text,
+        typer.Option("--memory", "--gpu-memory", metavar="SIZE", help="Minimum memory per GPU, for example 24GiB."),
+    ] = None,
     model: Annotated[_Texts, typer.Option(metavar="MODEL", help="GPU model, for example A10G; repeatable.")] = None,
     compute_percent: Annotated[
         _Text, typer.Option(metavar="PERCENT", help="Share of one GPU: percent of its compute, with --memory.")
@@ -38,7 +42,9 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
         _Text, typer.Option(metavar="VERSION", help="Minimum compute capability (8.0), or bf16.")
     ] = None,
     interconnect: Annotated[_Text, typer.Option(metavar="KIND", help="Interconnect: efa or nvlink.")] = None,
-    driver: Annotated[_Text, typer.Option(hidden=True)] = None,
+    driver: Annotated[
+        _Text, typer.Option("--driver", "--gpu-driver", metavar="VERSION", help="acs: driver, for example 535.161.08.")
+    ] = None,
     neuron_devices: Annotated[
         _Text, typer.Option(metavar="COUNT", help="Number of Trainium or Inferentia devices.")
     ] = None,
@@ -67,6 +73,21 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     checkpoint: Annotated[
         _Text, typer.Option(metavar="S3_URI", help="Location of checkpoints; makes interruptions cheaper.")
     ] = None,
+    cluster: Annotated[
+        _Text, typer.Option("--target", metavar="TARGET", help="Where it runs: ecs (default), ack or acs.")
+    ] = None,
+    image: Annotated[_Text, typer.Option(metavar="IMAGE", help="ack, acs: container image.")] = None,
+    gpu_sharing: Annotated[
+        _Text, typer.Option(metavar="MODE", help="ack: exclusive, cgpu, core_mem, share or mps.")
+    ] = None,
+    gpu_placement: Annotated[_Text, typer.Option(metavar="KIND", help="ack: nodes with binpack or spread.")] = None,
+    compute_class: Annotated[_Text, typer.Option(metavar="CLASS", help="acs: gpu (default) or gpu-hpn.")] = None,
+    card_memory: Annotated[
+        _Text, typer.Option(metavar="SIZE", help="acs: memory of a whole GPU, for a share on gpu-hpn.")
+    ] = None,
+    cluster_region: Annotated[
+        _Text, typer.Option(metavar="REGION", help="ack: Alibaba Cloud region of the cluster, for example cn-beijing.")
+    ] = None,
     region: Annotated[str, typer.Option(metavar="REGION", help="AWS region; default: the one in use.")] = "",
     zone: Annotated[_Texts, typer.Option(metavar="ZONE", help="Only this Availability Zone; repeatable.")] = None,
     is_offline: Annotated[bool, typer.Option("--offline", help="Do not call AWS; use the bundled catalogue.")] = False,
@@ -90,10 +111,13 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     Without credentials, region or stack, files and options are planned offline: all instance types of the bundled
     catalogue, at its reference prices.
 
+    For Kubernetes (target ack or acs) the manifest of the Job is shown; the cluster is not asked.
+
     \b
     relaunch plan --gpu 1 --memory 24GiB --model A10G --purchase spot
     relaunch plan --gpu 1 --memory 2GiB --compute-percent 30
     relaunch plan --neuron-cores 4 --explain inf2.xlarge
+    relaunch plan --target ack --gpu 1 --gpu-memory 2GiB --compute-percent 30
     """  # noqa: D301 - click's mark for lines to be left as they are
     from relaunch_cli import planning
     from relaunch_cli.views.json_output.plans import plans_json
@@ -124,10 +148,18 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
             "--max-price": max_price,
             "--estimated-duration": estimated_duration,
             "--checkpoint": checkpoint,
+            "--target": cluster,
+            "--image": image,
+            "--gpu-sharing": gpu_sharing,
+            "--gpu-placement": gpu_placement,
+            "--compute-class": compute_class,
+            "--card-memory": card_memory,
+            "--cluster-region": cluster_region,
         }.items()
         if value is not None and value != []
     }
     _check_arguments(target, options, is_offline=is_offline)
+    _check_ec2_options(cluster, {"--zone": zone, "--all-types": has_all_types, "--explain": explained})
     explained_type = find_instance_type(explained) if explained else None
     connection = connect(context, stack, region)
     find = partial(
@@ -139,6 +171,7 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
         basis, plans = planning.plan_registered(target, connection, find)
     else:
         basis, plans = planning.plan_file(Path(target or ""), find)
+    basis = replace(basis, stack=stack)
     if basis.note:
         print_note(basis.note)
     if as_json:
@@ -162,12 +195,25 @@ def _check_arguments(target: str | None, options: Mapping[str, object], *, is_of
         raise CommandError(f"the registered definition {target!r} is in the stack, which --offline does not read", hint)
 
 
+def _check_ec2_options(cluster: str | None, options: Mapping[str, object]) -> None:
+    """Check that nothing of EC2 is asked about a job on Kubernetes."""
+    given = [option for option, value in options.items() if value]
+    if given and cluster in {"ack", "acs"}:
+        raise CommandError(f"{' and '.join(given)} cannot be combined with --target {cluster}: it is about EC2")
+
+
 def _is_file(target: str) -> bool:
     file = Path(target)
     return file.suffix in {".yaml", ".yml"} or file.is_file()
 
 
 def _exit_code(plans: "Sequence[Plan]") -> int:
-    if any(each.selection is None for each in plans):
+    if any(each.selection is None and not each.definition.target.is_kubernetes for each in plans):
         return exit_codes.NOT_FOUND
-    return exit_codes.OK if all(each.selection and each.selection.kept for each in plans) else exit_codes.UNAVAILABLE
+    return exit_codes.OK if all(map(_is_satisfiable, plans)) else exit_codes.UNAVAILABLE
+
+
+def _is_satisfiable(plan: "Plan") -> bool:
+    if plan.definition.target.is_kubernetes:
+        return not plan.problem
+    return bool(plan.selection and plan.selection.kept)

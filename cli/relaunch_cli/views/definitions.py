@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, Isolation, NeuronPurpose
-from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, Trigger
+from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, JobDefinition, Trigger
 from relaunch.core.definitions.ownership import RegisteredDefinition
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.triggers.upload_rules import ChangedRule
@@ -24,12 +24,19 @@ def render_definitions(registered: Iterable[RegisteredDefinition]) -> Table:
         triggers = "\n".join(describe_trigger(trigger) for trigger in definition.triggers) or "direct calls only"
         table.add_row(
             definition.name,
-            definition.task_definition,
+            describe_runnable(definition),
             describe_accelerator(definition.accelerator),
             Text(triggers),
             Text(str(each.owner) if each.owner else "-"),
         )
     return table
+
+
+def describe_runnable(definition: JobDefinition) -> str:
+    """Return what a definition runs: its task definition, or its image on Kubernetes."""
+    if definition.target.is_kubernetes and definition.kubernetes is not None:
+        return f"{definition.target}: {definition.kubernetes.image}"
+    return definition.task_definition
 
 
 def describe_take_over(change: DefinitionChange) -> str:

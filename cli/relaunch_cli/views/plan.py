@@ -1,14 +1,17 @@
 """Plans of `relaunch plan`: tables, and notes on what they are based on."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import yaml
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from relaunch.adapters.definition_file.ad_hoc_request import NAME
 from relaunch.adapters.definition_file.values import write_duration
+from relaunch.adapters.kubernetes.manifest import preview_job
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.snapshot import PriceOrigin, SnapshotPart
@@ -28,7 +31,8 @@ class PlanBasis:
 
     `name` names the offerings in a few words, `note` says why they are not the stack's. `has_all_types`: they are those
     of all instance types of the region. `missing` are the parts of the stack's snapshot that are too old or not there.
-    `has_own_machines`: the stack starts machines of its own; `price_tolerance` is that of their requests.
+    `has_own_machines`: the stack starts machines of its own; `price_tolerance` is that of their requests. `stack` is
+    the name of the stack, which the Jobs of a Kubernetes cluster carry.
     """
 
     at: datetime
@@ -40,6 +44,7 @@ class PlanBasis:
     missing: tuple[SnapshotPart, ...]
     has_own_machines: bool = False
     price_tolerance: float = 0.0
+    stack: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,8 @@ def render_plans(plans: Sequence[Plan], basis: PlanBasis, options: PlanOptions, 
     parts: list[RenderableType] = []
     for plan in plans:
         parts += [*([Text()] if parts else []), _title(plan, basis)]
+        if (manifest := find_manifest(plan, basis)) is not None:
+            parts += [Text(), Text(write_manifest(manifest), no_wrap=True, overflow="ignore")]
         if plan.selection is not None:
             parts += _selection_parts(plan.selection, plan.problem, basis, options, width)
         if plan.request is not None and options.explained is None:
@@ -66,6 +73,18 @@ def render_plans(plans: Sequence[Plan], basis: PlanBasis, options: PlanOptions, 
         if plan.problem:
             parts.append(Text(f"\n{plan.problem}" if plan.selection else plan.problem, style="red"))
     return Group(*parts)
+
+
+def find_manifest(plan: Plan, basis: PlanBasis) -> Mapping[str, object] | None:
+    """Return the manifest of a plan's job; None if it has a problem, or a target without manifests."""
+    if plan.problem or not plan.definition.target.is_kubernetes:
+        return None
+    return preview_job(plan.definition, basis.stack)
+
+
+def write_manifest(manifest: Mapping[str, object]) -> str:
+    """Return a manifest as YAML that `kubectl apply` reads."""
+    return yaml.safe_dump(manifest, sort_keys=False, width=math.inf).rstrip()
 
 
 def plan_notes(plans: Sequence[Plan], basis: PlanBasis) -> list[str]:
@@ -107,6 +126,8 @@ def _title(plan: Plan, basis: PlanBasis) -> Text:
     definition, revision = plan.definition, plan.revision
     if definition.name == NAME:
         name, rest = _describe_request(definition), basis.name
+    elif definition.target.is_kubernetes:
+        name, rest = definition.name, f"{definition.target}  {describe_accelerator(definition.accelerator)}"
     else:
         shown = f"{revision.family}:{revision.revision}" if revision else definition.task_definition
         name, rest = definition.name, f"{shown}  {basis.name}"

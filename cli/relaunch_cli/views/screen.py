@@ -53,7 +53,8 @@ def stderr_console() -> Console:
 
 def print_result(*parts: RenderableType) -> None:
     """Print the parts of a result, laid out for the terminal's width."""
-    stdout_console().print(*parts, sep="\n")
+    # A manifest has lines that are neither wrapped nor cut.
+    stdout_console().print(*parts, sep="\n", crop=False)
 
 
 def print_text(text: str) -> None:

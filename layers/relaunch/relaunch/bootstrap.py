@@ -4,7 +4,8 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache, wraps
+from functools import cache, partial, wraps
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import boto3
@@ -16,10 +17,6 @@ from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
-from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry
-from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter
-from relaunch.adapters.aws.ecs.revisions import EcsRevisions
-from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
@@ -31,16 +28,22 @@ from relaunch.adapters.offerings.capacity_providers import CapacityProviderOffer
 from relaunch.adapters.offerings.combined import CombinedOfferings
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.adapters.offerings.regional import CurrentRegionalOfferings, OwnMachines
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.messages.dead_letter import DeadLetterQueue, find_queues
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.observability import EmfMetrics, PowertoolsLog, SilentLog
 from relaunch.ports import (
+    Clock,
     DeadLetters,
     DecisionLog,
     Dependencies,
     OfferingSource,
     RefreshDependencies,
+    RevisionRegistry,
+    RevisionSource,
     SpotPriceSource,
+    Targets,
+    TaskTarget,
 )
 from relaunch.settings import Settings
 
@@ -54,6 +57,8 @@ _CLIENT_CONFIG = Config(
 )
 # CreateFleet answers when it has tried the offerings, about one per second; a repetition is ours to decide on.
 _FLEET_CONFIG = _CLIENT_CONFIG.merge(Config(read_timeout=40, retries={"mode": "standard", "total_max_attempts": 1}))
+# The client ID of the OIDC provider in RAM that stands for AWS (docs/kubernetes.md).
+_ALIBABA_AUDIENCE = "sts.aliyuncs.com"
 
 
 class SystemClock:
@@ -64,7 +69,7 @@ class SystemClock:
 
 
 class LazyClient:
-    """Creates a client when it is first used, which saves cold start time (65 ms for EC2)."""
+    """Creates a client or an adapter when it is first used, which saves cold start time (65 ms for EC2's client)."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._client = cache(make)
@@ -142,7 +147,7 @@ def refresh_dependencies() -> RefreshDependencies:
 def make_dependencies(
     settings: Settings, session: boto3.Session | None = None, *, has_all_types: bool = False
 ) -> Dependencies:
-    """Return the dependencies of the command, with the credentials of the caller.
+    """Return the dependencies of the command, with the credentials of the caller, and with the caller's kubeconfig.
 
     With `has_all_types` the offerings are those of the region instead of those of the capacity providers of the stack:
     for planning only.
@@ -151,8 +156,14 @@ def make_dependencies(
     from relaunch.adapters.aws.checkpoint_buckets import S3Buckets  # noqa: PLC0415
 
     clients, log = _Clients(session or boto3.Session()), SilentLog()
+    deps = _make_dependencies(settings, clients, log)
+    own = {
+        target: cache(partial(_make_kubernetes, target, settings, _read_own_access))
+        for target in settings.kubernetes.clusters
+    }
     deps = replace(
-        _make_dependencies(settings, clients, log),
+        deps,
+        targets=Targets({**deps.targets.makers, **own}),
         buckets=S3Buckets(clients.lazy("s3")),
         checkpoint_grants=settings.checkpoint_grants,
     )
@@ -168,6 +179,15 @@ def make_dependencies(
         offerings=CurrentRegionalOfferings(snapshot, spot_prices, log),
         zone_scores=Ec2ZoneScores(clients.lazy("ec2"), clients.region, deps.clock, log),
     )
+
+
+def open_own_cluster(settings: Settings) -> Any:
+    """Return a client of the cluster that the caller's kubeconfig is for, in the namespace of the stack's jobs."""
+    # Imported here because functions do not need them, and only jobs on Kubernetes do.
+    from relaunch.adapters.kubernetes.api.client import KubernetesClient  # noqa: PLC0415
+    from relaunch.adapters.kubernetes.api.connection import Connection  # noqa: PLC0415
+
+    return KubernetesClient(Connection(_read_own_access, settings.kubernetes.namespace))
 
 
 def make_dead_letters(outputs: Mapping[str, str], session: boto3.Session) -> DeadLetters:
@@ -204,11 +224,7 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         definitions=stores.definitions,
         capacity=stores.capacity,
         events=stores.events,
-        tasks=EcsTarget(
-            clients.lazy("ecs"), settings.cluster, settings.subnets, settings.security_groups, RateLimiter()
-        ),
-        revisions=EcsRevisions(clients.lazy("ecs"), clock),
-        registry=EcsRegistry(clients.lazy("ecs"), clock),
+        **_make_ports_of_targets(settings, clients, clock),
         maintenance=stores.maintenance,
         machine_queue=SqsMachineQueue(clients.lazy("sqs"), settings.machines.queue_url),
         machine_settings=settings.machines,
@@ -222,6 +238,86 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         log=log,
         limits=settings.limits,
     )
+
+
+def _make_ports_of_targets(settings: Settings, clients: _Clients, clock: Clock) -> dict[str, Any]:
+    """Return the targets that the stack has, and the ports that only jobs on ECS use.
+
+    Each target is imported when it is first used: a function without a job on it starts without it.
+    """
+    ecs = clients.lazy("ecs")
+
+    @cache
+    def make_ecs() -> TaskTarget:
+        from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter  # noqa: PLC0415
+        from relaunch.adapters.aws.ecs.target import EcsTarget  # noqa: PLC0415
+
+        return EcsTarget(ecs, settings.cluster, settings.subnets, settings.security_groups, RateLimiter())
+
+    def make_revisions() -> RevisionSource:
+        from relaunch.adapters.aws.ecs.revisions import EcsRevisions  # noqa: PLC0415
+
+        return EcsRevisions(ecs, clock)
+
+    def make_registry() -> RevisionRegistry:
+        from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry  # noqa: PLC0415
+
+        return EcsRegistry(ecs, clock)
+
+    makers: dict[Target, Callable[[], TaskTarget]] = {Target.ECS: make_ecs} if settings.has_ecs else {}
+    for target in settings.kubernetes.clusters:
+        makers[target] = cache(partial(_make_kubernetes, target, settings, _find_access(target, settings, clients)))
+    return {
+        "targets": Targets(makers),
+        "revisions": LazyClient(make_revisions),
+        "registry": LazyClient(make_registry),
+    }
+
+
+def _find_access(target: Target, settings: Settings, clients: _Clients) -> Callable[[], Any]:
+    """Return what fetches the access of the functions to a cluster."""
+    kubernetes = settings.kubernetes
+    cluster = kubernetes.clusters[target]
+
+    def read_secret() -> Any:
+        from relaunch.adapters.aws.secret_text import SecretText  # noqa: PLC0415
+        from relaunch.adapters.kubernetes.api.kubeconfig import read_kubeconfig  # noqa: PLC0415
+
+        return read_kubeconfig(SecretText(clients.lazy("secretsmanager"), cluster.kubeconfig_secret_arn).read())
+
+    @cache
+    def make_keyless() -> Any:
+        from relaunch.adapters.alibaba.cluster_access import ClusterReference, KeylessAccess  # noqa: PLC0415
+        from relaunch.adapters.aws.web_identity import WebIdentity  # noqa: PLC0415
+
+        reference = ClusterReference(
+            cluster.region, cluster.cluster_id, kubernetes.role_arn, kubernetes.oidc_provider_arn
+        )
+        return KeylessAccess(reference, WebIdentity(clients.lazy("sts"), _ALIBABA_AUDIENCE).issue_token)
+
+    return read_secret if cluster.kubeconfig_secret_arn else lambda: make_keyless().fetch()
+
+
+def _read_own_access() -> Any:
+    from relaunch.adapters.kubernetes.own_kubeconfig import read_own_kubeconfig  # noqa: PLC0415
+
+    return read_own_kubeconfig(os.environ, Path.home())
+
+
+def _make_kubernetes(target: Target, settings: Settings, access: Callable[[], Any]) -> TaskTarget:
+    from relaunch.adapters.kubernetes.api.client import KubernetesClient  # noqa: PLC0415
+    from relaunch.adapters.kubernetes.api.connection import Connection  # noqa: PLC0415
+    from relaunch.adapters.kubernetes.manifest import manifest_builder  # noqa: PLC0415
+    from relaunch.adapters.kubernetes.target import (  # noqa: PLC0415
+        ACK_CAPABILITIES,
+        ACS_CAPABILITIES,
+        KubernetesTarget,
+    )
+
+    stack = settings.machines.stack
+    capabilities = ACK_CAPABILITIES if target is Target.ACK else ACS_CAPABILITIES
+    client = KubernetesClient(Connection(access, settings.kubernetes.namespace))
+    return KubernetesTarget(client, stack, capabilities, manifest_builder(target, stack))
 
 
 def _offerings(

@@ -13,6 +13,7 @@ from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
 from relaunch.core.offerings.amis import AmiKind
 from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
 from relaunch.core.selection.offering_filters import SelectionLimits
+from relaunch.kubernetes_settings import KubernetesSettings
 from relaunch.ports import CapacityProviderOffer
 
 _CAPACITY_PROVIDER = re.compile(
@@ -39,7 +40,7 @@ class Settings:
     `dead_letter_queue_url` is the function's own, `max_receive_count` how often SQS gives a message before it gives it
     up, `watched_queue_urls` the dead-letter queues that reconcile counts; empty and 0 for the command.
     `checkpoint_grants` is for the command only: functions find out by reading. There are capacity providers, or
-    `machines` are on.
+    `machines` are on, or `kubernetes` has a cluster.
     """
 
     table: str
@@ -54,12 +55,18 @@ class Settings:
     limits: StackLimits = field(default_factory=StackLimits)
     checkpoint_grants: CheckpointGrants = field(default_factory=CheckpointGrants)
     machines: MachineSettings = field(default_factory=MachineSettings)
+    kubernetes: KubernetesSettings = field(default_factory=KubernetesSettings)
 
     @property
     def spot_types(self) -> frozenset[str]:
         """Return the instance types of the spot capacity providers."""
         spot = (each for each in self.capacity_providers if each.purchase is PurchaseOption.SPOT)
         return frozenset(each.instance_type for each in spot)
+
+    @property
+    def has_ecs(self) -> bool:
+        """Return whether jobs can run on ECS: there are capacity providers, or machines of our own."""
+        return bool(self.capacity_providers) or self.machines.is_on
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
@@ -97,6 +104,15 @@ class Settings:
             "machine_registration_minutes": "RELAUNCH_MACHINE_REGISTRATION_MINUTES",
             "machine_start_on_rebalance": "RELAUNCH_MACHINE_START_ON_REBALANCE",
             "machine_task_stop": "RELAUNCH_MACHINE_TASK_STOP",
+            "ack_cluster_id": "RELAUNCH_ACK_CLUSTER_ID",
+            "ack_region": "RELAUNCH_ACK_REGION",
+            "ack_secret": "RELAUNCH_ACK_KUBECONFIG_SECRET_ARN",
+            "acs_cluster_id": "RELAUNCH_ACS_CLUSTER_ID",
+            "acs_region": "RELAUNCH_ACS_REGION",
+            "acs_secret": "RELAUNCH_ACS_KUBECONFIG_SECRET_ARN",
+            "alibaba_role": "RELAUNCH_ALIBABA_ROLE_ARN",
+            "alibaba_oidc_provider": "RELAUNCH_ALIBABA_OIDC_PROVIDER_ARN",
+            "kubernetes_namespace": "RELAUNCH_KUBERNETES_NAMESPACE",
         }
         return cls._from_named(environment, names)
 
@@ -133,6 +149,15 @@ class Settings:
             "machine_registration_minutes": "MachineRegistrationMinutes",
             "machine_start_on_rebalance": "MachineStartOnRebalance",
             "machine_task_stop": "MachineTaskStop",
+            "ack_cluster_id": "AckClusterId",
+            "ack_region": "AckRegion",
+            "ack_secret": "AckKubeconfigSecretArn",
+            "acs_cluster_id": "AcsClusterId",
+            "acs_region": "AcsRegion",
+            "acs_secret": "AcsKubeconfigSecretArn",
+            "alibaba_role": "AlibabaRoleArn",
+            "alibaba_oidc_provider": "AlibabaOidcProviderArn",
+            "kubernetes_namespace": "KubernetesNamespace",
         }
         grants = CheckpointGrants(
             _split(outputs.get("CheckpointBuckets", "")), _split(outputs.get("CheckpointKeyArns", ""))
@@ -142,7 +167,7 @@ class Settings:
     @classmethod
     def _from_named(cls, values: Mapping[str, str], names: Mapping[str, str]) -> "Settings":
         subnets = _split(values.get(names["subnets"], ""))
-        machines = _machines(values, names)
+        machines, kubernetes = _machines(values, names), _kubernetes(values, names)
         selection = SelectionLimits(
             max_price_usd_per_hour=_price_cap(values, names["max_price"]),
             max_spot_ratio=_number(values, names["max_spot_ratio"]),
@@ -163,7 +188,9 @@ class Settings:
             table=_required(values, names["table"]),
             attempts_queue_url=_required(values, names["attempts_queue_url"]),
             cluster=_required(values, names["cluster"]),
-            capacity_providers=_capacity_providers(values, names, machines),
+            capacity_providers=_capacity_providers(
+                values, names, has_others=machines.is_on or bool(kubernetes.clusters)
+            ),
             dead_letter_queue_url=values.get(names.get("dead_letter_queue_url", ""), ""),
             max_receive_count=int(values.get(names.get("max_receive_count", ""), "") or 0),
             watched_queue_urls=_split(values.get(names.get("watched_queue_urls", ""), "")),
@@ -171,6 +198,7 @@ class Settings:
             security_groups=_split(values.get(names["security_groups"], "")),
             limits=limits,
             machines=machines,
+            kubernetes=kubernetes,
         )
 
 
@@ -204,16 +232,24 @@ def _parse_capacity_provider(entry: str) -> CapacityProviderOffer:
 
 
 def _capacity_providers(
-    values: Mapping[str, str], names: Mapping[str, str], machines: MachineSettings
+    values: Mapping[str, str], names: Mapping[str, str], *, has_others: bool
 ) -> tuple[CapacityProviderOffer, ...]:
     name = names["capacity_providers"]
     providers = parse_capacity_providers(values.get(name, ""))
-    if not providers and not machines.is_on:
+    if not providers and not has_others:
         raise InvalidSettingsError(
             f"setting {name} is missing: jobs need capacity providers, for example g5-spot=g5.xlarge/spot, or machines "
-            f"of our own, which {names['machine_subnets']} turns on"
+            f"of our own, which {names['machine_subnets']} turns on, or a cluster of Alibaba Cloud "
+            f"({names['ack_cluster_id']}, {names['acs_cluster_id']})"
         )
     return providers
+
+
+def _kubernetes(values: Mapping[str, str], names: Mapping[str, str]) -> KubernetesSettings:
+    try:
+        return KubernetesSettings.from_named(values, names)
+    except ValueError as error:
+        raise InvalidSettingsError(str(error)) from error
 
 
 def _machines(values: Mapping[str, str], names: Mapping[str, str]) -> MachineSettings:

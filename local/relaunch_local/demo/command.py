@@ -10,7 +10,7 @@ from relaunch_cli.terminal import harmless
 from relaunch_cli.views.screen import TerminalConsole
 from relaunch_local.demo.evidence import FILE
 from relaunch_local.demo.outcome import Outcome
-from relaunch_local.demo.runner import FAILURE_LOG, TRAINING, run_demo
+from relaunch_local.demo.runner import ACK_TRAINING, FAILURE_LOG, TRAINING, run_demo
 from relaunch_local.demo.screen import Screen
 from relaunch_local.demo.session import UnmetExpectationError
 from relaunch_local.stack.build import NotBuiltError
@@ -27,10 +27,11 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--speed", type=speed, default=40.0, help="how much faster than on AWS machines come and go (40)"
     )
+    parser.add_argument("--target", choices=("ecs", "ack"), default="ecs", help="where the jobs run (ecs)")
     options = parser.parse_args(arguments)
     # Errors of the local world's threads are visible in demo.json; the terminal belongs to the demo.
     logging.basicConfig(level=logging.CRITICAL)
-    outcome = Outcome(options.speed, TRAINING)
+    outcome = Outcome(options.speed, TRAINING if options.target == "ecs" else ACK_TRAINING, options.target)
     code = run_and_report(outcome, Screen(TerminalConsole(quiet=options.as_json)))
     if options.as_json:
         print(json.dumps(outcome.summary(), indent=2))

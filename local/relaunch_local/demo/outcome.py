@@ -24,6 +24,7 @@ class Outcome:
 
     speed: float
     training: Training
+    target: str = "ecs"
     result: str = "running"
     problem: str = ""
     seconds: dict[str, float] = field(default_factory=dict)

@@ -5,6 +5,7 @@ import re
 import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -12,6 +13,7 @@ from rich.text import Text
 
 from relaunch.adapters.definition_file.parser import parse_definitions
 from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.ownership import Owner
 from relaunch.core.machines.decision import MachineTotals
 from relaunch.ports import PermanentError, TransientError
@@ -20,6 +22,7 @@ from relaunch.usecases.register_definitions import compare_definitions, register
 from relaunch_cli.aws.connection import AwsConnection
 from relaunch_cli.errors import CommandError
 from relaunch_local.demo import drawings, evidence
+from relaunch_local.demo.ack_story import run_eviction_story, run_node_loss_story
 from relaunch_local.demo.outcome import Outcome
 from relaunch_local.demo.recorder import Recorder
 from relaunch_local.demo.screen import Screen
@@ -31,7 +34,10 @@ from relaunch_local.stack.local_world import LocalWorld, LocalWorldSettings, loc
 from relaunch_local.stack.training_cluster import Training
 
 TRAINING = Training(steps=120, step_delay_seconds=0.05, checkpoint_every=20, stop_delay_seconds=2.0)
-DEFINITIONS = REPOSITORY / "examples" / "relaunch.yaml"
+# A pod has 90 seconds from SIGTERM on, which the speed divides.
+ACK_TRAINING = Training(steps=120, step_delay_seconds=0.05, checkpoint_every=20, stop_delay_seconds=0.2)
+DEFINITIONS = {"ecs": REPOSITORY / "examples" / "relaunch.yaml", "ack": REPOSITORY / "examples" / "relaunch-ack.yaml"}
+STORIES = {"ecs": (run_push_story, run_upload_story), "ack": (run_eviction_story, run_node_loss_story)}
 FAILURE_LOG = Path("demo-failure.log")
 
 TIMEOUT_SECONDS = 300.0
@@ -49,13 +55,13 @@ def run_demo(outcome: Outcome, screen: Screen) -> None:
         UnmetExpectationError: a story did not go as expected; see demo.json and demo-failure.log.
     """
     screen.console.print(Text("Relaunch: a push and an upload, on this machine, without an account", style="bold"))
-    settings = LocalWorldSettings(speed=outcome.speed, training=outcome.training)
+    settings = LocalWorldSettings(speed=outcome.speed, training=outcome.training, has_ack=outcome.target == "ack")
     with ExitStack() as stack:
         stack.enter_context(without_aws_settings())
         screen.heading("The real template.yaml is deployed")
         local = open_world(stack, settings, screen)
         outcome.seconds["deployed"] = screen.seconds
-        session = open_session(local, screen, outcome.speed)
+        session = open_session(local, screen, outcome)
         run_stories(session, outcome)
     screen.line("the local world is removed", "dim")
     outcome.seconds["ended"] = screen.seconds
@@ -87,26 +93,34 @@ def without_aws_settings() -> Iterator[None]:
         os.environ.update(environment)
 
 
-def open_session(local: LocalWorld, screen: Screen, speed: float) -> Session:
+def open_session(local: LocalWorld, screen: Screen, outcome: Outcome) -> Session:
     """Start recording, and register the job definitions of examples/."""
     os.environ.update(local.environment())
     recorder = Recorder(lambda: evidence.read_jobs(local))
     with local.simulator.clock.lock:
         local.simulator.subscribe(recorder.record)
-    timeout_seconds = TIMEOUT_SECONDS + SLOWEST_SECONDS / speed
+    timeout_seconds = TIMEOUT_SECONDS + SLOWEST_SECONDS / outcome.speed
     session = Session(local, AwsConnection(STACK), screen, recorder, timeout_seconds)
-    deps, text = session.deps, DEFINITIONS.read_text()
-    definitions = parse_definitions(text, DEFINITIONS.name, load_catalogue())
-    owner = Owner("", f"examples/{DEFINITIONS.name}", session.connection.caller)
+    deps, file = session.deps, DEFINITIONS[outcome.target]
+    definitions = [
+        with_settings(each, outcome.training)
+        for each in parse_definitions(file.read_text(), file.name, load_catalogue())
+    ]
+    owner = Owner("", f"examples/{file.name}", session.connection.caller)
     changes = compare_definitions(definitions, deps.definitions.list_registered(), owner)
     rules = session.connection.upload_rules
     widen_upload_rules(definitions, rules, session.connection.pause)
     register_definitions(changes, owner, deps)
     settle_upload_rules(deps.definitions, rules, session.connection.pause)
-    screen.line(
-        f"relaunch apply examples/{DEFINITIONS.name}: {', '.join(f'{each.name} {each.change}' for each in changes)}"
-    )
+    screen.line(f"relaunch apply examples/{file.name}: {', '.join(f'{each.name} {each.change}' for each in changes)}")
     return session
+
+
+def with_settings(definition: JobDefinition, training: Training) -> JobDefinition:
+    """Return a definition with the settings of the training, which on ECS the task definition has."""
+    if not definition.target.is_kubernetes:
+        return definition
+    return replace(definition, environment={**definition.environment, **training.environment()})
 
 
 def run_stories(session: Session, outcome: Outcome) -> None:
@@ -116,7 +130,7 @@ def run_stories(session: Session, outcome: Outcome) -> None:
         UnmetExpectationError: a story did not go as expected.
     """
     try:
-        for run_story in (run_push_story, run_upload_story):
+        for run_story in STORIES[outcome.target]:
             result = run_story(session, outcome.training)
             outcome.endings.append(result)
             outcome.seconds[result.kind] = session.screen.seconds
@@ -129,7 +143,8 @@ def run_stories(session: Session, outcome: Outcome) -> None:
     evidence.write_evidence(evidence.collect_evidence(session, outcome.summary()))
     session.screen.heading("Results")
     session.screen.show(drawings.draw_results(outcome.endings))
-    session.screen.line(drawings.describe_bill(evidence.read_simulator(session.local)["bill"]))
+    if session.local.ack is None:
+        session.screen.line(drawings.describe_bill(evidence.read_simulator(session.local)["bill"]))
 
 
 def check_final_state(session: Session) -> None:

@@ -121,9 +121,12 @@ class Session:
     def read_log(self, job_id: str) -> TrainingLog:
         """Return the log of a job's training, with all lines that are there by now."""
         log = self.logs.setdefault(job_id, TrainingLog())
-        reader = self._readers.setdefault(job_id, JobLogs(self.connection.logs, CONTAINER))
         history = self.deps.jobs.load_history(job_id)
         if history is not None:
+            if job_id not in self._readers:
+                source = self.connection.pod_logs if self.local.ack else self.connection.logs
+                self._readers[job_id] = JobLogs(source, CONTAINER)
+            reader = self._readers[job_id]
             for line in reader.read(history, self.deps.clock.now()):
                 log.add_line(line.attempt_number, line.message)
         return log

@@ -4,14 +4,21 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from relaunch_local.ecs import LocalProcesses, LogTarget, ProcessSpec, ProcessStartError
 from relaunch_local.ecs.processes.port import ProcessHandle
 from relaunch_local.repository import REPOSITORY
-from relaunch_local.stack.container_logs import ContainerLogs
 from relaunch_local.stack.emulator import Emulator
 
 EXAMPLES = REPOSITORY / "examples"
+
+
+class LogSink(Protocol):
+    """Takes the output of containers, from any thread."""
+
+    def write(self, target: LogTarget | None, timestamp: int, text: str) -> None:
+        """Take a line; `timestamp` is in milliseconds since the epoch."""
 
 
 class Containers:
@@ -25,10 +32,10 @@ class Containers:
             base_environment={"PATH": path, "LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"},
             working_directory=EXAMPLES,
         )
-        self._logs: ContainerLogs | None = None
+        self._logs: LogSink | None = None
         self._environment: dict[str, str] | None = None
 
-    def connect(self, emulator: Emulator, credentials: dict[str, str], logs: ContainerLogs) -> None:
+    def connect(self, emulator: Emulator, credentials: dict[str, str], logs: LogSink) -> None:
         """Give containers the emulator's endpoint and the task role's credentials, and send their output to `logs`."""
         self._environment = emulator.environment() | credentials
         self._logs = logs

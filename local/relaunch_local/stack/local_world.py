@@ -14,6 +14,7 @@ from relaunch_local.ecs import EcsServer, EcsSimulator, PolicyAuthorizer, Timing
 from relaunch_local.request_guard.credentials import random_root_credentials
 from relaunch_local.request_guard.guard import LOOPBACK_HOSTS, RequestGuard
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS, provision_account
+from relaunch_local.stack.ack_cluster import NAMESPACE, AckCluster, running_ack_cluster
 from relaunch_local.stack.container_logs import ContainerLogs
 from relaunch_local.stack.containers import Containers
 from relaunch_local.stack.deployment import STACK, Deployment, deploy
@@ -29,6 +30,8 @@ from relaunch_local.stack.training_cluster import (
     regional_snapshot,
     simulator_settings,
 )
+
+_KUBECONFIG = "kubeconfig"
 
 Report = Callable[[str], None]
 
@@ -51,6 +54,8 @@ class LocalWorldSettings:
     """Whether jobs run on the cluster's capacity providers instead of on machines of our own."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     """Additional or overriding template parameters."""
+    has_ack: bool = False
+    """Whether jobs run on a cluster of ACK instead of on ECS."""
     hosts: Collection[str] = ()
     """The hosts beside those of loopback that requests may name, for containers that have a loopback of their own."""
 
@@ -66,6 +71,7 @@ class LocalWorld:
     forwarder: EventForwarder
     emulator_log: Path
     """The output of the emulator and its functions; removed with the world."""
+    ack: AckCluster | None = None
 
     def environment(self) -> dict[str, str]:
         """Return the environment variables with which the `relaunch` command and boto3 use this world."""
@@ -73,6 +79,7 @@ class LocalWorld:
             **self.emulator.environment(),
             **simulated_endpoints(self.simulator_url),
             "RELAUNCH_STACK": STACK,
+            **({"KUBECONFIG": str(self.emulator_log.with_name(_KUBECONFIG))} if self.ack else {}),
         }
 
     def client(self, service: str) -> Any:
@@ -103,12 +110,18 @@ def local_world(settings: LocalWorldSettings | None = None, report: Report = lam
         emulator = stack.enter_context(running_emulator(folder, simulated_endpoints(server.url), root, settings.hosts))
         report(f"emulator of the other services at {emulator.endpoint_url}")
         logs = stack.enter_context(closing(ContainerLogs(emulator)))
-        containers.connect(emulator, provision_account(emulator), logs)
+        credentials = provision_account(emulator)
+        containers.connect(emulator, credentials, logs)
+        ack = stack.enter_context(running_ack_cluster(settings.speed)) if settings.has_ack else None
+        secret = ack.connect(emulator, credentials) if ack else ""
+        if ack:
+            (folder / _KUBECONFIG).write_text(ack.server.kubeconfig(NAMESPACE))
+            report(f"API server of an ACK cluster at {ack.server.url}")
         provision_cluster(server.simulator, settings.training, root.access_key_id)
         # Only requests of the application are recorded.
         server.simulator.requests.clear()
         report("deploying template.yaml with sam deploy")
-        deployment = deploy(emulator, template_parameters(settings), folder)
+        deployment = deploy(emulator, template_parameters(settings, secret), folder)
         policies.load_function_roles(emulator)
         save_offerings(deployment)
         forwarder = stack.enter_context(closing(EventForwarder(EmulatorTargets(emulator), settings.delivery_faults)))
@@ -117,7 +130,7 @@ def local_world(settings: LocalWorldSettings | None = None, report: Report = lam
         # Containers end first, so that their last output and events are delivered.
         stack.callback(server.close)
         report(f"stack {STACK} is deployed, the webhook is at {deployment.webhook_url}")
-        yield LocalWorld(emulator, server.simulator, server.url, deployment, forwarder, folder / EMULATOR_LOG)
+        yield LocalWorld(emulator, server.simulator, server.url, deployment, forwarder, folder / EMULATOR_LOG, ack)
 
 
 def save_offerings(deployment: Deployment) -> None:
@@ -180,9 +193,11 @@ def real_watchdog(speed: float) -> Watchdog:
     return Watchdog(idle=(as_on_aws.idle or 0.0) * speed, unregistered=(as_on_aws.unregistered or 0.0) * speed)
 
 
-def template_parameters(settings: LocalWorldSettings) -> dict[str, str]:
+def template_parameters(settings: LocalWorldSettings, kubeconfig_secret_arn: str = "") -> dict[str, str]:
     """Return the template parameters of the local world."""
     hosts = {"CapacityProviders": capacity_providers()} if settings.has_capacity_providers else machine_parameters()
+    if kubeconfig_secret_arn:
+        hosts = {"AckKubeconfigSecretArn": kubeconfig_secret_arn, "KubernetesNamespace": NAMESPACE}
     return {
         "ClusterName": CLUSTER,
         **hosts,

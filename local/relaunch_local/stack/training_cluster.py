@@ -55,6 +55,15 @@ class Training:
     checkpoint_every: int = 20
     stop_delay_seconds: float = 0.0
 
+    def environment(self) -> dict[str, str]:
+        """Return these settings as the environment variables that examples/train reads."""
+        return {
+            "TRAIN_STEPS": str(self.steps),
+            "TRAIN_STEP_DELAY_SECONDS": str(self.step_delay_seconds),
+            "TRAIN_CHECKPOINT_EVERY": str(self.checkpoint_every),
+            "TRAIN_STOP_DELAY_SECONDS": str(self.stop_delay_seconds),
+        }
+
 
 def provider_name(instance_type: str, purchase: Purchase) -> str:
     """Return the name of the capacity provider of a type and purchase option."""
@@ -185,14 +194,8 @@ def register_task_definitions(simulator: EcsSimulator, training: Training, root_
 def task_definition(training: Training) -> dict[str, Any]:
     """Return the task definition of examples/ with the settings of the training."""
     definition: dict[str, Any] = json.loads(TASK_DEFINITION.read_text())
-    settings = {
-        "TRAIN_STEPS": str(training.steps),
-        "TRAIN_STEP_DELAY_SECONDS": str(training.step_delay_seconds),
-        "TRAIN_CHECKPOINT_EVERY": str(training.checkpoint_every),
-        "TRAIN_STOP_DELAY_SECONDS": str(training.stop_delay_seconds),
-    }
     container = definition["containerDefinitions"][0]
-    environment = {each["name"]: each["value"] for each in container["environment"]} | settings
+    environment = {each["name"]: each["value"] for each in container["environment"]} | training.environment()
     container["environment"] = [{"name": name, "value": value} for name, value in environment.items()]
     return definition
 

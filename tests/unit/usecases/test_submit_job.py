@@ -11,6 +11,7 @@ from fakes.sources import FakeRevisions
 from fakes.story import MINUTE, SHA, WAITS_FOR_IMAGE, Story, image, push, upload
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
 from relaunch.core.definitions.definition import ImageTrigger, InputRule, S3Trigger
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
 from relaunch.core.jobs.job import JobState, WaitReason
 from relaunch.core.launches.derived_revision import DERIVED_FROM
 from relaunch.core.triggers.events import DirectRequest
@@ -43,6 +44,17 @@ def test_an_accepted_event_pins_the_newest_revision_and_asks_for_the_launch(stor
     assert accepted.endswith(
         "pinned trainer:12; main runs trainer:latest (sha256:6fad2e7846ea) for linux/amd64 and linux/arm64"
     )
+
+
+def test_a_job_for_kubernetes_is_refused_until_its_target_is_launched_on():
+    workload = KubernetesWorkload("trainer")
+    story = Story(make_definition(task_definition="", target=Target.ACK, kubernetes=workload))
+
+    (submission,) = submit_event(push(), story.deps)
+
+    assert submission.job.state is JobState.FAILED
+    assert submission.job.reason.startswith("this version of the functions launches on ecs only, not on ack")
+    assert story.launches.requested == []
 
 
 def test_a_later_revision_does_not_reach_an_accepted_job(story, running_id):

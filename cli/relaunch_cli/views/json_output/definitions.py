@@ -1,9 +1,11 @@
 """Job definitions."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, Trigger
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
 from relaunch.core.triggers.upload_rules import ChangedRule
 from relaunch.usecases.plan_jobs import Plan
@@ -51,7 +53,7 @@ def definition_json(registered: RegisteredDefinition) -> JsonObject:
     definition = registered.definition
     return {
         "name": definition.name,
-        "task_definition": definition.task_definition,
+        "task_definition": definition.task_definition or None,
         "container": definition.container,
         "on": [trigger_json(trigger) for trigger in definition.triggers],
         "inputs": {
@@ -70,9 +72,15 @@ def definition_json(registered: RegisteredDefinition) -> JsonObject:
         "max_waiting_jobs": definition.max_waiting_jobs,
         "max_failures": definition.max_failures,
         "max_price_per_hour": definition.max_price_usd_per_hour,
-        "target": definition.target,
+        "target": str(definition.target),
+        "kubernetes": _workload_json(definition.kubernetes) if definition.kubernetes else None,
         "owner": owner_json(registered.owner),
     }
+
+
+def _workload_json(workload: KubernetesWorkload) -> JsonObject:
+    """Return a workload; what is not given is null."""
+    return {name: value if isinstance(value, dict) else value or None for name, value in asdict(workload).items()}
 
 
 def accelerator_json(accelerator: AcceleratorRequirement) -> JsonObject:

@@ -11,7 +11,7 @@ from relaunch_cli.views.json_output.definitions import accelerator_json
 from relaunch_cli.views.json_output.jobs import filters_json
 from relaunch_cli.views.json_output.machines import fleet_request_json
 from relaunch_cli.views.json_output.values import JsonObject, json_time
-from relaunch_cli.views.plan import PlanBasis
+from relaunch_cli.views.plan import PlanBasis, find_manifest
 from relaunch_cli.views.type_explanation import explain_type
 
 
@@ -26,24 +26,28 @@ def plans_json(plans: Sequence[Plan], basis: PlanBasis, explained: InstanceType 
         }
         for each in basis.origins
     ]
-    return {"plans": [_plan_json(plan, explained) for plan in plans], "prices": prices, "is_offline": basis.is_offline}
+    documents = [_plan_json(plan, basis, explained) for plan in plans]
+    return {"plans": documents, "prices": prices, "is_offline": basis.is_offline}
 
 
-def _plan_json(plan: Plan, explained: InstanceType | None) -> JsonObject:
+def _plan_json(plan: Plan, basis: PlanBasis, explained: InstanceType | None) -> JsonObject:
+    manifest, is_kubernetes = find_manifest(plan, basis), plan.definition.target.is_kubernetes
     selection, is_named = plan.selection, plan.definition.name != NAME
     rows = explain_rows(selection) if selection else ()
     rejection = explain_rejection(selection) if selection else ""
     document: JsonObject = {
         "definition": plan.definition.name if is_named else None,
-        "task_definition": plan.revision.arn if plan.revision and is_named else None,
+        "task_definition": plan.revision.arn if plan.revision and is_named and not is_kubernetes else None,
         "at": json_time(plan.at),
-        "is_satisfiable": bool(selection and selection.kept),
+        "target": str(plan.definition.target),
+        "is_satisfiable": manifest is not None or bool(selection and selection.kept),
         "problem": plan.problem or rejection or None,
         "notices": list(plan.notices),
         "accelerator": accelerator_json(plan.definition.accelerator),
         "filters": filters_json(selection.filter_counts) if selection else [],
         "offerings": [dict(row) for row in rows],
         "fleet_request": fleet_request_json(plan.request) if plan.request else None,
+        "manifest": dict(manifest) if manifest else None,
     }
     if explained is not None and selection is not None:
         document["explained"] = _explained_json(rows, explained.name)

@@ -58,6 +58,8 @@ from relaunch.ports.stores import RevisionMaintenance as RevisionMaintenance
 from relaunch.ports.stores import SnapshotStore as SnapshotStore
 from relaunch.ports.stores import StoredSelection as StoredSelection
 from relaunch.ports.target import TaskTarget as TaskTarget
+from relaunch.ports.targets import Targets as Targets
+from relaunch.ports.targets import UnknownTargetError as UnknownTargetError
 from relaunch.ports.task_definitions import RevisionRegistry as RevisionRegistry
 from relaunch.ports.task_definitions import RevisionSource as RevisionSource
 from relaunch.ports.upload_rules import UploadRules as UploadRules

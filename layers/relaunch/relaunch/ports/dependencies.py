@@ -24,7 +24,7 @@ from relaunch.ports.offerings import OfferingSource
 from relaunch.ports.patterns import InputPatterns
 from relaunch.ports.queues import LaunchQueue
 from relaunch.ports.stores import CapacityStore, DefinitionStore, EventStore, JobStore, MaintenanceStore, SnapshotStore
-from relaunch.ports.target import TaskTarget
+from relaunch.ports.targets import Targets
 from relaunch.ports.task_definitions import RevisionRegistry, RevisionSource
 
 
@@ -42,7 +42,7 @@ class JobDependencies(_Observed):
     jobs: JobStore
     machines: MachineStore
     machine_queue: MachineQueue
-    tasks: TaskTarget
+    targets: Targets
     launches: LaunchQueue
     capacity: CapacityStore
     limits: StackLimits = field(default_factory=StackLimits)

@@ -102,7 +102,7 @@ def act(job: Job, deps: JobDependencies) -> Job:
 def _perform(job: Job, effect: Effect, deps: JobDependencies) -> None:
     match effect:
         case StopTask():
-            deps.tasks.stop(effect.task_id, effect.reason)
+            deps.targets.named(job.definition.target).stop(effect.task_id, effect.reason)
             deps.metrics.record(*stop_metrics(job, effect, deps.clock.now()))
         case RequestLaunch():
             deps.launches.request_launch(job.job_id, effect.delay_seconds)

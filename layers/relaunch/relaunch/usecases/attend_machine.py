@@ -52,7 +52,7 @@ def _end(machine: Machine, deps: FleetDependencies) -> Machine:
             if deps.fleet.terminate([effect.instance_id])[effect.instance_id] is Termination.REFUSED:
                 machine = _note_refused(machine, deps)
         elif isinstance(effect, DeregisterNode):
-            deps.tasks.deregister(effect.node)
+            deps.targets.ecs.deregister(effect.node)
     left = tuple(each for each in machine.pending if not isinstance(each, TerminateInstance | DeregisterNode))
     machine = save_done(machine, left, deps)
     return machine if all(isinstance(each, AskFleet) for each in machine.pending) else finish_effects(machine, deps)

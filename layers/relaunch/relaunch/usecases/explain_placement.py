@@ -21,7 +21,8 @@ def explain_placement(outcome: LaunchOutcome, job: Job, deps: JobDependencies) -
     if share is None or placement.gpu_partition_size < 1:
         return outcome
     try:
-        devices = deps.tasks.find_gpus(placement.offering.instance_type, placement.capacity_provider)
+        target = deps.targets.named(job.definition.target)
+        devices = target.find_gpus(placement.offering.instance_type, placement.capacity_provider)
     except PortError as error:
         deps.log.decided("gpus-unknown", job_id=job.job_id, reason=str(error))
         return outcome

@@ -4,6 +4,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from relaunch.core.jobs.job import STACK_SLOT, Job, JobState, PlacementState, RequestLaunch, WaitReason
+from relaunch.core.kubernetes.offerings import select_on_kubernetes
+from relaunch.core.kubernetes.rules import find_problems
 from relaunch.core.launches.capabilities import missing_capability
 from relaunch.core.launches.launch import LaunchDeferred, LaunchOutcome, LaunchRefused
 from relaunch.core.launches.launch_plan import plan_launch
@@ -120,17 +122,12 @@ def _may_choose(job: Job, deps: LaunchDependencies) -> bool:
 
 
 def _choose(job: Job, deps: LaunchDependencies) -> Job:
-    problem = revision_problem(job.revision, deps.limits.task_definitions)
-    problem = problem or missing_capability(job.definition, job.revision, deps.tasks.capabilities)
-    if problem:
+    if problem := _find_problem(job, deps):
         return apply_event(job, LaunchImpossible(problem), deps)
     if job.machine_id:
         found = find_machine(job, deps)
         return found if isinstance(found, Job) else _use(found, job, deps)
-    available = load_offerings(deps, job.job_id)
-    memory = with_own(available.memory, job.own_failures)
-    selection = select(job.definition, job.revision, available.offerings, memory, available.at, available.limits)
-    selection = prefer_undoubted(selection, available.doubts)
+    selection = _select_on_kubernetes(job, deps) if job.definition.target.is_kubernetes else _select(job, deps)
     if not selection.kept:
         return apply_event(job, _nothing_kept(selection), deps)
     if selection.kept[0].is_own_machine:
@@ -138,6 +135,31 @@ def _choose(job: Job, deps: LaunchDependencies) -> Job:
     if job.state is not JobState.WAITING:
         return job
     return _place(job, OfferingChosen(selection.kept[0], selection, None), deps)
+
+
+def _select(job: Job, deps: LaunchDependencies) -> Selection:
+    available = load_offerings(deps, job.job_id)
+    memory = with_own(available.memory, job.own_failures)
+    selection = select(job.definition, job.revision, available.offerings, memory, available.at, available.limits)
+    return prefer_undoubted(selection, available.doubts)
+
+
+def _select_on_kubernetes(job: Job, deps: LaunchDependencies) -> Selection:
+    now = deps.clock.now()
+    memory = with_own(deps.capacity.load_capacity_memory(now), job.own_failures)
+    return select_on_kubernetes(job.definition, memory, now)
+
+
+def _find_problem(job: Job, deps: LaunchDependencies) -> str:
+    """Return why the job can never be launched by this stack, empty if it may be."""
+    name = job.definition.target
+    if problem := deps.targets.problem(name):
+        return problem
+    if name.is_kubernetes:
+        problem = "; ".join(map(str, find_problems(job.definition)))
+    else:
+        problem = revision_problem(job.revision, deps.limits.task_definitions) or ""
+    return problem or missing_capability(job.definition, job.revision, deps.targets.named(name).capabilities)
 
 
 def _claim(job: Job, selection: Selection, deps: LaunchDependencies) -> Job:
@@ -236,7 +258,7 @@ def _answer(
 
 def _launch(job: Job, deps: LaunchDependencies) -> LaunchOutcome:
     try:
-        outcome = deps.tasks.launch(plan_launch(job))
+        outcome = deps.targets.named(job.definition.target).launch(plan_launch(job))
     except PermanentError as error:
         return LaunchRefused(str(error))
     if isinstance(outcome, LaunchDeferred):
@@ -256,7 +278,8 @@ def _look_for_task(job: Job, is_certain: bool, deps: LaunchDependencies) -> Job:
     """Look for the task of a placement that is not sent any more, until it is certain that there is none."""
     attempt = job.current_attempt
     closed = {each.task_id for each in attempt.closed_placements}
-    found = [task for task in deps.tasks.find_tasks_of(job.attempt_key) if task.task_id not in closed]
+    target = deps.targets.named(job.definition.target)
+    found = [task for task in target.find_tasks_of(job.attempt_key) if task.task_id not in closed]
     if found:
         newest = max(found, key=lambda task: (task.created_at is not None, task.created_at, task.task_id))
         return apply_event(job, task_seen(newest, job, deps), deps)

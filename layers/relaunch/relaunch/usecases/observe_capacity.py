@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, Node
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, TaskSeen, TimePassed
@@ -126,6 +127,8 @@ def _warn(
         for event in events:
             warned[job_id] = _advance(job_id, event, deps)
 
+    if Target.ECS not in deps.targets:
+        return []
     # Before the links are read: a task that is linked after that looks for the warning. On a recommendation it goes on.
     if not is_rebalance:
         calls.attempt(deps.jobs.save_warning, instance_id, at)
@@ -133,7 +136,7 @@ def _warn(
         calls.attempt(warn, job_id, HostWarned(instance_id, at, is_rebalance=is_rebalance))
     attempts = [job.attempt for job in warned.values() if job and job.attempt]
     known = {attempt.task_id for attempt in attempts if attempt.warned_at or attempt.handover}
-    for task in calls.attempt(deps.tasks.find_tasks_on, instance_id) or ():
+    for task in calls.attempt(deps.targets.ecs.find_tasks_on, instance_id) or ():
         if task.owner is not None and task.task_id not in known:
             node = Node(task.node or "", instance_id, zone=task.zone)
             seen, warned_of = TaskSeen(task, node), HostWarned(instance_id, at, task.task_id, is_rebalance)
@@ -146,7 +149,7 @@ def _warn(
 def _drain(instance_id: str, deps: JobDependencies) -> None:
     """Drain the instance, unless that is refused for good: every task was stopped, and those that follow are warned."""
     try:
-        deps.tasks.drain(instance_id)
+        deps.targets.ecs.drain(instance_id)
     except PermanentError as error:
         deps.log.decided("not drained", instance_id=instance_id, reason=str(error))
 

@@ -23,7 +23,7 @@ def observe_machine(seen: NodeObservation, deps: JobDependencies) -> None:
         return
     remembered = deps.capacity.load_capacity_memory(deps.clock.now()).values()
     failures = [failure for failure in remembered if may_refute(seen, failure)]
-    node = deps.tasks.find_node(seen.node.name) if failures else None
+    node = deps.targets.ecs.find_node(seen.node.name) if failures else None
     if node is not None:
         reopen_offerings(failures, [node], deps)
 

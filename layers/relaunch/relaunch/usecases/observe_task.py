@@ -20,8 +20,8 @@ def observe_task(observation: TaskObservation, deps: JobDependencies) -> Job | N
 def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> TaskSeen:
     """Return the event of an observation, with the node if that is not known yet.
 
-    A spot warning finds the job by it. If the target throttles the call, the next event of the task or the
-    next sweep repeats it; a warning queries the target too.
+    A spot warning of an EC2 instance finds the job by it. If ECS throttles the call, the next event of the task or the
+    next sweep repeats it; a warning queries ECS too.
 
     Raises:
         TransientError: the task stopped without having run, and the target does not tell now on which node; retry.
@@ -29,13 +29,14 @@ def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> 
     name = observation.node
     is_known = job.attempt is not None and job.attempt.instance_id is not None
     has_stopped = observation.phase is TaskPhase.STOPPED
-    if name is None or is_known or (has_stopped and observation.started_at is not None):
+    has_ended = has_stopped and observation.started_at is not None
+    if name is None or is_known or has_ended or job.definition.target.is_kubernetes:
         return TaskSeen(observation)
     own = _own_node(observation, job)
     if own is not None:
         return TaskSeen(observation, own)
     try:
-        found = deps.tasks.find_node(name)
+        found = deps.targets.ecs.find_node(name)
     except TransientError as error:
         # Launches avoid the instance of a task that never ran, for which they need its EC2 instance ID.
         if has_stopped:

@@ -1,11 +1,13 @@
 """Plan where jobs of definitions would run now, without launching or storing anything."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.kubernetes.rules import find_kubernetes_notices, find_problems
+from relaunch.core.kubernetes.workload_revision import kubernetes_revision
 from relaunch.core.machines.machine import FleetRequest
 from relaunch.core.machines.request import build_request
 from relaunch.core.revisions.images import parse_ecr_image, with_platforms
@@ -20,6 +22,8 @@ from relaunch.ports import ImageSource, NoActiveRevisionError, PlanDependencies,
 from relaunch.usecases.check_bucket import check_bucket
 from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings, with_placement_scores
 from relaunch.usecases.pin_images import pin_images
+
+_NO_PRICES = "the prices of Alibaba Cloud are not known: the cluster places the pod, and no cost is estimated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,9 @@ class Plan:
     @property
     def notices(self) -> tuple[str, ...]:
         """Return the notices about the definition, its images and its checkpoints."""
+        if self.definition.target.is_kubernetes:
+            found = () if self.problem else find_kubernetes_notices(self.definition)
+            return (*found, *self.bucket_notices, _NO_PRICES)
         found = find_notices(self.definition, self.revision, self.selection)
         return (*found, *self.image_doubts, *self.bucket_notices)
 
@@ -59,23 +66,45 @@ def plan_jobs(definitions: Iterable[JobDefinition], deps: PlanDependencies, zone
     Raises:
         TransientError: prices or a revision are temporarily unavailable.
     """
+    definitions = tuple(definitions)
+    plans = {each.name: _plan_on_kubernetes(each, deps) for each in definitions if each.target.is_kubernetes}
+    others = [each for each in definitions if each.name not in plans]
+    if others:
+        plans |= {plan.definition.name: plan for plan in _plan_on_ecs(others, deps, zones)}
+    return [plans[each.name] for each in definitions]
+
+
+def _plan_on_ecs(
+    definitions: Iterable[JobDefinition], deps: PlanDependencies, zones: Collection[str]
+) -> Iterator[Plan]:
     available = in_zones(load_offerings(deps), zones)
-    plans = []
     for definition in definitions:
         if problem := family_problem(definition.task_definition, deps.limits.task_definitions):
-            plans.append(Plan(definition, available.at, None, None, problem))
+            yield Plan(definition, available.at, None, None, problem)
             continue
         try:
             revision = deps.revisions.newest_active(definition.task_definition)
         except NoActiveRevisionError as error:
-            plans.append(Plan(definition, available.at, None, None, str(error)))
+            yield Plan(definition, available.at, None, None, str(error))
             continue
         revision, doubts = _look_up_images(definition, revision, deps.images)
         plan = with_request(plan_on(available, definition, revision, deps.zone_scores), deps)
         bucket_problem, notices = check_bucket(definition, deps)
         problem = plan.problem or revision_problem(revision, deps.limits.task_definitions) or bucket_problem
-        plans.append(replace(plan, problem=problem, image_doubts=doubts, bucket_notices=notices))
-    return plans
+        yield replace(plan, problem=problem, image_doubts=doubts, bucket_notices=notices)
+
+
+def _plan_on_kubernetes(definition: JobDefinition, deps: PlanDependencies) -> Plan:
+    plan = plan_on_kubernetes(definition, deps.clock.now())
+    problem, notices = check_bucket(definition, deps)
+    return replace(plan, problem=plan.problem or problem, bucket_notices=notices)
+
+
+def plan_on_kubernetes(definition: JobDefinition, at: datetime) -> Plan:
+    """Return the plan of a definition for ACK or ACS: nothing is selected, for the cluster places its pod."""
+    problem = "; ".join(map(str, find_problems(definition)))
+    revision = None if definition.kubernetes is None else kubernetes_revision(definition)
+    return Plan(definition, at, revision, None, problem, is_unsatisfiable=bool(problem))
 
 
 def _look_up_images(

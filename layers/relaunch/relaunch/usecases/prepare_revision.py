@@ -32,13 +32,15 @@ _ACTIVE_FOR = timedelta(minutes=1)
 def prepare_revision(job: Job, offering: Offering, deps: LaunchDependencies) -> PreparedRevision:
     """Find or register the derived revision with the images by digest and the Neuron devices for this offering.
 
-    A job that needs neither, and whose main container has a `stopTimeout`, runs its own revision. Repeated calls find
-    the registered revision, but may claim another device.
+    A job that needs neither, and whose main container has a `stopTimeout`, runs its own revision, as does a job of any
+    target but ECS. Repeated calls find the registered revision, but may claim another device.
 
     Raises:
         PermanentError: ECS does not know the revision of the job, or rejects the derived one.
         TransientError: throttled (RegisterTaskDefinition: 20 at once, 1 per second) or unreachable.
     """
+    if job.definition.target.is_kubernetes:
+        return PreparedRevision()
     required = derive_requirements(job.definition, job.revision)
     claim = (
         _claim(required, offering, deps)
@@ -97,6 +99,5 @@ def _claim(required: Requirements, offering: Offering, deps: LaunchDependencies)
     if claims_all_devices(required, machine):
         return claim_all(machine)
     turn = deps.maintenance.take_turn(machine.name)
-    return claim_one(
-        machine, turn, required, deps.tasks.find_remaining_resources(machine.name, offering.capacity_provider or "")
-    )
+    remaining = deps.targets.ecs.find_remaining_resources(machine.name, offering.capacity_provider or "")
+    return claim_one(machine, turn, required, remaining)

@@ -1,11 +1,12 @@
-"""Reconcile due jobs with ECS and ECR, in case events were lost."""
+"""Reconcile due jobs with their targets and ECR: events may be lost, and targets other than ECS send none."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.job import Job, JobState, WaitReason
 from relaunch.core.launches.launch import TaskObservation
-from relaunch.core.lifecycle.events import ImageArrived, JobEvent, TaskMissing, TimePassed
+from relaunch.core.lifecycle.events import HostWarned, ImageArrived, JobEvent, TaskMissing, TimePassed
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.lifecycle.table import is_new_observation
 from relaunch.ports import PortError, ReconcileDependencies, TransientError
@@ -18,6 +19,8 @@ _MAX_JOBS = 2_000
 _MAX_DESCRIBED = 100
 _WITH_TASK = frozenset({JobState.LAUNCHING, JobState.RUNNING, JobState.STOPPING})
 
+_Seen = Mapping[str, TaskObservation | None]
+
 
 def reconcile_jobs(deps: ReconcileDependencies, has_time: Callable[[], bool] = lambda: True) -> int:
     """Reconcile due jobs, most overdue first, while there is time; return their number.
@@ -25,13 +28,14 @@ def reconcile_jobs(deps: ReconcileDependencies, has_time: Callable[[], bool] = l
     A job with an error stays due for the next call and does not delay the others.
     """
     due = deps.jobs.load_due(deps.clock.now(), _MAX_JOBS)
-    seen: Mapping[str, TaskObservation | None] = {}
+    tasks = _DueTasks(due, deps)
+    seen: _Seen = {}
     looked_at = postponed = 0
     for job_id in due:
         if not has_time():
             break
         if looked_at % _MAX_DESCRIBED == 0:
-            seen = _describe(due[looked_at : looked_at + _MAX_DESCRIBED], deps)
+            seen = tasks.describe_from(looked_at)
         looked_at += 1
         try:
             _look(job_id, seen, deps)
@@ -42,14 +46,48 @@ def reconcile_jobs(deps: ReconcileDependencies, has_time: Callable[[], bool] = l
     return looked_at
 
 
-def _describe(job_ids: Sequence[str], deps: ReconcileDependencies) -> Mapping[str, TaskObservation | None]:
-    """Describe the tasks of the jobs; empty on an error, so that only `wake_at` of the jobs is handled."""
-    jobs = (_load(job_id, deps) for job_id in job_ids)
-    try:
-        return deps.tasks.describe([arn for job in jobs if job is not None and (arn := _task_arn(job)) is not None])
-    except PortError as error:
-        deps.log.decided("tasks not described", reason=str(error))
-        return {}
+class _DueTasks:
+    """What the targets say of the tasks of due jobs: ECS of a hundred at a time, others of all in one answer.
+
+    Every call costs the other targets a list of all Jobs. A target that answers with an error is not asked again for
+    this time, and only `wake_at` of its jobs is handled.
+    """
+
+    def __init__(self, due: Sequence[str], deps: ReconcileDependencies) -> None:
+        self._due, self._deps = due, deps
+        self._polled: dict[Target, _Seen] = {}
+
+    def describe_from(self, start: int) -> _Seen:
+        """Describe the tasks of the next hundred jobs."""
+        tasks = _tasks_by_target(self._due[start : start + _MAX_DESCRIBED], self._deps)
+        seen = dict(self._describe(Target.ECS, tasks.pop(Target.ECS, [])))
+        if tasks.keys() - self._polled.keys():
+            self._polled |= self._poll(start)
+        for polled in self._polled.values():
+            seen |= polled
+        return seen
+
+    def _poll(self, start: int) -> dict[Target, _Seen]:
+        tasks = _tasks_by_target(self._due[start:], self._deps)
+        return {name: self._describe(name, task_ids) for name, task_ids in tasks.items() if name != Target.ECS}
+
+    def _describe(self, name: Target, task_ids: Sequence[str]) -> _Seen:
+        if not task_ids:
+            return {}
+        try:
+            return self._deps.targets.named(name).describe(task_ids)
+        except PortError as error:
+            self._deps.log.decided("tasks not described", target=name, reason=str(error))
+            return {}
+
+
+def _tasks_by_target(job_ids: Sequence[str], deps: ReconcileDependencies) -> dict[Target, list[str]]:
+    tasks: dict[Target, list[str]] = {}
+    for job_id in job_ids:
+        job = _load(job_id, deps)
+        if job is not None and (task_id := _task_id(job)) is not None:
+            tasks.setdefault(job.definition.target, []).append(task_id)
+    return tasks
 
 
 def _load(job_id: str, deps: ReconcileDependencies) -> Job | None:
@@ -60,12 +98,14 @@ def _load(job_id: str, deps: ReconcileDependencies) -> Job | None:
         return None
 
 
-def _task_arn(job: Job) -> str | None:
+def _task_id(job: Job) -> str | None:
     return job.attempt.task_id if job.attempt is not None and job.state in _WITH_TASK else None
 
 
-def _look(job_id: str, seen: Mapping[str, TaskObservation | None], deps: ReconcileDependencies) -> None:
+def _look(job_id: str, seen: _Seen, deps: ReconcileDependencies) -> None:
     advanced = advance_job(job_id, lambda job: _observed(job, seen, deps) or _time_passed(job, deps), deps)
+    if advanced is not None and _warned(advanced, seen):
+        advanced = advance_job(job_id, lambda job: _warned(job, seen), deps)
     if advanced is not None and _time_passed(advanced, deps):
         # The observation did not change `wake_at`.
         advance_job(job_id, lambda job: _time_passed(job, deps), deps)
@@ -75,15 +115,23 @@ def _time_passed(job: Job, deps: ReconcileDependencies) -> TimePassed | None:
     return TimePassed() if job.wake_at is not None and job.wake_at <= deps.clock.now() else None
 
 
-def _observed(job: Job, seen: Mapping[str, TaskObservation | None], deps: ReconcileDependencies) -> JobEvent | None:
+def _warned(job: Job, seen: _Seen) -> HostWarned | None:
+    """Return the warning that the target gave with the task, None if there is none or the job has it."""
+    attempt, observation = job.attempt, seen.get(_task_id(job) or "")
+    if attempt is None or attempt.warned_at is not None or observation is None or observation.warned_at is None:
+        return None
+    return HostWarned("", observation.warned_at, observation.task_id)
+
+
+def _observed(job: Job, seen: _Seen, deps: ReconcileDependencies) -> JobEvent | None:
     if job.waiting is not None and job.waiting.reason is WaitReason.IMAGE and job.image is not None:
         return _look_for_image(job, job.image, job.waiting.until, deps)
-    arn = _task_arn(job)
-    if arn is None or arn not in seen:
+    task_id = _task_id(job)
+    if task_id is None or task_id not in seen:
         return None
-    observation = seen[arn]
+    observation = seen[task_id]
     if observation is None:
-        return TaskMissing(arn)
+        return TaskMissing(task_id)
     event = task_seen(observation, job, deps)
     return event if is_new_observation(job, event) else None
 

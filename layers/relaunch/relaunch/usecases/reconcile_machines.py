@@ -85,7 +85,7 @@ def _observed(
         observation = seen[machine.instance_id]
         yield InstanceMissing() if observation is None else InstanceSeen(observation, deps.clock.now())
     if machine.state is MachineState.STARTING and machine.instance_id:
-        node = deps.tasks.find_node_of(machine.instance_id)
+        node = deps.targets.ecs.find_node_of(machine.instance_id)
         if node is not None:
             yield node_seen(node, deps)
     for claim in machine.claims:

@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.job import Job, JobState, RequestLaunch, TimelineEntry, Waiting, WaitReason
+from relaunch.core.kubernetes.rules import find_problems
+from relaunch.core.kubernetes.workload_revision import kubernetes_revision
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.events import ImageArrived
 from relaunch.core.lifecycle.launching import IMAGE_POLL_INTERVAL
@@ -188,29 +190,55 @@ def _submit(definition: JobDefinition, event: TriggerEvent, deps: SubmitDependen
 def _accept(
     job_id: str, definition: JobDefinition, matched: Match, event: TriggerEvent, deps: SubmitDependencies
 ) -> tuple[Job, tuple[TimelineEntry, ...]]:
-    now, grants = deps.clock.now(), deps.limits.task_definitions
-    if refused := family_problem(definition.task_definition, grants):
+    now = deps.clock.now()
+    if refused := definition_problem(definition, deps):
         return _refuse(_new_job(job_id, definition, matched, _no_revision(definition), now), refused)
     try:
-        revision = deps.revisions.newest_active(definition.task_definition, happened_at(event))
+        revision = _newest_revision(definition, event, deps)
     except NoActiveRevisionError as error:
         return _refuse(_new_job(job_id, definition, matched, _no_revision(definition), now), str(error))
     job = _new_job(job_id, definition, matched, revision, now)
-    problem = revision_problem(revision, grants) or container_problem(definition, revision)
-    if problem:
+    if problem := _revision_problem(job, deps):
         return _refuse(job, problem)
     wanted = _wanted_image(matched, event, deps)
     pinned = pin_images(revision, wanted, deps.images)
     if pinned.problem:
         return _refuse(job, pinned.problem)
     job = replace(job, images=pinned.images, revision=with_platforms(revision, pinned.platforms))
-    chosen = f"{matched.facts.summary}; pinned {revision.family}:{revision.revision}"
+    chosen = f"{matched.facts.summary}; {_describe_revision(definition, revision)}"
     accepted = _entry(job, "accepted", "; ".join((chosen, *pinned.notes, *matched.notes)))
     if matched.image is not None and wanted is not None and wanted.found is None:
         return _wait_for_image(job, matched, now), (accepted, _entry(job, "waiting for image", ":".join(matched.image)))
     waiting = Waiting(WaitReason.LAUNCH, now, "its launch is in the attempts queue")
     pending = (RequestLaunch(),)
     return replace(job, waiting=waiting, wake_at=now + LAUNCH_TIMEOUT, pending=pending), (accepted,)
+
+
+def definition_problem(definition: JobDefinition, deps: SubmitDependencies) -> str:
+    """Return why the stack can launch no job of a definition, and what to change; empty if it can."""
+    if problem := deps.targets.problem(definition.target):
+        return problem
+    if definition.target.is_kubernetes:
+        return "; ".join(map(str, find_problems(definition)))
+    return family_problem(definition.task_definition, deps.limits.task_definitions)
+
+
+def _newest_revision(definition: JobDefinition, event: TriggerEvent, deps: SubmitDependencies) -> Revision:
+    if definition.target.is_kubernetes:
+        return kubernetes_revision(definition)
+    return deps.revisions.newest_active(definition.task_definition, happened_at(event))
+
+
+def _revision_problem(job: Job, deps: SubmitDependencies) -> str | None:
+    is_granted = job.definition.target.is_kubernetes
+    problem = "" if is_granted else revision_problem(job.revision, deps.limits.task_definitions)
+    return problem or container_problem(job.definition, job.revision)
+
+
+def _describe_revision(definition: JobDefinition, revision: Revision) -> str:
+    if definition.target.is_kubernetes:
+        return f"a Job on {definition.target} with {revision.containers[0].image}"
+    return f"pinned {revision.family}:{revision.revision}"
 
 
 def _wanted_image(matched: Match, event: TriggerEvent, deps: SubmitDependencies) -> WantedImage | None:
@@ -257,7 +285,7 @@ def _new_job(job_id: str, definition: JobDefinition, matched: Match, revision: R
 
 
 def _no_revision(definition: JobDefinition) -> Revision:
-    return Revision("", definition.task_definition, 0, ())
+    return Revision("", definition.task_definition or definition.name, 0, ())
 
 
 def _entry(job: Job, event: str, detail: str) -> TimelineEntry:

@@ -1,6 +1,6 @@
-"""Compare the jobs table with all tasks and container instances of the cluster.
+"""Compare the jobs table with all tasks and nodes of the targets.
 
-Reconciling starts from the jobs; a sweep starts from the cluster and finds orphaned tasks and idle instances. It does
+Reconciling starts from the jobs; a sweep starts from the targets and finds orphaned tasks and idle instances. It does
 not decide that a task is lost: its job does (core.lifecycle.running).
 
 A sweep never stops the current task of a job: the task is listed first and its job is read afterwards, strongly
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import Node, NodeObservation, TaskObservation
 from relaunch.core.lifecycle.events import TaskSeen
@@ -22,7 +23,7 @@ from relaunch.core.lifecycle.orphans import is_orphaned
 from relaunch.core.lifecycle.table import is_new_observation
 from relaunch.core.machines.living import is_kept_warm
 from relaunch.core.offerings.offering import CapacityFailure
-from relaunch.ports import JobDependencies, PortError, TransientError
+from relaunch.ports import JobDependencies, PortError, TaskTarget, TransientError
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.reopen_offerings import reopen_offerings
 
@@ -52,36 +53,47 @@ def is_sweep_due(now: datetime) -> bool:
 
 
 def sweep_cluster(deps: JobDependencies, has_time: Callable[[], bool] = lambda: True) -> Sweep:
-    """Sweep the cluster while `has_time`; an error of a job does not affect the others.
+    """Sweep the targets while `has_time`; an error of a job, or of a target, does not affect the others.
 
-    If the cluster cannot be listed, the next sweep does it.
+    If a target cannot be listed, the next sweep does it. The numbers are reported if all targets could be.
+
+    Raises:
+        PermanentError: a target refuses to be listed; the others are swept.
     """
-    sweep = Sweep()
-    try:
-        _sweep(sweep, has_time, deps)
-    except TransientError as error:
+    sweep, errors = Sweep(), []
+    for name in deps.targets:
+        try:
+            _sweep(name, sweep, has_time, deps)
+        except PortError as error:
+            deps.log.decided("postponed", target=name, reason=f"sweeping the cluster: {error}")
+            errors.append(error)
+    for error in errors:
+        if not isinstance(error, TransientError):
+            raise error
+    if errors:
         sweep.is_complete = False
-        deps.log.decided("postponed", reason=f"sweeping the cluster: {error}")
-        return sweep
-    _report(sweep, deps)
+    else:
+        _report(sweep, deps)
     return sweep
 
 
-def _sweep(sweep: Sweep, has_time: Callable[[], bool], deps: JobDependencies) -> None:
+def _sweep(name: Target, sweep: Sweep, has_time: Callable[[], bool], deps: JobDependencies) -> None:
+    target = deps.targets.named(name)
     suspects: list[TaskObservation] = []
-    machines = _look_at_machines(sweep, deps)
-    for page in deps.tasks.list_tasks():
+    # The nodes of other targets are nobody's spot instances, and are no expense of Relaunch.
+    machines = _look_at_machines(target, sweep, deps) if name == Target.ECS else {}
+    for page in target.list_tasks():
         suspects += _look_at_tasks(page, machines, sweep, has_time, deps)
         if not sweep.is_complete:
             break
-    _stop_orphans(suspects, sweep, deps)
+    _stop_orphans(target, suspects, sweep, deps)
 
 
-def _look_at_machines(sweep: Sweep, deps: JobDependencies) -> Mapping[str, Node]:
+def _look_at_machines(target: TaskTarget, sweep: Sweep, deps: JobDependencies) -> Mapping[str, Node]:
     now = deps.clock.now()
     machines: dict[str, Node] = {}
     failures = _load_failures(now, deps)
-    for page in deps.tasks.list_nodes():
+    for page in target.list_nodes():
         _reopen_offerings(failures, page, deps)
         machines.update({seen.node.name: seen.node for seen in page})
         idle = (seen.node for seen in page if _is_idle(seen, now))
@@ -176,7 +188,7 @@ def _advance(
         deps.log.decided("postponed", job_id=job_id, reason=f"sweeping the cluster: {error}")
 
 
-def _stop_orphans(suspects: Iterable[TaskObservation], sweep: Sweep, deps: JobDependencies) -> None:
+def _stop_orphans(target: TaskTarget, suspects: Iterable[TaskObservation], sweep: Sweep, deps: JobDependencies) -> None:
     def stop(task: TaskObservation, job: Job) -> TaskSeen | None:
         event = TaskSeen(task)
         if not is_orphaned(job, event):
@@ -184,7 +196,7 @@ def _stop_orphans(suspects: Iterable[TaskObservation], sweep: Sweep, deps: JobDe
         sweep.orphans.add(task.task_id)
         return event
 
-    for seen in deps.tasks.describe([task.task_id for task in suspects]).values():
+    for seen in target.describe([task.task_id for task in suspects]).values():
         if seen is not None:
             _advance(seen, stop, sweep, deps)
 

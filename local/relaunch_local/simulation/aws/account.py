@@ -23,6 +23,7 @@ from relaunch.adapters.aws.sqs.machine_queue import SqsMachineQueue
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.messages.intake import parse_intake_message
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.job import Job, RequestMachine, StopTask, TimelineEntry
 from relaunch.core.machines.machine import Machine
 from relaunch.core.messages.dead_letter import DeadLetterQueue
@@ -31,7 +32,7 @@ from relaunch.core.triggers.events import ObjectCreated
 from relaunch.core.triggers.matching import is_watched
 from relaunch.core.triggers.upload_rules import wanted_rules
 from relaunch.entrypoints.function import FunctionDependencies
-from relaunch.ports import Dependencies
+from relaunch.ports import Dependencies, Targets
 from relaunch_local.ecs import Clock, EcsSimulator, Event, InProcessClient, ProcessSpec
 from relaunch_local.ecs.engine.model import ContainerInstanceStatus, Instance
 from relaunch_local.in_memory.stores import InMemoryStores
@@ -212,8 +213,9 @@ class SimulatedAccount:
         s3: Any = CallingClient("s3", ModelS3(self.objects), self.calls)
         ecr: Any = CallingClient("ecr", self.ecr, self.calls)
         spot_prices = Ec2SpotPrices(ec2, clock)
+        target = self.per_container(lambda: EcsTarget(ecs, CLUSTER, rate_limiter=self.rate_limiter()))
         known: dict[str, Any] = {
-            "tasks": self.per_container(lambda: EcsTarget(ecs, CLUSTER, rate_limiter=self.rate_limiter())),
+            "targets": Targets({Target.ECS: lambda: target}),
             "revisions": self.per_container(lambda: EcsRevisions(ecs, clock)),
             "offerings": own_and_provided(self.scenario, spot_prices, self.trace),
             "fleet": Ec2Fleet(ec2, STACK),

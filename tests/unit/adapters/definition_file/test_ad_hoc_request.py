@@ -1,10 +1,18 @@
 """Options are validated by the models of a definition file, with messages in terms of options."""
 
+# ruff: noqa: E501 - one case a line, with the whole message
+
 from datetime import timedelta
 
 import pytest
 
-from relaunch.adapters.definition_file.ad_hoc_request import OPTIONS, AdHocRequestError, Value, parse_request
+from relaunch.adapters.definition_file.ad_hoc_request import (
+    KUBERNETES_OPTIONS,
+    OPTIONS,
+    AdHocRequestError,
+    Value,
+    parse_request,
+)
 from relaunch.adapters.definition_file.parser import DefinitionFileError, parse_definitions
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.accelerator import (
@@ -15,6 +23,13 @@ from relaunch.core.definitions.accelerator import (
     NeuronPurpose,
     NeuronRequirement,
     PurchasePolicy,
+)
+from relaunch.core.definitions.kubernetes_workload import (
+    ComputeClass,
+    GpuPlacement,
+    GpuSharing,
+    KubernetesWorkload,
+    Target,
 )
 
 
@@ -78,6 +93,100 @@ def test_the_rest_of_a_job_can_be_given_too():
     assert (definition.estimated_duration, definition.disk_gib) == (timedelta(hours=60), 200)
     assert definition.checkpoint_uri == "s3://acme/checkpoints/"
     assert (revision.vcpus, revision.memory_mib, revision.architecture) == (3.5, 15360, "ARM64")
+
+
+def test_options_for_kubernetes_are_for_its_block():
+    options = {
+        "--target": "acs",
+        "--image": "registry.example.com/trainer:v1",
+        "--vcpus": "4",
+        "--ram": "16GiB",
+        "--model": ["P16EN"],
+        "--driver": "1.5.0",
+        "--compute-class": "gpu-hpn",
+        "--card-memory": "96GiB",
+        "--cluster-region": "cn-beijing",
+        "--gpu": "2",
+    }
+
+    request = parse_request(options, load_catalogue())
+
+    assert request.definition.target is Target.ACS
+    assert request.definition.accelerator == AcceleratorRequirement(gpu=GpuRequirement(2))
+    assert request.definition.kubernetes == KubernetesWorkload(
+        "registry.example.com/trainer:v1",
+        vcpus=4.0,
+        memory_mib=16 * 1024,
+        region="cn-beijing",
+        gpu_model="P16EN",
+        compute_class=ComputeClass.GPU_HPN,
+        gpu_driver="1.5.0",
+        card_memory_mib=96 * 1024,
+    )
+    assert request.revision.containers[0].image == "registry.example.com/trainer:v1"
+
+
+def test_options_of_ack_say_how_gpus_are_shared_and_need_no_image():
+    options = {"--target": "ack", "--memory": "2GiB", "--gpu-sharing": "share", "--gpu-placement": "spread"}
+
+    workload = parse_request(options, load_catalogue()).definition.kubernetes
+
+    assert workload == KubernetesWorkload("IMAGE", gpu_sharing=GpuSharing.SHARE, gpu_placement=GpuPlacement.SPREAD)
+
+
+SHARE = {"memory": "2GiB", "compute_percent": "30"}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (
+            {"target": "ack", "memory": "2GiB", "compute_percent": "17"},
+            ["--compute-percent: 17 percent cannot be submitted: ACK takes multiples of 5 from 5 to 100, so give 15 or 20"],
+        ),
+        (
+            {"target": "ack", "compute_percent": "30"},
+            ["--compute-percent: a share of a GPU needs its memory too: give `--memory`, like 2GiB"],
+        ),
+        (
+            {"target": "ack", **SHARE, "gpu_sharing": "cgpu"},
+            ["--gpu-sharing: `cgpu` gives no share of compute: leave `--gpu-sharing` out, or leave `--compute-percent` out"],
+        ),
+        ({"target": "ack", **SHARE, "cluster_region": "cn-bejing"}, ["--cluster-region: ACK has no shares of compute in"]),
+        ({"target": "ack", "neuron_cores": "4"}, ["--neuron-cores: ack has NVIDIA GPUs only: give `--gpu`"]),
+        (
+            {"target": "acs", "gpu": "1", "model": ["T4"]},
+            [
+                "`--vcpus` is missing: ACS sizes a pod by its requests",
+                "`--ram` is missing: ACS sizes a pod by its requests",
+            ],
+        ),
+        (
+            {"target": "acs", "vcpus": "4", "ram": "8GiB", "gpu": "1"},
+            ["`--model` is missing: ACS needs the model of the GPU, such as T4"],
+        ),
+        ({"target": "acs", "vcpus": "4", "ram": "8GiB", "gpu": "1", "model": ["T4", "A10"]}, ["--model: "]),
+        ({"target": "ack", "gpu": "1", "vcpus": "x"}, ["--vcpus: `x` is not a number of vCPUs: write it like 4 or 0.5"]),
+        (
+            {"target": "ack", "gpu": "1", "purchase": "spot"},
+            ["--purchase: ACK has no spot capacity: set `--purchase` to on-demand"],
+        ),
+        ({"target": "akc", "gpu": "1"}, ["--target: `akc` is none of ecs, ack, acs"]),
+        (
+            {"gpu": "1", "image": "trainer", "compute_class": "gpu"},
+            [
+                "--image: is for `--target ack` and `--target acs`",
+                "--compute-class: is for `--target ack` and `--target acs`",
+            ],
+        ),
+        ({"target": "ecs", "gpu": "1", "card_memory": "1GiB"}, ["--card-memory: is for `--target ack` and"]),
+    ],
+)  # fmt: skip
+def test_what_a_target_cannot_have_is_said_of_the_options(options, expected):
+    said = problems(**options)
+
+    assert len(said) == len(expected)
+    assert all(each.startswith(beginning) for each, beginning in zip(said, expected, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -155,5 +264,6 @@ def test_a_file_says_the_same(options, yaml):
     assert said.partition(": ")[2] == caught.value.problems[0].message
 
 
-def test_every_option_is_a_key_of_its_own():
-    assert len(set(OPTIONS.values())) == len(OPTIONS)
+@pytest.mark.parametrize("paths", [OPTIONS, {**OPTIONS, **KUBERNETES_OPTIONS}], ids=["ECS", "Kubernetes"])
+def test_every_option_is_a_key_of_its_own(paths):
+    assert len(set(paths.values())) == len(paths)

@@ -43,8 +43,10 @@ def problems_of_job(*lines: str, accelerator: str = "{gpu: {}}") -> list[str]:
         pytest.param("disk: 0GiB", "3:11: jobs.a.disk: `0GiB` is not a whole number of MiB above 0"),
         pytest.param("disk:", "3:5: jobs.a.disk: has no value: give it one or leave the key out"),
         pytest.param("purchase: spt", "3:15: jobs.a.purchase: `spt` is none of spot, on-demand, spot-then-on-demand; did you mean `spot`?"),
-        pytest.param("target: acs", "3:13: jobs.a.target: this release launches on `ecs` only; `acs` comes later"),
-        pytest.param("target: kubernetes", "3:13: jobs.a.target: `kubernetes` is none of ecs"),
+        pytest.param("target: acs", "2:3: jobs.a.kubernetes: `kubernetes` is missing: acs needs its image at least"),
+        pytest.param("target: kubernetes", "3:13: jobs.a.target: `kubernetes` is none of ecs, ack, acs"),
+        pytest.param("target: akc", "3:13: jobs.a.target: `akc` is none of ecs, ack, acs"),
+        pytest.param("checkpoint: oss://acme/a/", "3:17: jobs.a.checkpoint: `oss://acme/a/` is not an S3 location: write it like s3://bucket/prefix/; oss:// is for ack and acs"),
         pytest.param("max_running_jobs: 0", "3:23: jobs.a.max_running_jobs: must be 1 or more"),
         pytest.param("max_running_jobs: five", "3:23: jobs.a.max_running_jobs: must be a whole number, not `five`"),
         pytest.param("max_failures: 1.5", "3:19: jobs.a.max_failures: must be a whole number, not `1.5`"),
@@ -120,6 +122,50 @@ def test_a_bad_trigger_is_told_what_its_source_knows(trigger, problem):
     assert problem in [each.split(": ", 1)[1] for each in found]
 
 
+ACK = "target: ack, kubernetes: {image: i, %s}, accelerator: {gpu: {%s}}"
+ACS = "target: acs, kubernetes: {image: i, vcpus: 4, memory: 8GiB, %s}, accelerator: {gpu: {%s}}"
+
+
+@pytest.mark.parametrize(
+    ("job", "problems"),
+    [
+        pytest.param("kubernetes: {image: i}, accelerator: {gpu: {}}", ["a.task_definition: `task_definition` is missing: with `kubernetes` alone, `target` is ack or acs"]),
+        pytest.param("accelerator: {gpu: {}}", ["a.task_definition: `task_definition` is missing"]),
+        pytest.param("target: ack, accelerator: {gpu: {}}", ["a.kubernetes: `kubernetes` is missing: ack needs its image at least"]),
+        pytest.param("target: ack, kubernetes: {}, accelerator: {gpu: {}}", ["a.kubernetes.image: `image` is missing"]),
+        pytest.param("target: ack, kubernetes: {image: i}, accelerator: {neuron: {devices: 1}}", ["a.accelerator: ack has NVIDIA GPUs only: give `gpu`"]),
+        pytest.param(ACK % ("imge: j", ""), ["a.kubernetes.imge: unknown key `imge`; did you mean `image`?"]),
+        pytest.param(ACK % ("gpu_sharing: core-mem", ""), ["a.kubernetes.gpu_sharing: `core-mem` is none of exclusive, cgpu, core_mem, share, mps; did you mean `core_mem`?"]),
+        pytest.param(ACK % ("compute_class: gpu-hpm", ""), ["a.kubernetes.compute_class: `gpu-hpm` is none of gpu, gpu-hpn; did you mean `gpu-hpn` or `gpu`?"]),
+        pytest.param(ACK % ("memory: 16Gi", ""), ["a.kubernetes.memory: `16Gi` is not in a binary unit: write memory in GiB or MiB, not Gi"]),
+        pytest.param(ACK % ("vcpus: four", ""), ["a.kubernetes.vcpus: `four` is not a number of vCPUs: write it like 4 or 0.5"]),
+        pytest.param(ACK % ("vcpus: true", ""), ["a.kubernetes.vcpus: `True` is not a number of vCPUs: write it like 4 or 0.5"]),
+        pytest.param(ACK % ("vcpus: 0", ""), ["a.kubernetes.vcpus: `0` is not a number of vCPUs: it is above 0, in steps of 0.001"]),
+        pytest.param(ACK % ("vcpus: 0.0005", ""), ["a.kubernetes.vcpus: `0.0005` is not a number of vCPUs: it is above 0, in steps of 0.001"]),
+        pytest.param(ACK % ("working_directory: root", ""), ["a.kubernetes.working_directory: `root` is not an absolute path"]),
+        pytest.param(ACK % ("service_account: Train", ""), ["a.kubernetes.service_account: `Train` is not an object's name (lower-case letters, digits, - and .)"]),
+        pytest.param(ACK % ("labels: {app: 1}", ""), ['a.kubernetes.labels.app: must be text: write it in quotes, "1"']),
+        pytest.param(ACK % ("labels: {app: Tesla T4}", ""), ["a.kubernetes.labels.app: `Tesla T4` is not a label's value (1 to 63 letters, digits, -, _ and ., no space)"]),
+        pytest.param(ACK % ("labels: {-a: b}", ""), ["a.kubernetes.labels.-a: `-a` is not a label's key: write it like app or example.com/app"]),
+        pytest.param(ACK % ("labels: {A_/a: b}", ""), ["a.kubernetes.labels.A_/a: `A_/a` is not a label's key: write it like app or example.com/app"]),
+        pytest.param(ACK % ("labels: {relaunch/job: b}", ""), ["a.kubernetes.labels.relaunch/job: `relaunch/job` is taken: Kubernetes or Relaunch sets it"]),
+        pytest.param(ACK % ("labels: {aliyun.com/gpu-count: '2'}", ""), ["a.kubernetes.labels: `aliyun.com/gpu-count` is taken: Relaunch sets it"]),
+        pytest.param(ACK % ("region: Beijing", ""), ["a.kubernetes.region: `Beijing` is not a region of Alibaba Cloud: write it like cn-beijing"]),
+        pytest.param(ACK % ("region: cn-bejing", "memory: 2GiB, compute_percent: 30"), ["a.kubernetes.region: ACK has no shares of compute in the region cn-bejing of Alibaba Cloud; did you mean cn-beijing?"]),
+        pytest.param(ACK % ("", "memory: 2GiB, compute_percent: 17"), ["a.accelerator.gpu.compute_percent: 17 percent cannot be submitted: ACK takes multiples of 5 from 5 to 100, so give 15 or 20"]),
+        pytest.param(ACK % ("gpu_sharing: cgpu", "memory: 2GiB, compute_percent: 7"), ["a.kubernetes.gpu_sharing: `cgpu` gives no share of compute: leave `gpu_sharing` out, or leave `compute_percent` out", "a.accelerator.gpu.compute_percent: 7 percent cannot be submitted: ACK takes multiples of 5 from 5 to 100, so give 5 or 10"]),
+        pytest.param(ACS % ("", ""), ["a.kubernetes.gpu_model: `gpu_model` is missing: ACS needs the model of the GPU, such as T4"]),
+        pytest.param(ACS % ("gpu_model: T4, gpu_driver: 535.161", ""), ['a.kubernetes.gpu_driver: must be text: write it in quotes, "535.161"']),
+        pytest.param(ACS % ("gpu_model: T4, gpu_driver: newest", ""), ["a.kubernetes.gpu_driver: `newest` is not a driver version: write it like 535.161.08"]),
+        pytest.param(ACS % ("gpu_model: T4", "memory: 2GiB, compute_percent: 30"), ["a.accelerator.gpu.compute_percent: compute class `gpu` of ACS has whole GPUs only: leave it out, or set `compute_class` to gpu-hpn"]),
+    ],
+)  # fmt: skip
+def test_a_definition_for_kubernetes_is_held_against_the_rules_of_its_target(job, problems):
+    found = problems_of(f"jobs: {{a: {{{job}}}}}")
+
+    assert [each.split(": jobs.", 1)[1] for each in found] == problems
+
+
 @pytest.mark.parametrize(
     ("accelerator", "problem"),
     [
@@ -151,7 +197,7 @@ def test_a_bad_trigger_is_told_what_its_source_knows(trigger, problem):
         pytest.param("{gpu: {compute_capability: 8}}", "4:45: jobs.a.accelerator.gpu.compute_capability: `8` is no compute capability: write it like 8.0, or bf16"),
         pytest.param("{gpu: {compute_capability: fp8}}", "4:45: jobs.a.accelerator.gpu.compute_capability: `fp8` is no compute capability: write it like 8.0, or bf16"),
         pytest.param("{gpu: {interconnect: infiniband}}", "4:39: jobs.a.accelerator.gpu.interconnect: `infiniband` is none of efa, nvlink"),
-        pytest.param("{gpu: {driver: 570}}", "4:25: jobs.a.accelerator.gpu.driver: on ECS no machine can be chosen by its driver, the AMI brings it: set the AMI of the capacity provider"),
+        pytest.param("{gpu: {driver: 570}}", "4:25: jobs.a.accelerator.gpu.driver: on ECS no machine can be chosen by its driver, the AMI brings it: set the AMI of the capacity provider; on ACS give `kubernetes.gpu_driver`"),
         pytest.param("{gpu: {cout: 2}}", "4:25: jobs.a.accelerator.gpu.cout: unknown key `cout`; did you mean `count`?"),
         pytest.param("{instance_types: [G5.xlarge]}", "4:36: jobs.a.accelerator.instance_types[0]: `G5.xlarge`: instance types are written in lower case: `g5.xlarge`"),
         pytest.param("{instance_types: [trn1.2xlarg]}", "4:36: jobs.a.accelerator.instance_types[0]: unknown instance type `trn1.2xlarg`; did you mean `trn1.2xlarge`?"),

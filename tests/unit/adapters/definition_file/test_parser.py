@@ -24,6 +24,13 @@ from relaunch.core.definitions.definition import (
     JobDefinition,
     S3Trigger,
 )
+from relaunch.core.definitions.kubernetes_workload import (
+    ComputeClass,
+    GpuPlacement,
+    GpuSharing,
+    KubernetesWorkload,
+    Target,
+)
 
 CATALOGUE = {
     "g5.xlarge": make_instance_type(),
@@ -80,6 +87,70 @@ def test_definitions_keep_the_order_of_the_file():
     text = "jobs:\n" + "".join(f"  {name}: {{task_definition: t, {GPU}}}\n" for name in ("b", "a", "c"))
 
     assert [definition.name for definition in parse_definitions(text, "f", CATALOGUE)] == ["b", "a", "c"]
+
+
+KUBERNETES = """
+jobs:
+  train:
+    task_definition: trainer
+    target: ack
+    kubernetes:
+      image: registry.cn-beijing.aliyuncs.com/ai-samples/gpushare-sample:benchmark-tensorflow-2.2.3
+      working_directory: /root
+      vcpus: 0.5
+      memory: 16GiB
+      service_account: train
+      labels: {app: cuda-sample, example.com/team: vision}
+      region: cn-beijing
+      gpu_model: Tesla-V100-SXM2-16GB
+      gpu_sharing: core_mem
+      gpu_placement: binpack
+      compute_class: gpu-hpn
+      gpu_driver: "535.161.08"
+      card_memory: 15GiB
+    accelerator: {gpu: {memory: 2GiB, compute_percent: 30}}
+    checkpoint: oss://acme-checkpoints/train
+"""
+
+
+def test_a_definition_for_kubernetes_is_read_with_all_its_keys():
+    (definition,) = parse_definitions(KUBERNETES, "f.yaml", CATALOGUE)
+
+    assert (definition.target, definition.task_definition) == (Target.ACK, "trainer")
+    assert definition.checkpoint_uri == "oss://acme-checkpoints/train/"
+    assert definition.kubernetes == KubernetesWorkload(
+        image="registry.cn-beijing.aliyuncs.com/ai-samples/gpushare-sample:benchmark-tensorflow-2.2.3",
+        working_directory="/root",
+        vcpus=0.5,
+        memory_mib=16 * 1024,
+        service_account="train",
+        labels={"app": "cuda-sample", "example.com/team": "vision"},
+        region="cn-beijing",
+        gpu_model="Tesla-V100-SXM2-16GB",
+        gpu_sharing=GpuSharing.CORE_MEM,
+        gpu_placement=GpuPlacement.BINPACK,
+        compute_class=ComputeClass.GPU_HPN,
+        gpu_driver="535.161.08",
+        card_memory_mib=15 * 1024,
+    )
+
+
+@pytest.mark.parametrize("target", ["ecs", "ack"])
+def test_the_target_alone_switches_a_definition_that_has_both(target):
+    text = KUBERNETES.replace("target: ack", f"target: {target}").replace("oss://", "s3://")
+
+    (definition,) = parse_definitions(text, "f.yaml", CATALOGUE)
+
+    assert definition.target == target
+    assert definition.kubernetes is not None
+
+
+def test_a_definition_for_kubernetes_alone_needs_no_task_definition():
+    text = "jobs: {a: {target: ack, kubernetes: {image: trainer}, accelerator: {gpu: {}}}}"
+
+    (definition,) = parse_definitions(text, "f.yaml", CATALOGUE)
+
+    assert (definition.task_definition, definition.kubernetes) == ("", KubernetesWorkload("trainer"))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from fakes.builders import make_definition
 from relaunch.core.definitions.accelerator import (
     AcceleratorRequirement,
     GpuRequirement,
@@ -11,7 +12,8 @@ from relaunch.core.definitions.accelerator import (
     NeuronRequirement,
 )
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait, S3Trigger
-from relaunch_cli.views.definitions import describe_accelerator, describe_trigger
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch_cli.views.definitions import describe_accelerator, describe_runnable, describe_trigger
 from relaunch_cli.views.json_output.definitions import trigger_json
 
 WAIT = ImageWait("trainer", "{sha}", timedelta(minutes=5))
@@ -34,6 +36,13 @@ WAIT = ImageWait("trainer", "{sha}", timedelta(minutes=5))
 )
 def test_accelerators_are_described_in_short(accelerator, text):
     assert describe_accelerator(accelerator) == text
+
+
+@pytest.mark.parametrize(("target", "text"), [(Target.ECS, "trainer"), (Target.ACK, "ack: registry.example.com/t:v1")])
+def test_what_a_definition_runs_is_that_of_its_target(target, text):
+    workload = KubernetesWorkload("registry.example.com/t:v1")
+
+    assert describe_runnable(make_definition(target=target, kubernetes=workload)) == text
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from fakes.builders import (
     make_revision,
 )
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.jobs.job import FailedStart, TriggerFacts
 from relaunch.core.launches.accelerators import AllNeuronDevices, GpuPartition, GpuShare, NeuronDevices, WholeGpus
@@ -36,6 +37,17 @@ def test_the_request_is_made_of_the_frozen_job_alone():
     assert request.command == ("python", "-m", "train")
     assert request.accelerators == WholeGpus(1)
     assert request.network_mode == "bridge"
+
+
+@pytest.mark.parametrize("target", Target)
+def test_a_workload_is_launched_where_there_are_no_task_definitions(target):
+    workload = KubernetesWorkload("trainer")
+    definition = make_definition(target=target, kubernetes=workload)
+
+    request = plan_launch(launching(definition=definition))
+
+    gpu = definition.accelerator.gpu
+    assert (request.workload, request.gpu) == ((None, None) if target is Target.ECS else (workload, gpu))
 
 
 def test_machines_on_which_it_did_not_start_are_avoided_once_each():

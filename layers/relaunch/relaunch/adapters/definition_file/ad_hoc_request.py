@@ -7,12 +7,14 @@ from types import MappingProxyType
 
 from pydantic import ValidationError
 
-from relaunch.adapters.definition_file.messages import report_double_choices, report_errors
+from relaunch.adapters.definition_file.messages import report_double_choices, report_errors, report_rule_problems
 from relaunch.adapters.definition_file.models import JobModel
 from relaunch.adapters.definition_file.parser import known_hardware
 from relaunch.adapters.definition_file.values import MAX_RUNTIME, parse_size_mib, write_duration
 from relaunch.adapters.definition_file.yaml_document import Document, KeyPath, Mark, Place, Plain
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.kubernetes.workload_revision import kubernetes_revision
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.revisions.revision import DEFAULT_ARCHITECTURE, Revision
 
@@ -22,7 +24,10 @@ NAME = "ad-hoc"
 Value = str | Sequence[str]
 """The value of an option, or the values of one that can be repeated."""
 
-_GPU, _NEURON = ("accelerator", "gpu"), ("accelerator", "neuron")
+IMAGE = "IMAGE"
+"""The image of a job on Kubernetes without `--image`, in whose place its owner puts one."""
+
+_GPU, _NEURON, _KUBERNETES = ("accelerator", "gpu"), ("accelerator", "neuron"), ("kubernetes",)
 OPTIONS: Mapping[str, KeyPath] = MappingProxyType(
     {
         "--gpu": (*_GPU, "count"),
@@ -43,13 +48,34 @@ OPTIONS: Mapping[str, KeyPath] = MappingProxyType(
         "--max-price": ("max_price_per_hour",),
         "--estimated-duration": ("estimated_duration",),
         "--checkpoint": ("checkpoint",),
+        "--target": ("target",),
     }
 )
 """The options for keys of a job definition, and the paths of these keys."""
 
+KUBERNETES_OPTIONS: Mapping[str, KeyPath] = MappingProxyType(
+    {
+        "--image": (*_KUBERNETES, "image"),
+        "--vcpus": (*_KUBERNETES, "vcpus"),
+        "--ram": (*_KUBERNETES, "memory"),
+        "--model": (*_KUBERNETES, "gpu_model"),
+        "--driver": (*_KUBERNETES, "gpu_driver"),
+        "--gpu-sharing": (*_KUBERNETES, "gpu_sharing"),
+        "--gpu-placement": (*_KUBERNETES, "gpu_placement"),
+        "--compute-class": (*_KUBERNETES, "compute_class"),
+        "--card-memory": (*_KUBERNETES, "card_memory"),
+        "--cluster-region": (*_KUBERNETES, "region"),
+    }
+)
+"""The options for keys of the block `kubernetes`; on ECS some of them are for other keys, and others for none."""
+
+_KUBERNETES_TARGETS = frozenset(str(target) for target in Target if target.is_kubernetes)
+_ON_ECS_TOO = frozenset({"--vcpus", "--ram", "--model", "--driver"})
+
 # Values that YAML reads as numbers; others stay strings, which the models reject.
 _WHOLE, _NUMBER = re.compile(r"[-+]?[0-9]{1,18}"), re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)")
 _ARCHITECTURES = ("X86_64", "ARM64")  # as in ECS
+_NUMBER_OPTIONS = frozenset({"--max-price", "--vcpus"})
 _WHOLE_OPTIONS = frozenset({"--gpu", "--compute-percent", "--neuron-devices", "--neuron-cores"})
 
 
@@ -75,14 +101,20 @@ def parse_request(options: Mapping[str, Value], catalogue: Mapping[str, Instance
     Raises:
         AdHocRequestError: the options are invalid.
     """
-    document = _write_document(options)
+    paths = _paths(options)
+    document = _write_document(options, paths)
     report_double_choices(document, (), document.value)
     model = None
     try:
         model = JobModel.model_validate(document.value, context=known_hardware(catalogue))
     except ValidationError as error:
         report_errors(document, (), error)
-    problems = [_in_options(problem.key_path, problem.message, options) for problem in document.problems]
+    if paths is not OPTIONS and model is not None:
+        report_rule_problems(document, (), model.to_core(NAME))
+    problems = [_in_options(problem.key_path, problem.message, options, paths) for problem in document.problems]
+    if paths is not OPTIONS:
+        return _kubernetes_request(model, problems)
+    problems += [f"{each}: is for `--target ack` and `--target acs`" for each in _misplaced(options)]
     vcpus = _read(options, "--vcpus", _parse_vcpus, problems)
     memory_mib = _read(options, "--ram", parse_size_mib, problems)
     architecture = _read_architecture(options, problems)
@@ -95,46 +127,66 @@ def parse_request(options: Mapping[str, Value], catalogue: Mapping[str, Instance
     return AdHocRequest(model.to_core(NAME), revision)
 
 
-def _write_document(options: Mapping[str, Value]) -> Document:
+def _kubernetes_request(model: JobModel | None, problems: list[str]) -> AdHocRequest:
+    if problems or model is None:
+        raise AdHocRequestError(problems)
+    definition = model.to_core(NAME)
+    return AdHocRequest(definition, kubernetes_revision(definition))
+
+
+def _paths(options: Mapping[str, Value]) -> Mapping[str, KeyPath]:
+    """Return the keys that options are for, which depend on the target."""
+    return {**OPTIONS, **KUBERNETES_OPTIONS} if options.get("--target") in _KUBERNETES_TARGETS else OPTIONS
+
+
+def _misplaced(options: Mapping[str, Value]) -> list[str]:
+    return [each for each in KUBERNETES_OPTIONS if each in options and each not in _ON_ECS_TOO]
+
+
+def _write_document(options: Mapping[str, Value], paths: Mapping[str, KeyPath]) -> Document:
     """Return a document with the options as a job definition, and a place for each key."""
-    job: dict[str, Plain] = {"task_definition": NAME, "accelerator": {}, "max_runtime": write_duration(MAX_RUNTIME)}
+    job: dict[str, Plain] = {"accelerator": {}, "max_runtime": write_duration(MAX_RUNTIME)}
+    job |= {"task_definition": NAME} if paths is OPTIONS else {"kubernetes": {"image": IMAGE}}
     document = Document("", job)
-    for option, path in OPTIONS.items():
+    for option, path in paths.items():
         if option in options:
             mapping = job
             for key in path[:-1]:
                 mapping = mapping.setdefault(str(key), {})  # type: ignore[assignment]  # these keys hold mappings alone
-            mapping[str(path[-1])] = _plain(option, options[option])
+            mapping[str(path[-1])] = _plain(option, options[option], is_one=path[-1] == "gpu_model")
             raw = options[option]
             place = Place(Mark(1, 1), Mark(1, 1), raw if isinstance(raw, str) else "")
             document.places |= {path[:length]: place for length in range(1, len(path) + 1)}
     return document
 
 
-def _plain(option: str, value: Value) -> Plain:
+def _plain(option: str, value: Value, *, is_one: bool) -> Plain:
     if not isinstance(value, str):
-        return list(value)
+        return value[0] if is_one and len(value) == 1 else list(value)
     if option in _WHOLE_OPTIONS and _WHOLE.fullmatch(value):
         return int(value)
-    if option == "--max-price" and _NUMBER.fullmatch(value):
+    if option in _NUMBER_OPTIONS and _NUMBER.fullmatch(value):
         return float(value)
     return value
 
 
-def _in_options(key_path: str, message: str, options: Mapping[str, Value]) -> str:
+def _in_options(key_path: str, message: str, options: Mapping[str, Value], paths: Mapping[str, KeyPath]) -> str:
     """Return a problem in terms of options: `--memory: …`, with all given options that it concerns."""
     keys = tuple(re.sub(r"\[[0-9]+\]", "", key_path).split("."))
-    about = [option for option, path in OPTIONS.items() if option in options and path[: len(keys)] == keys]
-    spoken = re.sub(r"`([a-z_]+)`", lambda match: f"`{_option_of(match[1], options)}`", message)
+    about = [option for option, path in paths.items() if option in options and path[: len(keys)] == keys]
+    spoken = re.sub(r"`([a-z_.]+)`", lambda match: f"`{_option_of(match[1], keys, options, paths)}`", message)
     return f"{', '.join(about)}: {spoken}" if about else spoken
 
 
-def _option_of(key: str, options: Mapping[str, Value]) -> str:
-    """Return the option for a key, preferably a given one; the key itself if there is none."""
-    matching = [option for option, path in OPTIONS.items() if key in path and key != "accelerator"]
-    exact = [option for option in matching if OPTIONS[option][-1] == key]
+def _option_of(key: str, place: KeyPath, options: Mapping[str, Value], paths: Mapping[str, KeyPath]) -> str:
+    """Return the option for a key that is named at a place, preferably a given one; the key itself if there is none."""
+    name = key.rpartition(".")[2]
+    matching = [option for option, path in paths.items() if name in path and name not in {"accelerator", "kubernetes"}]
+    exact = [option for option in matching if paths[option][-1] == name]
+    # Of two keys of one name, the one beside the place.
+    near = [option for option in exact if paths[option][:-1] in {place[:-1], place}]
     given = [option for option in matching if option in options]
-    return next(iter((*exact, *given, *matching)), key)
+    return next(iter((*near, *exact, *given, *matching)), key)
 
 
 def _read_architecture(options: Mapping[str, Value], problems: list[str]) -> str:

@@ -10,10 +10,13 @@ from relaunch.adapters.definition_file.models import ACCELERATOR_CHOICE, NEURON_
 from relaunch.adapters.definition_file.triggers import GITHUB_EVENTS, TRIGGER_CHOICE
 from relaunch.adapters.definition_file.values import suggest
 from relaunch.adapters.definition_file.yaml_document import Document, KeyPath
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.kubernetes.rules import find_problems
 
 # Keys that are not supported, for which a similar known key would be a misleading suggestion.
 _UNSUPPORTED_KEYS = {
-    "driver": "on ECS no machine can be chosen by its driver, the AMI brings it: set the AMI of the capacity provider",
+    "driver": "on ECS no machine can be chosen by its driver, the AMI brings it: set the AMI of the capacity provider; "
+    "on ACS give `kubernetes.gpu_driver`",
 }
 _KINDS = {
     "string_type": "text",
@@ -63,6 +66,31 @@ def report_double_choices(document: Document, base: KeyPath, job: object) -> Non
             document.report(path, choice.message)
 
 
+def report_missing_block(document: Document, base: KeyPath, job: object) -> None:
+    """Add a problem for a job without what its target runs, or with a checkpoint that it cannot have."""
+    if not isinstance(job, dict):
+        return
+    target, location = job.get("target", "ecs"), str(job.get("checkpoint"))
+    if target in {"ack", "acs"} and "kubernetes" not in job:
+        text = f"`kubernetes` is missing: {target} needs its image at least"
+        document.report((*base, "kubernetes"), text, at_key=True)
+    if target == "ecs" and "task_definition" not in job:
+        hint = ": with `kubernetes` alone, `target` is ack or acs" if "kubernetes" in job else ""
+        document.report((*base, "task_definition"), f"`task_definition` is missing{hint}", at_key=True)
+    if target == "ecs" and location.startswith("oss://"):
+        text = f"`{location}` is not an S3 location: write it like s3://bucket/prefix/; oss:// is for ack and acs"
+        document.report((*base, "checkpoint"), text)
+
+
+def report_rule_problems(document: Document, base: KeyPath, definition: JobDefinition) -> None:
+    """Add the problems of a definition for Kubernetes with the rules of its target, one for each key."""
+    by_key: dict[KeyPath, list[str]] = {}
+    for problem in find_problems(definition):
+        by_key.setdefault((*base, *problem.key), []).append(str(problem))
+    for path, texts in by_key.items():
+        document.report(path, "; ".join(texts), at_key=path not in document.places)
+
+
 def _path_in_file(document: Document, location: KeyPath) -> KeyPath:
     """Return a location without what pydantic adds: the event of a discriminated union, and `[key]`."""
     path: KeyPath = ()
@@ -103,8 +131,6 @@ def _wrong_kind(document: Document, path: KeyPath, words: str) -> str:
 
 
 def _not_one_of(location: KeyPath, value: object) -> str:
-    if location[-1] == "target" and value in {"ack", "acs"}:
-        return f"this release launches on `ecs` only; `{value}` comes later"
     annotation = _model_at(location[:-1])[0].model_fields[str(location[-1])].annotation
     known = _literals(annotation)
     return f"`{value}` is none of {', '.join(known)}{suggest(str(value), known)}"

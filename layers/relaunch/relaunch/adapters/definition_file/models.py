@@ -5,6 +5,7 @@ from typing import Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from relaunch.adapters.definition_file.kubernetes import KubernetesModel
 from relaunch.adapters.definition_file.triggers import Choice, StrictModel, TriggerModel
 from relaunch.adapters.definition_file.values import (
     CheckpointUri,
@@ -33,6 +34,7 @@ from relaunch.core.definitions.accelerator import (
     PurchasePolicy,
 )
 from relaunch.core.definitions.definition import InputRule, JobDefinition
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.offerings.instance_types import is_inference_model
 from relaunch.core.selection.gpu_share import MAX_COMPUTE_PERCENT, MIN_COMPUTE_PERCENT, check_requirement
 
@@ -164,11 +166,23 @@ class InputModel(StrictModel):
         return InputRule(self.pattern, self.default)
 
 
-class JobModel(StrictModel):
+_ON_KUBERNETES = {"properties": {"target": {"enum": ["ack", "acs"]}}, "required": ["target"]}
+
+
+class JobModel(
+    StrictModel,
+    json_schema_extra={
+        "if": _ON_KUBERNETES,
+        "then": {"required": ["kubernetes"]},
+        "else": {"required": ["task_definition"]},
+    },
+):
     """One job definition."""
 
-    task_definition: Family
-    """ECS task definition family; the newest ACTIVE revision is used."""
+    task_definition: Family = ""
+    """ECS task definition family; the newest ACTIVE revision is used. Needed on `ecs`."""
+    kubernetes: KubernetesModel | None = None
+    """What the pod has on Kubernetes. Needed on `ack` and `acs`."""
     container: ContainerName | None = None
     """The container whose exit code counts and that gets the overrides; needed with several containers."""
     on: list[TriggerModel] = Field(default_factory=list)
@@ -201,8 +215,8 @@ class JobModel(StrictModel):
     """How many times the program may fail and be started again; interruptions do not count."""
     max_price_per_hour: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Highest price of one machine, in USD per hour."""
-    target: Literal["ecs"] = "ecs"
-    """Where tasks run."""
+    target: Literal["ecs", "ack", "acs"] = "ecs"
+    """Where tasks run: Amazon ECS, or Alibaba Cloud's ACK or ACS."""
 
     @field_validator("estimated_duration")
     @classmethod
@@ -246,5 +260,6 @@ class JobModel(StrictModel):
             max_waiting_jobs=self.max_waiting_jobs,
             max_failures=self.max_failures,
             max_price_usd_per_hour=self.max_price_per_hour,
-            target=self.target,
+            target=Target(self.target),
+            kubernetes=self.kubernetes.to_core() if self.kubernetes else None,
         )

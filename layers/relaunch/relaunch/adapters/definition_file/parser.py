@@ -5,7 +5,12 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import ValidationError
 
-from relaunch.adapters.definition_file.messages import report_double_choices, report_errors
+from relaunch.adapters.definition_file.messages import (
+    report_double_choices,
+    report_errors,
+    report_missing_block,
+    report_rule_problems,
+)
 from relaunch.adapters.definition_file.models import JOB_NAME_PATTERN, JobModel
 from relaunch.adapters.definition_file.values import KnownHardware, suggest
 from relaunch.adapters.definition_file.yaml_document import DefinitionProblem, Document, read_document
@@ -82,6 +87,7 @@ def _parse_jobs(document: Document, known: KnownHardware) -> list[JobDefinition]
 def _parse_job(document: Document, name: str, value: object, known: KnownHardware) -> JobDefinition | None:
     path = ("jobs", name)
     report_double_choices(document, path, value)
+    report_missing_block(document, path, value)
     try:
         model = JobModel.model_validate(value, context=known)
     except ValidationError as error:
@@ -91,7 +97,12 @@ def _parse_job(document: Document, name: str, value: object, known: KnownHardwar
         words = "1 to 48 lower-case letters, digits and -, a letter first"
         document.report(path, f"`{name}` is not a name for a job definition: {words}", at_key=True)
         return None
-    return model.to_core(name) if model else None
+    if model is None:
+        return None
+    definition = model.to_core(name)
+    if definition.target.is_kubernetes:
+        report_rule_problems(document, path, definition)
+    return definition
 
 
 def _report_overlaps(

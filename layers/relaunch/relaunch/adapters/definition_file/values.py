@@ -152,9 +152,34 @@ def _check_repository_uri(value: str) -> str:
 def _check_checkpoint(value: str) -> str:
     if _PLACEHOLDER.search(value):
         raise ValueError(f"`{value}`: no placeholders here; Relaunch adds `<job>/attempt-N/` itself")
-    if re.fullmatch(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:/[^\s*?]*)?", value) is None or "//" in value[5:]:
+    location = re.fullmatch(r"(?:s3|oss)://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:/[^\s*?]*)?)", value)
+    if location is None or "//" in location[1]:
         raise ValueError(f"`{value}` is not an S3 location: write it like s3://bucket/prefix/")
     return value if value.endswith("/") else value + "/"
+
+
+def _check_label_key(value: str) -> str:
+    prefix, slash, name = value.rpartition("/")
+    is_prefixed = not slash or (len(prefix) <= 253 and re.fullmatch(_SUBDOMAIN, prefix))
+    if not is_prefixed or re.fullmatch(_LABEL, name) is None:
+        raise ValueError(f"`{value}` is not a label's key: write it like app or example.com/app")
+    if prefix in _OWN_LABEL_PREFIXES or value in _OWN_LABELS:
+        raise ValueError(f"`{value}` is taken: Kubernetes or Relaunch sets it")
+    return value
+
+
+def parse_vcpus(value: object) -> float:
+    """Parse a number of vCPUs: a multiple of 0.001 above 0, as Kubernetes takes CPUs.
+
+    Raises:
+        ValueError: not such a number.
+    """
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not is_number or not isinstance(value, int | float):
+        raise ValueError(f"`{value}` is not a number of vCPUs: write it like 4 or 0.5")
+    if value <= 0 or abs(value * 1000 - round(value * 1000)) > 1e-6:
+        raise ValueError(f"`{value}` is not a number of vCPUs: it is above 0, in steps of 0.001")
+    return float(value)
 
 
 def _check_variable_name(value: str) -> str:
@@ -272,6 +297,12 @@ def _text(pattern: str) -> WithJsonSchema:
 
 
 _FAMILY = r"[A-Za-z0-9_-]{1,255}"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+_SUBDOMAIN = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
+_IMAGE = r"[A-Za-z0-9][A-Za-z0-9.:/_-]*(?:@sha256:[0-9a-f]{64})?"
+_REGION = r"[a-z]{2,}(?:-[a-z0-9]+)+"
+_OWN_LABEL_PREFIXES = ("relaunch", "batch.kubernetes.io")
+_OWN_LABELS = ("job-name", "controller-uid", "app.kubernetes.io/managed-by")
 _GITHUB_REPOSITORY = r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}"
 _ECR_REPOSITORY = r"(?:[a-z0-9]+(?:[._-]+[a-z0-9]+)*/)*[a-z0-9]+(?:[._-]+[a-z0-9]+)*"
 _BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
@@ -297,7 +328,9 @@ EcrRepository = Annotated[
 Bucket = Annotated[str, _check(_BUCKET, "an S3 bucket's name"), _text(_BUCKET)]
 ObjectKeyPart = Annotated[str, AfterValidator(_check_prefix)]
 CheckpointUri = Annotated[
-    str, AfterValidator(_check_checkpoint), WithJsonSchema({"type": "string", "pattern": f"^s3://{_BUCKET}(/.*)?$"})
+    str,
+    AfterValidator(_check_checkpoint),
+    WithJsonSchema({"type": "string", "pattern": f"^(s3|oss)://{_BUCKET}(/.*)?$"}),
 ]
 ImageTag = Annotated[str, StringConstraints(min_length=1, max_length=128), _check_placeholders(("{sha}",))]
 AwaitedTag = Annotated[
@@ -319,3 +352,21 @@ WorkflowEvent = Annotated[
     WithJsonSchema({"type": "string", "enum": list(WORKFLOW_EVENTS)}),
 ]
 EnvironmentName = Annotated[str, AfterValidator(_check_variable_name), _text(_ENVIRONMENT_NAME)]
+ContainerImage = Annotated[
+    str, _check(_IMAGE, "a container image: write it like registry.example.com/team/trainer:v1"), _text(_IMAGE)
+]
+WorkingDirectory = Annotated[str, _check(r"/[^\x00]*", "an absolute path"), _text("/.*")]
+LabelKey = Annotated[str, AfterValidator(_check_label_key)]
+LabelValue = Annotated[
+    str, _check(_LABEL, "a label's value (1 to 63 letters, digits, -, _ and ., no space)"), _text(_LABEL)
+]
+ObjectName = Annotated[
+    str,
+    StringConstraints(max_length=253),
+    _check(_SUBDOMAIN, "an object's name (lower-case letters, digits, - and .)"),
+    _text(_SUBDOMAIN),
+]
+RegionId = Annotated[str, _check(_REGION, "a region of Alibaba Cloud: write it like cn-beijing"), _text(_REGION)]
+Vcpus = Annotated[
+    float, BeforeValidator(parse_vcpus), WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "multipleOf": 0.001})
+]

@@ -6,6 +6,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, PurchasePolicy
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
 
 
 class TriggerSource(StrEnum):
@@ -85,6 +86,9 @@ class JobDefinition:
     `container` is the container that gets the overrides and whose exit code is the job's; None if the task has only
     one. `max_price_usd_per_hour` is per instance; if None, only the stack's limit applies. `checkpoint_uri` ends with a
     slash; if None, the training writes no checkpoints and each attempt starts from the beginning.
+
+    On ECS a task runs the family `task_definition`, which is empty in a definition for Kubernetes alone; on Kubernetes
+    it runs the workload `kubernetes`. A definition may have both, and `target` chooses.
     """
 
     name: str
@@ -105,4 +109,5 @@ class JobDefinition:
     max_waiting_jobs: int = 1000
     max_failures: int = 2
     max_price_usd_per_hour: float | None = None
-    target: str = "ecs"
+    target: Target = Target.ECS
+    kubernetes: KubernetesWorkload | None = None

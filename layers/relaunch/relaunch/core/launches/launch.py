@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from relaunch.core.definitions.accelerator import GpuRequirement
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.launches.accelerators import Accelerators
 from relaunch.core.machines.resources import NOTHING, Resources
@@ -23,7 +25,7 @@ class LaunchRequest:
 
     What to run is the revision with the `command` (unless empty) and `environment` of its main `container`.
     `accelerators` None keeps those of the revision. `own_constraint_count` is the number of placement constraints of
-    the revision.
+    the revision. A target without task definitions runs the `workload` instead, with the GPUs `gpu`.
 
     Where is `offering`: by `capacity_provider`, or, if `instance_id` is set, on that machine of our own and no other.
     A launch by a capacity provider is kept from the `avoided_instances`.
@@ -42,6 +44,8 @@ class LaunchRequest:
     avoided_instances: tuple[str, ...] = ()
     network_mode: str = "bridge"
     own_constraint_count: int = 0
+    workload: KubernetesWorkload | None = None
+    gpu: GpuRequirement | None = None
 
 
 class Shortage(StrEnum):
@@ -166,7 +170,9 @@ class TaskObservation:
     `task_id` is the name of the task in the target, and `node` that of its node. `owner` is None for a task that is
     not of Relaunch. `status` is the target's own word for the phase, for people. Of two observations the one with the
     higher `version` is newer. `report` tells why the task stopped, or is stopping; `stop_code` is the target's code
-    for it, for people. `containers` are by name.
+    for it, for people. `containers` are by name. `waiting_for` is why it does not run yet, as the target says it.
+    `warned_at` is when the target announced that it takes the capacity of the task away; None if it did not, or if such
+    warnings come otherwise.
     """
 
     task_id: str
@@ -182,6 +188,8 @@ class TaskObservation:
     created_at: datetime | None = None
     started_at: datetime | None = None
     stopped_at: datetime | None = None
+    waiting_for: str = ""
+    warned_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

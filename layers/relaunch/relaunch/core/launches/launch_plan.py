@@ -1,7 +1,9 @@
 """The launch request of a placement try, derived from the job only."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.jobs.job import Job, Placement
 from relaunch.core.launches.accelerators import Accelerators, AllNeuronDevices, NeuronDevices, choose_gpus
 from relaunch.core.launches.launch import LaunchRequest
@@ -11,7 +13,7 @@ from relaunch.core.revisions.main_container import main_container
 def plan_launch(job: Job) -> LaunchRequest:
     """Return the launch request of the current placement try; it is identical for identical jobs."""
     attempt, definition = job.current_attempt, job.definition
-    placement = attempt.placement
+    placement, is_kubernetes = attempt.placement, definition.target.is_kubernetes
     return LaunchRequest(
         attempt=job.attempt_key,
         placement_number=placement.number,
@@ -26,7 +28,15 @@ def plan_launch(job: Job) -> LaunchRequest:
         avoided_instances=job.avoided_instances,
         network_mode=job.revision.network_mode,
         own_constraint_count=job.revision.placement_constraint_count,
+        workload=_workload(job) if is_kubernetes else None,
+        gpu=definition.accelerator.gpu if is_kubernetes else None,
     )
+
+
+def _workload(job: Job) -> KubernetesWorkload | None:
+    """Return the workload with the image by its digest, where that is known."""
+    workload, container = job.definition.kubernetes, main_container(job.definition, job.revision) or ""
+    return replace(workload, image=job.images.get(container, workload.image)) if workload is not None else None
 
 
 def _accelerators(job: Job, placement: Placement) -> Accelerators | None:

@@ -214,8 +214,11 @@ def _explain_launching(job: Job) -> Explanation:
             f"the answer to the launch on {chosen.offering}", chosen.requested_at, next_step, job.wake_at
         )
     status = f" (the cluster says {attempt.task_status})" if attempt.task_status else ""
+    start = f"its task to start on {chosen.offering}{status}"
+    if job.definition.target.is_kubernetes:
+        return _explain_pod(job, start)
     return Explanation(
-        f"its task to start on {chosen.offering}{status}",
+        start,
         chosen.requested_at,
         "if it has not started by then, it is withdrawn and another offering is tried",
         job.wake_at,
@@ -237,6 +240,19 @@ def _explain_handover(job: Job, handover: Handover, now: datetime) -> Explanatio
         handover.since,
         f"it trains on {until}; then it saves, is launched again {_next_place(job)}, and {_resumption(job)}",
         stop_by or next_time_limit(job, now),
+    )
+
+
+def _explain_pod(job: Job, start: str) -> Explanation:
+    """Explain what a pod waits for, in the words of the scheduler or the kubelet where they said some."""
+    why = f": {job.reason}" if job.reason else ""
+    advice = (
+        ()
+        if job.current_attempt.node
+        else ("a node with room: `relaunch doctor --target` shows what the nodes have, and the pool may be scaled out",)
+    )
+    return Explanation(
+        f"{start}{why}", job.current_attempt.placement.requested_at, "it is looked at again", job.wake_at, advice
     )
 
 

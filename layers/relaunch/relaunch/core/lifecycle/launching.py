@@ -7,6 +7,7 @@ import zlib
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import (
     STACK_SLOT,
     AdmitWaiting,
@@ -367,9 +368,21 @@ def wake_placed(job: Job, _event: TimePassed, now: datetime, limits: StackLimits
     deadline = start_deadline(attempt, limits)
     if now < deadline:
         return look_again(job, deadline)
+    if _keeps_its_place(job):
+        return look_again(job, now + LAUNCH_TIMEOUT)
     placed_at = attempt.placement.placed_at or attempt.placement.requested_at
     reason = f"not started within {deadline - placed_at}; the cluster says {attempt.task_status or 'nothing'}"
     # With a container instance capacity is not the cause, but that instance, or the image.
     has_machine = attempt.node is not None
     kind = IntentKind.START_WITHDRAWN if has_machine else IntentKind.PLACEMENT_WITHDRAWN
     return stop_with_intent(job, StopIntent(kind, now, reason), now, event="start deadline")
+
+
+def _keeps_its_place(job: Job) -> bool:
+    """Return whether a task without a node stays where it waits: Kubernetes keeps it, and there is no other offering.
+
+    ECS gives such a task up by itself, and a capacity provider has others beside it.
+    """
+    attempt, definition = job.current_attempt, job.definition
+    has_other = attempt.placement.offering.purchase is PurchaseOption.SPOT and len(definition.purchase.options) > 1
+    return definition.target.is_kubernetes and attempt.node is None and not has_other

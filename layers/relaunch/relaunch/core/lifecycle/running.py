@@ -31,6 +31,7 @@ from relaunch.core.lifecycle.events import (
 from relaunch.core.lifecycle.handover import is_last_moment, last_moment, may_train_on, next_look, stops_by, train_on
 from relaunch.core.lifecycle.launching import start_deadline
 from relaunch.core.lifecycle.machine_waits import hands_over
+from relaunch.core.lifecycle.polling import POLL_INTERVAL, is_polled
 from relaunch.core.lifecycle.restart_policy import out_of_time
 from relaunch.core.lifecycle.stopping import (
     STOP_TIMEOUT,
@@ -81,7 +82,9 @@ def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -
     if seen.phase is TaskPhase.RUNNING or job.state is JobState.RUNNING:
         return _running(job, now)
     wake_at = start_deadline(job.current_attempt, limits)
-    return move(job, JobState.LAUNCHING, now, event=f"task {seen.status}", detail=_where(job), wake_at=wake_at)
+    job = replace(job, reason=seen.waiting_for)
+    detail = _where(job) or seen.waiting_for
+    return move(job, JobState.LAUNCHING, now, event=f"task {seen.status}", detail=detail, wake_at=wake_at)
 
 
 def _observed(job: Job, event: TaskSeen, now: datetime) -> Job:
@@ -115,6 +118,7 @@ def _running(job: Job, now: datetime) -> Decision:
         job,
         attempt=attempt,
         first_started_at=first_started_at,
+        reason="",
         interrupted_at=None,
         failed_starts=(),
         own_failures=(),
@@ -180,9 +184,9 @@ def host_warned_late(job: Job, event: HostWarned, now: datetime, _limits: StackL
 
 def _warned(job: Job, event: HostWarned) -> tuple[Job, str]:
     attempt = job.current_attempt
-    attempt = replace(attempt, warned_at=event.at, instance_id=attempt.instance_id or event.instance_id)
+    attempt = replace(attempt, warned_at=event.at, instance_id=attempt.instance_id or event.instance_id or None)
     notice = "rebalance recommendation" if event.is_rebalance else "spot interruption warning"
-    return replace(job, attempt=attempt), f"{notice} for {event.instance_id}"
+    return replace(job, attempt=attempt), f"{notice} for {event.instance_id or attempt.node or event.task_id}"
 
 
 def host_ended(job: Job, event: HostEnded, now: datetime, _limits: StackLimits) -> Decision:
@@ -232,7 +236,13 @@ def next_machine_ready(job: Job, _event: NextMachineReady, now: datetime, _limit
 def wake_stopping(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
     """Call StopTask again if the task was stopped by Relaunch, else wait longer."""
     intent, wake_at = job.current_attempt.intent, now + STOP_TIMEOUT
-    if intent is None:
+    if intent is None or not _is_repetition_due(job, intent, now):
         return look_again(job, wake_at)
     effects = stop_effect(job, intent.detail)
     return move(job, job.state, now, event="stop repeated", detail=intent.detail, wake_at=wake_at, effects=effects)
+
+
+def _is_repetition_due(job: Job, intent: StopIntent, now: datetime) -> bool:
+    """Return whether the task is to be stopped again; a polled job is looked at more often than that."""
+    since = now - intent.at
+    return not is_polled(job) or (since >= STOP_TIMEOUT and since % STOP_TIMEOUT < POLL_INTERVAL)

@@ -35,6 +35,7 @@ from relaunch.core.lifecycle.events import (
     TimePassed,
 )
 from relaunch.core.lifecycle.machine_waits import hands_over, with_releases
+from relaunch.core.lifecycle.polling import with_poll
 
 # The event has the type of the row's `event` column, which the type system cannot express.
 Guard = Callable[[Job, Any], bool]
@@ -91,7 +92,8 @@ def answers_current_placement(job: Job, event: LaunchAnswered | PlacementExpired
 def is_new_observation(job: Job, event: TaskSeen) -> bool:
     """Return whether the observation is of the current task and newer than the last one.
 
-    Observations arrive at least once and in any order, and are ordered by `version`.
+    Observations arrive at least once and in any order, and are ordered by `version`. What a task waits for may change
+    within a version.
     """
     attempt, seen = job.attempt, event.observation
     if attempt is None or attempt.stop is not None or seen.owner != job.attempt_key:
@@ -100,8 +102,10 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
         return seen.task_id not in {each.task_id for each in attempt.closed_placements}
     if seen.task_id != attempt.task_id:
         return False
-    was_missing = attempt.missing_since is not None and seen.version == attempt.task_version
-    return seen.version > attempt.task_version or was_missing
+    if seen.version != attempt.task_version:
+        return seen.version > attempt.task_version
+    waits_otherwise = job.state is JobState.LAUNCHING and seen.waiting_for != job.reason and bool(seen.waiting_for)
+    return attempt.missing_since is not None or waits_otherwise
 
 
 def is_own_task(job: Job, event: TaskMissing) -> bool:
@@ -225,5 +229,6 @@ def decide(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Dec
     for row in TABLE:
         if job.state in row.states and isinstance(event, row.event) and row.guard(job, event):
             decision = row.action(job, event, now, limits)
-            return replace(with_unlink(job, with_releases(job, decision)), action=row.action.__name__)
+            decision = with_poll(with_unlink(job, with_releases(job, decision)), now)
+            return replace(decision, action=row.action.__name__)
     return ignore(job, f"{type(event).__name__} means nothing to a job that is {job.state}")

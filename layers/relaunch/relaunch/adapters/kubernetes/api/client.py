@@ -101,10 +101,12 @@ class KubernetesClient:
         """Let a pod end: SIGTERM, SIGKILL after `grace_seconds`; no error if there is none."""
         self._delete(self._pods(name), f"deleting pod {name}", _grace(grace_seconds))
 
-    def list_events(self, involved_object_uid: str) -> Sequence[Event]:
-        """Return the events of an object, by its UID, in the order in which they happened."""
+    def list_events(self, involved_object_uid: str = "", reason: str = "") -> Sequence[Event]:
+        """Return the events of an object, by its UID, or for a reason, in the order in which they happened."""
         path = f"/api/v1/namespaces/{quote(self.namespace, safe='')}/events"
-        pages = self._pages(Event, path, {"fieldSelector": f"involvedObject.uid={involved_object_uid}"}, PAGE)
+        fields = {"involvedObject.uid": involved_object_uid, "reason": reason}
+        selector = ",".join(f"{field}={value}" for field, value in fields.items() if value)
+        pages = self._pages(Event, path, {"fieldSelector": selector}, PAGE)
         found = {each.metadata.uid or each.metadata.name: each for page in pages for each in page}
         return sorted(found.values(), key=lambda each: each.at or datetime.min.replace(tzinfo=UTC))
 

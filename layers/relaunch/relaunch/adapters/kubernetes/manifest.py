@@ -1,0 +1,141 @@
+"""The manifest of the Job that runs a placement on ACK or ACS.
+
+Sources: the Kubernetes API Reference (batch/v1, v1), and those of core.kubernetes for GPUs.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from relaunch.adapters.kubernetes.labels import owner_annotation, task_labels, task_name
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.kubernetes.pod_gpus import PodGpus
+from relaunch.core.kubernetes.rules import MAIN_CONTAINER, ask_gpus, purchase_options
+from relaunch.core.launches.launch import LaunchRequest
+from relaunch.core.offerings.offering import OfferingKey
+from relaunch.core.revisions.stop_timeout import STOP_TIMEOUT_SECONDS
+from relaunch.ports import PermanentError
+
+# Relaunch itself relaunches a job, as a new Job: a pod that Kubernetes started anew would be a second task of the
+# attempt. Servers before 1.26 drop the policy, by which the end of a pod that is gone is still known.
+_DISRUPTION_RULE = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+# Relaunch reads how a task ended within minutes; its logs are for people. Servers before 1.21 drop the field and keep
+# the Jobs.
+_KEPT_SECONDS = 7 * 24 * 3600
+_MIB_PER_GIB = 1024
+
+
+def manifest_builder(target: Target, stack: str) -> Callable[[LaunchRequest], dict[str, Any]]:
+    """Return what builds the Jobs of a stack on a target."""
+    return lambda request: build_job(request, target, stack)
+
+
+def preview_job(definition: JobDefinition, stack: str) -> dict[str, Any]:
+    """Return the manifest of a definition's job as if it were launched now: what its event gives is not in it.
+
+    It is for the first purchase option that the job may have, and named after the definition, as jobs have no ID yet.
+
+    Raises:
+        PermanentError: the definition has no workload, or no GPU.
+    """
+    options = purchase_options(definition)
+    purchase = PurchaseOption.SPOT if PurchaseOption.SPOT in options else PurchaseOption.ON_DEMAND
+    request = LaunchRequest(
+        attempt=AttemptKey(definition.name, 1),
+        placement_number=1,
+        revision_arn="",
+        container=definition.container or MAIN_CONTAINER,
+        command=definition.command,
+        environment=definition.environment,
+        offering=OfferingKey(str(definition.target), None, purchase),
+        workload=definition.kubernetes,
+        gpu=definition.accelerator.gpu,
+    )
+    return build_job(request, definition.target, stack)
+
+
+def build_job(request: LaunchRequest, target: Target, stack: str) -> dict[str, Any]:
+    """Return the manifest of the Job of a placement; quantities are strings, as clients write them.
+
+    Raises:
+        PermanentError: the request has no workload, or no GPU.
+    """
+    workload, gpu = request.workload, request.gpu
+    if workload is None or gpu is None:
+        raise PermanentError(f"launching {request.attempt}: the job has no `kubernetes` or no `accelerator.gpu`")
+    gpus = ask_gpus(target, gpu, workload, request.offering.purchase)
+    own = {**task_labels(stack, request.attempt, request.placement_number), "app.kubernetes.io/managed-by": "relaunch"}
+    labels, owner = {**workload.labels, **own}, owner_annotation(request.attempt)
+    name = task_name(request.attempt, request.placement_number)
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "labels": labels, "annotations": dict(owner)},
+        "spec": {
+            "parallelism": 1,
+            "completions": 1,
+            "backoffLimit": 0,
+            "ttlSecondsAfterFinished": _KEPT_SECONDS,
+            "podFailurePolicy": {"rules": [_DISRUPTION_RULE, _exit_code_rule(request.container)]},
+            "template": {
+                "metadata": {"labels": {**labels, **gpus.labels}, "annotations": owner},
+                "spec": _pod_spec(request, workload, gpus),
+            },
+        },
+    }
+
+
+def _exit_code_rule(container: str) -> dict[str, Any]:
+    """Return the rule that makes the Job tell the exit code of its container, which outlives its pod."""
+    codes = {"containerName": container, "operator": "NotIn", "values": [0]}
+    return {"action": "FailJob", "onExitCodes": codes}
+
+
+def _pod_spec(request: LaunchRequest, workload: KubernetesWorkload, gpus: PodGpus) -> dict[str, Any]:
+    spec: dict[str, Any] = {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": STOP_TIMEOUT_SECONDS,
+        "containers": [_container(request, workload, gpus)],
+    }
+    if workload.service_account:
+        spec["serviceAccountName"] = workload.service_account
+    if gpus.node_selector:
+        spec["nodeSelector"] = dict(gpus.node_selector)
+    return spec
+
+
+def _container(request: LaunchRequest, workload: KubernetesWorkload, gpus: PodGpus) -> dict[str, Any]:
+    container: dict[str, Any] = {"name": request.container, "image": workload.image}
+    if request.command:
+        container["command"] = list(request.command)
+    if workload.working_directory:
+        container["workingDir"] = workload.working_directory
+    if request.environment:
+        container["env"] = [{"name": name, "value": value} for name, value in sorted(request.environment.items())]
+    return {**container, "resources": _resources(workload, gpus)}
+
+
+def _resources(workload: KubernetesWorkload, gpus: PodGpus) -> dict[str, Mapping[str, str]]:
+    requests: dict[str, str] = {}
+    if workload.vcpus is not None:
+        requests["cpu"] = cpu_quantity(workload.vcpus)
+    if workload.memory_mib is not None:
+        requests["memory"] = memory_quantity(workload.memory_mib)
+    asked = {name: str(count) for name, count in gpus.resources.items()}
+    limits = requests | asked
+    if gpus.has_requests:
+        requests |= asked
+    return {"requests": requests, "limits": limits} if requests else {"limits": limits}
+
+
+def cpu_quantity(vcpus: float) -> str:
+    """Return a number of vCPUs as a quantity: `4`, `500m`."""
+    thousandths = round(vcpus * 1000)
+    return f"{thousandths}m" if thousandths % 1000 else str(thousandths // 1000)
+
+
+def memory_quantity(mib: int) -> str:
+    """Return an amount of memory as a quantity: `16Gi`, `1500Mi`."""
+    return f"{mib}Mi" if mib % _MIB_PER_GIB else f"{mib // _MIB_PER_GIB}Gi"

@@ -1,0 +1,175 @@
+"""What a Job and its pod say of a task.
+
+What orders two observations of a task is how far it has come: a task of Relaunch has one pod, and goes through the
+phases in their order. Where an old server replaces a pod that was deleted (Kubernetes 1.20 does, 1.36 does not), the
+phases begin anew and are ignored until they have come as far as before. Within a phase the greater resource version is
+the newer, which is a number of etcd that all objects of a cluster share; where it is none, what is said later of the
+same phase is not told.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from relaunch.adapters.kubernetes.api.models import ContainerStatus, Job, Metadata, Node, Pod
+from relaunch.adapters.kubernetes.labels import STOP_REASON, TASK, owner_of
+from relaunch.adapters.kubernetes.stop_reports import (
+    DISRUPTION_TARGET,
+    containers_without_pod,
+    find_condition,
+    observe_container,
+    report_of_task,
+)
+from relaunch.core.launches.launch import ContainerObservation, NodeObservation, StopReport, TaskObservation, TaskPhase
+from relaunch.core.launches.launch import Node as TargetNode
+
+_FINISHED = ("Complete", "Failed")
+_TERMINAL = frozenset({"Succeeded", "Failed"})
+_PHASES = tuple(TaskPhase)
+_EPOCH_YEAR = 1970
+_VERSIONS_PER_PHASE = 10**18
+_INSTANCE_TYPE = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
+_ZONE = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
+
+
+def observe_task(job: Job | None, pods: Sequence[Pod], warned_at: datetime | None = None) -> TaskObservation:
+    """Return the state of a task by its Job, None if it is deleted, and its pods; one of them is there.
+
+    `warned_at` is when an event announced that its capacity is taken away; a condition of the pod may say so too.
+
+    The pods must have been read after the Job: a Job that has finished makes no pod any more, so that without a live
+    one then the task has stopped.
+    """
+    # A pod is replaced by an old server only; the newest one counts.
+    pod = max(pods, key=lambda each: (str(each.metadata.creation_timestamp or ""), each.metadata.name), default=None)
+    phase = phase_of(job, pods, pod)
+    metadata = _metadata(job, pod)
+    statuses = pod.status.container_statuses if pod else ()
+    return TaskObservation(
+        task_id=job.metadata.name if job else metadata.labels.get(TASK, ""),
+        owner=owner_of(metadata.annotations),
+        phase=phase,
+        version=(_PHASES.index(phase) + 1) * _VERSIONS_PER_PHASE + _resource_version(job, *pods),
+        status=_status(job, pod, phase),
+        stop_code=_stop_code(job) if phase.is_ending else "",
+        report=report_of_task(job, pod) if phase.is_ending else StopReport(),
+        containers=_containers(job, pod),
+        node=(pod.spec.node_name or None) if pod else None,
+        created_at=metadata.creation_timestamp,
+        started_at=min(filter(None, map(_started_at, statuses)), default=None),
+        stopped_at=_stopped_at(job, statuses) if phase is TaskPhase.STOPPED else None,
+        waiting_for=explain_wait(pod),
+        warned_at=warned_at or _disrupted_at(pod),
+    )
+
+
+def phase_of(job: Job | None, pods: Iterable[Pod], pod: Pod | None) -> TaskPhase:
+    """Return the phase of a task; `pod` is the newest of its pods."""
+    live = any(each.status.phase not in _TERMINAL for each in pods)
+    if job is None or find_condition(job.status.conditions, *_FINISHED):
+        return TaskPhase.STOPPING if live else TaskPhase.STOPPED
+    # Its containers have ended, and a Job with a `backoffLimit` of 0 makes no other pod.
+    if pod is not None and not live:
+        return TaskPhase.STOPPED
+    if _is_stopping(job, pod):
+        return TaskPhase.STOPPING
+    if pod is None or not pod.spec.node_name:
+        return TaskPhase.PENDING
+    return TaskPhase.RUNNING if pod.status.phase == "Running" else TaskPhase.STARTING
+
+
+def is_stop_called(job: Job) -> bool:
+    """Return whether the task is stopping or has stopped already, so that no stop has an effect on it."""
+    conditions = find_condition(job.status.conditions, *_FINISHED, "FailureTarget", "SuccessCriteriaMet")
+    return conditions is not None or STOP_REASON in job.metadata.annotations or bool(job.metadata.deletion_timestamp)
+
+
+def observe_node(node: Node, task_count: int = 0) -> NodeObservation:
+    """Return the state of a node; `task_count` are its running and starting tasks of Relaunch."""
+    labels = node.metadata.labels
+    named = TargetNode(
+        name=node.metadata.name,
+        instance_id="",
+        instance_type=next((labels[each] for each in _INSTANCE_TYPE if each in labels), ""),
+        zone=next((labels[each] for each in _ZONE if each in labels), None),
+    )
+    return NodeObservation(
+        named,
+        is_active=node.is_ready and not node.spec.unschedulable,
+        task_count=task_count,
+        registered_at=node.metadata.creation_timestamp,
+    )
+
+
+def explain_wait(pod: Pod | None) -> str:
+    """Return why a pod does not run yet, in the words of the scheduler or of the kubelet; empty if nothing is known."""
+    if pod is None or pod.status.phase != "Pending":
+        return ""
+    scheduled = next((each for each in pod.status.conditions if each.type == "PodScheduled"), None)
+    if scheduled is not None and scheduled.status == "False" and not pod.spec.node_name:
+        return _join(scheduled.reason, scheduled.message)
+    waiting = [each.state.waiting for each in pod.status.container_statuses if each.state.waiting is not None]
+    return "; ".join(_join(each.reason, each.message) for each in waiting)
+
+
+def _disrupted_at(pod: Pod | None) -> datetime | None:
+    disruption = find_condition(pod.status.conditions, DISRUPTION_TARGET) if pod else None
+    return disruption.last_transition_time if disruption else None
+
+
+def _resource_version(*objects: Job | Pod | None) -> int:
+    versions = (each.metadata.resource_version for each in objects if each is not None)
+    known = max((int(each) for each in versions if each.isdecimal()), default=0)
+    return min(known, _VERSIONS_PER_PHASE - 1)
+
+
+def _containers(job: Job | None, pod: Pod | None) -> Mapping[str, ContainerObservation]:
+    if pod is not None:
+        return {each.name: observe_container(each) for each in pod.status.container_statuses}
+    return containers_without_pod(job) if job is not None else {}
+
+
+def _metadata(job: Job | None, pod: Pod | None) -> Metadata:
+    if job is not None:
+        return job.metadata
+    if pod is None:
+        raise ValueError("neither a Job nor a pod")
+    return pod.metadata
+
+
+def _is_stopping(job: Job, pod: Pod | None) -> bool:
+    return is_stop_called(job) or (pod is not None and pod.metadata.deletion_timestamp is not None)
+
+
+def _status(job: Job | None, pod: Pod | None, phase: TaskPhase) -> str:
+    """Return the words of `kubectl get`: those of the pod while there is one, else those of the Job."""
+    if pod is None:
+        finished = find_condition(job.status.conditions, *_FINISHED) if job else None
+        return finished.type if finished else "Pending"
+    return "Terminating" if phase is TaskPhase.STOPPING else pod.status.reason or pod.status.phase
+
+
+def _stop_code(job: Job | None) -> str:
+    failed = find_condition(job.status.conditions, "Failed", "FailureTarget") if job else None
+    return failed.reason if failed else ""
+
+
+def _started_at(status: ContainerStatus) -> datetime | None:
+    state = status.state
+    if state.running is not None:
+        return state.running.started_at
+    # The start of a container that never ran is that of 1970.
+    started = state.terminated.started_at if state.terminated is not None else None
+    return started if started is not None and started.year > _EPOCH_YEAR else None
+
+
+def _stopped_at(job: Job | None, statuses: Iterable[ContainerStatus]) -> datetime | None:
+    ended = (each.state.terminated.finished_at for each in statuses if each.state.terminated is not None)
+    last = max((at for at in ended if at is not None and at.year > _EPOCH_YEAR), default=None)
+    if last is not None or job is None:
+        return last
+    finished = find_condition(job.status.conditions, *_FINISHED)
+    return finished.last_transition_time if finished else None
+
+
+def _join(reason: str, message: str) -> str:
+    return ": ".join(part for part in (reason, message.strip()) if part)

@@ -1,0 +1,261 @@
+"""Jobs and nodes of a namespace of a Kubernetes cluster as tasks and nodes of a target."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import groupby
+from typing import Any, Protocol
+
+from relaunch.adapters.kubernetes.api.errors import AlreadyExistsError, NotFoundError
+from relaunch.adapters.kubernetes.api.models import Event, Job, Node, Pod
+from relaunch.adapters.kubernetes.labels import (
+    REQUEST,
+    STOP_REASON,
+    TASK,
+    is_task_name,
+    select_attempt,
+    select_stack,
+    select_tasks,
+    task_name,
+)
+from relaunch.adapters.kubernetes.launches import check_limits, outcome_of_error, outcome_of_existing
+from relaunch.adapters.kubernetes.manifest import manifest_builder
+from relaunch.adapters.kubernetes.observation import is_stop_called, observe_node, observe_task
+from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.kubernetes.acs import BEST_EFFORT, COMPUTE_QOS
+from relaunch.core.launches.capabilities import Capabilities
+from relaunch.core.launches.launch import (
+    LaunchOutcome,
+    LaunchRequest,
+    LaunchUncertain,
+    NodeObservation,
+    TaskObservation,
+    TaskPlaced,
+)
+from relaunch.core.revisions.stop_timeout import STOP_TIMEOUT_SECONDS
+from relaunch.core.selection.gpu_devices import GpuDevice
+from relaunch.core.selection.neuron_devices import RemainingResources
+from relaunch.ports import PermanentError, PortError
+
+# A name has up to 63 characters, and proxies take addresses of 8 KiB.
+_NAMES_PER_REQUEST = 50
+# The event of a pod on preemptible capacity of ECI, minutes before it is released ("Run Jobs using spot ECI instances",
+# Container Service for Kubernetes). That of ACS is documented without its reason.
+_SPOT_WARNING = "SpotToBeReleased"
+# The Job controller deletes the pods of a Job that is older than this.
+_DEADLINE_SECONDS = 1
+
+ACK_CAPABILITIES = Capabilities(
+    # Nodes of a pool of spot instances are taken away too, but a job cannot choose them by its purchase option.
+    has_spot=False,
+    shares_gpus=True,
+    has_neuron_devices=False,
+    warns_of_interruptions=False,
+    max_stop_timeout_seconds=STOP_TIMEOUT_SECONDS,
+    takes_machines=False,
+)
+"""What ACK can do."""
+
+ACS_CAPABILITIES = replace(ACK_CAPABILITIES, has_spot=True, warns_of_interruptions=True)
+"""What ACS can do: spot is its quality of service `best-effort`, announced by an event five minutes ahead."""
+
+ManifestBuilder = Callable[[LaunchRequest], Mapping[str, Any]]
+"""Builds the Job of a placement, the same for the same request, with the labels and the owner of `labels`."""
+
+
+class Cluster(Protocol):
+    """What is asked of the Kubernetes API; see `api.client`, whose errors these are."""
+
+    def create_job(self, manifest: Mapping[str, Any]) -> Job: ...
+
+    def get_job(self, name: str) -> Job | None: ...
+
+    def patch_job(self, name: str, patch: Mapping[str, Any]) -> Job: ...
+
+    def list_jobs(self, label_selector: str) -> Iterator[Sequence[Job]]: ...
+
+    def list_pods(self, label_selector: str) -> Iterator[Sequence[Pod]]: ...
+
+    def list_nodes(self) -> Iterator[Sequence[Node]]: ...
+
+    def list_events(self, involved_object_uid: str = "", reason: str = "") -> Sequence[Event]: ...
+
+
+class KubernetesTarget:
+    """Implements TaskTarget for the Jobs of one stack in one namespace.
+
+    A task is a Job with one pod, and its name in the target is that of the Job. The Job of a placement has a name of
+    its own, so that it is created once however often it is sent. Machines are the cluster's: what asks for EC2
+    instances finds none.
+    """
+
+    def __init__(
+        self, cluster: Cluster, stack: str, capabilities: Capabilities, build_manifest: ManifestBuilder
+    ) -> None:
+        self._cluster = cluster
+        self._stack = stack
+        self._capabilities = capabilities
+        self._build_manifest = build_manifest
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._capabilities
+
+    def launch(self, request: LaunchRequest) -> LaunchOutcome:
+        manifest = self._build_manifest(request)
+        if violations := check_limits(manifest):
+            raise PermanentError(f"launching {request.attempt}: {'; '.join(violations)}")
+        name, request_hash = task_name(request.attempt, request.placement_number), hash_of(manifest)
+        try:
+            self._cluster.create_job(with_hash(manifest, request_hash))
+        except AlreadyExistsError:
+            return self._outcome_of_existing(name, request_hash)
+        except PortError as error:
+            return outcome_of_error(error)
+        return TaskPlaced(name)
+
+    def _outcome_of_existing(self, name: str, request_hash: str) -> LaunchOutcome:
+        try:
+            return outcome_of_existing(name, self._cluster.get_job(name), request_hash)
+        except PortError as error:
+            return LaunchUncertain(f"the Job {name} exists and cannot be read: {error}")
+
+    def stop(self, task_id: str, reason: str) -> None:
+        """Stop a task by the deadline of its Job: no pod replaces the one that the Job controller then deletes.
+
+        If the pod were deleted, an old server (1.20) would start another one; if the Job were, the task would soon be
+        unknown, and its outcome with it. The reason is in the same request, so that there is no stop without it.
+        """
+        job = self._cluster.get_job(task_id) if is_task_name(task_id) else None
+        if job is None or is_stop_called(job):
+            return
+        annotations = {STOP_REASON: reason}
+        patch = {"metadata": {"annotations": annotations}, "spec": {"activeDeadlineSeconds": _DEADLINE_SECONDS}}
+        try:
+            self._cluster.patch_job(task_id, patch)
+        except NotFoundError:
+            return
+
+    def describe(self, task_ids: Sequence[str]) -> Mapping[str, TaskObservation | None]:
+        observed: dict[str, TaskObservation | None] = dict.fromkeys(task_ids)
+        names = [each for each in observed if is_task_name(each)]
+        for start in range(0, len(names), _NAMES_PER_REQUEST):
+            selector = select_tasks(self._stack, names[start : start + _NAMES_PER_REQUEST])
+            jobs = [job for page in self._cluster.list_jobs(selector) for job in page]
+            observed.update({task.task_id: task for task in self._observe(jobs, selector)})
+        return observed
+
+    def list_tasks(self) -> Iterator[Sequence[TaskObservation]]:
+        for page in self._cluster.list_jobs(select_stack(self._stack)):
+            unfinished = [job for job in page if not is_stop_called(job)]
+            yield [task for task in self._observe_page(unfinished) if not task.phase.is_ending]
+
+    def find_tasks_of(self, attempt: AttemptKey) -> list[TaskObservation]:
+        selector = select_attempt(self._stack, attempt)
+        jobs = [job for page in self._cluster.list_jobs(selector) for job in page]
+        # A label may be a hash of the job.
+        return [task for task in self._observe(jobs, selector) if task.owner == attempt]
+
+    def list_nodes(self) -> Iterator[Sequence[NodeObservation]]:
+        """Yield the nodes; none if the role of Relaunch may not read them, which it need not."""
+        counts: dict[str, int] = {}
+        for page in self.list_tasks():
+            for task in page:
+                counts[task.node or ""] = counts.get(task.node or "", 0) + 1
+        try:
+            for nodes in self._cluster.list_nodes():
+                yield [observe_node(each, counts.get(each.metadata.name, 0)) for each in nodes]
+        except PermanentError:
+            return
+
+    def find_node(self, node: str) -> NodeObservation | None:
+        found = (each for page in self.list_nodes() for each in page)
+        return next((each for each in found if each.node.name == node), None)
+
+    def find_tasks_on(self, instance_id: str) -> list[TaskObservation]:
+        del instance_id
+        return []
+
+    def drain(self, instance_id: str) -> None:
+        """Do nothing: the instance is EC2's, and no node of the cluster."""
+
+    def find_gpus(self, instance_type: str, capacity_provider: str) -> list[GpuDevice]:
+        del instance_type, capacity_provider
+        return []
+
+    def find_remaining_resources(self, instance_type: str, capacity_provider: str) -> list[RemainingResources]:
+        del instance_type, capacity_provider
+        return []
+
+    def find_node_of(self, instance_id: str) -> NodeObservation | None:
+        del instance_id
+        return None
+
+    def deregister(self, node: str) -> None:
+        """Do nothing: nodes are the cluster's."""
+
+    def _observe_page(self, jobs: Sequence[Job]) -> Iterator[TaskObservation]:
+        for start in range(0, len(jobs), _NAMES_PER_REQUEST):
+            chunk = jobs[start : start + _NAMES_PER_REQUEST]
+            yield from self._observe(chunk, select_tasks(self._stack, [job.metadata.name for job in chunk]))
+
+    def _observe(self, jobs: Sequence[Job], selector: str) -> list[TaskObservation]:
+        """Return the tasks of Jobs and of the pods that the selector finds, which are read after the Jobs.
+
+        A pod outlives its Job when that is deleted, and ends in its own time.
+        """
+        pods = [pod for page in self._cluster.list_pods(selector) for pod in page]
+        pods_of = _by_task(pods)
+        known = {job.metadata.name: job for job in jobs}
+        warned = self._find_warnings(pods)
+        names = dict.fromkeys((*known, *pods_of))
+        return [observe_task(known.get(name), pods_of.get(name, ()), warned.get(name)) for name in names]
+
+    def _find_warnings(self, pods: Iterable[Pod]) -> Mapping[str, datetime]:
+        """Return the tasks on preemptible capacity that is going to be taken away, with when that was announced.
+
+        A warning that cannot be read is not waited for: the task is looked at again soon.
+        """
+        preemptible = {pod.metadata.uid: _task_of(pod) for pod in pods if _is_preemptible(pod)}
+        if not preemptible:
+            return {}
+        try:
+            events = self._cluster.list_events(reason=_SPOT_WARNING)
+        except PortError:
+            return {}
+        warned = {preemptible.get(each.involved_object.uid): each.at for each in reversed(events)}
+        return {name: at for name, at in warned.items() if name is not None and at is not None}
+
+
+def kubernetes_target(cluster: Cluster, kind: Target, stack: str) -> KubernetesTarget:
+    """Return the target for the Jobs of a stack in a cluster of ACK or ACS."""
+    capabilities = ACK_CAPABILITIES if kind is Target.ACK else ACS_CAPABILITIES
+    return KubernetesTarget(cluster, stack, capabilities, manifest_builder(kind, stack))
+
+
+def hash_of(manifest: Mapping[str, Any]) -> str:
+    """Return the hash by which a repeated request is told from another one."""
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+
+
+def with_hash(manifest: Mapping[str, Any], request_hash: str) -> dict[str, Any]:
+    """Return a copy of a manifest that carries the hash of its request."""
+    metadata = manifest["metadata"]
+    annotations = {**metadata.get("annotations", {}), REQUEST: request_hash}
+    return {**manifest, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _by_task(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
+    ordered = sorted(pods, key=_task_of)
+    return {name: list(group) for name, group in groupby(ordered, key=_task_of) if name}
+
+
+def _is_preemptible(pod: Pod) -> bool:
+    return pod.metadata.labels.get(COMPUTE_QOS) == BEST_EFFORT and pod.status.phase == "Running"
+
+
+def _task_of(pod: Pod) -> str:
+    return pod.metadata.labels.get(TASK, "")

@@ -1,0 +1,73 @@
+"""What a job runs on Kubernetes: the image and what its pod has, which on ECS a task definition says."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Target(StrEnum):
+    """Where the tasks of a job run."""
+
+    ECS = "ecs"  # Amazon ECS
+    ACK = "ack"  # Alibaba Cloud Container Service for Kubernetes
+    ACS = "acs"  # Alibaba Cloud Container Compute Service
+
+    @property
+    def is_kubernetes(self) -> bool:
+        """Return whether tasks are Jobs of a Kubernetes cluster."""
+        return self is not Target.ECS
+
+
+class GpuSharing(StrEnum):
+    """How the GPUs of an ACK node are shared: values of its label `ack.node.gpu.schedule`.
+
+    Source: "Enable scheduling features", Container Service for Kubernetes. A node has one of them.
+    """
+
+    EXCLUSIVE = "exclusive"  # whole GPUs: the label is `default`, or missing
+    CGPU = "cgpu"  # memory is isolated, compute is not
+    CORE_MEM = "core_mem"  # memory and compute are isolated
+    SHARE = "share"  # nothing is isolated
+    MPS = "mps"  # memory is isolated by NVIDIA MPS, compute is not
+
+
+class GpuPlacement(StrEnum):
+    """Which GPU of an ACK node a share is taken from: values of its label `ack.node.gpu.placement`."""
+
+    BINPACK = "binpack"  # the fullest that fits
+    SPREAD = "spread"  # the emptiest
+
+
+class ComputeClass(StrEnum):
+    """The compute classes of ACS that have GPUs: values of the pod label `alibabacloud.com/compute-class`."""
+
+    GPU = "gpu"  # pay-as-you-go, or a capacity reservation
+    GPU_HPN = "gpu-hpn"  # reserved nodes with high-performance networking
+
+
+@dataclass(frozen=True, slots=True)
+class KubernetesWorkload:
+    """What the pod of a job has, as far as its accelerator does not say it.
+
+    `vcpus` and `memory_mib` are both requests and limits; None asks for none. `gpu_model` is the model in the words of
+    the target: on ACK the label `aliyun.accelerator/nvidia_name` of nodes, on ACS a GPU model series. `region` is the
+    region of the cluster in the words of Alibaba Cloud, whose IDs are in part those of AWS; empty if it is not given.
+
+    For ACK only: `gpu_sharing` None follows from the accelerator, `gpu_placement` None is any. For ACS only:
+    `compute_class` None is `gpu`; `gpu_driver` empty is the default of ACS or of the cluster; `card_memory_mib` is the
+    memory of a whole GPU of this model, by which a share is turned into percent.
+    """
+
+    image: str
+    working_directory: str = ""
+    vcpus: float | None = None
+    memory_mib: int | None = None
+    service_account: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    region: str = ""
+    gpu_model: str = ""
+    gpu_sharing: GpuSharing | None = None
+    gpu_placement: GpuPlacement | None = None
+    compute_class: ComputeClass | None = None
+    gpu_driver: str = ""
+    card_memory_mib: int | None = None

@@ -1,0 +1,22 @@
+"""The GPUs of a pod, as its manifest asks for them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+WHOLE_GPUS = "nvidia.com/gpu"
+"""The extended resource of whole GPUs."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodGpus:
+    """The resources, labels and node selector by which a pod gets its GPUs.
+
+    `resources` are limits, whole numbers in the unit of each. `has_requests`: they are written as requests too, which
+    Kubernetes otherwise derives from the limits. `notices` say where more is asked for than the definition says.
+    """
+
+    resources: Mapping[str, int]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    has_requests: bool = False
+    notices: tuple[str, ...] = ()

@@ -1,0 +1,29 @@
+"""What is wrong with a job definition for Kubernetes."""
+
+from dataclasses import dataclass
+
+Key = tuple[str, ...]
+
+GPU: Key = ("accelerator", "gpu")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a job can never run on its target, and what to change; `key` is the key of the definition concerned."""
+
+    key: Key
+    text: str
+
+    def __str__(self) -> str:
+        """Return the text alone."""
+        return self.text
+
+
+def of_gpu(key: str, text: str) -> Problem:
+    """Return a problem with a key of `accelerator.gpu`."""
+    return Problem((*GPU, key), text)
+
+
+def of_workload(key: str, text: str) -> Problem:
+    """Return a problem with a key of `kubernetes`."""
+    return Problem(("kubernetes", key), text)

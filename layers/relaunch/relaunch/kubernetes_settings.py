@@ -1,0 +1,66 @@
+"""The clusters of Alibaba Cloud that a stack runs jobs on, and how it signs in to them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from relaunch.core.definitions.kubernetes_workload import Target
+
+DEFAULT_NAMESPACE = "training"
+KUBERNETES_TARGETS = (Target.ACK, Target.ACS)
+
+_NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSettings:
+    """A cluster: its ID and region in Alibaba Cloud, or the secret in AWS Secrets Manager that has its kubeconfig."""
+
+    cluster_id: str = ""
+    region: str = ""
+    kubeconfig_secret_arn: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KubernetesSettings:
+    """The clusters by target, and the namespace that jobs have in each.
+
+    Without a secret of its own, a cluster is signed in to as the RAM role, by the OIDC provider that stands for AWS.
+    """
+
+    clusters: Mapping[Target, ClusterSettings] = field(default_factory=dict)
+    namespace: str = DEFAULT_NAMESPACE
+    role_arn: str = ""
+    oidc_provider_arn: str = ""
+
+    @classmethod
+    def from_named(cls, values: Mapping[str, str], names: Mapping[str, str]) -> "KubernetesSettings":
+        """Read the settings from the values of these names; all may be missing.
+
+        Raises:
+            ValueError: a setting is invalid, or one that it needs is missing.
+        """
+        role, provider = values.get(names["alibaba_role"], ""), values.get(names["alibaba_oidc_provider"], "")
+        clusters = {target: _cluster(target, values, names) for target in KUBERNETES_TARGETS}
+        clusters = {target: cluster for target, cluster in clusters.items() if cluster != ClusterSettings()}
+        for target, cluster in clusters.items():
+            needed = {names[f"{target}_region"]: cluster.region, names["alibaba_role"]: role}
+            needed[names["alibaba_oidc_provider"]] = provider
+            missing = [name for name, value in needed.items() if not value]
+            if missing and not cluster.kubeconfig_secret_arn:
+                raise ValueError(
+                    f"setting {missing[0]} is missing: {names[f'{target}_cluster_id']} needs {', '.join(needed)}, or "
+                    f"{names[f'{target}_secret']} alone"
+                )
+        namespace = values.get(names["kubernetes_namespace"], "") or DEFAULT_NAMESPACE
+        if _NAMESPACE.fullmatch(namespace) is None:
+            raise ValueError(f"setting {names['kubernetes_namespace']}: {namespace!r} is no name of a namespace")
+        return cls(clusters, namespace, role, provider)
+
+
+def _cluster(target: Target, values: Mapping[str, str], names: Mapping[str, str]) -> ClusterSettings:
+    parts = ("cluster_id", "region", "secret")
+    cluster_id, region, secret = (values.get(names[f"{target}_{part}"], "") for part in parts)
+    if not cluster_id and not secret:
+        return ClusterSettings()
+    return ClusterSettings(cluster_id, region, secret)

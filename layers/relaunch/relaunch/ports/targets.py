@@ -1,0 +1,63 @@
+"""The targets of a stack: where the tasks of its jobs run."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.ports.errors import PermanentError
+from relaunch.ports.target import TaskTarget
+
+_WHAT_TO_SET = {
+    Target.ECS: "CapacityProviders, or MachineSubnets for machines of its own",
+    Target.ACK: "AckClusterId",
+    Target.ACS: "AcsClusterId",
+}
+
+
+class UnknownTargetError(PermanentError):
+    """The stack does not have the target; the message says what to set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """The targets by their names in job definitions.
+
+    Each is made when it is first used, because what it needs takes long to import: `makers` return the same target at
+    every call.
+    """
+
+    makers: Mapping[Target, Callable[[], TaskTarget]]
+
+    def __contains__(self, name: Target) -> bool:
+        """Return whether the stack has this target."""
+        return name in self.makers
+
+    def __iter__(self) -> Iterator[Target]:
+        """Return the names of the targets."""
+        return iter(self.makers)
+
+    def named(self, name: Target) -> TaskTarget:
+        """Return the target of this name.
+
+        Raises:
+            UnknownTargetError: the stack does not have it.
+        """
+        if problem := self.problem(name):
+            raise UnknownTargetError(problem)
+        return self.makers[name]()
+
+    @property
+    def ecs(self) -> TaskTarget:
+        """Return the target that EC2 instances belong to.
+
+        Raises:
+            UnknownTargetError: the stack does not have it.
+        """
+        return self.named(Target.ECS)
+
+    def problem(self, name: Target) -> str:
+        """Return why no job can run on the target of this name, and what to do; empty if one can."""
+        if name in self.makers:
+            return ""
+        has = f"it has {' and '.join(self.makers)}" if self.makers else "it has none"
+        return f"the stack has no target {name}, {has}: set {_WHAT_TO_SET[name]} and deploy again"

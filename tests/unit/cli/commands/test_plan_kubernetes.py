@@ -1,0 +1,127 @@
+"""plan of jobs on ACK and ACS: the manifest of the Job, without AWS and without a cluster."""
+
+import pytest
+import yaml
+
+from fakes.cli_session import flat, invoke
+
+SHARE = ("--target", "ack", "--gpu", "1", "--gpu-memory", "2GiB", "--compute-percent", "30")
+FILE = """jobs:
+  train:
+    target: acs
+    kubernetes: {image: registry.example.com/trainer:v1, vcpus: 4, memory: 16GiB, gpu_model: T4}
+    command: [python, train.py]
+    environment: {EPOCHS: "3"}
+    accelerator: {gpu: {}}
+  resnet:
+    task_definition: trainer
+    container: main
+    accelerator: {gpu: {memory: 16GiB}}
+    checkpoint: s3://acme-checkpoints/
+"""
+
+
+@pytest.mark.usefixtures("_no_configuration")
+@pytest.mark.parametrize("memory", ["--gpu-memory", "--memory"])
+def test_a_share_on_ack_is_shown_as_a_manifest_that_kubectl_reads(memory):
+    options = (*SHARE[:4], memory, "2GiB", "--compute-percent", "30")
+    image = "registry.cn-beijing.aliyuncs.com/ai-samples/gpushare-sample:benchmark-tensorflow-2.2.3"
+
+    result = invoke("plan", *options, "--image", image, "--stack", "staging", columns=40)
+
+    manifest = yaml.safe_load(result.stdout[result.stdout.index("apiVersion") :])
+    pod = manifest["spec"]["template"]["spec"]
+    assert result.exit_code == 0
+    assert flat(result.stdout).startswith("30% of a GPU 2GiB, spot-then-on-demand ack, whose cluster is not asked")
+    assert (manifest["kind"], manifest["metadata"]["labels"]["relaunch/stack"]) == ("Job", "staging")
+    assert pod["containers"][0]["image"] == image
+    assert pod["containers"][0]["resources"] == {
+        "limits": {"aliyun.com/gpu-mem": "2", "aliyun.com/gpu-core.percentage": "30"}
+    }
+    assert pod["nodeSelector"] == {"ack.node.gpu.schedule": "core_mem"}
+    assert "the prices of Alibaba Cloud are not known" in result.stderr
+
+
+def test_the_same_as_json():
+    document = invoke("plan", *SHARE, "--json").document
+
+    (plan,) = document["plans"]
+    assert (plan["target"], plan["is_satisfiable"], plan["problem"], plan["offerings"]) == ("ack", True, None, [])
+    assert plan["manifest"]["spec"]["template"]["spec"]["containers"][0]["image"] == "IMAGE"
+    assert document["prices"] == []
+
+
+def test_what_is_rounded_is_noted():
+    result = invoke("plan", "--target", "ack", "--gpu", "2", "--memory", "1500MiB")
+
+    assert "aliyun.com/gpu-mem: '4'" in result.stdout
+    assert "aliyun.com/gpu-count: '2'" in result.stdout
+    assert "1,500 MiB are rounded up to 2 GiB" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "messages"),
+    [
+        ((*SHARE[:-1], "31"), ["--compute-percent: 31 percent cannot be submitted", "so give 30 or 35"]),
+        (("--target", "acs", "--gpu", "1"), ["`--vcpus` is missing", "`--ram` is missing", "`--model` is missing"]),
+        (("--target", "eks", "--gpu", "1"), ["--target: `eks` is none of ecs, ack, acs"]),
+        ((*SHARE, "--zone", "us-east-1a"), ["--zone cannot be combined with --target ack: it is about EC2"]),
+        ((*SHARE, "--all-types", "--explain", "g5.xlarge"), ["--all-types and --explain cannot be combined"]),
+        (("--gpu", "1", "--image", "trainer"), ["--image: is for `--target ack` and `--target acs`"]),
+    ],
+)
+def test_what_the_target_cannot_have_is_refused(options, messages):
+    result = invoke("plan", *options)
+
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert all(each in result.stderr for each in messages)
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    file = tmp_path / "relaunch.yaml"
+    file.write_text(FILE, encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("mode", [(), ("--offline",)])
+def test_definitions_of_a_file_are_planned_each_on_its_target(relaunch, mixed, mode):
+    train, resnet = relaunch("plan", str(mixed), *mode, "--json").document["plans"]
+
+    container = train["manifest"]["spec"]["template"]["spec"]["containers"][0]
+    assert (train["definition"], train["target"], train["task_definition"]) == ("train", "acs", None)
+    assert (container["command"], container["env"]) == (["python", "train.py"], [{"name": "EPOCHS", "value": "3"}])
+    labels = train["manifest"]["spec"]["template"]["metadata"]["labels"]
+    assert labels["alibabacloud.com/compute-qos"] == "best-effort"
+    assert (resnet["target"], resnet["manifest"], resnet["is_satisfiable"]) == ("ecs", None, True)
+
+
+def test_a_file_is_shown_with_a_manifest_and_a_table(relaunch, mixed):
+    result = relaunch("plan", str(mixed))
+
+    assert result.exit_code == 0
+    assert "train  acs  1x GPU" in result.stdout
+    assert "name: train-1-1" in result.stdout
+    assert "g5.xlarge" in result.stdout
+
+
+def test_definitions_for_kubernetes_are_not_registered_yet(relaunch, session, mixed):
+    result = relaunch("apply", str(mixed))
+
+    assert result.exit_code == 2
+    assert f"{mixed}:2:3: jobs.train: this version of the functions launches on ecs only, not on acs" in result.stderr
+    assert [each.name for each in session.deps.definitions.list_definitions()] == ["resnet"]
+
+
+def test_a_definition_with_both_blocks_is_registered_for_ecs(relaunch, session, mixed):
+    text = FILE.replace("target: acs", "task_definition: trainer\n    container: main\n    target: ecs")
+    mixed.write_text(text, encoding="utf-8")
+
+    result = relaunch("apply", str(mixed))
+    document = relaunch("definitions", "--json").document["definitions"][1]
+
+    assert result.exit_code == 0
+    assert (document["name"], document["target"], document["task_definition"]) == ("train", "ecs", "trainer")
+    assert document["kubernetes"]["image"] == "registry.example.com/trainer:v1"
+    assert document["kubernetes"]["gpu_driver"] is None

@@ -1,0 +1,155 @@
+"""What a definition for ACK or ACS may ask for, whatever its GPUs are."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fakes.builders import make_definition
+from relaunch.core.definitions.accelerator import (
+    AcceleratorRequirement,
+    GpuRequirement,
+    Interconnect,
+    NeuronRequirement,
+    PurchaseOption,
+    PurchasePolicy,
+)
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.definitions.kubernetes_workload import ComputeClass, KubernetesWorkload, Target
+from relaunch.core.kubernetes.rules import (
+    ask_gpus,
+    find_kubernetes_notices,
+    find_problems,
+    purchase_options,
+)
+
+WORKLOAD = KubernetesWorkload("trainer", vcpus=4, memory_mib=16 * 1024, gpu_model="T4")
+SHARE = GpuRequirement(memory_mib=2 * 1024, compute_percent=30)
+
+
+def define(target: Target = Target.ACK, gpu: GpuRequirement | None = SHARE, **fields: Any) -> JobDefinition:
+    workload = fields.pop("kubernetes", WORKLOAD)
+    return make_definition(target=target, kubernetes=workload, accelerator=AcceleratorRequirement(gpu=gpu), **fields)
+
+
+def problems_of(definition: JobDefinition) -> dict[str, str]:
+    return {".".join(each.key): str(each) for each in find_problems(definition)}
+
+
+@pytest.mark.parametrize("target", [Target.ACK, Target.ACS])
+def test_a_definition_may_run_on_both_targets_with_whole_gpus(target):
+    assert problems_of(define(target, GpuRequirement())) == {}
+
+
+def test_a_definition_needs_what_runs():
+    assert problems_of(define(kubernetes=None)) == {
+        "kubernetes": "`kubernetes` is missing: ack needs its image at least"
+    }
+
+
+def test_neuron_devices_are_on_ecs_only():
+    neuron = AcceleratorRequirement(neuron=NeuronRequirement(devices=1))
+
+    found = problems_of(replace(define(Target.ACS), accelerator=neuron))
+
+    assert found == {"accelerator": "acs has NVIDIA GPUs only: give `gpu`"}
+
+
+@pytest.mark.parametrize(
+    ("gpu", "text"),
+    [
+        (GpuRequirement(compute_percent=30), "a share of a GPU needs its memory too: give `memory`, like 2GiB"),
+        (replace(SHARE, count=2), "a share is of one GPU: leave `count` out, or ask for 2 whole ones"),
+    ],
+)
+def test_a_share_of_compute_is_of_one_gpu_and_has_memory(gpu, text):
+    assert problems_of(define(gpu=gpu)) == {"accelerator.gpu": text}
+
+
+@pytest.mark.parametrize(
+    ("key", "wish"),
+    [("models", ("A10G",)), ("compute_capability", (8, 0)), ("interconnect", Interconnect.NVLINK)],
+)
+def test_what_chooses_among_the_gpus_of_ec2_needs_a_model_instead(key, wish):
+    definition = define(gpu=replace(SHARE, **{key: wish}))
+    nameless = replace(definition, kubernetes=replace(WORKLOAD, gpu_model=""))
+
+    text = f"`{key}` chooses among the GPUs of EC2: on ack give `kubernetes.gpu_model`"
+    assert problems_of(nameless) == {f"accelerator.gpu.{key}": text}
+    assert problems_of(definition) == {}
+
+
+@pytest.mark.parametrize(
+    "key", ["aliyun.com/gpu-count", "alibabacloud.com/compute-class", "alibabacloud.com/gpu-driver-version"]
+)
+def test_labels_that_the_rules_set_are_taken(key):
+    workload = replace(WORKLOAD, labels={"app": "cuda-sample", key: "1", "alibabacloud.com/acs": "true"})
+
+    assert problems_of(define(kubernetes=workload)) == {"kubernetes.labels": f"`{key}` is taken: Relaunch sets it"}
+
+
+@pytest.mark.parametrize(
+    ("container", "is_valid"),
+    [(None, True), ("cuda-sample", True), ("Main", False), ("a_b", False), ("a" * 64, False)],
+)
+def test_a_container_has_the_name_of_one_of_a_pod(container, is_valid):
+    assert ("container" in problems_of(define(container=container))) is not is_valid
+
+
+RESERVED = replace(WORKLOAD, compute_class=ComputeClass.GPU_HPN)
+
+
+@pytest.mark.parametrize(
+    ("target", "workload", "policy", "options", "is_refused"),
+    [
+        (Target.ACK, WORKLOAD, PurchasePolicy.SPOT, set(), True),
+        (Target.ACK, WORKLOAD, PurchasePolicy.SPOT_THEN_ON_DEMAND, {PurchaseOption.ON_DEMAND}, False),
+        (Target.ACS, WORKLOAD, PurchasePolicy.SPOT, {PurchaseOption.SPOT}, False),
+        (Target.ACS, WORKLOAD, PurchasePolicy.SPOT_THEN_ON_DEMAND, set(PurchaseOption), False),
+        (Target.ACS, RESERVED, PurchasePolicy.SPOT, set(), True),
+        (Target.ACS, RESERVED, PurchasePolicy.ON_DEMAND, {PurchaseOption.ON_DEMAND}, False),
+    ],
+)
+def test_spot_is_best_effort_of_acs_alone(target, workload, policy, options, is_refused):
+    definition = define(target, GpuRequirement(), kubernetes=workload, purchase=policy)
+
+    assert purchase_options(definition) == options
+    assert ("purchase" in problems_of(definition)) is is_refused
+
+
+def test_without_a_workload_only_the_target_limits_how_it_is_bought():
+    definition = define(Target.ACS, kubernetes=None)
+
+    assert purchase_options(definition) == definition.purchase.options
+
+
+def test_each_target_asks_in_its_own_words():
+    on_ack = ask_gpus(Target.ACK, GpuRequirement(), WORKLOAD, PurchaseOption.ON_DEMAND)
+    on_acs = ask_gpus(Target.ACS, GpuRequirement(), WORKLOAD, PurchaseOption.SPOT)
+
+    assert (on_ack.labels, on_ack.node_selector) == ({}, {"aliyun.accelerator/nvidia_name": "T4"})
+    assert on_acs.labels["alibabacloud.com/compute-qos"] == "best-effort"
+
+
+def test_the_owner_is_told_what_has_no_effect_and_what_is_rounded():
+    definition = define(gpu=GpuRequirement(memory_mib=1500), disk_gib=200, max_price_usd_per_hour=4.0)
+
+    notices = find_kubernetes_notices(definition)
+
+    assert "rounded up to 2 GiB" in notices[0]
+    assert notices[-2:] == (
+        "`disk` has no effect on ack: it is about EC2",
+        "`max_price_per_hour` has no effect on ack: it is about EC2",
+    )
+
+
+@pytest.mark.parametrize(("target", "count"), [(Target.ACS, 1), (Target.ACK, 0)])
+def test_a_driver_too_old_for_the_image_is_told_where_drivers_are_chosen(target, count):
+    workload = replace(WORKLOAD, image="nvidia/cuda:12.2.0-base", gpu_driver="470.82.01")
+
+    assert len(find_kubernetes_notices(define(target, GpuRequirement(), kubernetes=workload))) == count
+
+
+def test_nothing_is_told_of_what_cannot_run():
+    assert find_kubernetes_notices(define(kubernetes=None)) == ()
+    assert find_kubernetes_notices(define(gpu=None)) == ()
