@@ -317,7 +317,8 @@ def merge_patch(document: Mapping[str, Any], patch: Mapping[str, Any]) -> Docume
         if value is None:
             merged.pop(key, None)
         elif isinstance(value, Mapping):
-            merged[key] = merge_patch(merged.get(key) if isinstance(merged.get(key), dict) else {}, value)
+            before = merged.get(key)
+            merged[key] = merge_patch(before if isinstance(before, dict) else {}, value)
         else:
             merged[key] = deepcopy(value)
     return merged

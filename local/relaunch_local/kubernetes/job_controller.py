@@ -188,7 +188,9 @@ def _match_rule(rule: Mapping[str, Any], pod: Document, place: str) -> str:
         ):
             return f"Pod {place} has condition {pattern['type']}"
     codes = rule.get("onExitCodes")
-    for container in (pod["status"].get("containerStatuses") or ()) if codes else ():
+    if codes is None:
+        return ""
+    for container in pod["status"].get("containerStatuses") or ():
         ended = container["state"].get("terminated")
         wanted = codes.get("containerName") in {None, container["name"]}
         # A container that succeeded matches no rule.

@@ -170,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _authenticate(self) -> None:
         kind, _, token = self.headers.get("Authorization", "").partition(" ")
-        has_certificate = bool(self.connection.getpeercert())  # type: ignore[attr-defined]
+        has_certificate = isinstance(self.connection, ssl.SSLSocket) and bool(self.connection.getpeercert())
         if not has_certificate and (kind != "Bearer" or token not in self.server.owner.tokens):
             raise ApiError(401, "Unauthorized", "Unauthorized")
 

@@ -22,9 +22,9 @@ class Answer(BaseModel):
 class ErrorAnswer(Answer):
     """An answer other than 2xx; ACK writes the names in lower case, STS with a capital."""
 
-    code: str = Field("", validation_alias=AliasChoices("Code", "code"))
-    message: str = Field("", validation_alias=AliasChoices("Message", "message"))
-    request_id: str = Field("", validation_alias=AliasChoices("RequestId", "requestId", "request_id"))
+    code: str = Field(default="", validation_alias=AliasChoices("Code", "code"))
+    message: str = Field(default="", validation_alias=AliasChoices("Message", "message"))
+    request_id: str = Field(default="", validation_alias=AliasChoices("RequestId", "requestId", "request_id"))
 
 
 @contextmanager

@@ -128,7 +128,7 @@ class ContainerStatus(Model):
 
     name: str
     image: str = ""
-    image_id: str = Field("", alias="imageID")
+    image_id: str = Field(default="", alias="imageID")
     ready: bool = False
     restart_count: int = 0
     state: ContainerState = ContainerState()
@@ -213,7 +213,7 @@ class NodeSpec(Model):
     """What a node was asked to be."""
 
     unschedulable: bool = False
-    provider_id: str = Field("", alias="providerID")
+    provider_id: str = Field(default="", alias="providerID")
     taints: Items[Taint] = ()
 
 
@@ -282,7 +282,7 @@ class Status(Model):
 class ListMetadata(Model):
     """The metadata of a page; `continue` is empty on the last one."""
 
-    continue_token: str = Field("", alias="continue")
+    continue_token: str = Field(default="", alias="continue")
 
 
 @dataclass(frozen=True)
