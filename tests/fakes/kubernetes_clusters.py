@@ -78,29 +78,29 @@ class ServedKubernetesCluster(_KubernetesCluster):
     """
 
     def __init__(self, cluster: KubernetesCluster, server: KubernetesServer, processes: HeldProcesses) -> None:
-        self._cluster = cluster
+        self.cluster = cluster
         self._server = server
         self._processes = processes
         self.target: TaskTarget
 
     def start(self, arn: str) -> Node:
-        with self._cluster.clock.lock:
-            name = f"node-{len(self._cluster.state.all('nodes'))}"
+        with self.cluster.clock.lock:
+            name = f"node-{len(self.cluster.state.all('nodes'))}"
             labels = {"node.kubernetes.io/instance-type": INSTANCE_TYPE, "topology.kubernetes.io/zone": ZONE}
-            self._cluster.add_node(name, labels=labels)
-            pod = self._pod(arn)
+            self.cluster.add_node(name, labels=labels)
+            pod = self.pod(arn)
             pod["spec"]["nodeName"] = name
-            self._cluster._kubelet.start(pod)
-            self._cluster.clock.advance(5)
+            self.cluster._kubelet.start(pod)
+            self.cluster.clock.advance(5)
         return self.node_of(name)
 
     def finish(self, arn: str, exit_code: int) -> None:
-        with self._cluster.clock.lock:
-            self._processes.of_task[self._pod(arn)["metadata"]["uid"]].exit(exit_code)
-            self._cluster.clock.advance(5)
+        with self.cluster.clock.lock:
+            self._processes.of_task[self.pod(arn)["metadata"]["uid"]].exit(exit_code)
+            self.cluster.clock.advance(5)
 
     def forget(self, arn: str) -> None:
-        self._cluster.delete_job(NAMESPACE, arn)
+        self.cluster.delete_job(NAMESPACE, arn)
 
     def throttle_launch(self) -> None:
         self._server.faults.append(Fault(ApiError(429, "TooManyRequests", _THROTTLED, retry_after_seconds=1)))
@@ -111,8 +111,14 @@ class ServedKubernetesCluster(_KubernetesCluster):
     def lose_launch(self, *, takes_effect: bool) -> None:
         self._server.faults.append(Fault(after=takes_effect))
 
-    def _pod(self, arn: str) -> Document:
-        pods = self._cluster.state.all("pods", NAMESPACE)
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        with self.cluster.clock.lock:
+            self.cluster.clock.advance(seconds)
+
+    def pod(self, arn: str) -> Document:
+        """Return the pod of a task."""
+        pods = self.cluster.state.all("pods", NAMESPACE)
         return next(each for each in pods if each["metadata"]["labels"][TASK] == arn)
 
 

@@ -26,6 +26,8 @@ from relaunch.core.kubernetes.rules import find_problems
 from relaunch.core.kubernetes.workload_revision import kubernetes_revision
 from relaunch.core.launches.launch_plan import plan_launch
 from relaunch.ports import PermanentError
+from relaunch_local.kubernetes.ack_rules import admit_gpu_shares
+from relaunch_local.kubernetes.job_rules import admit_job
 
 # The Job of "Configure shared GPU scheduling with computing power allocation" for ACK, with quantities as strings.
 ACK_DOCUMENT = """
@@ -277,6 +279,10 @@ def test_every_job_that_is_written_is_one_that_clusters_accept(target, gpu, work
     job = build_job(make_launch_request(workload=workload, gpu=gpu, offering=offering), target, "relaunch")
 
     check_job(job)
+    admitted, warnings = admit_job(job, 36, is_strict=True)
+    admit_gpu_shares(admitted)
+    assert warnings == []
+    admit_job(job, 20, is_strict=False)
     (check_ack if target is Target.ACK else check_acs)(job["spec"]["template"], workload.region)
 
 

@@ -105,7 +105,7 @@ def explain_wait(pod: Pod | None) -> str:
     if pod is None or pod.status.phase != "Pending":
         return ""
     scheduled = next((each for each in pod.status.conditions if each.type == "PodScheduled"), None)
-    if scheduled is not None and scheduled.status == "False":
+    if scheduled is not None and scheduled.status == "False" and not pod.spec.node_name:
         return _join(scheduled.reason, scheduled.message)
     waiting = [each.state.waiting for each in pod.status.container_statuses if each.state.waiting is not None]
     return "; ".join(_join(each.reason, each.message) for each in waiting)

@@ -29,6 +29,13 @@ from relaunch.adapters.aws.dynamodb import job_items
 from relaunch.adapters.aws.dynamodb.table import stamp
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.definitions.kubernetes_workload import (
+    ComputeClass,
+    GpuPlacement,
+    GpuSharing,
+    KubernetesWorkload,
+    Target,
+)
 from relaunch.core.jobs.job import (
     Attempt,
     CostBasis,
@@ -103,6 +110,32 @@ def test_a_job_and_an_attempt_of_different_writes_are_a_torn_read() -> None:
     for attempt in (older, newer, None):
         with pytest.raises(job_items.TornReadError):
             job_items.read_job(job_items.job_item(job, "a write"), attempt)
+
+
+def test_a_definition_for_kubernetes_is_read_as_it_was_written() -> None:
+    workload = KubernetesWorkload(
+        "trainer:v1",
+        vcpus=0.5,
+        labels={"app": "train"},
+        gpu_sharing=GpuSharing.CORE_MEM,
+        gpu_placement=GpuPlacement.BINPACK,
+        compute_class=ComputeClass.GPU_HPN,
+    )
+    job = make_job(definition=make_definition(target=Target.ACK, kubernetes=workload, task_definition=""))
+
+    item = job_items.job_item(job, "a write")
+
+    assert job_items.read_job(item, None) == job
+    assert isinstance(job_items.read_job(item, None).definition.target, Target)
+
+
+def test_a_definition_that_was_written_before_there_were_other_targets_is_for_ecs() -> None:
+    item = job_items.job_item(make_job(), "a write")
+    body = json.loads(item["body"]["S"])
+    del body["definition"]["kubernetes"]
+    item["body"]["S"] = json.dumps(body)
+
+    assert job_items.read_job(item, None) == make_job()
 
 
 def test_a_job_that_another_version_wrote_in_words_unknown_here_cannot_be_read() -> None:

@@ -1,0 +1,183 @@
+"""Tasks that are taken away, on the local API server: what is seen meanwhile, and what it was in the end."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from fakes.builders import make_launch_request, make_running_attempt
+from fakes.kubernetes_clusters import NAMESPACE, ServedKubernetesCluster, served_cluster
+from relaunch.core.definitions.accelerator import GpuRequirement
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.jobs.job import StopKind
+from relaunch.core.launches.launch import ReportedCause, TaskObservation, TaskPhase
+from relaunch.core.lifecycle.stop_reason import classify_stop
+
+NAME = "resnet-1f2e3d4c-1-1"
+NODE = "node-0"
+REQUEST = make_launch_request(workload=KubernetesWorkload("image:v1"), gpu=GpuRequirement())
+Taken = Callable[[ServedKubernetesCluster], None]
+
+
+@pytest.fixture(params=[36, 20], ids=["1.36", "1.20"])
+def minor(request: pytest.FixtureRequest) -> int:
+    return request.param
+
+
+@pytest.fixture
+def served(minor: int) -> Iterator[ServedKubernetesCluster]:
+    """Yield a cluster with a running task."""
+    with served_cluster(Target.ACK, minor=minor) as cluster:
+        cluster.target.launch(REQUEST)
+        cluster.start(NAME)
+        yield cluster
+
+
+def seen(served: ServedKubernetesCluster) -> TaskObservation:
+    task = served.target.describe([NAME])[NAME]
+    assert task is not None
+    return task
+
+
+def kind_of(task: TaskObservation) -> StopKind:
+    assert task.phase is TaskPhase.STOPPED
+    attempt = make_running_attempt(instance_id=None, node=NODE, started_at=task.created_at)
+    assert task.stopped_at is not None
+    return classify_stop(task, "main", attempt, task.stopped_at).kind
+
+
+def evict(served: ServedKubernetesCluster) -> None:
+    pod = served.pod(NAME)
+    served.cluster.disrupt(pod, "EvictionByEvictionAPI", "Eviction API: evicting")
+
+
+def delete(served: ServedKubernetesCluster) -> None:
+    served.cluster.delete_pod(NAMESPACE, served.pod(NAME)["metadata"]["name"])
+
+
+@pytest.mark.parametrize("take", [evict, delete])
+@pytest.mark.parametrize("code", [0, 3, 143])
+@pytest.mark.parametrize("minor", [36])
+def test_a_pod_that_is_taken_away_stops_and_was_interrupted(
+    served: ServedKubernetesCluster, take: Taken, code: int
+) -> None:
+    take(served)
+    stopping = seen(served)
+    served.finish(NAME, code)
+    stopped = seen(served)
+
+    assert stopping.phase is TaskPhase.STOPPING
+    assert stopping.node == NODE
+    assert stopped.version > stopping.version
+    # A program that fails by itself while its pod is deleted cannot be told from one that fails because of it, unless
+    # the condition tells.
+    is_failure = (take, code) == (delete, 3)
+    assert kind_of(stopped) is (StopKind.USER_ERROR if is_failure else StopKind.INTERRUPTION)
+    assert [page for page in served.target.list_tasks() for _ in page] == []
+
+
+@pytest.mark.parametrize("take", [evict, delete])
+@pytest.mark.parametrize("minor", [20])
+def test_an_old_server_goes_on_with_another_pod_of_the_same_task(served: ServedKubernetesCluster, take: Taken) -> None:
+    running = seen(served)
+    take(served)
+    served.finish(NAME, 143)
+    replaced = seen(served)
+
+    assert (replaced.phase, replaced.task_id) == (TaskPhase.PENDING, running.task_id)
+    # It is older than what was seen before, and not told.
+    assert replaced.version < running.version
+    assert len(served.cluster.state.all("pods", NAMESPACE)) == 1
+
+    served.start(NAME)
+    assert seen(served).phase is TaskPhase.RUNNING
+    assert seen(served).version > running.version
+    served.finish(NAME, 0)
+    assert kind_of(seen(served)) is StopKind.SUCCESS
+
+
+def test_a_task_that_is_stopped_has_no_other_pod_and_keeps_its_reason(served: ServedKubernetesCluster) -> None:
+    served.target.stop(NAME, "cancelled")
+    served.advance(1)
+    stopping = seen(served)
+    served.finish(NAME, 143)
+    served.advance(600)
+    stopped = seen(served)
+
+    assert [stopping.phase, stopped.phase] == [TaskPhase.STOPPING, TaskPhase.STOPPED]
+    for task in (stopping, stopped):
+        assert task.report.causes == {ReportedCause.STOP_CALLED}
+        assert task.report.text == "cancelled"
+    assert served.cluster.state.all("pods", NAMESPACE) == []
+
+
+def test_a_task_that_does_not_save_in_time_is_killed(served: ServedKubernetesCluster) -> None:
+    served.target.stop(NAME, "cancelled")
+
+    served.advance(85)
+    assert seen(served).phase is TaskPhase.STOPPING
+    served.advance(10)
+    assert seen(served).phase is TaskPhase.STOPPED
+
+
+def test_a_task_whose_job_somebody_deletes_is_known_until_its_pod_has_ended(served: ServedKubernetesCluster) -> None:
+    served.cluster.delete_job(NAMESPACE, NAME)
+    stopping = seen(served)
+    served.finish(NAME, 143)
+
+    assert stopping.phase is TaskPhase.STOPPING
+    assert stopping.report.causes == {ReportedCause.STOP_CALLED}
+    assert served.target.describe([NAME]) == {NAME: None}
+
+
+@pytest.mark.parametrize("minor", [36])
+def test_a_task_on_a_node_that_is_out_of_reach_is_not_over_until_the_node_is_gone(
+    served: ServedKubernetesCluster,
+) -> None:
+    served.cluster.lose_node(NODE)
+    unheard = seen(served)
+    served.advance(301)
+    deleted = seen(served)
+    served.cluster.remove_node(NODE)
+    served.advance(41)
+    gone = seen(served)
+
+    assert [unheard.phase, deleted.phase, gone.phase] == [TaskPhase.RUNNING, TaskPhase.STOPPING, TaskPhase.STOPPED]
+    assert deleted.warned_at is not None
+    # Its pod took the reason along: the Job only says that there was one.
+    assert kind_of(gone) is StopKind.INTERRUPTION
+
+
+@pytest.mark.parametrize("minor", [36])
+def test_a_task_that_ends_by_itself_tells_its_exit_code_though_its_pod_is_removed(
+    served: ServedKubernetesCluster,
+) -> None:
+    served.finish(NAME, 3)
+    served.cluster.delete_pod(NAMESPACE, served.pod(NAME)["metadata"]["name"])
+
+    task = seen(served)
+
+    assert {name: each.exit_code for name, each in task.containers.items()} == {"main": 3}
+    assert kind_of(task) is StopKind.USER_ERROR
+
+
+def test_a_pod_whose_image_is_missing_says_so(minor: int) -> None:
+    with served_cluster(Target.ACK, minor=minor) as cluster:
+        cluster.cluster.missing_images.add("image:v1")
+        cluster.target.launch(REQUEST)
+        cluster.start(NAME)
+
+        task = seen(cluster)
+
+        assert task.phase is TaskPhase.STARTING
+        assert task.waiting_for == 'ImagePullBackOff: Back-off pulling image "image:v1"'
+
+
+def test_a_pod_without_room_says_what_the_scheduler_says(minor: int) -> None:
+    with served_cluster(Target.ACK, minor=minor) as cluster:
+        cluster.cluster.add_node("cpu-only")
+        cluster.target.launch(REQUEST)
+
+        task = seen(cluster)
+
+        assert task.phase is TaskPhase.PENDING
+        assert task.waiting_for.startswith("Unschedulable: 0/1 nodes are available: 1 Insufficient nvidia.com/gpu")
