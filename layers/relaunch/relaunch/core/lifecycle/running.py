@@ -134,7 +134,8 @@ def _running(job: Job, now: datetime) -> Decision:
 def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:
     """Consider the task lost if the target does not know it throughout the grace period."""
     attempt, stop_by = job.current_attempt, stops_by(job)
-    is_lost_at = (attempt.missing_since or now) + MISSING_GRACE
+    since = attempt.missing_since or now
+    is_lost_at = since + MISSING_GRACE
     if now < is_lost_at:
         wake_at = min(now + _MISSING_LOOK, is_lost_at, stop_by or is_lost_at)
         if attempt.missing_since is not None:
@@ -144,7 +145,7 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
     lost = replace(attempt.placement, is_lost=True)
     job = replace(job, attempt=replace(attempt, placement=lost))
     if attempt.intent is None:
-        return follow_stop(job, Stop(StopKind.HOST_LOST, attempt.missing_since, stopped_reason=UNKNOWN_TASK), now)
+        return follow_stop(job, Stop(StopKind.HOST_LOST, since, stopped_reason=UNKNOWN_TASK), now)
     gone = TaskObservation(
         event.task_id,
         job.attempt_key,
@@ -152,7 +153,7 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
         attempt.task_version,
         report=StopReport(UNKNOWN_TASK),
         # Not before the intent, which then decides.
-        stopped_at=max(attempt.missing_since, attempt.intent.at),
+        stopped_at=max(since, attempt.intent.at),
     )
     return task_stopped(job, gone, now)
 
