@@ -11,12 +11,13 @@ from fakes.tasks import FakeTasks
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchasePolicy
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
 from relaunch.core.jobs.job import JobState, StopKind
+from relaunch.core.triggers.events import DirectRequest
 from relaunch.ports import PermanentError, Targets, TransientError
 
 ON_ACS = make_definition(
     task_definition="",
     target=Target.ACS,
-    kubernetes=KubernetesWorkload("registry.example/trainer:1", vcpus=4, memory_mib=16 * 1024),
+    kubernetes=KubernetesWorkload("registry.example/trainer:1", vcpus=4, memory_mib=16 * 1024, gpu_model="T4"),
     accelerator=AcceleratorRequirement(gpu=GpuRequirement()),
     purchase=PurchasePolicy.SPOT,
 )
@@ -54,10 +55,10 @@ def test_a_job_is_followed_from_its_start_to_its_end_within_a_minute_each(on_acs
     assert (running, on_acs.job(job_id).state) == (JobState.RUNNING, JobState.SUCCEEDED)
 
 
-def test_all_jobs_are_asked_for_at_once_however_many_they_are(on_acs):
+def test_all_jobs_are_asked_for_at_once_however_many_they_are():
     definition = replace(ON_ACS, max_running_jobs=200)
     story = Story(definition, target=Target.ACS)
-    story.deps = replace(story.deps, limits=replace(story.deps.limits, max_running_jobs=0))
+    story.deps = replace(story.deps, limits=replace(story.deps.limits, max_running_jobs=500))
     for number in range(130):
         story.submit(push(f"{number:040x}"))
     story.settle()
@@ -90,7 +91,6 @@ def test_a_cluster_that_does_not_answer_does_not_delay_jobs_of_others(on_acs):
     on_acs.deps.definitions.save_definition(make_definition(name="on-ecs", triggers=()))
     on_acs.deps.definitions.save_definition(replace(ON_ACS, name="on-acs", triggers=()))
     acs.describe = Mock(side_effect=TransientError("no answer"))
-    from relaunch.core.triggers.events import DirectRequest
 
     ids = [on_acs.submit_and_deliver(DirectRequest(f"request:{name}", name)) for name in ("on-ecs", "on-acs")]
     ecs.run(on_acs.arn(ids[0]), None, started_at=on_acs.now)
