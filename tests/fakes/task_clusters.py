@@ -124,7 +124,8 @@ class FakeCluster:
         return request
 
     def beyond_limit(self, request: LaunchRequest) -> tuple[LaunchRequest, str]:
-        return _beyond_overrides(request)
+        # The limits are those of ECS, whose requests have no workload.
+        return _beyond_overrides(replace(request, workload=None))
 
 
 class SimulatedCluster:

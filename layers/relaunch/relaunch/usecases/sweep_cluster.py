@@ -67,9 +67,9 @@ def sweep_cluster(deps: JobDependencies, has_time: Callable[[], bool] = lambda: 
         except PortError as error:
             deps.log.decided("postponed", target=name, reason=f"sweeping the cluster: {error}")
             errors.append(error)
-    for error in errors:
-        if not isinstance(error, TransientError):
-            raise error
+    for found in errors:
+        if not isinstance(found, TransientError):
+            raise found
     if errors:
         sweep.is_complete = False
     else:
