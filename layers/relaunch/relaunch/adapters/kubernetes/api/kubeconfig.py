@@ -102,7 +102,7 @@ def _parse(text: str) -> Mapping[str, Any]:
 
 def _find(document: Mapping[str, Any], kind: str, name: str) -> Mapping[str, Any]:
     entries = document.get(f"{kind}s")
-    found = [
+    found: list[Mapping[str, Any]] = [
         each[kind]
         for each in (entries if isinstance(entries, list) else [])
         if isinstance(each, dict) and each.get("name") == name and isinstance(each.get(kind), dict)
@@ -125,14 +125,18 @@ def _refuse(entry: Mapping[str, Any], refused: Mapping[str, str], known: frozens
 
 def _server(cluster: Mapping[str, Any]) -> str:
     server = _text(cluster, "server", "the cluster")
-    try:
-        parts = urlsplit(server)
-        usable = parts.scheme == "https" and parts.hostname and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or parts.username or parts.password or parts.query or parts.fragment:
+    if not _is_plain_https(server):
         raise KubeconfigError("`server` of the cluster must be https://host:port, with nothing secret in it")
     return server.rstrip("/")
+
+
+def _is_plain_https(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        is_complete = parts.scheme == "https" and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # the port
+        return False
+    return is_complete and not any((parts.username, parts.password, parts.query, parts.fragment))
 
 
 def _credentials(user: Mapping[str, Any]) -> dict[str, str]:
