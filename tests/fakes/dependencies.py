@@ -17,16 +17,17 @@ from relaunch_local.in_memory.stores import InMemoryStores
 
 
 def make_dependencies(**overrides: Any) -> Dependencies:
-    """Build Dependencies of fakes; a port is replaced by naming it, and `tasks` is the target ECS.
+    """Build Dependencies of fakes; a port is replaced by naming it, and `tasks` is the only target, `target`.
 
     A test that scripts a fake makes it first, which also gives it its own type:
     `tasks = FakeTasks(); deps = make_dependencies(tasks=tasks)`.
     """
     jobs, tasks = overrides.get("jobs"), overrides.pop("tasks", None) or FakeTasks()
     stores = InMemoryStores(jobs) if isinstance(jobs, InMemoryJobs) else InMemoryStores()
+    target: Target = overrides.pop("target", Target.ECS)
     ports: dict[str, Any] = {
         **{each.name: getattr(stores, each.name) for each in fields(stores)},
-        "targets": Targets({Target.ECS: lambda: tasks}),
+        "targets": Targets({target: lambda: tasks}),
         "revisions": FakeRevisions(),
         "registry": FakeRegistry(),
         "offerings": FakeOfferings(),

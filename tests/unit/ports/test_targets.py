@@ -1,0 +1,38 @@
+"""A job's target is that of its definition, made once it is needed."""
+
+import pytest
+
+from fakes.tasks import FakeTasks
+from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.ports import Targets, UnknownTargetError
+
+
+def test_only_the_target_that_is_used_is_made():
+    tasks, made = FakeTasks(), []
+    targets = Targets({target: lambda target=target: made.append(target) or tasks for target in Target})
+
+    assert (targets.problem(Target.ACS), made) == ("", [])
+    assert targets.named(Target.ACK) is tasks
+    assert made == [Target.ACK]
+    assert list(targets) == list(Target)
+
+
+@pytest.mark.parametrize(
+    ("target", "advice"),
+    [
+        (Target.ECS, "set CapacityProviders, or MachineSubnets for machines of its own"),
+        (Target.ACS, "set AcsClusterId"),
+    ],
+)
+def test_a_target_that_the_stack_does_not_have_is_refused_with_what_to_set(target, advice):
+    targets = Targets({Target.ACK: FakeTasks})
+
+    assert target not in targets
+    assert targets.problem(target) == f"the stack has no target {target}, it has ack: {advice} and deploy again"
+    with pytest.raises(UnknownTargetError, match=f"the stack has no target {target}"):
+        targets.named(target)
+
+
+def test_a_stack_without_any_target_has_no_ecs():
+    with pytest.raises(UnknownTargetError, match="the stack has no target ecs, it has none: set CapacityProviders"):
+        _ = Targets({}).ecs

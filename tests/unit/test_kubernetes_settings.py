@@ -1,0 +1,49 @@
+"""Clusters of Alibaba Cloud: each is signed in to by a role, or by a kubeconfig in a secret."""
+
+import pytest
+
+from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.kubernetes_settings import ClusterSettings, KubernetesSettings
+
+NAMES = {
+    name: name
+    for name in (
+        *("ack_cluster_id", "ack_region", "ack_secret", "acs_cluster_id", "acs_region", "acs_secret"),
+        *("alibaba_role", "alibaba_oidc_provider", "kubernetes_namespace"),
+    )
+}
+ROLE = {"alibaba_role": "acs:ram::1:role/relaunch", "alibaba_oidc_provider": "acs:ram::1:oidc-provider/aws"}
+ACK = {"ack_cluster_id": "c0123456789abcdef", "ack_region": "cn-beijing"}
+SECRET = "arn:aws:secretsmanager:us-east-1:111122223333:secret:acs-AbCdEf"
+
+
+def read(**values):
+    return KubernetesSettings.from_named(values, NAMES)
+
+
+def test_a_stack_has_no_cluster_unless_it_names_one():
+    assert read() == KubernetesSettings({}, "training")
+    assert read(ack_region="cn-beijing", **ROLE).clusters == {}
+
+
+def test_each_cluster_is_signed_in_to_in_its_own_way():
+    settings = read(**ACK, **ROLE, acs_secret=SECRET, kubernetes_namespace="research")
+
+    assert settings.clusters == {
+        Target.ACK: ClusterSettings("c0123456789abcdef", "cn-beijing"),
+        Target.ACS: ClusterSettings(kubeconfig_secret_arn=SECRET),
+    }
+    assert (settings.namespace, settings.role_arn) == ("research", "acs:ram::1:role/relaunch")
+
+
+@pytest.mark.parametrize("missing", ["ack_region", "alibaba_role", "alibaba_oidc_provider"])
+def test_a_cluster_without_a_secret_needs_its_region_the_role_and_the_provider(missing):
+    values = {name: value for name, value in {**ACK, **ROLE}.items() if name != missing}
+
+    with pytest.raises(ValueError, match=f"setting {missing} is missing: ack_cluster_id needs .*, or ack_secret alone"):
+        read(**values)
+
+
+def test_a_namespace_is_a_label_of_rfc_1123():
+    with pytest.raises(ValueError, match="setting kubernetes_namespace: 'Training' is no name of a namespace"):
+        read(kubernetes_namespace="Training")

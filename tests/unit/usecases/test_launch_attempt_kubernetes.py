@@ -1,0 +1,134 @@
+"""Jobs on Kubernetes: no task definition, no offering of EC2, and a clear word where the stack cannot launch them."""
+
+from dataclasses import replace
+
+import pytest
+
+from fakes.builders import make_definition
+from fakes.story import MINUTE, Story
+from relaunch.core.definitions.accelerator import (
+    AcceleratorRequirement,
+    GpuRequirement,
+    PurchaseOption,
+    PurchasePolicy,
+)
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.jobs.job import JobState, WaitReason
+from relaunch.core.offerings.offering import CapacityFailure
+from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
+
+IMAGE = "registry.cn-beijing.aliyuncs.com/acme/trainer:1"
+WORKLOAD = KubernetesWorkload(IMAGE, vcpus=4, memory_mib=16 * 1024, gpu_model="T4")
+SHARE = GpuRequirement(memory_mib=2048, compute_percent=30)
+ON_ACK = make_definition(
+    task_definition="",
+    target=Target.ACK,
+    kubernetes=WORKLOAD,
+    accelerator=AcceleratorRequirement(gpu=SHARE),
+    purchase=PurchasePolicy.ON_DEMAND,
+)
+ON_ACS = replace(
+    ON_ACK,
+    target=Target.ACS,
+    accelerator=AcceleratorRequirement(gpu=GpuRequirement()),
+    purchase=PurchasePolicy.SPOT_THEN_ON_DEMAND,
+)
+
+
+def test_a_job_is_launched_with_its_workload_and_nothing_of_ecs_is_read():
+    story = Story(ON_ACK, target=Target.ACK)
+    story.revisions.active.clear()
+
+    job_id = story.submit_and_deliver()
+
+    (request,) = story.tasks.requests
+    assert (request.workload, request.gpu) == (WORKLOAD, SHARE)
+    assert (request.capacity_provider, request.offering.instance_type) == ("", "ack/T4")
+    assert request.environment["RELAUNCH_CHECKPOINT_URI"].endswith(f"/{job_id}/attempt-1/")
+    assert "a Job on ack with" in story.timeline(job_id)
+    assert f"main keeps {IMAGE}, which is not in ECR" in story.timeline(job_id)
+    assert story.registry.registered == {}
+
+
+def test_a_lost_answer_is_asked_for_again_and_there_is_one_job():
+    story = Story(ON_ACK, target=Target.ACK)
+
+    job_id = story.launch_unanswered(takes_effect=True)
+    story.settle()
+
+    assert len(story.tasks.tasks) == 1
+    assert story.arn(job_id) in story.tasks.tasks
+
+
+def test_capacity_that_is_taken_away_is_tried_first_and_the_other_if_it_does_not_come():
+    story = Story(ON_ACS, target=Target.ACS)
+    job_id = story.submit_and_deliver()
+    first = story.attempt(job_id).placement.offering.purchase
+
+    story.reconcile(after=16 * MINUTE)
+    story.tasks.end(story.arn(job_id), None, stopped_at=story.now, stop_code="UserInitiated")
+    story.reconcile(after=MINUTE)
+    story.settle()
+
+    assert (first, story.attempt(job_id).placement.offering.purchase) == (
+        PurchaseOption.SPOT,
+        PurchaseOption.ON_DEMAND,
+    )
+
+
+def test_a_job_whose_only_capacity_was_short_waits_for_it():
+    story = Story(replace(ON_ACS, purchase=PurchasePolicy.SPOT), target=Target.ACS)
+    job_id = story.submit_and_deliver()
+    placement = story.attempt(job_id).placement
+    failure = CapacityFailure(placement.offering, "not started", story.now, story.now + 20 * MINUTE)
+    other = Story(replace(ON_ACS, purchase=PurchasePolicy.SPOT), target=Target.ACS)
+    other.deps.capacity.remember(failure)
+    waiting = other.job(other.submit_and_deliver())
+
+    assert (waiting.state, waiting.waiting.reason) == (JobState.WAITING, WaitReason.CAPACITY)
+
+
+@pytest.mark.parametrize(
+    ("definition", "target", "reason"),
+    [
+        pytest.param(ON_ACK, Target.ECS, "the stack has no target ack, it has ecs: set AckClusterId", id="not-set-up"),
+        pytest.param(
+            make_definition(), Target.ACK, "the stack has no target ecs, it has ack: set CapacityProviders", id="no-ecs"
+        ),
+        pytest.param(
+            replace(ON_ACK, accelerator=AcceleratorRequirement(gpu=replace(SHARE, compute_percent=33))),
+            Target.ACK,
+            "33 percent cannot be submitted",
+            id="against-its-rules",
+        ),
+    ],
+)
+def test_a_job_that_the_stack_cannot_launch_fails_when_it_is_submitted(definition, target, reason):
+    story = Story(definition, target=target)
+
+    job_id = story.submit()
+
+    assert story.job(job_id).state is JobState.FAILED
+    assert reason in story.job(job_id).reason
+    assert story.launches.requested == []
+
+
+def test_a_job_whose_cluster_was_taken_from_the_stack_fails_when_it_is_launched():
+    story = Story(ON_ACK, target=Target.ACK)
+    job_id = story.submit()
+    story.deps = replace(story.deps, targets=replace(story.deps.targets, makers={}))
+
+    story.deliver()
+
+    assert story.job(job_id).state is JobState.FAILED
+    assert story.job(job_id).reason.startswith("the stack has no target ack, it has none")
+
+
+def test_what_task_definitions_may_be_run_does_not_matter_to_it():
+    story = Story(ON_ACK, target=Target.ACK)
+    grants = TaskDefinitionGrants(families=("other-*",), role_path="relaunch/")
+    story.deps = replace(story.deps, limits=replace(story.deps.limits, task_definitions=grants))
+
+    job_id = story.submit_and_deliver()
+
+    assert story.job(job_id).state is JobState.LAUNCHING

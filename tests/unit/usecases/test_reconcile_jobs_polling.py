@@ -1,0 +1,136 @@
+"""Jobs of targets without events: one question per target and run, as long as one of them has a task."""
+
+from dataclasses import replace
+from unittest.mock import Mock
+
+import pytest
+
+from fakes.builders import make_definition
+from fakes.story import MINUTE, Story, push
+from fakes.tasks import FakeTasks
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchasePolicy
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.jobs.job import JobState, StopKind
+from relaunch.core.triggers.events import DirectRequest
+from relaunch.ports import PermanentError, Targets, TransientError
+
+ON_ACS = make_definition(
+    task_definition="",
+    target=Target.ACS,
+    kubernetes=KubernetesWorkload("registry.example/trainer:1", vcpus=4, memory_mib=16 * 1024, gpu_model="T4"),
+    accelerator=AcceleratorRequirement(gpu=GpuRequirement()),
+    purchase=PurchasePolicy.SPOT,
+)
+
+
+@pytest.fixture
+def on_acs():
+    return Story(ON_ACS, target=Target.ACS)
+
+
+def describe_as_told(story):
+    """Count the questions to the target, which are answered as before."""
+    story.tasks.describe = Mock(side_effect=story.tasks.describe)
+    return story.tasks.describe
+
+
+def test_nothing_is_asked_while_no_job_has_a_task(on_acs):
+    describe = describe_as_told(on_acs)
+    on_acs.submit()
+
+    on_acs.reconcile(after=6 * MINUTE)
+
+    assert describe.call_count == 0
+
+
+def test_a_job_is_followed_from_its_start_to_its_end_within_a_minute_each(on_acs):
+    job_id = on_acs.submit_and_deliver()
+
+    on_acs.tasks.run(on_acs.arn(job_id), None, started_at=on_acs.now)
+    on_acs.reconcile(after=MINUTE)
+    running = on_acs.job(job_id).state
+    on_acs.tasks.end(on_acs.arn(job_id), 0, stopped_at=on_acs.now)
+    on_acs.reconcile(after=MINUTE)
+
+    assert (running, on_acs.job(job_id).state) == (JobState.RUNNING, JobState.SUCCEEDED)
+
+
+def test_all_jobs_are_asked_for_at_once_however_many_they_are():
+    definition = replace(ON_ACS, max_running_jobs=200)
+    story = Story(definition, target=Target.ACS)
+    story.deps = replace(story.deps, limits=replace(story.deps.limits, max_running_jobs=500))
+    for number in range(130):
+        story.submit(push(f"{number:040x}"))
+    story.settle()
+    describe = describe_as_told(story)
+
+    assert story.reconcile(after=MINUTE) == 130
+
+    (asked,) = (call.args[0] for call in describe.call_args_list)
+    assert len(set(asked)) == 130
+
+
+@pytest.mark.parametrize("error", [TransientError("no answer"), PermanentError("forbidden")])
+def test_a_cluster_that_does_not_answer_delays_its_jobs_only(on_acs, error):
+    job_id = on_acs.submit_and_deliver()
+    answer = on_acs.tasks.describe
+    on_acs.tasks.describe = Mock(side_effect=error)
+    on_acs.tasks.run(on_acs.arn(job_id), None, started_at=on_acs.now)
+
+    on_acs.reconcile(after=MINUTE)
+    launching = on_acs.job(job_id).state
+    on_acs.tasks.describe = answer
+    on_acs.reconcile(after=MINUTE)
+
+    assert (launching, on_acs.job(job_id).state) == (JobState.LAUNCHING, JobState.RUNNING)
+
+
+def test_a_cluster_that_does_not_answer_does_not_delay_jobs_of_others(on_acs):
+    acs, ecs = FakeTasks(), on_acs.tasks
+    on_acs.deps = replace(on_acs.deps, targets=Targets({Target.ECS: lambda: ecs, Target.ACS: lambda: acs}))
+    on_acs.deps.definitions.save_definition(make_definition(name="on-ecs", triggers=()))
+    on_acs.deps.definitions.save_definition(replace(ON_ACS, name="on-acs", triggers=()))
+    acs.describe = Mock(side_effect=TransientError("no answer"))
+
+    ids = [on_acs.submit_and_deliver(DirectRequest(f"request:{name}", name)) for name in ("on-ecs", "on-acs")]
+    ecs.run(on_acs.arn(ids[0]), None, started_at=on_acs.now)
+
+    on_acs.reconcile(after=16 * MINUTE)
+
+    assert [on_acs.job(each).state for each in ids] == [JobState.RUNNING, JobState.LAUNCHING]
+
+
+def test_a_warning_stops_the_task_which_saves_and_is_launched_again(on_acs):
+    job_id = on_acs.submit_and_deliver()
+    task_id = on_acs.arn(job_id)
+    on_acs.tasks.run(task_id, None, started_at=on_acs.now)
+    on_acs.reconcile(after=MINUTE)
+    observed = on_acs.tasks.tasks[task_id]
+    on_acs.tasks.tasks[task_id] = replace(observed, warned_at=on_acs.now)
+
+    for _ in range(2):
+        on_acs.reconcile(after=MINUTE)
+    stops = list(on_acs.tasks.stops)
+    on_acs.tasks.end(task_id, 0, stopped_at=on_acs.now)
+    on_acs.reconcile(after=MINUTE)
+    stop = on_acs.attempt(job_id).stop
+    on_acs.settle()
+
+    assert [each[0] for each in stops] == [task_id], "asked for once"
+    assert stop.kind is StopKind.INTERRUPTION
+    assert on_acs.attempt(job_id).number == 2
+
+
+def test_a_job_that_was_deleted_in_the_cluster_is_lost_after_a_while_and_launched_again(on_acs):
+    job_id = on_acs.submit_and_deliver()
+    task_id = on_acs.arn(job_id)
+    on_acs.tasks.run(task_id, None, started_at=on_acs.now)
+    on_acs.reconcile(after=MINUTE)
+    on_acs.tasks.forget(task_id)
+
+    for _ in range(7):
+        on_acs.reconcile(after=MINUTE)
+    on_acs.settle()
+
+    assert on_acs.attempt(job_id).number == 2
+    assert on_acs.attempt(job_id).task_id != task_id
