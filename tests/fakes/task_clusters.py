@@ -125,8 +125,7 @@ class FakeCluster:
         return request
 
     def beyond_limit(self, request: LaunchRequest) -> tuple[LaunchRequest, str]:
-        # The limits are those of ECS, whose requests have no workload.
-        return _beyond_overrides(replace(request, workload=None))
+        return _beyond_overrides(request)
 
 
 class SimulatedCluster:
