@@ -23,6 +23,7 @@ ACTIONS_WITHOUT_RESOURCE = {
     "ec2:GetSpotPlacementScores",
     "pricing:GetProducts",
     "servicequotas:GetServiceQuota",
+    "sts:GetWebIdentityToken",
 }
 
 
@@ -99,7 +100,6 @@ def test_tags_are_given_only_to_what_is_made(template: Template) -> None:
     ("actions", "function"),
     [
         pytest.param(["ecs:DeregisterTaskDefinition"], "ReconcileFunction", id="cleaning deregisters"),
-        pytest.param(["secretsmanager:GetSecretValue"], "GithubWebhookFunction", id="the webhook reads the secret"),
         pytest.param(
             ["servicequotas:GetServiceQuota", "ec2:GetSpotPlacementScores"],
             "RefreshOfferingsFunction",
@@ -110,6 +110,12 @@ def test_tags_are_given_only_to_what_is_made(template: Template) -> None:
 def test_only_one_function_may(template: Template, actions: list[str], function: str) -> None:
     for action in actions:
         assert list(template.allowing(action)) == [function]
+
+
+def test_only_the_webhook_may_read_its_secret(template: Template) -> None:
+    for function, statements in template.allowing("secretsmanager:GetSecretValue").items():
+        named = {str(resource) for each in statements for resource in as_list(each["Resource"])}
+        assert any("WebhookSecret" in each for each in named) is (function == "GithubWebhookFunction"), function
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
