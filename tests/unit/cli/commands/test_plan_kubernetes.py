@@ -106,11 +106,11 @@ def test_a_file_is_shown_with_a_manifest_and_a_table(relaunch, mixed):
     assert "g5.xlarge" in result.stdout
 
 
-def test_definitions_for_kubernetes_are_not_registered_yet(relaunch, session, mixed):
+def test_definitions_for_a_cluster_that_the_stack_does_not_have_are_not_registered(relaunch, session, mixed):
     result = relaunch("apply", str(mixed))
 
     assert result.exit_code == 2
-    assert f"{mixed}:2:3: jobs.train: this version of the functions launches on ecs only, not on acs" in result.stderr
+    assert f"{mixed}:2:3: jobs.train: the stack has no target acs, it has ecs: set AcsClusterId" in result.stderr
     assert [each.name for each in session.deps.definitions.list_definitions()] == ["resnet"]
 
 
