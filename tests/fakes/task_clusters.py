@@ -87,7 +87,8 @@ class Cluster(Protocol):
 
 
 def _beyond_overrides(request: LaunchRequest) -> tuple[LaunchRequest, str]:
-    return replace(request, environment={"A": "x" * 8192}), "overrides"
+    # What the limits of ECS are for runs a revision.
+    return replace(request, workload=None, environment={"A": "x" * 8192}), "overrides"
 
 
 class FakeCluster:

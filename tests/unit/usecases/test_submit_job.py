@@ -46,14 +46,14 @@ def test_an_accepted_event_pins_the_newest_revision_and_asks_for_the_launch(stor
     )
 
 
-def test_a_job_for_kubernetes_is_refused_until_its_target_is_launched_on():
+def test_a_job_for_a_target_that_the_stack_does_not_have_is_refused():
     workload = KubernetesWorkload("trainer")
     story = Story(make_definition(task_definition="", target=Target.ACK, kubernetes=workload))
 
     (submission,) = submit_event(push(), story.deps)
 
     assert submission.job.state is JobState.FAILED
-    assert submission.job.reason.startswith("this version of the functions launches on ecs only, not on ack")
+    assert submission.job.reason.startswith("the stack has no target ack, it has ecs: set AckClusterId")
     assert story.launches.requested == []
 
 

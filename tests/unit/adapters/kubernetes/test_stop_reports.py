@@ -1,4 +1,4 @@
-"""The causes that Jobs and pods report; tests/unit/adapters/kubernetes/test_stop_kinds.py has what becomes of them."""
+"""The causes that Jobs and pods report; test_stop_reports_kinds.py has what becomes of them."""
 
 import pytest
 

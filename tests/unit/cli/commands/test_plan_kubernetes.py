@@ -106,7 +106,7 @@ def test_a_file_is_shown_with_a_manifest_and_a_table(relaunch, mixed):
     assert "g5.xlarge" in result.stdout
 
 
-def test_definitions_for_a_cluster_that_the_stack_does_not_have_are_not_registered(relaunch, session, mixed):
+def test_a_definition_for_a_target_that_the_stack_does_not_have_is_not_registered(relaunch, session, mixed):
     result = relaunch("apply", str(mixed))
 
     assert result.exit_code == 2
