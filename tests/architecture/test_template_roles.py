@@ -23,6 +23,7 @@ ACTIONS_WITHOUT_RESOURCE = {
     "ec2:GetSpotPlacementScores",
     "pricing:GetProducts",
     "servicequotas:GetServiceQuota",
+    "sts:GetWebIdentityToken",
 }
 
 
@@ -99,7 +100,6 @@ def test_tags_are_given_only_to_what_is_made(template: Template) -> None:
     ("actions", "function"),
     [
         pytest.param(["ecs:DeregisterTaskDefinition"], "ReconcileFunction", id="cleaning deregisters"),
-        pytest.param(["secretsmanager:GetSecretValue"], "GithubWebhookFunction", id="the webhook reads the secret"),
         pytest.param(
             ["servicequotas:GetServiceQuota", "ec2:GetSpotPlacementScores"],
             "RefreshOfferingsFunction",
@@ -110,6 +110,30 @@ def test_tags_are_given_only_to_what_is_made(template: Template) -> None:
 def test_only_one_function_may(template: Template, actions: list[str], function: str) -> None:
     for action in actions:
         assert list(template.allowing(action)) == [function]
+
+
+def test_only_the_webhook_reads_its_secret_and_others_the_kubeconfigs_that_are_given(template: Template) -> None:
+    reading = {
+        name: [each for statement in statements for each in as_list(statement["Resource"])]
+        for name, statements in template.allowing("secretsmanager:GetSecretValue").items()
+    }
+
+    assert "WebhookSecret" in str(reading.pop("GithubWebhookFunction"))
+    assert set(reading) == {"SubmitJobFunction", "JobApiFunction", "LaunchAttemptFunction", "ReconcileFunction"}
+    for resources in reading.values():
+        assert [each["Fn::If"][1] for each in resources] == [
+            {"Ref": "AckKubeconfigSecretArn"},
+            {"Ref": "AcsKubeconfigSecretArn"},
+        ]
+
+
+def test_tokens_for_others_are_for_alibaba_cloud_alone_and_for_minutes(template: Template) -> None:
+    for statements in template.allowing("sts:GetWebIdentityToken").values():
+        for statement in statements:
+            condition = statement["Condition"]
+            assert condition["ForAllValues:StringEquals"] == {"sts:IdentityTokenAudience": "sts.aliyuncs.com"}
+            assert condition["Null"] == {"sts:IdentityTokenAudience": "false"}
+            assert condition["NumericLessThanEquals"] == {"sts:DurationSeconds": 300}
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
