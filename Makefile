@@ -130,6 +130,11 @@ mutate-simulation: environment-mutate ## Plant MUTANTS=300 errors that DRAW=1 dr
 	@nice .venv-mutate/bin/python tests/mutation/simulated --mutants $(MUTANTS) --draw $(DRAW) --seeds $(SEEDS)
 
 # ── On this machine ──────────────────────────────────────────────────────────────────────────────────────────────────
+.PHONY: apart
+apart: setup build ## The demo on ACK without the code for ECS, and that on ECS without the code for Kubernetes
+	@$(ENVIRONMENT)/python -m relaunch_local.demo.apart ack
+	@$(ENVIRONMENT)/python -m relaunch_local.demo.apart ecs
+
 .PHONY: demo local bench bench-peers catalogue clean
 TARGET ?= ecs
 demo: setup build ## The whole story on this machine, with no account; TARGET=ack on a cluster of Alibaba Cloud

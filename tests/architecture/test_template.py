@@ -24,6 +24,13 @@ def test_every_function_is_there_under_its_name(template: Template) -> None:
         assert template.functions[name]["Environment"]["Variables"]["POWERTOOLS_SERVICE_NAME"] == package
 
 
+def layers_of(function: dict[str, Any]) -> list[list[str]]:
+    """Return the layers of a function; where others are for a stack with a cluster of Alibaba Cloud, those first."""
+    layers = function["Layers"]
+    either = layers["Fn::If"][1:] if isinstance(layers, dict) else [layers]
+    return [[referred(layer) for layer in each] for each in either]
+
+
 class TestFunctions:
     def test_only_the_webhook_can_be_called_by_anyone(self, template: Template) -> None:
         urls = template.of_type("Lambda::Url").values()
@@ -80,12 +87,24 @@ class TestFunctions:
         assert "RELAUNCH_WEBHOOK_PREVIOUS_SECRET_HOURS" in variables
 
     def test_the_webhook_starts_without_third_party_packages(self, template: Template) -> None:
-        layers = {
-            name: [referred(layer) for layer in function["Layers"]] for name, function in template.functions.items()
-        }
+        layers = {name: layers_of(function) for name, function in template.functions.items()}
 
-        assert [layer for layer in layers.pop("GithubWebhookFunction") if "Dependencies" in layer] == []
-        assert all(any("Dependencies" in layer for layer in each) for each in layers.values())
+        assert [
+            layer for each in layers.pop("GithubWebhookFunction") for layer in each if "Dependencies" in layer
+        ] == []
+        assert all(any("Dependencies" in layer for layer in each) for both in layers.values() for each in both)
+
+    def test_packages_for_kubernetes_come_only_to_those_that_call_it_and_only_if_there_is_a_cluster(
+        self, template: Template
+    ) -> None:
+        layers = {name: layers_of(function) for name, function in template.functions.items()}
+        calling = {name for name, each in layers.items() if any("KubernetesLayer" in layer for layer in each[0])}
+
+        assert calling == {"SubmitJobFunction", "JobApiFunction", "LaunchAttemptFunction", "ReconcileFunction"}
+        assert not any("KubernetesLayer" in layer for each in layers.values() for layer in each[-1])
+        assert {template.functions[name]["Layers"]["Fn::If"][0] for name in calling} == {"HasKubernetes"}
+        (layer,) = (each for name, each in template.resources.items() if name.startswith("KubernetesLayer"))
+        assert layer["Condition"] == "HasKubernetes"
 
     def test_two_passes_of_reconcile_hardly_ever_meet(self, template: Template) -> None:
         assert template.rules["ReconcileFunctionSchedule"]["ScheduleExpression"] == "rate(1 minute)"

@@ -112,10 +112,28 @@ def test_only_one_function_may(template: Template, actions: list[str], function:
         assert list(template.allowing(action)) == [function]
 
 
-def test_only_the_webhook_may_read_its_secret(template: Template) -> None:
-    for function, statements in template.allowing("secretsmanager:GetSecretValue").items():
-        named = {str(resource) for each in statements for resource in as_list(each["Resource"])}
-        assert any("WebhookSecret" in each for each in named) is (function == "GithubWebhookFunction"), function
+def test_only_the_webhook_reads_its_secret_and_others_the_kubeconfigs_that_are_given(template: Template) -> None:
+    reading = {
+        name: [each for statement in statements for each in as_list(statement["Resource"])]
+        for name, statements in template.allowing("secretsmanager:GetSecretValue").items()
+    }
+
+    assert "WebhookSecret" in str(reading.pop("GithubWebhookFunction"))
+    assert set(reading) == {"SubmitJobFunction", "JobApiFunction", "LaunchAttemptFunction", "ReconcileFunction"}
+    for resources in reading.values():
+        assert [each["Fn::If"][1] for each in resources] == [
+            {"Ref": "AckKubeconfigSecretArn"},
+            {"Ref": "AcsKubeconfigSecretArn"},
+        ]
+
+
+def test_tokens_for_others_are_for_alibaba_cloud_alone_and_for_minutes(template: Template) -> None:
+    for statements in template.allowing("sts:GetWebIdentityToken").values():
+        for statement in statements:
+            condition = statement["Condition"]
+            assert condition["ForAllValues:StringEquals"] == {"sts:IdentityTokenAudience": "sts.aliyuncs.com"}
+            assert condition["Null"] == {"sts:IdentityTokenAudience": "false"}
+            assert condition["NumericLessThanEquals"] == {"sts:DurationSeconds": 300}
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

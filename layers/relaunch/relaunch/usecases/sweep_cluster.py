@@ -60,16 +60,16 @@ def sweep_cluster(deps: JobDependencies, has_time: Callable[[], bool] = lambda: 
     Raises:
         PermanentError: a target refuses to be listed; the others are swept.
     """
-    sweep, errors = Sweep(), []
+    sweep, errors = Sweep(), list[PortError]()
     for name in deps.targets:
         try:
             _sweep(name, sweep, has_time, deps)
         except PortError as error:
             deps.log.decided("postponed", target=name, reason=f"sweeping the cluster: {error}")
             errors.append(error)
-    for found in errors:
-        if not isinstance(found, TransientError):
-            raise found
+    for refusal in errors:
+        if not isinstance(refusal, TransientError):
+            raise refusal
     if errors:
         sweep.is_complete = False
     else:

@@ -126,8 +126,11 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
     effects = admits_next(job)
     slots = None if job.has_slot else (job.definition.max_running_jobs, limits.max_running_jobs)
     job = replace(job, attempt=attempt, has_slot=True, reason="", machine_id="")
-    where = f"on {placement.instance_id}" if event.machine else f"by {placement.capacity_provider}"
-    detail = f"{chosen.key} {where} at {placement.price_text}"
+    where = f" on {placement.instance_id}" if event.machine else f" by {placement.capacity_provider}"
+    # On Kubernetes the cluster chooses the node, and there is no price.
+    detail = (
+        str(chosen.key) if job.definition.target.is_kubernetes else f"{chosen.key}{where} at {placement.price_text}"
+    )
     if event.resume_uri:
         detail += f", resuming from {event.resume_uri}"
     if event.prepared.neuron_devices:
