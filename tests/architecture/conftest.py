@@ -107,9 +107,7 @@ class Template:
 
 
 def referred(value: Any) -> str:
-    """The logical id that Ref or GetAtt names; behind a condition, if it holds."""
-    if "Fn::If" in value:
-        return referred(value["Fn::If"][1])
+    """The logical id that Ref or GetAtt names."""
     return value["Ref"] if "Ref" in value else value["Fn::GetAtt"][0]
 
 
