@@ -109,7 +109,7 @@ jobs:
       gpu_driver: "535.161.08"
       card_memory: 15GiB
     accelerator: {gpu: {memory: 2GiB, compute_percent: 30}}
-    checkpoint: oss://acme-checkpoints/train
+    checkpoint: s3://acme-checkpoints/train
 """
 
 
@@ -117,7 +117,7 @@ def test_a_definition_for_kubernetes_is_read_with_all_its_keys():
     (definition,) = parse_definitions(KUBERNETES, "f.yaml", CATALOGUE)
 
     assert (definition.target, definition.task_definition) == (Target.ACK, "trainer")
-    assert definition.checkpoint_uri == "oss://acme-checkpoints/train/"
+    assert definition.checkpoint_uri == "s3://acme-checkpoints/train/"
     assert definition.kubernetes == KubernetesWorkload(
         image="registry.cn-beijing.aliyuncs.com/ai-samples/gpushare-sample:benchmark-tensorflow-2.2.3",
         working_directory="/root",
@@ -137,7 +137,7 @@ def test_a_definition_for_kubernetes_is_read_with_all_its_keys():
 
 @pytest.mark.parametrize("target", ["ecs", "ack"])
 def test_the_target_alone_switches_a_definition_that_has_both(target):
-    text = KUBERNETES.replace("target: ack", f"target: {target}").replace("oss://", "s3://")
+    text = KUBERNETES.replace("target: ack", f"target: {target}")
 
     (definition,) = parse_definitions(text, "f.yaml", CATALOGUE)
 
