@@ -52,10 +52,14 @@ def logical_id(package: str) -> str:
 
 
 def folders(package: str) -> tuple[str, ...]:
-    """Return the function's Python path on Lambda: its own folder, then its layers."""
-    properties = template()["Resources"][logical_id(package)]["Properties"]
-    layers = [BUILD / layer["Ref"] / "python" for layer in properties["Layers"]]
-    return tuple(str(folder) for folder in (BUILD / logical_id(package), *layers))
+    """Return the function's Python path on Lambda: its own folder, then its layers but the one for Kubernetes.
+
+    That layer is attached where the stack has a cluster, and is loaded by jobs on it only.
+    """
+    layers = template()["Resources"][logical_id(package)]["Properties"]["Layers"]
+    attached = layers["Fn::If"][2] if "Fn::If" in layers else layers
+    paths = [BUILD / layer["Ref"] / "python" for layer in attached]
+    return tuple(str(folder) for folder in (BUILD / logical_id(package), *paths))
 
 
 def handler_module(package: str) -> str:

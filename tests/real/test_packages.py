@@ -18,7 +18,9 @@ LAYERS = ("RelaunchLayer", "DependenciesLayer")
 
 def layers_of(function: str) -> list[str]:
     template = yaml.safe_load((BUILD / "template.yaml").read_text())
-    return [layer["Ref"] for layer in template["Resources"][function]["Properties"]["Layers"]]
+    layers = template["Resources"][function]["Properties"]["Layers"]
+    # Those of a stack without a cluster of Kubernetes.
+    return [layer["Ref"] for layer in (layers["Fn::If"][2] if "Fn::If" in layers else layers)]
 
 
 @pytest.mark.usefixtures("built")

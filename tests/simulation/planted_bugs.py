@@ -434,7 +434,7 @@ BUGS = (
         "a warning concerns only tasks whose instance is in the table",
         changed(EcsTarget, find_tasks_on=lambda _self, _instance_id: []),
         "a warned task is asked to stop",
-        30,
+        60,
     ),
     PlantedBug(
         "warned-machine-not-drained",
@@ -598,7 +598,7 @@ BUGS = (
         "a warning stops only the first task of a machine",
         broken.only_the_first_on_a_machine,
         "a warned task is asked to stop",
-        60,
+        90,
     ),
     PlantedBug(
         "late-machine-ignored",
@@ -612,7 +612,7 @@ BUGS = (
         "a sweep opens no offering again, and the event of a late machine may be lost",
         changed(sweeping, reopen_offerings=lambda _failures, _machines, _deps: None),
         "a machine that arrived late is used, not avoided",
-        60,
+        90,
     ),
     PlantedBug(
         "first-page-only",

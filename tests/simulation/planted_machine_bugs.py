@@ -261,7 +261,7 @@ MACHINE_BUGS = (
         "an instance that comes to light after its machine was given up is left alone",
         _rows_without("launched_after_all"),
         "every instance of ours is accounted for",
-        90,
+        240,
     ),
     PlantedBug(
         "registration-deadline-ignored",
@@ -296,7 +296,7 @@ MACHINE_BUGS = (
         "a later decision about a machine forgets that its instance is to be terminated",
         changed(table, _is_left=lambda *_: False),
         "a machine's effect is done before it is forgotten",
-        60,
+        90,
     ),
     PlantedBug(
         "node-of-another-instance",
@@ -344,7 +344,7 @@ MACHINE_BUGS = (
         "an instance that EC2 does not know for a moment is gone",
         changed(ending, MISSING_GRACE=_NOTHING),
         "a machine that is gone has no instance",
-        60,
+        90,
     ),
     PlantedBug(
         "machine-for-unreadable-checkpoints",
