@@ -91,6 +91,7 @@ def environment(package: str, url: str, bundle: Path, *, has_machines: bool = Fa
         "RELAUNCH_MACHINE_WARM_MINUTES": "0",
         "RELAUNCH_MACHINE_REGISTRATION_MINUTES": "5",
         "RELAUNCH_MACHINE_START_ON_REBALANCE": "false",
+        "RELAUNCH_MACHINE_TASK_STOP": "when-next-ready",
         "RELAUNCH_MAX_MACHINES": "20",
         "RELAUNCH_MAX_MACHINES_PRICE_USD_PER_HOUR": "none",
         "RELAUNCH_MAX_WAITING_JOBS": "5000",
