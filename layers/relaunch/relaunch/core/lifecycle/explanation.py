@@ -249,7 +249,7 @@ def _explain_pod(job: Job, start: str) -> Explanation:
     advice = (
         ()
         if job.current_attempt.node
-        else ("a node with room: `relaunch doctor --target` shows what the nodes have, and the pool may be scaled out",)
+        else ("a node with room: `kubectl describe nodes` shows what is allocated, and the pool may be scaled out",)
     )
     return Explanation(
         f"{start}{why}", job.current_attempt.placement.requested_at, "it is looked at again", job.wake_at, advice
