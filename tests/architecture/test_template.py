@@ -86,6 +86,11 @@ class TestFunctions:
         assert str(template.parameters["WebhookPreviousSecretHours"]["Default"]) == "12"
         assert "RELAUNCH_WEBHOOK_PREVIOUS_SECRET_HOURS" in variables
 
+    def test_the_generated_secret_is_never_taken_for_json(self, template: Template) -> None:
+        generated = template.resources["WebhookSecret"]["Properties"]["GenerateSecretString"]
+
+        assert generated == {"PasswordLength": 48, "ExcludePunctuation": True}
+
     def test_the_webhook_starts_without_third_party_packages(self, template: Template) -> None:
         layers = {name: layers_of(function) for name, function in template.functions.items()}
 

@@ -92,6 +92,10 @@ class TestFunctions:
         assert post(url, make_request(body, event="ping", secret=secret)) in {200, 202}
         assert post(url, make_request(body, of_other_bytes, event="ping")) == 401
 
+    def test_the_webhooks_secret_has_no_brace_that_would_make_it_json(self, world: LocalWorld) -> None:
+        assert len(world.deployment.webhook_secret) == 48
+        assert world.deployment.webhook_secret.isalnum()
+
 
 class TestPermissions:
     def test_a_role_may_read_its_own_queue_and_not_another(self, world: LocalWorld) -> None:

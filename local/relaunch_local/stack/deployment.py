@@ -2,6 +2,8 @@
 
 import fcntl
 import os
+import secrets
+import string
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +16,7 @@ from relaunch_local.stack.process_guard import start_guarded
 
 STACK = "relaunch"
 PACKAGES = "relaunch-packages"
+WEBHOOK_SECRET_LENGTH = 48
 
 SAM = REPOSITORY / ".venv-sam" / "bin" / "sam"
 
@@ -56,7 +59,19 @@ def deploy(emulator: Emulator, parameters: Mapping[str, str], folder: Path) -> D
         check_runtime(application.runtime)
         parameters = {**parameters, "Runtime": application.runtime, "Architecture": application.architecture}
         run_sam_deploy(emulator, parameters, folder)
-    return Deployment(*read_stack(emulator), emulator)
+    deployment = Deployment(*read_stack(emulator), emulator)
+    store_webhook_secret(deployment)
+    return deployment
+
+
+def store_webhook_secret(deployment: Deployment) -> None:
+    """Store a secret as the template asks for: without punctuation, which MiniStack does not exclude.
+
+    The webhook reads a text that begins with a brace as JSON, and refuses all deliveries when it is none.
+    """
+    secret = "".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(WEBHOOK_SECRET_LENGTH))
+    client = deployment.emulator.client("secretsmanager")
+    client.put_secret_value(SecretId=deployment.outputs["WebhookSecretArn"], SecretString=secret)
 
 
 def check_runtime(runtime: str) -> None:
