@@ -1,7 +1,6 @@
 """`relaunch acs-profile`."""
 
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
