@@ -130,10 +130,11 @@ mutate-simulation: environment-mutate ## Plant MUTANTS=300 errors that DRAW=1 dr
 	@nice .venv-mutate/bin/python tests/mutation/simulated --mutants $(MUTANTS) --draw $(DRAW) --seeds $(SEEDS)
 
 # ── On this machine ──────────────────────────────────────────────────────────────────────────────────────────────────
-.PHONY: apart
-apart: setup build ## The demo on ACK without the code for ECS, and that on ECS without the code for Kubernetes
-	@$(ENVIRONMENT)/python -m relaunch_local.demo.apart ack
-	@$(ENVIRONMENT)/python -m relaunch_local.demo.apart ecs
+.PHONY: apart apart-ack apart-ecs
+apart: apart-ack apart-ecs ## The demo on ACK without the code for ECS, and that on ECS without the code for Kubernetes
+
+apart-ack apart-ecs: apart-%: setup build
+	@$(ENVIRONMENT)/python -m relaunch_local.demo.apart $*
 
 .PHONY: demo local bench bench-peers catalogue clean
 TARGET ?= ecs

@@ -1,14 +1,15 @@
 """Reads, writes and lists objects under one URI: `s3://bucket/prefix/`, or `file:///folder/` to try without S3.
 
 S3 calls: PutObject, GetObject, ListObjectsV2 (docs.aws.amazon.com/AmazonS3/latest/API). Region, credentials and
-AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_S3 come from the environment, as boto3 reads them.
+AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_S3 come from the environment, as boto3 reads them. `oss://bucket/prefix/` is
+Alibaba Cloud OSS, which has these calls at https://s3.oss-REGION.aliyuncs.com, with keys of its own.
 """
 
 import errno
 import os
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 from urllib.parse import unquote, urlsplit
 
 if TYPE_CHECKING:
@@ -34,16 +35,16 @@ def open_store(uri: str) -> ObjectStore:
     """Open the store that `uri` names.
 
     Raises:
-        ValueError: the URI is neither `s3://bucket/...` nor `file:///...`.
+        ValueError: the URI is neither `s3://bucket/...`, `oss://bucket/...` nor `file:///...`.
     """
     parts = urlsplit(uri)
     folder = uri.rstrip("/") + "/"
-    if parts.scheme == "s3" and parts.netloc:
+    if parts.scheme in {"s3", "oss"} and parts.netloc:
         # Not parts.path: S3 keys may contain `?` and `#`.
-        return S3Store(folder, parts.netloc, folder.removeprefix(f"s3://{parts.netloc}/"))
+        return S3Store(folder, parts.netloc, folder.removeprefix(f"{parts.scheme}://{parts.netloc}/"))
     if parts.scheme == "file" and not parts.netloc and parts.path.startswith("/"):
         return FileStore(folder, Path(unquote(parts.path)))
-    raise ValueError(f"{uri!r} is neither s3://bucket/prefix/ nor file:///folder/")
+    raise ValueError(f"{uri!r} is neither s3://bucket/prefix/, oss://bucket/prefix/ nor file:///folder/")
 
 
 class FileStore:
@@ -78,7 +79,7 @@ class S3Store:
         self.uri = uri
         self._bucket = bucket
         self._prefix = prefix
-        self._client = s3_client()
+        self._client = s3_client(is_oss=uri.startswith("oss:"))
 
     def put(self, key: str, body: bytes) -> None:
         self._client.put_object(Bucket=self._bucket, Key=self._prefix + key, Body=body)
@@ -96,20 +97,25 @@ class S3Store:
 
 
 @cache
-def s3_client() -> "S3Client":
+def s3_client(*, is_oss: bool = False) -> "S3Client":
     """Make the client once; its time-outs are short because everything must be saved within the stop time-out."""
     import boto3  # noqa: PLC0415 - a quarter of a second that training without S3 need not spend
     from botocore.config import Config  # noqa: PLC0415 - as above
 
-    # Other servers than AWS seldom resolve bucket.host names.
+    # Other servers than AWS seldom resolve bucket.host names; OSS takes no others.
     elsewhere = "AWS_ENDPOINT_URL" in os.environ or "AWS_ENDPOINT_URL_S3" in os.environ
+    style: Literal["virtual", "path", "auto"] = "virtual" if is_oss else "path" if elsewhere else "auto"
+    # OSS does not have the checksums that botocore sends otherwise.
+    checksums: Literal["when_required", "when_supported"] = "when_required" if is_oss else "when_supported"
     return boto3.client(
         "s3",
         config=Config(
             connect_timeout=5,
             read_timeout=20,
             retries={"mode": "standard", "total_max_attempts": 4},
-            s3={"addressing_style": "path" if elsewhere else "auto"},
+            s3={"addressing_style": style},
+            request_checksum_calculation=checksums,
+            response_checksum_validation=checksums,
         ),
     )
 

@@ -14,6 +14,7 @@ from relaunch.core.jobs.job import JobState, StopKind
 from relaunch.core.lifecycle.metrics import METRICS, NAMESPACE, Metric, Unit
 from relaunch.core.machines.machine import Consequence
 from relaunch.core.machines.refusals import delay_before
+from relaunch.usecases.reconcile_machines import is_instance_sweep_due
 from relaunch.usecases.sweep_cluster import is_sweep_due
 
 PAGE = (REPOSITORY / "docs" / "operations.md").read_text()
@@ -224,7 +225,7 @@ def test_what_a_sweep_finds_is_looked_at_once_per_sweep(alarms: dict[str, Any]) 
 
 def test_an_alert_of_a_machine_alarms_until_its_cause_is_gone(alarms: dict[str, Any]) -> None:
     alert, hour = alarms["MachineAlertsAlarm"], datetime(2026, 3, 14, 9, tzinfo=UTC)
-    sweeps = [minute for minute in range(60) if is_sweep_due(hour.replace(minute=minute))]
+    sweeps = [minute for minute in range(60) if is_instance_sweep_due(hour.replace(minute=minute))]
 
     assert (alert["MetricName"], alert["Statistic"], alert["Threshold"]) == (Metric.MACHINE_ALERTS, "Sum", 0)
     assert alert["ComparisonOperator"] == "GreaterThanThreshold"

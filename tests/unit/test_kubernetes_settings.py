@@ -9,7 +9,7 @@ NAMES = {
     name: name
     for name in (
         *("ack_cluster_id", "ack_region", "ack_secret", "acs_cluster_id", "acs_region", "acs_secret"),
-        *("alibaba_role", "alibaba_oidc_provider", "kubernetes_namespace"),
+        *("alibaba_role", "alibaba_oidc_provider", "kubernetes_namespace", "oss_region"),
     )
 }
 ROLE = {"alibaba_role": "acs:ram::1:role/relaunch", "alibaba_oidc_provider": "acs:ram::1:oidc-provider/aws"}
@@ -47,3 +47,11 @@ def test_a_cluster_without_a_secret_needs_its_region_the_role_and_the_provider(m
 def test_a_namespace_is_a_label_of_rfc_1123():
     with pytest.raises(ValueError, match="setting kubernetes_namespace: 'Training' is no name of a namespace"):
         read(kubernetes_namespace="Training")
+
+
+def test_checkpoints_in_oss_are_read_as_the_role():
+    assert read(**ROLE, oss_region="cn-beijing").oss_region == "cn-beijing"
+    for missing in ROLE:
+        values = {name: value for name, value in ROLE.items() if name != missing}
+        with pytest.raises(ValueError, match=f"setting {missing} is missing: oss_region needs it"):
+            read(**values, oss_region="cn-beijing")

@@ -176,7 +176,11 @@ def _check_plans(plans: "Sequence[Plan]", targets: "Targets", text: str, file: P
     """Print the problems of definitions that could never run, each with its line, and raise a CommandError."""
     from relaunch.adapters.definition_file.parser import definition_line
 
-    problems = {plan.definition.name: plan.problem or targets.problem(plan.definition.target) for plan in plans}
+    problems = {
+        each.name: plan.problem or targets.problem(each.target, each.checkpoint_uri)
+        for plan in plans
+        for each in (plan.definition,)
+    }
     bad = [plan for plan in plans if problems[plan.definition.name]]
     for plan in bad:
         name = plan.definition.name

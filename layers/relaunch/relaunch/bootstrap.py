@@ -22,6 +22,7 @@ from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
 from relaunch.adapters.aws.sqs.machine_queue import SqsMachineQueue
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
+from relaunch.adapters.checkpoint_stores import CheckpointStores
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.adapters.offerings.capacity_providers import CapacityProviderOfferings
@@ -33,6 +34,7 @@ from relaunch.core.messages.dead_letter import DeadLetterQueue, find_queues
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.observability import EmfMetrics, PowertoolsLog, SilentLog
 from relaunch.ports import (
+    CheckpointSource,
     Clock,
     DeadLetters,
     DecisionLog,
@@ -164,7 +166,7 @@ def make_dependencies(
     }
     deps = replace(
         deps,
-        targets=Targets({**deps.targets.makers, **own}),
+        targets=replace(deps.targets, makers={**deps.targets.makers, **own}),
         buckets=S3Buckets(clients.lazy("s3")),
         checkpoint_grants=settings.checkpoint_grants,
         acs_drivers=load_acs_drivers(),
@@ -234,7 +236,7 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         offerings=_offerings(settings, spot_prices, snapshot, log),
         images=EcrImages(clients.lazy("ecr")),
         patterns=Re2Patterns(),
-        checkpoints=S3Checkpoints(clients.lazy("s3")),
+        checkpoints=_checkpoints(settings, clients),
         launches=SqsLaunchQueue(clients.lazy("sqs"), settings.attempts_queue_url),
         clock=clock,
         log=log,
@@ -270,7 +272,7 @@ def _make_ports_of_targets(settings: Settings, clients: _Clients, clock: Clock) 
     for target in settings.kubernetes.clusters:
         makers[target] = cache(partial(_make_kubernetes, target, settings, _find_access(target, settings, clients)))
     return {
-        "targets": Targets(makers),
+        "targets": Targets(makers, reads_oss=bool(settings.kubernetes.oss_region)),
         "revisions": LazyClient(make_revisions),
         "registry": LazyClient(make_registry),
     }
@@ -290,14 +292,40 @@ def _find_access(target: Target, settings: Settings, clients: _Clients) -> Calla
     @cache
     def make_keyless() -> Any:
         from relaunch.adapters.alibaba.cluster_access import ClusterReference, KeylessAccess  # noqa: PLC0415
+        from relaunch.adapters.alibaba.ram_role import RamRole  # noqa: PLC0415
         from relaunch.adapters.aws.web_identity import WebIdentity  # noqa: PLC0415
 
-        reference = ClusterReference(
-            cluster.region, cluster.cluster_id, kubernetes.role_arn, kubernetes.oidc_provider_arn
-        )
-        return KeylessAccess(reference, WebIdentity(clients.lazy("sts"), _ALIBABA_AUDIENCE).issue_token)
+        role = RamRole(cluster.region, kubernetes.role_arn, kubernetes.oidc_provider_arn)
+        identity = WebIdentity(clients.lazy("sts"), _ALIBABA_AUDIENCE)
+        return KeylessAccess(ClusterReference(role, cluster.cluster_id), identity.issue_token)
 
     return read_secret if cluster.kubeconfig_secret_arn else lambda: make_keyless().fetch()
+
+
+def _checkpoints(settings: Settings, clients: _Clients) -> CheckpointSource:
+    """Return checkpoints in S3, and in OSS if the stack has a region for them."""
+    stores: dict[str, CheckpointSource] = {"s3": S3Checkpoints(clients.lazy("s3"))}
+    kubernetes = settings.kubernetes
+    region = kubernetes.oss_region
+
+    def make_oss() -> CheckpointSource:
+        from relaunch.adapters.alibaba.oss_checkpoints import OssCheckpoints, endpoint_of  # noqa: PLC0415
+        from relaunch.adapters.alibaba.ram_role import AssumedRole, RamRole, RamSignIn  # noqa: PLC0415
+        from relaunch.adapters.aws.s3_compatible import StoreKeys, open_s3_compatible  # noqa: PLC0415
+        from relaunch.adapters.aws.web_identity import WebIdentity  # noqa: PLC0415
+
+        def open_source(assumed: AssumedRole) -> CheckpointSource:
+            key = assumed.credentials
+            keys = StoreKeys(key.access_key_id, key.access_key_secret, key.security_token)
+            return S3Checkpoints(open_s3_compatible(endpoint_of(region), region, keys, _CLIENT_CONFIG), "oss")
+
+        role = RamRole(region, kubernetes.role_arn, kubernetes.oidc_provider_arn)
+        identity = WebIdentity(clients.lazy("sts"), _ALIBABA_AUDIENCE)
+        return OssCheckpoints(RamSignIn(role, identity.issue_token).assume, open_source)
+
+    if region:
+        stores["oss"] = cast("CheckpointSource", LazyClient(make_oss))
+    return CheckpointStores(stores)
 
 
 def _read_own_access() -> Any:

@@ -26,12 +26,14 @@ class KubernetesSettings:
     """The clusters by target, and the namespace that jobs have in each.
 
     Without a secret of its own, a cluster is signed in to as the RAM role, by the OIDC provider that stands for AWS.
+    As this role checkpoints are read from OSS, in the buckets of one region.
     """
 
     clusters: Mapping[Target, ClusterSettings] = field(default_factory=dict)
     namespace: str = DEFAULT_NAMESPACE
     role_arn: str = ""
     oidc_provider_arn: str = ""
+    oss_region: str = ""
 
     @classmethod
     def from_named(cls, values: Mapping[str, str], names: Mapping[str, str]) -> "KubernetesSettings":
@@ -52,10 +54,14 @@ class KubernetesSettings:
                     f"setting {missing[0]} is missing: {names[f'{target}_cluster_id']} needs {', '.join(needed)}, or "
                     f"{names[f'{target}_secret']} alone"
                 )
+        oss_region = values.get(names["oss_region"], "")
+        if oss_region and not (role and provider):
+            missing_name = names["alibaba_oidc_provider"] if role else names["alibaba_role"]
+            raise ValueError(f"setting {missing_name} is missing: {names['oss_region']} needs it")
         namespace = values.get(names["kubernetes_namespace"], "") or DEFAULT_NAMESPACE
         if _NAMESPACE.fullmatch(namespace) is None:
             raise ValueError(f"setting {names['kubernetes_namespace']}: {namespace!r} is no name of a namespace")
-        return cls(clusters, namespace, role, provider)
+        return cls(clusters, namespace, role, provider, oss_region)
 
 
 def _cluster(target: Target, values: Mapping[str, str], names: Mapping[str, str]) -> ClusterSettings:

@@ -112,6 +112,7 @@ class Settings:
             "acs_secret": "RELAUNCH_ACS_KUBECONFIG_SECRET_ARN",
             "alibaba_role": "RELAUNCH_ALIBABA_ROLE_ARN",
             "alibaba_oidc_provider": "RELAUNCH_ALIBABA_OIDC_PROVIDER_ARN",
+            "oss_region": "RELAUNCH_OSS_REGION",
             "kubernetes_namespace": "RELAUNCH_KUBERNETES_NAMESPACE",
         }
         return cls._from_named(environment, names)
@@ -157,6 +158,7 @@ class Settings:
             "acs_secret": "AcsKubeconfigSecretArn",
             "alibaba_role": "AlibabaRoleArn",
             "alibaba_oidc_provider": "AlibabaOidcProviderArn",
+            "oss_region": "OssRegion",
             "kubernetes_namespace": "KubernetesNamespace",
         }
         grants = CheckpointGrants(

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from relaunch.usecases.reconcile_machines import is_instance_sweep_due
 from relaunch.usecases.sweep_cluster import is_sweep_due
 from relaunch_local.simulation.aws.account import SimulatedAccount
 from relaunch_local.simulation.checks.coverage import Transition
@@ -62,7 +63,8 @@ class Schedule:
             return
         now = account.clock.now()
         dues = [due for each in (account.indexes, account.machine_indexes) if (due := each.next_due_at()) is not None]
-        is_sweeping = any(is_sweep_due(now + skew) for skew in (-_CLOCK_MARGIN, timedelta(0), _CLOCK_MARGIN))
+        moments = [now + skew for skew in (-_CLOCK_MARGIN, timedelta(0), _CLOCK_MARGIN)]
+        is_sweeping = any(is_sweep_due(at) or is_instance_sweep_due(at) for at in moments)
         # A run that would find nothing is skipped.
         if is_sweeping or any(due <= now + _CLOCK_MARGIN for due in dues):
             account.lambdas.reconcile()

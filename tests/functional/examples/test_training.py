@@ -202,7 +202,10 @@ def test_a_loss_that_is_not_finite_fails_the_training(job: Job) -> None:
         ({"TRAIN_STOP_DELAY_SECONDS": "inf"}, "inf is not a number of seconds"),
         ({"RELAUNCH_INPUT_LEARNING_RATE": "e..1"}, "argument --learning-rate: invalid learning_rate value: 'e..1'"),
         ({"RELAUNCH_INPUT_LEARNING_RATE": "0"}, "0 is not a learning rate above 0"),
-        ({"RELAUNCH_CHECKPOINT_URI": "s3:/checkpoints"}, "is neither s3://bucket/prefix/ nor file:///folder/"),
+        (
+            {"RELAUNCH_CHECKPOINT_URI": "s3:/checkpoints"},
+            "is neither s3://bucket/prefix/, oss://bucket/prefix/ nor file:///folder/",
+        ),
     ],
 )
 def test_unusable_settings_are_refused_before_the_first_step(

@@ -33,6 +33,15 @@ def test_a_target_that_the_stack_does_not_have_is_refused_with_what_to_set(targe
         targets.named(target)
 
 
+def test_checkpoints_in_oss_need_what_reads_them():
+    without, with_oss = (Targets({Target.ACK: FakeTasks}, reads_oss=reads_oss) for reads_oss in (False, True))
+
+    problem = without.problem(Target.ACK, "oss://acme/train/")
+    assert problem.startswith("the stack does not read oss://acme/train/: set OssRegion, AlibabaRoleArn and ")
+    assert without.problem(Target.ACK, "s3://acme/train/") == with_oss.problem(Target.ACK, "oss://acme/train/") == ""
+    assert "AcsClusterId" in with_oss.problem(Target.ACS, "oss://acme/train/")
+
+
 def test_a_stack_without_any_target_has_no_ecs():
     with pytest.raises(UnknownTargetError, match="the stack has no target ecs, it has none: set CapacityProviders"):
         _ = Targets({}).ecs

@@ -27,6 +27,28 @@ def test_a_refusal_of_a_try_that_was_sent_before_is_not_final_for_it_may_have_a_
     assert story.arn(job_id) in story.tasks.tasks
 
 
+@pytest.mark.parametrize(
+    ("seconds", "state"), [(20, JobState.FAILED), (21, JobState.LAUNCHING)], ids=["at-once", "after-a-stall"]
+)
+def test_a_refusal_of_the_first_call_is_final_if_no_other_message_can_have_sent_it_meanwhile(
+    story, monkeypatch, seconds, state
+):
+    launch = story.tasks.launch
+
+    def stall(request):
+        outcome = launch(request)
+        story.clock.advance(timedelta(seconds=seconds))
+        return outcome
+
+    monkeypatch.setattr(story.tasks, "launch", stall)
+    story.tasks.outcomes.append(LaunchRefused("AccessDeniedException"))
+    job_id = story.submit()
+
+    story.deliver()
+
+    assert story.job(job_id).state is state
+
+
 def test_a_refusal_that_stays_fails_the_job_once_its_try_is_too_old_to_have_a_task_unseen(launching):
     story, job_id = launching(NO_ANSWER, *[LaunchRefused("AccessDeniedException")] * 60)
 

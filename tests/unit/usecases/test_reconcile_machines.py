@@ -5,6 +5,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from fakes.builders import NOW
 from fakes.machine_story import G5, MachineStory
 from fakes.story import MINUTE
 from relaunch.core.jobs.job import JobState, ReleaseMachine
@@ -13,7 +14,8 @@ from relaunch.core.machines.machine import MachineState
 from relaunch.ports import PermanentError, Termination, TransientError
 from relaunch.usecases.advance_job import act
 from relaunch.usecases.cancel_job import cancel_job
-from relaunch.usecases.reconcile_machines import reconcile_machines, sweep_instances
+from relaunch.usecases.reconcile_machines import is_instance_sweep_due, reconcile_machines, sweep_instances
+from relaunch.usecases.sweep_cluster import is_sweep_due
 
 
 def launch_for(machines: MachineStory, machine_id: str) -> str:
@@ -28,6 +30,15 @@ def close(machines: MachineStory) -> None:
     for _ in range(3):
         machines.settle_all()
         machines.look(after=2 * MINUTE)
+
+
+def test_instances_are_swept_every_fifth_minute_and_not_with_the_cluster():
+    minutes = [NOW.replace(minute=minute) for minute in range(60)]
+
+    swept = [each.minute for each in minutes if is_instance_sweep_due(each)]
+
+    assert swept == [3, 8, 13, 18, 23, 28, 33, 38, 43, 48, 53, 58]
+    assert not any(is_sweep_due(each) for each in minutes if is_instance_sweep_due(each))
 
 
 def test_a_registration_whose_event_was_lost_is_found(machines):

@@ -1,4 +1,4 @@
-"""Checkpoints in S3."""
+"""Checkpoints in S3, or in OSS."""
 
 from typing import Protocol
 
@@ -6,7 +6,7 @@ from relaunch.core.definitions.checkpoint_bucket import BucketFacts
 
 
 class CheckpointSource(Protocol):
-    """Checkpoints in S3."""
+    """Checkpoints in S3, or in OSS."""
 
     def newest_complete(self, checkpoint_uri: str, job_id: str) -> str | None:
         """Return the URI of the newest complete checkpoint of the job, None if there is none.

@@ -12,6 +12,7 @@ _WHAT_TO_SET = {
     Target.ACK: "AckClusterId",
     Target.ACS: "AcsClusterId",
 }
+_TO_READ_OSS = "set OssRegion, AlibabaRoleArn and AlibabaOidcProviderArn and deploy again"
 
 
 class UnknownTargetError(PermanentError):
@@ -23,10 +24,11 @@ class Targets:
     """The targets by their names in job definitions.
 
     Each is made when it is first used, because what it needs takes long to import: `makers` return the same target at
-    every call.
+    every call. With `reads_oss` the functions can read checkpoints in OSS.
     """
 
     makers: Mapping[Target, Callable[[], TaskTarget]]
+    reads_oss: bool = False
 
     def __contains__(self, name: Target) -> bool:
         """Return whether the stack has this target."""
@@ -55,9 +57,10 @@ class Targets:
         """
         return self.named(Target.ECS)
 
-    def problem(self, name: Target) -> str:
-        """Return why no job can run on the target of this name, and what to do; empty if one can."""
+    def problem(self, name: Target, checkpoint_uri: str | None = None) -> str:
+        """Return why no job with such checkpoints can run on the target, and what to do; empty if one can."""
         if name in self.makers:
-            return ""
+            is_unread = checkpoint_uri is not None and checkpoint_uri.startswith("oss://") and not self.reads_oss
+            return f"the stack does not read {checkpoint_uri}: {_TO_READ_OSS}" if is_unread else ""
         has = f"it has {' and '.join(self.makers)}" if self.makers else "it has none"
         return f"the stack has no target {name}, {has}: set {_WHAT_TO_SET[name]} and deploy again"

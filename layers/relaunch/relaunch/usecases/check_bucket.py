@@ -9,8 +9,11 @@ def check_bucket(definition: JobDefinition, deps: PlanDependencies) -> tuple[str
     """Return why no job of the definition can ever save and resume, empty if it may, and notices.
 
     Only the stack's own role can tell whether it may read, which launch_attempt does before the first launch of a job.
+    Buckets of OSS are not known to AWS.
     """
-    if definition.checkpoint_uri is None or deps.buckets is None or deps.checkpoint_grants is None:
+    if definition.checkpoint_uri is None or not definition.checkpoint_uri.startswith("s3://"):
+        return "", ()
+    if deps.buckets is None or deps.checkpoint_grants is None:
         return "", ()
     bucket = bucket_of(definition.checkpoint_uri)
     try:

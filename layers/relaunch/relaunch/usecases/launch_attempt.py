@@ -51,6 +51,8 @@ _OLDEST_PLACEMENT = timedelta(minutes=50)
 # lists the task within five more: the documentation of RunTask tells callers to retry for up to five minutes.
 _SENDING_GRACE = timedelta(minutes=6)
 _LOOK_SECONDS = 30
+# After a longer call, another message may have sent the same placement, and its call may have been allowed.
+_ONLY_SENDER = timedelta(seconds=20)
 # Several messages may request the launch of one job at once. Returned to the queue, those that lose the race would be
 # delivered together, lose again, and end in the dead-letter queue.
 _RETRIES = 5
@@ -249,9 +251,9 @@ def _answer(
         family = parse_revision_arn(arn) if arn and (is_first or outcome.is_about_revision) else None
         if family is not None and deps.registry.find_active(family[0]) != arn:
             return PlacementExpired(number, placement.number, f"the derived revision {arn} was deregistered")
-        if not is_first:
-            # An earlier call may have started a task without a response, whatever this error is: the task is found by
-            # its events, or by listing tasks when the placement expires.
+        if not is_first or deps.clock.now() - placement.requested_at > _ONLY_SENDER:
+            # Another call may have started a task without a response, whatever this error is: the task is found by its
+            # events, or by listing tasks when the placement expires.
             outcome = LaunchDeferred(outcome.reason)
     return LaunchAnswered(number, placement.number, outcome)
 

@@ -1,6 +1,7 @@
 """Reconcile due machines with EC2 and the cluster, in case events were lost, and find instances without a machine."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 
 from relaunch.core.jobs.claims import claimed_machines
@@ -23,6 +24,8 @@ from relaunch.usecases.observe_machine import node_seen
 # More than one invocation has time for.
 _MAX_MACHINES = 1_000
 _MAX_DESCRIBED = 100
+_INTERVAL_MINUTES = 5
+_SWEEP_MINUTE = 3
 
 
 def reconcile_machines(deps: FleetDependencies, has_time: Callable[[], bool] = lambda: True) -> int:
@@ -108,6 +111,14 @@ def _is_needless(claim: Claim, machine: Machine, deps: FleetDependencies) -> boo
 
 def _due(machine: Machine, deps: FleetDependencies) -> MachineDue | None:
     return MachineDue() if machine.wake_at is not None and machine.wake_at <= deps.clock.now() else None
+
+
+def is_instance_sweep_due(now: datetime) -> bool:
+    """Return whether the call at this minute sweeps the instances: never one that also sweeps the cluster.
+
+    An instance that nobody accounts for is paid until a sweep finds it, and any call of one may fail.
+    """
+    return now.minute % _INTERVAL_MINUTES == _SWEEP_MINUTE
 
 
 def sweep_instances(deps: FleetDependencies, has_time: Callable[[], bool] = lambda: True) -> int:

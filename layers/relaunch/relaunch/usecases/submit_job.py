@@ -216,7 +216,7 @@ def _accept(
 
 def definition_problem(definition: JobDefinition, deps: SubmitDependencies) -> str:
     """Return why the stack can launch no job of a definition, and what to change; empty if it can."""
-    if problem := deps.targets.problem(definition.target):
+    if problem := deps.targets.problem(definition.target, definition.checkpoint_uri):
         return problem
     if definition.target.is_kubernetes:
         return "; ".join(map(str, find_problems(definition)))

@@ -1,6 +1,7 @@
 """boto3-like clients over the simulator and the service models: each method is a call that may fail."""
 
 import io
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -9,6 +10,7 @@ from typing import Any
 
 from botocore.exceptions import ReadTimeoutError
 
+from relaunch.ports import NotYetError
 from relaunch_local.ecs import Clock, EcsError, Event, InProcessClient
 from relaunch_local.ecs.api.in_process import client_error_of
 from relaunch_local.ecs.errors import concurrent_registration, invalid_parameter
@@ -265,7 +267,8 @@ class ModelSqs:
         """ChangeMessageVisibility; a receipt handle is `number/receive`."""
         number, receive = map(int, parameters["ReceiptHandle"].split("/"))
         queue = self._queues.queues[parameters["QueueUrl"].rpartition("/")[2]]
-        queue.change_visibility(number, receive, parameters["VisibilityTimeout"])
+        is_early = isinstance(sys.exc_info()[1], NotYetError)
+        queue.change_visibility(number, receive, parameters["VisibilityTimeout"], is_early=is_early)
         return {}
 
     def change_message_visibility_batch(self, **parameters: Any) -> Any:

@@ -33,18 +33,20 @@ class Message:
     invisible_until: datetime | None = None
     is_deleted: bool = False
     disturbed_receives: set[int] = field(default_factory=set)
+    early_receives: set[int] = field(default_factory=set)
+    """Those that had nothing to do yet, without a fault: a warned task may train on, and the warning comes back."""
 
     @property
     def may_be_disturbed(self) -> bool:
         """Whether a fault may be injected into this receive."""
         if self.receives in self.disturbed_receives:
             return True
-        return len(self.disturbed_receives) < self.max_receives - UNDISTURBED_RECEIVES
+        return len(self.disturbed_receives) < self.max_receives - UNDISTURBED_RECEIVES - len(self.early_receives)
 
     @property
     def was_disturbed(self) -> bool:
         """Whether too few receives were without a fault; requests of others are throttled whenever they come."""
-        return self.receives - len(self.disturbed_receives) < UNDISTURBED_RECEIVES
+        return self.receives - len(self.disturbed_receives | self.early_receives) < UNDISTURBED_RECEIVES
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +149,15 @@ class Queue:
             if not self.open_bodies[message.body]:
                 del self.open_bodies[message.body]
 
-    def change_visibility(self, number: int, receive: int, seconds: float) -> None:
-        """Make a message visible again after `seconds`, unless it is received again or deleted before."""
+    def change_visibility(self, number: int, receive: int, seconds: float, *, is_early: bool = False) -> None:
+        """Make a message visible again after `seconds`, unless it is received again or deleted before.
+
+        With `is_early` nothing failed: there was nothing to do yet.
+        """
         message = self.in_flight.get(number)
         if message is not None and message.receives == receive:
+            if is_early:
+                message.early_receives.add(receive)
             self._hide(message, seconds)
 
     def delete_received(self, number: int, receive: int) -> None:

@@ -27,7 +27,7 @@ UNNEEDED_GRACE = timedelta(minutes=45)
 """How long an instance may live that nobody needs.
 
 After an unknown outcome EC2 is asked again for two minutes and the instance looked for during six; what no machine
-accounts for is found by a sweep, every ten minutes, but with many faults half of them fail, and so do calls.
+accounts for is found by a sweep, every five minutes, but with many faults half of them fail, and so do calls.
 """
 # A machine that is not ready in time is ended by its next check, which with many faults is late by some minutes.
 _START_GRACE = timedelta(minutes=20)

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from relaunch.adapters.alibaba.cluster_access import ClusterReference, KeylessAccess
+from relaunch.adapters.alibaba.ram_role import RamRole
 from relaunch.ports import PermanentError, TransientError
 
 NOW = datetime(2026, 11, 3, 12, 0, tzinfo=UTC)
@@ -52,7 +53,7 @@ class Alibaba:
         return answer
 
     def access(self) -> KeylessAccess:
-        cluster = ClusterReference("cn-beijing", CLUSTER, ROLE, PROVIDER)
+        cluster = ClusterReference(RamRole("cn-beijing", ROLE, PROVIDER), CLUSTER)
         return KeylessAccess(cluster, lambda: "jwt-of-aws", now=lambda: NOW, transport=httpx.MockTransport(self.handle))
 
 
@@ -154,4 +155,4 @@ def test_an_issued_kubeconfig_is_read_as_strictly_as_any() -> None:
 )
 def test_what_becomes_part_of_an_address_is_checked(region: str, cluster_id: str, message: str) -> None:
     with pytest.raises(PermanentError, match=message):
-        ClusterReference(region, cluster_id, ROLE, PROVIDER)
+        ClusterReference(RamRole(region, ROLE, PROVIDER), cluster_id)

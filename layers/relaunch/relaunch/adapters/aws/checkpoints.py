@@ -26,7 +26,7 @@ _PROBED_MANIFEST = re.compile(r"[^/]+/attempt-[0-9]+/step-[0-9]+/manifest\.json"
 # S3 answers so only after it has allowed the read: no such object, or one that is archived.
 _ALLOWED = frozenset({"NoSuchKey", "InvalidObjectState"})
 _MANIFEST_KEY = re.compile(r"attempt-(?P<attempt>[0-9]+)/step-(?P<step>[0-9]+)/manifest\.json")
-_URI = re.compile(r"s3://(?P<bucket>[^/]+)/(?P<prefix>.*)", re.DOTALL)
+_URI = re.compile(r"(?P<scheme>[a-z0-9]+)://(?P<bucket>[^/]+)/(?P<prefix>.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -39,10 +39,11 @@ class _Step:
 
 
 class S3Checkpoints:
-    """Implements CheckpointSource."""
+    """Implements CheckpointSource for URIs of one scheme; `client` is one of S3, or of a store with its API."""
 
-    def __init__(self, client: "S3Client") -> None:
+    def __init__(self, client: "S3Client", scheme: str = "s3") -> None:
         self._client = client
+        self._scheme = scheme
 
     def newest_complete(self, checkpoint_uri: str, job_id: str) -> str | None:
         """Return the URI of the complete checkpoint with the highest step, then the highest attempt.
@@ -53,14 +54,14 @@ class S3Checkpoints:
             TransientError: throttled or unreachable.
             PermanentError: the URI is invalid, or the bucket cannot be read.
         """
-        bucket, prefix = _split(checkpoint_uri)
+        bucket, prefix = self._split(checkpoint_uri)
         job_prefix = f"{prefix}{job_id}/"
-        with aws_errors(f"looking for checkpoints in s3://{bucket}/{job_prefix}"):
+        with aws_errors(f"looking for checkpoints in {self._scheme}://{bucket}/{job_prefix}"):
             sizes = dict(self._list(bucket, job_prefix))
             for step in sorted(_steps(job_prefix, sizes), reverse=True):
                 manifest = self._read(bucket, step.key + MANIFEST_OBJECT)
                 if manifest is not None and _is_complete(manifest, step.key, sizes):
-                    return f"s3://{bucket}/{step.key}"
+                    return f"{self._scheme}://{bucket}/{step.key}"
         return None
 
     def probe(self, checkpoint_uri: str, job_id: str) -> None:
@@ -76,8 +77,8 @@ class S3Checkpoints:
             TransientError: throttled or unreachable.
             PermanentError: the URI is invalid, or the bucket cannot be read.
         """
-        bucket, prefix = _split(checkpoint_uri)
-        with aws_errors(f"probing s3://{bucket}/{prefix}"):
+        bucket, prefix = self._split(checkpoint_uri)
+        with aws_errors(f"probing {self._scheme}://{bucket}/{prefix}"):
             page = self._client.list_objects_v2(Bucket=bucket, Prefix=prefix)
             manifests = [
                 (found["LastModified"], found["Key"])
@@ -90,6 +91,13 @@ class S3Checkpoints:
             except ClientError as error:
                 if error_code(error) not in _ALLOWED:
                     raise
+
+    def _split(self, uri: str) -> tuple[str, str]:
+        match = _URI.fullmatch(uri)
+        if match is None or match["scheme"] != self._scheme:
+            raise PermanentError(f"{uri!r} is no URI of {self._scheme.upper()} ({self._scheme}://bucket/prefix/)")
+        prefix = match["prefix"]
+        return match["bucket"], prefix if not prefix or prefix.endswith("/") else prefix + "/"
 
     def _list(self, bucket: str, prefix: str) -> Iterator[tuple[str, int]]:
         for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
@@ -104,14 +112,6 @@ class S3Checkpoints:
             if error_code(error) == "NoSuchKey":
                 return None
             raise
-
-
-def _split(uri: str) -> tuple[str, str]:
-    match = _URI.fullmatch(uri)
-    if match is None:
-        raise PermanentError(f"{uri!r} is no URI of S3 (s3://bucket/prefix/)")
-    prefix = match["prefix"]
-    return match["bucket"], prefix if not prefix or prefix.endswith("/") else prefix + "/"
 
 
 def _steps(job_prefix: str, sizes: Mapping[str, int]) -> Iterator[_Step]:

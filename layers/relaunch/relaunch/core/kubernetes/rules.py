@@ -44,7 +44,6 @@ def find_problems(definition: JobDefinition) -> tuple[Problem, ...]:
         *_rules_of_target(definition, gpu, workload),
         *_unknown_wishes(definition, gpu, workload),
         *_name_problems(definition, workload),
-        *_checkpoint_problems(definition),
     )
 
 
@@ -71,14 +70,6 @@ def _unknown_wishes(
         for key, wish in wishes.items()
         if wish
     )
-
-
-def _checkpoint_problems(definition: JobDefinition) -> tuple[Problem, ...]:
-    uri = definition.checkpoint_uri or "s3://"
-    if uri.startswith("s3://"):
-        return ()
-    text = f"{uri} cannot be read by the functions: write it like s3://bucket/prefix/, which pods reach by a key of AWS"
-    return (Problem(("checkpoint",), text),)
 
 
 def _name_problems(definition: JobDefinition, workload: KubernetesWorkload) -> tuple[Problem, ...]:

@@ -1,0 +1,64 @@
+"""Checkpoints in OSS, read by the API of Amazon S3 that OSS has.
+
+Source: "Access OSS using AWS SDKs" and "Compatibility with Amazon S3", Alibaba Cloud OSS: ListObjectsV2 and GetObject,
+at s3.oss-REGION.aliyuncs.com, with the bucket in the host name.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from relaunch.adapters.alibaba.ram_role import AssumedRole
+from relaunch.ports import CheckpointSource
+
+_SPARE = timedelta(seconds=60)
+
+
+def endpoint_of(region: str) -> str:
+    """Return the public endpoint of OSS in a region for clients of S3."""
+    return f"https://s3.oss-{region}.aliyuncs.com"
+
+
+class OssCheckpoints:
+    """Implements CheckpointSource for URIs of OSS.
+
+    `assume` returns credentials of a RAM role that may oss:ListObjects and oss:GetObject; `open_source` reads with
+    them.
+    """
+
+    def __init__(
+        self,
+        assume: Callable[[], AssumedRole],
+        open_source: Callable[[AssumedRole], CheckpointSource],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._assume = assume
+        self._open_source = open_source
+        self._now = now
+        self._opened: tuple[CheckpointSource, datetime] | None = None
+
+    def newest_complete(self, checkpoint_uri: str, job_id: str) -> str | None:
+        """Return the URI of the newest complete checkpoint of the job, None if there is none.
+
+        Raises:
+            TransientError: OSS or STS is throttling or not reachable.
+            PermanentError: checkpoints cannot be read.
+        """
+        return self._checkpoints().newest_complete(checkpoint_uri, job_id)
+
+    def probe(self, checkpoint_uri: str, job_id: str) -> None:
+        """Check, before a job without checkpoints is launched, that its checkpoints could be read.
+
+        Raises:
+            TransientError: OSS or STS is throttling or not reachable.
+            PermanentError: they could not.
+        """
+        self._checkpoints().probe(checkpoint_uri, job_id)
+
+    def _checkpoints(self) -> CheckpointSource:
+        now = self._now()
+        if self._opened is None or now >= self._opened[1]:
+            role = self._assume()
+            # Credentials of which STS does not say how long they hold are used once.
+            good_until = role.expires_at - _SPARE if role.expires_at else now
+            self._opened = self._open_source(role), good_until
+        return self._opened[0]
