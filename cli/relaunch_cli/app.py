@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from relaunch_cli.commands import dead_letters, webhook
+from relaunch_cli.commands.acs_profile import acs_profile
 from relaunch_cli.commands.amis import amis
 from relaunch_cli.commands.apply import apply
 from relaunch_cli.commands.cancel import cancel
@@ -28,7 +29,21 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (apply, definitions, plan, submit, ps, show, explain, logs, cancel, machines, events, amis):
+for _command in (
+    apply,
+    definitions,
+    plan,
+    submit,
+    ps,
+    show,
+    explain,
+    logs,
+    cancel,
+    machines,
+    events,
+    amis,
+    acs_profile,
+):
     app.command()(reports_errors(_command))
 
 _dead_letters = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Inspect and redrive failed messages.")

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from relaunch.adapters.definition_file.ad_hoc_request import AdHocRequest, AdHocRequestError, Value, parse_request
+from relaunch.adapters.kubernetes.acs_drivers import load_acs_drivers
 from relaunch.adapters.offerings.bundled import UnknownRegionError, bundled_snapshot, check_region, load_catalogue
 from relaunch.adapters.offerings.regional import RegionalOfferings
 from relaunch.core.definitions.accelerator import PurchaseOption
@@ -54,7 +55,9 @@ class Planner:
             return plan_jobs(definitions, self.deps, self.zones)
         available = in_zones(self._bundled_offerings(), self.zones)
         return [
-            plan_on_kubernetes(each, self.at) if each.target.is_kubernetes else plan_on(available, each, None)
+            plan_on_kubernetes(each, self.at, load_acs_drivers())
+            if each.target.is_kubernetes
+            else plan_on(available, each, None)
             for each in definitions
         ]
 
@@ -183,7 +186,7 @@ def _plan_on_kubernetes(definition: JobDefinition) -> tuple[PlanBasis, list[Plan
         origins=(),
         missing=(),
     )
-    return basis, [plan_on_kubernetes(definition, at)]
+    return basis, [plan_on_kubernetes(definition, at, load_acs_drivers())]
 
 
 def plan_file(file: Path, find: Callable[[], Planner]) -> tuple[PlanBasis, list[Plan]]:
