@@ -10,6 +10,7 @@ from relaunch_cli.commands.amis import amis
 from relaunch_cli.commands.apply import apply
 from relaunch_cli.commands.cancel import cancel
 from relaunch_cli.commands.definitions import definitions
+from relaunch_cli.commands.doctor import doctor
 from relaunch_cli.commands.events import events
 from relaunch_cli.commands.explain import explain
 from relaunch_cli.commands.logs import logs
@@ -43,6 +44,7 @@ for _command in (
     events,
     amis,
     acs_profile,
+    doctor,
 ):
     app.command()(reports_errors(_command))
 
