@@ -18,7 +18,7 @@ _DEFAULT_NAMESPACE = "training"
 
 
 def doctor(
-    target: Annotated[Literal["ack"], typer.Option(help="The kind of cluster to check.")],
+    target: Annotated[Literal["ack", "acs"], typer.Option(help="The kind of cluster to check.")],
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NAME", help="The namespace of the jobs.")
     ] = _DEFAULT_NAMESPACE,
@@ -52,6 +52,9 @@ def doctor(
 
 
 def _checks(target: str, cluster: "KubernetesClient", region: str, scheduler: str) -> "Iterator[Check]":
+    from relaunch.adapters.kubernetes.acs_diagnosis import check_acs
     from relaunch.adapters.kubernetes.diagnosis import Known, check_ack
 
+    if target == "acs":
+        return check_acs(cluster)
     return check_ack(cluster, Known(region, scheduler))
