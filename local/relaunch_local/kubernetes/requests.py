@@ -14,9 +14,21 @@ from relaunch_local.kubernetes.selectors import matches
 from relaunch_local.kubernetes.state import Document
 
 Answered = tuple[int, Any, Mapping[str, str]]
-_KINDS = {"jobs": "Job", "pods": "Pod", "nodes": "Node", "events": "Event", "configmaps": "ConfigMap"}
+_KINDS = {
+    "jobs": "Job",
+    "pods": "Pod",
+    "nodes": "Node",
+    "events": "Event",
+    "configmaps": "ConfigMap",
+    "daemonsets": "DaemonSet",
+    "namespaces": "Namespace",
+    "rolebindings": "RoleBinding",
+    "roles": "Role",
+    "secrets": "Secret",
+}
 _PATH = re.compile(
-    r"/(?:api/v1|apis/(?P<group>batch)/v1)(?:/namespaces/(?P<namespace>[^/]+))?/(?P<resource>[a-z]+)"
+    r"/(?:api/v1|apis/(?P<group>batch|apps|rbac\.authorization\.k8s\.io)/v1)"
+    r"(?:/namespaces/(?P<namespace>[^/]+))?/(?P<resource>[a-z]+)"
     r"(?:/(?P<name>[^/]+)(?:/(?P<part>log|eviction))?)?"
 )
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
