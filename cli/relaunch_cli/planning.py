@@ -19,7 +19,7 @@ from relaunch.core.offerings.snapshot import SnapshotPart
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import Dependencies, OfferingSource
 from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings
-from relaunch.usecases.plan_jobs import Plan, in_zones, plan_jobs, plan_on, plan_on_kubernetes, with_request
+from relaunch.usecases.plan_jobs import Plan, in_zones, plan_jobs, plan_on, plan_on_kubernetes, with_fit, with_request
 from relaunch_cli.aws.configuration import configured_region
 from relaunch_cli.aws.connection import Connection
 from relaunch_cli.definition_files import parse_file, read_file
@@ -32,6 +32,23 @@ from relaunch_cli.views.screen import progress
 # The region whose on-demand prices are bundled, and the one with the most types.
 _OFFLINE_REGION = "us-east-1"
 _CONSEQUENCE = "nothing was planned"
+
+
+def find_fits(plans: Sequence[Plan]) -> list[Plan]:
+    """Return plans with what the nodes of the cluster of the caller's kubeconfig say of their pods.
+
+    Raises:
+        CommandError: no plan is for Kubernetes.
+        KubeconfigError, ForbiddenError: the nodes cannot be read.
+    """
+    from relaunch.adapters.kubernetes.inspection import ClusterInspection
+    from relaunch_cli.own_cluster import open_cluster
+
+    if not any(plan.definition.target.is_kubernetes for plan in plans):
+        raise CommandError("--fit is about the nodes of a cluster", "plan a definition with target ack or acs")
+    with open_cluster(None, "") as cluster, progress("reading the nodes"):
+        nodes = ClusterInspection(cluster).gpu_nodes()
+    return [with_fit(plan, nodes) for plan in plans]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """`relaunch doctor`."""
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -8,16 +8,10 @@ from relaunch_cli import exit_codes
 from relaunch_cli.options import Json
 from relaunch_cli.own_cluster import Context, Kubeconfig, open_cluster
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from relaunch.adapters.kubernetes.api.client import KubernetesClient
-    from relaunch.core.kubernetes.checks import Check
-
 _DEFAULT_NAMESPACE = "training"
 
 
-def doctor(
+def doctor(  # noqa: PLR0913, PLR0917 - a command has the options it has
     target: Annotated[Literal["ack", "acs"], typer.Option(help="The kind of cluster to check.")],
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NAME", help="The namespace of the jobs.")
@@ -37,24 +31,17 @@ def doctor(
     The cluster is read with your own kubeconfig; nothing is changed. What you may not read is unknown, which is no
     problem. The exit code is 2 if there is a problem.
     """
+    from relaunch.adapters.kubernetes.acs_diagnosis import check_acs
+    from relaunch.adapters.kubernetes.diagnosis import Known, check_ack
     from relaunch.core.kubernetes.checks import Verdict
     from relaunch_cli.views.checks import checks_json, render_checks
     from relaunch_cli.views.screen import print_json, print_result, progress
 
-    with open_cluster(kubeconfig, context, namespace) as cluster, progress("checking the cluster"):
-        checks = list(_checks(target, cluster, region, scheduler))
+    with open_cluster(kubeconfig, context, namespace) as cluster, progress(f"checking the {target} cluster"):
+        checks = list(check_acs(cluster) if target == "acs" else check_ack(cluster, Known(region, scheduler)))
     if as_json:
         print_json(checks_json(checks))
     else:
         print_result(render_checks(checks))
     if any(each.verdict is Verdict.PROBLEM for each in checks):
         raise typer.Exit(exit_codes.USAGE)
-
-
-def _checks(target: str, cluster: "KubernetesClient", region: str, scheduler: str) -> "Iterator[Check]":
-    from relaunch.adapters.kubernetes.acs_diagnosis import check_acs
-    from relaunch.adapters.kubernetes.diagnosis import Known, check_ack
-
-    if target == "acs":
-        return check_acs(cluster)
-    return check_ack(cluster, Known(region, scheduler))
