@@ -365,6 +365,26 @@ def test_stop_without_a_time_happened_now() -> None:
     assert classify(CASES["non-zero"], stopped_at=None).at == NOW
 
 
+@pytest.mark.parametrize("notice", ["warned_at", "host_ended_at"])
+@pytest.mark.parametrize(("minutes_earlier", "kind"), [(4, StopKind.SUCCESS), (0, None)], ids=["long-before", "after"])
+def test_a_program_that_left_its_machine_is_told_from_one_that_had_finished_by_when_it_ended(
+    notice: str, minutes_earlier: int, kind: StopKind | None
+) -> None:
+    ended_at = STOPPED_AT - timedelta(minutes=5)
+    observation = make_observation(
+        "STOPPED", desired_status="STOPPED", stop_code=EXITED, stopped_reason=EXITED_REASON,
+        container_exit_codes={"main": 0}, stopped_at=STOPPED_AT,
+        execution_stopped_at=ended_at - timedelta(minutes=minutes_earlier),
+    )  # fmt: skip
+    noticed_at = ended_at - timedelta(seconds=2)
+
+    stop = classify_stop(observation, "main", make_running_attempt(**{notice: noticed_at}), NOW)
+
+    lost = StopKind.INTERRUPTION if notice == "warned_at" else StopKind.HOST_LOST
+    assert stop.kind is (kind or lost)
+    assert stop.at == STOPPED_AT
+
+
 def test_stop_by_somebody_else_says_so() -> None:
     reason = classify(CASES["stopped-by-somebody-else"]).stopped_reason
 

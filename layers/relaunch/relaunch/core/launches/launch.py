@@ -170,9 +170,9 @@ class TaskObservation:
     `task_id` is the name of the task in the target, and `node` that of its node. `owner` is None for a task that is
     not of Relaunch. `status` is the target's own word for the phase, for people. Of two observations the one with the
     higher `version` is newer. `report` tells why the task stopped, or is stopping; `stop_code` is the target's code
-    for it, for people. `containers` are by name. `waiting_for` is why it does not run yet, as the target says it.
-    `warned_at` is when the target announced that it takes the capacity of the task away; None if it did not, or if such
-    warnings come otherwise.
+    for it, for people. `containers` are by name; `containers_ended_at` may be minutes before `stopped_at`, None if the
+    target does not tell it. `waiting_for` is why it does not run yet, as the target says it. `warned_at` is when the
+    target announced that it takes the capacity of the task away; None if it did not, or such warnings come otherwise.
     """
 
     task_id: str
@@ -187,6 +187,7 @@ class TaskObservation:
     zone: str | None = None
     created_at: datetime | None = None
     started_at: datetime | None = None
+    containers_ended_at: datetime | None = None
     stopped_at: datetime | None = None
     waiting_for: str = ""
     warned_at: datetime | None = None

@@ -31,6 +31,7 @@ _STOPPED_BY_SOMEBODY = frozenset({ReportedCause.STOP_CALLED, ReportedCause.STOP_
 class _Facts:
     """The arguments of the rules; `causes` are those of the task and of the relevant containers.
 
+    `at` is when the containers had ended: a task whose instance ends is taken down for minutes after that.
     `was_starting`: the task had an instance and never ran.
     """
 
@@ -140,7 +141,8 @@ def classify_stop(observation: TaskObservation, container: str | None, attempt: 
     causes = frozenset(cause for each in reports for cause in each.causes)
     intent = attempt.intent
     was_starting = attempt.node is not None and attempt.started_at is None
-    kind = _kind(_Facts(causes, exit_code, at, attempt.warned_at, attempt.host_ended_at, was_starting), intent)
+    ended_at = observation.containers_ended_at or at
+    kind = _kind(_Facts(causes, exit_code, ended_at, attempt.warned_at, attempt.host_ended_at, was_starting), intent)
     text = "; ".join(dict.fromkeys(each.text for each in reports if each.text))
     if kind is StopKind.CANCELLED and (intent is None or intent.kind is not IntentKind.CANCEL):
         text = f"{STOPPED_FROM_OUTSIDE}: {text}".rstrip(": ")

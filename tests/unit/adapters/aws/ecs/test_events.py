@@ -135,7 +135,8 @@ def test_bare_task_has_nothing_but_its_arn() -> None:
 
 def test_event_and_answer_about_the_same_task_are_read_alike() -> None:
     detail = load_event("aws.ecs.task-state-change.stopped-oom")["detail"]
-    moments = {name: datetime.fromisoformat(detail[name]) for name in ("createdAt", "startedAt", "stoppedAt")}
+    times = ("createdAt", "startedAt", "executionStoppedAt", "stoppedAt")
+    moments = {name: datetime.fromisoformat(detail[name]) for name in times}
     known = {
         "taskArn", "lastStatus", "desiredStatus", "version", "startedBy", "stopCode", "stoppedReason",
         "containerInstanceArn", "capacityProviderName", "availabilityZone",

@@ -66,6 +66,7 @@ class _Task(_Payload):
     availability_zone: str | None = None
     created_at: Timestamp | None = None
     started_at: Timestamp | None = None
+    execution_stopped_at: Timestamp | None = None
     stopped_at: Timestamp | None = None
 
 
@@ -144,6 +145,7 @@ def observe_task(task: Mapping[str, object]) -> TaskObservation:
         zone=parsed.availability_zone,
         created_at=parsed.created_at,
         started_at=parsed.started_at,
+        containers_ended_at=parsed.execution_stopped_at,
         stopped_at=parsed.stopped_at,
     )
 
