@@ -5,10 +5,12 @@ from typing import Annotated
 import typer
 
 from relaunch_cli.commands import dead_letters, webhook
+from relaunch_cli.commands.acs_profile import acs_profile
 from relaunch_cli.commands.amis import amis
 from relaunch_cli.commands.apply import apply
 from relaunch_cli.commands.cancel import cancel
 from relaunch_cli.commands.definitions import definitions
+from relaunch_cli.commands.doctor import doctor
 from relaunch_cli.commands.events import events
 from relaunch_cli.commands.explain import explain
 from relaunch_cli.commands.logs import logs
@@ -28,7 +30,22 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (apply, definitions, plan, submit, ps, show, explain, logs, cancel, machines, events, amis):
+for _command in (
+    apply,
+    definitions,
+    plan,
+    submit,
+    ps,
+    show,
+    explain,
+    logs,
+    cancel,
+    machines,
+    events,
+    amis,
+    acs_profile,
+    doctor,
+):
     app.command()(reports_errors(_command))
 
 _dead_letters = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Inspect and redrive failed messages.")

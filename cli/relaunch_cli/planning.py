@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from relaunch.adapters.definition_file.ad_hoc_request import AdHocRequest, AdHocRequestError, Value, parse_request
+from relaunch.adapters.kubernetes.acs_drivers import load_acs_drivers
 from relaunch.adapters.offerings.bundled import UnknownRegionError, bundled_snapshot, check_region, load_catalogue
 from relaunch.adapters.offerings.regional import RegionalOfferings
 from relaunch.core.definitions.accelerator import PurchaseOption
@@ -18,7 +19,7 @@ from relaunch.core.offerings.snapshot import SnapshotPart
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import Dependencies, OfferingSource
 from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings
-from relaunch.usecases.plan_jobs import Plan, in_zones, plan_jobs, plan_on, plan_on_kubernetes, with_request
+from relaunch.usecases.plan_jobs import Plan, in_zones, plan_jobs, plan_on, plan_on_kubernetes, with_fit, with_request
 from relaunch_cli.aws.configuration import configured_region
 from relaunch_cli.aws.connection import Connection
 from relaunch_cli.definition_files import parse_file, read_file
@@ -31,6 +32,23 @@ from relaunch_cli.views.screen import progress
 # The region whose on-demand prices are bundled, and the one with the most types.
 _OFFLINE_REGION = "us-east-1"
 _CONSEQUENCE = "nothing was planned"
+
+
+def find_fits(plans: Sequence[Plan]) -> list[Plan]:
+    """Return plans with what the nodes of the cluster of the caller's kubeconfig say of their pods.
+
+    Raises:
+        CommandError: no plan is for Kubernetes.
+        KubeconfigError, ForbiddenError: the nodes cannot be read.
+    """
+    from relaunch.adapters.kubernetes.inspection import ClusterInspection
+    from relaunch_cli.own_cluster import open_cluster
+
+    if not any(plan.definition.target.is_kubernetes for plan in plans):
+        raise CommandError("--fit is about the nodes of a cluster", "plan a definition with target ack or acs")
+    with open_cluster(None, "") as cluster, progress("reading the nodes"):
+        nodes = ClusterInspection(cluster).gpu_nodes()
+    return [with_fit(plan, nodes) for plan in plans]
 
 
 @dataclass(frozen=True)
@@ -54,7 +72,9 @@ class Planner:
             return plan_jobs(definitions, self.deps, self.zones)
         available = in_zones(self._bundled_offerings(), self.zones)
         return [
-            plan_on_kubernetes(each, self.at) if each.target.is_kubernetes else plan_on(available, each, None)
+            plan_on_kubernetes(each, self.at, load_acs_drivers())
+            if each.target.is_kubernetes
+            else plan_on(available, each, None)
             for each in definitions
         ]
 
@@ -183,7 +203,7 @@ def _plan_on_kubernetes(definition: JobDefinition) -> tuple[PlanBasis, list[Plan
         origins=(),
         missing=(),
     )
-    return basis, [plan_on_kubernetes(definition, at)]
+    return basis, [plan_on_kubernetes(definition, at, load_acs_drivers())]
 
 
 def plan_file(file: Path, find: Callable[[], Planner]) -> tuple[PlanBasis, list[Plan]]:

@@ -26,6 +26,7 @@ from fakes.sources import FakeOfferings
 from fakes.tasks import FakeTasks
 from fakes.upload_rules import FakeUploadRules
 from fakes.webhook_secret import FakeWebhookSecret
+from relaunch.adapters.kubernetes.acs_drivers import load_acs_drivers
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.ownership import Owner
@@ -200,7 +201,13 @@ class CliSession:
         self.webhook = FakeWebhookSecret()
         self.caller = "arn:aws:iam::111122223333:user/ada"
         self.on_pause: list[Callable[[], object]] = []
-        self.deps = make_dependencies(jobs=self.jobs, tasks=self.tasks, clock=self.clock, offerings=self.offerings)
+        self.deps = make_dependencies(
+            jobs=self.jobs,
+            tasks=self.tasks,
+            clock=self.clock,
+            offerings=self.offerings,
+            acs_drivers=load_acs_drivers(),
+        )
         self.owner = Owner("", "relaunch.yaml", self.caller)
         self.register(make_definition(max_price_usd_per_hour=4.0))
 

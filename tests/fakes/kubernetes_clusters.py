@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from fakes.held_processes import HeldProcesses
 from fakes.kubernetes import INSTANCE_TYPE, ZONE, FakeKubernetes
@@ -15,8 +16,13 @@ from relaunch.ports import TaskTarget, TransientError
 from relaunch_local.ecs import Clock
 from relaunch_local.kubernetes.cluster import KubernetesCluster
 from relaunch_local.kubernetes.errors import ApiError
+from relaunch_local.kubernetes.role import Access, Role, read_role
 from relaunch_local.kubernetes.server import Fault, KubernetesServer
 from relaunch_local.kubernetes.state import Document
+from relaunch_local.repository import REPOSITORY
+
+if TYPE_CHECKING:
+    from relaunch.adapters.kubernetes.api.client import KubernetesClient
 
 NAMESPACE, STACK = "training", "relaunch"
 _THROTTLED = "too many requests, please try again later"
@@ -79,11 +85,16 @@ class ServedKubernetesCluster(_KubernetesCluster):
 
     def __init__(self, cluster: KubernetesCluster, server: KubernetesServer, processes: HeldProcesses) -> None:
         self.cluster = cluster
-        self._server = server
+        self.server = server
         self._processes = processes
+        self.client: KubernetesClient
         self.target: TaskTarget
 
     def start(self, arn: str) -> Node:
+        return self.node_of(self.run(arn))
+
+    def run(self, arn: str) -> str:
+        """Run a task on a new node and return its name."""
         with self.cluster.clock.lock:
             name = f"node-{len(self.cluster.state.all('nodes'))}"
             labels = {"node.kubernetes.io/instance-type": INSTANCE_TYPE, "topology.kubernetes.io/zone": ZONE}
@@ -92,7 +103,7 @@ class ServedKubernetesCluster(_KubernetesCluster):
             pod["spec"]["nodeName"] = name
             self.cluster._kubelet.start(pod)
             self.cluster.clock.advance(5)
-        return self.node_of(name)
+        return name
 
     def finish(self, arn: str, exit_code: int) -> None:
         with self.cluster.clock.lock:
@@ -103,13 +114,13 @@ class ServedKubernetesCluster(_KubernetesCluster):
         self.cluster.delete_job(NAMESPACE, arn)
 
     def throttle_launch(self) -> None:
-        self._server.faults.append(Fault(ApiError(429, "TooManyRequests", _THROTTLED, retry_after_seconds=1)))
+        self.server.faults.append(Fault(ApiError(429, "TooManyRequests", _THROTTLED, retry_after_seconds=1)))
 
     def refuse_launch(self) -> None:
-        self._server.faults.append(Fault(ApiError(422, "Invalid", _INVALID)))
+        self.server.faults.append(Fault(ApiError(422, "Invalid", _INVALID)))
 
     def lose_launch(self, *, takes_effect: bool) -> None:
-        self._server.faults.append(Fault(after=takes_effect))
+        self.server.faults.append(Fault(after=takes_effect))
 
     def advance(self, seconds: float) -> None:
         """Let time pass."""
@@ -122,9 +133,15 @@ class ServedKubernetesCluster(_KubernetesCluster):
         return next(each for each in pods if each["metadata"]["labels"][TASK] == arn)
 
 
+def role_of_functions() -> Role:
+    """Return the Role of the repository, and that nodes may be listed, as a target is told of them if it may."""
+    role = read_role(REPOSITORY / "infrastructure" / "kubernetes" / "role.yaml", NAMESPACE)
+    return replace(role, grants=role.grants | {Access("list", "", "nodes")})
+
+
 @contextmanager
-def served_cluster(kind: Target, *, minor: int = 36) -> Iterator[ServedKubernetesCluster]:
-    """Serve a cluster of a minor version of Kubernetes 1, and yield it."""
+def served_cluster(kind: Target, *, minor: int = 36, role: Role | None = None) -> Iterator[ServedKubernetesCluster]:
+    """Serve a cluster of a minor version of Kubernetes 1 to a user with a role, that of functions, and yield it."""
     # Imported here, because httpx is only in the layer of the functions that call Kubernetes.
     from relaunch.adapters.kubernetes.api.client import KubernetesClient  # noqa: PLC0415
     from relaunch.adapters.kubernetes.api.connection import Connection  # noqa: PLC0415
@@ -134,7 +151,9 @@ def served_cluster(kind: Target, *, minor: int = 36) -> Iterator[ServedKubernete
     cluster = KubernetesCluster(Clock(), processes, minor=minor, is_ack=kind is Target.ACK)
     with closing(KubernetesServer(cluster)) as server:
         server.start()
-        with closing(KubernetesClient(Connection(lambda: read_kubeconfig(server.kubeconfig(NAMESPACE))))) as client:
+        kubeconfig = server.kubeconfig(NAMESPACE, role=role or role_of_functions())
+        with closing(KubernetesClient(Connection(lambda: read_kubeconfig(kubeconfig)))) as client:
             served = ServedKubernetesCluster(cluster, server, processes)
+            served.client = client
             served.target = kubernetes_target(client, kind, STACK)
             yield served

@@ -26,9 +26,11 @@ def explain(
     """
     from relaunch.core.lifecycle.explanation import explain as explain_job
     from relaunch_cli.job_machines import load_job_machines
+    from relaunch_cli.job_nodes import find_node_fits
     from relaunch_cli.views.jobs import render_full_explanation
     from relaunch_cli.views.json_output.jobs import explanation_json
     from relaunch_cli.views.machine_progress import with_progress
+    from relaunch_cli.views.node_fit import fits_json, render_fits
     from relaunch_cli.views.screen import print_json, print_result, progress, stdout_console
 
     deps = connect(context, stack).deps
@@ -36,14 +38,17 @@ def explain(
         history = load_history(deps, job)
         waiting = _count_waiting(history.job, deps)
         machines = load_job_machines(history.job, deps.machines)
+        fits = find_node_fits(history.job)
     now = deps.clock.now()
     explanation = explain_job(history.job, now)
     if as_json:
-        print_json(explanation_json(history, explanation, now, waiting, machines))
+        print_json({**explanation_json(history, explanation, now, waiting, machines), "nodes": fits_json(fits)})
     else:
         width = stdout_console().width
         explanation = with_progress(explanation, history.job, machines, now, deps.limits.machines)
         print_result(render_full_explanation(history, explanation, now, width, waiting, is_full=is_full))
+        if fits:
+            print_result(render_fits(fits))
 
 
 def _count_waiting(job: "Job", deps: "Dependencies") -> "WaitingJobs | None":

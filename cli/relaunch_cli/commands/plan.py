@@ -98,6 +98,10 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     explained: Annotated[
         str, typer.Option("--explain", metavar="TYPE", help="Explain why this type is not chosen.")
     ] = "",
+    is_fitted: Annotated[
+        bool,
+        typer.Option("--fit", help="ack, acs: also read the nodes, with your own kubeconfig, and say where it fits."),
+    ] = False,
     limit: Annotated[int, typer.Option(min=0, metavar="N", help="Maximum number of lines, 0 for all.")] = 10,
     is_full: Annotated[bool, typer.Option("--all", help="Name every offering, including rejected ones.")] = False,
     as_json: Json = False,
@@ -111,7 +115,7 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     Without credentials, region or stack, files and options are planned offline: all instance types of the bundled
     catalogue, at its reference prices.
 
-    For Kubernetes (target ack or acs) the manifest of the Job is shown; the cluster is not asked.
+    For Kubernetes (target ack or acs) the manifest of the Job is shown; the cluster is asked with --fit only.
 
     \b
     relaunch plan --gpu 1 --memory 24GiB --model A10G --purchase spot
@@ -172,6 +176,8 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     else:
         basis, plans = planning.plan_file(Path(target or ""), find)
     basis = replace(basis, stack=stack)
+    if is_fitted:
+        plans = planning.find_fits(plans)
     if basis.note:
         print_note(basis.note)
     if as_json:

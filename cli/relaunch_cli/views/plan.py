@@ -20,6 +20,7 @@ from relaunch.core.selection.selection import Selection, explain_rejection
 from relaunch.usecases.plan_jobs import Plan
 from relaunch_cli.views.definitions import describe_accelerator
 from relaunch_cli.views.machines import describe_fleet_request
+from relaunch_cli.views.node_fit import render_fits
 from relaunch_cli.views.price_origins import describe_prices, stale_warning
 from relaunch_cli.views.selection import render_selection
 from relaunch_cli.views.type_explanation import render_type
@@ -66,6 +67,8 @@ def render_plans(plans: Sequence[Plan], basis: PlanBasis, options: PlanOptions, 
         parts += [*([Text()] if parts else []), _title(plan, basis)]
         if (manifest := find_manifest(plan, basis)) is not None:
             parts += [Text(), Text(write_manifest(manifest), no_wrap=True, overflow="ignore")]
+        if plan.fits is not None:
+            parts += [Text(), render_fits(plan.fits)]
         if plan.selection is not None:
             parts += _selection_parts(plan.selection, plan.problem, basis, options, width)
         if plan.request is not None and options.explained is None:

@@ -156,6 +156,7 @@ def make_dependencies(
     """
     # Imported here because functions do not need it.
     from relaunch.adapters.aws.checkpoint_buckets import S3Buckets  # noqa: PLC0415
+    from relaunch.adapters.kubernetes.acs_drivers import load_acs_drivers  # noqa: PLC0415
 
     clients, log = _Clients(session or boto3.Session()), SilentLog()
     deps = _make_dependencies(settings, clients, log)
@@ -168,6 +169,7 @@ def make_dependencies(
         targets=replace(deps.targets, makers={**deps.targets.makers, **own}),
         buckets=S3Buckets(clients.lazy("s3")),
         checkpoint_grants=settings.checkpoint_grants,
+        acs_drivers=load_acs_drivers(),
     )
     if not has_all_types:
         return deps

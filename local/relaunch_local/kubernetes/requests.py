@@ -4,18 +4,31 @@ import json
 import re
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from relaunch_local.kubernetes.cluster import KubernetesCluster
 from relaunch_local.kubernetes.errors import ApiError
+from relaunch_local.kubernetes.role import Access
 from relaunch_local.kubernetes.selectors import matches
 from relaunch_local.kubernetes.state import Document
 
 Answered = tuple[int, Any, Mapping[str, str]]
-_KINDS = {"jobs": "Job", "pods": "Pod", "nodes": "Node", "events": "Event", "configmaps": "ConfigMap"}
+_KINDS = {
+    "jobs": "Job",
+    "pods": "Pod",
+    "nodes": "Node",
+    "events": "Event",
+    "configmaps": "ConfigMap",
+    "daemonsets": "DaemonSet",
+    "namespaces": "Namespace",
+    "rolebindings": "RoleBinding",
+    "roles": "Role",
+    "secrets": "Secret",
+}
 _PATH = re.compile(
-    r"/(?:api/v1|apis/batch/v1)(?:/namespaces/(?P<namespace>[^/]+))?/(?P<resource>[a-z]+)"
+    r"/(?:api/v1|apis/(?P<group>batch|apps|rbac\.authorization\.k8s\.io)/v1)"
+    r"(?:/namespaces/(?P<namespace>[^/]+))?/(?P<resource>[a-z]+)"
     r"(?:/(?P<name>[^/]+)(?:/(?P<part>log|eviction))?)?"
 )
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -23,22 +36,30 @@ _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete
 
 @dataclass(frozen=True)
 class Request:
-    """A request."""
+    """A request; `token` is the bearer token that came with it, empty for a client certificate."""
 
     method: str
     path: str
     query: Mapping[str, str]
     body: bytes = b""
     content_type: str = ""
+    token: str = field(default="", repr=False)
 
     @property
-    def permission(self) -> tuple[str, str]:
-        """The verb and the resource that a Role has to allow."""
+    def access(self) -> Access:
+        """What a Role has to allow."""
         found = _PATH.fullmatch(self.path)
         if found is None:
-            return "get", self.path
+            return Access("get", "", self.path)
         resource = f"{found['resource']}/{found['part']}" if found["part"] else found["resource"]
-        return _VERBS.get(self.method, "get" if found["name"] else "list"), resource
+        verb = _VERBS.get(self.method, "get" if found["name"] else "list")
+        return Access(verb, found["group"] or "", resource, found["namespace"] or "")
+
+    @property
+    def name(self) -> str:
+        """The name of the object that it is about, empty if it is about none or all."""
+        found = _PATH.fullmatch(self.path)
+        return (found["name"] or "") if found else ""
 
     def json(self) -> Document:
         """Return the body.
@@ -130,7 +151,7 @@ def _matches_fields(selector: str, document: Document) -> bool:
         value: Any = document
         for key in path.split("."):
             value = value.get(key, "") if isinstance(value, dict) else ""
-        if path not in {"involvedObject.uid", "metadata.name", "spec.nodeName", "status.phase"}:
+        if path not in {"involvedObject.uid", "metadata.name", "reason", "spec.nodeName", "status.phase"}:
             raise ApiError(400, "BadRequest", f'field label not supported: "{path}"')
         if value != wanted.removeprefix("="):
             return False

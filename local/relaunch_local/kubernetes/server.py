@@ -19,6 +19,7 @@ from relaunch_local.kubernetes.certificates import CertificateAuthority
 from relaunch_local.kubernetes.cluster import KubernetesCluster
 from relaunch_local.kubernetes.errors import ApiError
 from relaunch_local.kubernetes.requests import Request, answer
+from relaunch_local.kubernetes.role import Access, Role
 
 _MAX_BODY = 3 << 20
 TOKEN = "relaunch-local"  # noqa: S105 - for loopback only
@@ -43,6 +44,12 @@ class KubernetesServer:
         """Verbs and resources that no Role allows, such as `("list", "nodes")`."""
         self.tokens = {TOKEN}
         """Bearer tokens that are accepted."""
+        self.roles: dict[str, Role] = {}
+        """What the users of tokens may do; others may do everything."""
+        self.granted: set[Access] = set()
+        """What users with a Role have done."""
+        self.refused: set[Access] = set()
+        """What users with a Role were not allowed to do."""
         self.requests: list[tuple[str, str]] = []
         """Methods and paths, in order."""
         self.authority = CertificateAuthority()
@@ -67,9 +74,12 @@ class KubernetesServer:
             self._thread.join()
         self._server.server_close()
 
-    def kubeconfig(self, namespace: str, *, with_certificate: bool = False) -> str:
-        """Return a kubeconfig with a token, or with a client certificate as ACK issues them."""
-        user = {"token": TOKEN}
+    def kubeconfig(self, namespace: str, *, with_certificate: bool = False, role: Role | None = None) -> str:
+        """Return a kubeconfig with a token, or with a client certificate as ACK issues them.
+
+        With a role the token is its user's, who may do nothing else.
+        """
+        user = {"token": TOKEN if role is None else self._issue_token(role)}
         if with_certificate:
             issued = self.authority.issue_client("launcher")
             user = {"client-certificate-data": _encode(issued.certificate), "client-key-data": _encode(issued.key)}
@@ -96,14 +106,28 @@ class KubernetesServer:
         fault = self.faults.popleft() if self.faults else None
         if fault is not None and not fault.after:
             raise fault.error or ConnectionError
-        if request.permission in self.forbidden:
-            verb, resource = request.permission
-            said = f'{resource} is forbidden: User "launcher" cannot {verb} resource "{resource}" in API group ""'
-            raise ApiError(403, "Forbidden", said)
+        self._authorize(request)
         answered = answer(self.cluster, request)
         if fault is not None:
             raise fault.error or ConnectionError
         return answered
+
+    def _issue_token(self, role: Role) -> str:
+        token = f"{TOKEN}-{len(self.roles)}"
+        self.tokens.add(token)
+        self.roles[token] = role
+        return token
+
+    def _authorize(self, request: Request) -> None:
+        access, role = request.access, self.roles.get(request.token)
+        if (access.verb, access.resource) in self.forbidden:
+            raise ApiError(403, "Forbidden", Role("launcher", frozenset()).refusal(access, request.name))
+        if role is None:
+            return
+        if refusal := role.refusal(access, request.name):
+            self.refused.add(access)
+            raise ApiError(403, "Forbidden", refusal)
+        self.granted.add(access)
 
     def _tls_context(self) -> ssl.SSLContext:
         issued = self.authority.issue_server()
@@ -150,10 +174,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _serve(self) -> None:
         try:
             body = self._body()
-            self._authenticate()
+            token = self._authenticate()
             parts = urlsplit(self.path)
             query = dict(parse_qsl(parts.query, keep_blank_values=True))
-            request = Request(self.command, parts.path, query, body, self.headers.get("Content-Type", ""))
+            request = Request(self.command, parts.path, query, body, self.headers.get("Content-Type", ""), token)
             self._reply(*self.server.owner.serve(request))
         except ApiError as error:
             retry = {} if error.retry_after_seconds is None else {"Retry-After": str(error.retry_after_seconds)}
@@ -168,11 +192,13 @@ class _Handler(BaseHTTPRequestHandler):
             raise ApiError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {_MAX_BODY}")
         return self.rfile.read(length)
 
-    def _authenticate(self) -> None:
+    def _authenticate(self) -> str:
+        """Return the bearer token, empty for a client certificate."""
         kind, _, token = self.headers.get("Authorization", "").partition(" ")
         has_certificate = isinstance(self.connection, ssl.SSLSocket) and bool(self.connection.getpeercert())
         if not has_certificate and (kind != "Bearer" or token not in self.server.owner.tokens):
             raise ApiError(401, "Unauthorized", "Unauthorized")
+        return "" if has_certificate else token
 
     def _reply(self, status: int, content: Any, headers: Mapping[str, str]) -> None:
         is_text = isinstance(content, str)

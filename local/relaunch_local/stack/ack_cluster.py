@@ -6,11 +6,14 @@ from dataclasses import dataclass
 
 from relaunch_local.ecs import LogTarget, WallClock
 from relaunch_local.kubernetes.cluster import KubernetesCluster
+from relaunch_local.kubernetes.role import read_role
 from relaunch_local.kubernetes.server import KubernetesServer
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.containers import Containers
 from relaunch_local.stack.emulator import Emulator
 
 NAMESPACE = "training"
+ROLE = REPOSITORY / "infrastructure" / "kubernetes" / "role.yaml"
 NODES = ("cn-beijing.192.168.0.11", "cn-beijing.192.168.0.12")
 GPUS, GPU_GIB = 4, 15
 """Of each node, as in the document on shared GPUs of ACK."""
@@ -28,10 +31,15 @@ class AckCluster:
     containers: Containers
 
     def connect(self, emulator: Emulator, credentials: dict[str, str]) -> str:
-        """Give pods the emulator's endpoint and credentials of their own; return the secret with the kubeconfig."""
+        """Give pods the emulator's endpoint and credentials of their own; return the secret with the kubeconfig.
+
+        Its user has the Role of the repository and nothing else.
+        """
         self.containers.connect(emulator, credentials, _PodLogs(self.cluster))
         secrets = emulator.client("secretsmanager")
-        created = secrets.create_secret(Name=_SECRET, SecretString=self.server.kubeconfig(NAMESPACE))
+        created = secrets.create_secret(
+            Name=_SECRET, SecretString=self.server.kubeconfig(NAMESPACE, role=read_role(ROLE))
+        )
         return str(created["ARN"])
 
 

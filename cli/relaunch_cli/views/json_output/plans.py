@@ -11,6 +11,7 @@ from relaunch_cli.views.json_output.definitions import accelerator_json
 from relaunch_cli.views.json_output.jobs import filters_json
 from relaunch_cli.views.json_output.machines import fleet_request_json
 from relaunch_cli.views.json_output.values import JsonObject, json_time
+from relaunch_cli.views.node_fit import fits_json
 from relaunch_cli.views.plan import PlanBasis, find_manifest
 from relaunch_cli.views.type_explanation import explain_type
 
@@ -48,6 +49,7 @@ def _plan_json(plan: Plan, basis: PlanBasis, explained: InstanceType | None) -> 
         "offerings": [dict(row) for row in rows],
         "fleet_request": fleet_request_json(plan.request) if plan.request else None,
         "manifest": dict(manifest) if manifest else None,
+        "nodes": None if plan.fits is None else fits_json(plan.fits),
     }
     if explained is not None and selection is not None:
         document["explained"] = _explained_json(rows, explained.name)

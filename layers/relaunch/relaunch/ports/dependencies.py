@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.kubernetes.acs_drivers import AcsDrivers
 from relaunch.core.machines.settings import MachineSettings
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.ports.checkpoints import BucketSource, CheckpointSource
@@ -107,8 +108,8 @@ class SubmitDependencies(JobDependencies):
 class PlanDependencies(OfferingDependencies):
     """Dependencies of planning.
 
-    The command only sets `zone_scores`, because it plans for whole regions, and `buckets` and `checkpoint_grants`, to
-    check the buckets of checkpoints with the identity of its caller.
+    The command only sets `zone_scores`, because it plans for whole regions, `buckets` and `checkpoint_grants`, to check
+    the buckets of checkpoints with the identity of its caller, and `acs_drivers`.
     """
 
     definitions: DefinitionStore
@@ -118,6 +119,7 @@ class PlanDependencies(OfferingDependencies):
     zone_scores: ZoneScoreSource | None = None
     buckets: BucketSource | None = None
     checkpoint_grants: CheckpointGrants | None = None
+    acs_drivers: AcsDrivers | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

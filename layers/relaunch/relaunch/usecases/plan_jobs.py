@@ -1,12 +1,14 @@
 """Plan where jobs of definitions would run now, without launching or storing anything."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.kubernetes.rules import find_kubernetes_notices, find_problems
+from relaunch.core.kubernetes.acs_drivers import AcsDrivers, find_driver_notices, find_strict_problems
+from relaunch.core.kubernetes.node_fit import GpuNode, NodeFit, predict_fit
+from relaunch.core.kubernetes.rules import ask_gpus, find_kubernetes_notices, find_problems
 from relaunch.core.kubernetes.workload_revision import kubernetes_revision
 from relaunch.core.machines.machine import FleetRequest
 from relaunch.core.machines.request import build_request
@@ -31,8 +33,10 @@ class Plan:
     """The plan of a definition at `at`; `revision` is None if task definitions are not read.
 
     `problem` says why a job can never run, empty if it can; `is_unsatisfiable`: no offering satisfies the definition.
-    `image_doubts` describe what is unknown of its images, `bucket_notices` what its checkpoints may lack. `request` is
-    what EC2 Fleet would be asked for, None if another way to a machine is better or the only one.
+    `image_doubts` describe what is unknown of its images, `bucket_notices` what its checkpoints may lack, and
+    `driver_notices` what is doubtful about its driver on ACS. `request` is what EC2 Fleet would be asked for, None if
+    another way to a machine is better or the only one. `fits` says of each node of a cluster whether the pod fits, None
+    if the cluster was not asked.
     """
 
     definition: JobDefinition
@@ -43,14 +47,16 @@ class Plan:
     is_unsatisfiable: bool = False
     image_doubts: tuple[str, ...] = ()
     bucket_notices: tuple[str, ...] = ()
+    driver_notices: tuple[str, ...] = ()
     request: FleetRequest | None = None
+    fits: tuple[NodeFit, ...] | None = None
 
     @property
     def notices(self) -> tuple[str, ...]:
         """Return the notices about the definition, its images and its checkpoints."""
         if self.definition.target.is_kubernetes:
             found = () if self.problem else find_kubernetes_notices(self.definition)
-            return (*found, *self.bucket_notices, _NO_PRICES)
+            return (*found, *self.driver_notices, *self.bucket_notices, _NO_PRICES)
         found = find_notices(self.definition, self.revision, self.selection)
         return (*found, *self.image_doubts, *self.bucket_notices)
 
@@ -95,16 +101,37 @@ def _plan_on_ecs(
 
 
 def _plan_on_kubernetes(definition: JobDefinition, deps: PlanDependencies) -> Plan:
-    plan = plan_on_kubernetes(definition, deps.clock.now())
+    plan = plan_on_kubernetes(definition, deps.clock.now(), deps.acs_drivers)
     problem, notices = check_bucket(definition, deps)
     return replace(plan, problem=plan.problem or problem, bucket_notices=notices)
 
 
-def plan_on_kubernetes(definition: JobDefinition, at: datetime) -> Plan:
-    """Return the plan of a definition for ACK or ACS: nothing is selected, for the cluster places its pod."""
-    problem = "; ".join(map(str, find_problems(definition)))
+def with_fit(plan: Plan, nodes: Sequence[GpuNode]) -> Plan:
+    """Return the plan of a definition for ACK or ACS with what the nodes of its cluster say of its pod."""
+    definition, gpu = plan.definition, plan.definition.accelerator.gpu
+    if plan.problem or definition.kubernetes is None or gpu is None:
+        return plan
+    asked = ask_gpus(definition.target, gpu, definition.kubernetes, PurchaseOption.ON_DEMAND)
+    return replace(plan, fits=predict_fit(nodes, asked))
+
+
+def plan_on_kubernetes(definition: JobDefinition, at: datetime, drivers: AcsDrivers | None) -> Plan:
+    """Return the plan of a definition for ACK or ACS: nothing is selected, for the cluster places its pod.
+
+    Without a list of `drivers` nothing is said of the driver.
+    """
+    problems = find_problems(definition) + (find_strict_problems(definition, drivers) if drivers else ())
+    notices = find_driver_notices(definition, drivers) if drivers and not problems else ()
     revision = None if definition.kubernetes is None else kubernetes_revision(definition)
-    return Plan(definition, at, revision, None, problem, is_unsatisfiable=bool(problem))
+    return Plan(
+        definition,
+        at,
+        revision,
+        None,
+        "; ".join(map(str, problems)),
+        is_unsatisfiable=bool(problems),
+        driver_notices=notices,
+    )
 
 
 def _look_up_images(

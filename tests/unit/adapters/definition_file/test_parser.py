@@ -107,6 +107,7 @@ jobs:
       gpu_placement: binpack
       compute_class: gpu-hpn
       gpu_driver: "535.161.08"
+      strict: true
       card_memory: 15GiB
     accelerator: {gpu: {memory: 2GiB, compute_percent: 30}}
     checkpoint: s3://acme-checkpoints/train
@@ -132,6 +133,7 @@ def test_a_definition_for_kubernetes_is_read_with_all_its_keys():
         compute_class=ComputeClass.GPU_HPN,
         gpu_driver="535.161.08",
         card_memory_mib=15 * 1024,
+        strict=True,
     )
 
 

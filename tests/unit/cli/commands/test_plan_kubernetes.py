@@ -1,9 +1,14 @@
 """plan of jobs on ACK and ACS: the manifest of the Job, without AWS and without a cluster."""
 
+from dataclasses import replace
+
 import pytest
 import yaml
 
+from fakes.builders import make_definition
 from fakes.cli_session import flat, invoke
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
 
 SHARE = ("--target", "ack", "--gpu", "1", "--gpu-memory", "2GiB", "--compute-percent", "30")
 FILE = """jobs:
@@ -125,3 +130,32 @@ def test_a_definition_with_both_blocks_is_registered_for_ecs(relaunch, session, 
     assert (document["name"], document["target"], document["task_definition"]) == ("train", "ecs", "trainer")
     assert document["kubernetes"]["image"] == "registry.example.com/trainer:v1"
     assert document["kubernetes"]["gpu_driver"] is None
+
+
+@pytest.mark.parametrize(("strict", "exit_code"), [("", 0), (", strict: true", 2)])
+@pytest.mark.parametrize("mode", [(), ("--offline",)])
+def test_the_driver_of_acs_is_held_against_the_bundled_list(relaunch, tmp_path, mode, strict, exit_code):
+    file = tmp_path / "relaunch.yaml"
+    file.write_text(FILE.replace("gpu_model: T4", "gpu_model: T4, gpu_driver: 550.90.07" + strict))
+
+    result = relaunch("plan", str(file), *mode)
+
+    said = (
+        "driver 550.90.07 is not in ACS's list for T4 (580.95.05-open, 570.133.20, 535.161.08, 525.105.17; 2026-09-24)"
+    )
+    assert result.exit_code == exit_code
+    assert said in flat(result.stderr)
+
+
+def test_a_registered_definition_is_held_against_the_list_that_is_newer_than_it(relaunch, session):
+    workload = KubernetesWorkload("trainer:1", vcpus=4, memory_mib=16384, gpu_model="T4", gpu_driver="470.82.01")
+    accelerator = AcceleratorRequirement(gpu=GpuRequirement())
+    strict = make_definition(name="strict", target=Target.ACS, kubernetes=replace(workload, strict=True))
+    for definition in (make_definition(name="train", target=Target.ACS, kubernetes=workload), strict):
+        session.register(replace(definition, accelerator=accelerator))
+
+    noted, refused = relaunch("plan", "train"), relaunch("plan", "strict")
+
+    assert (noted.exit_code, refused.exit_code) == (0, 4)
+    assert "driver 470.82.01 is not in ACS's list for T4" in flat(noted.stderr)
+    assert "name another one, or leave `strict` out" in flat(refused.stdout)

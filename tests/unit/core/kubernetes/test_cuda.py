@@ -2,7 +2,7 @@
 
 import pytest
 
-from relaunch.core.kubernetes.cuda import cuda_notice
+from relaunch.core.kubernetes.cuda import cuda_notice, cuda_version
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from relaunch.core.kubernetes.cuda import cuda_notice
     ],
 )
 def test_a_driver_that_is_too_old_is_named(image, driver, least):
-    assert f"which needs driver {least} or newer; `gpu_driver` is {driver}" in cuda_notice(image, driver)
+    assert f"which needs driver {least} or newer; the default is {driver}" in cuda_notice(image, driver, "the default")
 
 
 @pytest.mark.parametrize(
@@ -32,4 +32,9 @@ def test_a_driver_that_is_too_old_is_named(image, driver, least):
     ids=["new enough", "just new enough", "open", "another maker", "no driver", "unknown CUDA", "other image", "name"],
 )
 def test_nothing_is_said_of_what_fits_or_is_not_known(image, driver):
-    assert cuda_notice(image, driver) == ""
+    assert cuda_notice(image, driver, "the default") == ""
+
+
+def test_the_version_of_an_image_is_in_its_tag():
+    assert cuda_version("registry.example.com/nvidia/cuda:13.0.1-runtime-ubi9") == "13.0"
+    assert cuda_version("acme/trainer:12.2.0-base") == ""

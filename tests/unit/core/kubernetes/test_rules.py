@@ -143,13 +143,6 @@ def test_the_owner_is_told_what_has_no_effect_and_what_is_rounded():
     )
 
 
-@pytest.mark.parametrize(("target", "count"), [(Target.ACS, 1), (Target.ACK, 0)])
-def test_a_driver_too_old_for_the_image_is_told_where_drivers_are_chosen(target, count):
-    workload = replace(WORKLOAD, image="nvidia/cuda:12.2.0-base", gpu_driver="470.82.01")
-
-    assert len(find_kubernetes_notices(define(target, GpuRequirement(), kubernetes=workload))) == count
-
-
 def test_nothing_is_told_of_what_cannot_run():
     assert find_kubernetes_notices(define(kubernetes=None)) == ()
     assert find_kubernetes_notices(define(gpu=None)) == ()

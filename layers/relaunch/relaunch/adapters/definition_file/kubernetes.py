@@ -50,6 +50,8 @@ class KubernetesModel(StrictModel):
     """ACS: compute class; `gpu` when left out."""
     gpu_driver: LabelValue = ""
     """ACS: driver version, such as 535.161.08; ACS's default for the model when left out."""
+    strict: bool = False
+    """ACS: refuse a driver that is not in the bundled list of the model's drivers, instead of a notice."""
     card_memory: MemoryMib | None = None
     """ACS: memory of a whole GPU of this model, which a share on gpu-hpn is reckoned from."""
 
@@ -69,4 +71,5 @@ class KubernetesModel(StrictModel):
             compute_class=ComputeClass(self.compute_class) if self.compute_class else None,
             gpu_driver=self.gpu_driver,
             card_memory_mib=self.card_memory,
+            strict=self.strict,
         )

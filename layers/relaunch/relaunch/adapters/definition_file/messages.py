@@ -10,7 +10,9 @@ from relaunch.adapters.definition_file.models import ACCELERATOR_CHOICE, NEURON_
 from relaunch.adapters.definition_file.triggers import GITHUB_EVENTS, TRIGGER_CHOICE
 from relaunch.adapters.definition_file.values import suggest
 from relaunch.adapters.definition_file.yaml_document import Document, KeyPath
+from relaunch.adapters.kubernetes.acs_drivers import load_acs_drivers
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.kubernetes.acs_drivers import find_strict_problems
 from relaunch.core.kubernetes.rules import find_problems
 
 # Keys that are not supported, for which a similar known key would be a misleading suggestion.
@@ -85,7 +87,7 @@ def report_missing_block(document: Document, base: KeyPath, job: object) -> None
 def report_rule_problems(document: Document, base: KeyPath, definition: JobDefinition) -> None:
     """Add the problems of a definition for Kubernetes with the rules of its target, one for each key."""
     by_key: dict[KeyPath, list[str]] = {}
-    for problem in find_problems(definition):
+    for problem in (*find_problems(definition), *find_strict_problems(definition, load_acs_drivers())):
         by_key.setdefault((*base, *problem.key), []).append(str(problem))
     for path, texts in by_key.items():
         document.report(path, "; ".join(texts), at_key=path not in document.places)

@@ -54,8 +54,9 @@ class KubernetesWorkload:
     region of the cluster in the words of Alibaba Cloud, whose IDs are in part those of AWS; empty if it is not given.
 
     For ACK only: `gpu_sharing` None follows from the accelerator, `gpu_placement` None is any. For ACS only:
-    `compute_class` None is `gpu`; `gpu_driver` empty is the default of ACS or of the cluster; `card_memory_mib` is the
-    memory of a whole GPU of this model, by which a share is turned into percent.
+    `compute_class` None is `gpu`; `gpu_driver` empty is the default of ACS or of the cluster, and `strict` refuses one
+    that is not in the list of the model's drivers; `card_memory_mib` is the memory of a whole GPU of this model, by
+    which a share is turned into percent.
     """
 
     image: str
@@ -71,3 +72,4 @@ class KubernetesWorkload:
     compute_class: ComputeClass | None = None
     gpu_driver: str = ""
     card_memory_mib: int | None = None
+    strict: bool = False

@@ -27,6 +27,11 @@ BEST_EFFORT = "best-effort"
 _DRIVER = re.compile(r"[0-9]+(?:\.[0-9]+){1,3}(?:-[a-z]+)?")
 
 
+def is_driver_version(text: str) -> bool:
+    """Return whether a text is written as the versions of drivers are."""
+    return _DRIVER.fullmatch(text) is not None
+
+
 def class_of(workload: KubernetesWorkload) -> ComputeClass:
     """Return the compute class of a workload."""
     return workload.compute_class or ComputeClass.GPU
@@ -40,7 +45,7 @@ def find_acs_problems(gpu: GpuRequirement, workload: KubernetesWorkload) -> tupl
         for key, size in sizes.items()
         if size is None
     ]
-    if workload.gpu_driver and _DRIVER.fullmatch(workload.gpu_driver) is None:
+    if workload.gpu_driver and not is_driver_version(workload.gpu_driver):
         text = f"`{workload.gpu_driver}` is not a driver version: write it like 535.161.08"
         problems.append(of_workload("gpu_driver", text))
     card_mib, asked_mib = workload.card_memory_mib, gpu.memory_mib

@@ -12,13 +12,21 @@ _MIN_DRIVERS = {11: (450, 80), 12: (525, 60), 13: (580, 65)}
 _FIRST_NVIDIA_DRIVER = 384
 
 
-def cuda_notice(image: str, driver: str) -> str:
-    """Return a notice if a driver is too old for the CUDA version of an image; empty if it is not, or not known."""
-    tag, numbers = _TAG.search(image.lower()), re.match(r"([0-9]+)\.([0-9]+)", driver)
-    if tag is None or numbers is None or int(numbers[1]) < _FIRST_NVIDIA_DRIVER:
+def cuda_version(image: str) -> str:
+    """Return the CUDA version of an image, such as 12.2; empty if its name does not tell it."""
+    tag = _TAG.search(image.lower())
+    return f"{tag['major']}.{tag['minor']}" if tag else ""
+
+
+def cuda_notice(image: str, driver: str, source: str) -> str:
+    """Return a notice if a driver is too old for the CUDA version of an image; empty if it is not, or not known.
+
+    `source` is where the driver is from.
+    """
+    version, numbers = cuda_version(image), re.match(r"([0-9]+)\.([0-9]+)", driver)
+    if not version or numbers is None or int(numbers[1]) < _FIRST_NVIDIA_DRIVER:
         return ""
-    least = _MIN_DRIVERS.get(int(tag["major"]))
+    least = _MIN_DRIVERS.get(int(version.partition(".")[0]))
     if least is None or (int(numbers[1]), int(numbers[2])) >= least:
         return ""
-    version = f"{tag['major']}.{tag['minor']}"
-    return f"the image has CUDA {version}, which needs driver {least[0]}.{least[1]} or newer; `gpu_driver` is {driver}"
+    return f"the image has CUDA {version}, which needs driver {least[0]}.{least[1]} or newer; {source} is {driver}"

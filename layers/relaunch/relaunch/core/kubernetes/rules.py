@@ -6,7 +6,6 @@ from relaunch.core.definitions.accelerator import GpuRequirement, PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import ComputeClass, KubernetesWorkload, Target
 from relaunch.core.kubernetes import ack, acs
-from relaunch.core.kubernetes.cuda import cuda_notice
 from relaunch.core.kubernetes.pod_gpus import PodGpus
 from relaunch.core.kubernetes.problem import GPU, Problem, of_gpu, of_workload
 from relaunch.core.selection.gpu_share import check_requirement
@@ -91,13 +90,11 @@ def ask_gpus(target: Target, gpu: GpuRequirement, workload: KubernetesWorkload, 
 
 
 def find_kubernetes_notices(definition: JobDefinition) -> tuple[str, ...]:
-    """Return what the owner of a definition without problems should know."""
+    """Return what the owner of a definition without problems should know, but of its driver (acs_drivers)."""
     workload, gpu = definition.kubernetes, definition.accelerator.gpu
     if workload is None or gpu is None:
         return ()
     notices = list(ask_gpus(definition.target, gpu, workload, PurchaseOption.ON_DEMAND).notices)
-    if definition.target is Target.ACS and (notice := cuda_notice(workload.image, workload.gpu_driver)):
-        notices.append(notice)
     ignored = {
         "accelerator.instance_types": definition.accelerator.instance_types,
         "disk": definition.disk_gib,

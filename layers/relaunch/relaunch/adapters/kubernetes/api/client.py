@@ -25,6 +25,7 @@ from relaunch.adapters.kubernetes.api.models import (
     Model,
     Node,
     Pod,
+    RawObject,
     ServerVersion,
     Status,
 )
@@ -149,6 +150,33 @@ class KubernetesClient:
             ForbiddenError: the ClusterRole to list nodes is not bound; all else works without it.
         """
         return self._pages(Node, "/api/v1/nodes", {"labelSelector": label_selector}, limit)
+
+    def list_all_pods(self, limit: int = PAGE) -> Iterator[Sequence[Pod]]:
+        """Yield the pods of all namespaces, in pages.
+
+        Raises:
+            ForbiddenError: the ClusterRole to list pods is not bound.
+        """
+        return self._pages(Pod, "/api/v1/pods", {}, limit)
+
+    def list_objects(self, path: str, selector: str = "", limit: int = PAGE) -> Iterator[Sequence[RawObject]]:
+        """Yield the objects of a path of the API, in pages; `selector` is one of labels.
+
+        Raises:
+            ForbiddenError: whoever asks may not list them.
+        """
+        return self._pages(RawObject, path, {"labelSelector": selector}, limit)
+
+    def get_object(self, path: str) -> RawObject | None:
+        """Return the object at a path of the API, None if there is none.
+
+        Raises:
+            ForbiddenError: whoever asks may not read it.
+        """
+        try:
+            return self._object(RawObject, "GET", path, f"reading {path.rpartition('/')[2]}")
+        except NotFoundError:
+            return None
 
     def get_config_map(self, namespace: str, name: str) -> ConfigMap | None:
         """Return a ConfigMap, None if there is none of this name."""

@@ -201,6 +201,18 @@ class Job(Model):
         return next((each for each in self.status.conditions if each.type == kind), None)
 
 
+class RawObject(Model):
+    """An object of any kind, with the fields that the server wrote."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
+
+    metadata: Metadata
+
+    def field(self, name: str) -> Any:
+        """Return a field of the object, None if it has none of this name."""
+        return (self.model_extra or {}).get(name)
+
+
 class Taint(Model):
     """What keeps pods from a node; `effect` is NoSchedule, PreferNoSchedule or NoExecute."""
 

@@ -1,0 +1,101 @@
+"""Checks of a cluster for jobs of Relaunch, with the permissions of whoever makes them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from relaunch.adapters.kubernetes.api.client import KubernetesClient
+from relaunch.adapters.kubernetes.api.errors import ForbiddenError
+from relaunch.adapters.kubernetes.inspection import SYSTEM_NAMESPACE, ClusterInspection
+from relaunch.core.kubernetes import ack_checks
+from relaunch.core.kubernetes.checks import Check, is_ok, problem, unknown
+from relaunch.core.kubernetes.role_rules import ROLE, missing_verbs
+
+_APPLY_ROLE = "kubectl apply -f infrastructure/kubernetes/role.yaml"
+_APPLY_READER = "kubectl apply -f infrastructure/kubernetes/reader.yaml"
+_CGPU = "cgpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a cluster that it does not tell: its region, and the version of its scheduler."""
+
+    region: str = ""
+    scheduler: str = ""
+
+
+def check_ack(client: KubernetesClient, known: Known) -> Iterator[Check]:
+    """Check an ACK cluster for jobs with shares of GPUs; a check is made when it is asked for.
+
+    Raises:
+        TransientError: the cluster does not answer.
+        UnauthorizedError: it refuses the credentials.
+    """
+    cluster = ClusterInspection(client)
+    version = client.version()
+    yield ack_checks.check_cluster_version(version.minor, version.git_version)
+    yield ack_checks.check_region(known.region)
+    yield ack_checks.check_scheduler(version.minor, known.scheduler)
+    yield _unless_forbidden(
+        ack_checks.CHART,
+        lambda: ack_checks.check_chart(cluster.chart_version(ack_checks.CHART)),
+        f"to list secrets in {SYSTEM_NAMESPACE}, which nothing of Relaunch gives: helm list -n {SYSTEM_NAMESPACE}",
+    )
+    yield _unless_forbidden(
+        "cGPU",
+        lambda: ack_checks.check_cgpu(cluster.image_versions(_CGPU)),
+        f"to list DaemonSets in {SYSTEM_NAMESPACE}: {_APPLY_READER}",
+    )
+    yield from _check_nodes(cluster)
+    yield from check_namespace(client)
+
+
+def _check_nodes(cluster: ClusterInspection) -> Iterator[Check]:
+    try:
+        nodes = cluster.gpu_nodes()
+    except ForbiddenError:
+        yield unknown("nodes", "this user may not list nodes and pods", _APPLY_READER)
+        return
+    yield from ack_checks.check_nodes(nodes)
+
+
+def check_namespace(client: KubernetesClient) -> Iterator[Check]:
+    """Check the namespace of the jobs, and what the functions may do there.
+
+    Raises:
+        TransientError: the cluster does not answer.
+        UnauthorizedError: it refuses the credentials.
+    """
+    cluster, namespace = ClusterInspection(client), client.namespace
+    yield _unless_forbidden(
+        "namespace", lambda: _check_namespace(cluster, namespace), f"to read namespaces: {_APPLY_READER}"
+    )
+    yield _unless_forbidden(
+        "role", lambda: _check_role(cluster, namespace), f"to read Roles in {namespace}: {_APPLY_READER}"
+    )
+
+
+def _check_namespace(cluster: ClusterInspection, namespace: str) -> Check:
+    if cluster.has_namespace(namespace):
+        return is_ok("namespace", namespace)
+    return problem("namespace", f"there is no namespace {namespace}", f"kubectl create namespace {namespace}")
+
+
+def _check_role(cluster: ClusterInspection, namespace: str) -> Check:
+    rules = cluster.role_rules(namespace, ROLE)
+    if rules is None:
+        return problem("role", f"there is no Role {ROLE} in {namespace}", _APPLY_ROLE)
+    if missing := missing_verbs(rules):
+        return problem("role", f"the Role {ROLE} does not allow {', '.join(missing)}", _APPLY_ROLE)
+    subjects = cluster.subjects_of(namespace, ROLE)
+    if not subjects:
+        return problem("role", f"no RoleBinding gives anybody the Role {ROLE}", _APPLY_ROLE)
+    return is_ok("role", f"{ROLE} is given to {', '.join(subjects)}")
+
+
+def _unless_forbidden(name: str, check: Callable[[], Check], permission: str) -> Check:
+    try:
+        return check()
+    except ForbiddenError:
+        return unknown(
+            name, f"this user has no permission {permission.partition(': ')[0]}", permission.partition(": ")[2]
+        )

@@ -1,0 +1,141 @@
+"""What a cluster tells whoever may read it: nodes with their pods, charts, images, and the functions' Role."""
+
+import base64
+import binascii
+import gzip
+import json
+import re
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from relaunch.adapters.kubernetes.api.client import KubernetesClient
+from relaunch.adapters.kubernetes.api.models import Node, Pod, RawObject
+from relaunch.core.kubernetes.node_fit import CARD_INDEX, GpuNode, PodUse
+from relaunch.core.kubernetes.role_rules import Rule
+
+SYSTEM_NAMESPACE = "kube-system"
+
+# A release may hold a whole chart; more than this is none.
+_MAX_RELEASE_BYTES = 16 << 20
+_OVER = frozenset({"Succeeded", "Failed"})
+# Extended resources are whole numbers; a server may write 1k for 1000.
+_COUNT = re.compile(r"(\d+)(k?)")
+_KEEPS_OUT = frozenset({"NoSchedule", "NoExecute"})
+
+
+class ClusterInspection:
+    """Reads a cluster; all of it needs a ClusterRole (infrastructure/kubernetes/reader.yaml).
+
+    Every method raises ForbiddenError where it is not bound, and TransientError where the cluster does not answer.
+    """
+
+    def __init__(self, client: KubernetesClient) -> None:
+        self._client = client
+
+    def gpu_nodes(self) -> list[GpuNode]:
+        """Return the nodes, with what their pods that are not over have of them."""
+        nodes = [node for page in self._client.list_nodes() for node in page]
+        pods = defaultdict[str, list[PodUse]](list)
+        listed = {pod.metadata.uid or pod.metadata.name: pod for page in self._client.list_all_pods() for pod in page}
+        for pod in listed.values():
+            if pod.spec.node_name and pod.status.phase not in _OVER:
+                pods[pod.spec.node_name].append(_use(pod))
+        return [_node(node, pods[node.metadata.name]) for node in nodes]
+
+    def chart_version(self, chart: str) -> str | None:
+        """Return the version of a chart that Helm 3 installed, None if it did not, empty if it cannot be read."""
+        path, selector = f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/secrets", f"owner=helm,name={chart},status=deployed"
+        releases = [each for page in self._client.list_objects(path, selector) for each in page]
+        if not releases:
+            return None
+        newest = max(releases, key=lambda each: int(each.metadata.labels.get("version", "0") or 0))
+        return _chart_version(newest)
+
+    def image_versions(self, word: str) -> list[str]:
+        """Return the tags of images of the system's DaemonSets with this word in their names."""
+        path = f"/apis/apps/v1/namespaces/{SYSTEM_NAMESPACE}/daemonsets"
+        found = {
+            image.rpartition(":")[2]
+            for page in self._client.list_objects(path)
+            for daemon_set in page
+            for image in _images(daemon_set)
+            if word in image.rpartition(":")[0].rpartition("/")[2].lower()
+        }
+        return sorted(found)
+
+    def has_namespace(self, name: str) -> bool:
+        """Return whether there is a namespace of this name."""
+        return self._client.get_object(f"/api/v1/namespaces/{quote(name, safe='')}") is not None
+
+    def role_rules(self, namespace: str, name: str) -> list[Rule] | None:
+        """Return the rules of a Role, None if there is none of this name."""
+        role = self._client.get_object(f"{_rbac(namespace)}/roles/{quote(name, safe='')}")
+        if role is None:
+            return None
+        rules = role.field("rules")
+        return [_rule(each) for each in rules if isinstance(each, dict)] if isinstance(rules, list) else []
+
+    def subjects_of(self, namespace: str, role: str) -> list[str]:
+        """Return whom RoleBindings give a Role."""
+        listed = (each for page in self._client.list_objects(f"{_rbac(namespace)}/rolebindings") for each in page)
+        bindings = [each for each in listed if (each.field("roleRef") or {}).get("name") == role]
+        return sorted({str(subject.get("name", "")) for each in bindings for subject in each.field("subjects") or ()})
+
+
+def _rbac(namespace: str) -> str:
+    return f"/apis/rbac.authorization.k8s.io/v1/namespaces/{quote(namespace, safe='')}"
+
+
+def _rule(document: Mapping[str, Any]) -> Rule:
+    def texts(key: str) -> frozenset[str]:
+        values = document.get(key)
+        return frozenset(map(str, values)) if isinstance(values, list) else frozenset()
+
+    return Rule(texts("apiGroups"), texts("resources"), texts("verbs"))
+
+
+def _use(pod: Pod) -> PodUse:
+    resources = defaultdict[str, int](int)
+    for container in pod.spec.containers:
+        for name, count in _counts({**container.resources.requests, **container.resources.limits}).items():
+            resources[name] += count
+    cards = pod.metadata.annotations.get(CARD_INDEX, "")
+    return PodUse(dict(resources), tuple(int(each) for each in cards.split(",") if each.strip().isdecimal()))
+
+
+def _node(node: Node, pods: Sequence[PodUse]) -> GpuNode:
+    return GpuNode(node.metadata.name, node.metadata.labels, _counts(node.status.allocatable), pods, _refusal(node))
+
+
+def _refusal(node: Node) -> str:
+    if not node.is_ready:
+        return "it is not ready"
+    if node.spec.unschedulable:
+        return "it takes no new pods (cordoned)"
+    kept_out = [each for each in node.spec.taints if each.effect in _KEEPS_OUT]
+    return f"it has the taint {kept_out[0].key}={kept_out[0].value}:{kept_out[0].effect}" if kept_out else ""
+
+
+def _counts(quantities: Mapping[str, str]) -> dict[str, int]:
+    """Return the extended resources; those of Kubernetes itself, such as memory, have other units."""
+    read = {name: _COUNT.fullmatch(text) for name, text in quantities.items() if "/" in name}
+    return {name: int(found[1]) * (1000 if found[2] else 1) for name, found in read.items() if found}
+
+
+def _images(daemon_set: RawObject) -> Iterator[str]:
+    spec = (((daemon_set.field("spec") or {}).get("template") or {}).get("spec")) or {}
+    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+        yield str(container.get("image", ""))
+
+
+def _chart_version(release: RawObject) -> str:
+    """Read the version of a release: JSON, compressed, in base64, which the API writes in base64 once more."""
+    try:
+        packed = base64.b64decode(base64.b64decode((release.field("data") or {}).get("release", "")))
+        text = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(packed, _MAX_RELEASE_BYTES)
+        return str(json.loads(text)["chart"]["metadata"]["version"])
+    except (binascii.Error, gzip.BadGzipFile, zlib.error, ValueError, KeyError, TypeError):
+        return ""

@@ -1,0 +1,132 @@
+"""The Role of the repository, as the local API server holds users to it."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.local.kubernetes.conftest import NAMESPACE, manifest
+
+from fakes.builders import make_launch_request
+from fakes.kubernetes_clusters import STACK, served_cluster
+from relaunch.adapters.kubernetes.api.client import KubernetesClient
+from relaunch.adapters.kubernetes.api.connection import Connection
+from relaunch.adapters.kubernetes.api.errors import ForbiddenError
+from relaunch.adapters.kubernetes.api.kubeconfig import read_kubeconfig
+from relaunch.adapters.kubernetes.target import Cluster, kubernetes_target
+from relaunch.core.definitions.accelerator import GpuRequirement, PurchaseOption
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.launches.launch import TaskPlaced
+from relaunch.core.offerings.offering import OfferingKey
+from relaunch_local.kubernetes.role import Access, Role, read_role
+from relaunch_local.repository import REPOSITORY
+
+FILE = REPOSITORY / "infrastructure" / "kubernetes" / "role.yaml"
+ROLE = read_role(FILE)
+PREEMPTIBLE = make_launch_request(
+    workload=KubernetesWorkload("image:v1", vcpus=4.0, memory_mib=16_384, gpu_model="T4"),
+    gpu=GpuRequirement(),
+    offering=OfferingKey("acs", None, PurchaseOption.SPOT),
+)
+
+
+class Recorder:
+    """A client that notes which of its methods are called."""
+
+    def __init__(self, client: KubernetesClient) -> None:
+        self.called: set[str] = set()
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        self.called.add(name)
+        return getattr(self._client, name)
+
+
+@pytest.fixture
+def limited(server) -> Iterator[KubernetesClient]:
+    kubeconfig = server.kubeconfig(NAMESPACE, role=ROLE)
+    with closing(KubernetesClient(Connection(lambda: read_kubeconfig(kubeconfig)))) as client:
+        yield client
+
+
+def test_the_functions_use_every_grant_and_need_no_other():
+    with served_cluster(Target.ACS, role=ROLE) as cluster:
+        recorder = Recorder(cluster.client)
+        target = kubernetes_target(recorder, Target.ACS, STACK)
+        placed = target.launch(PREEMPTIBLE)
+        assert isinstance(placed, TaskPlaced)
+        assert target.launch(PREEMPTIBLE) == placed
+        cluster.run(placed.task_id)
+
+        assert target.find_tasks_of(PREEMPTIBLE.attempt)
+        assert target.describe([placed.task_id])[placed.task_id]
+        assert list(target.list_tasks())
+        assert list(target.list_nodes()) == []
+        target.stop(placed.task_id, "cancelled")
+
+    methods = {name for name in vars(Cluster) if not name.startswith("_")}
+    assert recorder.called == methods, "a call of the functions is not tried here"
+    assert cluster.server.granted == ROLE.grants
+    assert cluster.server.refused == {Access("list", "", "nodes")}
+
+
+def test_nothing_else_is_allowed(limited, server, world):
+    limited.create_job(manifest())
+    pod = world.pod["metadata"]["name"]
+    forbidden = [
+        (lambda: limited.delete_job("cuda-sample"), 'jobs.batch "cuda-sample" is forbidden: User "300000000000000000" '
+         'cannot delete resource "jobs" in API group "batch" in the namespace "training"'),
+        (lambda: limited.delete_pod(pod, 0), f'pods "{pod}" is forbidden'),
+        (lambda: list(limited.read_log(pod, "main")), 'cannot get resource "pods/log" in API group ""'),
+        (lambda: list(limited.list_nodes()), 'nodes is forbidden: User "300000000000000000" cannot list resource '
+         '"nodes" in API group "" at the cluster scope'),
+        (lambda: limited.get_config_map("kube-system", "acs-profile"), 'in the namespace "kube-system"'),
+    ]  # fmt: skip
+
+    for call, said in forbidden:
+        with pytest.raises(ForbiddenError) as raised:
+            call()
+        assert said in str(raised.value)
+    assert limited.version().minor == 36
+    assert limited.get_job("cuda-sample") is not None
+
+
+def test_another_namespace_is_another_matter(server):
+    kubeconfig = server.kubeconfig("default", role=ROLE)
+    with (
+        closing(KubernetesClient(Connection(lambda: read_kubeconfig(kubeconfig)))) as client,
+        pytest.raises(ForbiddenError, match='in the namespace "default"'),
+    ):
+        client.get_job("cuda-sample")
+
+
+def test_the_role_has_three_rules_of_one_namespace():
+    assert {access.namespace for access in ROLE.grants} == {"training"}
+    assert {(access.group, access.resource) for access in ROLE.grants} == {
+        ("batch", "jobs"),
+        ("", "pods"),
+        ("", "events"),
+    }
+    assert read_role(FILE, "other").grants == {
+        Access(each.verb, each.group, each.resource, "other") for each in ROLE.grants
+    }
+    assert ROLE.refusal(Access("list", "", "pods", "training")) == ""
+    assert Role("a", frozenset()).refusal(Access("get", "", "/version")) == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("kind: RoleBinding", "kind: ClusterRoleBinding", "is no Role with its RoleBinding: it has Role, ClusterRole"),
+        ("  kind: Role\n", "  kind: ClusterRole\n", "binds another Role"),
+        ("verbs: [create,", 'verbs: ["*",', "a rule that is not made of groups, resources and verbs by name"),
+        ("resources: [jobs]", "resources: [jobs]\n    resourceNames: [a]", "a rule that is not made of"),
+    ],
+)
+def test_a_manifest_that_grants_in_another_way_is_refused(tmp_path: Path, old, new, message):
+    file = tmp_path / "role.yaml"
+    file.write_text(FILE.read_text().replace(old, new, 1))
+
+    with pytest.raises(ValueError, match=message):
+        read_role(file)
