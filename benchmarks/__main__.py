@@ -16,6 +16,7 @@ from benchmarks import (
     aws_calls,
     decision_time,
     functions_cold_start,
+    kubernetes_cold_start,
     local_world_time,
     peers,
     runtime_emulator,
@@ -41,6 +42,10 @@ BENCHMARKS = {
     "webhook": Benchmark("github_webhook: fresh process to the first answer", webhook_cold_start.measure),
     "functions": Benchmark(
         "the other functions: fresh process to the first handled event", functions_cold_start.measure
+    ),
+    "kubernetes": Benchmark(
+        "functions of a stack with an ACK cluster: fresh process to the first event on ECS",
+        kubernetes_cold_start.measure,
     ),
     "emulator": Benchmark("all functions in Lambda's runtime interface emulator", runtime_emulator.measure),
     "calls": Benchmark("AWS calls by function and situation", aws_calls.measure),

@@ -17,6 +17,12 @@ from relaunch_local.stack.training_cluster import CLUSTER, capacity_providers, m
 TABLE = "relaunch-jobs"
 SECRET = "relaunch-webhook"  # noqa: S105 - its name
 HANDLERS = REPOSITORY / "benchmarks" / "handlers"
+_ACK = {
+    "RELAUNCH_ACK_CLUSTER_ID": "c1234567890abcdef1234567890abcdef",
+    "RELAUNCH_ACK_REGION": "cn-beijing",
+    "RELAUNCH_ALIBABA_ROLE_ARN": "acs:ram::1234567890123456:role/relaunch",
+    "RELAUNCH_ALIBABA_OIDC_PROVIDER_ARN": "acs:ram::1234567890123456:oidc-provider/aws",
+}
 
 HANDLE = """
 import json
@@ -51,15 +57,24 @@ def logical_id(package: str) -> str:
     return "".join(word.title() for word in package.split("_")) + "Function"
 
 
-def folders(package: str) -> tuple[str, ...]:
-    """Return the function's Python path on Lambda: its own folder, then its layers but the one for Kubernetes.
+def folders(package: str, *, has_kubernetes: bool = False) -> tuple[str, ...]:
+    """Return the function's Python path on Lambda: its own folder, then its layers.
 
-    That layer is attached where the stack has a cluster, and is loaded by jobs on it only.
+    The one for Kubernetes is attached where the stack has a cluster, and is loaded by jobs on it only.
     """
-    layers = template()["Resources"][logical_id(package)]["Properties"]["Layers"]
-    attached = layers["Fn::If"][2] if "Fn::If" in layers else layers
+    layers = _layers(package)
+    attached = layers["Fn::If"][1 if has_kubernetes else 2] if "Fn::If" in layers else layers
     paths = [BUILD / layer["Ref"] / "python" for layer in attached]
     return tuple(str(folder) for folder in (BUILD / logical_id(package), *paths))
+
+
+def may_call_kubernetes(package: str) -> bool:
+    """Return whether the function gets the layer for Kubernetes where the stack has a cluster."""
+    return "Fn::If" in _layers(package)
+
+
+def _layers(package: str) -> Any:
+    return template()["Resources"][logical_id(package)]["Properties"]["Layers"]
 
 
 def handler_module(package: str) -> str:
@@ -67,15 +82,17 @@ def handler_module(package: str) -> str:
     return "between_sweeps" if package == "reconcile" else f"{package}.handler"
 
 
-def environment(package: str, url: str, bundle: Path, *, has_machines: bool = False) -> dict[str, str]:
+def environment(
+    package: str, url: str, bundle: Path, *, has_machines: bool = False, has_kubernetes: bool = False
+) -> dict[str, str]:
     """Return the environment of a function as the template sets it, with AWS at `url`.
 
-    The stack has capacity providers, or machines of its own instead.
+    The stack has capacity providers, or machines of its own instead; beside them perhaps a cluster of ACK.
     """
     queues = f"{url}/{ACCOUNT}"
     machines = machine_parameters() if has_machines else {}
     return {
-        **aws_environment(url, str(bundle), *folders(package), str(HANDLERS)),
+        **aws_environment(url, str(bundle), *folders(package, has_kubernetes=has_kubernetes), str(HANDLERS)),
         "RELAUNCH_TABLE": TABLE,
         "RELAUNCH_INTAKE_QUEUE_URL": f"{queues}/intake",
         "RELAUNCH_ATTEMPTS_QUEUE_URL": f"{queues}/attempts",
@@ -104,6 +121,7 @@ def environment(package: str, url: str, bundle: Path, *, has_machines: bool = Fa
         "RELAUNCH_SUBNETS": "",
         "RELAUNCH_SECURITY_GROUPS": "",
         "RELAUNCH_WEBHOOK_SECRET_ARN": SECRET,
+        **(_ACK if has_kubernetes else {}),
         "POWERTOOLS_METRICS_NAMESPACE": "Relaunch",
         "POWERTOOLS_SERVICE_NAME": package,
     }

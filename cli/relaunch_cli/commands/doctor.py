@@ -12,7 +12,7 @@ _DEFAULT_NAMESPACE = "training"
 
 
 def doctor(  # noqa: PLR0913, PLR0917 - a command has the options it has
-    target: Annotated[Literal["ack"], typer.Option(help="The kind of cluster to check.")],
+    target: Annotated[Literal["ack", "acs"], typer.Option(help="The kind of cluster to check.")],
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NAME", help="The namespace of the jobs.")
     ] = _DEFAULT_NAMESPACE,
@@ -31,13 +31,14 @@ def doctor(  # noqa: PLR0913, PLR0917 - a command has the options it has
     The cluster is read with your own kubeconfig; nothing is changed. What you may not read is unknown, which is no
     problem. The exit code is 2 if there is a problem.
     """
+    from relaunch.adapters.kubernetes.acs_diagnosis import check_acs
     from relaunch.adapters.kubernetes.diagnosis import Known, check_ack
     from relaunch.core.kubernetes.checks import Verdict
     from relaunch_cli.views.checks import checks_json, render_checks
     from relaunch_cli.views.screen import print_json, print_result, progress
 
     with open_cluster(kubeconfig, context, namespace) as cluster, progress(f"checking the {target} cluster"):
-        checks = list(check_ack(cluster, Known(region, scheduler)))
+        checks = list(check_acs(cluster) if target == "acs" else check_ack(cluster, Known(region, scheduler)))
     if as_json:
         print_json(checks_json(checks))
     else:

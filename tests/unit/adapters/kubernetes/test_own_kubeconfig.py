@@ -32,6 +32,15 @@ def test_it_is_in_the_home_directory_unless_the_environment_names_others_of_whic
     assert read_own_kubeconfig(named, tmp_path).server == "https://first.example:6443"
 
 
+def test_a_file_and_a_context_may_be_named(tmp_path):
+    named = write(tmp_path / "named", "https://named.example:6443")
+    environment = {"KUBECONFIG": str(write(tmp_path / "other", "https://other.example:6443"))}
+
+    assert read_own_kubeconfig(environment, tmp_path, named, "c").server == "https://named.example:6443"
+    with pytest.raises(KubeconfigError, match="no contexts are named 'other'"):
+        read_own_kubeconfig(environment, tmp_path, named, "other")
+
+
 @pytest.mark.parametrize(
     ("content", "reason"), [(None, "No such file or directory"), (b"\xff\xfe", "it is no UTF-8 text")]
 )

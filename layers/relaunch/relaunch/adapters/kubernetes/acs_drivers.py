@@ -15,7 +15,7 @@ _FILE = Path(__file__).with_name("data") / "acs_drivers.json"
 def load_acs_drivers() -> AcsDrivers:
     """Return the bundled drivers by model, of the day that the list says; loaded once per process."""
     content = json.loads(_FILE.read_bytes())
-    models = {}
+    models: dict[str, ModelDrivers] = {}
     for row in content["models"]:
         default = row["default"]
         versions = tuple(sorted({default, *row["others"]} - {""}, key=_numbers, reverse=True))
