@@ -119,7 +119,7 @@ class Lambdas:
         context = cast("LambdaContext", Context(self._runtime.clock, ends_at))
 
         def handle_message(body: str, deps: Dependencies) -> Any:
-            invocation.begin(body)
+            invocation.begin(cast("_Body", body).number)
             began_at = self._runtime.clock.now()
             try:
                 answer = handler(body, deps)
@@ -157,12 +157,20 @@ class Lambdas:
         self._runtime.start(invocation, body, on_end)
 
 
+class _Body(str):
+    """The body of a message, which knows its number: two in a batch may have the same text."""
+
+    number: int
+
+
 def _record(message: Message) -> dict[str, Any]:
     first = message.first_received_at or message.sent_at
+    body = _Body(message.body)
+    body.number = message.number
     return {
         "messageId": str(message.number),
         "receiptHandle": f"{message.number}/{message.receives}",
-        "body": message.body,
+        "body": body,
         "attributes": {
             "ApproximateReceiveCount": str(message.receives),
             "SentTimestamp": str(int(message.sent_at.timestamp() * 1000)),

@@ -45,9 +45,9 @@ class Invocation:
     timer: Timer | None = None
     deadline_timer: Timer | None = None
 
-    def begin(self, body: str) -> None:
-        """Note that the message with this body is handled next: functions choose the order."""
-        place = next(place for place in range(self.begun, len(self.messages)) if self.messages[place].body == body)
+    def begin(self, number: int) -> None:
+        """Note that the message of this number is handled next: functions choose the order."""
+        place = next(place for place in range(self.begun, len(self.messages)) if self.messages[place].number == number)
         self.messages[self.begun], self.messages[place] = self.messages[place], self.messages[self.begun]
         self.current, self.begun = self.begun, self.begun + 1
 
