@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relaunch.core.definitions.kubernetes_workload import ComputeClass
@@ -186,6 +186,7 @@ OTHERS = st.lists(
 )
 
 
+@settings(deadline=None, max_examples=50)
 @given(others=OTHERS, spaces=SPACES, index=st.integers(0, 4), pods=st.sampled_from([RESERVED, CLASS_GPU, T4]))
 def test_whatever_else_is_there_is_left_alone(others, spaces, index, pods):
     written = [json.dumps(each) for each in others]
