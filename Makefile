@@ -81,8 +81,10 @@ lint: environment validate ## Format, lint, types, import contracts, template
 	@$(ENVIRONMENT)/mypy
 	@$(ENVIRONMENT)/lint-imports
 
-# Tests share no state but what a file's own fixtures make, so files run side by side, one per processor.
-SIDE_BY_SIDE := -n auto --dist loadfile
+# Tests share no state but what a file's own fixtures make, so files run side by side: one per processor, and one more for
+# the time that some wait.
+WORKERS := $(shell $(PYTHON) -c 'import os; print(len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else os.cpu_count() + 1)' 2>/dev/null)
+SIDE_BY_SIDE := -n $(WORKERS) --dist loadfile
 
 check: lint ## The lint and the unit tests (about a minute)
 	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) tests/unit tests/architecture

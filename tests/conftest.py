@@ -3,6 +3,7 @@
 import functools
 import os
 import time
+from pathlib import Path
 
 import botocore.session
 import pytest
@@ -24,6 +25,7 @@ PERSONAL = (
     *("RELAUNCH_", "TERM", "TZ", "_X_AMZN_"),
 )
 KEPT = "RELAUNCH_REFERENCE_DATA"
+_WAITING = Path(__file__).with_name("real")
 GIVEN = {
     "AWS_CONFIG_FILE": os.devnull,
     "AWS_EC2_METADATA_DISABLED": "true",
@@ -45,3 +47,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     time.tzset()
     # Each session of boto3 reads its services' models anew, which is most of what making a client takes.
     botocore.session.create_loader = functools.cache(botocore.session.create_loader)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that mostly wait, for processes and clocks: the others fill the processors beside them."""
+    items.sort(key=lambda item: not item.path.is_relative_to(_WAITING))

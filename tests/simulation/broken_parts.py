@@ -142,7 +142,7 @@ def steps_of_anything(job_prefix: str, sizes: Mapping[str, int]) -> Iterator[Any
 
 
 def of_any_job(self: Any, checkpoint_uri: str, _job_id: str) -> str | None:
-    bucket, prefix = checkpoints._split(checkpoint_uri)
+    bucket, prefix = self._split(checkpoint_uri)
     with errors.aws_errors("looking for checkpoints"):
         keys = [key for key, _ in self._list(bucket, prefix) if key.endswith("/manifest.json")]
     newest = max(keys, key=lambda key: key.rpartition("step-")[2], default=None)

@@ -49,14 +49,14 @@ def broken_invariants(seed: int) -> set[str]:
 def find_seed(name: str) -> int | None:
     """Return the seed that finds a bug, the known one if it still does; None if none of its seeds does."""
     bug = next(bug for bug in BUGS if bug.name == name)
-    with bug.plant():
+    with bug.world(), bug.plant():
         return next((seed for seed in seeds_to_try(bug) if bug.invariant in broken_invariants(seed)), None)
 
 
 def seeds_to_try(bug: PlantedBug) -> Sequence[int]:
     """Return the seeds of a bug; the one that is known to find it comes first, for it saves the others."""
-    known = SEEDS_FOUND.get(bug.name, 0)
-    return sorted(range(bug.within), key=lambda seed: (seed != known, seed))
+    known = SEEDS_FOUND.get(bug.name, bug.first)
+    return sorted(range(bug.first, bug.first + bug.within), key=lambda seed: (seed != known, seed))
 
 
 @contextmanager

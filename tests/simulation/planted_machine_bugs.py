@@ -29,6 +29,7 @@ from relaunch.usecases import observe_machine as observing
 from relaunch.usecases.claim_machine import claim_machine
 from relaunch_local.in_memory import machines as stored
 from relaunch_local.in_memory.machines import InMemoryMachines
+from relaunch_local.simulation.aws import fleet as fleet_faults
 from relaunch_local.simulation.aws import machine_table as indexes
 from simulation.broken_parts import Planting, changed, replaced
 from simulation.planted_bugs import PlantedBug
@@ -52,6 +53,10 @@ def _rows_without(action: str) -> Planting:
 def _action(name: str, replacement: Callable[..., MachineDecision]) -> Planting:
     rows = [replace(row, action=replacement) if row.action.__name__ == name else row for row in table.TABLE]
     return lambda: patched(table, TABLE=tuple(rows))
+
+
+def _untrue_answers() -> AbstractContextManager[object]:
+    return patched(fleet_faults, UNTRUE_SHARE=0.5)
 
 
 def _token_of_each_call() -> AbstractContextManager[object]:
@@ -261,7 +266,8 @@ MACHINE_BUGS = (
         "an instance that comes to light after its machine was given up is left alone",
         _rows_without("launched_after_all"),
         "every instance of ours is accounted for",
-        240,
+        90,
+        world=_untrue_answers,
     ),
     PlantedBug(
         "registration-deadline-ignored",
@@ -296,7 +302,8 @@ MACHINE_BUGS = (
         "a later decision about a machine forgets that its instance is to be terminated",
         changed(table, _is_left=lambda *_: False),
         "a machine's effect is done before it is forgotten",
-        90,
+        60,
+        first=60,
     ),
     PlantedBug(
         "node-of-another-instance",
@@ -344,7 +351,7 @@ MACHINE_BUGS = (
         "an instance that EC2 does not know for a moment is gone",
         changed(ending, MISSING_GRACE=_NOTHING),
         "a machine that is gone has no instance",
-        90,
+        60,
     ),
     PlantedBug(
         "machine-for-unreadable-checkpoints",

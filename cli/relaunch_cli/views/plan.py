@@ -128,7 +128,7 @@ def _absence(basis: PlanBasis) -> str:
 def _title(plan: Plan, basis: PlanBasis) -> Text:
     definition, revision = plan.definition, plan.revision
     if definition.name == NAME:
-        name, rest = _describe_request(definition), basis.name
+        name, rest = _describe_request(definition), basis.name if plan.fits is None else str(definition.target)
     elif definition.target.is_kubernetes:
         name, rest = definition.name, f"{definition.target}  {describe_accelerator(definition.accelerator)}"
     else:

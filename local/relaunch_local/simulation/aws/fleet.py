@@ -60,6 +60,8 @@ _MEDIAN_SECONDS, _SPREAD = 90.0, math.log(2) / 1.645
 _LONGEST_SECONDS = 400.0
 # What DescribeInstances says may be this old.
 _BEHIND = timedelta(minutes=1)
+# How often EC2 says that it launched nothing, and has.
+UNTRUE_SHARE = 0.03
 # Shorter than the five minutes that EC2's documentation has callers wait.
 _LONGEST_UNKNOWN_SECONDS = 200.0
 
@@ -123,7 +125,7 @@ class FaultyEc2:
             # The answer to a known client token is repeated, and launches nothing.
             fleets.faults.clear()
             fleets.plans.clear()
-        if answer["Instances"] and self._chance.strikes("fleet-answer-untrue", 0.03, note=note):
+        if answer["Instances"] and self._chance.strikes("fleet-answer-untrue", UNTRUE_SHARE, note=note):
             # EC2 says that it launched nothing, and has: no call with the client token follows. Only a sweep finds it.
             self._checks.misled.add(machine_id)
             answer = {**answer, "Instances": [], "Errors": [*answer["Errors"], _no_stock(answer["Instances"][0])]}

@@ -39,6 +39,7 @@ def test_nodes_are_shown_in_the_order_in_which_the_pod_would_go_to_them(ack):
     result, document = invoke(*ASKED, "--fit", columns=160), invoke(*ASKED, "--fit", "--json").document
 
     shown = flat(result.stdout)
+    assert "not asked" not in shown
     assert "fits now on 2 of 4 nodes, first on used" in shown
     assert "0 of 60 aliyun.com/gpu-mem are free, 2 are asked for" in shown
     nodes = document["plans"][0]["nodes"]
