@@ -7,7 +7,8 @@ from contextlib import closing
 
 import pytest
 
-from fakes.ack_cluster import NAMESPACE, SYSTEM, AckCluster, daemon_set, release, serving_ack_cluster
+from fakes.ack_cluster import NAMESPACE, SYSTEM, AckCluster, daemon_set, serving_ack_cluster
+from fakes.ack_cluster import release as made_release
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.connection import Connection
 from relaunch.adapters.kubernetes.api.kubeconfig import read_kubeconfig
@@ -82,25 +83,29 @@ def test_a_node_that_takes_no_pods_says_why(ack, inspection, spec, ready, refuse
 def test_the_chart_is_that_of_the_newest_release(ack, inspection):
     assert inspection.chart_version(CHART) == "1.12.1"
 
-    ack.add("secrets", SYSTEM, release("1.13.0", 10))
-    ack.add("secrets", SYSTEM, release("1.12.9", 9))
+    ack.add("secrets", SYSTEM, made_release("1.13.0", 10))
+    ack.add("secrets", SYSTEM, made_release("1.12.9", 9))
 
     assert inspection.chart_version(CHART) == "1.13.0"
     assert inspection.chart_version("another") is None
 
 
+def packed(content: bytes) -> str:
+    return base64.b64encode(base64.b64encode(content)).decode()
+
+
 @pytest.mark.parametrize(
-    "packed",
+    "release",
     [
-        "no base64",
-        base64.b64encode(base64.b64encode(b"not compressed")).decode(),
-        base64.b64encode(base64.b64encode(gzip.compress(b"no JSON"))).decode(),
-        base64.b64encode(base64.b64encode(gzip.compress(b'{"chart": {}}'))).decode(),
-        base64.b64encode(base64.b64encode(gzip.compress(b"[]"))).decode(),
+        pytest.param("no base64", id="no-base64"),
+        pytest.param(packed(b"not compressed"), id="not-compressed"),
+        pytest.param(packed(gzip.compress(b"no JSON", mtime=0)), id="no-json"),
+        pytest.param(packed(gzip.compress(b'{"chart": {}}', mtime=0)), id="no-version"),
+        pytest.param(packed(gzip.compress(b"[]", mtime=0)), id="no-object"),
     ],
 )
-def test_a_release_that_cannot_be_read_has_no_version(ack, inspection, packed):
-    ack.cluster.state.get("secrets", SYSTEM, f"sh.helm.release.v1.{CHART}.v1")["data"]["release"] = packed
+def test_a_release_that_cannot_be_read_has_no_version(ack, inspection, release):
+    ack.cluster.state.get("secrets", SYSTEM, f"sh.helm.release.v1.{CHART}.v1")["data"]["release"] = release
 
     assert inspection.chart_version(CHART) == ""
 
