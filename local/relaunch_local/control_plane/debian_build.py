@@ -21,6 +21,7 @@ _PACKAGES = (f"{_COMPILER}-go", f"{_COMPILER}-src", "etcd-server")
 _COMMANDS = ("apt-get", "dpkg-deb", "dpkg-source", "grep")
 _APT = Path("/etc/apt")
 _ROOT = "k8s.io/kubernetes"
+_VERSIONED = tuple(f"{_ROOT}/vendor/k8s.io/{each}/version" for each in ("component-base", "client-go/pkg"))
 # The one generated file that is in no source package: what the API server says of its own types.
 _OPENAPI = "pkg/generated/openapi"
 _OPENAPI_FROM = ("vendor/k8s.io", "pkg", "cmd", "plugin")
@@ -119,8 +120,7 @@ def _compile(work: Path) -> None:
     _run([*_openapi_generator(work, source)], source, environment)
     (work / "bin" / "openapi-gen").unlink()
     versions = {"gitVersion": f"v{VERSION}", "gitMajor": "1", "gitMinor": VERSION.split(".")[1]}
-    package = f"{_ROOT}/vendor/k8s.io/component-base/version"
-    flags = " ".join(["-s -w", *(f"-X {package}.{name}={value}" for name, value in versions.items())])
+    flags = " ".join(["-s -w", *(f"-X {each}.{name}={value}" for each in _VERSIONED for name, value in versions.items())])
     _run([*build, "-ldflags", flags, *(f"./cmd/{name}" for name in PROGRAMS[1:])], source, environment)
 
 

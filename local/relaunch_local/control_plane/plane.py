@@ -136,7 +136,7 @@ class _Programs:
             url, etcd_url, self._authority, ServerVersion(0, 0, ""), self._token, admission, self._folder
         )
         with plane.open_http() as http:
-            version = ServerVersion(1, 20, "TMPHACK")  # XXX
+            version = ServerVersion.parse(http.get("/version").raise_for_status().json())
         return ControlPlane(url, etcd_url, self._authority, version, self._token, admission, self._folder)
 
     def start_controllers(self, plane: ControlPlane, cards_url: str) -> None:

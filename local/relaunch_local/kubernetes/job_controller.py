@@ -52,7 +52,10 @@ class JobController:
         if seconds is None or self._is_finished(job):
             return
         left = seconds - self._elapsed(job)
-        self._state.clock.call_later(left, lambda: self._exceed_deadline(job))
+        if left <= 0:
+            self._exceed_deadline(job)
+        else:
+            self._state.clock.call_later(left, lambda: self._exceed_deadline(job))
 
     def pod_ended(self, pod: Document, *, deleted: bool) -> None:
         """Count a pod that ended, or was deleted before it ended."""
