@@ -63,6 +63,10 @@ class RealKubernetesCluster(WaitingCluster):
         self.target: TaskTarget
 
     def start(self, arn: str) -> Node:
+        return self.node_of(self.start_pod(arn))
+
+    def start_pod(self, arn: str) -> str:
+        """Let the pod of a Job run on a node of its own; return the node."""
         name = f"{self.namespace.name}-node-{len(self._nodes)}"
         labels = {"node.kubernetes.io/instance-type": INSTANCE_TYPE, "topology.kubernetes.io/zone": ZONE}
         self._nodes.append(name)
@@ -72,7 +76,7 @@ class RealKubernetesCluster(WaitingCluster):
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target}
         self.namespace.api.post(f"{self.namespace.path('pods', pod)}/binding", json=binding).raise_for_status()
         self.namespace.running(arn)
-        return self.node_of(name)
+        return name
 
     def finish(self, arn: str, exit_code: int) -> None:
         self.namespace.kubelets.exit(self.namespace.pod(arn)["metadata"]["uid"], exit_code)

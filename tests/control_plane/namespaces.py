@@ -1,4 +1,4 @@
-"""Namespaces of a real control plane, each with the Role that Relaunch's functions have and a service account for it."""
+"""Namespaces of a real control plane, each with a service account that has the Role of the functions."""
 
 import itertools
 from collections.abc import Iterator

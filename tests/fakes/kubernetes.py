@@ -21,7 +21,8 @@ class FakeKubernetes:
 
     `failures` are raised by the next creations; with `creates_uncertain` the Job is there all the same. It behaves as a
     server from 1.31 on: a Job whose pods are to be deleted has failed when they are gone, and a pod that is deleted is
-    not replaced; `lost_deadlines` of the next ones have no effect, as on old servers at times. `page_size` is that of lists, `calls` names what was called; nodes are only readable with `nodes`.
+    not replaced; `lost_deadlines` of the next ones have no effect, as on old servers at times. `page_size` is that of
+    lists, `calls` names what was called; nodes are only readable with `nodes`.
     """
 
     def __init__(self) -> None:

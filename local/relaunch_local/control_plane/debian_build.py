@@ -54,7 +54,9 @@ def build_programs(target: Path) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if found := find_programs({}, target):
             return found
-        sys.stderr.write(f"building Kubernetes {VERSION} from Debian's sources (once; five minutes on a free processor)\n")
+        sys.stderr.write(
+            f"building Kubernetes {VERSION} from Debian's sources (once; five minutes on a free processor)\n"
+        )
         work = target.with_name(f"{target.name}.work")
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()
@@ -120,7 +122,9 @@ def _compile(work: Path) -> None:
     _run([*_openapi_generator(work, source)], source, environment)
     (work / "bin" / "openapi-gen").unlink()
     versions = {"gitVersion": f"v{VERSION}", "gitMajor": "1", "gitMinor": VERSION.split(".")[1]}
-    flags = " ".join(["-s -w", *(f"-X {each}.{name}={value}" for each in _VERSIONED for name, value in versions.items())])
+    flags = " ".join(
+        ["-s -w", *(f"-X {each}.{name}={value}" for each in _VERSIONED for name, value in versions.items())]
+    )
     _run([*build, "-ldflags", flags, *(f"./cmd/{name}" for name in PROGRAMS[1:])], source, environment)
 
 
@@ -154,9 +158,7 @@ def _run(
 
 
 def _advice() -> str:
-    return (
-        f"let {ASSETS} name a folder with {', '.join(PROGRAMS)}, or run this on Debian 12 with package sources that answer"
-    )
+    return f"let {ASSETS} name a folder with {', '.join(PROGRAMS)}, or run this on Debian 12 with package sources that answer"
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ class _Container:
 class Kubelets:
     """The kubelets of all simulated nodes, on threads of their own until they are closed."""
 
-    def __init__(self, plane: ControlPlane, behaviour: Behaviour = Behaviour()) -> None:  # noqa: B008 - it is frozen
+    def __init__(self, plane: ControlPlane, behaviour: Behaviour = Behaviour()) -> None:
         self.behaviour = behaviour
         self.logs = PodLogs()
         self._api = plane.open_http()

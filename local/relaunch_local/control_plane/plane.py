@@ -88,7 +88,9 @@ class ControlPlane:
 
 
 @contextmanager
-def running_control_plane(programs: Path, *, audit_policy: Mapping[str, object] | None = None) -> Iterator[ControlPlane]:
+def running_control_plane(
+    programs: Path, *, audit_policy: Mapping[str, object] | None = None
+) -> Iterator[ControlPlane]:
     """Run a control plane with ACK's rules and scheduler for shared GPUs.
 
     With an audit policy the API server writes `audit.log` into the folder, one JSON object per line.
@@ -155,7 +157,9 @@ class _Programs:
                 *(f"--secure-port={free_port()}", f"--cert-dir={self._folder / 'controllers'}", *serving),
             ],
         )
-        configuration = self._write("scheduler.json", json.dumps(_scheduler_configuration(kubeconfig, minor, cards_url)))
+        configuration = self._write(
+            "scheduler.json", json.dumps(_scheduler_configuration(kubeconfig, minor, cards_url))
+        )
         own = [f"--secure-port={free_port()}", f"--cert-dir={self._folder / 'scheduler'}", *serving]
         self._start("kube-scheduler", [f"--config={configuration}", *own])
 
@@ -175,7 +179,14 @@ class _Programs:
         return [
             *("--data-dir", str(self._folder / "etcd"), "--unsafe-no-fsync", "--log-level", "error"),
             *("--listen-client-urls", url, "--advertise-client-urls", url),
-            *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"),
+            *(
+                "--listen-peer-urls",
+                peer,
+                "--initial-advertise-peer-urls",
+                peer,
+                "--initial-cluster",
+                f"default={peer}",
+            ),
         ]
 
     def _api_server(self, port: int, etcd_url: str) -> list[str]:

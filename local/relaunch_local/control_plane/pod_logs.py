@@ -19,6 +19,11 @@ class PodLogs:
         for container in pod["spec"]["containers"]:
             self._lines.setdefault((pod["metadata"]["namespace"], pod["metadata"]["name"], container["name"]), [])
 
+    def forget(self, namespace: str, pod: str) -> None:
+        """Forget the logs of a pod, as if its containers had not started."""
+        for key in [each for each in self._lines if each[:2] == (namespace, pod)]:
+            del self._lines[key]
+
     def write(self, namespace: str, pod: str, container: str, at: str, text: str) -> None:
         """Add a line of a container; `at` is as RFC 3339 has times, with fractions."""
         self._lines[namespace, pod, container].append((at, text))

@@ -9,6 +9,7 @@ from copy import deepcopy
 from datetime import datetime
 from typing import Any, Protocol
 
+from relaunch_local.kubernetes.job_rules import with_requests
 from relaunch_local.kubernetes.scheduler import is_over
 from relaunch_local.kubernetes.state import ClusterState, Document, has_condition, set_condition
 
@@ -94,7 +95,7 @@ class JobController:
         if self._minor >= 27:
             labels |= {f"batch.kubernetes.io/{key}": value for key, value in labels.items()}
         metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
-        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": with_requests(template["spec"])}
         self._state.add("pods", job["metadata"]["namespace"], pod | {"status": {"phase": "Pending"}})
         job["status"]["active"] = 1
         self._state.touch(job)
