@@ -67,15 +67,20 @@ class RealKubernetesCluster(WaitingCluster):
 
     def start_pod(self, arn: str) -> str:
         """Let the pod of a Job run on a node of its own; return the node."""
-        name = f"{self.namespace.name}-node-{len(self._nodes)}"
-        labels = {"node.kubernetes.io/instance-type": INSTANCE_TYPE, "topology.kubernetes.io/zone": ZONE}
-        self._nodes.append(name)
-        self.namespace.kubelets.add_node(name, {"pods": "0"}, labels)
+        name = self.add_node()
         pod = self.namespace.pod(arn)["metadata"]["name"]
         target = {"apiVersion": "v1", "kind": "Node", "name": name}
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target}
         self.namespace.api.post(f"{self.namespace.path('pods', pod)}/binding", json=binding).raise_for_status()
         self.namespace.running(arn)
+        return name
+
+    def add_node(self) -> str:
+        """Add a node; return its name."""
+        name = f"{self.namespace.name}-node-{len(self._nodes)}"
+        labels = {"node.kubernetes.io/instance-type": INSTANCE_TYPE, "topology.kubernetes.io/zone": ZONE}
+        self._nodes.append(name)
+        self.namespace.kubelets.add_node(name, {"pods": "0"}, labels)
         return name
 
     def finish(self, arn: str, exit_code: int) -> None:

@@ -173,6 +173,8 @@ def test_a_job_that_is_deleted_takes_its_pod_along_and_is_known_until_then(clust
 def test_a_task_on_a_lost_node_is_stopping_until_the_cluster_removes_its_pod(cluster: RealKubernetesCluster) -> None:
     name = place(cluster)
     node = cluster.start(name)
+    # Where all nodes of a zone are lost, the network is at fault for Kubernetes, and it evicts nothing.
+    cluster.add_node()
     cluster.namespace.kubelets.lose_node(node.name)
     wait_for("eviction", lambda: cluster.namespace.pod(name)["metadata"].get("deletionTimestamp"))
 

@@ -49,8 +49,8 @@ def test_an_expired_token_is_answered_with_410(namespace: Namespace, jobs: list[
         first = client._json("GET", namespace.path("jobs"), "listing", params={"limit": "3"})
         expire(namespace)
 
+        token = {"limit": "3", "continue": first["metadata"]["continue"]}
         with pytest.raises(GoneError, match="too old"):
-            token = {"limit": "3", "continue": first["metadata"]["continue"]}
             client._json("GET", namespace.path("jobs"), "listing", params=token)
 
 

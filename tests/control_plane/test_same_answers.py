@@ -115,7 +115,7 @@ def compare(servers: Servers, request: Request) -> Any:
 
 
 def summary(answered: tuple[int, Any]) -> tuple[int, str, list[str]]:
-    """Return status and reason of an answer, and the fields that it refuses: each version has other words for the rest."""
+    """Return status and reason of an answer, and the fields that it refuses: the rest has other words by version."""
     status, content = answered
     if status < 300 or not isinstance(content, dict):
         return status, "", []

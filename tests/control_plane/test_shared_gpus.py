@@ -1,6 +1,6 @@
 """Shared GPUs of ACK: the Jobs of Alibaba Cloud's documents, and which card pods get.
 
-kube-scheduler is real; the cards are an extender's and the rules an admission webhook's, both after ACK's documentation.
+kube-scheduler is real; the cards are an extender's and the rules an admission webhook's, after ACK's documentation.
 """
 
 from collections.abc import Iterator

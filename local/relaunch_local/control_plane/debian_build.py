@@ -1,7 +1,7 @@
 """Builds Kubernetes 1.20.2 once from Debian's source package: `python -m relaunch_local.control_plane.debian_build`.
 
-Everything comes from the machine's own package sources: the source package `kubernetes`, the compiler that Debian builds
-it with, and etcd. Nothing is installed and root is not needed: packages are unpacked into the cache folder.
+Everything comes from the machine's own package sources: the source package `kubernetes`, the compiler that Debian
+builds it with, and etcd. Nothing is installed and root is not needed: packages are unpacked into the cache folder.
 """
 
 import fcntl
@@ -158,7 +158,8 @@ def _run(
 
 
 def _advice() -> str:
-    return f"let {ASSETS} name a folder with {', '.join(PROGRAMS)}, or run this on Debian 12 with package sources that answer"
+    names = ", ".join(PROGRAMS)
+    return f"let {ASSETS} name a folder with {names}, or run this on Debian 12 with package sources that answer"
 
 
 if __name__ == "__main__":

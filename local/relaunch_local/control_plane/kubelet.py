@@ -1,5 +1,6 @@
-"""Simulated nodes of a real control plane: their pods go through the phases, are ended when they are deleted, and have
-logs; containers are not run.
+"""Simulated nodes of a real control plane: pods go through their phases, end when they are deleted, and have logs.
+
+Containers are not run.
 
 Sources: "Pod Lifecycle" and "Nodes" (Kubernetes documentation); the kubelet's answers to log requests are its source's.
 """
@@ -28,8 +29,10 @@ _PATCH = {"Content-Type": "application/strategic-merge-patch+json"}
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What containers do: exit with 0 after `run_seconds`, None for when they are told to; on SIGTERM exit with
-    `stop_exit` at once, None to go on until their grace period is over.
+    """What containers do by themselves, and on SIGTERM.
+
+    They exit with 0 after `run_seconds`, None for when they are told to; on SIGTERM they exit with `stop_exit` at once,
+    None to go on until their grace period is over.
     """
 
     run_seconds: float | None = None

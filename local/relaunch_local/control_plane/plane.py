@@ -3,6 +3,7 @@
 They end with this process, however it ends. Who calls them has a token or a certificate, and knows their authority.
 """
 
+import base64
 import json
 import secrets
 import tempfile
@@ -72,15 +73,27 @@ class ControlPlane:
         )
 
     def open_http(self, access: ClusterAccess | None = None) -> httpx.Client:
-        """Return a client of the API for what Relaunch's own does not do; the administrator's, unless told otherwise."""
+        """Return a client of the API for what Relaunch's own does not do; the administrator's by default."""
         known = access or self.access()
         headers = {"Authorization": f"Bearer {known.token}"} if known.token else {}
         return httpx.Client(
             base_url=self.url, verify=tls_context(known), headers=headers, timeout=60.0, trust_env=False
         )
 
+    def kubeconfig(self, namespace: str, token: str) -> dict[str, object]:
+        """Return the kubeconfig of a token."""
+        authority = base64.b64encode(self.authority.certificate.encode()).decode()
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "local",
+            "clusters": [{"name": "local", "cluster": {"server": self.url, "certificate-authority-data": authority}}],
+            "users": [{"name": "local", "user": {"token": token}}],
+            "contexts": [{"name": "local", "context": {"cluster": "local", "user": "local", "namespace": namespace}}],
+        }
+
     def compact(self) -> None:
-        """Let etcd forget all revisions but the last, as it does every five minutes: begun lists cannot be continued."""
+        """Let etcd forget all revisions but the last, as every five minutes: begun lists cannot be continued."""
         with httpx.Client(base_url=self.etcd_url, timeout=60.0, trust_env=False) as etcd:
             status = etcd.post("/v3/maintenance/status", json={}).raise_for_status().json()
             request = {"revision": status["header"]["revision"], "physical": True}
@@ -143,7 +156,7 @@ class _Programs:
 
     def start_controllers(self, plane: ControlPlane, cards_url: str) -> None:
         minor = plane.version.minor
-        kubeconfig = self._write("kubeconfig", _kubeconfig(plane))
+        kubeconfig = self._write("kubeconfig", json.dumps(plane.kubeconfig("default", plane.admin_token)))
         # Before 1.24 they serve without TLS too, on a fixed port.
         without_tls = ["--port=0"] if minor < 24 else []
         serving = ["--bind-address=127.0.0.1", *without_tls]
@@ -257,19 +270,6 @@ def _answers(url: str, **options: object) -> bool:
         return httpx.get(url, timeout=5.0, trust_env=False, **options).is_success  # type: ignore[arg-type]  # as given
     except httpx.HTTPError:
         return False
-
-
-def _kubeconfig(plane: ControlPlane) -> str:
-    cluster = {"server": plane.url, "certificate-authority": str(plane.folder / "ca.pem")}
-    document = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "local",
-        "clusters": [{"name": "local", "cluster": cluster}],
-        "users": [{"name": "local", "user": {"token": plane.admin_token}}],
-        "contexts": [{"name": "local", "context": {"cluster": "local", "user": "local"}}],
-    }
-    return json.dumps(document)
 
 
 def _scheduler_configuration(kubeconfig: Path, minor: int, cards_url: str) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""The programs of a control plane: those of $KUBEBUILDER_ASSETS, or those that were built here from Debian's sources."""
+"""The programs of a control plane: those of $KUBEBUILDER_ASSETS, or those that were built here."""
 
 import os
 from collections.abc import Mapping

@@ -1,5 +1,4 @@
-"""What ACK adds to a cluster for shared GPUs, as a control plane takes it: an extender of its scheduler that knows single
-cards, and an admission webhook that refuses what no card gives.
+"""What ACK adds for shared GPUs: an extender of the scheduler that knows single cards, and its rules as a webhook.
 
 Sources: "Scheduler extender" (kube-scheduler configuration v1, `Extender`), "Dynamic Admission Control" (Kubernetes).
 """

@@ -18,7 +18,7 @@ def parse_quantity(written: object) -> Decimal | None:
 
 
 def store_quantity(written: object) -> str:
-    """Return a quantity as the server stores it: the whole number with the greatest suffix, fractions in thousandths."""
+    """Return a quantity as it is stored: the whole number with the greatest suffix, fractions in thousandths."""
     value = parse_quantity(written)
     if value is None or value == 0:
         return str(written) if value is None else "0"
