@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -149,12 +149,14 @@ def measure(session: Session) -> list[Table]:
     )
     rounds = min(session.rounds, MAX_ROUNDS)
     results: dict[str, list[dict[str, Any]]] = {case.name: [] for case in cases}
-    with running_control_plane(programs, audit_policy=_AUDIT) as plane, plane.open_http() as api:
-        with closing(Kubelets(plane, Behaviour(run_seconds=RUN_SECONDS))) as kubelets:
-            kubelets.add_node("node", {"nvidia.com/gpu": str(JOBS), "pods": str(2 * JOBS)})
-            for number in range(rounds):
-                for position, case in enumerate(rotated(cases, number)):
-                    results[case.name].append(_run(case, plane, api, f"bench-{number}-{position}"))
+    with ExitStack() as stack:
+        plane = stack.enter_context(running_control_plane(programs, audit_policy=_AUDIT))
+        api = stack.enter_context(plane.open_http())
+        kubelets = stack.enter_context(closing(Kubelets(plane, Behaviour(run_seconds=RUN_SECONDS))))
+        kubelets.add_node("node", {"nvidia.com/gpu": str(JOBS), "pods": str(2 * JOBS)})
+        for number in range(rounds):
+            for position, case in enumerate(rotated(cases, number)):
+                results[case.name].append(_run(case, plane, api, f"bench-{number}-{position}"))
     return [_table(plane.version.git_version, results, rounds)]
 
 
@@ -227,7 +229,5 @@ def _table(version: str, results: Mapping[str, list[dict[str, Any]]], rounds: in
         f"{JOBS} Jobs created, followed to their end and deleted; Kubernetes {version}, {rounds} processes each",
         ("case", "import s", "create s", "follow s", "delete s", "processor s", "peak MiB", "calls"),
         rows,
-        (
-            f"Containers run for {RUN_SECONDS:.0f} s; the node, the API server and the case share this machine's processors.",
-        ),
+        (f"Containers run for {RUN_SECONDS:.0f} s; node, API server and case share the processors of this machine.",),
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from control_plane.cluster import RealKubernetesCluster, real_cluster
-from control_plane.jobs import make_job
+from control_plane.jobs import Document, make_job
 from control_plane.namespaces import Namespace, finish_of
 from control_plane.waiting import wait_for
 from fakes.alibaba_documents import ACK_DEFINITION, job_of
@@ -144,16 +144,29 @@ def test_a_pod_that_is_deleted_fails_its_job_or_is_replaced_by_an_old_server(clu
     name = place(cluster)
     cluster.start(name)
     uid = delete_pod(cluster.namespace, name)
+    if is_old(cluster):
+        # At once, beside the one that saves.
+        assert len(replaced(cluster, name, uid)) == 2
+        assert finish_of(cluster.namespace.get("jobs", name)) is None
+        assert seen(cluster, name).phase is TaskPhase.PENDING
+        return
+
     assert seen(cluster, name).phase is TaskPhase.STOPPING
     cluster.namespace.kubelets.exit(uid, 143)
+    assert cluster.namespace.finished(name)["type"] == "Failed"
+    assert seen(cluster, name).phase is TaskPhase.STOPPED
 
-    if cluster.namespace.plane.version.minor >= TRACKS_PODS:
-        assert cluster.namespace.finished(name)["type"] == "Failed"
-        assert seen(cluster, name).phase is TaskPhase.STOPPED
-    else:
-        wait_for("other pod", lambda: [e for e in cluster.namespace.pods(name) if e["metadata"]["uid"] != uid])
-        assert finish_of(cluster.namespace.get("jobs", name)) is None
-        assert not seen(cluster, name).phase.is_ending
+
+def is_old(cluster: RealKubernetesCluster) -> bool:
+    """Return whether the server's Job controller replaces pods that are deleted, whatever the `backoffLimit`."""
+    return cluster.namespace.plane.version.minor < TRACKS_PODS
+
+
+def replaced(cluster: RealKubernetesCluster, name: str, uid: str) -> list[Document]:
+    """Return the pods of a Job once there is another one than that of a UID."""
+    namespace = cluster.namespace
+    wait_for("other pod", lambda: [each for each in namespace.pods(name) if each["metadata"]["uid"] != uid])
+    return namespace.pods(name)
 
 
 def test_a_job_that_is_deleted_takes_its_pod_along_and_is_known_until_then(cluster: RealKubernetesCluster) -> None:
@@ -172,46 +185,51 @@ def test_a_job_that_is_deleted_takes_its_pod_along_and_is_known_until_then(clust
 
 def test_a_task_on_a_lost_node_is_stopping_until_the_cluster_removes_its_pod(cluster: RealKubernetesCluster) -> None:
     name = place(cluster)
-    node = cluster.start(name)
+    node, namespace = cluster.start(name), cluster.namespace
+    uid = namespace.pod(name)["metadata"]["uid"]
     # Where all nodes of a zone are lost, the network is at fault for Kubernetes, and it evicts nothing.
     cluster.add_node()
-    cluster.namespace.kubelets.lose_node(node.name)
-    wait_for("eviction", lambda: cluster.namespace.pod(name)["metadata"].get("deletionTimestamp"))
+    namespace.kubelets.lose_node(node.name)
 
-    lost = seen(cluster, name)
+    def of_lost_node() -> Document | None:
+        return next((each for each in namespace.pods(name) if each["metadata"]["uid"] == uid), None)
+
+    wait_for("eviction", lambda: (of_lost_node() or {})["metadata"].get("deletionTimestamp"))
     found = cluster.target.find_node(node.name)
-    assert lost.phase is TaskPhase.STOPPING
     assert found is not None
     assert not found.is_active
-
-    uid = cluster.namespace.pod(name)["metadata"]["uid"]
-    cluster.namespace.kubelets.remove_node(node.name)
-    wait_for("pod that is gone", lambda: uid not in {each["metadata"]["uid"] for each in cluster.namespace.pods(name)})
-    if cluster.namespace.plane.version.minor >= TRACKS_PODS:
-        cluster.namespace.finished(name)
-        assert seen(cluster, name).phase is TaskPhase.STOPPED
+    if is_old(cluster):
+        assert len(replaced(cluster, name, uid)) == 2
     else:
-        # The Job controller of old servers replaces it.
-        wait_for("other pod", lambda: cluster.namespace.pods(name))
+        assert seen(cluster, name).phase is TaskPhase.STOPPING
+
+    namespace.kubelets.remove_node(node.name)
+    wait_for("pod that is gone", lambda: of_lost_node() is None)
+    if is_old(cluster):
         assert seen(cluster, name).phase is TaskPhase.PENDING
+    else:
+        assert namespace.finished(name)["type"] == "Failed"
+        assert seen(cluster, name).phase is TaskPhase.STOPPED
 
 
 def test_an_evicted_pod_is_an_interruption_or_replaced_by_an_old_server(cluster: RealKubernetesCluster) -> None:
     name = place(cluster)
     cluster.start(name)
-    pod, minor = cluster.namespace.pod(name)["metadata"], cluster.namespace.plane.version.minor
-    metadata = {"name": pod["name"], "namespace": cluster.namespace.name}
-    version = "policy/v1" if minor >= 22 else "policy/v1beta1"
-    eviction = {"apiVersion": version, "kind": "Eviction", "metadata": metadata}
-    path = f"{cluster.namespace.path('pods', pod['name'])}/eviction"
-    cluster.namespace.api.post(path, json=eviction).raise_for_status()
+    namespace = cluster.namespace
+    pod, version = namespace.pod(name)["metadata"], namespace.plane.version
+    metadata = {"name": pod["name"], "namespace": namespace.name}
+    api_version = "policy/v1" if version.minor >= 22 else "policy/v1beta1"
+    eviction = {"apiVersion": api_version, "kind": "Eviction", "metadata": metadata}
+    namespace.api.post(f"{namespace.path('pods', pod['name'])}/eviction", json=eviction).raise_for_status()
+    if is_old(cluster):
+        assert len(replaced(cluster, name, pod["uid"])) == 2
+        return
 
     task = seen(cluster, name)
     assert (task.phase, task.report.causes) == (TaskPhase.STOPPING, {ReportedCause.INTERRUPTED})
-    cluster.namespace.kubelets.exit(pod["uid"], 143)
-    if minor >= TRACKS_PODS:
-        assert cluster.namespace.finished(name)["reason"] == "PodFailurePolicy"
-        assert seen(cluster, name).report.causes == {ReportedCause.INTERRUPTED}
+    namespace.kubelets.exit(pod["uid"], 143)
+    assert namespace.finished(name)["reason"] == "PodFailurePolicy"
+    assert seen(cluster, name).report.causes == {ReportedCause.INTERRUPTED}
 
 
 def test_a_used_up_quota_defers_a_launch(namespace: Namespace) -> None:
