@@ -135,7 +135,7 @@ def test_stops_in_the_first_moment_of_a_job_are_carried_out_at_the_latest_when_t
             observed = [task for task in target.describe(names).values() if task is not None]
             return [task.phase for task in observed] == [TaskPhase.STOPPED] * len(names)
 
-        wait_for("end of all Jobs", all_stopped)
+        wait_for("end of all Jobs", all_stopped, pause_seconds=5.0)
         reports = {task.report.text for task in target.describe(names).values() if task is not None}
     assert reports == {"cancelled"}
 

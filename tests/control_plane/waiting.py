@@ -8,10 +8,9 @@ T = TypeVar("T")
 
 # Nothing that waits for a server on a busy machine gives up within minutes.
 PATIENCE_SECONDS = 300.0
-_POLL_SECONDS = 0.05
 
 
-def wait_for(what: str, ask: Callable[[], T | None]) -> T:
+def wait_for(what: str, ask: Callable[[], T | None], pause_seconds: float = 0.05) -> T:
     """Return what `ask` returns once that is true."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
@@ -19,4 +18,4 @@ def wait_for(what: str, ask: Callable[[], T | None]) -> T:
         if found:
             return found
         assert time.monotonic() < deadline, f"there is still no {what}; last seen: {found!r}"
-        time.sleep(_POLL_SECONDS)
+        time.sleep(pause_seconds)

@@ -157,24 +157,29 @@ class _Programs:
     def start_controllers(self, plane: ControlPlane, cards_url: str) -> None:
         minor = plane.version.minor
         kubeconfig = self._write("kubeconfig", json.dumps(plane.kubeconfig("default", plane.admin_token)))
-        # Before 1.24 they serve without TLS too, on a fixed port.
-        without_tls = ["--port=0"] if minor < 24 else []
-        serving = ["--bind-address=127.0.0.1", *without_tls]
-        key = self._folder / "service-account.key"
-        self._start(
-            "kube-controller-manager",
-            [
-                *(f"--kubeconfig={kubeconfig}", "--leader-elect=false", f"--controllers={','.join(_CONTROLLERS)}"),
-                *(f"--service-account-private-key-file={key}", f"--root-ca-file={self._folder / 'ca.pem'}"),
-                *("--node-monitor-period=1s", f"--node-monitor-grace-period={LOST_AFTER_SECONDS}s"),
-                *(f"--secure-port={free_port()}", f"--cert-dir={self._folder / 'controllers'}", *serving),
-            ],
-        )
+        serving = [
+            "--bind-address=127.0.0.1",
+            *(
+                f"--tls-cert-file={self._folder / 'server.pem'}",
+                f"--tls-private-key-file={self._folder / 'server.key'}",
+            ),
+        ]
+        controllers = [
+            *(f"--kubeconfig={kubeconfig}", "--leader-elect=false", f"--controllers={','.join(_CONTROLLERS)}"),
+            *(f"--service-account-private-key-file={self._folder / 'service-account.key'}", *serving),
+            *(f"--root-ca-file={self._folder / 'ca.pem'}", "--node-monitor-period=1s"),
+            f"--node-monitor-grace-period={LOST_AFTER_SECONDS}s",
+            # Before 1.24 it serves without TLS too, on a fixed port.
+            *(["--port=0"] if minor < 24 else []),
+        ]
+        name = "kube-controller-manager"
+        self._start_on_free_port(name, lambda port: [f"--secure-port={port}", *controllers], self._is_healthy)
         configuration = self._write(
             "scheduler.json", json.dumps(_scheduler_configuration(kubeconfig, minor, cards_url))
         )
-        own = [f"--secure-port={free_port()}", f"--cert-dir={self._folder / 'scheduler'}", *serving]
-        self._start("kube-scheduler", [f"--config={configuration}", *own])
+        scheduler = [f"--config={configuration}", *serving]
+        name = "kube-scheduler"
+        self._start_on_free_port(name, lambda port: [f"--secure-port={port}", *scheduler], self._is_healthy)
 
     def _write_credentials(self) -> None:
         server, key = self._authority.issue_server(), rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -239,7 +244,8 @@ class _Programs:
         raise ControlPlaneError(f"{name} did not start:\n{self._log(name).read_text(errors='replace')[-4000:]}")
 
     def _start(self, name: str, arguments: Sequence[str]) -> GuardedProcess:
-        own = self._folder / f"{name}.run"
+        # etcd ends last, and takes the folder along, also when this process is killed.
+        own = self._folder if name == "etcd" else self._folder / f"{name}.run"
         own.mkdir(exist_ok=True)
         process = start_guarded(
             [self._programs / name, *arguments],
@@ -251,9 +257,15 @@ class _Programs:
         return process
 
     def _is_ready(self, url: str) -> bool:
+        return self._answers_over_tls(f"{url}/readyz")
+
+    def _is_healthy(self, url: str) -> bool:
+        return self._answers_over_tls(f"{url}/healthz")
+
+    def _answers_over_tls(self, url: str) -> bool:
         access = ClusterAccess(server=url, certificate_authority=self._authority.certificate, token=self._token)
         headers = {"Authorization": f"Bearer {self._token}"}
-        return _answers(f"{url}/readyz", headers=headers, verify=tls_context(access))
+        return _answers(url, headers=headers, verify=tls_context(access))
 
     def _write(self, name: str, text: str) -> Path:
         path = self._folder / name
@@ -286,7 +298,10 @@ def _scheduler_configuration(kubeconfig: Path, minor: int, cards_url: str) -> di
         "managedResources": [{"name": MEMORY, "ignoredByScheduler": False}],
         "httpTimeout": "60s",
     }
+    # It would serve without TLS too, on a fixed port of all interfaces.
+    without_tls = {"healthzBindAddress": "127.0.0.1:0", "metricsBindAddress": "127.0.0.1:0"}
     return {
+        **(without_tls if version == "v1beta1" else {}),
         "apiVersion": f"kubescheduler.config.k8s.io/{version}",
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"kubeconfig": str(kubeconfig)},

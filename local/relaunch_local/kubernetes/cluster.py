@@ -236,6 +236,7 @@ class KubernetesCluster:
         pod["metadata"].setdefault("deletionTimestamp", write_time(self.clock.now()))
         pod["metadata"]["deletionGracePeriodSeconds"] = int(grace)
         self.state.touch(pod)
+        self._jobs.pod_is_deleted(pod)
         is_silent = pod["spec"].get("nodeName") in self._kubelet.lost_nodes and grace > 0
         if is_silent or (not is_over(pod) and self._kubelet.stop(pod, grace)):
             return
@@ -274,7 +275,7 @@ class KubernetesCluster:
         if pod["metadata"].get("deletionTimestamp"):
             self._remove_pod(pod)
             return
-        self._jobs.pod_ended(pod, deleted=False)
+        self._jobs.pod_ended(pod)
         self.schedule()
 
     def _remove_pod(self, pod: Document) -> None:
@@ -282,7 +283,7 @@ class KubernetesCluster:
         if self.state.find("pods", namespace, name) is not pod:
             return
         self.state.remove("pods", pod)
-        self._jobs.pod_ended(pod, deleted=True)
+        self._jobs.pod_ended(pod)
         self.schedule()
 
     def _evict_from(self, node: str) -> None:
