@@ -20,7 +20,7 @@ import httpx
 from benchmarks.errors import NotMeasurableError
 from benchmarks.fresh_process import own_environment
 from benchmarks.session import Session, rotated
-from benchmarks.tables import Table, median
+from benchmarks.tables import Cell, Table, median
 from relaunch.adapters.kubernetes.manifest import build_job
 from relaunch.core.definitions.accelerator import GpuRequirement, PurchaseOption
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
@@ -222,7 +222,7 @@ def _count_calls(log: Path, namespace: str) -> int:
 
 def _table(version: str, results: Mapping[str, list[dict[str, Any]]], rounds: int) -> Table:
     columns = ("import", "create", "follow", "delete", "processor", "peak", "calls")
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         (name, *(median(float(each[key]) for each in of_case) for key in columns)) for name, of_case in results.items()
     ]
     return Table(

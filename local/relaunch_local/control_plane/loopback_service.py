@@ -73,7 +73,7 @@ class _Server(ThreadingHTTPServer):
             super().finish_request(request, client_address)  # type: ignore[arg-type]  # what this base class gets
             return
         with self.context.wrap_socket(request, server_side=True) as secured:  # type: ignore[arg-type]  # a socket
-            super().finish_request(secured, client_address)  # type: ignore[arg-type]  # as above
+            super().finish_request(secured, client_address)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: callers break connections off when they end."""

@@ -298,8 +298,9 @@ def _scheduler_configuration(kubeconfig: Path, minor: int, cards_url: str) -> di
         "managedResources": [{"name": MEMORY, "ignoredByScheduler": False}],
         "httpTimeout": "60s",
     }
-    # It would serve without TLS too, on a fixed port of all interfaces.
-    without_tls = {"healthzBindAddress": "127.0.0.1:0", "metricsBindAddress": "127.0.0.1:0"}
+    # It serves without TLS too, by default on a fixed port of all interfaces.
+    address = f"{LOOPBACK}:{free_port()}"
+    without_tls = {"healthzBindAddress": address, "metricsBindAddress": address}
     return {
         **(without_tls if version == "v1beta1" else {}),
         "apiVersion": f"kubescheduler.config.k8s.io/{version}",
