@@ -1,7 +1,8 @@
 """A cluster for the contract of TaskTarget (fakes.task_clusters.Cluster): KubernetesTarget on a real control plane."""
 
+import itertools
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +19,7 @@ from relaunch.ports import TaskTarget
 from relaunch_local.control_plane.shared_gpus import Denial
 
 Document = dict[str, Any]
+_POLLS_PER_STOP = 100
 NODE_READER = "relaunch-node-reader"
 
 
@@ -40,13 +42,16 @@ class LossyTransport(httpx.BaseTransport):
 
 
 class SettledTarget(KubernetesTarget):
-    """A target whose stops have been carried out by the controllers when they return, as far as the container lets."""
+    """A target whose stops have been carried out by the controllers when they return, as far as the container lets.
+
+    A stop that the Job controller has missed is repeated after seconds; Relaunch does so after minutes.
+    """
 
     cluster: "RealKubernetesCluster"
 
     def stop(self, task_id: str, reason: str) -> None:
         super().stop(task_id, reason)
-        self.cluster.settle(task_id)
+        self.cluster.settle(task_id, lambda: KubernetesTarget.stop(self, task_id, reason))
 
 
 class RealKubernetesCluster(WaitingCluster):
@@ -94,11 +99,18 @@ class RealKubernetesCluster(WaitingCluster):
             client.delete_job(arn)
         wait_for("collected pods", lambda: not self._pods(arn))
 
-    def settle(self, arn: str) -> None:
+    def settle(self, arn: str, repeat: Callable[[], None]) -> None:
         """Wait until the Job controller has seen to a stop."""
-        answer = self.namespace.api.get(self.namespace.path("jobs", arn))
-        if answer.status_code != 404:
-            wait_for("Job that is stopped", lambda: self._is_settled(arn))
+        if self.namespace.api.get(self.namespace.path("jobs", arn)).status_code == 404:
+            return
+        polls = itertools.count(1)
+
+        def is_settled() -> bool:
+            if next(polls) % _POLLS_PER_STOP == 0:
+                repeat()
+            return self._is_settled(arn)
+
+        wait_for("Job that is stopped", is_settled)
 
     def throttle_launch(self) -> None:
         self._deny(Denial(429, "TooManyRequests", "too many requests, please try again later"))
