@@ -29,7 +29,7 @@ from relaunch.core.launches.launch import LaunchRequest
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch_local.control_plane.kubelet import Behaviour, Kubelets
 from relaunch_local.control_plane.plane import ControlPlane, running_control_plane
-from relaunch_local.control_plane.programs import find_programs
+from relaunch_local.control_plane.programs import ProgramsMissingError, find_programs
 from relaunch_local.repository import REPOSITORY
 
 INTERPRETER = REPOSITORY / ".venv-kubernetes" / "bin" / "python"
@@ -136,7 +136,10 @@ def measure(session: Session) -> list[Table]:
     Raises:
         NotMeasurableError: the official client or the control plane's programs are missing, or a case failed.
     """
-    programs = find_programs(os.environ)
+    try:
+        programs = find_programs(os.environ)
+    except ProgramsMissingError as error:
+        raise NotMeasurableError(str(error)) from error
     if not INTERPRETER.exists() or programs is None:
         raise NotMeasurableError(
             "the official client or the programs of a control plane are missing: make bench-kubernetes"
@@ -221,9 +224,14 @@ def _count_calls(log: Path, namespace: str) -> int:
 
 
 def _table(version: str, results: Mapping[str, list[dict[str, Any]]], rounds: int) -> Table:
-    columns = ("import", "create", "follow", "delete", "processor", "peak", "calls")
+    columns = ("import", "create", "follow", "delete", "processor", "peak")
     rows: list[tuple[Cell, ...]] = [
-        (name, *(median(float(each[key]) for each in of_case) for key in columns)) for name, of_case in results.items()
+        (
+            name,
+            *(median(float(each[key]) for each in of_case) for key in columns),
+            round(median(e["calls"] for e in of_case)),
+        )
+        for name, of_case in results.items()
     ]
     return Table(
         f"{JOBS} Jobs created, followed to their end and deleted; Kubernetes {version}, {rounds} processes each",

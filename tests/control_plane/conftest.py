@@ -9,7 +9,7 @@ import pytest
 from control_plane.namespaces import Namespace, new_namespace
 from relaunch_local.control_plane.kubelet import Behaviour, Kubelets
 from relaunch_local.control_plane.plane import ControlPlane, running_control_plane
-from relaunch_local.control_plane.programs import find_programs
+from relaunch_local.control_plane.programs import ProgramsMissingError, find_programs
 
 pytest.register_assert_rewrite("contracts.test_task_target")
 
@@ -18,7 +18,10 @@ _VERSION = pytest.StashKey[str]()
 
 @pytest.fixture(scope="session")
 def plane(pytestconfig: pytest.Config) -> Iterator[ControlPlane]:
-    programs = find_programs(os.environ)
+    try:
+        programs = find_programs(os.environ)
+    except ProgramsMissingError as error:
+        pytest.exit(str(error), returncode=1)
     if programs is None:
         pytest.exit("the programs of a control plane are missing: make test-kubernetes builds them", returncode=1)
     with running_control_plane(programs) as plane:
