@@ -93,12 +93,20 @@ check: lint ## The lint and the unit tests (about a minute)
 # Only they are measured: it would double the time of the rest.
 test: setup build ## All tests, also those that deploy into the emulator (four to five minutes on two processors)
 	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) tests/unit/core --cov
-	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser"
+	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser and not kubernetes"
 
 # Nothing installs Chromium here: it needs root, and is the command `chromium` of Debian's package of that name.
 .PHONY: test-browser
 test-browser: environment environment-emulator ## A page in Chromium, which must be installed, attacks the local world (half a minute)
 	@$(ENVIRONMENT)/pytest -q -m browser tests/browser
+
+# The programs are those of $KUBEBUILDER_ASSETS; else Kubernetes 1.20.2 is built from Debian's source package, once.
+.PHONY: test-kubernetes kubernetes-programs
+test-kubernetes: environment kubernetes-programs ## A real API server, controllers and scheduler on loopback (about five minutes)
+	@$(ENVIRONMENT)/pytest -q -m kubernetes tests/control_plane
+
+kubernetes-programs: environment
+	@PYTHONPATH=layers/relaunch:local $(ENVIRONMENT)/python -m relaunch_local.control_plane.debian_build
 
 # ── Everything fails ─────────────────────────────────────────────────────────────────────────────────────────────────
 SEEDS ?= 2000
@@ -138,7 +146,7 @@ apart: apart-ack apart-ecs ## The demo on ACK without the code for ECS, and that
 apart-ack apart-ecs: apart-%: setup build
 	@$(ENVIRONMENT)/python -m relaunch_local.demo.apart $*
 
-.PHONY: demo local bench bench-peers catalogue clean
+.PHONY: demo local bench bench-peers bench-kubernetes catalogue clean
 TARGET ?= ecs
 demo: setup build ## The whole story on this machine, with no account; TARGET=ack on a cluster of Alibaba Cloud
 	@$(ENVIRONMENT)/python -m relaunch_local.demo --target $(TARGET)
@@ -149,6 +157,10 @@ local: setup build ## A local world to try things in, until Ctrl-C
 bench-peers: environment ## Choosing beside SkyPilot's catalogue on one table (installs half a gigabyte, once)
 	@$(INSTALL) .venv-peers --requirement requirements/bench-peers.txt
 	@$(ENVIRONMENT)/python -m benchmarks peers
+
+bench-kubernetes: environment kubernetes-programs ## 200 Jobs on a real API server, our client beside the official one
+	@$(INSTALL) .venv-kubernetes --requirement requirements/bench-kubernetes.txt
+	@$(ENVIRONMENT)/python -m benchmarks kubernetes-client
 
 .PHONY: sam-local
 sam-local: setup build ## Every event of events/ in a real container (needs Docker, or root with docker.io)
@@ -163,6 +175,6 @@ catalogue: environment ## Make the bundled catalogue again from pinned releases,
 	@$(ENVIRONMENT)/python catalogue/generate.py
 
 clean: ## Remove everything that was installed or built
-	rm -rf .venv .venv-sam .venv-emulator .venv-bench .venv-peers .venv-mutate .venv-requirements .venv-audit .venv*.lock .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-sam .venv-emulator .venv-bench .venv-peers .venv-kubernetes .venv-mutate .venv-requirements .venv-audit .venv*.lock .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache
 	rm -rf .import_linter_cache .hypothesis .coverage dist demo.json demo-failure.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

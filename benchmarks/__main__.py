@@ -16,6 +16,7 @@ from benchmarks import (
     aws_calls,
     decision_time,
     functions_cold_start,
+    kubernetes_client,
     kubernetes_cold_start,
     local_world_time,
     peers,
@@ -52,11 +53,14 @@ BENCHMARKS = {
     "decision": Benchmark("warm: from a push to the RunTask request, without network", decision_time.measure),
     "selection": Benchmark("choosing among offerings, and loading the catalogue", selection.measure),
     "peers": Benchmark("the same choice asked of SkyPilot's catalogue (make bench-peers)", peers.measure),
+    "kubernetes-client": Benchmark(
+        "200 Jobs on a real API server, beside the official client (make bench-kubernetes)", kubernetes_client.measure
+    ),
     "world": Benchmark("the local world: from nothing to ready, from a push to RUNNING", local_world_time.measure),
 }
 
-# Run only when it is named: it needs an environment of its own.
-ON_REQUEST = {"peers"}
+# Run only when they are named: they need environments of their own.
+ON_REQUEST = {"peers", "kubernetes-client"}
 
 
 def main() -> None:
@@ -93,7 +97,7 @@ def parse_arguments() -> argparse.Namespace:
         description=f"Run benchmarks and print tables:\n\n{listed}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="default: all but peers")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"default: all but {' and '.join(sorted(ON_REQUEST))}")
     parser.add_argument(
         "--rounds", type=int, default=DEFAULT_ROUNDS, help="how often each case is measured (%(default)s)"
     )

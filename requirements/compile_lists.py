@@ -46,6 +46,7 @@ LISTS = (
     RequirementList("requirements/emulator.in", "requirements/emulator.txt"),
     RequirementList("requirements/bench.in", "requirements/bench.txt"),
     RequirementList("requirements/bench-peers.in", "requirements/bench-peers.txt"),
+    RequirementList("requirements/bench-kubernetes.in", "requirements/bench-kubernetes.txt"),
     RequirementList("requirements/audit.in", "requirements/audit.txt"),
     RequirementList("requirements/compile.in", "requirements/compile.txt"),
 )

@@ -29,7 +29,7 @@ _THROTTLED = "too many requests, please try again later"
 _INVALID = 'Job.batch "a" is invalid: spec.template.spec.containers[0].resources: must be an integer'
 
 
-class _KubernetesCluster:
+class WaitingCluster:
     """What the clusters have in common: tasks wait for room, and a variable may be too long."""
 
     target: TaskTarget
@@ -48,7 +48,7 @@ class _KubernetesCluster:
         return replace(request, environment={"A": "x" * 131_072}), "variable A"
 
 
-class ScriptedKubernetesCluster(_KubernetesCluster):
+class ScriptedKubernetesCluster(WaitingCluster):
     """A cluster with KubernetesTarget and FakeKubernetes; a test controls it as any Cluster."""
 
     def __init__(self, kind: Target) -> None:
@@ -77,7 +77,7 @@ class ScriptedKubernetesCluster(_KubernetesCluster):
         self.kubernetes.failures.append(TransientError("creating a Job: no answer within 10 s"))
 
 
-class ServedKubernetesCluster(_KubernetesCluster):
+class ServedKubernetesCluster(WaitingCluster):
     """A cluster with KubernetesTarget and the local API server over HTTPS, on a virtual clock.
 
     Nodes come when a test starts a task, which is the scheduler's part then. Its containers save when they are stopped.

@@ -20,13 +20,19 @@ def admit_gpu_shares(job: Mapping[str, Any]) -> None:
     Raises:
         ApiError: 422, with the words of the admission policy.
     """
-    template = job["spec"]["template"]
-    is_split = COUNT in (template["metadata"].get("labels") or {})
-    problems = [each for c in template["spec"]["containers"] for each in _problems(c, is_split=is_split)]
-    if problems:
+    violation = find_violation(job)
+    if violation:
         policy = "ValidatingAdmissionPolicy 'ack-gpu-core' with binding 'ack-gpu-core' denied request"
         name = job["metadata"]["name"]
-        raise ApiError(422, "Invalid", f'jobs.batch "{name}" is forbidden: {policy}: {problems[0]}')
+        raise ApiError(422, "Invalid", f'jobs.batch "{name}" is forbidden: {policy}: {violation}')
+
+
+def find_violation(job: Mapping[str, Any]) -> str:
+    """Return the first rule that a Job violates, empty if there is none."""
+    template = job["spec"]["template"]
+    is_split = COUNT in ((template.get("metadata") or {}).get("labels") or {})
+    problems = [each for c in template["spec"]["containers"] for each in _problems(c, is_split=is_split)]
+    return next(iter(problems), "")
 
 
 def _problems(container: Mapping[str, Any], *, is_split: bool) -> Iterator[str]:

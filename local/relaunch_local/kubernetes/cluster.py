@@ -12,14 +12,13 @@ from typing import Any
 from relaunch_local.ecs.clock import Clock
 from relaunch_local.ecs.processes.port import LogTarget, Processes
 from relaunch_local.kubernetes.ack_rules import COMPUTE, COUNT, MEMORY, admit_gpu_shares
-from relaunch_local.kubernetes.errors import ApiError, conflict, invalid
+from relaunch_local.kubernetes.errors import ApiError, conflict
 from relaunch_local.kubernetes.job_controller import TRACKS_PODS, JobController
-from relaunch_local.kubernetes.job_rules import POD_POLICIES, admit_job
+from relaunch_local.kubernetes.job_rules import POD_POLICIES, admit_change, admit_job
 from relaunch_local.kubernetes.kubelet import Kubelet
 from relaunch_local.kubernetes.scheduler import is_over, place
 from relaunch_local.kubernetes.state import ClusterState, Document, set_condition, write_time
 
-_CHANGEABLE = frozenset({"activeDeadlineSeconds", "backoffLimit", "parallelism", "suspend", "ttlSecondsAfterFinished"})
 _EVICTION_BY_TAINT_SECONDS = 300.0
 _POD_GC_SECONDS = 40.0
 
@@ -70,14 +69,7 @@ class KubernetesCluster:
         with self.clock.lock:
             job = self.state.get("jobs", namespace, name)
             changed = merge_patch(job, patch)
-            fixed = {key for key in (*job["spec"], *changed["spec"]) if key not in _CHANGEABLE}
-            problems = [
-                f"spec.{key}: Invalid value: field is immutable"
-                for key in sorted(fixed)
-                if job["spec"].get(key) != changed["spec"].get(key)
-            ]
-            if problems:
-                raise invalid("Job.batch", name, problems)
+            admit_change(changed, job, self.minor)
             job["spec"] = changed["spec"]
             job["metadata"] = changed["metadata"]
             self.state.touch(job)
@@ -142,7 +134,8 @@ class KubernetesCluster:
             if container not in {"", *(each["name"] for each in pod["spec"]["containers"])}:
                 raise ApiError(400, "BadRequest", f"container {container} is not valid for pod {name}")
             statuses = pod["status"].get("containerStatuses", [{}])
-            waiting = statuses[0].get("state", {}).get("waiting") if statuses[0] else {"reason": "PodScheduled"}
+            # A pod that has no node has an empty log.
+            waiting = statuses[0].get("state", {}).get("waiting")
             if waiting is not None:
                 said = f'container "{container}" in pod "{name}" is waiting to start: {waiting["reason"]}'
                 raise ApiError(400, "BadRequest", said)
@@ -243,6 +236,7 @@ class KubernetesCluster:
         pod["metadata"].setdefault("deletionTimestamp", write_time(self.clock.now()))
         pod["metadata"]["deletionGracePeriodSeconds"] = int(grace)
         self.state.touch(pod)
+        self._jobs.pod_is_deleted(pod)
         is_silent = pod["spec"].get("nodeName") in self._kubelet.lost_nodes and grace > 0
         if is_silent or (not is_over(pod) and self._kubelet.stop(pod, grace)):
             return
@@ -281,7 +275,7 @@ class KubernetesCluster:
         if pod["metadata"].get("deletionTimestamp"):
             self._remove_pod(pod)
             return
-        self._jobs.pod_ended(pod, deleted=False)
+        self._jobs.pod_ended(pod)
         self.schedule()
 
     def _remove_pod(self, pod: Document) -> None:
@@ -289,7 +283,7 @@ class KubernetesCluster:
         if self.state.find("pods", namespace, name) is not pod:
             return
         self.state.remove("pods", pod)
-        self._jobs.pod_ended(pod, deleted=True)
+        self._jobs.pod_ended(pod)
         self.schedule()
 
     def _evict_from(self, node: str) -> None:

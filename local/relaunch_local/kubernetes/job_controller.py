@@ -1,7 +1,8 @@
 """The Job controller: what a Job becomes by its pods ("Jobs", "Pod failure policy", Kubernetes documentation).
 
 It knows what a launcher uses: one pod at a time, `backoffLimit`, `activeDeadlineSeconds`, `suspend` and pod failure
-policies. A pod that is deleted counts as failed where servers track pods by finalizers; older ones replace it.
+policies. A pod that is deleted counts as failed where servers track pods by finalizers; older ones replace it as soon
+as its deletion begins, and leave the other one running when it succeeds.
 """
 
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from copy import deepcopy
 from datetime import datetime
 from typing import Any, Protocol
 
+from relaunch_local.kubernetes.job_rules import with_requests
 from relaunch_local.kubernetes.scheduler import is_over
 from relaunch_local.kubernetes.state import ClusterState, Document, has_condition, set_condition
 
@@ -38,6 +40,7 @@ class JobController:
         self._minor = minor
         self._begun: dict[str, datetime] = {}
         self._counted: set[str] = set()
+        self._replaced: set[str] = set()
 
     def begin(self, job: Document) -> None:
         """Start a Job that was added."""
@@ -52,9 +55,20 @@ class JobController:
         if seconds is None or self._is_finished(job):
             return
         left = seconds - self._elapsed(job)
-        self._state.clock.call_later(left, lambda: self._exceed_deadline(job))
+        if left <= 0:
+            self._exceed_deadline(job)
+        else:
+            self._state.clock.call_later(left, lambda: self._exceed_deadline(job))
 
-    def pod_ended(self, pod: Document, *, deleted: bool) -> None:
+    def pod_is_deleted(self, pod: Document) -> None:
+        """Replace a pod whose deletion begins, as old servers do."""
+        job, uid = self._job_of(pod), pod["metadata"]["uid"]
+        if self._minor >= TRACKS_PODS or job is None or self._is_finished(job) or uid in self._replaced | self._counted:
+            return
+        self._replaced.add(uid)
+        self._add_pod(job)
+
+    def pod_ended(self, pod: Document) -> None:
         """Count a pod that ended, or was deleted before it ended."""
         job, uid = self._job_of(pod), pod["metadata"]["uid"]
         if job is None or self._is_finished(job) or uid in self._counted:
@@ -65,9 +79,7 @@ class JobController:
             self._finish_failing(job)
         elif pod["status"].get("phase") == "Succeeded":
             self._complete(job)
-        elif deleted and self._minor < TRACKS_PODS:
-            self._add_pod(job)
-        else:
+        elif uid not in self._replaced:
             self._count_failure(job, pod)
         self._state.touch(job)
 
@@ -91,7 +103,7 @@ class JobController:
         if self._minor >= 27:
             labels |= {f"batch.kubernetes.io/{key}": value for key, value in labels.items()}
         metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
-        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": with_requests(template["spec"])}
         self._state.add("pods", job["metadata"]["namespace"], pod | {"status": {"phase": "Pending"}})
         job["status"]["active"] = 1
         self._state.touch(job)

@@ -16,6 +16,12 @@ POD_POLICIES = 26
 """The minor version of the first servers with pod failure policies (beta, on by default)."""
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LABEL_KEY = re.compile(r"([a-z0-9][a-z0-9.-]{0,251}[a-z0-9]/|[a-z0-9]/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+_LABEL_KEY_RULE = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?")
 _NAME_RULE = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
@@ -30,6 +36,8 @@ _LABEL_RULE = (
 _MAX_LABEL = 63
 _MAX_ANNOTATIONS = 256 << 10
 _OVERCOMMITTED = frozenset({"cpu", "memory", "ephemeral-storage"})
+_CHANGEABLE = frozenset({"activeDeadlineSeconds", "backoffLimit", "parallelism", "suspend", "ttlSecondsAfterFinished"})
+_NOT_NEGATIVE = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
 _SPEC_SINCE = {
     "suspend": 21,
     "ttlSecondsAfterFinished": 21,
@@ -60,19 +68,64 @@ def admit_job(sent: Mapping[str, Any], minor: int, *, is_strict: bool) -> tuple[
     unknown = _drop_unknown(job, minor)
     if unknown and is_strict and minor >= 25:
         raise malformed(f"strict decoding error: {', '.join(unknown)}")
-    problems = [*_check_metadata(job), *_check_pod(job, minor)]
-    if problems:
-        raise invalid("Job.batch", job["metadata"].get("name", ""), problems)
+    _check(job, minor)
     _add_defaults(job)
     return job, unknown if minor >= 25 else []
 
 
+def admit_change(job: Document, before: Mapping[str, Any], minor: int) -> None:
+    """Let a Job be changed, or not.
+
+    Raises:
+        ApiError: it cannot be decoded any more, or is invalid, or what it changes cannot be changed.
+    """
+    name = before["metadata"]["name"]
+    if job["metadata"].get("name") != name:
+        said = f"the name of the object ({job['metadata'].get('name')}) does not match the name on the URL ({name})"
+        raise ApiError(400, "BadRequest", said)
+    try:
+        _decode(job)
+    except ApiError as error:
+        raise ApiError(422, "Invalid", f' "" is invalid: patch: Invalid value: {error.message}') from error
+    _check(job, minor)
+    fixed = {key for key in (*before["spec"], *job["spec"]) if key not in _CHANGEABLE}
+    problems = [
+        f"spec.{key}: Invalid value: field is immutable"
+        for key in sorted(fixed)
+        if before["spec"].get(key) != job["spec"].get(key)
+    ]
+    if problems:
+        raise invalid("Job.batch", name, problems)
+
+
+def with_requests(pod: Mapping[str, Any]) -> Document:
+    """Return the specification of a pod as it is stored: a limit without a request is a request too."""
+    stored = deepcopy(dict(pod))
+    for container in stored["containers"]:
+        requests = {**_quantities(container, "limits"), **_quantities(container, "requests")}
+        if requests:
+            container["resources"] = {**container["resources"], "requests": requests}
+    return stored
+
+
+def _check(job: Document, minor: int) -> None:
+    problems = [*_check_metadata(job, minor), *_check_spec(job["spec"]), *_check_pod(job, minor)]
+    if problems:
+        raise invalid("Job.batch", job["metadata"].get("name", ""), problems)
+
+
 def _decode(job: Document) -> None:
-    if job.get("apiVersion") != "batch/v1" or job.get("kind") != "Job":
-        raise ApiError(400, "BadRequest", "the object provided is unrecognized (must be of type Job)")
-    for part, path in ((job, "ObjectMeta"), (job.get("spec", {}).get("template", {}), "ObjectMeta.spec.template")):
+    version, kind = job.get("apiVersion"), job.get("kind")
+    if version is not None and kind is not None and (version, kind) != ("batch/v1", "Job"):
+        known = 'in scheme "pkg/api/legacyscheme/scheme.go:30"'
+        said = f'no kind "{kind}" is registered for version "{version}" {known}'
+        short = str(version).rpartition("/")[2]
+        raise ApiError(400, "BadRequest", f'{kind} in version "{short}" cannot be handled as a Job: {said}')
+    template = job.setdefault("spec", {}).setdefault("template", {})
+    for part, path in ((job, "ObjectMeta"), (template, "ObjectMeta.spec.template")):
         texts = part.setdefault("metadata", {}).get("labels") or {}
-        if any(not isinstance(value, str) for value in texts.values()):
+        annotations = part["metadata"].get("annotations") or {}
+        if any(not isinstance(value, str) for value in (*texts.values(), *annotations.values())):
             said = f"json: cannot unmarshal number into Go struct field {path}.metadata.labels of type string"
             raise malformed(said)
     for container in _containers(job):
@@ -95,18 +148,29 @@ def _drop_unknown(job: Document, minor: int) -> list[str]:
     return [f'unknown field "spec.{key}"' for key in gone if key not in _SPEC_SINCE]
 
 
-def _check_metadata(job: Document) -> Iterator[str]:
+def _check_metadata(job: Document, minor: int) -> Iterator[str]:
     metadata, name = job["metadata"], job["metadata"].get("name", "")
-    if not _NAME.fullmatch(name):
+    if not name:
+        yield "metadata.name: Required value: name or generateName is required"
+    elif not _NAME.fullmatch(name):
         yield f'metadata.name: Invalid value: "{name}": {_NAME_RULE}'
-    for value in (metadata.get("labels") or {}).values():
+    for key, value in (metadata.get("labels") or {}).items():
+        if not _LABEL_KEY.fullmatch(key):
+            yield f'metadata.labels: Invalid value: "{key}": {_LABEL_KEY_RULE}'
         yield from _check_label("metadata.labels", value)
     # Its pods have its name as the value of a label.
     for value in ((job["spec"].get("template", {})["metadata"].get("labels")) or {}, {"job-name": name}):
         for each in value.values():
             yield from _check_label("spec.template.labels", each)
     if sum(len(key) + len(value) for key, value in (metadata.get("annotations") or {}).items()) > _MAX_ANNOTATIONS:
-        yield f"metadata.annotations: Too long: may not be more than {_MAX_ANNOTATIONS} bytes"
+        words = "may not be more than" if minor >= 21 else "must have at most"
+        yield f"metadata.annotations: Too long: {words} {_MAX_ANNOTATIONS} bytes"
+
+
+def _check_spec(spec: Document) -> Iterator[str]:
+    for key in _NOT_NEGATIVE:
+        if isinstance(spec.get(key), int) and spec[key] < 0:
+            yield f"spec.{key}: Invalid value: {spec[key]}: must be greater than or equal to 0"
 
 
 def _check_label(path: str, value: str) -> Iterator[str]:
@@ -138,18 +202,25 @@ def _check_resources(path: str, container: Document, minor: int) -> Iterator[str
             yield from _check_quantity(f"{path}.{kind}[{name}]", name, quantity)
     for name, quantity in requests.items():
         if name in _OVERCOMMITTED:
-            continue
-        if name not in limits:
+            yield from _check_overcommitted(f"{path}.requests", name, quantity, limits.get(name))
+        elif name not in limits:
             yield f"{path}.limits: Required value: Limit must be set for non overcommitable resources"
         elif parse_quantity(limits[name]) != parse_quantity(quantity):
             known = f" of {store_quantity(limits[name])}" if minor >= 21 else ""
             yield f'{path}.requests: Invalid value: "{store_quantity(quantity)}": must be equal to {name} limit{known}'
 
 
+def _check_overcommitted(path: str, name: str, quantity: object, limit: object) -> Iterator[str]:
+    asked, allowed = parse_quantity(quantity), parse_quantity(limit)
+    if asked is not None and allowed is not None and asked > allowed:
+        yield f'{path}: Invalid value: "{store_quantity(quantity)}": must be less than or equal to {name} limit'
+
+
 def _check_quantity(path: str, name: str, quantity: object) -> Iterator[str]:
     value = parse_quantity(quantity)
     if "/" not in name and name not in _OVERCOMMITTED and not name.startswith("hugepages-"):
         yield f'{path}: Invalid value: "{name}": must be a standard resource type or fully qualified'
+        yield f'{path}: Invalid value: "{name}": must be a standard resource for containers'
     if value is not None and value < 0:
         yield f'{path}: Invalid value: "{store_quantity(quantity)}": must be greater than or equal to 0'
     elif value is not None and name not in _OVERCOMMITTED and value != value.to_integral_value():
@@ -166,8 +237,6 @@ def _add_defaults(job: Document) -> None:
             kind: {name: store_quantity(each) for name, each in _quantities(container, kind).items()}
             for kind in ("limits", "requests")
         }
-        # A limit without a request is a request too.
-        stored["requests"] = {**stored["limits"], **stored["requests"]}
         container["resources"] = {kind: quantities for kind, quantities in stored.items() if quantities}
 
 

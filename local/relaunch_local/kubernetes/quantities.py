@@ -18,10 +18,12 @@ def parse_quantity(written: object) -> Decimal | None:
 
 
 def store_quantity(written: object) -> str:
-    """Return a quantity as the server stores it: fractions in thousandths."""
+    """Return a quantity as it is stored: the whole number with the greatest suffix, fractions in thousandths."""
     value = parse_quantity(written)
-    if isinstance(written, str) and re.search(r"[A-Za-z]$", written):
-        return written
-    if value is None or value == value.to_integral_value():
-        return str(written) if value is None else str(int(value))
-    return f"{int(value * 1000)}m"
+    if value is None or value == 0:
+        return str(written) if value is None else "0"
+    if value != value.to_integral_value():
+        return f"{int(value * 1000)}m"
+    names = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki") if str(written).endswith("i") else ("E", "P", "T", "G", "M", "k")
+    suffix = next((each for each in names if value % _POWERS[each] == 0), "")
+    return f"{int(value / _POWERS[suffix])}{suffix}"

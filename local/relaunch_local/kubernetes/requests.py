@@ -31,6 +31,20 @@ _PATH = re.compile(
     r"(?:/namespaces/(?P<namespace>[^/]+))?/(?P<resource>[a-z]+)"
     r"(?:/(?P<name>[^/]+)(?:/(?P<part>log|eviction))?)?"
 )
+_METADATA = frozenset({"metadata.name", "metadata.namespace"})
+_INVOLVED = ("apiVersion", "fieldPath", "kind", "name", "namespace", "resourceVersion", "uid")
+# What lists can be selected by ("Field Selectors", Kubernetes documentation, and the conversions of its source).
+_SELECTABLE = {
+    "jobs": _METADATA | {"status.successful"},
+    "nodes": frozenset({"metadata.name", "spec.unschedulable"}),
+    "events": _METADATA
+    | {*(f"involvedObject.{key}" for key in _INVOLVED), "reason", "reportingComponent", "source", "type"},
+    "pods": _METADATA
+    | {f"spec.{key}" for key in ("nodeName", "restartPolicy", "schedulerName", "serviceAccountName")}
+    | {f"status.{key}" for key in ("phase", "podIP", "nominatedNodeName")},
+}
+_FIELDS = {("jobs", "status.successful"): "status.succeeded"}
+_UNSET = {"status.successful": "0"}
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
@@ -68,12 +82,26 @@ class Request:
             ApiError: 400, it is no object.
         """
         try:
-            read = json.loads(self.body or b"{}")
+            read = json.loads(self.body)
         except ValueError as error:
             raise ApiError(400, "BadRequest", f"invalid character: {error}") from error
         if not isinstance(read, dict):
             raise ApiError(400, "BadRequest", "couldn't get version/kind; json parse error")
         return read
+
+    def patch(self) -> Document:
+        """Return the body as a patch.
+
+        Raises:
+            ApiError: 415, 422, it is no merge patch.
+        """
+        if self.content_type != "application/merge-patch+json":
+            said = "the body of the request was in an unknown format - accepted media types include: "
+            raise ApiError(415, "UnsupportedMediaType", f"{said}application/merge-patch+json")
+        try:
+            return self.json()
+        except ApiError as error:
+            raise ApiError(422, "Invalid", f' "" is invalid: patch: Invalid value: {error.message}') from error
 
 
 def answer(cluster: KubernetesCluster, request: Request) -> Answered:
@@ -98,7 +126,9 @@ def _answer(cluster: KubernetesCluster, request: Request, found: re.Match[str]) 
     resource, namespace, name, part = found["resource"], found["namespace"] or "", found["name"], found["part"]
     match request.method, part:
         case "GET", "log":
-            return 200, _read_log(cluster, request, namespace, name), {}
+            text = _read_log(cluster, request, namespace, name)
+            # As of a pod that has no node yet.
+            return (200 if "nodeName" in cluster.state.get("pods", namespace, name)["spec"] else 204), text, {}
         case "POST", "eviction":
             cluster.evict_pod(namespace, name, str(request.json().get("apiVersion")))
             return 201, {"kind": "Status", "apiVersion": "v1", "status": "Success", "code": 201}, {}
@@ -123,44 +153,49 @@ def _write(cluster: KubernetesCluster, request: Request, resource: str, namespac
         case "PUT", "configmaps" if name:
             return 200, cluster.replace_config_map(namespace, name, request.json()), {}
         case "PATCH", "jobs" if name:
-            if request.content_type != "application/merge-patch+json":
-                said = "the body of the request was in an unknown format - accepted media types include: "
-                raise ApiError(415, "UnsupportedMediaType", f"{said}application/merge-patch+json")
-            return 200, cluster.patch_job(namespace, name, request.json()), {}
+            return 200, cluster.patch_job(namespace, name, request.patch()), {}
+        case "PATCH", _ if name:
+            cluster.state.get(resource, namespace, name)
     raise ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
 
 
 def _list(cluster: KubernetesCluster, request: Request, resource: str, namespace: str | None) -> Document:
     query = request.query
+    selector, fields, limit = (query.get(key, "") for key in ("labelSelector", "fieldSelector", "limit"))
+    if not re.fullmatch(r"-?[0-9]*", limit):
+        raise ApiError(400, "BadRequest", f'strconv.ParseInt: parsing "{limit}": invalid syntax')
+    matches(selector, {})
+    _check_fields(fields, resource)
     found = [
         each
         for each in cluster.state.all(resource, namespace)
-        if matches(query.get("labelSelector", ""), each["metadata"].get("labels") or {})
-        and _matches_fields(query.get("fieldSelector", ""), each)
+        if matches(selector, each["metadata"].get("labels") or {}) and _matches_fields(fields, resource, each)
     ]
-    limit = query.get("limit", "0")
-    if not limit.isdecimal():
-        raise ApiError(400, "BadRequest", "strconv.ParseInt: parsing limit: invalid syntax")
     version = "batch/v1" if resource == "jobs" else "v1"
-    return cluster.state.page(found, int(limit), query.get("continue", ""), _KINDS[resource], version)
+    return cluster.state.page(found, max(0, int(limit or 0)), query.get("continue", ""), _KINDS[resource], version)
 
 
-def _matches_fields(selector: str, document: Document) -> bool:
+def _matches_fields(selector: str, resource: str, document: Document) -> bool:
     for requirement in filter(None, selector.split(",")):
         path, _, wanted = requirement.partition("=")
         value: Any = document
-        for key in path.split("."):
+        for key in _FIELDS.get((resource, path), path).split("."):
             value = value.get(key, "") if isinstance(value, dict) else ""
-        if path not in {"involvedObject.uid", "metadata.name", "reason", "spec.nodeName", "status.phase"}:
-            raise ApiError(400, "BadRequest", f'field label not supported: "{path}"')
-        if value != wanted.removeprefix("="):
+        if str(value or _UNSET.get(path, "")) != wanted.removeprefix("="):
             return False
     return True
 
 
+def _check_fields(selector: str, resource: str) -> None:
+    for requirement in filter(None, selector.split(",")):
+        path = requirement.partition("=")[0]
+        if path not in _SELECTABLE.get(resource, _METADATA):
+            raise ApiError(400, "BadRequest", f"field label not supported: {path}")
+
+
 def _delete(cluster: KubernetesCluster, request: Request, resource: str, namespace: str, name: str) -> Answered:
     removed = cluster.state.get(resource, namespace, name)
-    options = request.json()
+    options = request.json() if request.body else {}
     if resource == "jobs":
         cluster.delete_job(namespace, name)
     elif resource == "pods":

@@ -34,7 +34,7 @@ def place(pod: Document, nodes: Sequence[Document], pods: Iterable[Document]) ->
         there = [each for each in bound if each["spec"]["nodeName"] == node["metadata"]["name"]]
         problems = _problems(pod, node, there)
         if not problems:
-            annotations = _choose_card(pod, node, there)
+            annotations = choose_card(pod, node, there)
             if not isinstance(annotations, str):
                 return Placement(node["metadata"]["name"], annotations)
             problems = [annotations]
@@ -73,7 +73,7 @@ def _problems(pod: Document, node: Document, there: Sequence[Document]) -> list[
     return [f"Insufficient {name}" for name, asked in sorted(wanted) if asked > free.get(name, Decimal(0))]
 
 
-def _choose_card(pod: Document, node: Document, there: Sequence[Document]) -> dict[str, str] | str:
+def choose_card(pod: Document, node: Document, there: Sequence[Document]) -> dict[str, str] | str:
     """Return the annotations of a pod with a share: which cards it is on; none for other pods, or why it fits none."""
     asked = requests_of(pod)
     if MEMORY not in asked:

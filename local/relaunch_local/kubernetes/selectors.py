@@ -17,7 +17,10 @@ def matches(selector: str, labels: Mapping[str, str]) -> bool:
     Raises:
         ApiError: 400, the selector is malformed.
     """
-    return all(_matches(each.strip(), labels) for each in re.split(r",(?![^()]*\))", selector) if selector.strip())
+    if not selector.strip():
+        return True
+    met = [_matches(each.strip(), labels) for each in re.split(r",(?![^()]*\))", selector)]
+    return all(met)
 
 
 def _matches(requirement: str, labels: Mapping[str, str]) -> bool:

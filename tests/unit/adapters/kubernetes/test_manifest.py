@@ -9,8 +9,8 @@ import yaml
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fakes.builders import make_job, make_launch_request, make_offering_key, make_placement, make_running_attempt
-from relaunch.adapters.definition_file.parser import parse_definitions
+from fakes.alibaba_documents import ACK_DEFINITION, ACS_DEFINITION, job_of
+from fakes.builders import make_launch_request, make_offering_key
 from relaunch.adapters.kubernetes.manifest import build_job, cpu_quantity, manifest_builder, memory_quantity
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
@@ -23,8 +23,6 @@ from relaunch.core.definitions.kubernetes_workload import (
 )
 from relaunch.core.kubernetes.ack import COMPUTE_REGIONS
 from relaunch.core.kubernetes.rules import find_problems
-from relaunch.core.kubernetes.workload_revision import kubernetes_revision
-from relaunch.core.launches.launch_plan import plan_launch
 from relaunch.ports import PermanentError
 from relaunch_local.kubernetes.ack_rules import admit_gpu_shares
 from relaunch_local.kubernetes.job_rules import admit_job
@@ -57,18 +55,6 @@ spec:
         workingDir: /root
       restartPolicy: Never
 """
-ACK_DEFINITION = """
-jobs:
-  cuda-sample:
-    target: ack
-    container: cuda-sample
-    kubernetes:
-      image: registry.cn-beijing.aliyuncs.com/ai-samples/gpushare-sample:benchmark-tensorflow-2.2.3
-      working_directory: /root
-      labels: {app: cuda-sample}
-    command: [bash, run.sh, --num_batches=500000000, --batch_size=8]
-    accelerator: {gpu: {count: 1, memory: 2GiB, compute_percent: 30}}
-"""
 
 # The pod of "Specify GPU models and driver versions for ACS GPU-accelerated pods", as the template of a Job.
 ACS_DOCUMENT = """
@@ -94,20 +80,6 @@ spec:
         memory: 1Gi
         nvidia.com/gpu: "1"
 """
-ACS_DEFINITION = """
-jobs:
-  gpu-pod-with-model-and-driver:
-    target: acs
-    container: tensorflow-mnist
-    kubernetes:
-      image: registry.cn-beijing.aliyuncs.com/acs/tensorflow-mnist-sample:v1.5
-      vcpus: 1
-      memory: 1GiB
-      gpu_model: example-model
-      gpu_driver: "535.161.08"
-    command: [sleep, infinity]
-    accelerator: {gpu: {}}
-"""
 # What a Job of Relaunch has beside that of a document, and the name, which is that of a placement.
 OWN_FIELDS = {
     "metadata.name",
@@ -124,16 +96,6 @@ OWN_POD_FIELDS = {
     "spec.terminationGracePeriodSeconds",
     "spec.containers.env",
 }
-
-
-def job_of(text: str, purchase: PurchaseOption = PurchaseOption.ON_DEMAND) -> dict[str, Any]:
-    """Return the manifest of the first placement of the definition in a file."""
-    (definition,) = parse_definitions(text, "f.yaml", {})
-    offering = make_offering_key("GPU", None, purchase)
-    attempt = make_running_attempt(placement=make_placement(offering=offering))
-    revision = kubernetes_revision(definition)
-    job = make_job("cuda-sample-1f2e3d4c", definition=definition, revision=revision, attempt=attempt)
-    return build_job(plan_launch(job), definition.target, "relaunch")
 
 
 def fields_of(value: Any, path: str = "") -> dict[str, Any]:

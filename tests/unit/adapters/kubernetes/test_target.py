@@ -88,6 +88,20 @@ def test_a_stopped_task_has_stopped_when_its_pod_is_gone_and_not_before(target, 
     assert stopped.stopped_at is not None
 
 
+def test_a_stop_that_the_job_controller_missed_is_carried_out_when_it_is_sent_again(target, kubernetes):
+    launch(target)
+    kubernetes.run(NAME, "node-1")
+    kubernetes.lost_deadlines = 1
+    for reason in ("cancelled", "cancelled again"):
+        assert "deletionTimestamp" not in kubernetes.pods[NAME]["metadata"]
+        target.stop(NAME, reason)
+
+    task = target.describe([NAME])[NAME]
+    assert task.phase is TaskPhase.STOPPING
+    assert task.report.text == "cancelled"
+    assert kubernetes.pods[NAME]["metadata"]["deletionTimestamp"]
+
+
 def test_a_job_that_is_deleted_before_it_is_stopped_needs_no_stop(target, kubernetes, monkeypatch):
     launch(target)
     job = kubernetes.get_job(NAME)

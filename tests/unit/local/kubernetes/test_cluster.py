@@ -119,8 +119,25 @@ def test_a_disruption_on_an_old_server_leaves_no_condition(make_world) -> None:
         world.cluster.evict_pod(NAMESPACE, world.pod["metadata"]["name"])
     world.cluster.evict_pod(NAMESPACE, world.pod["metadata"]["name"], "policy/v1beta1")
 
-    assert "DisruptionTarget" not in {each["type"] for each in world.pod["status"]["conditions"]}
-    assert world.pod["metadata"]["deletionTimestamp"]
+    types = [{each["type"] for each in pod["status"].get("conditions", ())} for pod in world.pods()]
+    assert [bool(pod["metadata"].get("deletionTimestamp")) for pod in world.pods()].count(True) == 1
+    assert len(types) == 2
+    assert not any("DisruptionTarget" in each for each in types)
+
+
+@pytest.mark.parametrize(("code", "ends"), [(143, []), (0, [("Complete", "")])])
+def test_an_old_server_replaces_a_pod_at_once_and_lets_both_run_on(make_world, code, ends) -> None:
+    world = make_world(minor=20)
+    world.script = Script(runtime_seconds=None, sigterm_delay_seconds=5, sigterm_exit_code=code)
+    world.create()
+    world.clock.advance(1)
+    world.cluster.delete_pod(NAMESPACE, world.pod["metadata"]["name"])
+    both = len(world.pods())
+    world.clock.advance(10)
+
+    assert (both, len(world.pods())) == (2, 1)
+    assert world.pod["status"]["phase"] == "Running"
+    assert world.conditions() == ends
 
 
 def test_a_container_that_ignores_sigterm_is_killed_after_its_grace_period(world) -> None:

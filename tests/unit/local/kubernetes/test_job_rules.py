@@ -7,7 +7,7 @@ import pytest
 from tests.unit.local.kubernetes.conftest import manifest
 
 from relaunch_local.kubernetes.errors import ApiError
-from relaunch_local.kubernetes.job_rules import admit_job
+from relaunch_local.kubernetes.job_rules import admit_job, with_requests
 
 LIMITS = "spec.template.spec.containers[0].resources.limits"
 MEMORY, COMPUTE = "aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage"
@@ -50,7 +50,11 @@ REFUSED = [
     (changed(*POD, "containers", 0, "image", value=""), 422, "containers[0].image: Required value"),
     (changed(*POD, "containers", 0, "env", value=[{"name": "A", "value": 1}]), 400, "EnvVar.spec.template.spec"),
     (changed("metadata", "annotations", value={"a": "x" * (256 << 10)}), 422, "may not be more than 262144 bytes"),
-    (changed("kind", value="CronJob"), 400, "the object provided is unrecognized"),
+    (changed("kind", value="CronJob"), 400, 'CronJob in version "v1" cannot be handled as a Job'),
+    (changed("metadata", "name", value=""), 422, "metadata.name: Required value: name or generateName is required"),
+    (changed("metadata", "labels", value={"a b": "c"}), 422, 'metadata.labels: Invalid value: "a b": name part must'),
+    (changed("spec", "backoffLimit", value=-1), 422, "spec.backoffLimit: Invalid value: -1: must be greater than or"),
+    (resources({"cpu": "1"}, {"cpu": "2"}), 422, 'requests: Invalid value: "2": must be less than or equal to cpu'),
 ]
 
 
@@ -70,12 +74,14 @@ def test_what_a_real_server_takes_though_ack_does_not(job: dict[str, Any]) -> No
     admit_job(job, 36, is_strict=False)
 
 
-def test_a_limit_is_a_request_too_and_quantities_are_stored_as_text() -> None:
+def test_a_limit_is_a_request_of_the_pod_too_and_quantities_are_stored_as_text() -> None:
     job, _ = admit_job(resources({MEMORY: 2, "cpu": "0.5", "memory": "1Gi"}, {"cpu": "250m"}), 36, is_strict=False)
 
-    stored = job["spec"]["template"]["spec"]["containers"][0]["resources"]
-    assert stored["limits"] == {MEMORY: "2", "cpu": "500m", "memory": "1Gi"}
-    assert stored["requests"] == {MEMORY: "2", "cpu": "250m", "memory": "1Gi"}
+    pod = job["spec"]["template"]["spec"]
+    stored, of_pod = (each["containers"][0]["resources"] for each in (pod, with_requests(pod)))
+    assert stored["limits"] == of_pod["limits"] == {MEMORY: "2", "cpu": "500m", "memory": "1Gi"}
+    assert stored["requests"] == {"cpu": "250m"}
+    assert of_pod["requests"] == {MEMORY: "2", "cpu": "250m", "memory": "1Gi"}
 
 
 NEWER = {"suspend": False, "ttlSecondsAfterFinished": 9, "podFailurePolicy": {"rules": []}, "managedBy": "x"}

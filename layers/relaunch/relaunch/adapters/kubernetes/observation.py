@@ -77,10 +77,15 @@ def phase_of(job: Job | None, pods: Iterable[Pod], pod: Pod | None) -> TaskPhase
     return TaskPhase.RUNNING if pod.status.phase == "Running" else TaskPhase.STARTING
 
 
-def is_stop_called(job: Job) -> bool:
-    """Return whether the task is stopping or has stopped already, so that no stop has an effect on it."""
+def is_ending(job: Job) -> bool:
+    """Return whether the task is ending or has ended, so that no stop has an effect on it."""
     conditions = find_condition(job.status.conditions, *_FINISHED, "FailureTarget", "SuccessCriteriaMet")
-    return conditions is not None or STOP_REASON in job.metadata.annotations or bool(job.metadata.deletion_timestamp)
+    return conditions is not None or job.metadata.deletion_timestamp is not None
+
+
+def is_stop_called(job: Job) -> bool:
+    """Return whether the task is to stop, or has stopped already."""
+    return is_ending(job) or STOP_REASON in job.metadata.annotations
 
 
 def observe_node(node: Node, task_count: int = 0) -> NodeObservation:

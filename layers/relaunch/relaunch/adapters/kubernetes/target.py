@@ -22,7 +22,7 @@ from relaunch.adapters.kubernetes.labels import (
 )
 from relaunch.adapters.kubernetes.launches import check_limits, outcome_of_error, outcome_of_existing
 from relaunch.adapters.kubernetes.manifest import manifest_builder
-from relaunch.adapters.kubernetes.observation import is_stop_called, observe_node, observe_task
+from relaunch.adapters.kubernetes.observation import is_ending, is_stop_called, observe_node, observe_task
 from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.kubernetes.acs import BEST_EFFORT, COMPUTE_QOS
@@ -45,8 +45,9 @@ _NAMES_PER_REQUEST = 50
 # The event of a pod on preemptible capacity of ECI, minutes before it is released ("Run Jobs using spot ECI instances",
 # Container Service for Kubernetes). That of ACS is documented without its reason.
 _SPOT_WARNING = "SpotToBeReleased"
-# The Job controller deletes the pods of a Job that is older than this.
-_DEADLINE_SECONDS = 1
+# The Job controller deletes the pods of a Job that is older than this. That of old servers (1.20) waits for ever when
+# the deadline is set in the moment in which it begins with the Job, and looks again when another deadline is set.
+_DEADLINE_SECONDS, _OTHER_DEADLINE_SECONDS = 1, 2
 
 ACK_CAPABILITIES = Capabilities(
     # Nodes of a pool of spot instances are taken away too, but a job cannot choose them by its purchase option.
@@ -127,13 +128,16 @@ class KubernetesTarget:
         """Stop a task by the deadline of its Job: no pod replaces the one that the Job controller then deletes.
 
         If the pod were deleted, an old server (1.20) would start another one; if the Job were, the task would soon be
-        unknown, and its outcome with it. The reason is in the same request, so that there is no stop without it.
+        unknown, and its outcome with it. The reason is in the same request, so that there is no stop without it; the
+        first one stays.
         """
         job = self._cluster.get_job(task_id) if is_task_name(task_id) else None
-        if job is None or is_stop_called(job):
+        if job is None or is_ending(job):
             return
-        annotations = {STOP_REASON: reason}
-        patch = {"metadata": {"annotations": annotations}, "spec": {"activeDeadlineSeconds": _DEADLINE_SECONDS}}
+        is_set = job.spec.active_deadline_seconds == _DEADLINE_SECONDS
+        deadline = _OTHER_DEADLINE_SECONDS if is_set else _DEADLINE_SECONDS
+        annotations = {STOP_REASON: job.metadata.annotations.get(STOP_REASON, reason)}
+        patch = {"metadata": {"annotations": annotations}, "spec": {"activeDeadlineSeconds": deadline}}
         try:
             self._cluster.patch_job(task_id, patch)
         except NotFoundError:
