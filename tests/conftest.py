@@ -25,7 +25,7 @@ PERSONAL = (
     *("RELAUNCH_", "TERM", "TZ", "_X_AMZN_"),
 )
 KEPT = "RELAUNCH_REFERENCE_DATA"
-_WAITING = Path(__file__).with_name("real")
+_LONG = [Path(__file__).with_name(name) for name in ("real", "simulation")]
 GIVEN = {
     "AWS_CONFIG_FILE": os.devnull,
     "AWS_EC2_METADATA_DISABLED": "true",
@@ -51,5 +51,5 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the tests that mostly wait, for processes and clocks: the others fill the processors beside them."""
-    items.sort(key=lambda item: not item.path.is_relative_to(_WAITING))
+    """Begin with the files that take longest: those that mostly wait, beside which others fill the processors first."""
+    items.sort(key=lambda item: [not item.path.is_relative_to(folder) for folder in _LONG])
