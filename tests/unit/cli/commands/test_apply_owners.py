@@ -17,11 +17,13 @@ BOB = Owner("github.com/acme/vision", "train/relaunch.yaml", "arn:aws:iam::11112
 
 
 AT_A_TERMINAL = """
-import fcntl, sys, termios
+import fcntl, signal, sys, termios
 from fakes.builders import make_definition
 from fakes.cli_session import CliSession
 from relaunch_cli.app import app
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+# What a shell starts in the background ignores Ctrl-C, and so would this.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 session = CliSession()
 session.register(make_definition(name="old"))
 try:
