@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -37,6 +38,7 @@ JOBS = 200
 RUN_SECONDS = 1.0
 MAX_ROUNDS = 3
 STACK = "bench"
+_ACCOUNT_SECONDS = 5.0
 _AUDIT = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
@@ -203,7 +205,7 @@ def _run(case: Case, plane: ControlPlane, api: httpx.Client, namespace: str) -> 
 def _namespace(api: httpx.Client, name: str) -> Iterator[str]:
     """Create a namespace, yield the token of an account that may change everything in it, and delete it."""
     rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{name}/rolebindings"
-    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
     subject = {"kind": "ServiceAccount", "name": "bench", "namespace": name}
     accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
     for path, document in (
@@ -212,6 +214,10 @@ def _namespace(api: httpx.Client, name: str) -> Iterator[str]:
         (rbac, {"metadata": {"name": "bench"}, "roleRef": reference, "subjects": [subject]}),
     ):
         api.post(path, json=document).raise_for_status()
+    # Until a controller has made its token, pods of old servers are refused.
+    deadline = time.monotonic() + _ACCOUNT_SECONDS
+    while not api.get(f"{accounts}/bench").raise_for_status().json().get("secrets") and time.monotonic() < deadline:
+        time.sleep(0.1)
     asked = {"spec": {"expirationSeconds": 3600}}
     yield str(api.post(f"{accounts}/bench/token", json=asked).raise_for_status().json()["status"]["token"])
     api.delete(f"/api/v1/namespaces/{name}").raise_for_status()

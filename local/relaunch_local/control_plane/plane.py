@@ -33,6 +33,8 @@ LOST_AFTER_SECONDS = 20
 ADMIN = "relaunch-admin"
 
 _POLL_SECONDS = 0.1
+# Per second, of controllers and scheduler: by default they send 20 to 50, and tests wait for them.
+_REQUESTS = 500
 _ATTEMPTS = 3
 _CONTROLLERS = (
     *("job", "podgc", "garbagecollector", "namespace", "nodelifecycle", "resourcequota", "ttl-after-finished"),
@@ -168,7 +170,8 @@ class _Programs:
             *(f"--kubeconfig={kubeconfig}", "--leader-elect=false", f"--controllers={','.join(_CONTROLLERS)}"),
             *(f"--service-account-private-key-file={self._folder / 'service-account.key'}", *serving),
             *(f"--root-ca-file={self._folder / 'ca.pem'}", "--node-monitor-period=1s"),
-            f"--node-monitor-grace-period={LOST_AFTER_SECONDS}s",
+            *(f"--node-monitor-grace-period={LOST_AFTER_SECONDS}s", f"--kube-api-qps={_REQUESTS}"),
+            f"--kube-api-burst={_REQUESTS}",
             # Before 1.24 it serves without TLS too, on a fixed port.
             *(["--port=0"] if minor < 24 else []),
         ]
@@ -305,7 +308,7 @@ def _scheduler_configuration(kubeconfig: Path, minor: int, cards_url: str) -> di
         **(without_tls if version == "v1beta1" else {}),
         "apiVersion": f"kubescheduler.config.k8s.io/{version}",
         "kind": "KubeSchedulerConfiguration",
-        "clientConnection": {"kubeconfig": str(kubeconfig)},
+        "clientConnection": {"kubeconfig": str(kubeconfig), "qps": _REQUESTS, "burst": _REQUESTS},
         "leaderElection": {"leaderElect": False},
         "extenders": [extender],
     }
