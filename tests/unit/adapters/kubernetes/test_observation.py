@@ -215,6 +215,15 @@ def test_a_job_of_others_has_no_owner():
     assert observe_task(job, []).owner is None
 
 
+def test_a_pod_that_replaced_another_one_within_a_second_counts():
+    at = "2026-11-02T09:00:00Z"
+    deleted = read_pod(name="b", creationTimestamp=at, deletionTimestamp=DELETED)
+    other = read_pod("Pending", name="a", node="", creationTimestamp=at)
+
+    assert observe_task(read_job(), [deleted, other]).phase is TaskPhase.PENDING
+    assert observe_task(read_job(), [other, deleted]).phase is TaskPhase.PENDING
+
+
 @pytest.mark.parametrize(
     ("job", "is_called"),
     [

@@ -40,7 +40,7 @@ def observe_task(job: Job | None, pods: Sequence[Pod], warned_at: datetime | Non
     one then the task has stopped.
     """
     # A pod is replaced by an old server only; the newest one counts.
-    pod = max(pods, key=lambda each: (str(each.metadata.creation_timestamp or ""), each.metadata.name), default=None)
+    pod = max(pods, key=_age, default=None)
     phase = phase_of(job, pods, pod)
     metadata = _metadata(job, pod)
     statuses = pod.status.container_statuses if pod else ()
@@ -60,6 +60,12 @@ def observe_task(job: Job | None, pods: Sequence[Pod], warned_at: datetime | Non
         waiting_for=explain_wait(pod),
         warned_at=warned_at or _disrupted_at(pod),
     )
+
+
+def _age(pod: Pod) -> tuple[bool, str, str]:
+    """Return what orders the pods of a task: times are in whole seconds, and what is deleted was replaced."""
+    metadata = pod.metadata
+    return metadata.deletion_timestamp is None, str(metadata.creation_timestamp or ""), metadata.name
 
 
 def phase_of(job: Job | None, pods: Iterable[Pod], pod: Pod | None) -> TaskPhase:
