@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks import __main__ as main, kubernetes_client
 
 kubernetes_client.INTERPRETER = Path(sys.argv[1])
-sys.argv = ["benchmarks", "kubernetes"]
+sys.argv = ["benchmarks", "kubernetes-client"]
 main.main()
 """
 
