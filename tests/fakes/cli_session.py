@@ -26,7 +26,7 @@ from fakes.sources import FakeOfferings
 from fakes.tasks import FakeTasks
 from fakes.upload_rules import FakeUploadRules
 from fakes.webhook_secret import FakeWebhookSecret
-from relaunch.adapters.kubernetes.acs_drivers import load_acs_drivers
+from relaunch.adapters.acs_drivers import load_acs_drivers
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.ownership import Owner

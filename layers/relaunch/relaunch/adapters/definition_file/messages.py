@@ -6,11 +6,11 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from relaunch.adapters.acs_drivers import load_acs_drivers
 from relaunch.adapters.definition_file.models import ACCELERATOR_CHOICE, NEURON_CHOICE, JobModel
 from relaunch.adapters.definition_file.triggers import GITHUB_EVENTS, TRIGGER_CHOICE
 from relaunch.adapters.definition_file.values import suggest
 from relaunch.adapters.definition_file.yaml_document import Document, KeyPath
-from relaunch.adapters.kubernetes.acs_drivers import load_acs_drivers
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.kubernetes.acs_drivers import find_strict_problems
 from relaunch.core.kubernetes.rules import find_problems
