@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -270,11 +271,18 @@ def answer_at_a_terminal(file, typed):
     os.close(inner)
     shown = ""
     try:
-        while part := _read(terminal):
-            shown += part
-            if "[y/N]" in shown and typed:
+        is_typed = False
+        while True:
+            # A Ctrl-C that comes just before the question is read is lost: whoever types it does so again.
+            if not select.select([terminal], [], [], 1.0)[0]:
+                is_typed = is_typed and typed != "\x03"
+            elif part := _read(terminal):
+                shown += part
+            else:
+                break
+            if "[y/N]" in shown and not is_typed:
                 os.write(terminal, typed.encode())
-                typed = ""
+                is_typed = True
     finally:
         os.close(terminal)
         process.wait()
