@@ -95,8 +95,7 @@ class RealKubernetesCluster(WaitingCluster):
         wait_for("pod that was counted", lambda: all(not e["metadata"].get("finalizers") for e in self._pods(arn)))
 
     def forget(self, arn: str) -> None:
-        with self.namespace.client() as client:
-            client.delete_job(arn)
+        self.namespace.delete_job(arn)
         wait_for("collected pods", lambda: not self._pods(arn))
 
     def settle(self, arn: str, repeat: Callable[[], None]) -> None:

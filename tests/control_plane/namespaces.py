@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,14 @@ from control_plane.waiting import wait_for
 from fakes.repository import REPOSITORY
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.connection import Connection, TransportFactory
+from relaunch.adapters.kubernetes.api.errors import ForbiddenError
 from relaunch_local.control_plane.kubelet import Kubelets
 from relaunch_local.control_plane.plane import ControlPlane
 
 Document = dict[str, Any]
 ROLE = REPOSITORY / "infrastructure" / "kubernetes" / "role.yaml"
 ACCOUNT = "launcher"
+READER = "log-reader"
 USER = "300000000000000000"
 """The user that the file names."""
 RBAC = "apis/rbac.authorization.k8s.io/v1"
@@ -77,21 +79,43 @@ class Namespace:
         self.create("roles", role)
         self.create("rolebindings", binding | {"subjects": [subject]})
 
-    def token(self) -> str:
-        """Return a token for the service account that has the Role (TokenRequest, authentication.k8s.io/v1)."""
+    def token(self, account: str = ACCOUNT) -> str:
+        """Return a token for a service account, that of the Role (TokenRequest, authentication.k8s.io/v1)."""
         asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
-        path = f"{self.path('serviceaccounts', ACCOUNT)}/token"
+        path = f"{self.path('serviceaccounts', account)}/token"
         return str(self.api.post(path, json=asked).raise_for_status().json()["status"]["token"])
 
     @contextmanager
     def client(self, transport: TransportFactory | None = None) -> Iterator[KubernetesClient]:
-        """Yield the client of Relaunch, signed in by the token of the service account."""
+        """Yield the client of the functions, signed in by the token of the service account."""
         access = self.plane.access(self.name, token=self.token())
-        client = KubernetesClient(Connection(lambda: access, transport=transport))
-        try:
+        with closing(KubernetesClient(Connection(lambda: access, transport=transport))) as client:
             yield client
-        finally:
-            client.close()
+
+    @contextmanager
+    def log_reader(self) -> Iterator[KubernetesClient]:
+        """Yield the client of a person who may do what docs/kubernetes.md says that `relaunch logs` needs."""
+        rules = [
+            {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
+            {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
+        ]
+        metadata, group = {"name": READER}, "rbac.authorization.k8s.io"
+        self.create("serviceaccounts", {"metadata": metadata})
+        self.create("roles", {"apiVersion": f"{group}/v1", "kind": "Role", "metadata": metadata, "rules": rules})
+        subject = {"kind": "ServiceAccount", "name": READER, "namespace": self.name}
+        role = {"apiGroup": group, "kind": "Role", "name": READER}
+        binding = {"apiVersion": f"{group}/v1", "kind": "RoleBinding", "metadata": metadata}
+        self.create("rolebindings", binding | {"roleRef": role, "subjects": [subject]})
+        access = self.plane.access(self.name, token=self.token(READER))
+        with closing(KubernetesClient(Connection(lambda: access))) as client:
+            wait_for("binding", lambda: may_list_pods(client))
+            yield client
+
+    def delete_job(self, name: str) -> None:
+        """Delete a Job, with its pods in the background; no error if there is none: the functions may not."""
+        access = self.plane.access(self.name)
+        with closing(KubernetesClient(Connection(lambda: access))) as client:
+            client.delete_job(name)
 
 
 @contextmanager
@@ -110,6 +134,15 @@ def new_namespace(plane: ControlPlane, kubelets: Kubelets, api: httpx.Client) ->
     finally:
         kubelets.end_all(name)
         api.delete(f"/api/v1/namespaces/{name}").raise_for_status()
+
+
+def may_list_pods(client: KubernetesClient) -> bool:
+    """Return whether a client may list pods: a binding counts some moments after it was made."""
+    try:
+        list(client.list_pods(""))
+    except ForbiddenError:
+        return False
+    return True
 
 
 def finish_of(job: Document) -> Document | None:

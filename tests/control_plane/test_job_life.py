@@ -173,9 +173,8 @@ def test_a_job_that_is_deleted_takes_its_pod_along_and_is_known_until_then(clust
     name = place(cluster)
     cluster.start(name)
     uid = cluster.namespace.pod(name)["metadata"]["uid"]
-    with cluster.namespace.client() as client:
-        client.delete_job(name)
-        client.delete_job(name)
+    cluster.namespace.delete_job(name)
+    cluster.namespace.delete_job(name)
     wait_for("pod that is deleted", lambda: cluster.namespace.pod(name)["metadata"].get("deletionTimestamp"))
 
     assert seen(cluster, name).phase is TaskPhase.STOPPING
