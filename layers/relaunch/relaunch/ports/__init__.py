@@ -55,6 +55,7 @@ from relaunch.ports.stores import JobHistory as JobHistory
 from relaunch.ports.stores import JobStore as JobStore
 from relaunch.ports.stores import MaintenanceStore as MaintenanceStore
 from relaunch.ports.stores import RevisionMaintenance as RevisionMaintenance
+from relaunch.ports.stores import SnapshotSource as SnapshotSource
 from relaunch.ports.stores import SnapshotStore as SnapshotStore
 from relaunch.ports.stores import StoredSelection as StoredSelection
 from relaunch.ports.target import TaskTarget as TaskTarget

@@ -250,8 +250,8 @@ class MaintenanceStore(Protocol):
         """Save the state if the stored version is `maintenance.version`; return whether it was saved."""
 
 
-class SnapshotStore(Protocol):
-    """The snapshot of the offerings of the region."""
+class SnapshotSource(Protocol):
+    """The snapshot of the offerings of the region, as the last refresh left it."""
 
     def load_snapshot(self) -> OfferingsSnapshot | None:
         """Load the last snapshot; None before the first refresh.
@@ -259,6 +259,10 @@ class SnapshotStore(Protocol):
         Raises:
             PermanentError: it cannot be parsed.
         """
+
+
+class SnapshotStore(SnapshotSource, Protocol):
+    """The snapshot of the offerings of the region."""
 
     def save_snapshot(self, snapshot: OfferingsSnapshot) -> None:
         """Save a snapshot in place of the last one."""

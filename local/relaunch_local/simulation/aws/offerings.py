@@ -85,15 +85,12 @@ class SimulatedOfferings:
 
 @dataclass(frozen=True, slots=True)
 class _GivenSnapshot:
-    """Implements SnapshotStore with one snapshot, which is never refreshed."""
+    """Implements SnapshotSource with one snapshot, which is never refreshed."""
 
     _snapshot: OfferingsSnapshot
 
     def load_snapshot(self) -> OfferingsSnapshot:
         return self._snapshot
-
-    def save_snapshot(self, snapshot: OfferingsSnapshot) -> None:
-        raise NotImplementedError("no function of the simulation refreshes the snapshot")
 
 
 def own_and_provided(scenario: "Scenario", spot_prices: Ec2SpotPrices, log: DecisionLog) -> OfferingSource:

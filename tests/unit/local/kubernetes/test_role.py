@@ -77,7 +77,6 @@ def test_nothing_else_is_allowed(limited, server, world):
     forbidden = [
         (lambda: limited.delete_job("cuda-sample"), 'jobs.batch "cuda-sample" is forbidden: User "300000000000000000" '
          'cannot delete resource "jobs" in API group "batch" in the namespace "training"'),
-        (lambda: limited.delete_pod(pod, 0), f'pods "{pod}" is forbidden'),
         (lambda: list(limited.read_log(pod, "main")), 'cannot get resource "pods/log" in API group ""'),
         (lambda: list(limited.list_nodes()), 'nodes is forbidden: User "300000000000000000" cannot list resource '
          '"nodes" in API group "" at the cluster scope'),

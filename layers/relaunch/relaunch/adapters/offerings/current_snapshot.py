@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from relaunch.adapters.offerings.bundled import bundled_snapshot
 from relaunch.core.offerings.snapshot import OfferingsSnapshot
-from relaunch.ports import DecisionLog, PortError, SnapshotStore
+from relaunch.ports import DecisionLog, PortError, SnapshotSource
 
 # The snapshot is refreshed at most once an hour.
 _MAX_AGE = timedelta(minutes=15)
@@ -13,7 +13,7 @@ _MAX_AGE = timedelta(minutes=15)
 class CurrentSnapshot:
     """Loads the refreshed snapshot of a region, and caches it for 15 minutes."""
 
-    def __init__(self, store: SnapshotStore, region: str, log: DecisionLog) -> None:
+    def __init__(self, store: SnapshotSource, region: str, log: DecisionLog) -> None:
         self._store = store
         self._region = region
         self._log = log

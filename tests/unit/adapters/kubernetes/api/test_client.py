@@ -194,29 +194,19 @@ def test_credentials_that_are_refused_twice_are_a_permanent_error(client: Kubern
 def test_a_job_that_does_not_exist_is_none_and_deleting_it_no_error(client: KubernetesClient, server) -> None:
     server.refuse(404, "NotFound", 'jobs.batch "x" not found')
     server.refuse(404, "NotFound", 'jobs.batch "x" not found')
-    server.refuse(404, "NotFound", 'pods "x" not found')
 
     assert client.get_job("x") is None
     client.delete_job("x")
-    client.delete_pod("x", 0)
 
 
-def test_deletes_a_job_with_its_pods_and_a_pod_within_its_grace_period(client: KubernetesClient, server) -> None:
-    for _ in range(3):
-        server.answer(200, {"kind": "Status", "status": "Success"})
+def test_deletes_a_job_with_its_pods(client: KubernetesClient, server) -> None:
+    server.answer(200, {"kind": "Status", "status": "Success"})
 
-    client.delete_job("x")
-    client.delete_job("x", 5)
-    client.delete_pod("y/../z", 90)
+    client.delete_job("y/../z")
 
-    options = [json.loads(each.content) for each in server.requests]
-    common = {"apiVersion": "v1", "kind": "DeleteOptions"}
-    assert options == [
-        {**common, "propagationPolicy": "Background"},
-        {**common, "propagationPolicy": "Background", "gracePeriodSeconds": 5},
-        {**common, "gracePeriodSeconds": 90},
-    ]
-    assert server.last.url.raw_path == b"/api/v1/namespaces/training/pods/y%2F..%2Fz"
+    options = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+    assert json.loads(server.last.content) == options
+    assert server.last.url.raw_path == b"/apis/batch/v1/namespaces/training/jobs/y%2F..%2Fz"
 
 
 def test_changes_a_job_by_a_merge_patch(client: KubernetesClient, server) -> None:

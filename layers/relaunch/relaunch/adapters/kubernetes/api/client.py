@@ -82,13 +82,13 @@ class KubernetesClient:
         headers = {"Content-Type": "application/merge-patch+json"}
         return self._object(Job, "PATCH", self._jobs(name), f"changing Job {name}", json=dict(patch), headers=headers)
 
-    def delete_job(self, name: str, grace_seconds: int | None = None) -> None:
-        """Delete a Job, and its pods by the garbage collector; no error if there is none.
-
-        `grace_seconds` is for the Job alone: its pods have their own `terminationGracePeriodSeconds`.
-        """
-        options = {"propagationPolicy": "Background", **_grace(grace_seconds)}
-        self._delete(self._jobs(name), f"deleting Job {name}", options)
+    def delete_job(self, name: str) -> None:
+        """Delete a Job, and its pods by the garbage collector; no error if there is none."""
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+        try:
+            self._json("DELETE", self._jobs(name), f"deleting Job {name}", json=options)
+        except NotFoundError:
+            return
 
     def list_jobs(self, label_selector: str, limit: int = PAGE) -> Iterator[Sequence[Job]]:
         """Yield the Jobs with these labels, in pages; those of a list that had to be restarted come twice."""
@@ -97,10 +97,6 @@ class KubernetesClient:
     def list_pods(self, label_selector: str, limit: int = PAGE) -> Iterator[Sequence[Pod]]:
         """Yield the pods with these labels, in pages; those of a list that had to be restarted come twice."""
         return self._pages(Pod, self._pods(), {"labelSelector": label_selector}, limit)
-
-    def delete_pod(self, name: str, grace_seconds: int) -> None:
-        """Let a pod end: SIGTERM, SIGKILL after `grace_seconds`; no error if there is none."""
-        self._delete(self._pods(name), f"deleting pod {name}", _grace(grace_seconds))
 
     def list_events(self, involved_object_uid: str = "", reason: str = "") -> Sequence[Event]:
         """Return the events of an object, by its UID, or for a reason, in the order in which they happened."""
@@ -205,12 +201,6 @@ class KubernetesClient:
     def _pods(self, name: str = "") -> str:
         return _path(f"/api/v1/namespaces/{quote(self.namespace, safe='')}/pods", name)
 
-    def _delete(self, path: str, doing: str, options: Mapping[str, object]) -> None:
-        try:
-            self._json("DELETE", path, doing, json={"apiVersion": "v1", "kind": "DeleteOptions", **options})
-        except NotFoundError:
-            return
-
     def _pages(self, kind: type[Object], path: str, selector: Mapping[str, str], limit: int) -> Iterator[list[Object]]:
         doing = f"listing {path.rpartition('/')[2]}"
         continue_token, restarts = "", 0
@@ -267,10 +257,6 @@ def _path(collection: str, name: str) -> str:
 
 def _config_map(namespace: str, name: str) -> str:
     return _path(f"/api/v1/namespaces/{quote(namespace, safe='')}/configmaps", name)
-
-
-def _grace(seconds: int | None) -> dict[str, object]:
-    return {} if seconds is None else {"gracePeriodSeconds": seconds}
 
 
 def _lines(answer: httpx.Response) -> Iterator[str]:
