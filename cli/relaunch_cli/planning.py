@@ -14,6 +14,7 @@ from relaunch.adapters.offerings.bundled import UnknownRegionError, bundled_snap
 from relaunch.adapters.offerings.regional import RegionalOfferings
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.snapshot import SnapshotPart
 from relaunch.core.selection.offering_filters import SelectionLimits
@@ -27,7 +28,7 @@ from relaunch_cli.errors import CommandError, NotConnectedError, did_you_mean
 from relaunch_cli.lookup import load_definition
 from relaunch_cli.terminal import echo
 from relaunch_cli.views.plan import PlanBasis
-from relaunch_cli.views.screen import progress
+from relaunch_cli.views.screen import print_note, progress
 
 # The region whose on-demand prices are bundled, and the one with the most types.
 _OFFLINE_REGION = "us-east-1"
@@ -48,7 +49,10 @@ def find_fits(plans: Sequence[Plan]) -> list[Plan]:
         raise CommandError("--fit is about the nodes of a cluster", "plan a definition with target ack or acs")
     with open_cluster(None, "") as cluster, progress("reading the nodes"):
         nodes = ClusterInspection(cluster).gpu_nodes()
-    return [with_fit(plan, nodes) for plan in plans]
+    fitted = [with_fit(plan, nodes) for plan in plans]
+    if any(plan.fits is None and not plan.problem and plan.definition.target is Target.ACS for plan in fitted):
+        print_note("class gpu of ACS has what is in stock when a pod is made: no node tells whether it fits")
+    return fitted
 
 
 @dataclass(frozen=True)

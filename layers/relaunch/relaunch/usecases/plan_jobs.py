@@ -7,8 +7,8 @@ from datetime import datetime
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.kubernetes.acs_drivers import AcsDrivers, find_driver_notices, find_strict_problems
-from relaunch.core.kubernetes.node_fit import GpuNode, NodeFit, predict_fit
-from relaunch.core.kubernetes.rules import ask_gpus, find_kubernetes_notices, find_problems
+from relaunch.core.kubernetes.node_fit import GpuNode, NodeFit
+from relaunch.core.kubernetes.rules import find_kubernetes_notices, find_problems, predict_job_fit
 from relaunch.core.kubernetes.workload_revision import kubernetes_revision
 from relaunch.core.machines.machine import FleetRequest
 from relaunch.core.machines.request import build_request
@@ -36,7 +36,7 @@ class Plan:
     `image_doubts` describe what is unknown of its images, `bucket_notices` what its checkpoints may lack, and
     `driver_notices` what is doubtful about its driver on ACS. `request` is what EC2 Fleet would be asked for, None if
     another way to a machine is better or the only one. `fits` says of each node of a cluster whether the pod fits, None
-    if the cluster was not asked.
+    if the cluster was not asked, or no node can tell.
     """
 
     definition: JobDefinition
@@ -108,11 +108,7 @@ def _plan_on_kubernetes(definition: JobDefinition, deps: PlanDependencies) -> Pl
 
 def with_fit(plan: Plan, nodes: Sequence[GpuNode]) -> Plan:
     """Return the plan of a definition for ACK or ACS with what the nodes of its cluster say of its pod."""
-    definition, gpu = plan.definition, plan.definition.accelerator.gpu
-    if plan.problem or definition.kubernetes is None or gpu is None:
-        return plan
-    asked = ask_gpus(definition.target, gpu, definition.kubernetes, PurchaseOption.ON_DEMAND)
-    return replace(plan, fits=predict_fit(nodes, asked))
+    return plan if plan.problem else replace(plan, fits=predict_job_fit(plan.definition, nodes))
 
 
 def plan_on_kubernetes(definition: JobDefinition, at: datetime, drivers: AcsDrivers | None) -> Plan:

@@ -86,6 +86,10 @@ def test_the_chart_is_that_of_the_newest_release(ack, inspection):
     ack.add("secrets", SYSTEM, made_release("1.13.0", 10))
     ack.add("secrets", SYSTEM, made_release("1.12.9", 9))
 
+    odd = made_release("1.14.0", 11)
+    odd["metadata"]["labels"]["version"] = "eleven"
+    ack.add("secrets", SYSTEM, odd)
+
     assert inspection.chart_version(CHART) == "1.13.0"
     assert inspection.chart_version("another") is None
 

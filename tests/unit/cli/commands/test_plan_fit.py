@@ -58,6 +58,17 @@ def test_a_pod_that_fits_nowhere_would_wait(ack):
     assert "fits on none of 1 nodes now: its pod would wait" in flat(invoke(*ASKED, "--fit", columns=160).stdout)
 
 
+def test_of_class_gpu_of_acs_no_node_can_tell(ack):
+    ack.add_node("virtual", {"type": "virtual-kubelet"})
+    asked = ("plan", "--target", "acs", "--image", "i", "--gpu", "1", "--model", "T4", "--vcpus", "4", "--ram", "16GiB")
+
+    result, document = invoke(*asked, "--fit"), invoke(*asked, "--fit", "--json").document
+
+    assert "no node tells whether it fits" in flat(result.stderr)
+    assert document["plans"][0]["nodes"] is None
+    assert result.exit_code == 0
+
+
 def test_without_nodes_it_says_so(ack):
     assert "the cluster has no nodes" in invoke(*ASKED, "--fit").stdout
 

@@ -16,10 +16,13 @@ from relaunch.core.definitions.accelerator import (
 )
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import ComputeClass, KubernetesWorkload, Target
+from relaunch.core.kubernetes import ack
+from relaunch.core.kubernetes.node_fit import GpuNode
 from relaunch.core.kubernetes.rules import (
     ask_gpus,
     find_kubernetes_notices,
     find_problems,
+    predict_job_fit,
     purchase_options,
 )
 
@@ -152,3 +155,30 @@ def test_checkpoints_are_in_s3_or_in_oss():
     assert find_problems(define(checkpoint_uri="oss://acme/train/")) == ()
     assert find_problems(define(checkpoint_uri="s3://acme/train/")) == ()
     assert find_problems(define(checkpoint_uri=None)) == ()
+
+
+def test_nodes_tell_whether_the_pod_of_a_job_fits():
+    labels = {ack.SHARING: "core_mem", ack.GPU_NAME: "T4"}
+    shared = GpuNode("shared", labels, {ack.GPU_MEMORY: 60, ack.GPU_COMPUTE: 400})
+    reserved = GpuNode("reserved", {"alibabacloud.com/gpu-model-series": "T4"}, {"nvidia.com/gpu": 8})
+    on_hpn = define(Target.ACS, GpuRequirement(), kubernetes=replace(WORKLOAD, compute_class=ComputeClass.GPU_HPN))
+
+    assert [(each.node, each.fits) for each in predict_job_fit(define(), [reserved, shared])] == [
+        ("shared", True),
+        ("reserved", False),
+    ]
+    assert [each.fits for each in predict_job_fit(on_hpn, [reserved])] == [True]
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        pytest.param(define(Target.ACS, GpuRequirement()), id="class gpu of ACS"),
+        pytest.param(define(Target.ECS), id="ECS"),
+        pytest.param(define(kubernetes=None), id="nothing to run"),
+        pytest.param(define(gpu=None), id="no GPU"),
+        pytest.param(define(gpu=GpuRequirement(memory_mib=2048, compute_percent=33)), id="a problem"),
+    ],
+)
+def test_of_some_jobs_no_node_can_tell(definition):
+    assert predict_job_fit(definition, [GpuNode("n1", {}, {"nvidia.com/gpu": 8})]) is None

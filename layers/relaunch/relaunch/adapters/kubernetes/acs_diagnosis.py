@@ -6,12 +6,10 @@ from relaunch.adapters.acs_drivers import load_acs_drivers
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.errors import ForbiddenError
 from relaunch.adapters.kubernetes.api.models import Node
-from relaunch.adapters.kubernetes.diagnosis import check_namespace
+from relaunch.adapters.kubernetes.diagnosis import APPLY_READER, check_namespace
 from relaunch.core.kubernetes.acs_checks import NODES, PROFILE, AcsNode, check_nodes, check_profile
 from relaunch.core.kubernetes.acs_profile import KEY, NAME, NAMESPACE
 from relaunch.core.kubernetes.checks import Check, is_ok, unknown
-
-_APPLY_READER = "kubectl apply -f infrastructure/kubernetes/reader.yaml"
 
 
 def check_acs(client: KubernetesClient) -> Iterator[Check]:
@@ -31,7 +29,7 @@ def _check_profile(client: KubernetesClient) -> Iterator[Check]:
     try:
         profile = client.get_config_map(NAMESPACE, NAME)
     except ForbiddenError:
-        yield unknown(PROFILE, f"this user may not read ConfigMap {NAME} in {NAMESPACE}", _APPLY_READER)
+        yield unknown(PROFILE, f"this user may not read ConfigMap {NAME} in {NAMESPACE}", APPLY_READER)
         return
     yield from check_profile(None if profile is None else profile.data.get(KEY, ""), load_acs_drivers())
 
@@ -40,7 +38,7 @@ def _check_nodes(client: KubernetesClient) -> Iterator[Check]:
     try:
         nodes = [_read_node(node) for page in client.list_nodes() for node in page]
     except ForbiddenError:
-        yield unknown(NODES, "this user may not list nodes", _APPLY_READER)
+        yield unknown(NODES, "this user may not list nodes", APPLY_READER)
         return
     # A list that had to be restarted has nodes twice.
     yield from check_nodes({each.name: each for each in nodes}.values(), load_acs_drivers())

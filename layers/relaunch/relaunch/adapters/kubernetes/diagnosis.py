@@ -11,7 +11,7 @@ from relaunch.core.kubernetes.checks import Check, is_ok, problem, unknown
 from relaunch.core.kubernetes.role_rules import ROLE, missing_verbs
 
 _APPLY_ROLE = "kubectl apply -f infrastructure/kubernetes/role.yaml"
-_APPLY_READER = "kubectl apply -f infrastructure/kubernetes/reader.yaml"
+APPLY_READER = "kubectl apply -f infrastructure/kubernetes/reader.yaml"
 _CGPU = "cgpu"
 
 
@@ -38,12 +38,13 @@ def check_ack(client: KubernetesClient, known: Known) -> Iterator[Check]:
     yield _unless_forbidden(
         ack_checks.CHART,
         lambda: ack_checks.check_chart(cluster.chart_version(ack_checks.CHART)),
-        f"to list secrets in {SYSTEM_NAMESPACE}, which nothing of Relaunch gives: helm list -n {SYSTEM_NAMESPACE}",
+        f"to list secrets in {SYSTEM_NAMESPACE}, which nothing of Relaunch gives",
+        f"helm list -n {SYSTEM_NAMESPACE}",
     )
     yield _unless_forbidden(
         "cGPU",
         lambda: ack_checks.check_cgpu(cluster.image_versions(_CGPU)),
-        f"to list DaemonSets in {SYSTEM_NAMESPACE}: {_APPLY_READER}",
+        f"to list DaemonSets in {SYSTEM_NAMESPACE}",
     )
     yield from _check_nodes(cluster)
     yield from check_namespace(client)
@@ -53,7 +54,7 @@ def _check_nodes(cluster: ClusterInspection) -> Iterator[Check]:
     try:
         nodes = cluster.gpu_nodes()
     except ForbiddenError:
-        yield unknown("nodes", "this user may not list nodes and pods", _APPLY_READER)
+        yield unknown("nodes", "this user has no permission to list nodes and pods", APPLY_READER)
         return
     yield from ack_checks.check_nodes(nodes)
 
@@ -66,12 +67,8 @@ def check_namespace(client: KubernetesClient) -> Iterator[Check]:
         UnauthorizedError: it refuses the credentials.
     """
     cluster, namespace = ClusterInspection(client), client.namespace
-    yield _unless_forbidden(
-        "namespace", lambda: _check_namespace(cluster, namespace), f"to read namespaces: {_APPLY_READER}"
-    )
-    yield _unless_forbidden(
-        "role", lambda: _check_role(cluster, namespace), f"to read Roles in {namespace}: {_APPLY_READER}"
-    )
+    yield _unless_forbidden("namespace", lambda: _check_namespace(cluster, namespace), "to read namespaces")
+    yield _unless_forbidden("role", lambda: _check_role(cluster, namespace), f"to read Roles in {namespace}")
 
 
 def _check_namespace(cluster: ClusterInspection, namespace: str) -> Check:
@@ -92,10 +89,8 @@ def _check_role(cluster: ClusterInspection, namespace: str) -> Check:
     return is_ok("role", f"{ROLE} is given to {', '.join(subjects)}")
 
 
-def _unless_forbidden(name: str, check: Callable[[], Check], permission: str) -> Check:
+def _unless_forbidden(name: str, check: Callable[[], Check], permission: str, to_do: str = APPLY_READER) -> Check:
     try:
         return check()
     except ForbiddenError:
-        return unknown(
-            name, f"this user has no permission {permission.partition(': ')[0]}", permission.partition(": ")[2]
-        )
+        return unknown(name, f"this user has no permission {permission}", to_do)

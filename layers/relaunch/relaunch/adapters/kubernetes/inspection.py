@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-import gzip
 import json
 import re
 import zlib
@@ -37,13 +36,14 @@ class ClusterInspection:
 
     def gpu_nodes(self) -> list[GpuNode]:
         """Return the nodes, with what their pods that are not over have of them."""
-        nodes = [node for page in self._client.list_nodes() for node in page]
+        # A list that had to be restarted has objects twice.
+        nodes = {node.metadata.name: node for page in self._client.list_nodes() for node in page}
         pods = defaultdict[str, list[PodUse]](list)
         listed = {pod.metadata.uid or pod.metadata.name: pod for page in self._client.list_all_pods() for pod in page}
         for pod in listed.values():
             if pod.spec.node_name and pod.status.phase not in _OVER:
                 pods[pod.spec.node_name].append(_use(pod))
-        return [_node(node, pods[node.metadata.name]) for node in nodes]
+        return [_node(node, pods[node.metadata.name]) for node in nodes.values()]
 
     def chart_version(self, chart: str) -> str | None:
         """Return the version of a chart that Helm 3 installed, None if it did not, empty if it cannot be read."""
@@ -51,8 +51,7 @@ class ClusterInspection:
         releases = [each for page in self._client.list_objects(path, selector) for each in page]
         if not releases:
             return None
-        newest = max(releases, key=lambda each: int(each.metadata.labels.get("version", "0") or 0))
-        return _chart_version(newest)
+        return _chart_version(max(releases, key=_revision))
 
     def image_versions(self, word: str) -> list[str]:
         """Return the tags of images of the system's DaemonSets with this word in their names."""
@@ -131,11 +130,16 @@ def _images(daemon_set: RawObject) -> Iterator[str]:
         yield str(container.get("image", ""))
 
 
+def _revision(release: RawObject) -> int:
+    text = release.metadata.labels.get("version", "")
+    return int(text) if text.isdecimal() else 0
+
+
 def _chart_version(release: RawObject) -> str:
     """Read the version of a release: JSON, compressed, in base64, which the API writes in base64 once more."""
     try:
         packed = base64.b64decode(base64.b64decode((release.field("data") or {}).get("release", "")))
         text = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(packed, _MAX_RELEASE_BYTES)
         return str(json.loads(text)["chart"]["metadata"]["version"])
-    except (binascii.Error, gzip.BadGzipFile, zlib.error, ValueError, KeyError, TypeError):
+    except (binascii.Error, zlib.error, ValueError, KeyError, TypeError):
         return ""

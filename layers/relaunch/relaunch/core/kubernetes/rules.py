@@ -1,11 +1,13 @@
 """What a job definition for ACK or ACS may ask for, and how its pod asks for it."""
 
 import re
+from collections.abc import Sequence
 
 from relaunch.core.definitions.accelerator import GpuRequirement, PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import ComputeClass, KubernetesWorkload, Target
 from relaunch.core.kubernetes import ack, acs
+from relaunch.core.kubernetes.node_fit import GpuNode, NodeFit, predict_fit
 from relaunch.core.kubernetes.pod_gpus import PodGpus
 from relaunch.core.kubernetes.problem import GPU, Problem, of_gpu, of_workload
 from relaunch.core.selection.gpu_share import check_requirement
@@ -87,6 +89,19 @@ def ask_gpus(target: Target, gpu: GpuRequirement, workload: KubernetesWorkload, 
     if target is Target.ACK:
         return ack.ask_ack_gpus(gpu, workload)
     return acs.ask_acs_gpus(gpu, workload, purchase)
+
+
+def predict_job_fit(definition: JobDefinition, nodes: Sequence[GpuNode]) -> tuple[NodeFit, ...] | None:
+    """Return what each node says of the pod of a definition; None if no node can tell.
+
+    So it is with ECS, with a definition that has problems, and with class `gpu` of ACS, which has what is in stock.
+    """
+    workload, gpu = definition.kubernetes, definition.accelerator.gpu
+    if workload is None or gpu is None or not definition.target.is_kubernetes or find_problems(definition):
+        return None
+    if definition.target is Target.ACS and acs.class_of(workload) is ComputeClass.GPU:
+        return None
+    return predict_fit(nodes, ask_gpus(definition.target, gpu, workload, PurchaseOption.ON_DEMAND))
 
 
 def find_kubernetes_notices(definition: JobDefinition) -> tuple[str, ...]:
