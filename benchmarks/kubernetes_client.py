@@ -8,18 +8,18 @@ case. Requests are counted by the API server's audit log.
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx
 
 from benchmarks.errors import NotMeasurableError
 from benchmarks.fresh_process import own_environment
+from benchmarks.peers import Peer, run
 from benchmarks.session import Session, rotated
 from benchmarks.tables import Cell, Table, median
 from relaunch.adapters.kubernetes.manifest import build_job
@@ -123,15 +123,6 @@ def delete(name):
 {_MEASURE}"""
 
 
-class Case(NamedTuple):
-    """A case: its code, interpreter and environment."""
-
-    name: str
-    interpreter: str
-    code: str
-    environment: Mapping[str, str]
-
-
 def measure(session: Session) -> list[Table]:
     """Measure all.
 
@@ -147,21 +138,21 @@ def measure(session: Session) -> list[Table]:
             "the official client or the programs of a control plane are missing: make bench-kubernetes"
         )
     environment = own_environment()
-    cases = (
-        Case("official client", str(INTERPRETER), OFFICIAL, {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}),
-        Case("our client", sys.executable, CLIENT, environment),
-        Case("our target, with pods", sys.executable, TARGET, environment),
+    peers = (
+        Peer("official client", str(INTERPRETER), OFFICIAL, {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}),
+        Peer("our client", sys.executable, CLIENT, environment),
+        Peer("our target, with pods", sys.executable, TARGET, environment),
     )
     rounds = min(session.rounds, MAX_ROUNDS)
-    results: dict[str, list[dict[str, Any]]] = {case.name: [] for case in cases}
+    results: dict[str, list[dict[str, Any]]] = {peer.name: [] for peer in peers}
     with ExitStack() as stack:
         plane = stack.enter_context(running_control_plane(programs, audit_policy=_AUDIT))
         api = stack.enter_context(plane.open_http())
         kubelets = stack.enter_context(closing(Kubelets(plane, Behaviour(run_seconds=RUN_SECONDS))))
         kubelets.add_node("node", {"nvidia.com/gpu": str(JOBS), "pods": str(2 * JOBS)})
         for number in range(rounds):
-            for position, case in enumerate(rotated(cases, number)):
-                results[case.name].append(_run(case, plane, api, f"bench-{number}-{position}"))
+            for position, peer in enumerate(rotated(peers, number)):
+                results[peer.name].append(_measure_peer(peer, plane, api, f"bench-{number}-{position}"))
     return [_table(plane.version.git_version, results, rounds)]
 
 
@@ -180,24 +171,15 @@ def request_of(number: int) -> LaunchRequest:
     )
 
 
-def _run(case: Case, plane: ControlPlane, api: httpx.Client, namespace: str) -> dict[str, Any]:
+def _measure_peer(peer: Peer, plane: ControlPlane, api: httpx.Client, namespace: str) -> dict[str, Any]:
     with _namespace(api, namespace) as token:
         asked = {
             "namespace": namespace,
             "kubeconfig": plane.kubeconfig(namespace, token),
             "jobs": [build_job(request_of(number), Target.ACK, STACK) for number in range(JOBS)],
         }
-        finished = subprocess.run(
-            [case.interpreter, "-c", case.code],
-            env=dict(case.environment),
-            input=json.dumps(asked),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    if finished.returncode:
-        raise NotMeasurableError(f"{case.name} failed: {finished.stderr[-1000:]}")
-    measured: dict[str, Any] = json.loads(finished.stdout.splitlines()[-1])
+        answer = run(peer, json.dumps(asked))
+    measured: dict[str, Any] = json.loads(answer.splitlines()[-1])
     return measured | {"calls": _count_calls(plane.folder / "audit.log", namespace)}
 
 

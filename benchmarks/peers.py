@@ -121,14 +121,19 @@ def ask_in_turn(peers: tuple[Peer, ...], rounds: int) -> dict[str, list[dict[str
     return answers
 
 
-def run(peer: Peer) -> str:
-    """Run a peer's code in a fresh process; return its output.
+def run(peer: Peer, asked: str = "") -> str:
+    """Run a peer's code in a fresh process that reads `asked`; return its output.
 
     Raises:
         NotMeasurableError: it failed; the message contains its output.
     """
     finished = subprocess.run(
-        [peer.interpreter, "-c", peer.code], env=peer.environment, capture_output=True, text=True, check=False
+        [peer.interpreter, "-c", peer.code],
+        env=peer.environment,
+        input=asked,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if finished.returncode:
         raise NotMeasurableError(f"{peer.name} failed: {finished.stderr[-500:]}")
