@@ -68,6 +68,7 @@ validate: environment-sam ## Check the templates with SAM and cfn-lint
 	@$(SAM) validate --lint --template template.yaml
 	@$(SAM) validate --lint --template examples/edge/template.yaml
 	@$(SAM) validate --lint --template infrastructure/machines.yaml
+	@$(SAM) validate --lint --template infrastructure/training.yaml
 
 deploy: build ## Deploy to AWS, with machines of our own; PARAMETERS="ClusterName=... MaxMachines=...", Machines=off without
 	@PYTHONPATH=local .venv-sam/bin/python -m relaunch_local.stack.deploy --sam $(SAM) \

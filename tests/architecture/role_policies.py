@@ -19,7 +19,7 @@ _NO_VALUE = object()
 class Resolver:
     """Replaces the intrinsic functions of the template, with these parameters beside its defaults."""
 
-    def __init__(self, template: Template, **parameters: str) -> None:
+    def __init__(self, template: Template, **parameters: str | list[str]) -> None:
         defaults = {name: str(each["Default"]) for name, each in template.parameters.items() if "Default" in each}
         resources = {name: name for name in template.resources}
         self._values = resources | PSEUDO | defaults | parameters
@@ -50,6 +50,8 @@ class Resolver:
                 return ".".join(argument)
             case "Fn::If":
                 return self.resolve(argument[1 if self.holds(argument[0]) else 2])
+            case "Fn::Select":
+                return self.resolve(argument[1])[int(argument[0])]
             case "Fn::Join" | "Fn::Split" | "Fn::Sub":
                 return self._compose(name, argument)
         return self._compare(name, argument)
@@ -71,7 +73,9 @@ class Resolver:
             case "Fn::Not":
                 return not self.resolve(argument[0])
             case "Fn::And":
-                return all(map(self.resolve, argument))
+                return all(
+                    self.holds(each["Condition"]) if "Condition" in each else self.resolve(each) for each in argument
+                )
             case "Fn::Or":
                 return any(map(self.resolve, argument))
         raise AssertionError(f"{name} is not resolved here")
@@ -80,7 +84,7 @@ class Resolver:
 class RolePolicies:
     """The policies of one role, its own and those attached to it."""
 
-    def __init__(self, template: Template, role: str, **parameters: str) -> None:
+    def __init__(self, template: Template, role: str, **parameters: str | list[str]) -> None:
         resolver = Resolver(template, **parameters)
         own = template.of_type("IAM::Role")[role]["Policies"]
         attached = [

@@ -1,0 +1,260 @@
+"""What trainings need beside the application, as infrastructure/training.yaml makes it, and what that lets whom do."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from architecture.conftest import Template, as_list
+from architecture.role_policies import PSEUDO, Resolver, RolePolicies
+from architecture.written_template import written_template
+
+ZONES = ["us-east-1a", "us-east-1b", "us-east-1c"]
+PROVIDER = "arn:aws:iam::111122223333:oidc-provider/token.actions.githubusercontent.com"
+GITHUB = {"GitHubRepository": "acme/vision", "GitHubOidcProviderArn": PROVIDER}
+REPOSITORY = "arn:aws:ecr:us-east-1:111122223333:repository/relaunch/trainer"
+# Service Authorization Reference: these actions name no resource.
+ACTIONS_WITHOUT_RESOURCE = {
+    "ecr:GetAuthorizationToken",
+    "ecs:DescribeTaskDefinition",
+    "ecs:ListTaskDefinitions",
+    "ec2:DescribeSpotPriceHistory",
+    "events:ListRules",
+}
+
+
+@pytest.fixture(scope="module")
+def training() -> Template:
+    return written_template("infrastructure/training.yaml")
+
+
+def made(training: Template, **parameters: str | list[str]) -> dict[str, dict[str, Any]]:
+    """The properties of the resources that these parameters make, by their logical ids."""
+    resolver = Resolver(training, **{"Zones": ZONES, **parameters})
+    return {
+        name: resolver.resolve(each.get("Properties", {}))
+        for name, each in training.resources.items()
+        if resolver.holds(each.get("Condition"))
+    }
+
+
+def outputs(training: Template, **parameters: str | list[str]) -> dict[str, str]:
+    resolver = Resolver(training, **{"Zones": ZONES, **parameters})
+    return {
+        name: resolver.resolve(each["Value"])
+        for name, each in training.outputs.items()
+        if resolver.holds(each.get("Condition"))
+    }
+
+
+def statements(resources: dict[str, dict[str, Any]], role: str) -> list[dict[str, Any]]:
+    return [each for policy in resources[role]["Policies"] for each in policy["PolicyDocument"]["Statement"]]
+
+
+@pytest.mark.parametrize("count", range(1, 7))
+def test_each_zone_has_a_public_subnet_that_no_other_overlaps(training: Template, count: int) -> None:
+    zones = [f"us-east-1{letter}" for letter in "abcdef"[:count]]
+    resources = made(training, Zones=zones)
+
+    subnets = [each for name, each in resources.items() if re.fullmatch(r"Subnet\d", name)]
+    assert [each["AvailabilityZone"] for each in subnets] == zones
+    assert all(each["MapPublicIpOnLaunch"] for each in subnets)
+    assert [each["CidrBlock"] for each in subnets] == [f"10.71.{32 * place}.0/19" for place in range(count)]
+    routed = {each["SubnetId"] for name, each in resources.items() if name.endswith("Routes")}
+    assert routed == {name for name in resources if re.fullmatch(r"Subnet\d", name)}
+    assert outputs(training, Zones=zones)["MachineSubnets"] == ",".join(
+        f"{zone}=Subnet{place}" for place, zone in enumerate(zones, 1)
+    )
+
+
+def test_the_network_has_a_way_out_and_none_in(training: Template) -> None:
+    resources = made(training)
+
+    assert resources["InternetRoute"]["DestinationCidrBlock"] == "0.0.0.0/0"
+    assert resources["S3Endpoint"]["VpcEndpointType"] == "Gateway"
+    kinds = {each["Type"] for each in training.resources.values()}
+    # Each of these costs something while nothing runs, or lets something in.
+    assert not kinds & {"AWS::EC2::NatGateway", "AWS::EC2::EIP", "AWS::EC2::SecurityGroup", "AWS::KMS::Key"}
+    assert {each["VpcEndpointType"] for each in training.of_type("EC2::VPCEndpoint").values()} == {"Gateway"}
+
+
+def test_what_exists_is_not_made(training: Template) -> None:
+    existing = {
+        "VpcId": "vpc-0abc",
+        "ExistingCluster": "true",
+        "ExistingRepository": "true",
+        "CheckpointBucket": "acme-checkpoints",
+        "DataBucket": "acme-data",
+    }
+    resources = made(training, **existing, Zones=[""])
+
+    assert set(resources) == {"LogGroup", "TaskRole", "ExecutionRole", "ReaderRole", "OperatorRole"}
+    told = outputs(training, **existing, Zones=[""])
+    assert told["VpcId"] == "vpc-0abc"
+    assert told["CheckpointBucketName"] == "acme-checkpoints"
+    assert told["DataBucketName"] == "acme-data"
+    assert "MachineSubnets" not in told
+    policies = RolePolicies(training, "TaskRole", **existing, Zones=[""])
+    assert policies.allows("s3:PutObject", "arn:aws:s3:::acme-checkpoints/resnet/step/manifest.json")
+
+
+def test_the_stack_refuses_a_network_without_zones_and_github_without_a_provider(training: Template) -> None:
+    # Rules take other functions than the rest of a template: no Select, Join or If (CloudFormation, "Rules").
+    assert set(training.assertions) == {"ANetworkHasZones", "GitHubHasAProvider"}
+    used = set(re.findall(r"Fn::\w+", json.dumps(training.assertions)))
+    assert used <= {"Fn::Not", "Fn::Equals", "Fn::Contains"}
+
+
+def test_no_rule_deletes_an_image_that_a_job_can_hold(training: Template) -> None:
+    repository = made(training)["Repository"]
+
+    assert repository["ImageScanningConfiguration"] == {"ScanOnPush": True}
+    assert repository["ImageTagMutability"] == "IMMUTABLE"
+    (rule,) = json.loads(repository["LifecyclePolicy"]["LifecyclePolicyText"])["rules"]
+    # What was pushed with a tag keeps it, for tags cannot be moved.
+    assert rule["selection"] == {
+        "tagStatus": "untagged",
+        "countType": "sinceImagePushed",
+        "countUnit": "days",
+        "countNumber": 14,
+    }
+
+
+@pytest.mark.parametrize("bucket", ["NewCheckpointBucket", "NewDataBucket"])
+def test_buckets_are_versioned_encrypted_and_closed(training: Template, bucket: str) -> None:
+    resources = made(training)
+    properties = resources[bucket]
+
+    assert properties["VersioningConfiguration"] == {"Status": "Enabled"}
+    assert properties["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    assert set(properties["PublicAccessBlockConfiguration"].values()) == {True}
+    assert properties["OwnershipControls"] == {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}
+    rules = {rule["Id"]: rule for rule in properties["LifecycleConfiguration"]["Rules"]}
+    assert rules["old-versions"]["NoncurrentVersionExpiration"] == {"NoncurrentDays": 3}
+    assert rules["unfinished-uploads"]["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 1}
+    # No rule ends what is current.
+    assert not any("Expiration" in rule or "ExpirationInDays" in rule for rule in rules.values())
+    (denied,) = resources[f"{bucket}Policy"]["PolicyDocument"]["Statement"]
+    assert (denied["Effect"], denied["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
+
+
+def test_uploads_of_the_data_bucket_are_events(training: Template) -> None:
+    notification = made(training)["NewDataBucket"]["NotificationConfiguration"]
+
+    assert notification == {"EventBridgeConfiguration": {"EventBridgeEnabled": True}}
+
+
+def test_what_holds_somebodys_work_outlives_the_stack(training: Template) -> None:
+    kept = {name for name, each in training.resources.items() if each.get("DeletionPolicy") == "Retain"}
+
+    assert kept == {
+        "Repository",
+        "NewCheckpointBucket",
+        "NewCheckpointBucketPolicy",
+        "NewDataBucket",
+        "NewDataBucketPolicy",
+    }
+    for name in kept:
+        assert training.resources[name]["UpdateReplacePolicy"] == "Retain"
+
+
+def test_roles_are_under_the_path_that_the_application_may_pass(training: Template) -> None:
+    for name, role in made(training, **GITHUB).items():
+        if name.endswith("Role"):
+            assert role["Path"] == "/relaunch/"
+
+
+@pytest.mark.parametrize("role", ["TaskRole", "ExecutionRole"])
+def test_roles_of_tasks_are_for_tasks_of_this_account_alone(training: Template, role: str) -> None:
+    (trust,) = made(training)[role]["AssumeRolePolicyDocument"]["Statement"]
+
+    assert trust["Principal"] == {"Service": "ecs-tasks.amazonaws.com"}
+    assert trust["Condition"]["StringEquals"] == {"aws:SourceAccount": PSEUDO["AWS::AccountId"]}
+    assert trust["Condition"]["ArnLike"] == {"aws:SourceArn": "arn:aws:ecs:us-east-1:111122223333:*"}
+
+
+def test_a_training_reads_data_and_writes_checkpoints(training: Template) -> None:
+    policies = RolePolicies(training, "TaskRole", Zones=ZONES)
+    checkpoints, data = "arn:aws:s3:::NewCheckpointBucket", "arn:aws:s3:::NewDataBucket"
+
+    for bucket in (checkpoints, data):
+        assert policies.allows("s3:ListBucket", bucket)
+        assert policies.allows("s3:GetObject", f"{bucket}/a")
+    for action in ("s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"):
+        assert policies.allows(action, f"{checkpoints}/a")
+        assert not policies.allows(action, f"{data}/a")
+    for action in ("s3:DeleteObjectVersion", "s3:PutBucketPolicy", "s3:PutLifecycleConfiguration"):
+        assert not policies.allows(action, f"{checkpoints}/a")
+        assert not policies.allows(action, checkpoints)
+
+
+def test_all_resources_are_allowed_only_where_aws_knows_none(training: Template) -> None:
+    resources = made(training, **GITHUB)
+    for role in (name for name in resources if name.endswith("Role")):
+        for statement in statements(resources, role):
+            if "*" in as_list(statement["Resource"]):
+                assert set(as_list(statement["Action"])) <= ACTIONS_WITHOUT_RESOURCE, role
+
+
+def test_a_reader_changes_nothing(training: Template) -> None:
+    for statement in statements(made(training), "ReaderRole"):
+        for action in as_list(statement["Action"]):
+            assert re.match(r"\w+:(Get|List|Describe|Query)", action), action
+
+
+def test_an_operator_reads_what_a_reader_does_and_passes_no_role_but_those_of_trainings(training: Template) -> None:
+    resources = made(training)
+    operator = statements(resources, "OperatorRole")
+
+    assert all(each in operator for each in statements(resources, "ReaderRole"))
+    (passing,) = [each for each in operator if "iam:PassRole" in as_list(each["Action"])]
+    assert passing["Resource"] == ["TaskRole.Arn", "ExecutionRole.Arn"]
+    assert passing["Condition"] == {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
+
+
+def test_without_a_repository_nobody_comes_from_github(training: Template) -> None:
+    assert "SubmitRole" not in made(training)
+    assert "SubmitRoleArn" not in outputs(training)
+
+
+def trust_of(training: Template, **parameters: str) -> dict[str, Any]:
+    (trust,) = made(training, **GITHUB, **parameters)["SubmitRole"]["AssumeRolePolicyDocument"]["Statement"]
+    assert trust["Principal"] == {"Federated": PROVIDER}
+    assert set(trust["Condition"]) == {"StringEquals"}
+    return {key.rpartition(":")[2]: value for key, value in trust["Condition"]["StringEquals"].items()}
+
+
+def test_one_branch_of_one_repository_is_let_in_by_both_forms_of_its_subject(training: Template) -> None:
+    assert trust_of(training) == {"aud": "sts.amazonaws.com", "sub": ["repo:acme/vision:ref:refs/heads/main"]}
+    assert trust_of(training, GitHubOwnerId="11", GitHubRepositoryId="22") == {
+        "aud": "sts.amazonaws.com",
+        "sub": ["repo:acme/vision:ref:refs/heads/main", "repo:acme@11/vision@22:ref:refs/heads/main"],
+        "repository_id": "22",
+    }
+
+
+def test_an_environment_is_let_in_instead_of_a_branch(training: Template) -> None:
+    trust = trust_of(training, GitHubRef="environment:training", GitHubOwnerId="11", GitHubRepositoryId="22")
+
+    assert trust["sub"] == ["repo:acme/vision:environment:training", "repo:acme@11/vision@22:environment:training"]
+
+
+@pytest.mark.parametrize(
+    "ref", ["refs/heads/*", "*", "main", "refs/pull/1/merge", "refs/heads/main:x", "environment:?"]
+)
+def test_a_ref_is_no_pattern(training: Template, ref: str) -> None:
+    assert not re.fullmatch(training.parameters["GitHubRef"]["AllowedPattern"], ref)
+
+
+def test_a_workflow_pushes_images_and_submits_and_can_do_nothing_else(training: Template) -> None:
+    policies = RolePolicies(training, "SubmitRole", **GITHUB, Zones=ZONES)
+    function = "arn:aws:lambda:us-east-1:111122223333:function:relaunch"
+
+    assert policies.allows("lambda:InvokeFunction", f"{function}-JobApiFunction-Z1Y2")
+    assert not policies.allows("lambda:InvokeFunction", f"{function}-ReconcileFunction-Z1Y2")
+    assert not policies.allows("lambda:InvokeFunction", f"{function}-other-JobApiFunction-Z1Y2")
+    assert policies.allows("ecr:PutImage", REPOSITORY)
+    assert not policies.allows("ecr:PutImage", f"{REPOSITORY}-other")
+    for action in ("ecr:BatchDeleteImage", "ecr:SetRepositoryPolicy", "ecr:PutLifecyclePolicy"):
+        assert not policies.allows(action, REPOSITORY)
