@@ -70,9 +70,8 @@ validate: environment-sam ## Check the templates with SAM and cfn-lint
 	@$(SAM) validate --lint --template infrastructure/machines.yaml
 	@$(SAM) validate --lint --template infrastructure/training.yaml
 
-deploy: build ## Deploy to AWS, with machines of our own; PARAMETERS="ClusterName=... MaxMachines=...", Machines=off without
-	@PYTHONPATH=local .venv-sam/bin/python -m relaunch_local.stack.deploy --sam $(SAM) \
-		Runtime=$(RUNTIME) Architecture=$(ARCHITECTURE) $(PARAMETERS)
+deploy: setup ## Deploy to AWS as `relaunch deploy` does, which says more; PARAMETERS="ClusterName=... MaxMachines=..."
+	@$(ENVIRONMENT)/relaunch deploy $(PARAMETERS)
 
 # ── Checks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 .PHONY: lint check test

@@ -10,6 +10,7 @@ from relaunch_cli.commands.amis import amis
 from relaunch_cli.commands.apply import apply
 from relaunch_cli.commands.cancel import cancel
 from relaunch_cli.commands.definitions import definitions
+from relaunch_cli.commands.deploy import deploy
 from relaunch_cli.commands.doctor import doctor
 from relaunch_cli.commands.events import events
 from relaunch_cli.commands.explain import explain
@@ -31,6 +32,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for _command in (
+    deploy,
     apply,
     definitions,
     plan,

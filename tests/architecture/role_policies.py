@@ -19,7 +19,7 @@ _NO_VALUE = object()
 class Resolver:
     """Replaces the intrinsic functions of the template, with these parameters beside its defaults."""
 
-    def __init__(self, template: Template, **parameters: str | list[str]) -> None:
+    def __init__(self, template: Template, **parameters: str) -> None:
         defaults = {name: str(each["Default"]) for name, each in template.parameters.items() if "Default" in each}
         resources = {name: name for name in template.resources}
         self._values = resources | PSEUDO | defaults | parameters
@@ -84,7 +84,7 @@ class Resolver:
 class RolePolicies:
     """The policies of one role, its own and those attached to it."""
 
-    def __init__(self, template: Template, role: str, **parameters: str | list[str]) -> None:
+    def __init__(self, template: Template, role: str, **parameters: str) -> None:
         resolver = Resolver(template, **parameters)
         own = template.of_type("IAM::Role")[role]["Policies"]
         attached = [

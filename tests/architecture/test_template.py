@@ -9,7 +9,7 @@ from architecture.conftest import Template, as_list, referred
 from fakes.repository import FUNCTIONS
 from relaunch.core.selection.offering_filters import DEFAULT_MAX_PRICE_USD_PER_HOUR
 from relaunch.settings import parse_capacity_providers
-from relaunch_local.stack.concurrency import RESERVATIONS
+from relaunch_cli.deployment.concurrency import RESERVATIONS
 
 
 def actions_of(statements: list[dict[str, Any]]) -> set[str]:

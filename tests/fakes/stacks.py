@@ -116,7 +116,8 @@ class FakeStacks:
 
     def describe_stack_events(self, **request: Any) -> dict[str, Any]:
         name = self._called("DescribeStackEvents", request)["StackName"]
-        known = self.events[name]
+        self._stack(name, "DescribeStackEvents")
+        known = self.events.get(name, [])
         # Newest first.
         return {"StackEvents": list(reversed(known[:-1] if self._goes_on() else known))}
 
@@ -144,8 +145,15 @@ class FakeStacks:
         return self.stacks[name]
 
     def _tell(self, stack: str, token: str, name: str, status: str, reason: str = "") -> None:
-        event = {"LogicalResourceId": name, "ResourceStatus": status, "ClientRequestToken": token}
-        self.events.setdefault(stack, []).append(event | ({"ResourceStatusReason": reason} if reason else {}))
+        known = self.events.setdefault(stack, [])
+        event = {
+            "EventId": f"{stack}-{len(known)}",
+            "LogicalResourceId": name,
+            "ResourceType": "AWS::CloudFormation::Stack" if name == stack else "AWS::EC2::LaunchTemplate",
+            "ResourceStatus": status,
+            "ClientRequestToken": token,
+        }
+        known.append(event | ({"ResourceStatusReason": reason} if reason else {}))
 
 
 def _values(request: Mapping[str, Any]) -> dict[str, str]:

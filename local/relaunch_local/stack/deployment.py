@@ -111,12 +111,12 @@ def run_sam_deploy(emulator: Emulator, parameters: Mapping[str, str], folder: Pa
         raise DeploymentError(f"sam deploy failed:\n{log.read_text()[-4000:]}")
 
 
-def read_stack(emulator: Emulator) -> tuple[dict[str, str], dict[str, str]]:
+def read_stack(emulator: Emulator, name: str = STACK) -> tuple[dict[str, str], dict[str, str]]:
     """Return the stack's outputs, and the physical ids of its resources by logical id."""
     cloudformation = emulator.client("cloudformation")
-    stack = cloudformation.describe_stacks(StackName=STACK)["Stacks"][0]
+    stack = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
     outputs = {each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]}
-    pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=STACK)
+    pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=name)
     resources = {
         each["LogicalResourceId"]: each["PhysicalResourceId"]
         for page in pages

@@ -18,6 +18,11 @@ _NAMESPACE = "http://ec2.amazonaws.com/doc/2016-11-15/"
 REQUEST_ID = "00000000-0000-4000-8000-000000000000"
 
 
+def action_of(form: str) -> str:
+    """Return the action that a request names; empty if it names none."""
+    return dict(parse_qsl(form)).get("Action", "")
+
+
 def answer_ec2(simulator: EcsSimulator, form: str, access_key: str) -> tuple[int, bytes]:
     """Call an EC2 action; return the HTTP status and the XML of the response."""
     pairs = parse_qsl(form, keep_blank_values=True)

@@ -12,10 +12,11 @@ from typing import Any
 from urllib.parse import unquote
 
 from relaunch_local.ecs.api.controls import Controls
-from relaunch_local.ecs.api.ec2_query import REQUEST_ID, answer_ec2, error_xml
+from relaunch_local.ecs.api.ec2_query import REQUEST_ID, action_of, answer_ec2, error_xml
 from relaunch_local.ecs.api.in_process import parameter_errors
+from relaunch_local.ecs.api.upstream import REFRESHING, Upstream
 from relaunch_local.ecs.engine.region import Event
-from relaunch_local.ecs.engine.simulator import EcsSimulator
+from relaunch_local.ecs.engine.simulator import SERVED_EC2_ACTIONS, EcsSimulator
 from relaunch_local.ecs.errors import DroppedConnectionError, EcsError
 from relaunch_local.request_guard.guard import RefusedRequestError, RequestGuard
 from relaunch_local.request_guard.signature import RequestHead
@@ -51,6 +52,10 @@ class EcsServer:
     def url(self) -> str:
         """The value for AWS_ENDPOINT_URL_ECS and AWS_ENDPOINT_URL_EC2."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def attach(self, upstream: Upstream) -> None:
+        """Let there be more in the account than the simulator was given."""
+        self._server.upstream = upstream
 
     def start(self) -> None:
         """Start serving on separate threads."""
@@ -91,6 +96,7 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, simulator: EcsSimulator, guard: RequestGuard, controls: Controls) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.upstream: Upstream | None = None
         self.simulator = simulator
         self.guard = guard
         self.controls = controls
@@ -152,10 +158,20 @@ class _Handler(BaseHTTPRequestHandler):
             status, answer = self._ecs(target, body, access_key)
             self._reply(status, json.dumps(answer, default=_epoch).encode(), "application/x-amz-json-1.1")
             return
+        self._reply(*self._ec2(body, access_key), "text/xml;charset=UTF-8")
+
+    def _ec2(self, body: bytes, access_key: str) -> tuple[int, bytes]:
+        upstream, action = self.server.upstream, action_of(body.decode())
+        if upstream is not None and action not in SERVED_EC2_ACTIONS:
+            return upstream.ec2(body)
+        self._refresh(action)
         with self.server.simulator.clock.lock:
             self.server.simulator.clock.synchronize()
-            status, xml = answer_ec2(self.server.simulator, body.decode(), access_key)
-        self._reply(status, xml, "text/xml;charset=UTF-8")
+            return answer_ec2(self.server.simulator, body.decode(), access_key)
+
+    def _refresh(self, action: str) -> None:
+        if self.server.upstream is not None and action in REFRESHING:
+            self.server.upstream.refresh()
 
     def _ecs(self, target: str, body: bytes, access_key: str) -> tuple[int, dict[str, Any]]:
         simulator, action = self.server.simulator, target.removeprefix(TARGET_PREFIX)
@@ -168,6 +184,7 @@ class _Handler(BaseHTTPRequestHandler):
         errors = parameter_errors("ecs", action, parameters)
         if errors:
             return 400, {"__type": "InvalidParameterException", "message": errors}
+        self._refresh(action)
         with simulator.clock.lock:
             simulator.clock.synchronize()
             try:

@@ -37,6 +37,19 @@ from relaunch_local.ecs.rules.limits import RequestLimits
 
 Handler = Callable[[JsonObject], JsonObject]
 
+SERVED_EC2_ACTIONS = frozenset(
+    {
+        "CreateFleet",
+        "TerminateInstances",
+        "DescribeInstances",
+        "DescribeSpotPriceHistory",
+        "DescribeInstanceTypeOfferings",
+        "DescribeInstanceTypes",
+        "DescribeAvailabilityZones",
+    }
+)
+"""The actions of EC2 that the simulator answers."""
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
@@ -243,19 +256,19 @@ class EcsSimulator:
         return response
 
     def _perform_ec2(self, action: str, parameters: JsonObject, access_key: str) -> JsonObject:
+        if action not in SERVED_EC2_ACTIONS:
+            raise EcsError("InvalidAction", f"The action {action} is not valid for this web service.")
         if action == "CreateFleet":
             return self.fleets.create(parameters, access_key)
         if action == "TerminateInstances":
             return self.ec2_instances.terminate(parameters, access_key)
-        handlers = {
+        handlers: dict[str, Handler] = {
             "DescribeInstances": self.ec2_instances.describe,
             "DescribeSpotPriceHistory": self.ec2.describe_spot_price_history,
             "DescribeInstanceTypeOfferings": self.ec2.describe_instance_type_offerings,
             "DescribeInstanceTypes": self.ec2.describe_instance_types,
             "DescribeAvailabilityZones": self.ec2.describe_availability_zones,
         }
-        if action not in handlers:
-            raise EcsError("InvalidAction", f"The action {action} is not valid for this web service.")
         return handlers[action](parameters)
 
     def _make_fleets(self, permissions: Ec2Permissions | None) -> Fleets:

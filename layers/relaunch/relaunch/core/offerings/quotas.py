@@ -54,8 +54,10 @@ _QUOTAS = MappingProxyType(
     }
 )
 
-QUOTA_CODES = tuple(sorted({quota.code for quota in _QUOTAS.values()}))
-"""The codes of all known quotas."""
+ALL_QUOTAS = tuple(_QUOTAS.values())
+"""All known quotas."""
+QUOTA_CODES = tuple(sorted({quota.code for quota in ALL_QUOTAS}))
+"""Their codes."""
 
 
 # The first generation of P whose spot quota is uncertain.

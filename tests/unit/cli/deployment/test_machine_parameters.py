@@ -6,16 +6,16 @@ import pytest
 import yaml
 
 from fakes.repository import REPOSITORY
-from relaunch_local.stack.machine_parameters import (
+from relaunch_cli.deployment.machine_parameters import (
     DEFAULTS,
     MACHINE_STACK_PARAMETERS,
     OUTPUTS,
-    RefusedError,
     Way,
     check_minutes,
     for_sam,
     read_parameters,
 )
+from relaunch_cli.deployment.refusals import RefusedError
 
 SAM_PYTHON = REPOSITORY / ".venv-sam" / "bin" / "python"
 BY_HAND = [

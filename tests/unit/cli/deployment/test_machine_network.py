@@ -8,8 +8,8 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from fakes.aws import aws_in_process, make_client
-from relaunch_local.stack.machine_network import check_cluster, find_network, spot_role_notes
-from relaunch_local.stack.machine_parameters import RefusedError
+from relaunch_cli.deployment.machine_network import check_cluster, find_network, spot_role_notes
+from relaunch_cli.deployment.refusals import RefusedError
 
 ZONES = tuple(f"us-east-1{letter}" for letter in "abcdef")
 

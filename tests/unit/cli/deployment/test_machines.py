@@ -6,8 +6,9 @@ import pytest
 
 from fakes.aws import aws_in_process, make_client
 from fakes.stacks import FakeStacks
-from relaunch_local.stack.machine_parameters import RefusedError, read_parameters
-from relaunch_local.stack.machines import TEMPLATE, MachineClients, prepare_machines
+from relaunch_cli.deployment.machine_parameters import read_parameters
+from relaunch_cli.deployment.refusals import RefusedError
+from relaunch_cli.deployment.machines import TEMPLATE, MachineClients, prepare_machines
 
 HANDED_ON = ("MachineSubnets", "MachineLaunchTemplates", "MachineInstanceRoleArn", "MachineDiskGiB")
 BY_HAND = {

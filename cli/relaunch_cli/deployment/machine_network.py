@@ -1,4 +1,4 @@
-"""Where machines of our own are launched: the cluster, the VPC and its subnets, and EC2's role for spot."""
+"""Where machines of our own are launched: the cluster, the VPC and its subnets."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -6,9 +6,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from relaunch_local.stack.machine_parameters import SUBNETS, SWITCH, RefusedError
-
-SPOT_ROLE = "AWSServiceRoleForEC2Spot"
+from relaunch_cli.deployment.machine_parameters import SUBNETS, SWITCH
+from relaunch_cli.deployment.refusals import RefusedError
 
 
 @dataclass(frozen=True)
@@ -121,18 +120,3 @@ def _private_notes(private: Iterable[str]) -> Iterable[str]:
             f"{names} give no public address: machines there need a NAT gateway or VPC endpoints for ECS, ECR and S3, "
             "else they never register, and are ended"
         )
-
-
-def spot_role_notes(iam: Any) -> tuple[str, ...]:
-    """Return what to do if the account has no service-linked role for spot."""
-    try:
-        iam.get_role(RoleName=SPOT_ROLE)
-    except ClientError as error:
-        code = error.response["Error"]["Code"]
-        if code == "NoSuchEntity":
-            return (
-                f"the account has no service-linked role for spot ({SPOT_ROLE}), so machines start on demand only: run "
-                "`aws iam create-service-linked-role --aws-service-name spot.amazonaws.com`, once for the account",
-            )
-        return (f"whether the account has a service-linked role for spot, {SPOT_ROLE}, cannot be read ({code})",)
-    return ()

@@ -14,7 +14,7 @@ from botocore.stub import Stubber
 
 from fakes.repository import REPOSITORY
 from relaunch_local.stack import deploy
-from relaunch_local.stack.concurrency import RESERVATIONS
+from relaunch_cli.deployment.concurrency import RESERVATIONS
 
 SETTINGS = {"stack_name": "relaunch", "region": "us-east-1"}
 ARGUMENTS = ["Runtime=python3.13", "CapacityProviders=g5-spot=g5.xlarge/spot,g5=g5.xlarge/on-demand"]
@@ -183,7 +183,7 @@ def run_deploy(folder: Path, *parameters: str) -> subprocess.CompletedProcess[st
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
     }
     return subprocess.run(
-        [sys.executable, "-m", "relaunch_local.stack.deploy", "--sam", str(sam), *parameters],
+        [sys.executable, "-m", "relaunch_cli.deployment.reservations", "--sam", str(sam), *parameters],
         env=environment,
         capture_output=True,
         text=True,

@@ -3,8 +3,8 @@
 import pytest
 
 from fakes.stacks import FakeStacks
-from relaunch_local.stack.change_set import ChangeSets, Stack, read_stack
-from relaunch_local.stack.machine_parameters import RefusedError
+from relaunch_cli.deployment.change_set import ChangeSets, Stack, read_stack
+from relaunch_cli.deployment.refusals import RefusedError
 
 NAME = "relaunch-machines"
 TEMPLATE = "Resources: {}"

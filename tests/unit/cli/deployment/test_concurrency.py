@@ -2,7 +2,7 @@
 
 import pytest
 
-from relaunch_local.stack.concurrency import RESERVATIONS, Account, plan_reservations
+from relaunch_cli.deployment.concurrency import RESERVATIONS, Account, plan_reservations
 
 WARNINGS, WEBHOOK = (each.parameter for each in RESERVATIONS)
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from relaunch_cli.deployment.refusals import RefusedError
+
 SWITCH = "Machines"
 """The parameter of a deployment that turns machines on or off, which no stack has."""
 MACHINE_STACK_PARAMETERS = (
@@ -39,10 +41,6 @@ DEFAULTS: Mapping[str, str] = {
 }
 # A job that takes a warm machine at the last minute must find it: its task is placed, and its image pulled, meanwhile.
 _IDLE_MARGIN_MINUTES = 10
-
-
-class RefusedError(Exception):
-    """Nothing was deployed; the message says why, and what to do."""
 
 
 class Way(StrEnum):

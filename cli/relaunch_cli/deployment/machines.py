@@ -1,13 +1,13 @@
 """Deploys what machines of our own are launched with, and tells the application's stack of it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from relaunch_local.repository import REPOSITORY
-from relaunch_local.stack.change_set import ChangeSets, Stack, read_stack
-from relaunch_local.stack.machine_network import Network, check_cluster, find_network, spot_role_notes
-from relaunch_local.stack.machine_parameters import (
+from relaunch_cli.deployment.change_set import ChangeSets, read_stack
+from relaunch_cli.deployment.findings import Stack
+from relaunch_cli.deployment.machine_network import Network, check_cluster, find_network
+from relaunch_cli.deployment.machine_parameters import (
     DEFAULTS,
     LAUNCH_TEMPLATES,
     MACHINE_STACK_PARAMETERS,
@@ -16,30 +16,23 @@ from relaunch_local.stack.machine_parameters import (
     SUBNETS,
     SWITCH,
     Parameters,
-    RefusedError,
     Way,
     check_minutes,
 )
-
-TEMPLATE = REPOSITORY / "infrastructure" / "machines.yaml"
+from relaunch_cli.deployment.refusals import RefusedError
 
 
 @dataclass(frozen=True)
 class MachineClients:
-    """Clients of the services that are asked for machines."""
+    """Clients of the services that are asked for machines, and the template of their stack."""
 
     ec2: Any
     ecs: Any
-    iam: Any
-    stacks: Any
+    template: str
 
 
 def prepare_machines(
-    parameters: Parameters,
-    stack_name: str,
-    connect: Callable[[], MachineClients],
-    confirm: Callable[[str], bool],
-    tell: Callable[[str], None],
+    parameters: Parameters, stack_name: str, clients: MachineClients, change_sets: ChangeSets
 ) -> Mapping[str, str]:
     """Deploy the stack of machines, unless told otherwise; return all parameters of the application's stack.
 
@@ -54,14 +47,12 @@ def prepare_machines(
         return {**parameters.application, **dict.fromkeys((SUBNETS, LAUNCH_TEMPLATES, ROLE), "")}
     if parameters.way is Way.GIVEN:
         return parameters.application
-    clients = connect()
-    application = read_stack(stack_name, clients.stacks)
-    machines = read_stack(f"{stack_name}-machines", clients.stacks)
+    application = read_stack(stack_name, change_sets.stacks)
+    machines = read_stack(f"{stack_name}-machines", change_sets.stacks)
     kept = _kept(application, machines) if parameters.way is Way.KEPT else ""
     if kept:
-        tell(kept)
+        change_sets.tell(kept)
         return parameters.application
-    change_sets = ChangeSets(clients.stacks, confirm, tell)
     return _deploy(parameters, stack_name, application, machines, clients, change_sets)
 
 
@@ -95,12 +86,11 @@ def _deploy(
     check_cluster(cluster, clients.ecs)
     network = _network(parameters, kept, kept_machines, clients.ec2)
     change_sets.tell(f"machines of our own: cluster {cluster}, {network.vpc_id}, {network.parameter}")
-    for note in (*network.notes, *spot_role_notes(clients.iam)):
+    for note in network.notes:
         change_sets.tell(note)
     same = {name: kept_machines[name] for name in MACHINE_STACK_PARAMETERS if name in kept_machines}
     wanted = {"ClusterName": cluster, **same, **parameters.machines, "VpcId": network.vpc_id}
-    template = TEMPLATE.read_text(encoding="utf-8")
-    deployed = change_sets.deploy(f"{stack_name}-machines", template, wanted, machines)
+    deployed = change_sets.deploy(f"{stack_name}-machines", clients.template, wanted, machines)
     missing = [name for name in OUTPUTS if not deployed.outputs.get(name)]
     if missing:
         raise RefusedError(f"the stack {deployed.name} has no output {', '.join(missing)}: it is another one")

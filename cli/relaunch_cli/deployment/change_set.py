@@ -2,13 +2,15 @@
 
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from relaunch_local.stack.machine_parameters import RefusedError
+from relaunch_cli.deployment.findings import Stack
+from relaunch_cli.deployment.refusals import RefusedError
+from relaunch_cli.deployment.stack_events import StackEvents, progress_line
 
 _POLL_SECONDS = 3.0
 # A launch template takes seconds, an instance profile half a minute.
@@ -19,16 +21,6 @@ _NO_CHANGE = ("didn't contain changes", "No updates are to be performed")
 
 
 @dataclass(frozen=True)
-class Stack:
-    """A stack of CloudFormation as it is now."""
-
-    name: str
-    status: str
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    outputs: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class ChangeSets:
     """Deploys by change sets; `confirm` asks whoever deploys, `tell` prints a line."""
 
@@ -36,6 +28,8 @@ class ChangeSets:
     confirm: Callable[[str], bool]
     tell: Callable[[str], None]
     sleep: Callable[[float], None] = time.sleep
+    asks_for_new: bool = True
+    """Whether the making of a new stack is confirmed too; not if whoever deploys has seen what it makes."""
 
     def deploy(self, name: str, template: str, parameters: Mapping[str, str], before: Stack | None) -> Stack:
         """Deploy the template with these parameters and no others; return the stack after that.
@@ -46,11 +40,11 @@ class ChangeSets:
         """
         is_new = before is None or before.status == _REVIEW
         if before is not None and not is_new:
-            _check_status(before)
+            check_status(before)
         change_set = self._create(name, template, parameters, is_new=is_new)
         try:
             changes = self._describe(name, change_set)
-            self._confirm(name, changes, parameters)
+            self._confirm(name, changes, parameters, is_asked=self.asks_for_new or not is_new)
         except RefusedError:
             self._discard(name, change_set, is_made_for_it=before is None)
             raise
@@ -61,7 +55,7 @@ class ChangeSets:
             self.tell(f"{name}: no change")
         after = read_stack(name, self.stacks)
         if after is None:
-            raise RefusedError(f"the stack {name} was deleted meanwhile: deploy again")
+            raise _deleted(name)
         return after
 
     def _create(self, name: str, template: str, parameters: Mapping[str, str], *, is_new: bool) -> str:
@@ -102,13 +96,15 @@ class ChangeSets:
             changes += answer["Changes"]
         return changes
 
-    def _confirm(self, name: str, changes: Sequence[Mapping[str, Any]], parameters: Mapping[str, str]) -> None:
+    def _confirm(
+        self, name: str, changes: Sequence[Mapping[str, Any]], parameters: Mapping[str, str], *, is_asked: bool
+    ) -> None:
         """Show changes, of which there may be none, and ask whether to make them.
 
         Raises:
             RefusedError: the answer is no.
         """
-        if not changes:
+        if not changes or not is_asked:
             return
         self.tell(f"{name}: {', '.join(f'{key}={value}' for key, value in parameters.items())}")
         for each in (change.get("ResourceChange", {}) for change in changes):
@@ -119,20 +115,29 @@ class ChangeSets:
             raise RefusedError(f"the changes of {name} were not confirmed: nothing was deployed")
 
     def _execute(self, name: str, change_set: str) -> None:
+        events = StackEvents(self.stacks, name)
         self.stacks.execute_change_set(StackName=name, ChangeSetName=change_set, ClientRequestToken=change_set)
-
-        def own_events() -> list[Mapping[str, Any]]:
-            # The status of the stack is that of before for a moment; events have the token of the deployment.
-            events = self.stacks.describe_stack_events(StackName=name)["StackEvents"]
-            return [each for each in events if each.get("ClientRequestToken") == change_set]
-
-        events = self._poll(own_events, lambda found: _end_of(name, found) is not None, f"the stack {name}")
-        status = _end_of(name, events)
+        status = self._poll(lambda: self._follow(name, change_set, events), bool, f"the stack {name}")
         if status not in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
-            # Newest first; what fails after the first failure was mostly cancelled.
-            failures = [each for each in reversed(events) if each["ResourceStatus"].endswith("_FAILED")]
-            reason = next((f"{each['LogicalResourceId']}: {each.get('ResourceStatusReason')}" for each in failures), "")
-            raise RefusedError(f"the stack {name} was not deployed ({status}): {reason or 'see its events'}")
+            raise RefusedError(
+                f"the stack {name} was not deployed ({status}): {events.first_failure or 'see its events'}"
+            )
+
+    def _follow(self, name: str, token: str, events: StackEvents) -> str:
+        """Tell what was done since the last time; return the status that the deployment ended with, empty before that.
+
+        The status of the stack itself is that of before for a moment; events have the token of the deployment.
+        """
+        end = ""
+        for event in events.read():
+            if line := progress_line(event):
+                self.tell(line)
+            is_own = event["LogicalResourceId"] == name and event.get("ClientRequestToken") == token
+            if is_own and not event["ResourceStatus"].endswith("_IN_PROGRESS"):
+                end = event["ResourceStatus"]
+        if not events.is_there:
+            raise _deleted(name)
+        return end
 
     def _discard(self, name: str, change_set: str, *, is_made_for_it: bool) -> None:
         self.stacks.delete_change_set(StackName=name, ChangeSetName=change_set)
@@ -171,13 +176,16 @@ def read_stack(name: str, stacks: Any) -> Stack | None:
     )
 
 
-def _end_of(name: str, events: Iterable[Mapping[str, Any]]) -> str | None:
-    """Return the status that a deployment ended with, None while it goes on."""
-    of_stack = (each["ResourceStatus"] for each in events if each["LogicalResourceId"] == name)
-    return next((status for status in of_stack if not status.endswith("_IN_PROGRESS")), None)
+def _deleted(name: str) -> RefusedError:
+    return RefusedError(f"the stack {name} was deleted meanwhile: deploy again")
 
 
-def _check_status(stack: Stack) -> None:
+def check_status(stack: Stack) -> None:
+    """Check that a stack can be updated now.
+
+    Raises:
+        RefusedError: it cannot; the message has the command that helps.
+    """
     if stack.status in _BROKEN:
         raise RefusedError(
             f"the stack {stack.name} cannot be updated ({stack.status}): delete it, `aws cloudformation delete-stack "

@@ -1,0 +1,68 @@
+"""`relaunch deploy`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from relaunch_cli.options import Json, Stack
+
+_YES_HINT = "add --yes to deploy without a question, or --dry-run to see what would be made"
+
+
+def deploy(
+    parameters: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME=VALUE]...", help="Parameters of the stacks (docs/deploy.md lists them)."),
+    ] = None,
+    github: Annotated[
+        str, typer.Option(metavar="OWNER/NAME", help="Let workflows of this repository push images and submit jobs.")
+    ] = "",
+    is_dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be made, and make nothing.")] = False,
+    is_confirmed: Annotated[bool, typer.Option("--yes", "-y", help="Deploy without a question.")] = False,
+    source: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="The clone of Relaunch to deploy [default: this command's].")
+    ] = None,
+    as_json: Json = False,
+    stack: Stack = "relaunch",
+) -> None:
+    """Deploy Relaunch: what trainings need, what machines are launched with, and the application.
+
+    It shows what it will make and what that costs while nothing is trained, asks, and shows its progress. What exists
+    can be named, such as ClusterName=training, VpcId=vpc-0abc or CheckpointBucket=acme-checkpoints. Again, it updates.
+    """
+    from relaunch_cli.aws.account import AwsAccount
+    from relaunch_cli.deployment.application import SamDeploy
+    from relaunch_cli.deployment.deployment import Deployment, survey
+    from relaunch_cli.deployment.github_repository import find_repository_ids
+    from relaunch_cli.deployment.named_parameters import read_named
+    from relaunch_cli.deployment.refusals import RefusedError
+    from relaunch_cli.deployment.source import find_source
+    from relaunch_cli.views.deployment import render_end, render_survey, survey_json
+    from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, progress
+
+    clone, account = find_source(source), AwsAccount()
+    given = read_named([*(parameters or ()), *([f"GitHubRepository={github}"] if github else [])], clone)
+    with progress("looking at the account"):
+        plan = survey(stack, given, account, find_repository_ids)
+    if not as_json:
+        print_result(render_survey(plan))
+    if is_dry_run:
+        if as_json:
+            print_json(survey_json(plan, is_deployed=False))
+        return
+    if not is_confirmed and not can_ask():
+        raise RefusedError(f"nobody can be asked here, and nothing was deployed: {_YES_HINT}")
+
+    def confirm(question: str) -> bool:
+        return is_confirmed or typer.confirm(question, err=True)
+
+    if not confirm(f"Deploy {stack}?"):
+        raise RefusedError("nothing was deployed")
+    told = Deployment(
+        account, clone, SamDeploy(clone, account.region, print_note), confirm, print_note, is_confirmed
+    ).run(plan)
+    if as_json:
+        print_json(survey_json(plan, is_deployed=True, told=told))
+    else:
+        print_result(render_end(plan, told))

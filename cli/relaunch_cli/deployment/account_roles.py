@@ -1,0 +1,77 @@
+"""What an account has once and CloudFormation cannot decide on: service-linked roles, and GitHub's OIDC provider.
+
+CloudFormation fails where they exist already, and deletes them with the stack where others use them.
+"""
+
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from relaunch_cli.deployment.findings import AccountRoles
+
+SPOT_ROLE, SPOT_SERVICE = "AWSServiceRoleForEC2Spot", "spot.amazonaws.com"
+ECS_ROLE, ECS_SERVICE = "AWSServiceRoleForECS", "ecs.amazonaws.com"
+# The issuer of the tokens of GitHub Actions, and the audience that aws-actions/configure-aws-credentials asks for.
+GITHUB_ISSUER = "token.actions.githubusercontent.com"
+AUDIENCE = "sts.amazonaws.com"
+_THERE_ALREADY = "has been taken in this account"
+
+
+def read_account_roles(iam: Any, *, with_github: bool) -> AccountRoles:
+    """Read which of them the account has.
+
+    Raises:
+        BotoCoreError: AWS cannot be reached.
+    """
+    missing, unread, provider = [], [], ""
+    for role, service in ((ECS_ROLE, ECS_SERVICE), (SPOT_ROLE, SPOT_SERVICE)):
+        try:
+            iam.get_role(RoleName=role)
+        except ClientError as error:
+            code = error.response["Error"]["Code"]
+            if code == "NoSuchEntity":
+                missing.append(service)
+            else:
+                unread.append(f"whether the account has the role {role} cannot be read ({code})")
+    if with_github:
+        try:
+            found = iam.list_open_id_connect_providers()["OpenIDConnectProviderList"]
+        except ClientError as error:
+            code = error.response["Error"]["Code"]
+            unread.append(f"whether the account has an OIDC provider of GitHub cannot be read ({code})")
+        else:
+            arns = (str(each["Arn"]) for each in found)
+            provider = next((arn for arn in arns if arn.endswith(f":oidc-provider/{GITHUB_ISSUER}")), "")
+    return AccountRoles(tuple(missing), provider, tuple(unread))
+
+
+def create_service_linked_role(service: str, iam: Any) -> None:
+    """Create a service-linked role; that somebody else has created it meanwhile is as good.
+
+    Raises:
+        ClientError, BotoCoreError: the call failed.
+    """
+    try:
+        iam.create_service_linked_role(AWSServiceName=service)
+    except ClientError as error:
+        # InvalidInput is all that IAM says of a second one (CreateServiceLinkedRole, "Errors").
+        if error.response["Error"]["Code"] != "InvalidInput" or _THERE_ALREADY not in str(error):
+            raise
+
+
+def create_github_provider(iam: Any) -> str:
+    """Create the OIDC provider of GitHub, and return its ARN; one that was made meanwhile is as good.
+
+    IAM checks GitHub's certificate by its own list of authorities, and needs no thumbprint ("Obtain the thumbprint for
+    an OpenID Connect identity provider", IAM User Guide).
+
+    Raises:
+        ClientError, BotoCoreError: a call failed.
+    """
+    try:
+        made = iam.create_open_id_connect_provider(Url=f"https://{GITHUB_ISSUER}", ClientIDList=[AUDIENCE])
+        return str(made["OpenIDConnectProviderArn"])
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "EntityAlreadyExists":
+            raise
+    return read_account_roles(iam, with_github=True).github_provider_arn

@@ -1,0 +1,183 @@
+"""A deployment of all stacks: looks at the account, and makes what is missing, in the order in which it is needed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from relaunch_cli.deployment.account_roles import (
+    create_github_provider,
+    create_service_linked_role,
+    read_account_roles,
+)
+from relaunch_cli.deployment.application import SamDeploy
+from relaunch_cli.deployment.change_set import ChangeSets, check_status, read_stack
+from relaunch_cli.deployment.findings import Stack, Survey
+from relaunch_cli.deployment.github_repository import RepositoryIds
+from relaunch_cli.deployment.machine_parameters import SUBNETS, Way, read_parameters
+from relaunch_cli.deployment.machines import MachineClients, prepare_machines
+from relaunch_cli.deployment.quotas import read_quotas, request_quotas
+from relaunch_cli.deployment.refusals import RefusedError
+from relaunch_cli.deployment.reservations import reservations
+from relaunch_cli.deployment.source import Source
+from relaunch_cli.deployment.training_parameters import (
+    GITHUB_PROVIDER,
+    GITHUB_REPOSITORY,
+    OWN_PARAMETERS,
+    SWITCH,
+    Account,
+    is_wanted,
+    training_parameters,
+)
+
+_BUCKETS = "CheckpointBuckets"
+
+
+class Region(Protocol):
+    """An account's region, with the caller's credentials."""
+
+    @property
+    def region(self) -> str:
+        """Return the region's name."""
+
+    @property
+    def id(self) -> str:
+        """Return the account's number."""
+
+    def client(self, service: str) -> Any:
+        """Return a client of boto3."""
+
+
+def survey(
+    stack: str, given: Mapping[str, str], account: Region, find_ids: Callable[[str], RepositoryIds | None]
+) -> Survey:
+    """Look at the account; nothing is changed. `find_ids` asks GitHub for the numbers of a repository.
+
+    Raises:
+        RefusedError: parameters contradict each other, or a stack cannot be updated now.
+        ClientError, BotoCoreError: a call failed.
+    """
+    stacks = account.client("cloudformation")
+    names = (stack, f"{stack}-training", f"{stack}-machines")
+    found = {name: found for name in names if (found := read_stack(name, stacks)) is not None}
+    before = {name: each for name, each in found.items() if each.status != "REVIEW_IN_PROGRESS"}
+    for each in before.values():
+        check_status(each)
+    notes: list[str] = []
+    wanted = None
+    if is_wanted(given, before.get(stack), before.get(f"{stack}-training")):
+        clients = Account(*(account.client(each) for each in ("ec2", "ecs", "ecr")))
+        wanted = training_parameters(
+            stack, given, before.get(stack), before.get(f"{stack}-training"), clients, notes.append
+        )
+        wanted |= _ids(wanted, find_ids, notes)
+    parameters = read_parameters([f"{name}={value}" for name, value in _of_stacks(given).items()])
+    roles = read_account_roles(account.client("iam"), with_github=bool((wanted or {}).get(GITHUB_REPOSITORY)))
+    return Survey(
+        stack=stack,
+        account=account.id,
+        region=account.region,
+        given=given,
+        training=wanted,
+        has_machines=parameters.way is not Way.OFF,
+        before=before,
+        roles=roles,
+        quotas=read_quotas(account.client("service-quotas")),
+        notes=(*notes, *roles.unread),
+    )
+
+
+def _ids(
+    wanted: Mapping[str, str], find_ids: Callable[[str], RepositoryIds | None], notes: list[str]
+) -> Mapping[str, str]:
+    repository = wanted.get(GITHUB_REPOSITORY, "")
+    if not repository or wanted.get("GitHubRepositoryId"):
+        return {}
+    ids = find_ids(repository)
+    if ids is None:
+        notes.append(
+            f"GitHub does not tell the numbers of {repository}: sign in with `gh auth login`, or name GitHubOwnerId "
+            "and GitHubRepositoryId; without them repositories made since 15 July 2026 are not let in"
+        )
+        return {}
+    return {"GitHubOwnerId": ids.owner, "GitHubRepositoryId": ids.repository}
+
+
+def _of_stacks(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the parameters of the stacks of machines and of the application."""
+    return {name: value for name, value in given.items() if name not in (*OWN_PARAMETERS, SWITCH)}
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """Makes what a survey says; `confirm` asks about changes of stacks that exist, `tell` prints progress."""
+
+    account: Region
+    source: Source
+    sam: SamDeploy
+    confirm: Callable[[str], bool]
+    tell: Callable[[str], None]
+    is_confirmed: bool = False
+    """Whether no question is to be asked."""
+
+    def run(self, plan: Survey) -> Sequence[str]:
+        """Deploy; return what to tell at the end. A second run goes on where the first one failed.
+
+        Raises:
+            RefusedError: a stack was not deployed; those before it were.
+            ClientError, BotoCoreError: a call failed.
+        """
+        build = self.sam.build()
+        iam = self.account.client("iam")
+        for service in plan.roles.missing:
+            create_service_linked_role(service, iam)
+            self.tell(f"made the service-linked role of {service}")
+        change_sets = ChangeSets(self.account.client("cloudformation"), self.confirm, self.tell, asks_for_new=False)
+        given = {**_of_stacks(plan.given), **build}
+        if plan.training is not None:
+            given = self._training(plan, given, change_sets)
+        clients = MachineClients(self.account.client("ec2"), self.account.client("ecs"), self.source.machines)
+        arguments = [f"{name}={value}" for name, value in given.items()]
+        parameters = prepare_machines(read_parameters(arguments), plan.stack, clients, change_sets)
+        self._application(plan, parameters, change_sets.stacks)
+        return request_quotas(plan.quotas.to_request, self.account.client("service-quotas")) if plan.is_new else ()
+
+    def _training(self, plan: Survey, given: Mapping[str, str], change_sets: ChangeSets) -> dict[str, str]:
+        """Deploy what trainings need; return the parameters of the other stacks, with its outputs."""
+        wanted = dict(plan.training or {})
+        if wanted.get(GITHUB_REPOSITORY) and not wanted.get(GITHUB_PROVIDER):
+            provider = plan.roles.github_provider_arn or create_github_provider(self.account.client("iam"))
+            wanted[GITHUB_PROVIDER] = provider
+        name = f"{plan.stack}-training"
+        made = change_sets.deploy(name, self.source.training, wanted, plan.before.get(name))
+        missing = [each for each in ("ClusterName", "VpcId", "CheckpointBucketName") if not made.outputs.get(each)]
+        if missing:
+            raise RefusedError(f"the stack {name} has no output {', '.join(missing)}: it is another one")
+        return application_parameters(given, plan.before.get(plan.stack), made.outputs)
+
+    def _application(self, plan: Survey, parameters: Mapping[str, str], stacks: Any) -> None:
+        extra, notes = reservations(parameters, plan.stack, self.account.client("lambda"), stacks)
+        for note in notes:
+            self.tell(note)
+        if plan.is_new:
+            self.tell(f"{plan.stack}: deploying the application, which takes a few minutes")
+            self.sam.create(plan.stack, {**parameters, **extra}, stacks)
+        else:
+            self.sam.update(plan.stack, {**parameters, **extra}, is_confirmed=self.is_confirmed)
+
+
+def application_parameters(
+    given: Mapping[str, str], application: Stack | None, outputs: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the parameters of machines and application: those that are named, then the outputs for trainings.
+
+    A network that the application has already is kept, because machines may run in it.
+    """
+    before = application.parameters if application else {}
+    told = {"ClusterName": outputs["ClusterName"]}
+    named_network = given.get(SUBNETS) or given.get("VpcId") or before.get(SUBNETS)
+    if not named_network and given.get("Machines") != "off":
+        told |= {SUBNETS: outputs["MachineSubnets"]} if outputs.get("MachineSubnets") else {"VpcId": outputs["VpcId"]}
+    buckets = [each for each in given.get(_BUCKETS, before.get(_BUCKETS, "")).split(",") if each]
+    if outputs["CheckpointBucketName"] not in buckets:
+        buckets.append(outputs["CheckpointBucketName"])
+    return {**told, **given, _BUCKETS: ",".join(buckets)}

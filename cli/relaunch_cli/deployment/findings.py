@@ -1,0 +1,108 @@
+"""What a deployment finds in an account, and what follows from it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from relaunch.core.offerings.quotas import ALL_QUOTAS, Quota
+
+# A g4dn.2xlarge or g5.2xlarge, or two of the xlarge, on spot and on demand: enough for a first training, and little
+# enough to be granted without a question. Of the others nobody needs any before he says so.
+REQUESTED_VCPUS: Mapping[str, int] = {"L-3819A6DF": 8, "L-DB2E81BA": 8}
+# The smallest instance of a family that has no small ones: p4d.24xlarge, trn1.32xlarge.
+_LARGE_VCPUS = 128
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A stack of CloudFormation as it is now."""
+
+    name: str
+    status: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AccountRoles:
+    """The service-linked roles that are missing, by the service, and the ARN of GitHub's provider, empty if missing.
+
+    `unread` says what could not be read; that counts as there.
+    """
+
+    missing: tuple[str, ...]
+    github_provider_arn: str
+    unread: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaState:
+    """The vCPUs of each quota by its code, those of the open requests, and why they are not known."""
+
+    vcpus: Mapping[str, float] = field(default_factory=dict)
+    requested: Mapping[str, float] = field(default_factory=dict)
+    unread: str = ""
+
+    @property
+    def zero(self) -> Sequence[Quota]:
+        """The quotas that let nothing start."""
+        return [quota for quota in ALL_QUOTAS if self.vcpus.get(quota.code) == 0]
+
+    @property
+    def to_request(self) -> Sequence[Quota]:
+        """Those of 0 that a new deployment requests, and nobody has."""
+        return [quota for quota in self.zero if quota.code in REQUESTED_VCPUS and quota.code not in self.requested]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a deployment finds, and what it will make.
+
+    `training` are the parameters of the stack of what trainings need, None if there is to be none. `before` are the
+    stacks that exist, by the names of the application's, the training's and the machines'.
+    """
+
+    stack: str
+    account: str
+    region: str
+    given: Mapping[str, str]
+    training: Mapping[str, str] | None
+    has_machines: bool
+    before: Mapping[str, Stack]
+    roles: AccountRoles
+    quotas: QuotaState
+    notes: Sequence[str] = field(default=())
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the application is not deployed yet."""
+        return self.stack not in self.before
+
+    @property
+    def needs_github_provider(self) -> bool:
+        """Whether GitHub's OIDC provider is to be made."""
+        wanted = self.training or {}
+        return bool(wanted.get("GitHubRepository")) and not (
+            wanted.get("GitHubOidcProviderArn") or self.roles.github_provider_arn
+        )
+
+
+def request_command(quota: Quota) -> str:
+    """Return the command that requests a quota."""
+    vcpus = REQUESTED_VCPUS.get(quota.code, _LARGE_VCPUS)
+    return (
+        f"aws service-quotas request-service-quota-increase --service-code ec2 --quota-code {quota.code} "
+        f"--desired-value {vcpus}"
+    )
+
+
+def blocked(state: QuotaState) -> list[str]:
+    """Return what cannot run until somebody grants it, and how to ask where nobody has."""
+    return [
+        f"{quota}: 0 vCPUs, "
+        + (
+            f"{state.requested[quota.code]:.0f} are requested"
+            if quota.code in state.requested
+            else f"nobody has requested any: {request_command(quota)}"
+        )
+        for quota in state.zero
+    ]

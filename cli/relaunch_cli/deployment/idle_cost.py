@@ -1,0 +1,49 @@
+"""What a deployment costs while nothing is trained, item by item."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+PRICES_OF = "us-east-1, 2026-11-23"
+_MINUTES_OF_MONTH = 43_830
+# Lambda polls a queue by five connections of 20 seconds (Lambda Developer Guide, "Using Lambda with Amazon SQS").
+_POLLS_A_MINUTE = 15
+_QUEUES = 6
+# Reconcile counts the messages of seven queues every ten minutes.
+_COUNTS_A_MONTH = 7 * _MINUTES_OF_MONTH // 10
+_FREE_REQUESTS = 1_000_000
+_USD_PER_REQUEST = 0.40e-6
+
+
+@dataclass(frozen=True, slots=True)
+class IdleCost:
+    """An item: USD a month in an account with its free allowances left, and in one that uses them up elsewhere."""
+
+    what: str
+    usd: float
+    usd_without_allowances: float
+
+
+def idle_costs(*, has_machines: bool, has_monitoring: bool) -> Sequence[IdleCost]:
+    """Return the items of a deployment; network, cluster, roles, empty buckets and an empty repository cost nothing."""
+    requests = _QUEUES * _POLLS_A_MINUTE * _MINUTES_OF_MONTH + _COUNTS_A_MONTH
+    items = [
+        IdleCost(
+            f"SQS: {requests / 1e6:.2f} million requests, which Lambda makes for {_QUEUES} queues",
+            max(0, requests - _FREE_REQUESTS) * _USD_PER_REQUEST,
+            requests * _USD_PER_REQUEST,
+        ),
+        IdleCost("Secrets Manager: the webhook's secret", 0.40, 0.40),
+    ]
+    if has_monitoring:
+        alarms, dashboards = (12, 2) if has_machines else (10, 1)
+        items += [
+            IdleCost(f"CloudWatch: {alarms} alarms, of which ten are free", (alarms - 10) * 0.10, alarms * 0.10),
+            IdleCost(f"CloudWatch: dashboards ({dashboards}), of which three are free", 0.0, dashboards * 3.00),
+        ]
+    items.append(IdleCost("CloudWatch: four metrics that are always sent, of which ten are free", 0.0, 4 * 0.30))
+    return items
+
+
+def total(items: Sequence[IdleCost]) -> float:
+    """Return USD a month, with the free allowances."""
+    return sum(each.usd for each in items)

@@ -1,0 +1,50 @@
+"""The parameters of a deployment as they are named: NAME=VALUE, each of a stack that is deployed."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from relaunch_cli.deployment.machine_parameters import MACHINE_STACK_PARAMETERS
+from relaunch_cli.deployment.machine_parameters import SWITCH as MACHINES
+from relaunch_cli.deployment.refusals import RefusedError
+from relaunch_cli.deployment.source import Source
+from relaunch_cli.deployment.training_parameters import OWN_PARAMETERS, SHARED_PARAMETERS
+from relaunch_cli.deployment.training_parameters import SWITCH as TRAINING
+from relaunch_cli.errors import did_you_mean
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads a template; functions of CloudFormation become nothing."""
+
+
+def _no_value(_loader: yaml.SafeLoader, _tag: str, _node: yaml.Node) -> None:
+    return None
+
+
+_Loader.add_multi_constructor("!", _no_value)  # type: ignore[no-untyped-call]
+
+
+def read_named(arguments: Sequence[str], source: Source) -> Mapping[str, str]:
+    """Return the values by name; of two with one name the later one counts, as for SAM CLI.
+
+    Raises:
+        RefusedError: an argument has another form, or no stack has such a parameter.
+    """
+    named: dict[str, str] = {}
+    known = {MACHINES, TRAINING, *MACHINE_STACK_PARAMETERS, *OWN_PARAMETERS, *SHARED_PARAMETERS}
+    known |= set(application_template(source)["Parameters"])
+    for argument in arguments:
+        name, separator, value = argument.partition("=")
+        if not name or not separator:
+            raise RefusedError(f"{argument!r} is not NAME=VALUE, for example ClusterName=training")
+        if name not in known:
+            near = did_you_mean(name, known)
+            raise RefusedError(f"no stack has a parameter {name!r}{f': {near}' if near else ''}")
+        named[name] = "" if value == '""' else value
+    return named
+
+
+def application_template(source: Source) -> Any:
+    """Return the application's template, without the functions of CloudFormation in it."""
+    return yaml.load((source.folder / "template.yaml").read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a SafeLoader

@@ -1,0 +1,143 @@
+"""What the stack of infrastructure/training.yaml is deployed with: what is named, what it has, what the account has."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from relaunch_cli.deployment.findings import Stack
+from relaunch_cli.deployment.refusals import RefusedError
+
+SWITCH = "Training"
+"""The parameter of a deployment that leaves this stack out, which no stack has."""
+GITHUB_REPOSITORY, GITHUB_PROVIDER = "GitHubRepository", "GitHubOidcProviderArn"
+OWN_PARAMETERS = (
+    "CheckpointBucket",
+    "DataBucket",
+    "DeepLearningContainersAccount",
+    "ExistingCluster",
+    "ExistingRepository",
+    "GitHubEnvironment",
+    GITHUB_PROVIDER,
+    "GitHubOwnerId",
+    "GitHubRef",
+    GITHUB_REPOSITORY,
+    "GitHubRepositoryId",
+    "RepositoryName",
+    "UntaggedImageDays",
+    "VpcCidrPrefix",
+    "Zones",
+)
+"""The parameters that only this stack has, where Zones stands for Zone1 to Zone6."""
+SHARED_PARAMETERS = ("ClusterName", "LogRetentionDays", "VpcId")
+"""Those that another stack has too, with the same value."""
+_ZONE_PARAMETERS = tuple(f"Zone{place}" for place in range(1, 7))
+
+
+@dataclass(frozen=True)
+class Account:
+    """Clients of what this stack may find in the account."""
+
+    ec2: Any
+    ecs: Any
+    ecr: Any
+
+
+def is_wanted(given: Mapping[str, str], application: Stack | None, training: Stack | None) -> bool:
+    """Return whether the stack is deployed: for a new application, or where it is, or is named.
+
+    Raises:
+        RefusedError: the parameters contradict each other.
+    """
+    switch = given.get(SWITCH, "")
+    if switch not in ("", "on", "off"):
+        raise RefusedError(f"{SWITCH}={switch} is neither {SWITCH}=on nor {SWITCH}=off")
+    named = [name for name in OWN_PARAMETERS if name in given]
+    if switch == "off":
+        if named:
+            raise RefusedError(f"{SWITCH}=off contradicts {', '.join(named)}: leave out one or the other")
+        return False
+    is_new = application is None or application.status == "REVIEW_IN_PROGRESS"
+    return bool(switch or named or training is not None or is_new)
+
+
+def training_parameters(
+    name: str,
+    given: Mapping[str, str],
+    application: Stack | None,
+    training: Stack | None,
+    account: Account,
+    tell: Callable[[str], None],
+) -> dict[str, str]:
+    """Return the parameters of the stack of the application `name`; those not returned keep their default.
+
+    A cluster or repository that exists already is adopted, and that is told.
+
+    Raises:
+        ClientError, BotoCoreError: a call failed.
+    """
+    kept = dict(training.parameters) if training else {}
+    before = application.parameters if application else {}
+    wanted = {name: value for name, value in given.items() if name in (*OWN_PARAMETERS, *SHARED_PARAMETERS)}
+    zones = wanted.pop("Zones", "")
+    values = {**kept, **wanted, "ApplicationStack": name}
+    values.setdefault("ClusterName", before.get("ClusterName") or name)
+    values.setdefault("RepositoryName", f"{name.lower()}/trainer")
+    if "ExistingCluster" not in values:
+        found = account.ecs.describe_clusters(clusters=[values["ClusterName"]])["clusters"]
+        values["ExistingCluster"] = _adopted(
+            any(each["status"] == "ACTIVE" for each in found), f"the cluster {values['ClusterName']}", tell
+        )
+    if "ExistingRepository" not in values:
+        is_there = _has_repository(values["RepositoryName"], account.ecr)
+        values["ExistingRepository"] = _adopted(is_there, f"the repository {values['RepositoryName']}", tell)
+    return {**values, **_zone_parameters(zones, values, account.ec2)}
+
+
+def zones_of(values: Mapping[str, str]) -> list[str]:
+    """Return the zones of the network that the stack makes."""
+    return [zone for name in _ZONE_PARAMETERS if (zone := values.get(name, ""))]
+
+
+def _zone_parameters(named: str, values: Mapping[str, str], ec2: Any) -> Mapping[str, str]:
+    """Return Zone1 to Zone6: those that are named, else those of the network and behind them the region's others.
+
+    Raises:
+        RefusedError: more than six are named.
+    """
+    zones = [zone for zone in named.split(",") if zone]
+    if len(zones) > len(_ZONE_PARAMETERS):
+        raise RefusedError(f"Zones={named} are {len(zones)} zones, and a network has {len(_ZONE_PARAMETERS)} at most")
+    if values.get("VpcId"):
+        zones = []
+    elif not zones:
+        zones = _zones(zones_of(values), ec2)
+    padded = [*zones, *[""] * len(_ZONE_PARAMETERS)]
+    return dict(zip(_ZONE_PARAMETERS, padded, strict=False))
+
+
+def _adopted(is_there: bool, what: str, tell: Callable[[str], None]) -> str:
+    if is_there:
+        tell(f"{what} exists already, and is used as it is")
+    return "true" if is_there else "false"
+
+
+def _has_repository(name: str, ecr: Any) -> bool:
+    try:
+        return bool(ecr.describe_repositories(repositoryNames=[name])["repositories"])
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "RepositoryNotFoundException":
+            raise
+        return False
+
+
+def _zones(known: Sequence[str], ec2: Any) -> list[str]:
+    """Return the zones of the network, and behind them those that the region has beside them, six in all.
+
+    Their order is that of the subnets' addresses, so it must not change.
+    """
+    filters = [{"Name": "zone-type", "Values": ["availability-zone"]}, {"Name": "state", "Values": ["available"]}]
+    found = ec2.describe_availability_zones(Filters=filters)["AvailabilityZones"]
+    new = sorted(str(each["ZoneName"]) for each in found if each["ZoneName"] not in known)
+    return [*known, *new][: len(_ZONE_PARAMETERS)]

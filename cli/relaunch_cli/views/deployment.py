@@ -1,0 +1,128 @@
+"""Output of `relaunch deploy`: what will be made, what that costs while nothing is trained, and what cannot run yet."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from relaunch_cli.deployment.findings import REQUESTED_VCPUS, Survey, blocked
+from relaunch_cli.deployment.idle_cost import PRICES_OF, IdleCost, idle_costs, total
+from relaunch_cli.views.screen import key_value_table, plain_table
+
+
+def render_survey(plan: Survey) -> RenderableType:
+    """Return what a deployment will make, and what it uses that is there."""
+    parts: list[RenderableType] = [Text(f"Relaunch in account {plan.account}, {plan.region}", "bold"), Text("")]
+    table = key_value_table()
+    for name, what in _stacks(plan):
+        table.add_row(Text(name), Text(what))
+    for name, what in _once(plan):
+        table.add_row(Text(name), Text(what))
+    parts += [table, Text("")]
+    parts += [Text(f"note: {note}", "yellow") for note in plan.notes]
+    if plan.quotas.unread:
+        parts.append(Text(f"note: {plan.quotas.unread}: whether accelerators can start is not known", "yellow"))
+    if plan.notes or plan.quotas.unread:
+        parts.append(Text(""))
+    return Group(*parts, _cost(_items(plan)))
+
+
+def render_end(plan: Survey, told: Sequence[str]) -> RenderableType:
+    """Return what cannot run until somebody grants it, and what to do next."""
+    parts: list[RenderableType] = [Text(""), Text(f"{plan.stack} is deployed.", "bold")]
+    parts += [Text(line) for line in told]
+    waiting = blocked(plan.quotas)
+    if waiting:
+        parts.append(Text("Cannot start until AWS grants a quota (`relaunch doctor` says when it has):"))
+        parts += [Padding(Text(line), (0, 0, 0, 2)) for line in waiting]
+    stack = "" if plan.stack == "relaunch" else f" --stack {plan.stack}"
+    next_step = f"relaunch init{stack}" if plan.is_new else f"relaunch doctor{stack}"
+    return Group(*parts, Text(f"Next, in the repository of your training: {next_step}" if plan.is_new else next_step))
+
+
+def survey_json(plan: Survey, *, is_deployed: bool, told: Sequence[str] = ()) -> Mapping[str, Any]:
+    """Return a deployment as JSON."""
+    items = _items(plan)
+    return {
+        "stack": plan.stack,
+        "account": plan.account,
+        "region": plan.region,
+        "deployed": is_deployed,
+        "stacks": [
+            {"name": name, "exists": name in plan.before} for name, _ in _stacks(plan) if name.startswith(plan.stack)
+        ],
+        "service_linked_roles": list(plan.roles.missing),
+        "github_oidc_provider": plan.needs_github_provider,
+        "quotas": [
+            {"code": each.code, "name": each.name, "requested_vcpus": plan.quotas.requested.get(each.code)}
+            for each in plan.quotas.zero
+        ],
+        "idle_usd_per_month": round(total(items), 2),
+        "idle": [{"what": each.what, "usd_per_month": round(each.usd, 2)} for each in items],
+        "prices_of": PRICES_OF,
+        "notes": [*plan.notes, *([plan.quotas.unread] if plan.quotas.unread else []), *told],
+    }
+
+
+def _stacks(plan: Survey) -> Sequence[tuple[str, str]]:
+    """Return the stacks, each with what it has."""
+    rows = []
+    if plan.training is not None:
+        rows.append((f"{plan.stack}-training", _training(plan.training)))
+    if plan.has_machines:
+        rows.append((f"{plan.stack}-machines", "launch templates for GPUs and for Neuron, role, security group"))
+    rows.append((plan.stack, "nine functions, six queues, a table, the webhook with its secret, alarms, dashboards"))
+    verbs = {name: "update" if name in plan.before else "make" for name, _ in rows}
+    return [(name, f"{verbs[name]}: {what}") for name, what in rows]
+
+
+def _training(wanted: Mapping[str, str]) -> str:
+    zones = [name for name in wanted if name.startswith("Zone") and wanted[name]]
+    parts = [
+        f"a network over {len(zones)} zones" if zones else f"in {wanted.get('VpcId')}",
+        _named("cluster", wanted.get("ClusterName", ""), wanted.get("ExistingCluster")),
+        _named("repository", wanted.get("RepositoryName", ""), wanted.get("ExistingRepository")),
+        *(
+            f"your bucket {wanted[name]}" if wanted.get(name) else f"a bucket for {what}"
+            for name, what in (("CheckpointBucket", "checkpoints"), ("DataBucket", "data"))
+        ),
+        "a log group",
+        "roles",
+    ]
+    if wanted.get("GitHubRepository"):
+        parts.append(f"a role for {wanted['GitHubRepository']} on GitHub")
+    return ", ".join(parts)
+
+
+def _named(what: str, name: str, exists: str | None) -> str:
+    return f"{'your ' if exists == 'true' else ''}{what} {name}"
+
+
+def _once(plan: Survey) -> Sequence[tuple[str, str]]:
+    rows = []
+    if plan.roles.missing:
+        rows.append(("once per account", f"make: the service-linked role of {' and of '.join(plan.roles.missing)}"))
+    if plan.needs_github_provider:
+        rows.append(("once per account", "make: the OIDC provider of GitHub"))
+    if plan.is_new and plan.quotas.to_request:
+        wanted = ", ".join(f"{REQUESTED_VCPUS[each.code]} vCPUs of {each}" for each in plan.quotas.to_request)
+        rows.append(("quotas that are 0", f"request: {wanted}"))
+    return rows
+
+
+def _items(plan: Survey) -> Sequence[IdleCost]:
+    return idle_costs(has_machines=plan.has_machines, has_monitoring=plan.given.get("Monitoring") != "false")
+
+
+def _cost(items: Sequence[IdleCost]) -> RenderableType:
+    table = plain_table("WHILE NOTHING IS TRAINED", "USD A MONTH", "WITHOUT FREE ALLOWANCES", right=("USD A MONTH",))
+    for each in items:
+        table.add_row(Text(each.what), f"{each.usd:.2f}", f"{each.usd_without_allowances:.2f}")
+    table.add_row(
+        Text(f"in all (list prices of {PRICES_OF})", "bold"),
+        Text(f"{total(items):.2f}", "bold"),
+        f"{sum(each.usd_without_allowances for each in items):.2f}",
+    )
+    return table
