@@ -1,4 +1,4 @@
-"""Filters on offerings: network mode, disk, purchase option, quota, image, price and recent failures."""
+"""Filters on offerings: network mode, disk, purchase option, quota, reservation, image, price and recent failures."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from relaunch.core.offerings.capacity_scopes import find_failures
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.offerings.quotas import NO_QUOTAS, Quotas, quota_of
-from relaunch.core.selection.expected_cost import GP3_USD_PER_GIB_MONTH
+from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL, GP3_USD_PER_GIB_MONTH, START_OVERHEAD
 from relaunch.core.selection.neuron_devices import NETWORK_MODES, requires_neuron
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.requirements import Requirements, fills_instance
@@ -21,6 +21,10 @@ DEFAULT_MAX_PRICE_USD_PER_HOUR = 40.0
 
 # When other jobs release vCPUs is not known.
 _QUOTA_POLL_INTERVAL = timedelta(minutes=5)
+# Nor when an instance of a reservation is free again, or somebody extends it.
+_RESERVATION_POLL_INTERVAL = timedelta(minutes=5)
+LEAST_RESERVED_TIME = START_OVERHEAD + CHECKPOINT_INTERVAL
+"""A launch into a reservation that is usable for less time may not bring a job to its next checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +170,34 @@ def check_usage_class(_criteria: OfferingCriteria, offering: Offering) -> Reject
     Source: SupportedUsageClasses of DescribeInstanceTypes (EC2 API Reference).
     """
     classes = offering.instance_type.usage_classes
-    if offering.capacity_provider is not None or not classes or offering.purchase in classes:
+    is_reserved = offering.purchase is PurchaseOption.RESERVED
+    if offering.capacity_provider is not None or is_reserved or not classes or offering.purchase in classes:
         return None
     return Rejection(f"EC2 sells it as {' and '.join(classes)} only")
+
+
+def check_reservation(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
+    """Reject reservations that cannot be used, are not active, have no free instance, or end too soon."""
+    reservation, now = offering.reservation, criteria.now
+    if reservation is None:
+        return None
+    if reservation.obstacle or reservation.is_over:
+        return Rejection(f"{reservation} {reservation.obstacle or f'is {reservation.state}'}")
+    again_at = now + _RESERVATION_POLL_INTERVAL
+    if not reservation.is_active:
+        starts_at = reservation.starts_at
+        start = f", and starts {starts_at:%Y-%m-%d %H:%M} UTC" if starts_at else ""
+        reason = f"{reservation} is {reservation.state}{start}"
+        return Rejection(reason, is_permanent=False, retry_at=max(starts_at or again_at, again_at))
+    until = reservation.usable_until
+    if until is not None and until - now < LEAST_RESERVED_TIME:
+        least = LEAST_RESERVED_TIME // timedelta(minutes=1)
+        reason = f"{reservation} is usable until {until:%Y-%m-%d %H:%M} UTC; a launch needs {least} minutes of it"
+        return Rejection(reason, is_permanent=False, retry_at=again_at)
+    if reservation.available <= 0:
+        reason = f"all {reservation.total} instances of {reservation} are in use"
+        return Rejection(reason, is_permanent=False, retry_at=again_at)
+    return None
 
 
 def check_ami(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
@@ -249,6 +278,7 @@ GROUP_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
 )
 OFFERING_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
     ("usage-class", check_usage_class),
+    ("reservation", check_reservation),
     ("ami", check_ami),
     ("price-cap", check_price_cap),
     ("spot-ratio", check_spot_ratio),

@@ -1,0 +1,58 @@
+"""Apply the announced end of a Capacity Block to the machines of our own in it, and to the jobs on them."""
+
+from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, ReservationEnding
+from relaunch.core.machines.machine import Machine
+from relaunch.core.offerings.reservations import TAKEN_BEFORE_END
+from relaunch.ports import JobDependencies, NotYetError, PermanentError, PortError
+from relaunch.usecases.observe_capacity import observe_capacity
+
+# The most instances of Capacity Blocks that an account may have, which no stack has machines beyond.
+_MOST_MACHINES = 256
+
+
+def observe_reservation(event: ReservationEnding, deps: JobDependencies) -> list[str]:
+    """Warn every machine in the reservation, as by an interruption warning; return the IDs of their instances.
+
+    EC2 names no instances. Machines that were not warned yet come first, so that a repetition goes on where a function
+    ended early.
+
+    Raises:
+        TransientError: the event could not be applied to all machines, but was to the others; retry.
+        NotYetError: a warned task trains on: the event is to be applied again at its last moment.
+    """
+    errors: list[PortError] = []
+    warned = []
+    for machine in sorted(_machines_in(event.reservation_id, deps), key=lambda each: each.warned_at is not None):
+        if machine.instance_id is None:
+            continue
+        ends_at = event.ends_at - TAKEN_BEFORE_END
+        warning = InstanceEvent(
+            InstanceEventKind.INTERRUPTION_WARNING, machine.instance_id, at=event.at, ends_at=ends_at
+        )
+        try:
+            observe_capacity(warning, deps)
+        except PortError as error:
+            errors.append(error)
+        warned.append(machine.instance_id)
+    deps.log.decided("reservation-ends", reservation_id=event.reservation_id, instance_ids=warned)
+    _raise_worst(errors)
+    return warned
+
+
+def _machines_in(reservation_id: str, deps: JobDependencies) -> list[Machine]:
+    machines = (deps.machines.load_machine(each) for each in deps.machines.load_living(_MOST_MACHINES))
+    return [
+        each
+        for each in machines
+        if each is not None and each.request.reservation and each.request.reservation.reservation_id == reservation_id
+    ]
+
+
+def _raise_worst(errors: list[PortError]) -> None:
+    """Raise a transient error, else a permanent one, else the earliest last moment."""
+    early = [error for error in errors if isinstance(error, NotYetError)]
+    others = sorted((e for e in errors if e not in early), key=lambda error: isinstance(error, PermanentError))
+    for error in others:
+        raise error
+    if early:
+        raise min(early, key=lambda error: error.seconds)
