@@ -1,4 +1,4 @@
-"""The queue `warnings`: EC2's interruption warnings, rebalance recommendations, state changes, ends of Capacity Blocks."""
+"""The queue `warnings`: EC2's interruption warnings, rebalance recommendations, state changes, Capacity Block ends."""
 
 from relaunch.adapters.aws.ec2.events import parse_ec2_event
 from relaunch.adapters.messages.body import load_message
