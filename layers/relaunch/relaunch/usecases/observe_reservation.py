@@ -1,13 +1,15 @@
 """Apply the announced end of a Capacity Block to the machines of our own in it, and to the jobs on them."""
 
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, ReservationEnding
-from relaunch.core.machines.machine import Machine
+from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.core.offerings.reservations import TAKEN_BEFORE_END
 from relaunch.ports import JobDependencies, NotYetError, PermanentError, PortError
 from relaunch.usecases.observe_capacity import observe_capacity
 
 # The most instances of Capacity Blocks that an account may have, which no stack has machines beyond.
 _MOST_MACHINES = 256
+_LAUNCHED = (MachineState.STARTING, MachineState.READY)
+_WARNING = InstanceEventKind.INTERRUPTION_WARNING
 
 
 def observe_reservation(event: ReservationEnding, deps: JobDependencies) -> list[str]:
@@ -23,29 +25,26 @@ def observe_reservation(event: ReservationEnding, deps: JobDependencies) -> list
     errors: list[PortError] = []
     warned = []
     for machine in sorted(_machines_in(event.reservation_id, deps), key=lambda each: each.warned_at is not None):
-        if machine.instance_id is None:
-            continue
-        ends_at = event.ends_at - TAKEN_BEFORE_END
-        warning = InstanceEvent(
-            InstanceEventKind.INTERRUPTION_WARNING, machine.instance_id, at=event.at, ends_at=ends_at
-        )
+        instance_id, ends_at = machine.instance_id or "", event.ends_at - TAKEN_BEFORE_END
         try:
-            observe_capacity(warning, deps)
+            observe_capacity(InstanceEvent(_WARNING, instance_id, at=event.at, ends_at=ends_at), deps)
         except PortError as error:
             errors.append(error)
-        warned.append(machine.instance_id)
+        warned.append(instance_id)
     deps.log.decided("reservation-ends", reservation_id=event.reservation_id, instance_ids=warned)
     _raise_worst(errors)
     return warned
 
 
 def _machines_in(reservation_id: str, deps: JobDependencies) -> list[Machine]:
+    """Return the machines in the reservation that EC2 launched and nobody ends."""
     machines = (deps.machines.load_machine(each) for each in deps.machines.load_living(_MOST_MACHINES))
-    return [
-        each
-        for each in machines
-        if each is not None and each.request.reservation and each.request.reservation.reservation_id == reservation_id
-    ]
+    launched = [each for each in machines if each is not None and each.state in _LAUNCHED]
+    return [each for each in launched if _reservation_of(each) == reservation_id]
+
+
+def _reservation_of(machine: Machine) -> str | None:
+    return machine.request.reservation.reservation_id if machine.request.reservation else None
 
 
 def _raise_worst(errors: list[PortError]) -> None:

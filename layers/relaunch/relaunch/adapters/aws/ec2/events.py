@@ -75,8 +75,11 @@ def parse_ec2_event(event: Mapping[str, object]) -> InstanceEvent | ReservationE
 def _parse_block_end(event: Mapping[str, object]) -> ReservationEnding:
     with permanent_if_invalid("reading an event from EC2"):
         parsed = _BlockEvent.model_validate(event)
+    latest = parsed.time + WARNED_BEFORE_END
     try:
         ends_at = _DATE.validate_python(parsed.detail.end_date)
     except ValidationError:
-        ends_at = parsed.time + WARNED_BEFORE_END
-    return ReservationEnding(parsed.detail.reservation_id, parsed.time, ends_at)
+        ends_at = latest
+    # A date that was misread must not keep a task from being stopped in time.
+    is_credible = parsed.time < ends_at < latest
+    return ReservationEnding(parsed.detail.reservation_id, parsed.time, ends_at if is_credible else latest)
