@@ -234,7 +234,7 @@ def test_a_job_that_takes_nothing_else_waits_for_a_free_instance():
     waiting = story.job(job_id).waiting
     assert waiting is not None
     assert waiting.reason is WaitReason.CAPACITY
-    assert "all 4 instances of Capacity Block" in waiting.detail
+    assert "none of the 4 instances of Capacity Block" in waiting.detail
 
 
 def test_a_job_that_takes_nothing_else_fails_when_its_reservation_is_over():

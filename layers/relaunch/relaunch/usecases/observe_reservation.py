@@ -40,11 +40,7 @@ def _machines_in(reservation_id: str, deps: JobDependencies) -> list[Machine]:
     """Return the machines in the reservation that EC2 launched and nobody ends."""
     machines = (deps.machines.load_machine(each) for each in deps.machines.load_living(_MOST_MACHINES))
     launched = [each for each in machines if each is not None and each.state in _LAUNCHED]
-    return [each for each in launched if _reservation_of(each) == reservation_id]
-
-
-def _reservation_of(machine: Machine) -> str | None:
-    return machine.request.reservation.reservation_id if machine.request.reservation else None
+    return [each for each in launched if each.request.reservation_id == reservation_id]
 
 
 def _raise_worst(errors: list[PortError]) -> None:

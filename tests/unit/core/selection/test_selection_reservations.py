@@ -74,7 +74,7 @@ def test_it_is_first_by_expected_cost_too_whose_disk_is_paid_for_anyway() -> Non
         ),
         pytest.param(
             make_block(available=0),
-            "all 4 instances of Capacity Block cr-0b10c0b10c0b10c00 are in use",
+            "none of the 4 instances of Capacity Block cr-0b10c0b10c0b10c00 is free",
             False,
             NOW + 5 * MINUTE,
             id="full",
@@ -98,7 +98,7 @@ def test_a_reservation_that_cannot_be_used_is_rejected_with_the_reason(
 
     (rejected,) = selection.rejected
     assert rejected.filter_name == "reservation"
-    assert rejected.rejection.reason.startswith((str(reservation), "all 4"))
+    assert rejected.rejection.reason.startswith((str(reservation), "none of"))
     assert reason in rejected.rejection.reason
     assert (selection.is_permanent, selection.retry_at) == (is_permanent, retry_at)
 

@@ -81,6 +81,11 @@ class FleetRequest:
     reservation: Reservation | None = None
 
     @property
+    def reservation_id(self) -> str:
+        """Return the ID of the reservation, empty without one."""
+        return self.reservation.reservation_id if self.reservation else ""
+
+    @property
     def usd_per_hour(self) -> float:
         """Return the price of the most expensive override, which counts until EC2 has chosen one."""
         return max(each.usd_per_hour for each in self.overrides)

@@ -95,12 +95,13 @@ class _Candidate(NamedTuple):
 
 
 def _candidates(kept: Iterable[Offering], settings: MachineSettings) -> Iterator[_Candidate]:
-    """Yield the machines of our own that have a subnet and a launch template."""
+    """Yield the machines of our own that have a subnet and a launch template, and a free instance if reserved."""
     for offering in kept:
         subnet_id = settings.subnets.get(offering.zone or "")
         kind = ami_kind(offering.instance_type)
         template = settings.launch_templates.get(kind) if kind else None
-        if offering.is_own_machine and subnet_id and template:
+        is_full = offering.reservation is not None and offering.reservation.available <= 0
+        if offering.is_own_machine and subnet_id and template and not is_full:
             yield _Candidate(offering, subnet_id, template)
 
 

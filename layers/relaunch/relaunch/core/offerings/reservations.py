@@ -35,6 +35,7 @@ class Reservation:
     """A reservation of instances of one type in one zone, as EC2 described it.
 
     `total` instances are reserved, of which `available` are free. `ends_at` is None if it lasts until it is cancelled.
+    `has_room`: a machine of ours in it has room for another job, whether or not an instance is free.
     `obstacle` is why no machine of the stack can ever be launched into it, empty if one can.
     """
 
@@ -48,6 +49,7 @@ class Reservation:
     starts_at: datetime | None = None
     ends_at: datetime | None = None
     obstacle: str = ""
+    has_room: bool = False
 
     def __str__(self) -> str:
         """Return `Capacity Block cr-0123456789abcdef0`."""

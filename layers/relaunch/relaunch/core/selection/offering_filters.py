@@ -194,8 +194,8 @@ def check_reservation(criteria: OfferingCriteria, offering: Offering) -> Rejecti
         least = LEAST_RESERVED_TIME // timedelta(minutes=1)
         reason = f"{reservation} is usable until {until:%Y-%m-%d %H:%M} UTC; a launch needs {least} minutes of it"
         return Rejection(reason, is_permanent=False, retry_at=again_at)
-    if reservation.available <= 0:
-        reason = f"all {reservation.total} instances of {reservation} are in use"
+    if reservation.available <= 0 and not reservation.has_room:
+        reason = f"none of the {reservation.total} instances of {reservation} is free"
         return Rejection(reason, is_permanent=False, retry_at=again_at)
     return None
 
