@@ -1,5 +1,7 @@
 """Apply the announced end of a Capacity Block to the machines of our own in it, and to the jobs on them."""
 
+from datetime import timedelta
+
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, ReservationEnding
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.core.offerings.reservations import TAKEN_BEFORE_END
@@ -8,6 +10,8 @@ from relaunch.usecases.observe_capacity import observe_capacity
 
 # The most instances of Capacity Blocks that an account may have, which no stack has machines beyond.
 _MOST_MACHINES = 256
+# Reconcile looks at jobs that are due once a minute.
+_SPARE = timedelta(minutes=2)
 _LAUNCHED = (MachineState.STARTING, MachineState.READY)
 _WARNING = InstanceEventKind.INTERRUPTION_WARNING
 
@@ -16,23 +20,27 @@ def observe_reservation(event: ReservationEnding, deps: JobDependencies) -> list
     """Warn every machine in the reservation, as by an interruption warning; return the IDs of their instances.
 
     EC2 names no instances. Machines that were not warned yet come first, so that a repetition goes on where a function
-    ended early.
+    ended early. The event does not come back at the last moment of a task that trains on, as a spot warning does: a
+    message that is held for minutes is one that waits to WarningsAgeAlarm. The other message for that moment, and
+    reconcile, have the spare time.
 
     Raises:
         TransientError: the event could not be applied to all machines, but was to the others; retry.
-        NotYetError: a warned task trains on: the event is to be applied again at its last moment.
     """
     errors: list[PortError] = []
     warned = []
     for machine in sorted(_machines_in(event.reservation_id, deps), key=lambda each: each.warned_at is not None):
-        instance_id, ends_at = machine.instance_id or "", event.ends_at - TAKEN_BEFORE_END
+        instance_id, ends_at = machine.instance_id or "", event.ends_at - TAKEN_BEFORE_END - _SPARE
         try:
             observe_capacity(InstanceEvent(_WARNING, instance_id, at=event.at, ends_at=ends_at), deps)
+        except NotYetError:
+            pass
         except PortError as error:
             errors.append(error)
         warned.append(instance_id)
     deps.log.decided("reservation-ends", reservation_id=event.reservation_id, instance_ids=warned)
-    _raise_worst(errors)
+    for error in sorted(errors, key=lambda error: isinstance(error, PermanentError)):
+        raise error
     return warned
 
 
@@ -41,13 +49,3 @@ def _machines_in(reservation_id: str, deps: JobDependencies) -> list[Machine]:
     machines = (deps.machines.load_machine(each) for each in deps.machines.load_living(_MOST_MACHINES))
     launched = [each for each in machines if each is not None and each.state in _LAUNCHED]
     return [each for each in launched if each.request.reservation_id == reservation_id]
-
-
-def _raise_worst(errors: list[PortError]) -> None:
-    """Raise a transient error, else a permanent one, else the earliest last moment."""
-    early = [error for error in errors if isinstance(error, NotYetError)]
-    others = sorted((e for e in errors if e not in early), key=lambda error: isinstance(error, PermanentError))
-    for error in others:
-        raise error
-    if early:
-        raise min(early, key=lambda error: error.seconds)

@@ -72,7 +72,9 @@ def test_before_the_end_of_a_block_it_trains_on_until_its_own_last_moment():
     stop_by = ends_at - timedelta(seconds=100)
     assert (job.state, job.current_attempt.handover.stop_by) == (JobState.RUNNING, stop_by)
     assert job.pending == (RequestLaunch(500), RequestLaunch())
-    assert job.current_attempt.handover.reason == f"Capacity Block ending, at {ends_at:%H:%M} UTC, for {INSTANCE_ID}"
+    assert job.current_attempt.handover.reason == (
+        f"end of the Capacity Block, to be left by {ends_at:%H:%M} UTC, for {INSTANCE_ID}"
+    )
 
 
 def test_the_message_for_a_far_last_moment_is_delayed_as_long_as_a_message_can_be():

@@ -189,8 +189,8 @@ def test_the_row_tells_the_reservation_its_room_and_its_end() -> None:
     [
         (
             make_block(),
-            "g5.xlarge reserved us-east-1a costs nothing more: Capacity Block cr-0b10c0b10c0b10c00 was paid for when it "
-            "was bought; EC2 takes its machines away before its end (2026-03-15 08:56 UTC)",
+            "g5.xlarge reserved us-east-1a costs nothing more: Capacity Block cr-0b10c0b10c0b10c00 was paid for "
+            "when it was bought; EC2 takes its machines away before its end (2026-03-15 08:56 UTC)",
         ),
         (
             make_reservation(),

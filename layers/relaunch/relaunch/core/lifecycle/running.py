@@ -194,7 +194,7 @@ def _notice(event: HostWarned) -> str:
         return "rebalance recommendation"
     if event.ends_at is None:
         return "spot interruption warning"
-    return f"Capacity Block ending, at {event.ends_at:%H:%M} UTC,"
+    return f"end of the Capacity Block, to be left by {event.ends_at:%H:%M} UTC,"
 
 
 def host_ended(job: Job, event: HostEnded, now: datetime, _limits: StackLimits) -> Decision:
