@@ -303,7 +303,7 @@ def test_the_reservations_that_machines_may_use_are_named(text: str, ids: tuple[
     "text", ["cr-", "0123", "cr-0A", "cr-0a;cr-0b", "arn:aws:ec2:us-east-1:1:capacity-reservation/cr-0a"]
 )
 def test_what_is_no_reservation_is_refused_with_the_form_of_one(text: str):
-    with pytest.raises(InvalidSettingsError, match="CapacityReservations: .* for example cr-0123456789abcdef0"):
+    with pytest.raises(InvalidSettingsError, match=r"CapacityReservations: .* for example cr-0123456789abcdef0"):
         read_machines(CapacityReservations=text)
 
 

@@ -72,7 +72,7 @@ def test_one_that_no_machine_fits_says_why(stubber: Stubber, fields: dict[str, A
 
 def test_all_pages_are_read(stubber: Stubber) -> None:
     asked = {"CapacityReservationIds": [BLOCK_ID, OTHER_ID]}
-    stubber.add_response("describe_capacity_reservations", answer(BLOCK, token="2"), asked)  # noqa: S106 - a page
+    stubber.add_response("describe_capacity_reservations", answer(BLOCK, token="2"), asked)
     other = {**BLOCK, "CapacityReservationId": OTHER_ID}
     stubber.add_response("describe_capacity_reservations", answer(other), {**asked, "NextToken": "2"})
 
@@ -81,7 +81,7 @@ def test_all_pages_are_read(stubber: Stubber) -> None:
 
 def test_a_page_that_names_itself_as_the_next_one_is_no_endless_loop(stubber: Stubber) -> None:
     for _ in range(2):
-        stubber.add_response("describe_capacity_reservations", answer(BLOCK, token="2"))  # noqa: S106 - a page
+        stubber.add_response("describe_capacity_reservations", answer(BLOCK, token="2"))
 
     with pytest.raises(TransientError, match="token of that page"):
         read(stubber)
