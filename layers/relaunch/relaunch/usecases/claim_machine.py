@@ -49,8 +49,8 @@ def claim_machine(job: Job, selection: Selection, deps: LaunchDependencies, *, i
         # Its ID is that of the job's next request: the job was saved by another function.
         raise StaleWriteError(str(exists)) from exists
     reason = "no subnet or launch template for what was selected: check MachineSubnets and MachineLaunchTemplates"
-    if full := [str(each.reservation) for each in selection.kept if each.reservation]:
-        reason = f"no instance of {', '.join(full)} is free, and none has room for this job"
+    if taken := [str(each.reservation) for each in selection.kept if each.reservation]:
+        reason = f"no instance of {', '.join(taken)} is free, and none has room for this job"
     return apply_event(job, MachineLost(job.machine_id, Consequence.PAUSE, reason), deps)
 
 

@@ -27,7 +27,7 @@ def observe_reservation(event: ReservationEnding, deps: JobDependencies) -> list
     Raises:
         TransientError: the event could not be applied to all machines, but was to the others; retry.
     """
-    errors: list[PortError] = []
+    failed: list[PortError] = []
     warned = []
     for machine in sorted(_machines_in(event.reservation_id, deps), key=lambda each: each.warned_at is not None):
         instance_id, ends_at = machine.instance_id or "", event.ends_at - TAKEN_BEFORE_END - _SPARE
@@ -36,11 +36,11 @@ def observe_reservation(event: ReservationEnding, deps: JobDependencies) -> list
         except NotYetError:
             pass
         except PortError as error:
-            errors.append(error)
+            failed.append(error)
         warned.append(instance_id)
     deps.log.decided("reservation-ends", reservation_id=event.reservation_id, instance_ids=warned)
-    for error in sorted(errors, key=lambda error: isinstance(error, PermanentError)):
-        raise error
+    if failed:
+        raise min(failed, key=lambda error: isinstance(error, PermanentError))
     return warned
 
 

@@ -201,7 +201,9 @@ def test_a_plan_shows_the_reservation_its_end_and_what_its_price_leaves_out():
     assert "1 g6.xlarge" in text
     assert "cr-0b10c0b10c0b10c00, 3 of 4 free, ends 2026-03-15 09:26 UTC" in text
     assert "none of the 4 instances of Capacity Block cr-0f0 is free" in text
-    assert "costs nothing more: Capacity Block cr-0b10c0b10c0b10c00 was paid for when it was bought" in flat(result.stderr)
+    assert "costs nothing more: Capacity Block cr-0b10c0b10c0b10c00 was paid for when it was bought" in flat(
+        result.stderr
+    )
     assert (
         "EC2 Fleet would be asked for one reserved machine: g6.xlarge in us-east-1a from Capacity Block "
         "cr-0b10c0b10c0b10c00; at most $0.0000/h"
