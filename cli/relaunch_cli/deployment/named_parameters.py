@@ -22,7 +22,7 @@ def _no_value(_loader: yaml.SafeLoader, _tag: str, _node: yaml.Node) -> None:
     return None
 
 
-_Loader.add_multi_constructor("!", _no_value)  # type: ignore[no-untyped-call]
+_Loader.add_multi_constructor("!", _no_value)
 
 
 def read_named(arguments: Sequence[str], source: Source) -> Mapping[str, str]:

@@ -41,15 +41,16 @@ class AccountMirror:
                 self.simulator.fleets.templates.put(template)
 
     def ec2(self, form: bytes) -> tuple[int, bytes]:
+        url = f"{self.emulator.endpoint_url}/"
         request = AWSRequest(
             "POST",
-            f"{self.emulator.endpoint_url}/",
+            url,
             headers={"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"},
             data=form,
         )
         root = Credentials(self.emulator.root.access_key_id, self.emulator.root.secret_access_key)
         SigV4Auth(root, "ec2", REGION).add_auth(request)
-        signed = Request(request.url, data=form, headers=dict(request.headers), method="POST")
+        signed = Request(url, data=form, headers=dict(request.headers), method="POST")
         try:
             with urlopen(signed, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310 - the emulator's own URL
                 return HTTPStatus.OK, answer.read()

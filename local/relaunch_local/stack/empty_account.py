@@ -8,6 +8,7 @@ from typing import Any
 
 from relaunch_local.ecs import EcsServer
 from relaunch_local.request_guard.credentials import random_root_credentials
+from relaunch_local.stack.account import assume_as_ecs
 from relaunch_local.stack.account_mirror import AccountMirror
 from relaunch_local.stack.container_logs import ContainerLogs
 from relaunch_local.stack.containers import Containers
@@ -41,17 +42,17 @@ class EmptyAccount:
         """Return the environment variables with which the `relaunch` command and boto3 use this account."""
         return {**self.emulator.environment(), **simulated_endpoints(self.server.url)}
 
-    def join(self, stack: str, task_credentials: dict[str, str]) -> LocalWorld:
+    def join(self, stack: str, task_role_arn: str) -> LocalWorld:
         """Return the world of a stack that was deployed: what AWS does by itself between services is done from now on.
 
-        Containers run with these credentials, as variables.
+        Containers run with this task role.
         """
         deployment = Deployment(*read_stack(self.emulator, stack), self.emulator)
         store_webhook_secret(deployment)
         self._policies.load_function_roles(self.emulator)
         save_offerings(deployment)
         logs = self._stack.enter_context(closing(ContainerLogs(self.emulator)))
-        self._containers.connect(self.emulator, task_credentials, logs)
+        self._containers.connect(self.emulator, assume_as_ecs(self.emulator, task_role_arn), logs)
         targets = EmulatorTargets(self.emulator)
         forwarder = self._stack.enter_context(closing(EventForwarder(targets, self.settings.delivery_faults)))
         simulator = self.server.simulator
