@@ -19,7 +19,7 @@ from relaunch_local.stack.empty_account import EmptyAccount, empty_account
 from relaunch_local.stack.local_world import LocalWorld
 
 COMMAND = Path(sys.executable).with_name("relaunch")
-TIMEOUT_SECONDS = 240.0
+TIMEOUT_SECONDS = 90.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def outputs(account: EmptyAccount, first: str) -> Mapping[str, str]:
 
 @pytest.fixture(scope="module")
 def world(account: EmptyAccount, outputs: Mapping[str, str]) -> LocalWorld:
-    return account.join("relaunch", outputs["TaskRoleArn"])
+    return account.join("relaunch", outputs)
 
 
 def test_nothing_is_made_before_it_is_confirmed(user: User, account: EmptyAccount) -> None:
@@ -126,7 +126,7 @@ def test_a_training_runs_in_what_was_deployed(user: User, world: LocalWorld, out
     states = []
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while not states or states[-1] not in {"SUCCEEDED", "FAILED"}:
-        assert time.monotonic() < deadline, states
+        assert time.monotonic() < deadline, user.run("explain", job)
         state = user.ask("show", job)["state"]
         states += [state] if states[-1:] != [state] else []
         time.sleep(0.5)

@@ -1,6 +1,6 @@
 """An account in which nothing is deployed yet, so that `relaunch deploy` can be tried from the beginning."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,17 +42,20 @@ class EmptyAccount:
         """Return the environment variables with which the `relaunch` command and boto3 use this account."""
         return {**self.emulator.environment(), **simulated_endpoints(self.server.url)}
 
-    def join(self, stack: str, task_role_arn: str) -> LocalWorld:
+    def join(self, stack: str, training: Mapping[str, str]) -> LocalWorld:
         """Return the world of a stack that was deployed: what AWS does by itself between services is done from now on.
 
-        Containers run with this task role.
+        `training` are the outputs of the stack of what trainings need, whose task role containers run with.
         """
+        for output in ("CheckpointBucketName", "DataBucketName"):
+            # It lets in encrypted connections only, which the emulator on loopback does not have.
+            self.emulator.client("s3").delete_bucket_policy(Bucket=training[output])
         deployment = Deployment(*read_stack(self.emulator, stack), self.emulator)
         store_webhook_secret(deployment)
         self._policies.load_function_roles(self.emulator)
         save_offerings(deployment)
         logs = self._stack.enter_context(closing(ContainerLogs(self.emulator)))
-        self._containers.connect(self.emulator, assume_as_ecs(self.emulator, task_role_arn), logs)
+        self._containers.connect(self.emulator, assume_as_ecs(self.emulator, training["TaskRoleArn"]), logs)
         targets = EmulatorTargets(self.emulator)
         forwarder = self._stack.enter_context(closing(EventForwarder(targets, self.settings.delivery_faults)))
         simulator = self.server.simulator
