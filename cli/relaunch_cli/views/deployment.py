@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from relaunch_cli.deployment.findings import REQUESTED_VCPUS, Survey, blocked
+from relaunch_cli.deployment.findings import REQUESTED_VCPUS, Kept, Stack, Survey, blocked
 from relaunch_cli.deployment.idle_cost import PRICES_OF, IdleCost, idle_costs, total
 from relaunch_cli.views.screen import key_value_table, plain_table
 
@@ -126,3 +126,27 @@ def _cost(items: Sequence[IdleCost]) -> RenderableType:
         f"{sum(each.usd_without_allowances for each in items):.2f}",
     )
     return table
+
+
+def render_removal(found: Sequence[Stack], account: str, region: str) -> RenderableType:
+    """Return what a removal will delete."""
+    names = [Padding(Text(f"the stack {each.name} ({each.status})"), (0, 0, 0, 2)) for each in found]
+    return Group(
+        Text(f"Will be deleted in account {account}, {region}, after all jobs were cancelled:", "bold"), *names
+    )
+
+
+def render_kept(kept: Sequence[Kept]) -> RenderableType:
+    """Return what is left in the account, why, and how it is deleted."""
+    table = plain_table("KEPT", "BECAUSE", "DELETE IT BY")
+    for each in kept:
+        table.add_row(Text(each.what), Text(each.why), Text(each.command))
+    return Group(Text("Removed.", "bold"), Text(""), table)
+
+
+def kept_json(found: Sequence[Stack], kept: Sequence[Kept]) -> Mapping[str, Any]:
+    """Return a removal as JSON."""
+    return {
+        "deleted": [each.name for each in found],
+        "kept": [{"what": each.what, "why": each.why, "command": each.command} for each in kept],
+    }

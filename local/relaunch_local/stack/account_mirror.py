@@ -50,9 +50,9 @@ class AccountMirror:
         )
         root = Credentials(self.emulator.root.access_key_id, self.emulator.root.secret_access_key)
         SigV4Auth(root, "ec2", REGION).add_auth(request)
-        signed = Request(url, data=form, headers=dict(request.headers), method="POST")
+        signed = Request(url, data=form, headers=dict(request.headers), method="POST")  # noqa: S310 - the emulator's own URL
         try:
-            with urlopen(signed, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310 - the emulator's own URL
+            with urlopen(signed, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310
                 return HTTPStatus.OK, answer.read()
         except HTTPError as error:
             return error.code, error.read()
