@@ -24,8 +24,8 @@ def uninstall(
     from relaunch_cli.aws.account import AwsAccount
     from relaunch_cli.deployment.refusals import RefusedError
     from relaunch_cli.deployment.uninstallation import Uninstallation, is_complete, kept_after
-    from relaunch_cli.views.deployment import kept_json, render_kept, render_removal
-    from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result
+    from relaunch_cli.views.deployment import describe_kept, kept_json, render_removal
+    from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, print_text
 
     account = AwsAccount()
     removal = Uninstallation(stack, account.client, print_note, time.sleep)
@@ -53,4 +53,4 @@ def uninstall(
     if as_json:
         print_json(kept_json(found, kept))
     else:
-        print_result(render_kept(kept))
+        print_text(describe_kept(kept))

@@ -136,12 +136,9 @@ def render_removal(found: Sequence[Stack], account: str, region: str) -> Rendera
     )
 
 
-def render_kept(kept: Sequence[Kept]) -> RenderableType:
-    """Return what is left in the account, why, and how it is deleted."""
-    table = plain_table("KEPT", "BECAUSE", "DELETE IT BY")
-    for each in kept:
-        table.add_row(Text(each.what), Text(each.why), Text(each.command))
-    return Group(Text("Removed.", "bold"), Text(""), table)
+def describe_kept(kept: Sequence[Kept]) -> str:
+    """Return what is left in the account, why, and how it is deleted; names and commands are whole, to be copied."""
+    return "\n".join(["Removed, but for:", *(f"- {each.what}: {each.why}\n    {each.command}" for each in kept)])
 
 
 def kept_json(found: Sequence[Stack], kept: Sequence[Kept]) -> Mapping[str, Any]:

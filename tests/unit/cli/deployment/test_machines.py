@@ -33,7 +33,7 @@ class Account:
         self.questions: list[str] = []
 
     def deploy(self, *arguments: str) -> Mapping[str, str]:
-        """Set up machines as `make deploy` with these parameters does, and the application, which keeps its others."""
+        """Set up machines as `relaunch deploy` does, and the application, which keeps its other parameters."""
         clients = MachineClients(self.ec2, self.ecs, TEMPLATE)
         change_sets = ChangeSets(self.stacks, self._confirm, self.lines.append)
         told = prepare_machines(read_parameters(arguments), "relaunch", clients, change_sets)
