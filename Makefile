@@ -69,6 +69,7 @@ validate: environment-sam ## Check the templates with SAM and cfn-lint
 	@$(SAM) validate --lint --template examples/edge/template.yaml
 	@$(SAM) validate --lint --template infrastructure/machines.yaml
 	@$(SAM) validate --lint --template infrastructure/training.yaml
+	@$(SAM) validate --lint --template infrastructure/capacity-provider.yaml
 
 deploy: setup ## Deploy to AWS as `relaunch deploy` does, which says more; PARAMETERS="ClusterName=... MaxMachines=..."
 	@$(ENVIRONMENT)/relaunch deploy $(PARAMETERS)

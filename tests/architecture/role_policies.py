@@ -50,6 +50,8 @@ class Resolver:
                 return ".".join(argument)
             case "Fn::If":
                 return self.resolve(argument[1 if self.holds(argument[0]) else 2])
+            case "Fn::Base64":
+                return self.resolve(argument)
             case "Fn::Select":
                 return self.resolve(argument[1])[int(argument[0])]
             case "Fn::Join" | "Fn::Split" | "Fn::Sub":

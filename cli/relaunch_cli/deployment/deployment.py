@@ -10,6 +10,7 @@ from relaunch_cli.deployment.account_roles import (
     read_account_roles,
 )
 from relaunch_cli.deployment.application import SamDeploy
+from relaunch_cli.deployment.capacity_providers import ENTRIES, PROVIDERS, ProviderStacks, read_providers
 from relaunch_cli.deployment.change_set import ChangeSets, check_status, read_stack
 from relaunch_cli.deployment.findings import Stack, Survey
 from relaunch_cli.deployment.github_repository import RepositoryIds
@@ -71,6 +72,7 @@ def survey(
         )
         wanted |= _ids(wanted, find_ids, notes)
     parameters = read_parameters([f"{name}={value}" for name, value in _of_stacks(given).items()])
+    read_providers(given.get(PROVIDERS, ""))
     roles = read_account_roles(account.client("iam"), with_github=bool((wanted or {}).get(GITHUB_REPOSITORY)))
     return Survey(
         stack=stack,
@@ -104,7 +106,7 @@ def _ids(
 
 def _of_stacks(given: Mapping[str, str]) -> dict[str, str]:
     """Return the parameters of the stacks of machines and of the application."""
-    return {name: value for name, value in given.items() if name not in (*OWN_PARAMETERS, SWITCH)}
+    return {name: value for name, value in given.items() if name not in (*OWN_PARAMETERS, SWITCH, PROVIDERS)}
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,11 @@ class Deployment:
         clients = MachineClients(self.account.client("ec2"), self.account.client("ecs"), self.source.machines)
         arguments = [f"{name}={value}" for name, value in given.items()]
         parameters = prepare_machines(read_parameters(arguments), plan.stack, clients, change_sets)
+        if wanted := read_providers(plan.given.get(PROVIDERS, "")):
+            providers = ProviderStacks(plan.stack, self.source.capacity_provider, clients.ecs, change_sets)
+            before = plan.before[plan.stack].parameters if not plan.is_new else {}
+            # An update that names nothing of a network has that of before.
+            parameters = providers.deploy(wanted, {**_network_of(before), **parameters}, before.get(ENTRIES, ""))
         self._application(plan, parameters, change_sets.stacks)
         return request_quotas(plan.quotas.to_request, self.account.client("service-quotas")) if plan.is_new else ()
 
@@ -163,6 +170,10 @@ class Deployment:
             self.sam.create(plan.stack, {**parameters, **extra}, stacks)
         else:
             self.sam.update(plan.stack, {**parameters, **extra}, is_confirmed=self.is_confirmed)
+
+
+def _network_of(before: Mapping[str, str]) -> Mapping[str, str]:
+    return {name: before[name] for name in (SUBNETS, "ClusterName") if name in before}
 
 
 def application_parameters(

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from relaunch_cli.deployment.change_set import read_stack
+from relaunch_cli.deployment.capacity_providers import ProviderStacks
+from relaunch_cli.deployment.change_set import ChangeSets, read_stack
 from relaunch_cli.deployment.findings import Kept, Stack
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.stack_events import StackEvents, progress_line
@@ -36,9 +37,18 @@ class Uninstallation:
         Raises:
             ClientError, BotoCoreError: a call failed.
         """
-        names = (self.stack, f"{self.stack}-machines", f"{self.stack}-training")
         stacks = self.clients("cloudformation")
-        return [found for name in names if (found := read_stack(name, stacks)) is not None]
+        application = read_stack(self.stack, stacks)
+        providers = self._providers(application) if application else ()
+        names = (*providers, f"{self.stack}-machines", f"{self.stack}-training")
+        others = [found for name in names if (found := read_stack(name, stacks)) is not None]
+        return [application, *others] if application else others
+
+    def _providers(self, application: Stack) -> Sequence[str]:
+        """Return the names of the capacity providers that may have a stack of their own, of this name."""
+        entries = application.parameters.get("CapacityProviders", "").split(",")
+        names = [entry.partition("=")[0] for entry in entries]
+        return [name for name in names if name.startswith(f"{self.stack}-")]
 
     def close(self) -> None:
         """Let nothing start a job any more: GitHub and callers are answered that they are throttled.
@@ -80,6 +90,12 @@ class Uninstallation:
         stacks = self.clients("cloudformation")
         for each in found:
             self.tell(f"deleting the stack {each.name}")
+            if provider := each.outputs.get("ProviderName"):
+                # A provider is deleted only after the cluster has given it up.
+                cluster = each.parameters["ClusterName"]
+                ProviderStacks(self.stack, "", self.clients("ecs"), ChangeSets(stacks, bool, self.tell)).associate(
+                    cluster, (), (provider,)
+                )
             # Events and status of a stack that is gone are found by its ID alone.
             stack_id = stacks.describe_stacks(StackName=each.name)["Stacks"][0]["StackId"]
             events = StackEvents(stacks, stack_id)

@@ -73,6 +73,11 @@ def _stacks(plan: Survey) -> Sequence[tuple[str, str]]:
         rows.append((f"{plan.stack}-training", _training(plan.training)))
     if plan.has_machines:
         rows.append((f"{plan.stack}-machines", "launch templates for GPUs and for Neuron, role, security group"))
+    rows += [
+        (f"{plan.stack}-{each.partition('/')[0].replace('.', '-')}-…", f"a capacity provider of {each}")
+        for each in plan.given.get("Providers", "").split(",")
+        if each
+    ]
     rows.append((plan.stack, "nine functions, six queues, a table, the webhook with its secret, alarms, dashboards"))
     verbs = {name: "update" if name in plan.before else "make" for name, _ in rows}
     return [(name, f"{verbs[name]}: {what}") for name, what in rows]
