@@ -38,8 +38,11 @@ def render_end(plan: Survey, told: Sequence[str]) -> RenderableType:
         parts.append(Text("Cannot start until AWS grants a quota (`relaunch doctor` says when it has):"))
         parts += [Padding(Text(line), (0, 0, 0, 2)) for line in waiting]
     stack = "" if plan.stack == "relaunch" else f" --stack {plan.stack}"
-    next_step = f"relaunch init{stack}" if plan.is_new else f"relaunch doctor{stack}"
-    return Group(*parts, Text(f"Next, in the repository of your training: {next_step}" if plan.is_new else next_step))
+    if plan.is_new:
+        parts.append(Text(f"Next, in the repository of your training: relaunch init{stack}"))
+    else:
+        parts.append(Text(f"Whether all is well says: relaunch doctor{stack}"))
+    return Group(*parts)
 
 
 def survey_json(plan: Survey, *, is_deployed: bool, told: Sequence[str] = ()) -> Mapping[str, Any]:
