@@ -47,8 +47,8 @@ def parse_arguments() -> argparse.Namespace:
 def environment_key(arguments: argparse.Namespace) -> str:
     """Return a hash of the interpreter, the requirement files and the project's metadata.
 
-    An interpreter of a virtual environment counts as the one it was made with, so that it does not matter which of them is
-    first on PATH.
+    An interpreter of a virtual environment counts as the one it was made with, so that it does not matter which of them
+    is first on PATH.
     """
     digest = hashlib.sha256(f"{sys.version} {sys.base_prefix}".encode())
     for file in arguments.requirement:

@@ -19,7 +19,7 @@ from relaunch_local.stack.empty_account import EmptyAccount, empty_account
 from relaunch_local.stack.local_world import LocalWorld
 
 COMMAND = Path(sys.executable).with_name("relaunch")
-TIMEOUT_SECONDS = 90.0
+TIMEOUT_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,8 @@ def test_from_an_empty_account_to_a_trained_model_and_back(user: User, account: 
     )
     assert "CREATE_COMPLETE Vpc (AWS::EC2::VPC)" in first
     assert "CREATE_COMPLETE JobsTable (AWS::DynamoDB::Table)" in first
+    assert "requested 8 vCPUs of" in first
+    assert "Cannot start until AWS grants a quota" in first
     assert "Next, in the repository of your training: relaunch init" in first
     again = user.run("deploy", "--yes")
     assert "relaunch-training: no change" in again
