@@ -1,5 +1,6 @@
 """A deployment of all stacks: looks at the account, and makes what is missing, in the order in which it is needed."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -31,6 +32,8 @@ from relaunch_cli.deployment.training_parameters import (
 )
 
 _BUCKETS = "CheckpointBuckets"
+# ECS refuses a cluster while it cannot assume its role yet ("Unable to assume the service linked role").
+_ROLE_SECONDS = 10.0
 
 
 class Region(Protocol):
@@ -120,6 +123,7 @@ class Deployment:
     tell: Callable[[str], None]
     is_confirmed: bool = False
     """Whether no question is to be asked."""
+    sleep: Callable[[float], None] = time.sleep
 
     def run(self, plan: Survey) -> Sequence[str]:
         """Deploy; return what to tell at the end. A second run goes on where the first one failed.
@@ -128,11 +132,14 @@ class Deployment:
             RefusedError: a stack was not deployed; those before it were.
             ClientError, BotoCoreError: a call failed.
         """
-        build = self.sam.build()
         iam = self.account.client("iam")
         for service in plan.roles.missing:
             create_service_linked_role(service, iam)
             self.tell(f"made the service-linked role of {service}")
+        told = request_quotas(plan.quotas.to_request, self.account.client("service-quotas")) if plan.is_new else []
+        build = self.sam.build()
+        if plan.roles.missing:
+            self.sleep(_ROLE_SECONDS)
         change_sets = ChangeSets(self.account.client("cloudformation"), self.confirm, self.tell, asks_for_new=False)
         given = {**_of_stacks(plan.given), **build}
         if plan.training is not None:
@@ -146,7 +153,7 @@ class Deployment:
             # An update that names nothing of a network has that of before.
             parameters = providers.deploy(wanted, {**_network_of(before), **parameters}, before.get(ENTRIES, ""))
         self._application(plan, parameters, change_sets.stacks)
-        return request_quotas(plan.quotas.to_request, self.account.client("service-quotas")) if plan.is_new else ()
+        return told
 
     def _training(self, plan: Survey, given: Mapping[str, str], change_sets: ChangeSets) -> dict[str, str]:
         """Deploy what trainings need; return the parameters of the other stacks, with its outputs."""

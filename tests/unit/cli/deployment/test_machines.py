@@ -73,7 +73,7 @@ def test_a_first_deployment_with_nothing_said_has_machines_in_every_zone_of_the_
     ]
     assert account.machines == {"ClusterName": "relaunch", "VpcId": account.default_vpc}
     assert account.stacks.stacks["relaunch-machines"].template == TEMPLATE
-    assert account.questions == ["Deploy the stack relaunch-machines? [y/N] "]
+    assert account.questions == ["Deploy the stack relaunch-machines?"]
     assert account.lines[0].startswith(
         f"machines of our own: cluster relaunch, {account.default_vpc}, us-east-1a=subnet-"
     )
