@@ -152,8 +152,8 @@ TARGET ?= ecs
 demo: setup build ## The whole story on this machine, with no account; TARGET=ack on a cluster of Alibaba Cloud
 	@$(ENVIRONMENT)/python -m relaunch_local.demo --target $(TARGET)
 
-local: setup build ## A local world to try things in, until Ctrl-C
-	@$(ENVIRONMENT)/python -m relaunch_local up
+local: setup build ## A local world to try things in, until Ctrl-C; LOCAL=--empty is an account to try `relaunch deploy` in
+	@$(ENVIRONMENT)/python -m relaunch_local up $(LOCAL)
 
 bench-peers: environment ## Choosing beside SkyPilot's catalogue on one table (installs half a gigabyte, once)
 	@$(INSTALL) .venv-peers --requirement requirements/bench-peers.txt

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.deployment import read_stack
 from relaunch_local.stack.empty_account import EmptyAccount, empty_account
+from relaunch_local.stack.first_training import definition_text, push_image, register_task_definition
 from relaunch_local.stack.local_world import LocalWorld
 
 COMMAND = Path(sys.executable).with_name("relaunch")
@@ -105,11 +105,8 @@ def test_from_an_empty_account_to_a_trained_model_and_back(user: User, account: 
 def train(user: User, world: LocalWorld, outputs: Mapping[str, str]) -> None:
     """A training runs in what was deployed, until it has finished."""
     push_image(world, outputs["RepositoryName"])
-    register(world, outputs)
-    definition = (REPOSITORY / "examples" / "relaunch.yaml").read_text()
-    definition = definition.replace("relaunch-checkpoints", outputs["CheckpointBucketName"])
-    definition = definition.replace("relaunch-datasets", outputs["DataBucketName"])
-    (user.folder / "relaunch.yaml").write_text(definition)
+    register_task_definition(world, outputs)
+    (user.folder / "relaunch.yaml").write_text(definition_text(outputs))
     user.run("apply", "relaunch.yaml")
     job = user.ask("submit", "demo")["job_id"]
 
@@ -135,32 +132,3 @@ def remove(user: User, account: EmptyAccount, world: LocalWorld) -> None:
     assert {each["State"]["Name"] for group in found for each in group["Instances"]} <= {"terminated"}
     for what in ("bucket relaunch-training-newcheckpoint", "repository relaunch/trainer", "table relaunch-JobsTable"):
         assert what in " ".join(told.split())
-
-
-def push_image(world: LocalWorld, repository: str) -> None:
-    """Push what CI would push, an index for this platform, with a tag that no other image ever gets."""
-    media_type = "application/vnd.oci.image.index.v1+json"
-    manifest = {
-        "schemaVersion": 2,
-        "mediaType": media_type,
-        "manifests": [{"digest": f"sha256:{'0' * 64}", "platform": {"os": "linux", "architecture": "amd64"}}],
-    }
-    world.client("ecr").put_image(
-        repositoryName=repository,
-        imageTag="3f2a9c1",
-        imageManifest=json.dumps(manifest),
-        imageManifestMediaType=media_type,
-    )
-
-
-def register(world: LocalWorld, outputs: Mapping[str, str]) -> None:
-    """Register the example's task definition with what the stack made."""
-    definition = json.loads((REPOSITORY / "examples" / "task-definition.json").read_text())
-    definition |= {"taskRoleArn": outputs["TaskRoleArn"], "executionRoleArn": outputs["ExecutionRoleArn"]}
-    container = definition["containerDefinitions"][0]
-    container["image"] = f"{outputs['RepositoryUri']}:3f2a9c1"
-    container["logConfiguration"]["options"]["awslogs-group"] = outputs["LogGroupName"]
-    for variable in container["environment"]:
-        if variable["name"] == "TRAIN_STEP_DELAY_SECONDS":
-            variable["value"] = "0.01"
-    world.client("ecs").register_task_definition(**definition)
