@@ -35,6 +35,8 @@ class FakeStacks:
     change_sets: dict[str, dict[str, Any]] = field(default_factory=dict)
     events: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
+    more_outputs: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Outputs by stack, beside those of the stack of machines."""
 
     def __post_init__(self) -> None:
         client = boto3.client("cloudformation", region_name=REGION, aws_access_key_id="a", aws_secret_access_key="b")
@@ -51,7 +53,7 @@ class FakeStacks:
             "MachineInstanceRoleArn": "arn:aws:iam::111122223333:role/relaunch/machines",
             "MachineDiskGiB": stack.parameters.get("DiskGiB", "100"),
         }
-        shown = outputs if stack.template else {}
+        shown = outputs | self.more_outputs.get(request["StackName"], {}) if stack.template else {}
         return {
             "Stacks": [
                 {

@@ -10,7 +10,7 @@ from relaunch_cli.options import Json, Stack
 _YES_HINT = "add --yes to deploy without a question, or --dry-run to see what would be made"
 
 
-def deploy(
+def deploy(  # noqa: PLR0913, PLR0917 - a command has the options it has
     parameters: Annotated[
         list[str] | None,
         typer.Argument(metavar="[NAME=VALUE]...", help="Parameters of the stacks (docs/deploy.md lists them)."),

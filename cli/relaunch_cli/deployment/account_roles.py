@@ -9,8 +9,8 @@ from botocore.exceptions import ClientError
 
 from relaunch_cli.deployment.findings import AccountRoles
 
-SPOT_ROLE, SPOT_SERVICE = "AWSServiceRoleForEC2Spot", "spot.amazonaws.com"
-ECS_ROLE, ECS_SERVICE = "AWSServiceRoleForECS", "ecs.amazonaws.com"
+# EC2 Fleet of the type `instant` needs no role of its own.
+_SERVICES = ("ecs.amazonaws.com", "spot.amazonaws.com")
 # The issuer of the tokens of GitHub Actions, and the audience that aws-actions/configure-aws-credentials asks for.
 GITHUB_ISSUER = "token.actions.githubusercontent.com"
 AUDIENCE = "sts.amazonaws.com"
@@ -24,15 +24,14 @@ def read_account_roles(iam: Any, *, with_github: bool) -> AccountRoles:
         BotoCoreError: AWS cannot be reached.
     """
     missing, unread, provider = [], [], ""
-    for role, service in ((ECS_ROLE, ECS_SERVICE), (SPOT_ROLE, SPOT_SERVICE)):
+    for service in _SERVICES:
         try:
-            iam.get_role(RoleName=role)
+            # The path of a service-linked role is that of its service ("Using service-linked roles", IAM User Guide).
+            if not iam.list_roles(PathPrefix=f"/aws-service-role/{service}/")["Roles"]:
+                missing.append(service)
         except ClientError as error:
             code = error.response["Error"]["Code"]
-            if code == "NoSuchEntity":
-                missing.append(service)
-            else:
-                unread.append(f"whether the account has the role {role} cannot be read ({code})")
+            unread.append(f"whether the account has the service-linked role of {service} cannot be read ({code})")
     if with_github:
         try:
             found = iam.list_open_id_connect_providers()["OpenIDConnectProviderList"]

@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-import urllib.error
 import urllib.request
 from dataclasses import dataclass
 
@@ -44,9 +43,9 @@ def _ask_gh(path: str) -> str:
 
 
 def _ask_api(path: str) -> str:
-    request = urllib.request.Request(f"{_API}/{path}", headers={"User-Agent": "relaunch"})
+    request = urllib.request.Request(f"{_API}/{path}", headers={"User-Agent": "relaunch"})  # noqa: S310 - it is https
     try:
-        with urllib.request.urlopen(request, timeout=_SECONDS) as response:  # noqa: S310 - the URL is https
+        with urllib.request.urlopen(request, timeout=_SECONDS) as response:  # noqa: S310
             return str(response.read().decode())
     except (OSError, ValueError):
         return ""

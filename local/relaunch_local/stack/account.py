@@ -12,6 +12,7 @@ LOG_GROUP = "/relaunch/trainer"
 REPOSITORY_NAME = "trainer"
 TASK_ROLE = "trainer-task"
 ROLE_PATH = "/relaunch/"
+_ROOT = f"arn:aws:iam::{ACCOUNT}:root"
 
 # The maximum session duration of a role.
 SESSION_SECONDS = 43_200
@@ -59,7 +60,7 @@ def push_image(emulator: Emulator, tag: str = "latest") -> str:
 def create_task_role(emulator: Emulator) -> dict[str, str]:
     """Create the role that examples/README.md describes, and assume it as ECS does for a task; return its variables."""
     iam = emulator.client("iam")
-    trusted = {"Service": "ecs-tasks.amazonaws.com", "AWS": f"arn:aws:iam::{ACCOUNT}:root"}
+    trusted = {"Service": "ecs-tasks.amazonaws.com", "AWS": _ROOT}
     trust = {"Statement": [{"Effect": "Allow", "Principal": trusted, "Action": "sts:AssumeRole"}]}
     role = iam.create_role(
         RoleName=TASK_ROLE, Path=ROLE_PATH, AssumeRolePolicyDocument=policy(trust), MaxSessionDuration=SESSION_SECONDS
@@ -73,8 +74,28 @@ def create_task_role(emulator: Emulator) -> dict[str, str]:
     iam.put_role_policy(
         RoleName=TASK_ROLE, PolicyName="train", PolicyDocument=policy({"Statement": [objects, buckets]})
     )
+    return _assume(emulator, role["Role"]["Arn"])
+
+
+def assume_as_ecs(emulator: Emulator, role_arn: str) -> dict[str, str]:
+    """Return the credentials, as variables, that ECS gives to tasks with a role that only ECS may assume.
+
+    The emulator lets nobody be a service: what is assumed is a role of the account with the same policies.
+    """
+    iam, name = emulator.client("iam"), role_arn.rpartition("/")[2]
+    trust = {"Statement": [{"Effect": "Allow", "Principal": {"AWS": _ROOT}, "Action": "sts:AssumeRole"}]}
+    copy = iam.create_role(
+        RoleName="task-of-ecs", AssumeRolePolicyDocument=policy(trust), MaxSessionDuration=SESSION_SECONDS
+    )["Role"]
+    for each in iam.list_role_policies(RoleName=name)["PolicyNames"]:
+        document = iam.get_role_policy(RoleName=name, PolicyName=each)["PolicyDocument"]
+        iam.put_role_policy(RoleName=copy["RoleName"], PolicyName=each, PolicyDocument=json.dumps(document))
+    return _assume(emulator, copy["Arn"])
+
+
+def _assume(emulator: Emulator, role_arn: str) -> dict[str, str]:
     credentials = emulator.client("sts").assume_role(
-        RoleArn=role["Role"]["Arn"], RoleSessionName=TASK_ROLE, DurationSeconds=SESSION_SECONDS
+        RoleArn=role_arn, RoleSessionName=TASK_ROLE, DurationSeconds=SESSION_SECONDS
     )["Credentials"]
     return {
         "AWS_ACCESS_KEY_ID": credentials["AccessKeyId"],

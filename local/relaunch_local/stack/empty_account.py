@@ -1,6 +1,6 @@
 """An account in which nothing is deployed yet, so that `relaunch deploy` can be tried from the beginning."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Any
 
 from relaunch_local.ecs import EcsServer
 from relaunch_local.request_guard.credentials import random_root_credentials
+from relaunch_local.stack.account import assume_as_ecs
 from relaunch_local.stack.account_mirror import AccountMirror
 from relaunch_local.stack.container_logs import ContainerLogs
 from relaunch_local.stack.containers import Containers
@@ -41,17 +42,20 @@ class EmptyAccount:
         """Return the environment variables with which the `relaunch` command and boto3 use this account."""
         return {**self.emulator.environment(), **simulated_endpoints(self.server.url)}
 
-    def join(self, stack: str, task_credentials: dict[str, str]) -> LocalWorld:
+    def join(self, stack: str, training: Mapping[str, str]) -> LocalWorld:
         """Return the world of a stack that was deployed: what AWS does by itself between services is done from now on.
 
-        Containers run with these credentials, as variables.
+        `training` are the outputs of the stack of what trainings need, whose task role containers run with.
         """
+        for output in ("CheckpointBucketName", "DataBucketName"):
+            # It lets in encrypted connections only, which the emulator on loopback does not have.
+            self.emulator.client("s3").delete_bucket_policy(Bucket=training[output])
         deployment = Deployment(*read_stack(self.emulator, stack), self.emulator)
         store_webhook_secret(deployment)
         self._policies.load_function_roles(self.emulator)
         save_offerings(deployment)
         logs = self._stack.enter_context(closing(ContainerLogs(self.emulator)))
-        self._containers.connect(self.emulator, task_credentials, logs)
+        self._containers.connect(self.emulator, assume_as_ecs(self.emulator, training["TaskRoleArn"]), logs)
         targets = EmulatorTargets(self.emulator)
         forwarder = self._stack.enter_context(closing(EventForwarder(targets, self.settings.delivery_faults)))
         simulator = self.server.simulator
@@ -60,6 +64,13 @@ class EmptyAccount:
         self._stack.callback(self.server.close)
         log = self.folder / EMULATOR_LOG
         return LocalWorld(self.emulator, simulator, self.server.url, deployment, forwarder, log)
+
+    def join_deployed(self) -> LocalWorld | None:
+        """Join the first application that is completely deployed, with what its trainings need; None without one."""
+        found = self.client("cloudformation").describe_stacks()["Stacks"]
+        complete = {each["StackName"] for each in found if each["StackStatus"] == "CREATE_COMPLETE"}
+        name = next((each for each in sorted(complete) if f"{each}-training" in complete), None)
+        return self.join(name, read_stack(self.emulator, f"{name}-training")[0]) if name else None
 
     def client(self, service: str) -> Any:
         """Return a boto3 client of the root user for a service of the emulator."""

@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from fakes.aws import aws_in_process, make_client
-from relaunch_cli.deployment.machine_network import check_cluster, find_network, spot_role_notes
+from relaunch_cli.deployment.machine_network import check_cluster, find_network
 from relaunch_cli.deployment.refusals import RefusedError
 
 ZONES = tuple(f"us-east-1{letter}" for letter in "abcdef")
@@ -170,28 +170,3 @@ class TestNamed:
             stubber.add_client_error("describe_subnets", "UnauthorizedOperation", "not you", 403)
             with pytest.raises(ClientError, match="UnauthorizedOperation"):
                 find_network("", "us-east-1a=subnet-0a", ec2)
-
-
-class TestSpotRole:
-    def test_an_account_that_has_it_is_told_nothing(self) -> None:
-        iam = make_client("iam")
-        with Stubber(iam) as stubber:
-            role = {"Path": "/", "RoleName": "r" * 8, "RoleId": "i" * 16, "Arn": "a" * 20, "CreateDate": "2026-11-03"}
-            stubber.add_response("get_role", {"Role": role}, {"RoleName": "AWSServiceRoleForEC2Spot"})
-            assert spot_role_notes(iam) == ()
-
-    def test_one_that_has_not_is_told_the_command(self) -> None:
-        (note,) = spot_role_notes(make_client("iam"))
-
-        assert note == (
-            "the account has no service-linked role for spot (AWSServiceRoleForEC2Spot), so machines start on demand "
-            "only: run `aws iam create-service-linked-role --aws-service-name spot.amazonaws.com`, once for the account"
-        )
-
-    def test_who_may_not_look_is_told_so_and_deploys(self) -> None:
-        iam = make_client("iam")
-        with Stubber(iam) as stubber:
-            stubber.add_client_error("get_role", "AccessDenied", "not you", 403)
-            (note,) = spot_role_notes(iam)
-
-        assert "AWSServiceRoleForEC2Spot, cannot be read (AccessDenied)" in note

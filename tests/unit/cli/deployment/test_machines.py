@@ -6,11 +6,14 @@ import pytest
 
 from fakes.aws import aws_in_process, make_client
 from fakes.stacks import FakeStacks
+from relaunch_cli.deployment.change_set import ChangeSets
 from relaunch_cli.deployment.machine_parameters import read_parameters
+from relaunch_cli.deployment.machines import MachineClients, prepare_machines
 from relaunch_cli.deployment.refusals import RefusedError
-from relaunch_cli.deployment.machines import TEMPLATE, MachineClients, prepare_machines
+from relaunch_cli.deployment.source import find_source
 
 HANDED_ON = ("MachineSubnets", "MachineLaunchTemplates", "MachineInstanceRoleArn", "MachineDiskGiB")
+TEMPLATE = find_source().machines
 BY_HAND = {
     "MachineSubnets": "us-east-1a=subnet-0a",
     "MachineLaunchTemplates": "gpu=lt-0f:3",
@@ -30,11 +33,10 @@ class Account:
         self.questions: list[str] = []
 
     def deploy(self, *arguments: str) -> Mapping[str, str]:
-        """Set up machines as `make deploy` with these parameters does, and the application, which keeps its others."""
-        clients = MachineClients(self.ec2, self.ecs, make_client("iam"), self.stacks)
-        told = prepare_machines(
-            read_parameters(arguments), "relaunch", lambda: clients, self._confirm, self.lines.append
-        )
+        """Set up machines as `relaunch deploy` does, and the application, which keeps its other parameters."""
+        clients = MachineClients(self.ec2, self.ecs, TEMPLATE)
+        change_sets = ChangeSets(self.stacks, self._confirm, self.lines.append)
+        told = prepare_machines(read_parameters(arguments), "relaunch", clients, change_sets)
         before = self.stacks.stacks["relaunch"].parameters if "relaunch" in self.stacks.stacks else {}
         self.stacks.have("relaunch", "UPDATE_COMPLETE", **{**before, **told})
         return told
@@ -70,12 +72,11 @@ def test_a_first_deployment_with_nothing_said_has_machines_in_every_zone_of_the_
         f"us-east-1{letter}" for letter in "abcdef"
     ]
     assert account.machines == {"ClusterName": "relaunch", "VpcId": account.default_vpc}
-    assert account.stacks.stacks["relaunch-machines"].template == TEMPLATE.read_text(encoding="utf-8")
-    assert account.questions == ["Deploy the stack relaunch-machines? [y/N] "]
+    assert account.stacks.stacks["relaunch-machines"].template == TEMPLATE
+    assert account.questions == ["Deploy the stack relaunch-machines?"]
     assert account.lines[0].startswith(
         f"machines of our own: cluster relaunch, {account.default_vpc}, us-east-1a=subnet-"
     )
-    assert account.lines[1].startswith("the account has no service-linked role for spot")
     assert account.lines[-1].startswith("for the stack relaunch: MachineSubnets=us-east-1a=subnet-")
 
 
@@ -162,12 +163,10 @@ def test_turned_off_the_application_forgets_them_and_stays_off_until_they_are_tu
 
 
 def test_turned_off_nothing_is_asked_of_aws() -> None:
-    def connect() -> MachineClients:
-        raise AssertionError
+    nothing = MachineClients(None, None, "")
+    change_sets = ChangeSets(None, lambda _: True, print)
 
-    told = prepare_machines(read_parameters(["Machines=off"]), "relaunch", connect, lambda _: True, print)
-
-    assert set(told.values()) == {""}
+    assert set(prepare_machines(read_parameters(["Machines=off"]), "relaunch", nothing, change_sets).values()) == {""}
 
 
 def test_launch_templates_that_are_given_by_hand_are_handed_on_and_kept(account: Account) -> None:

@@ -1,0 +1,134 @@
+"""From an empty account to a finished training, by the command as a user types it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relaunch_local.stack.deployment import read_stack
+from relaunch_local.stack.empty_account import EmptyAccount, empty_account
+from relaunch_local.stack.first_training import definition_text, push_image, register_task_definition
+from relaunch_local.stack.local_world import LocalWorld
+
+COMMAND = Path(sys.executable).with_name("relaunch")
+TIMEOUT_SECONDS = 300.0
+
+
+@dataclass(frozen=True)
+class User:
+    """Somebody with a terminal, the command, and credentials of an account."""
+
+    account: EmptyAccount
+    folder: Path
+
+    def run(self, *arguments: str, exit_code: int = 0) -> str:
+        """Run a command of relaunch; return what it prints."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "RELAUNCH_"))}
+        done = subprocess.run(
+            [COMMAND, *arguments],
+            env={**kept, **self.account.environment()},
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=TIMEOUT_SECONDS,
+        )
+        assert done.returncode == exit_code, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    def ask(self, *arguments: str) -> Any:
+        return json.loads(self.run(*arguments, "--json"))
+
+
+@pytest.fixture
+def account(built: str) -> Iterator[EmptyAccount]:
+    assert built
+    with empty_account() as opened:
+        yield opened
+
+
+@pytest.fixture
+def user(account: EmptyAccount, tmp_path: Path) -> User:
+    return User(account, tmp_path)
+
+
+def stacks_of(account: EmptyAccount) -> dict[str, str]:
+    """The states of the stacks in an account, but for that of SAM CLI."""
+    found = account.client("cloudformation").describe_stacks()["Stacks"]
+    states = {each["StackName"]: each["StackStatus"] for each in found}
+    return {name: state for name, state in states.items() if name.startswith("relaunch")}
+
+
+def test_nothing_is_made_before_it_is_confirmed(user: User, account: EmptyAccount) -> None:
+    shown = user.ask("deploy", "--dry-run")
+    refused = user.run("deploy", exit_code=2)
+    mistyped = user.run("deploy", "ClusterNam=a", "--yes", exit_code=2)
+
+    assert [each["exists"] for each in shown["stacks"]] == [False, False, False]
+    assert "nobody can be asked here, and nothing was deployed" in refused
+    assert "no stack has a parameter 'ClusterNam': did you mean ClusterName" in mistyped
+    assert "there is no stack 'relaunch'" in user.run("uninstall", "--yes", exit_code=3)
+    assert stacks_of(account) == {}
+    assert account.client("iam").list_roles(PathPrefix="/aws-service-role/")["Roles"] == []
+
+
+def test_from_an_empty_account_to_a_trained_model_and_back(user: User, account: EmptyAccount) -> None:
+    first = user.run("deploy", "--yes")
+
+    assert stacks_of(account) == dict.fromkeys(
+        ("relaunch-training", "relaunch-machines", "relaunch"), "CREATE_COMPLETE"
+    )
+    assert "CREATE_COMPLETE Vpc (AWS::EC2::VPC)" in first
+    assert "CREATE_COMPLETE JobsTable (AWS::DynamoDB::Table)" in first
+    assert "requested 8 vCPUs of" in first
+    assert "Cannot start until AWS grants a quota" in first
+    assert "Next, in the repository of your training: relaunch apply relaunch.yaml" in first
+    again = user.run("deploy", "--yes")
+    assert "relaunch-training: no change" in again
+    assert "relaunch-machines: no change" in again
+
+    outputs = read_stack(account.emulator, "relaunch-training")[0]
+    world = account.join("relaunch", outputs)
+    train(user, world, outputs)
+    remove(user, account, world)
+
+
+def train(user: User, world: LocalWorld, outputs: Mapping[str, str]) -> None:
+    """A training runs in what was deployed, until it has finished."""
+    push_image(world, outputs["RepositoryName"])
+    register_task_definition(world, outputs)
+    (user.folder / "relaunch.yaml").write_text(definition_text(outputs))
+    user.run("apply", "relaunch.yaml")
+    job = user.ask("submit", "demo")["job_id"]
+
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while (state := user.ask("show", job)["state"]) != "SUCCEEDED":
+        assert state != "FAILED", user.run("explain", job)
+        assert time.monotonic() < deadline, user.run("explain", job)
+        time.sleep(0.5)
+    assert re.search(r'"event": ?"finished"', user.run("logs", job))
+
+
+def remove(user: User, account: EmptyAccount, world: LocalWorld) -> None:
+    """All is removed but what is told, while a job runs."""
+    assert "nobody can be asked here, and nothing was removed" in user.run("uninstall", exit_code=2)
+    job = user.ask("submit", "demo")["job_id"]
+    told = user.run("uninstall", "--yes")
+
+    assert f"cancelled {job}" in told
+    assert stacks_of(account) == {}
+    assert account.client("lambda").list_functions()["Functions"] == []
+    assert account.client("events").list_rules(NamePrefix="relaunch")["Rules"] == []
+    found = world.client("ec2").describe_instances()["Reservations"]
+    assert {each["State"]["Name"] for group in found for each in group["Instances"]} <= {"terminated"}
+    for what in ("bucket relaunch-training-newcheckpoint", "repository relaunch/trainer", "table relaunch-JobsTable"):
+        assert what in " ".join(told.split())

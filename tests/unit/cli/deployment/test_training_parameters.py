@@ -1,0 +1,115 @@
+"""The parameters of what trainings need: what is named, else what it has, else what the account has."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from fakes.aws import aws_in_process, make_client
+from relaunch_cli.deployment.findings import Stack
+from relaunch_cli.deployment.refusals import RefusedError
+from relaunch_cli.deployment.training_parameters import Account, is_wanted, training_parameters, zones_of
+
+SIX = [f"us-east-1{letter}" for letter in "abcdef"]
+
+
+@pytest.fixture
+def account() -> Iterator[Account]:
+    with aws_in_process():
+        yield Account(make_client("ec2"), make_client("ecs"), make_client("ecr"))
+
+
+def parameters(
+    account: Account, training: Stack | None = None, application: Stack | None = None, **given: str
+) -> tuple[dict[str, str], list[str]]:
+    told: list[str] = []
+    return training_parameters("relaunch", given, application, training, account, told.append), told
+
+
+def test_an_empty_account_gets_everything_in_all_zones(account: Account) -> None:
+    values, told = parameters(account)
+
+    assert zones_of(values) == SIX
+    assert values["ClusterName"] == "relaunch"
+    assert values["RepositoryName"] == "relaunch/trainer"
+    assert (values["ExistingCluster"], values["ExistingRepository"]) == ("false", "false")
+    assert told == []
+
+
+def test_a_cluster_and_a_repository_that_are_there_are_adopted_and_told(account: Account) -> None:
+    account.ecs.create_cluster(clusterName="training")
+    account.ecr.create_repository(repositoryName="vision")
+    values, told = parameters(account, ClusterName="training", RepositoryName="vision")
+
+    assert (values["ExistingCluster"], values["ExistingRepository"]) == ("true", "true")
+    assert told == [
+        "the cluster training exists already, and is used as it is",
+        "the repository vision exists already, and is used as it is",
+    ]
+
+
+def test_what_the_stack_made_itself_stays_its_own(account: Account) -> None:
+    account.ecs.create_cluster(clusterName="relaunch")
+    account.ecr.create_repository(repositoryName="relaunch/trainer")
+    before, _ = parameters(account, ExistingCluster="false", ExistingRepository="false")
+
+    values, told = parameters(account, Stack("relaunch-training", "CREATE_COMPLETE", before))
+
+    assert (values, told) == (before, [])
+
+
+def test_a_new_zone_comes_last_so_that_no_subnet_changes(account: Account) -> None:
+    before = Stack("relaunch-training", "CREATE_COMPLETE", {"Zone1": "us-east-1f", "Zone2": "us-east-1b", "Zone3": ""})
+    values, _ = parameters(account, before)
+
+    assert zones_of(values) == ["us-east-1f", "us-east-1b", "us-east-1a", "us-east-1c", "us-east-1d", "us-east-1e"]
+
+
+def test_zones_that_are_named_are_all_there_are(account: Account) -> None:
+    values, _ = parameters(account, Zones="us-east-1c,us-east-1a")
+
+    assert zones_of(values) == ["us-east-1c", "us-east-1a"]
+    assert [values[f"Zone{place}"] for place in range(3, 7)] == [""] * 4
+    assert "Zones" not in values
+
+
+def test_more_zones_than_a_network_has_are_refused(account: Account) -> None:
+    with pytest.raises(RefusedError, match="are 7 zones, and a network has 6 at most"):
+        parameters(account, Zones=",".join([*SIX, "us-east-1g"]))
+
+
+def test_a_vpc_that_is_named_gets_no_subnets(account: Account) -> None:
+    values, _ = parameters(account, VpcId="vpc-0abc")
+
+    assert zones_of(values) == []
+    assert values["VpcId"] == "vpc-0abc"
+
+
+def test_a_cluster_of_the_application_is_kept(account: Account) -> None:
+    account.ecs.create_cluster(clusterName="old")
+    values, _ = parameters(account, application=Stack("relaunch", "CREATE_COMPLETE", {"ClusterName": "old"}))
+
+    assert (values["ClusterName"], values["ExistingCluster"]) == ("old", "true")
+
+
+class TestWhetherItIsWanted:
+    APPLICATION = Stack("relaunch", "UPDATE_COMPLETE")
+    TRAINING = Stack("relaunch-training", "CREATE_COMPLETE")
+
+    def test_a_new_application_gets_it(self) -> None:
+        assert is_wanted({}, None, None)
+        assert is_wanted({}, Stack("relaunch", "REVIEW_IN_PROGRESS"), None)
+
+    def test_an_application_without_it_stays_so_until_it_is_named(self) -> None:
+        assert not is_wanted({"MaxMachines": "5"}, self.APPLICATION, None)
+        assert is_wanted({"Training": "on"}, self.APPLICATION, None)
+        assert is_wanted({"GitHubRepository": "acme/vision"}, self.APPLICATION, None)
+        assert is_wanted({}, self.APPLICATION, self.TRAINING)
+
+    def test_it_can_be_left_out(self) -> None:
+        assert not is_wanted({"Training": "off"}, None, None)
+
+    def test_what_contradicts_is_refused(self) -> None:
+        with pytest.raises(RefusedError, match="Training=off contradicts RepositoryName"):
+            is_wanted({"Training": "off", "RepositoryName": "a"}, None, None)
+        with pytest.raises(RefusedError, match="neither Training=on nor Training=off"):
+            is_wanted({"Training": "yes"}, None, None)
