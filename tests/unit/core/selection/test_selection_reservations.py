@@ -81,13 +81,13 @@ def test_it_is_first_by_expected_cost_too_whose_disk_is_paid_for_anyway() -> Non
         ),
         pytest.param(
             make_block(ends_at=NOW + 50 * MINUTE),
-            "is usable until 2026-03-14 09:46 UTC; a launch needs 38 minutes of it",
+            "is usable until 2026-03-14 09:46 UTC; the job needs 38 minutes of it",
             False,
             NOW + 5 * MINUTE,
             id="ends in 50 minutes",
         ),
         pytest.param(
-            make_reservation(ends_at=NOW + 30 * MINUTE), "a launch needs 38 minutes", False, NOW + 5 * MINUTE, id="ends"
+            make_reservation(ends_at=NOW + 30 * MINUTE), "the job needs 38 minutes", False, NOW + 5 * MINUTE, id="ends"
         ),
     ],
 )
@@ -106,6 +106,26 @@ def test_a_reservation_that_cannot_be_used_is_rejected_with_the_reason(
 @pytest.mark.parametrize(("left", "count"), [(LEAST, 1), (LEAST - timedelta(seconds=1), 0)])
 def test_a_launch_needs_the_time_to_start_and_to_reach_a_checkpoint(left: timedelta, count: int) -> None:
     assert len(selected(wanting(), make_reserved(make_block(ends_at=NOW + left))).kept) == count
+
+
+@pytest.mark.parametrize(
+    ("hours", "checkpoint", "minutes"),
+    [
+        pytest.param(0.2, None, 8 + 12, id="short"),
+        pytest.param(0.2, "s3://acme/resnet/", 8 + 12, id="short with checkpoints"),
+        pytest.param(20, "s3://acme/resnet/", 8 + 30, id="long with checkpoints"),
+        pytest.param(20, None, 8 + 1200, id="long without: all would be lost"),
+    ],
+)
+def test_something_must_be_left_of_a_launch_when_the_reservation_ends(
+    hours: float, checkpoint: str | None, minutes: int
+) -> None:
+    definition = wanting(estimated_duration=timedelta(hours=hours), checkpoint_uri=checkpoint)
+    enough, less = (make_block(ends_at=NOW + (minutes + 30 - missing) * MINUTE) for missing in (0, 1))
+
+    assert selected(definition, make_reserved(enough)).chosen is not None
+    (rejected,) = selected(definition, make_reserved(less)).rejected
+    assert rejected.rejection.reason.endswith(f"the job needs {minutes} minutes of it")
 
 
 def test_a_reservation_without_an_end_lasts() -> None:

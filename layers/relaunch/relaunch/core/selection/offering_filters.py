@@ -11,7 +11,12 @@ from relaunch.core.offerings.capacity_scopes import find_failures
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.offerings.quotas import NO_QUOTAS, Quotas, quota_of
-from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL, GP3_USD_PER_GIB_MONTH, START_OVERHEAD
+from relaunch.core.selection.expected_cost import (
+    CHECKPOINT_INTERVAL,
+    GP3_USD_PER_GIB_MONTH,
+    START_OVERHEAD,
+    derive_work,
+)
 from relaunch.core.selection.neuron_devices import NETWORK_MODES, requires_neuron
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.requirements import Requirements, fills_instance
@@ -23,8 +28,6 @@ DEFAULT_MAX_PRICE_USD_PER_HOUR = 40.0
 _QUOTA_POLL_INTERVAL = timedelta(minutes=5)
 # Nor when an instance of a reservation is free again, or somebody extends it.
 _RESERVATION_POLL_INTERVAL = timedelta(minutes=5)
-LEAST_RESERVED_TIME = START_OVERHEAD + CHECKPOINT_INTERVAL
-"""A launch into a reservation that is usable for less time may not bring a job to its next checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,10 @@ class PriceCap:
 
 @dataclass(frozen=True, slots=True)
 class OfferingCriteria:
-    """The input of the filters on offerings; `price_caps` are the definition's and the stack's, the lower one first."""
+    """The input of the filters on offerings; `price_caps` are the definition's and the stack's, the lower one first.
+
+    `least_reserved_time` is how long a reservation must be usable for a launch into it.
+    """
 
     required: Requirements
     policy: PurchasePolicy
@@ -72,6 +78,7 @@ class OfferingCriteria:
     memory: CapacityMemory
     now: datetime
     limits: SelectionLimits
+    least_reserved_time: timedelta
 
 
 def derive_criteria(
@@ -89,7 +96,16 @@ def derive_criteria(
         memory=memory,
         now=now,
         limits=limits,
+        least_reserved_time=_least_reserved_time(definition),
     )
+
+
+def _least_reserved_time(definition: JobDefinition) -> timedelta:
+    """Return how long a job must run so that something is left of it: to its end, or to a checkpoint if it has some."""
+    work = derive_work(definition)
+    if work is None:
+        return START_OVERHEAD + CHECKPOINT_INTERVAL
+    return START_OVERHEAD + (min(CHECKPOINT_INTERVAL, work.duration) if work.has_checkpoint else work.duration)
 
 
 def _price_caps(own: float | None, stack: float | None) -> tuple[PriceCap, ...]:
@@ -190,9 +206,9 @@ def check_reservation(criteria: OfferingCriteria, offering: Offering) -> Rejecti
         reason = f"{reservation} is {reservation.state}{start}"
         return Rejection(reason, is_permanent=False, retry_at=max(starts_at or again_at, again_at))
     until = reservation.usable_until
-    if until is not None and until - now < LEAST_RESERVED_TIME:
-        least = LEAST_RESERVED_TIME // timedelta(minutes=1)
-        reason = f"{reservation} is usable until {until:%Y-%m-%d %H:%M} UTC; a launch needs {least} minutes of it"
+    if until is not None and until - now < criteria.least_reserved_time:
+        least = criteria.least_reserved_time // timedelta(minutes=1)
+        reason = f"{reservation} is usable until {until:%Y-%m-%d %H:%M} UTC; the job needs {least} minutes of it"
         return Rejection(reason, is_permanent=False, retry_at=again_at)
     if reservation.available <= 0 and not reservation.has_room:
         reason = f"none of the {reservation.total} instances of {reservation} is free"
