@@ -151,7 +151,8 @@ class AwsConnection:
     @cached_property
     def _settings(self) -> "Settings":
         outputs = self._outputs()
-        from relaunch.settings import InvalidSettingsError, Settings
+        from relaunch.setting_values import InvalidSettingsError
+        from relaunch.settings import Settings
 
         try:
             return Settings.from_stack_outputs(outputs)

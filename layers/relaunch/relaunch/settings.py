@@ -3,18 +3,18 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.machines.limits import MachineLimits, TaskStop
-from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
-from relaunch.core.offerings.amis import AmiKind
+from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.settings import MachineSettings
 from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.kubernetes_settings import KubernetesSettings
+from relaunch.machine_settings import read_machine_limits, read_machines
 from relaunch.ports import CapacityProviderOffer
+from relaunch.setting_values import InvalidSettingsError, number, price_cap, required, split
 
 _CAPACITY_PROVIDER = re.compile(
     r"(?P<name>[A-Za-z0-9_-]+)=(?P<instance_type>[a-z0-9.-]+)/(?P<purchase>spot|on-demand|reserved)"
@@ -24,14 +24,6 @@ _CAPACITY_PROVIDER = re.compile(
 _FAMILY_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,237}\*?")
 _ANY_FAMILY = "any"
 _ROLE_PATH = re.compile(r"([A-Za-z0-9_+=,.@-]+/)+")
-_MACHINE_SUBNET = re.compile(r"(?P<zone>[a-z]{2}-[a-z0-9-]+)=(?P<subnet>subnet-[0-9a-f]+)")
-_LAUNCH_TEMPLATE = re.compile(r"(?P<kind>gpu|neuron)=(?P<id>lt-[0-9a-f]+):(?P<version>[1-9][0-9]*)")
-_RESERVATION = re.compile(r"cr-[0-9a-f]+")
-_INSTANCE_ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+")
-
-
-class InvalidSettingsError(ValueError):
-    """A setting is missing or invalid; the message contains its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,42 +157,42 @@ class Settings:
             "kubernetes_namespace": "KubernetesNamespace",
         }
         grants = CheckpointGrants(
-            _split(outputs.get("CheckpointBuckets", "")), _split(outputs.get("CheckpointKeyArns", ""))
+            split(outputs.get("CheckpointBuckets", "")), split(outputs.get("CheckpointKeyArns", ""))
         )
         return replace(cls._from_named(outputs, names), checkpoint_grants=grants)
 
     @classmethod
     def _from_named(cls, values: Mapping[str, str], names: Mapping[str, str]) -> "Settings":
-        subnets = _split(values.get(names["subnets"], ""))
-        machines, kubernetes = _machines(values, names), _kubernetes(values, names)
+        subnets = split(values.get(names["subnets"], ""))
+        machines, kubernetes = read_machines(values, names), _kubernetes(values, names)
         selection = SelectionLimits(
-            max_price_usd_per_hour=_price_cap(values, names["max_price"]),
-            max_spot_ratio=_number(values, names["max_spot_ratio"]),
+            max_price_usd_per_hour=price_cap(values, names["max_price"]),
+            max_spot_ratio=number(values, names["max_spot_ratio"]),
             has_subnets=bool(subnets),
             machine_kinds=frozenset(machines.launch_templates),
         )
         limits = StackLimits(
-            max_running_jobs=int(_number(values, names["max_running_jobs"])),
-            max_waiting_jobs=int(_number(values, names["max_waiting_jobs"])),
-            provisioning_deadline_seconds=int(_number(values, names["provisioning_deadline"])),
+            max_running_jobs=int(number(values, names["max_running_jobs"])),
+            max_waiting_jobs=int(number(values, names["max_waiting_jobs"])),
+            provisioning_deadline_seconds=int(number(values, names["provisioning_deadline"])),
             selection=selection,
-            machines=_machine_limits(values, names) if machines.is_on else MachineLimits(),
+            machines=read_machine_limits(values, names) if machines.is_on else MachineLimits(),
             task_definitions=TaskDefinitionGrants(
                 _families(values, names["families"]), _role_path(values, names["role_path"])
             ),
         )
         return cls(
-            table=_required(values, names["table"]),
-            attempts_queue_url=_required(values, names["attempts_queue_url"]),
-            cluster=_required(values, names["cluster"]),
+            table=required(values, names["table"]),
+            attempts_queue_url=required(values, names["attempts_queue_url"]),
+            cluster=required(values, names["cluster"]),
             capacity_providers=_capacity_providers(
                 values, names, has_others=machines.is_on or bool(kubernetes.clusters)
             ),
             dead_letter_queue_url=values.get(names.get("dead_letter_queue_url", ""), ""),
             max_receive_count=int(values.get(names.get("max_receive_count", ""), "") or 0),
-            watched_queue_urls=_split(values.get(names.get("watched_queue_urls", ""), "")),
+            watched_queue_urls=split(values.get(names.get("watched_queue_urls", ""), "")),
             subnets=subnets,
-            security_groups=_split(values.get(names["security_groups"], "")),
+            security_groups=split(values.get(names["security_groups"], "")),
             limits=limits,
             machines=machines,
             kubernetes=kubernetes,
@@ -216,7 +208,7 @@ def parse_capacity_providers(text: str) -> tuple[CapacityProviderOffer, ...]:
     Raises:
         InvalidSettingsError: an entry is invalid.
     """
-    return tuple(_parse_capacity_provider(entry) for entry in _split(text))
+    return tuple(_parse_capacity_provider(entry) for entry in split(text))
 
 
 def _parse_capacity_provider(entry: str) -> CapacityProviderOffer:
@@ -257,141 +249,11 @@ def _kubernetes(values: Mapping[str, str], names: Mapping[str, str]) -> Kubernet
         raise InvalidSettingsError(str(error)) from error
 
 
-def _machines(values: Mapping[str, str], names: Mapping[str, str]) -> MachineSettings:
-    """Read the settings of machines of our own, which are off if none of those that they need is given."""
-    stack, queue_url = values.get(names["stack"], ""), values.get(names["machines_queue_url"], "")
-    needed = [names[each] for each in ("machine_subnets", "machine_launch_templates", "machine_instance_role")]
-    missing = [name for name in needed if not values.get(name)]
-    if len(missing) == len(needed):
-        return MachineSettings(stack, queue_url=queue_url)
-    if missing:
-        raise InvalidSettingsError(
-            f"setting {missing[0]} is missing: machines of our own need {', '.join(needed[:-1])} and {needed[-1]}, or "
-            "none of them"
-        )
-    return MachineSettings(
-        stack=_required(values, names["stack"]),
-        queue_url=_required(values, names["machines_queue_url"]),
-        subnets=_machine_subnets(values, needed[0]),
-        launch_templates=_launch_templates(values, needed[1]),
-        instance_role_arn=_instance_role(values, needed[2]),
-        disk_gib=_whole(values, names["machine_disk"], least=1),
-        reservation_ids=_reservations(values, names["reservations"]),
-    )
-
-
-def _machine_limits(values: Mapping[str, str], names: Mapping[str, str]) -> MachineLimits:
-    registration = _whole(values, names["machine_registration_minutes"], least=1)
-    return MachineLimits(
-        max_machines=_whole(values, names["max_machines"]),
-        max_usd_per_hour=_machines_price(values, names["max_machines_price"]),
-        registration_deadline=timedelta(minutes=registration),
-        warm_time=timedelta(minutes=_whole(values, names["machine_warm_minutes"])),
-        starts_on_rebalance=_flag(values, names["machine_start_on_rebalance"]),
-        task_stop=_task_stop(values, names["machine_task_stop"]),
-    )
-
-
-def _task_stop(values: Mapping[str, str], name: str) -> TaskStop:
-    value = _required(values, name)
-    try:
-        return TaskStop(value)
-    except ValueError:
-        raise InvalidSettingsError(f"setting {name}: {value!r} is neither {' nor '.join(TaskStop)}") from None
-
-
-def _machine_subnets(values: Mapping[str, str], name: str) -> dict[str, str]:
-    subnets: dict[str, str] = {}
-    for entry in _split(values[name]) or ("",):
-        match = _MACHINE_SUBNET.fullmatch(entry)
-        if match is None:
-            raise InvalidSettingsError(
-                f"setting {name}: {entry!r} is not zone=subnet, for example us-east-1a=subnet-0123456789abcdef0"
-            )
-        if match["zone"] in subnets:
-            raise InvalidSettingsError(
-                f"setting {name}: {match['zone']} has two subnets, {subnets[match['zone']]} and {match['subnet']}; "
-                "name one of them: EC2 Fleet refuses a request with an instance type twice in one zone"
-            )
-        subnets[match["zone"]] = match["subnet"]
-    return subnets
-
-
-def _launch_templates(values: Mapping[str, str], name: str) -> dict[AmiKind, LaunchTemplate]:
-    templates: dict[AmiKind, LaunchTemplate] = {}
-    for entry in _split(values[name]) or ("",):
-        match = _LAUNCH_TEMPLATE.fullmatch(entry)
-        if match is None:
-            raise InvalidSettingsError(
-                f"setting {name}: {entry!r} is not gpu=ID:VERSION or neuron=ID:VERSION, for example "
-                "gpu=lt-0123456789abcdef0:7; the version is a number, because $Default stays 1 after an update, and "
-                "$Latest may change between a request and its repetition"
-            )
-        kind = AmiKind(match["kind"])
-        if kind in templates:
-            raise InvalidSettingsError(f"setting {name}: {kind} has two launch templates; name one of them")
-        templates[kind] = LaunchTemplate(match["id"], match["version"])
-    return templates
-
-
-def _reservations(values: Mapping[str, str], name: str) -> tuple[str, ...]:
-    ids = tuple(dict.fromkeys(_split(values.get(name, ""))))
-    for each in ids:
-        if _RESERVATION.fullmatch(each) is None:
-            raise InvalidSettingsError(
-                f"setting {name}: {each!r} is not the ID of a capacity reservation, for example cr-0123456789abcdef0; "
-                "a Capacity Block has such an ID too: aws ec2 describe-capacity-reservations"
-            )
-    return ids
-
-
-def _instance_role(values: Mapping[str, str], name: str) -> str:
-    arn = values[name]
-    if _INSTANCE_ROLE.fullmatch(arn) is None:
-        raise InvalidSettingsError(
-            f"setting {name}: {arn!r} is not the ARN of a role, for example "
-            "arn:aws:iam::111122223333:role/relaunch/machines"
-        )
-    return arn
-
-
-def _machines_price(values: Mapping[str, str], name: str) -> float:
-    cap = _price_cap(values, name)
-    if cap is not None and not 0 < cap < float("inf"):
-        raise InvalidSettingsError(f"setting {name} is not above 0, for example 100; none stands for no limit")
-    return cap or 0.0
-
-
-def _flag(values: Mapping[str, str], name: str) -> bool:
-    text = _required(values, name)
-    if text not in ("true", "false"):
-        raise InvalidSettingsError(f"setting {name}: {text!r} is neither true nor false")
-    return text == "true"
-
-
-def _whole(values: Mapping[str, str], name: str, least: int = 0) -> int:
-    text = _required(values, name)
-    if not (text.isascii() and text.isdigit() and int(text) >= least):
-        raise InvalidSettingsError(f"setting {name}: {text!r} is not a whole number of at least {least}")
-    return int(text)
-
-
-def _split(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-def _required(values: Mapping[str, str], name: str) -> str:
-    value = values.get(name, "")
-    if not value:
-        raise InvalidSettingsError(f"setting {name} is missing")
-    return value
-
-
 def _families(values: Mapping[str, str], name: str) -> tuple[str, ...] | None:
-    text = _required(values, name)
+    text = required(values, name)
     if text == _ANY_FAMILY:
         return None
-    patterns = _split(text)
+    patterns = split(text)
     for pattern in patterns:
         if _FAMILY_PATTERN.fullmatch(pattern) is None:
             raise InvalidSettingsError(
@@ -402,20 +264,9 @@ def _families(values: Mapping[str, str], name: str) -> tuple[str, ...] | None:
 
 
 def _role_path(values: Mapping[str, str], name: str) -> str:
-    path = _required(values, name)
+    path = required(values, name)
     if _ROLE_PATH.fullmatch(path) is None:
         raise InvalidSettingsError(
             f"setting {name}: {path!r} is not an IAM path without the slash in front, for example relaunch/"
         )
     return path
-
-
-def _price_cap(values: Mapping[str, str], name: str) -> float | None:
-    return None if values.get(name) == "none" else _number(values, name)
-
-
-def _number(values: Mapping[str, str], name: str) -> float:
-    try:
-        return float(_required(values, name))
-    except ValueError as error:
-        raise InvalidSettingsError(f"setting {name} is missing or is not a number") from error
