@@ -1,0 +1,148 @@
+"""What the step does: plan, or submit, wait and cancel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from relaunch_action.errors import ActionError, UnavailableError
+from relaunch_action.inputs import Inputs
+from relaunch_action.job_api import JobApi, JobStatus, Submission
+from relaunch_action.retries import Patience
+from relaunch_action.summary import summarize_job, summarize_plan
+from relaunch_action.workflow_commands import Runner
+from relaunch_action.workflow_run import WorkflowRun
+
+_FIRST_POLL_SECONDS = 2.0
+_LONGEST_POLL_SECONDS = 15.0
+_LONGEST_REASON = 200
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a workflow's job."""
+
+    inputs: Inputs
+    workflow_run: WorkflowRun
+    job_api: JobApi
+    runner: Runner
+    patience: Patience
+
+    def run(self) -> None:
+        """Do what the inputs ask for.
+
+        Raises:
+            ActionError: the step fails; the message says what to do.
+        """
+        if self.inputs.dry_run:
+            self._plan()
+            return
+        job = self._submit().job
+        if self.inputs.wait and not job.is_final:
+            job = self._follow(job)
+        elif self._is_cancelled:
+            job = self._end_with_workflow(job)
+        self._report(job)
+        self._judge(job)
+
+    @property
+    def _is_cancelled(self) -> bool:
+        return self.patience.cancellation.is_requested
+
+    def _plan(self) -> None:
+        plan = self.job_api.plan(self.inputs.definition, self.inputs.inputs)
+        self.runner.summarize(summarize_plan(plan))
+        best = next(iter(plan.get("offerings") or []), None)
+        self.runner.set_outputs({"revision-arn": _text(plan, "revision_arn"), "offering": _text(best, "offering")})
+        for notice in plan.get("notices") or []:
+            self.runner.log(str(notice))
+        if problem := _text(plan, "problem"):
+            raise ActionError(f"a job of {self.inputs.definition} can not run: {problem}")
+        if rejection := _text(plan, "rejection"):
+            self.runner.warning(f"a job of {self.inputs.definition} would wait: {rejection}")
+        else:
+            self.runner.log(
+                f"a job of {self.inputs.definition} would run on {_text(best, 'offering') or 'its cluster'}"
+            )
+
+    def _submit(self) -> Submission:
+        """Submit the job, or find it: a re-run starts another one only if the job of the run before has failed."""
+        submission = None
+        for key in [self.inputs.idempotency_key] if self.inputs.idempotency_key else self._keys():
+            submission = self.job_api.submit(self.inputs.definition, self.inputs.inputs, key)
+            job = submission.job
+            self.runner.set_outputs({"job-id": job.job_id, "is-new": str(submission.is_new).lower()})
+            if submission.is_new or not job.is_final or job.has_succeeded:
+                break
+        assert submission is not None  # noqa: S101 - there is a key for each attempt of the workflow run, and one at least
+        self.runner.log(submission.note or f"found job {submission.job.job_id}")
+        self.runner.log(submission.job.describe())
+        return submission
+
+    def _keys(self) -> list[str]:
+        return self.workflow_run.keys(self.inputs.definition, self.inputs.inputs)
+
+    def _follow(self, job: JobStatus) -> JobStatus:
+        """Wait for the end of a job, and log what changes."""
+        until = self.patience.clock() + self.inputs.wait_seconds
+        pause = _FIRST_POLL_SECONDS
+        while not job.is_final:
+            if self._is_cancelled:
+                return self._end_with_workflow(job)
+            left = until - self.patience.clock()
+            if left <= 0:
+                self._report(job)
+                raise ActionError(
+                    f"{job.describe()} has not ended within {self.inputs.wait_seconds / 60:.0f} minutes, and goes on: "
+                    "re-run this job of the workflow to wait for it again, or set wait-timeout-minutes"
+                )
+            self.patience.pause(min(pause, left))
+            pause = min(pause * 1.5, _LONGEST_POLL_SECONDS)
+            job = self._look(job)
+        return job
+
+    def _look(self, job: JobStatus) -> JobStatus:
+        try:
+            seen = self.job_api.show(job.job_id)
+        except UnavailableError as error:
+            # The job does not depend on us: an outage is waited for.
+            self.runner.log(f"{error}; the job goes on")
+            return job
+        if seen.describe() != job.describe():
+            self.runner.log(seen.describe())
+        return seen
+
+    def _end_with_workflow(self, job: JobStatus) -> JobStatus:
+        """Cancel the job of a cancelled workflow if that is wanted."""
+        if job.is_final:
+            return job
+        if not self.inputs.cancel_with_workflow:
+            self._report(job)
+            raise ActionError(f"the workflow was cancelled; {job.describe()} goes on (input cancel-with-workflow)")
+        reason = f"its workflow was cancelled: {self.workflow_run.url}"[:_LONGEST_REASON]
+        cancelled = self.job_api.cancel(job.job_id, reason)
+        self._report(cancelled)
+        raise ActionError(f"the workflow was cancelled, and the job with it: {cancelled.describe()}")
+
+    def _report(self, job: JobStatus) -> None:
+        self.runner.summarize(summarize_job(job))
+        self.runner.set_outputs(
+            {
+                "job-id": job.job_id,
+                "state": job.state,
+                "reason": job.reason,
+                "revision-arn": job.revision_arn,
+                "offering": job.offering,
+                "cost-usd": job.cost,
+            }
+        )
+
+    def _judge(self, job: JobStatus) -> None:
+        if job.is_final and not job.has_succeeded:
+            raise ActionError(job.describe())
+
+
+def _text(members: Any, name: str) -> str:
+    value = members.get(name) if isinstance(members, Mapping) else None
+    return value if isinstance(value, str) else ""
