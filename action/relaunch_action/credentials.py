@@ -74,8 +74,8 @@ class RoleCredentials:
         bearer = self._environment.get("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "")
         if not url or not bearer:
             raise ActionError(
-                "the workflow's job may not ask for an OIDC token: give it `permissions: {id-token: write}`; a run for a "
-                "pull request from a fork never may"
+                "the workflow's job may not ask for an OIDC token: give it `permissions: {id-token: write}`; a run for "
+                "a pull request from a fork never may"
             )
         headers = {"authorization": f"bearer {bearer}", "accept": "application/json"}
         response = _ask(self._send, Request(f"{url}&audience={quote(AUDIENCE)}", headers), "GitHub's OIDC provider")

@@ -133,7 +133,7 @@ def _read_answer(response: Response) -> Mapping[str, Any]:
         raise ActionError(
             "Lambda did not let this caller in (status 403): its role needs lambda:InvokeFunctionUrl and "
             "lambda:InvokeFunction on the function job_api, as docs/job-api.md has it, and the input aws-region has to "
-            f"be the stack's: {_text((answer or {}).get('Message')) or 'no message'}"
+            f"be the stack's; Lambda says: {_read_message(answer or {})}"
         )
     if not answer or response.status not in (200, 201):
         raise _not_understood(response.status)
@@ -176,9 +176,14 @@ def _read_json(body: bytes) -> Mapping[str, Any] | None:
 
 def _not_understood(status: int) -> ActionError:
     return ActionError(
-        f"the answer (status {status}) is not one of job_api: the input url has to be the stack's output JobApiUrl, and "
-        "the stack as new as this version of the action"
+        f"the answer (status {status}) is not one of job_api: the input url has to be the stack's output JobApiUrl, "
+        "and the stack as new as this version of the action"
     )
+
+
+def _read_message(answer: Mapping[str, Any]) -> str:
+    """Return Lambda's own message, whose name is written either way."""
+    return _text(answer.get("Message")) or _text(answer.get("message")) or "nothing"
 
 
 def _text(value: object) -> str:

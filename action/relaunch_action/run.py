@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+import traceback
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Callable
@@ -37,6 +38,11 @@ def run(environment: Mapping[str, str], runner: Runner, send: Send, patience: Pa
         make_step(environment, runner, send, patience).run()
     except ActionError as error:
         runner.error(str(error))
+        return 1
+    except Exception as error:  # noqa: BLE001 - a traceback of Python's own would show texts as they are
+        for line in "".join(traceback.format_exception(type(error), error, error.__traceback__)).splitlines():
+            runner.log(line)
+        runner.error(f"an error in the action itself: {type(error).__name__}: {error}")
         return 1
     return 0
 

@@ -50,7 +50,6 @@ def signed_post(url: str, body: bytes, credentials: Credentials, scope: Scope, n
     for part in (day, region, service, "aws4_request"):
         key = hmac.new(key, part.encode(), hashlib.sha256).digest()
     signature = hmac.new(key, to_sign.encode(), hashlib.sha256).hexdigest()
-    headers["authorization"] = (
-        f"AWS4-HMAC-SHA256 Credential={credentials.access_key_id}/{within}, SignedHeaders={names}, Signature={signature}"
-    )
+    signer = f"Credential={credentials.access_key_id}/{within}"
+    headers["authorization"] = f"AWS4-HMAC-SHA256 {signer}, SignedHeaders={names}, Signature={signature}"
     return Request(url, headers, body)

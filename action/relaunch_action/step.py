@@ -57,14 +57,13 @@ class Step:
         self.runner.set_outputs({"revision-arn": _text(plan, "revision_arn"), "offering": _text(best, "offering")})
         for notice in plan.get("notices") or []:
             self.runner.log(str(notice))
+        about = f"a job of {self.inputs.definition}"
         if problem := _text(plan, "problem"):
-            raise ActionError(f"a job of {self.inputs.definition} can not run: {problem}")
+            raise ActionError(f"{about} can not run: {problem}")
         if rejection := _text(plan, "rejection"):
-            self.runner.warning(f"a job of {self.inputs.definition} would wait: {rejection}")
+            self.runner.warning(f"{about} would wait: {rejection}")
         else:
-            self.runner.log(
-                f"a job of {self.inputs.definition} would run on {_text(best, 'offering') or 'its cluster'}"
-            )
+            self.runner.log(f"{about} would run on {_text(best, 'offering') or 'its cluster'}")
 
     def _submit(self) -> Submission:
         """Submit the job, or find it: a re-run starts another one only if the job of the run before has failed."""

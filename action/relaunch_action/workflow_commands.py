@@ -1,8 +1,8 @@
 """What a step tells the runner: lines of its log, annotations, outputs and the summary.
 
 The runner executes every line that begins with `::`, and `##[` anywhere in a line ("Workflow commands for GitHub
-Actions", GitHub Docs; ActionCommand.cs of actions/runner). Texts of jobs and errors come from elsewhere: all of them pass
-`plain`, and lines of the log begin with a word of ours.
+Actions", GitHub Docs; ActionCommand.cs of actions/runner). Texts of jobs and errors come from elsewhere: all of them
+pass `plain`, and lines of the log begin with a word of ours.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LONGEST = 2_000
 
 
 def plain(text: str) -> str:
-    """Return a text as one line, without control characters and the runner's older mark of commands, and not too long."""
+    """Return a text as one line, without control characters or the runner's older mark of commands, and not too long."""
     line = "".join(each if each.isprintable() else " " for each in text)
     line = line.replace("##[", "## [")
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
