@@ -61,7 +61,11 @@ def send(request: Request) -> Response:
     )
     try:
         with urllib.request.build_opener(_NoRedirects).open(made, timeout=TIMEOUT_SECONDS) as response:
-            return Response(response.status, response.read(_LONGEST_ANSWER))
+            body = response.read(_LONGEST_ANSWER)
+            # Reading part of a body does not notice that its connection has ended.
+            if response.length:
+                raise NoResponseError("the response is cut off")
+            return Response(response.status, body)
     except urllib.error.HTTPError as error:
         with error:
             return Response(error.code, _read_error(error))

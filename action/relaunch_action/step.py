@@ -8,7 +8,7 @@ from typing import Any
 
 from relaunch_action.errors import ActionError, UnavailableError
 from relaunch_action.inputs import Inputs
-from relaunch_action.job_api import JobApi, JobStatus, Submission
+from relaunch_action.job_api import JobApi, JobStatus
 from relaunch_action.retries import Patience
 from relaunch_action.summary import summarize_job, summarize_plan
 from relaunch_action.workflow_commands import Runner
@@ -38,7 +38,7 @@ class Step:
         if self.inputs.dry_run:
             self._plan()
             return
-        job = self._submit().job
+        job = self._submit()
         if self.inputs.wait and not job.is_final:
             job = self._follow(job)
         elif self._is_cancelled:
@@ -65,22 +65,28 @@ class Step:
         else:
             self.runner.log(f"{about} would run on {_text(best, 'offering') or 'its cluster'}")
 
-    def _submit(self) -> Submission:
+    def _submit(self) -> JobStatus:
         """Submit the job, or find it: a re-run starts another one only if the job of the run before has failed."""
-        submission = None
-        for key in [self.inputs.idempotency_key] if self.inputs.idempotency_key else self._keys():
-            submission = self.job_api.submit(self.inputs.definition, self.inputs.inputs, key)
-            job = submission.job
-            self.runner.set_outputs({"job-id": job.job_id, "is-new": str(submission.is_new).lower()})
-            if submission.is_new or not job.is_final or job.has_succeeded:
+        given = self.inputs.idempotency_key
+        first, *later = [given] if given else self.workflow_run.keys(self.inputs.definition, self.inputs.inputs)
+        job = self._submit_with(first)
+        for key in later:
+            if not job.is_final or job.has_succeeded:
                 break
-        assert submission is not None  # noqa: S101 - there is a key for each attempt of the workflow run, and one at least
-        self.runner.log(submission.note or f"found job {submission.job.job_id}")
-        self.runner.log(submission.job.describe())
-        return submission
+            job = self._submit_with(key)
+        self.runner.log(job.describe())
+        return job
 
-    def _keys(self) -> list[str]:
-        return self.workflow_run.keys(self.inputs.definition, self.inputs.inputs)
+    def _submit_with(self, key: str) -> JobStatus:
+        try:
+            submission = self.job_api.submit(self.inputs.definition, self.inputs.inputs, key)
+        except UnavailableError as error:
+            raise UnavailableError(
+                f"{error}; whether a job was started is not known: re-run this job of the workflow, which finds it"
+            ) from error
+        self.runner.log(submission.note)
+        self.runner.set_outputs({"job-id": submission.job.job_id, "is-new": str(submission.is_new).lower()})
+        return submission.job
 
     def _follow(self, job: JobStatus) -> JobStatus:
         """Wait for the end of a job, and log what changes."""
@@ -120,7 +126,13 @@ class Step:
             self._report(job)
             raise ActionError(f"the workflow was cancelled; {job.describe()} goes on (input cancel-with-workflow)")
         reason = f"its workflow was cancelled: {self.workflow_run.url}"[:_LONGEST_REASON]
-        cancelled = self.job_api.cancel(job.job_id, reason)
+        try:
+            cancelled = self.job_api.cancel(job.job_id, reason)
+        except ActionError as error:
+            self._report(job)
+            raise ActionError(
+                f"the workflow was cancelled, but not the job: {error}; run `relaunch cancel {job.job_id}`"
+            ) from error
         self._report(cancelled)
         raise ActionError(f"the workflow was cancelled, and the job with it: {cancelled.describe()}")
 

@@ -17,7 +17,7 @@ _LONGEST = 2_000
 
 
 def plain(text: str) -> str:
-    """Return a text as one line, without control characters or the runner's older mark of commands, and not too long."""
+    """Return a text as one line that is not too long, without control characters or the runner's older mark."""
     line = "".join(each if each.isprintable() else " " for each in text)
     line = line.replace("##[", "## [")
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"

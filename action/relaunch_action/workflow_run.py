@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -55,7 +56,7 @@ def read_workflow_run(environment: Mapping[str, str]) -> WorkflowRun:
     """
     names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT", "GITHUB_JOB")
     missing = [name for name in names if not environment.get(name)]
-    if missing or not environment["GITHUB_RUN_ATTEMPT"].isdecimal():
+    if missing or not re.fullmatch(r"[1-9][0-9]{0,8}", environment["GITHUB_RUN_ATTEMPT"]):
         wrong = ", ".join(missing) or "GITHUB_RUN_ATTEMPT"
         raise ActionError(f"{wrong} of the runner is missing: run the action in a workflow of GitHub Actions")
     server, repository, run_id, attempt, job = (environment[name] for name in names)
