@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from fakes.action_services import ROLE, FakeServices, FakeTime, lost, runner_environment
+from fakes.action_services import ROLE, FakeServices, FakeTime, action_inputs, lost, runner_environment
 from fakes.busy_stack import BusyStack
+from relaunch.usecases.cancel_job import cancel_job
 from relaunch_action.http_requests import Response
 from relaunch_action.inputs import VARIABLE
 from relaunch_action.retries import ATTEMPTS, Cancellation
 from relaunch_action.run import run
 from relaunch_action.workflow_commands import Runner
-from unit.action.test_inputs import environment as inputs_of
 
 JOB = {"job_id": "resnet-1", "definition": "resnet", "state": "RUNNING", "is_final": False, "reason": ""}
 
@@ -42,7 +42,7 @@ class Workflow:
             file.write_text("")
         environment = runner_environment(GITHUB_RUN_ATTEMPT=str(self.attempt), **{n: str(f) for n, f in files.items()})
         written = io.StringIO()
-        variables = {**environment, VARIABLE: inputs_of(**given)[VARIABLE]}
+        variables = {**environment, VARIABLE: action_inputs(**given)[VARIABLE]}
         patience = FakeTime(self.then).patience(self.cancellation)
         code = run(variables, Runner(variables, written), self.services.send, patience)
         self.log, self.summary = written.getvalue(), files["GITHUB_STEP_SUMMARY"].read_text()
@@ -76,9 +76,6 @@ def ended(state: str, **changes: Any) -> Response:
 
 def end_job(stack: BusyStack, job_id: str) -> None:
     """Cancel a job that has not been launched: it ends at once."""
-    stack.functions.invoke("job_api", {"action": "show", "job_id": job_id})
-    from relaunch.usecases.cancel_job import cancel_job  # noqa: PLC0415
-
     cancel_job(job_id, "not needed", stack.functions.deps)
 
 
@@ -281,9 +278,9 @@ def test_a_dry_run_writes_a_plan_into_the_summary_and_starts_nothing(workflow: W
     ("plan", "code", "words"),
     [
         (
-            {"problem": "no ACTIVE revision"},
+            {"problem": "none"},
             1,
-            "::error title=Relaunch::a job of resnet can not run: no ACTIVE revision",
+            "::error title=Relaunch::a job of resnet can not run: none",
         ),
         ({"rejection": "all are shut"}, 0, "::warning title=Relaunch::a job of resnet would wait: all are shut"),
         ({}, 0, "relaunch: a job of resnet would run on its cluster"),
