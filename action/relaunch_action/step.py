@@ -14,8 +14,7 @@ from relaunch_action.summary import summarize_job, summarize_plan
 from relaunch_action.workflow_commands import Runner
 from relaunch_action.workflow_run import WorkflowRun
 
-_FIRST_POLL_SECONDS = 2.0
-_LONGEST_POLL_SECONDS = 15.0
+_POLL_SECONDS = 5.0
 _LONGEST_REASON = 200
 
 
@@ -91,7 +90,6 @@ class Step:
     def _follow(self, job: JobStatus) -> JobStatus:
         """Wait for the end of a job, and log what changes."""
         until = self.patience.clock() + self.inputs.wait_seconds
-        pause = _FIRST_POLL_SECONDS
         while not job.is_final:
             if self._is_cancelled:
                 return self._end_with_workflow(job)
@@ -102,8 +100,7 @@ class Step:
                     f"{job.describe()} has not ended within {self.inputs.wait_seconds / 60:.0f} minutes, and goes on: "
                     "re-run this job of the workflow to wait for it again, or set wait-timeout-minutes"
                 )
-            self.patience.pause(min(pause, left))
-            pause = min(pause * 1.5, _LONGEST_POLL_SECONDS)
+            self.patience.pause(min(_POLL_SECONDS, left))
             job = self._look(job)
         return job
 

@@ -1,7 +1,7 @@
 """Runs the steps of action.yml as a runner of GitHub Actions does, and the OIDC provider and the STS that they call.
 
-Sources: "Metadata syntax for GitHub Actions" and "Workflow commands for GitHub Actions", GitHub Docs; ScriptHandler.cs of
-actions/runner.
+Sources: "Metadata syntax for GitHub Actions" and "Workflow commands for GitHub Actions", GitHub Docs; ScriptHandler.cs
+of actions/runner.
 """
 
 import base64
@@ -172,8 +172,8 @@ def read_outputs(text: str) -> dict[str, str]:
 def running_services(emulator: Emulator, subject: str = SUBJECT) -> Iterator[str]:
     """Run an OIDC provider that issues tokens for a subject, and STS; return their URL.
 
-    STS is the emulator's, which compares the claims with the role's trust policy. Its guard takes signed requests only, and
-    this one has no signature: it is signed on the way.
+    STS is the emulator's, which compares the claims with the role's trust policy. Its guard takes signed requests only,
+    and this one has no signature: it is signed on the way.
     """
 
     class Services(BaseHTTPRequestHandler):

@@ -313,28 +313,36 @@ class TestGithubAction:
             monkeypatch.setenv(name, value)
         deps = make_dependencies(Settings.from_stack_outputs(world.deployment.outputs))
         example = yaml.safe_load((REPOSITORY / "examples" / "relaunch.yaml").read_text())["jobs"]["demo"]
-        text = yaml.safe_dump({"jobs": {"action": {key: value for key, value in example.items() if key is not True}}})
+        # The parser of YAML 1.1 takes the key `on` for a boolean.
+        definition = {key: value for key, value in example.items() if key is not True}
+        text = yaml.safe_dump({"jobs": {"action": definition | {"environment": {"TRAIN_STEPS": "20"}}}})
         owner = Owner("", "action.yaml", f"arn:aws:iam::{ACCOUNT}:root")
         definitions = parse_definitions(text, "action.yaml", load_catalogue())
         register_definitions(compare_definitions(definitions, deps.definitions.list_registered(), owner), owner, deps)
         url = world.deployment.job_api_url
         return {"url": url, "aws-region": REGION, "definition": "action", "role-to-assume": role}
 
-    def test_a_workflow_plans_starts_and_awaits_a_training_and_its_rerun_finds_it(
+    def test_a_dry_run_puts_the_plan_into_the_summary(
         self, world: LocalWorld, inputs: dict[str, str], tmp_path: Path
     ) -> None:
         with running_services(world.emulator) as services:
-            runner = GithubRunner(tmp_path, services)
-            planned = runner.use({**inputs, "dry-run": "true"})
-            trained = runner.use({**inputs, "wait": "true", "inputs": '{"learning_rate": 0.1}'})
-            again = runner.use({**inputs, "wait": "true", "inputs": '{"learning_rate": 0.1}'}, attempt=2)
+            planned = GithubRunner(tmp_path, services).use({**inputs, "dry-run": "true"})
 
         assert (planned.exit_code, planned.outputs["job-id"]) == (0, ""), planned.log
         assert "plan of action, nothing was started" in planned.files["GITHUB_STEP_SUMMARY"]
         assert planned.outputs["offering"] in planned.files["GITHUB_STEP_SUMMARY"]
+
+    def test_a_workflow_starts_and_awaits_a_training_and_its_rerun_finds_it(
+        self, world: LocalWorld, inputs: dict[str, str], tmp_path: Path
+    ) -> None:
+        with running_services(world.emulator) as services:
+            runner = GithubRunner(tmp_path, services)
+            trained = runner.use({**inputs, "wait": "true", "inputs": '{"learning_rate": 0.1}'})
+            again = runner.use({**inputs, "wait": "true", "inputs": '{"learning_rate": 0.1}'}, attempt=2)
+
         assert trained.exit_code == 0, trained.log
         assert (trained.outputs["state"], trained.outputs["is-new"]) == ("SUCCEEDED", "true")
-        assert ": RUNNING, attempt 1 on " in trained.log
+        assert ": SUCCEEDED, attempt 1 on " in trained.log
         assert (again.exit_code, again.outputs["is-new"]) == (0, "false"), again.log
         assert again.outputs["job-id"] == trained.outputs["job-id"]
 
