@@ -69,6 +69,7 @@ validate: environment-sam ## Check the templates with SAM and cfn-lint
 	@$(SAM) validate --lint --template examples/edge/template.yaml
 	@$(SAM) validate --lint --template infrastructure/machines.yaml
 	@$(SAM) validate --lint --template infrastructure/training.yaml
+	@$(SAM) validate --lint --template infrastructure/capacity-provider.yaml
 
 deploy: setup ## Deploy to AWS as `relaunch deploy` does, which says more; PARAMETERS="ClusterName=... MaxMachines=..."
 	@$(ENVIRONMENT)/relaunch deploy $(PARAMETERS)
@@ -151,8 +152,8 @@ TARGET ?= ecs
 demo: setup build ## The whole story on this machine, with no account; TARGET=ack on a cluster of Alibaba Cloud
 	@$(ENVIRONMENT)/python -m relaunch_local.demo --target $(TARGET)
 
-local: setup build ## A local world to try things in, until Ctrl-C
-	@$(ENVIRONMENT)/python -m relaunch_local up
+local: setup build ## A local world to try things in, until Ctrl-C; LOCAL=--empty is an account to try `relaunch deploy` in
+	@$(ENVIRONMENT)/python -m relaunch_local up $(LOCAL)
 
 bench-peers: environment ## Choosing beside SkyPilot's catalogue on one table (installs half a gigabyte, once)
 	@$(INSTALL) .venv-peers --requirement requirements/bench-peers.txt

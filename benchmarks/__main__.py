@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from benchmarks import (
     aws_calls,
     decision_time,
+    first_deployment,
     functions_cold_start,
     kubernetes_client,
     kubernetes_cold_start,
@@ -57,6 +58,9 @@ BENCHMARKS = {
         "200 Jobs on a real API server, beside the official client (make bench-kubernetes)", kubernetes_client.measure
     ),
     "world": Benchmark("the local world: from nothing to ready, from a push to RUNNING", local_world_time.measure),
+    "deployment": Benchmark(
+        "from an empty account to a task that runs: commands, seconds, resources", first_deployment.measure
+    ),
 }
 
 # Run only when they are named: they need environments of their own.

@@ -45,8 +45,12 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def environment_key(arguments: argparse.Namespace) -> str:
-    """Return a hash of the interpreter, the requirement files and the project's metadata."""
-    digest = hashlib.sha256(f"{sys.version} {sys.prefix}".encode())
+    """Return a hash of the interpreter, the requirement files and the project's metadata.
+
+    An interpreter of a virtual environment counts as the one it was made with, so that it does not matter which of them
+    is first on PATH.
+    """
+    digest = hashlib.sha256(f"{sys.version} {sys.base_prefix}".encode())
     for file in arguments.requirement:
         digest.update(file.read_bytes())
     if arguments.project:

@@ -20,6 +20,7 @@ from relaunch_cli.commands.plan import plan
 from relaunch_cli.commands.ps import ps
 from relaunch_cli.commands.show import show
 from relaunch_cli.commands.submit import submit
+from relaunch_cli.commands.uninstall import uninstall
 from relaunch_cli.errors import reports_errors
 from relaunch_cli.terminal import echo
 
@@ -47,6 +48,7 @@ for _command in (
     amis,
     acs_profile,
     doctor,
+    uninstall,
 ):
     app.command()(reports_errors(_command))
 

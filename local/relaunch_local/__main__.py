@@ -6,10 +6,12 @@ import shlex
 import signal
 import sys
 import threading
+import time
 from types import FrameType
 
 from relaunch_local.stack.build import NotBuiltError
 from relaunch_local.stack.deployment import DeploymentError
+from relaunch_local.stack.empty_account import empty_account
 from relaunch_local.stack.emulator import EmulatorError
 from relaunch_local.stack.forwarder import DeliveryFaults, Event
 from relaunch_local.stack.local_world import LocalWorld, LocalWorldSettings, local_world
@@ -26,18 +28,20 @@ def main() -> None:
     up.add_argument(
         "--capacity-providers", action="store_true", help="jobs run on the cluster's, not on machines of our own"
     )
+    up.add_argument(
+        "--empty", action="store_true", help="an account in which nothing is deployed, for `relaunch deploy`"
+    )
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.WARNING)
     signal.signal(signal.SIGTERM, raise_keyboard_interrupt)
     delivery_faults = DeliveryFaults(duplicated=arguments.duplicated, reordered=arguments.reordered)
     try:
-        run(
-            LocalWorldSettings(
-                speed=arguments.speed,
-                delivery_faults=delivery_faults,
-                has_capacity_providers=arguments.capacity_providers,
-            )
+        settings = LocalWorldSettings(
+            speed=arguments.speed,
+            delivery_faults=delivery_faults,
+            has_capacity_providers=arguments.capacity_providers,
         )
+        (run_empty if arguments.empty else run)(settings)
     except (EmulatorError, NotBuiltError, DeploymentError) as error:
         raise SystemExit(f"relaunch_local: {error}") from error
     except KeyboardInterrupt:
@@ -53,6 +57,25 @@ def run(settings: LocalWorldSettings) -> None:
     """Start the local world, print its environment variables, and print its events until interrupted."""
     with local_world(settings, report=lambda line: print(f"· {line}", file=sys.stderr)) as world:
         print_environment(world)
+        with world.simulator.clock.lock:
+            world.simulator.subscribe(print_event)
+        threading.Event().wait()
+
+
+def run_empty(settings: LocalWorldSettings) -> None:
+    """Start an empty account, print its environment variables, and join what is deployed in it, until interrupted."""
+    with empty_account(settings) as account:
+        for name, value in account.environment().items():
+            print(f"export {name}={shlex.quote(value)}", flush=True)
+        print(
+            "\nPaste the lines above into another terminal, and try there:\n"
+            "  .venv/bin/relaunch deploy\n"
+            "Ctrl-C here ends everything.\n",
+            file=sys.stderr,
+        )
+        while (world := account.join_deployed()) is None:
+            time.sleep(1)
+        print("· the stack is deployed, and events are delivered", file=sys.stderr, flush=True)
         with world.simulator.clock.lock:
             world.simulator.subscribe(print_event)
         threading.Event().wait()

@@ -50,13 +50,15 @@ class Resolver:
                 return ".".join(argument)
             case "Fn::If":
                 return self.resolve(argument[1 if self.holds(argument[0]) else 2])
-            case "Fn::Select":
-                return self.resolve(argument[1])[int(argument[0])]
-            case "Fn::Join" | "Fn::Split" | "Fn::Sub":
+            case "Fn::Base64" | "Fn::Join" | "Fn::Select" | "Fn::Split" | "Fn::Sub":
                 return self._compose(name, argument)
         return self._compare(name, argument)
 
     def _compose(self, name: str, argument: Any) -> Any:
+        if name == "Fn::Base64":
+            return self.resolve(argument)
+        if name == "Fn::Select":
+            return self.resolve(argument[1])[int(argument[0])]
         if name == "Fn::Join":
             return argument[0].join(self.resolve(argument[1]))
         if name == "Fn::Split":

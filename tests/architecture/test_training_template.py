@@ -250,9 +250,13 @@ def test_a_workflow_pushes_images_and_submits_and_can_do_nothing_else(training: 
     policies = RolePolicies(training, "SubmitRole", **GITHUB, **ZONES)
     function = "arn:aws:lambda:us-east-1:111122223333:function:relaunch"
 
-    assert policies.allows("lambda:InvokeFunction", f"{function}-JobApiFunction-Z1Y2")
-    assert not policies.allows("lambda:InvokeFunction", f"{function}-ReconcileFunction-Z1Y2")
-    assert not policies.allows("lambda:InvokeFunction", f"{function}-other-JobApiFunction-Z1Y2")
+    by_url = {"lambda__FunctionUrlAuthType": "AWS_IAM", "lambda__InvokedViaFunctionUrl": "true"}
+    for action in ("lambda:InvokeFunctionUrl", "lambda:InvokeFunction"):
+        assert policies.allows(action, f"{function}-JobApiFunction-Z1Y2", **by_url)
+        # Who invokes it directly can name any caller.
+        assert not policies.allows(action, f"{function}-JobApiFunction-Z1Y2")
+        assert not policies.allows(action, f"{function}-ReconcileFunction-Z1Y2", **by_url)
+        assert not policies.allows(action, f"{function}-other-JobApiFunction-Z1Y2", **by_url)
     assert policies.allows("ecr:PutImage", REPOSITORY)
     assert not policies.allows("ecr:PutImage", f"{REPOSITORY}-other")
     for action in ("ecr:BatchDeleteImage", "ecr:SetRepositoryPolicy", "ecr:PutLifecyclePolicy"):

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.deployment import read_stack
 from relaunch_local.stack.empty_account import EmptyAccount, empty_account
+from relaunch_local.stack.first_training import definition_text, push_image, register_task_definition
 from relaunch_local.stack.local_world import LocalWorld
 
 COMMAND = Path(sys.executable).with_name("relaunch")
-TIMEOUT_SECONDS = 90.0
+TIMEOUT_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
@@ -49,115 +49,86 @@ class User:
         return json.loads(self.run(*arguments, "--json"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def account(built: str) -> Iterator[EmptyAccount]:
     assert built
     with empty_account() as opened:
         yield opened
 
 
-@pytest.fixture(scope="module")
-def user(account: EmptyAccount, tmp_path_factory: pytest.TempPathFactory) -> User:
-    return User(account, tmp_path_factory.mktemp("user"))
+@pytest.fixture
+def user(account: EmptyAccount, tmp_path: Path) -> User:
+    return User(account, tmp_path)
 
 
-@pytest.fixture(scope="module")
-def first(user: User) -> str:
-    """What the first deployment prints."""
-    return user.run("deploy", "--yes")
-
-
-@pytest.fixture(scope="module")
-def outputs(account: EmptyAccount, first: str) -> Mapping[str, str]:
-    assert first
-    return read_stack(account.emulator, "relaunch-training")[0]
-
-
-@pytest.fixture(scope="module")
-def world(account: EmptyAccount, outputs: Mapping[str, str]) -> LocalWorld:
-    return account.join("relaunch", outputs)
+def stacks_of(account: EmptyAccount) -> dict[str, str]:
+    """The states of the stacks in an account, but for that of SAM CLI."""
+    found = account.client("cloudformation").describe_stacks()["Stacks"]
+    states = {each["StackName"]: each["StackStatus"] for each in found}
+    return {name: state for name, state in states.items() if name.startswith("relaunch")}
 
 
 def test_nothing_is_made_before_it_is_confirmed(user: User, account: EmptyAccount) -> None:
     shown = user.ask("deploy", "--dry-run")
     refused = user.run("deploy", exit_code=2)
+    mistyped = user.run("deploy", "ClusterNam=a", "--yes", exit_code=2)
 
     assert [each["exists"] for each in shown["stacks"]] == [False, False, False]
     assert "nobody can be asked here, and nothing was deployed" in refused
-    assert account.client("cloudformation").describe_stacks()["Stacks"] == []
+    assert "no stack has a parameter 'ClusterNam': did you mean ClusterName" in mistyped
+    assert "there is no stack 'relaunch'" in user.run("uninstall", "--yes", exit_code=3)
+    assert stacks_of(account) == {}
+    assert account.client("iam").list_roles(PathPrefix="/aws-service-role/")["Roles"] == []
 
 
-def test_a_parameter_that_no_stack_has_is_told_with_the_nearest(user: User) -> None:
-    told = user.run("deploy", "ClusterNam=a", "--yes", exit_code=2)
+def test_from_an_empty_account_to_a_trained_model_and_back(user: User, account: EmptyAccount) -> None:
+    first = user.run("deploy", "--yes")
 
-    assert "no stack has a parameter 'ClusterNam': did you mean ClusterName" in told
-
-
-def test_the_first_deployment_makes_all_stacks_and_says_what_comes_next(first: str, account: EmptyAccount) -> None:
-    stacks = account.client("cloudformation").describe_stacks()["Stacks"]
-
-    found = {each["StackName"]: each["StackStatus"] for each in stacks}
-    for name in ("relaunch-training", "relaunch-machines", "relaunch"):
-        assert found[name] == "CREATE_COMPLETE"
+    assert stacks_of(account) == dict.fromkeys(
+        ("relaunch-training", "relaunch-machines", "relaunch"), "CREATE_COMPLETE"
+    )
     assert "CREATE_COMPLETE Vpc (AWS::EC2::VPC)" in first
     assert "CREATE_COMPLETE JobsTable (AWS::DynamoDB::Table)" in first
-    assert first.rstrip().endswith("relaunch init")
-
-
-def test_deploying_again_changes_nothing(user: User, first: str) -> None:
-    assert first
+    assert "requested 8 vCPUs of" in first
+    assert "Cannot start until AWS grants a quota" in first
+    assert "Next, in the repository of your training: relaunch init" in first
     again = user.run("deploy", "--yes")
-
     assert "relaunch-training: no change" in again
     assert "relaunch-machines: no change" in again
 
+    outputs = read_stack(account.emulator, "relaunch-training")[0]
+    world = account.join("relaunch", outputs)
+    train(user, world, outputs)
+    remove(user, account, world)
 
-def test_a_training_runs_in_what_was_deployed(user: User, world: LocalWorld, outputs: Mapping[str, str]) -> None:
+
+def train(user: User, world: LocalWorld, outputs: Mapping[str, str]) -> None:
+    """A training runs in what was deployed, until it has finished."""
     push_image(world, outputs["RepositoryName"])
-    register(world, outputs)
-    definition = (REPOSITORY / "examples" / "relaunch.yaml").read_text()
-    definition = definition.replace("relaunch-checkpoints", outputs["CheckpointBucketName"])
-    definition = definition.replace("relaunch-datasets", outputs["DataBucketName"])
-    (user.folder / "relaunch.yaml").write_text(definition)
-
+    register_task_definition(world, outputs)
+    (user.folder / "relaunch.yaml").write_text(definition_text(outputs))
     user.run("apply", "relaunch.yaml")
     job = user.ask("submit", "demo")["job_id"]
 
-    states = []
     deadline = time.monotonic() + TIMEOUT_SECONDS
-    while not states or states[-1] not in {"SUCCEEDED", "FAILED"}:
+    while (state := user.ask("show", job)["state"]) != "SUCCEEDED":
+        assert state != "FAILED", user.run("explain", job)
         assert time.monotonic() < deadline, user.run("explain", job)
-        state = user.ask("show", job)["state"]
-        states += [state] if states[-1:] != [state] else []
         time.sleep(0.5)
-    assert states[-1] == "SUCCEEDED", user.run("explain", job)
     assert re.search(r'"event": ?"finished"', user.run("logs", job))
 
 
-def push_image(world: LocalWorld, repository: str) -> None:
-    """Push what CI would push, an index for this platform, with a tag that no other image ever gets."""
-    media_type = "application/vnd.oci.image.index.v1+json"
-    manifest = {
-        "schemaVersion": 2,
-        "mediaType": media_type,
-        "manifests": [{"digest": f"sha256:{'0' * 64}", "platform": {"os": "linux", "architecture": "amd64"}}],
-    }
-    world.client("ecr").put_image(
-        repositoryName=repository,
-        imageTag="3f2a9c1",
-        imageManifest=json.dumps(manifest),
-        imageManifestMediaType=media_type,
-    )
+def remove(user: User, account: EmptyAccount, world: LocalWorld) -> None:
+    """All is removed but what is told, while a job runs."""
+    assert "nobody can be asked here, and nothing was removed" in user.run("uninstall", exit_code=2)
+    job = user.ask("submit", "demo")["job_id"]
+    told = user.run("uninstall", "--yes")
 
-
-def register(world: LocalWorld, outputs: Mapping[str, str]) -> None:
-    """Register the example's task definition with what the stack made."""
-    definition = json.loads((REPOSITORY / "examples" / "task-definition.json").read_text())
-    definition |= {"taskRoleArn": outputs["TaskRoleArn"], "executionRoleArn": outputs["ExecutionRoleArn"]}
-    container = definition["containerDefinitions"][0]
-    container["image"] = f"{outputs['RepositoryUri']}:3f2a9c1"
-    container["logConfiguration"]["options"]["awslogs-group"] = outputs["LogGroupName"]
-    for variable in container["environment"]:
-        if variable["name"] == "TRAIN_STEP_DELAY_SECONDS":
-            variable["value"] = "0.01"
-    world.client("ecs").register_task_definition(**definition)
+    assert f"cancelled {job}" in told
+    assert stacks_of(account) == {}
+    assert account.client("lambda").list_functions()["Functions"] == []
+    assert account.client("events").list_rules(NamePrefix="relaunch")["Rules"] == []
+    found = world.client("ec2").describe_instances()["Reservations"]
+    assert {each["State"]["Name"] for group in found for each in group["Instances"]} <= {"terminated"}
+    for what in ("bucket relaunch-training-newcheckpoint", "repository relaunch/trainer", "table relaunch-JobsTable"):
+        assert what in " ".join(told.split())

@@ -111,7 +111,7 @@ class ChangeSets:
             if each:
                 replaced = ", which replaces it" if each.get("Replacement") == "True" else ""
                 self.tell(f"  {each['Action']} {each['LogicalResourceId']} ({each['ResourceType']}){replaced}")
-        if not self.confirm(f"Deploy the stack {name}? [y/N] "):
+        if not self.confirm(f"Deploy the stack {name}?"):
             raise RefusedError(f"the changes of {name} were not confirmed: nothing was deployed")
 
     def _execute(self, name: str, change_set: str) -> None:

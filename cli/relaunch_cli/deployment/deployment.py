@@ -1,5 +1,6 @@
 """A deployment of all stacks: looks at the account, and makes what is missing, in the order in which it is needed."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -10,6 +11,7 @@ from relaunch_cli.deployment.account_roles import (
     read_account_roles,
 )
 from relaunch_cli.deployment.application import SamDeploy
+from relaunch_cli.deployment.capacity_providers import ENTRIES, PROVIDERS, ProviderStacks, read_providers
 from relaunch_cli.deployment.change_set import ChangeSets, check_status, read_stack
 from relaunch_cli.deployment.findings import Stack, Survey
 from relaunch_cli.deployment.github_repository import RepositoryIds
@@ -30,6 +32,8 @@ from relaunch_cli.deployment.training_parameters import (
 )
 
 _BUCKETS = "CheckpointBuckets"
+# ECS refuses a cluster while it cannot assume its role yet ("Unable to assume the service linked role").
+_ROLE_SECONDS = 10.0
 
 
 class Region(Protocol):
@@ -71,6 +75,7 @@ def survey(
         )
         wanted |= _ids(wanted, find_ids, notes)
     parameters = read_parameters([f"{name}={value}" for name, value in _of_stacks(given).items()])
+    read_providers(given.get(PROVIDERS, ""))
     roles = read_account_roles(account.client("iam"), with_github=bool((wanted or {}).get(GITHUB_REPOSITORY)))
     return Survey(
         stack=stack,
@@ -104,7 +109,7 @@ def _ids(
 
 def _of_stacks(given: Mapping[str, str]) -> dict[str, str]:
     """Return the parameters of the stacks of machines and of the application."""
-    return {name: value for name, value in given.items() if name not in (*OWN_PARAMETERS, SWITCH)}
+    return {name: value for name, value in given.items() if name not in (*OWN_PARAMETERS, SWITCH, PROVIDERS)}
 
 
 @dataclass(frozen=True)
@@ -118,6 +123,7 @@ class Deployment:
     tell: Callable[[str], None]
     is_confirmed: bool = False
     """Whether no question is to be asked."""
+    sleep: Callable[[float], None] = time.sleep
 
     def run(self, plan: Survey) -> Sequence[str]:
         """Deploy; return what to tell at the end. A second run goes on where the first one failed.
@@ -126,11 +132,14 @@ class Deployment:
             RefusedError: a stack was not deployed; those before it were.
             ClientError, BotoCoreError: a call failed.
         """
-        build = self.sam.build()
         iam = self.account.client("iam")
         for service in plan.roles.missing:
             create_service_linked_role(service, iam)
             self.tell(f"made the service-linked role of {service}")
+        told = request_quotas(plan.quotas.to_request, self.account.client("service-quotas")) if plan.is_new else []
+        build = self.sam.build()
+        if plan.roles.missing:
+            self.sleep(_ROLE_SECONDS)
         change_sets = ChangeSets(self.account.client("cloudformation"), self.confirm, self.tell, asks_for_new=False)
         given = {**_of_stacks(plan.given), **build}
         if plan.training is not None:
@@ -138,8 +147,13 @@ class Deployment:
         clients = MachineClients(self.account.client("ec2"), self.account.client("ecs"), self.source.machines)
         arguments = [f"{name}={value}" for name, value in given.items()]
         parameters = prepare_machines(read_parameters(arguments), plan.stack, clients, change_sets)
+        if wanted := read_providers(plan.given.get(PROVIDERS, "")):
+            providers = ProviderStacks(plan.stack, self.source.capacity_provider, clients.ecs, change_sets)
+            before = plan.before[plan.stack].parameters if not plan.is_new else {}
+            # An update that names nothing of a network has that of before.
+            parameters = providers.deploy(wanted, {**_network_of(before), **parameters}, before.get(ENTRIES, ""))
         self._application(plan, parameters, change_sets.stacks)
-        return request_quotas(plan.quotas.to_request, self.account.client("service-quotas")) if plan.is_new else ()
+        return told
 
     def _training(self, plan: Survey, given: Mapping[str, str], change_sets: ChangeSets) -> dict[str, str]:
         """Deploy what trainings need; return the parameters of the other stacks, with its outputs."""
@@ -163,6 +177,10 @@ class Deployment:
             self.sam.create(plan.stack, {**parameters, **extra}, stacks)
         else:
             self.sam.update(plan.stack, {**parameters, **extra}, is_confirmed=self.is_confirmed)
+
+
+def _network_of(before: Mapping[str, str]) -> Mapping[str, str]:
+    return {name: before[name] for name in (SUBNETS, "ClusterName") if name in before}
 
 
 def application_parameters(

@@ -106,3 +106,12 @@ def blocked(state: QuotaState) -> list[str]:
         )
         for quota in state.zero
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept when a deployment is removed, why, and the command that deletes it."""
+
+    what: str
+    why: str
+    command: str

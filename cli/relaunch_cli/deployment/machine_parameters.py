@@ -98,12 +98,12 @@ def _way(switch: str, application: Mapping[str, str], machines: Mapping[str, str
     if missing:
         raise RefusedError(
             f"{' and '.join(by_hand)} without {' and '.join(missing)}: give all three by hand, or none of them; "
-            f"{SUBNETS} alone chooses the subnets of the machines that `make deploy` sets up"
+            f"{SUBNETS} alone chooses the subnets of the machines that `relaunch deploy` sets up"
         )
     if machines:
         raise RefusedError(
-            f"{', '.join(machines)} is for the stack of machines that `make deploy` sets up, and {LAUNCH_TEMPLATES} "
-            f"and {ROLE} are given by hand: leave out one or the other"
+            f"{', '.join(machines)} is for the stack of machines that `relaunch deploy` sets up, and "
+            f"{LAUNCH_TEMPLATES} and {ROLE} are given by hand: leave out one or the other"
         )
     return Way.GIVEN
 

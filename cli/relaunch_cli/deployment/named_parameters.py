@@ -5,6 +5,7 @@ from typing import Any
 
 import yaml
 
+from relaunch_cli.deployment.capacity_providers import PROVIDERS
 from relaunch_cli.deployment.machine_parameters import MACHINE_STACK_PARAMETERS
 from relaunch_cli.deployment.machine_parameters import SWITCH as MACHINES
 from relaunch_cli.deployment.refusals import RefusedError
@@ -32,7 +33,7 @@ def read_named(arguments: Sequence[str], source: Source) -> Mapping[str, str]:
         RefusedError: an argument has another form, or no stack has such a parameter.
     """
     named: dict[str, str] = {}
-    known = {MACHINES, TRAINING, *MACHINE_STACK_PARAMETERS, *OWN_PARAMETERS, *SHARED_PARAMETERS}
+    known = {MACHINES, TRAINING, PROVIDERS, *MACHINE_STACK_PARAMETERS, *OWN_PARAMETERS, *SHARED_PARAMETERS}
     known |= set(application_template(source)["Parameters"])
     for argument in arguments:
         name, separator, value = argument.partition("=")

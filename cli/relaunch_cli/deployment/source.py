@@ -25,6 +25,11 @@ class Source:
         return self._text("machines.yaml")
 
     @property
+    def capacity_provider(self) -> str:
+        """The template of a capacity provider."""
+        return self._text("capacity-provider.yaml")
+
+    @property
     def sam(self) -> Path:
         """SAM CLI's command, which `make build` installs."""
         return self.folder / ".venv-sam" / "bin" / "sam"

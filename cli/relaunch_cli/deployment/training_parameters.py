@@ -12,6 +12,7 @@ from relaunch_cli.deployment.refusals import RefusedError
 SWITCH = "Training"
 """The parameter of a deployment that leaves this stack out, which no stack has."""
 GITHUB_REPOSITORY, GITHUB_PROVIDER = "GitHubRepository", "GitHubOidcProviderArn"
+GITHUB_IDS = ("GitHubOwnerId", "GitHubRepositoryId")
 OWN_PARAMETERS = (
     "CheckpointBucket",
     "DataBucket",
@@ -20,10 +21,9 @@ OWN_PARAMETERS = (
     "ExistingRepository",
     "GitHubEnvironment",
     GITHUB_PROVIDER,
-    "GitHubOwnerId",
+    *GITHUB_IDS,
     "GitHubRef",
     GITHUB_REPOSITORY,
-    "GitHubRepositoryId",
     "RepositoryName",
     "UntaggedImageDays",
     "VpcCidrPrefix",
@@ -81,6 +81,9 @@ def training_parameters(
     before = application.parameters if application else {}
     wanted = {name: value for name, value in given.items() if name in (*OWN_PARAMETERS, *SHARED_PARAMETERS)}
     zones = wanted.pop("Zones", "")
+    if wanted.get(GITHUB_REPOSITORY, kept.get(GITHUB_REPOSITORY)) != kept.get(GITHUB_REPOSITORY):
+        # The numbers are those of another repository.
+        kept = {name: value for name, value in kept.items() if name not in GITHUB_IDS}
     values = {**kept, **wanted, "ApplicationStack": name}
     values.setdefault("ClusterName", before.get("ClusterName") or name)
     values.setdefault("RepositoryName", f"{name.lower()}/trainer")

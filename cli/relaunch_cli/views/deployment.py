@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from relaunch_cli.deployment.findings import REQUESTED_VCPUS, Survey, blocked
+from relaunch_cli.deployment.findings import REQUESTED_VCPUS, Kept, Stack, Survey, blocked
 from relaunch_cli.deployment.idle_cost import PRICES_OF, IdleCost, idle_costs, total
 from relaunch_cli.views.screen import key_value_table, plain_table
 
@@ -38,8 +38,11 @@ def render_end(plan: Survey, told: Sequence[str]) -> RenderableType:
         parts.append(Text("Cannot start until AWS grants a quota (`relaunch doctor` says when it has):"))
         parts += [Padding(Text(line), (0, 0, 0, 2)) for line in waiting]
     stack = "" if plan.stack == "relaunch" else f" --stack {plan.stack}"
-    next_step = f"relaunch init{stack}" if plan.is_new else f"relaunch doctor{stack}"
-    return Group(*parts, Text(f"Next, in the repository of your training: {next_step}" if plan.is_new else next_step))
+    if plan.is_new:
+        parts.append(Text(f"Next, in the repository of your training: relaunch init{stack}"))
+    else:
+        parts.append(Text(f"Whether all is well says: relaunch doctor{stack}"))
+    return Group(*parts)
 
 
 def survey_json(plan: Survey, *, is_deployed: bool, told: Sequence[str] = ()) -> Mapping[str, Any]:
@@ -73,6 +76,11 @@ def _stacks(plan: Survey) -> Sequence[tuple[str, str]]:
         rows.append((f"{plan.stack}-training", _training(plan.training)))
     if plan.has_machines:
         rows.append((f"{plan.stack}-machines", "launch templates for GPUs and for Neuron, role, security group"))
+    rows += [
+        (f"{plan.stack}-{each.partition('/')[0].replace('.', '-')}-…", f"a capacity provider of {each}")
+        for each in plan.given.get("Providers", "").split(",")
+        if each
+    ]
     rows.append((plan.stack, "nine functions, six queues, a table, the webhook with its secret, alarms, dashboards"))
     verbs = {name: "update" if name in plan.before else "make" for name, _ in rows}
     return [(name, f"{verbs[name]}: {what}") for name, what in rows]
@@ -126,3 +134,24 @@ def _cost(items: Sequence[IdleCost]) -> RenderableType:
         f"{sum(each.usd_without_allowances for each in items):.2f}",
     )
     return table
+
+
+def render_removal(found: Sequence[Stack], account: str, region: str) -> RenderableType:
+    """Return what a removal will delete."""
+    names = [Padding(Text(f"the stack {each.name} ({each.status})"), (0, 0, 0, 2)) for each in found]
+    return Group(
+        Text(f"Will be deleted in account {account}, {region}, after all jobs were cancelled:", "bold"), *names
+    )
+
+
+def describe_kept(kept: Sequence[Kept]) -> str:
+    """Return what is left in the account, why, and how it is deleted; names and commands are whole, to be copied."""
+    return "\n".join(["Removed, but for:", *(f"- {each.what}: {each.why}\n    {each.command}" for each in kept)])
+
+
+def kept_json(found: Sequence[Stack], kept: Sequence[Kept]) -> Mapping[str, Any]:
+    """Return a removal as JSON."""
+    return {
+        "deleted": [each.name for each in found],
+        "kept": [{"what": each.what, "why": each.why, "command": each.command} for each in kept],
+    }

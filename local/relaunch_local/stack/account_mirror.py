@@ -3,7 +3,7 @@
 import base64
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 from urllib.error import HTTPError
@@ -15,6 +15,7 @@ from botocore.credentials import Credentials
 
 from relaunch_local.ecs import EcsSimulator, LaunchTemplate, LaunchTemplateVersion
 from relaunch_local.stack.emulator import REGION, Emulator
+from relaunch_local.stack.new_account_quotas import TARGET_PREFIX, NewAccountQuotas
 
 _CLUSTER = re.compile(r"\bCLUSTER=([A-Za-z0-9_-]+)")
 _TIMEOUT_SECONDS = 60
@@ -26,6 +27,10 @@ class AccountMirror:
 
     emulator: Emulator
     simulator: EcsSimulator
+    quotas: NewAccountQuotas = field(default_factory=NewAccountQuotas)
+
+    def call(self, target: str, parameters: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]:
+        return self.quotas.call(target.removeprefix(TARGET_PREFIX), parameters)
 
     def refresh(self) -> None:
         clusters = self.emulator.client("ecs").list_clusters()["clusterArns"]
@@ -50,9 +55,9 @@ class AccountMirror:
         )
         root = Credentials(self.emulator.root.access_key_id, self.emulator.root.secret_access_key)
         SigV4Auth(root, "ec2", REGION).add_auth(request)
-        signed = Request(url, data=form, headers=dict(request.headers), method="POST")
+        signed = Request(url, data=form, headers=dict(request.headers), method="POST")  # noqa: S310 - the emulator's own URL
         try:
-            with urlopen(signed, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310 - the emulator's own URL
+            with urlopen(signed, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310
                 return HTTPStatus.OK, answer.read()
         except HTTPError as error:
             return error.code, error.read()

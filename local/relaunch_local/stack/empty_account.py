@@ -65,6 +65,13 @@ class EmptyAccount:
         log = self.folder / EMULATOR_LOG
         return LocalWorld(self.emulator, simulator, self.server.url, deployment, forwarder, log)
 
+    def join_deployed(self) -> LocalWorld | None:
+        """Join the first application that is completely deployed, with what its trainings need; None without one."""
+        found = self.client("cloudformation").describe_stacks()["Stacks"]
+        complete = {each["StackName"] for each in found if each["StackStatus"] == "CREATE_COMPLETE"}
+        name = next((each for each in sorted(complete) if f"{each}-training" in complete), None)
+        return self.join(name, read_stack(self.emulator, f"{name}-training")[0]) if name else None
+
     def client(self, service: str) -> Any:
         """Return a boto3 client of the root user for a service of the emulator."""
         return self.emulator.client(service)

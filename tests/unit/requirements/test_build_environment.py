@@ -14,11 +14,9 @@ from fakes.repository import REPOSITORY
 SCRIPT = REPOSITORY / "requirements" / "build_environment.py"
 
 
-def build(folder: Path) -> subprocess.Popen[str]:
+def build(folder: Path, interpreter: str | Path = sys.executable) -> subprocess.Popen[str]:
     # Without packages, which take their time and need an index.
-    return subprocess.Popen(
-        [sys.executable, SCRIPT, folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    return subprocess.Popen([interpreter, SCRIPT, folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def test_two_at_once_build_it_once(tmp_path: Path) -> None:
@@ -50,6 +48,14 @@ def test_one_that_was_made_of_something_else_is_built_again(tmp_path: Path) -> N
 
     assert "installing" in build(folder).communicate()[0]
     assert build(folder).communicate()[0] == ""
+
+
+def test_an_interpreter_of_an_environment_counts_as_the_one_it_was_made_with(tmp_path: Path) -> None:
+    folder = tmp_path / "environment"
+    build(folder).communicate()
+
+    # As with an environment's folder `bin` first on PATH.
+    assert build(folder, folder / "bin" / "python").communicate()[0] == ""
 
 
 def make_wheel(folder: Path, name: str) -> str:

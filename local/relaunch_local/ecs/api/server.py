@@ -4,7 +4,7 @@ import json
 import queue
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -173,8 +173,10 @@ class _Handler(BaseHTTPRequestHandler):
         if self.server.upstream is not None and action in REFRESHING:
             self.server.upstream.refresh()
 
-    def _ecs(self, target: str, body: bytes, access_key: str) -> tuple[int, dict[str, Any]]:
+    def _ecs(self, target: str, body: bytes, access_key: str) -> tuple[int, Mapping[str, Any]]:
         simulator, action = self.server.simulator, target.removeprefix(TARGET_PREFIX)
+        if action == target and self.server.upstream is not None:
+            return self.server.upstream.call(target, json.loads(body or b"{}"))
         if action == target:
             return 400, {"__type": "UnknownOperationException", "message": f"{target} is not served here."}
         try:

@@ -1,6 +1,7 @@
 """What the simulator asks of the rest of an account, whose other services somebody else simulates."""
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 
 class Upstream(Protocol):
@@ -11,6 +12,10 @@ class Upstream(Protocol):
 
         Called without the simulator's lock.
         """
+
+    def call(self, target: str, parameters: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]:
+        """Return the HTTP status and the answer to an action of another service, by its X-Amz-Target."""
+        ...
 
     def ec2(self, form: bytes) -> tuple[int, bytes]:
         """Return the answer to an action of EC2 that the simulator does not serve: its HTTP status and its XML."""

@@ -47,7 +47,7 @@ def test_a_new_stack_is_shown_confirmed_and_made(stacks: FakeStacks, terminal: T
 
     assert (stack.status, stack.parameters) == ("CREATE_COMPLETE", PARAMETERS)
     assert stack.outputs["MachineLaunchTemplates"] == "gpu=lt-0a:1,neuron=lt-0b:1"
-    assert terminal.questions == ["Deploy the stack relaunch-machines? [y/N] "]
+    assert terminal.questions == ["Deploy the stack relaunch-machines?"]
     assert terminal.lines == [
         "relaunch-machines: ClusterName=training, VpcId=vpc-0a",
         "  Add SecurityGroup (AWS::EC2::SecurityGroup)",

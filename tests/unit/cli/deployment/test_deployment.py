@@ -87,7 +87,14 @@ class FakeAccount:
     def deploy(self, **given: str) -> list[str]:
         """Deploy as `relaunch deploy` does."""
         plan = self.survey(**given)
-        running = Deployment(self, find_source(), self.sam, self._confirm, self.log.append)  # type: ignore[arg-type]
+        running = Deployment(
+            self,
+            find_source(),
+            self.sam,  # type: ignore[arg-type]
+            self._confirm,
+            self.log.append,
+            sleep=lambda seconds: self.log.append(f"pause {seconds:.0f}"),
+        )
         return list(running.run(plan))
 
     def _confirm(self, question: str) -> bool:
@@ -120,11 +127,12 @@ def account() -> Iterator[FakeAccount]:
 def test_the_stacks_are_made_in_the_order_in_which_they_need_each_other(account: FakeAccount) -> None:
     told = account.deploy(ExistingCluster="false")
 
-    order = [each for each in account.log if each in {"build", "create relaunch"} or each.startswith("made ")]
+    order = [each for each in account.log if each.startswith(("build", "create", "made ", "pause"))]
     assert order == [
-        "build",
         "made the service-linked role of ecs.amazonaws.com",
         "made the service-linked role of spot.amazonaws.com",
+        "build",
+        "pause 10",
         "create relaunch",
     ]
     assert list(account.stacks.stacks) == ["relaunch-training", "relaunch-machines", "relaunch"]
@@ -160,7 +168,7 @@ def test_again_it_updates_and_asks_only_about_changes(account: FakeAccount) -> N
     assert account.log[-1] == "update relaunch"
     assert account.questions == []
     account.deploy(RepositoryName="vision")
-    assert account.questions == ["Deploy the stack relaunch-training? [y/N] "]
+    assert account.questions == ["Deploy the stack relaunch-training?"]
 
 
 def test_a_change_that_is_not_confirmed_ends_the_deployment(account: FakeAccount) -> None:
@@ -196,6 +204,25 @@ def test_a_repository_on_github_gets_a_provider_and_its_numbers(account: FakeAcc
     assert (made["GitHubOwnerId"], made["GitHubRepositoryId"]) == ("11", "22")
     assert made["GitHubOidcProviderArn"].endswith("token.actions.githubusercontent.com")
     assert not account.survey(GitHubRepository="acme/vision").needs_github_provider
+
+
+def test_another_repository_has_other_numbers(account: FakeAccount) -> None:
+    account.deploy(GitHubRepository="acme/vision", GitHubOwnerId="1", GitHubRepositoryId="2")
+    kept, other = account.survey().training, account.survey(GitHubRepository="acme/speech").training
+
+    assert kept is not None
+    assert other is not None
+    assert (kept["GitHubOwnerId"], kept["GitHubRepositoryId"]) == ("1", "2")
+    assert (other["GitHubOwnerId"], other["GitHubRepositoryId"]) == ("11", "22")
+
+
+def test_quotas_are_requested_once_also_if_the_rest_fails(account: FakeAccount) -> None:
+    account.sam.failure = "no room"
+    with pytest.raises(RefusedError, match="no room"):
+        account.deploy()
+    account.deploy()
+
+    assert [each["QuotaCode"] for each in account.quotas.requested] == ["L-DB2E81BA", "L-3819A6DF"]
 
 
 def test_github_that_does_not_answer_is_told(account: FakeAccount) -> None:

@@ -86,7 +86,7 @@ def test_each_stack_gets_its_own_parameters_and_the_last_of_two_counts() -> None
         (["MachineDiskGiB=200"], "MachineDiskGiB follows the stack of machines: name DiskGiB=200 instead"),
         (BY_HAND[1:2], "MachineLaunchTemplates without MachineSubnets and MachineInstanceRoleArn: give all three"),
         (BY_HAND[:2], "MachineLaunchTemplates without MachineInstanceRoleArn: give all three by hand, or none of them"),
-        ([*BY_HAND, "DiskGiB=200"], "DiskGiB is for the stack of machines that `make deploy` sets up"),
+        ([*BY_HAND, "DiskGiB=200"], "DiskGiB is for the stack of machines that `relaunch deploy` sets up"),
         (
             [*BY_HAND, "Machines=on"],
             "Machines=on sets up what MachineLaunchTemplates, MachineInstanceRoleArn gives by hand",

@@ -33,7 +33,7 @@ class Account:
         self.questions: list[str] = []
 
     def deploy(self, *arguments: str) -> Mapping[str, str]:
-        """Set up machines as `make deploy` with these parameters does, and the application, which keeps its others."""
+        """Set up machines as `relaunch deploy` does, and the application, which keeps its other parameters."""
         clients = MachineClients(self.ec2, self.ecs, TEMPLATE)
         change_sets = ChangeSets(self.stacks, self._confirm, self.lines.append)
         told = prepare_machines(read_parameters(arguments), "relaunch", clients, change_sets)
@@ -73,7 +73,7 @@ def test_a_first_deployment_with_nothing_said_has_machines_in_every_zone_of_the_
     ]
     assert account.machines == {"ClusterName": "relaunch", "VpcId": account.default_vpc}
     assert account.stacks.stacks["relaunch-machines"].template == TEMPLATE
-    assert account.questions == ["Deploy the stack relaunch-machines? [y/N] "]
+    assert account.questions == ["Deploy the stack relaunch-machines?"]
     assert account.lines[0].startswith(
         f"machines of our own: cluster relaunch, {account.default_vpc}, us-east-1a=subnet-"
     )

@@ -1,0 +1,92 @@
+"""From an empty account to a task that runs: commands, questions, seconds, resources.
+
+The account is the local one (`relaunch_local.stack.empty_account`): the emulator makes resources at once, where AWS
+takes minutes for some, so the seconds are those of the command, of SAM CLI and of the region's delays divided by the
+speed. One round only.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.errors import NotMeasurableError
+from benchmarks.session import Session
+from benchmarks.tables import Table
+from relaunch_local.stack.deployment import read_stack
+from relaunch_local.stack.empty_account import EmptyAccount, empty_account
+from relaunch_local.stack.first_training import definition_text, push_image, register_task_definition
+
+COMMAND = Path(sys.executable).with_name("relaunch")
+STACKS = ("relaunch-training", "relaunch-machines", "relaunch")
+TIMEOUT_SECONDS = 120.0
+
+
+def measure(_session: Session) -> list[Table]:
+    """Deploy into an empty account, and submit a job."""
+    with empty_account() as account, tempfile.TemporaryDirectory() as folder:
+        rows = [("relaunch deploy --yes", *_run(account, folder, "deploy", "--yes"))]
+        training = read_stack(account.emulator, "relaunch-training")[0]
+        world = account.join("relaunch", training)
+        push_image(world, training["RepositoryName"])
+        register_task_definition(world, training)
+        (Path(folder) / "relaunch.yaml").write_text(definition_text(training))
+        rows.append(("relaunch apply relaunch.yaml", *_run(account, folder, "apply", "relaunch.yaml")))
+        seconds, output = _run(account, folder, "submit", "demo", "--json")
+        rows.append(("relaunch submit demo", seconds, output))
+        job = json.loads(output)["job_id"]
+        started = time.perf_counter()
+        _wait_until_running(account, folder, job)
+        rows.append(("… until the task is RUNNING", time.perf_counter() - started, ""))
+        made = [(name, len(read_stack(account.emulator, name)[1])) for name in STACKS]
+        idle = json.loads(_run(account, folder, "deploy", "--dry-run", "--json")[1])
+    in_all = sum(row[1] for row in rows)
+    return [
+        Table(
+            "From an empty account to RUNNING: one question, answered by --yes",
+            ("command", "seconds"),
+            [*((row[0], row[1]) for row in rows), ("in all", in_all)],
+            (
+                "CI pushes the image, and `aws ecs register-task-definition` makes the revision: both are calls here.",
+                "No emulator takes the time that CloudFormation, EC2 and an image's pull take on AWS.",
+            ),
+        ),
+        Table("Resources made", ("stack", "resources"), [*made, ("in all", sum(count for _, count in made))]),
+        Table(
+            f"While nothing is trained, list prices of {idle['prices_of']}",
+            ("item", "USD a month"),
+            [*((each["what"], each["usd_per_month"]) for each in idle["idle"]), ("in all", idle["idle_usd_per_month"])],
+        ),
+    ]
+
+
+def _run(account: EmptyAccount, folder: str, *arguments: str) -> tuple[float, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "RELAUNCH_"))}
+    environment: Mapping[str, Any] = {**kept, **account.environment()}
+    started = time.perf_counter()
+    done = subprocess.run(
+        [COMMAND, *arguments],
+        env=environment,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise NotMeasurableError(f"relaunch {arguments[0]} failed: {done.stderr[-1000:]}")
+    return time.perf_counter() - started, done.stdout
+
+
+def _wait_until_running(account: EmptyAccount, folder: str, job: str) -> None:
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while time.monotonic() < deadline:
+        state = json.loads(_run(account, folder, "show", job, "--json")[1])["state"]
+        if state in {"RUNNING", "SUCCEEDED"}:
+            return
+    raise NotMeasurableError(f"no task was RUNNING within {TIMEOUT_SECONDS:.0f} s")

@@ -1,0 +1,146 @@
+"""Capacity providers of the cluster, each a stack of infrastructure/capacity-provider.yaml.
+
+A cluster's providers are one list, which PutClusterCapacityProviders replaces (Amazon ECS API Reference): so no stack
+can add one, and those of others are kept by writing them again.
+"""
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.core.offerings.amis import AmiSystem, ami_kind, ami_parameter, ami_rejection
+from relaunch_cli.deployment.change_set import ChangeSets, read_stack
+from relaunch_cli.deployment.machine_parameters import SUBNETS
+from relaunch_cli.deployment.refusals import RefusedError
+from relaunch_cli.errors import did_you_mean
+
+PROVIDERS = "Providers"
+"""The parameter of a deployment that names them, which no stack has."""
+ENTRIES = "CapacityProviders"
+_FORM = re.compile(r"(?P<type>[a-z0-9-]+\.[a-z0-9-]+)/(?P<purchase>spot|on-demand)(:(?P<most>[1-9][0-9]{0,2}))?")
+_EXAMPLE = f"{PROVIDERS}=g5.xlarge/spot:4,g5.xlarge/on-demand"
+# An association takes seconds, in which the next one is refused.
+_TRIES, _PAUSE_SECONDS = 12, 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class WantedProvider:
+    """A capacity provider to deploy: its type, its purchase option, and how many machines it may have."""
+
+    instance_type: str
+    purchase: str
+    most: int
+    image_parameter: str
+
+    def name(self, stack: str) -> str:
+        """Return the name of the provider and of its stack."""
+        return f"{stack}-{self.instance_type.replace('.', '-')}-{self.purchase}"
+
+
+def read_providers(text: str) -> Sequence[WantedProvider]:
+    """Read type/purchase:most, separated by commas; without a number there is one machine at most.
+
+    Raises:
+        RefusedError: it has another form, names a type that is not known or one twice, or ECS has no image for it.
+    """
+    wanted = [_read(entry) for entry in text.split(",") if entry]
+    if len({(each.instance_type, each.purchase) for each in wanted}) < len(wanted):
+        raise RefusedError(f"{PROVIDERS}={text} names a type twice with the same purchase option")
+    return wanted
+
+
+def _read(entry: str) -> WantedProvider:
+    match = _FORM.fullmatch(entry)
+    if match is None:
+        raise RefusedError(f"{entry!r} is no capacity provider, for example {_EXAMPLE}")
+    catalogue, name = load_catalogue(), match["type"]
+    machine = catalogue.get(name)
+    if machine is None:
+        raise RefusedError(f"there is no accelerated instance type {name!r}: {did_you_mean(name, catalogue)}")
+    kind, why = ami_kind(machine), ami_rejection(machine)
+    if kind is None or why:
+        raise RefusedError(f"{name}: {why}; make a capacity provider with an image of yours, and name it in {ENTRIES}")
+    parameter = f"resolve:ssm:{ami_parameter(kind, AmiSystem.AMAZON_LINUX_2023)}/image_id"
+    return WantedProvider(name, match["purchase"], int(match["most"] or 1), parameter)
+
+
+@dataclass(frozen=True)
+class ProviderStacks:
+    """Deploys capacity providers of one application's cluster."""
+
+    stack: str
+    template: str
+    ecs: Any
+    change_sets: ChangeSets
+    sleep: Callable[[float], None] = time.sleep
+
+    def deploy(self, wanted: Sequence[WantedProvider], parameters: Mapping[str, str], kept: str) -> Mapping[str, str]:
+        """Deploy and associate them; return the parameters of the application, with them among its capacity providers.
+
+        `parameters` are those of the application, with the outputs of machines; `kept` are the providers it has.
+
+        Raises:
+            RefusedError: there is no stack of machines, whose role and security group they have, or a stack failed.
+            ClientError, BotoCoreError: a call failed.
+        """
+        machines = read_stack(f"{self.stack}-machines", self.change_sets.stacks)
+        if machines is None or not machines.outputs.get("SecurityGroupId"):
+            raise RefusedError(
+                f"{PROVIDERS} needs the stack {self.stack}-machines, for its role and security group: leave out "
+                "Machines=off"
+            )
+        entries = {entry.partition("=")[0]: entry for entry in parameters.get(ENTRIES, kept).split(",") if entry}
+        for each in wanted:
+            name = each.name(self.stack)
+            values = {
+                "ProviderName": name,
+                "ClusterName": parameters["ClusterName"],
+                "InstanceType": each.instance_type,
+                "Purchase": each.purchase,
+                "MaxSize": str(each.most),
+                "Subnets": ",".join(part.partition("=")[2] for part in parameters[SUBNETS].split(",")),
+                "SecurityGroupId": machines.outputs["SecurityGroupId"],
+                "InstanceProfileArn": machines.outputs["InstanceProfileArn"],
+                "ImageId": each.image_parameter,
+                "DiskGiB": machines.outputs["MachineDiskGiB"],
+            }
+            made = self.change_sets.deploy(name, self.template, values, read_stack(name, self.change_sets.stacks))
+            entries[name] = made.outputs["CapacityProvider"]
+        self.associate(parameters["ClusterName"], [each.name(self.stack) for each in wanted], ())
+        return {**parameters, ENTRIES: ",".join(entries.values())}
+
+    def associate(self, cluster: str, added: Sequence[str], removed: Sequence[str]) -> None:
+        """Change the cluster's list of providers; those of others, and its default strategy, stay as they are.
+
+        Raises:
+            RefusedError: the cluster is being changed by somebody else all the time.
+            ClientError, BotoCoreError: a call failed.
+        """
+        for _ in range(_TRIES):
+            (found,) = self.ecs.describe_clusters(clusters=[cluster])["clusters"]
+            present = list(found.get("capacityProviders", ()))
+            wanted = [each for each in present if each not in removed]
+            wanted += [each for each in added if each not in wanted]
+            if wanted == present:
+                return
+            strategy = [
+                each
+                for each in found.get("defaultCapacityProviderStrategy", ())
+                if each["capacityProvider"] not in removed
+            ]
+            try:
+                self.ecs.put_cluster_capacity_providers(
+                    cluster=cluster, capacityProviders=wanted, defaultCapacityProviderStrategy=strategy
+                )
+            except ClientError as error:
+                if error.response["Error"]["Code"] not in {"UpdateInProgressException", "ResourceInUseException"}:
+                    raise
+                self.sleep(_PAUSE_SECONDS)
+        raise RefusedError(
+            f"the capacity providers of the cluster {cluster} are being changed, or are in use: run this again later"
+        )

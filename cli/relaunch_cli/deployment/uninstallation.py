@@ -1,0 +1,188 @@
+"""Removes a deployment: lets nothing start any more, ends what runs, deletes the stacks, and says what is kept."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from relaunch_cli.deployment.capacity_providers import ProviderStacks
+from relaunch_cli.deployment.change_set import ChangeSets, read_stack
+from relaunch_cli.deployment.findings import Kept, Stack
+from relaunch_cli.deployment.refusals import RefusedError
+from relaunch_cli.deployment.stack_events import StackEvents, progress_line
+
+if TYPE_CHECKING:
+    from relaunch.ports import Dependencies, UploadRules
+
+_POLL_SECONDS = 5.0
+# The stop time-out of tasks and the end of their machines, with time to spare.
+_LONGEST_DRAIN_SECONDS = 900.0
+_LONGEST_DELETION_SECONDS = 3_600.0
+_MOST = 1_000
+_RECEIVING = ("GithubWebhookFunction", "JobApiFunction", "SubmitJobFunction")
+"""The functions that start jobs."""
+
+
+@dataclass(frozen=True)
+class Uninstallation:
+    """Removes the stacks of one application; `tell` prints a line."""
+
+    stack: str
+    clients: Callable[[str], Any]
+    tell: Callable[[str], None]
+    sleep: Callable[[float], None]
+
+    def find_stacks(self) -> Sequence[Stack]:
+        """Return the stacks that exist, in the order in which they can be deleted.
+
+        Raises:
+            ClientError, BotoCoreError: a call failed.
+        """
+        stacks = self.clients("cloudformation")
+        application = read_stack(self.stack, stacks)
+        providers = self._providers(application) if application else ()
+        names = (*providers, f"{self.stack}-machines", f"{self.stack}-training")
+        others = [found for name in names if (found := read_stack(name, stacks)) is not None]
+        return [application, *others] if application else others
+
+    def _providers(self, application: Stack) -> Sequence[str]:
+        """Return the names of the capacity providers that may have a stack of their own, of this name."""
+        entries = application.parameters.get("CapacityProviders", "").split(",")
+        names = [entry.partition("=")[0] for entry in entries]
+        return [name for name in names if name.startswith(f"{self.stack}-")]
+
+    def close(self) -> None:
+        """Let nothing start a job any more: GitHub and callers are answered that they are throttled.
+
+        Raises:
+            ClientError, BotoCoreError: a call failed.
+        """
+        stacks, functions = self.clients("cloudformation"), self.clients("lambda")
+        for logical_id in _RECEIVING:
+            found = stacks.describe_stack_resource(StackName=self.stack, LogicalResourceId=logical_id)
+            name = found["StackResourceDetail"]["PhysicalResourceId"]
+            functions.put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=0)
+        self.tell("no event starts a job any more")
+
+    def drain(self, deps: "Dependencies", rules: "UploadRules") -> None:
+        """Cancel the open jobs, wait until they and their machines are gone, and remove the rules for uploads.
+
+        Raises:
+            RefusedError: something still runs; nothing was deleted.
+            PermanentError, TransientError: a call failed.
+        """
+        from relaunch.usecases.cancel_job import cancel_job
+
+        for job_id in deps.jobs.load_open(_MOST):
+            cancel_job(job_id, "the stack is being removed", deps)
+            self.tell(f"cancelled {job_id}")
+        self._wait(lambda: self._open(deps), _LONGEST_DRAIN_SECONDS)
+        for rule in rules.list_rules():
+            rules.remove_rule(rule.name)
+            self.tell(f"removed the rule {rule.name}")
+
+    def delete(self, found: Iterable[Stack]) -> None:
+        """Delete the stacks one after the other.
+
+        Raises:
+            RefusedError: CloudFormation could not delete one; those before it are gone.
+            ClientError, BotoCoreError: a call failed.
+        """
+        stacks = self.clients("cloudformation")
+        for each in found:
+            self.tell(f"deleting the stack {each.name}")
+            if provider := each.outputs.get("ProviderName"):
+                # A provider is deleted only after the cluster has given it up.
+                cluster = each.parameters["ClusterName"]
+                ProviderStacks(self.stack, "", self.clients("ecs"), ChangeSets(stacks, bool, self.tell)).associate(
+                    cluster, (), (provider,)
+                )
+            # Events and status of a stack that is gone are found by its ID alone.
+            stack_id = stacks.describe_stacks(StackName=each.name)["Stacks"][0]["StackId"]
+            events = StackEvents(stacks, stack_id)
+            stacks.delete_stack(StackName=each.name)
+            status = self._end_of_deletion(stack_id, events)
+            if status != "DELETE_COMPLETE":
+                why = events.first_failure or "see its events"
+                raise RefusedError(f"the stack {each.name} was not deleted ({status}): {why}; then run this again")
+
+    def _end_of_deletion(self, stack_id: str, events: StackEvents) -> str:
+        ends: list[str] = []
+
+        def follow() -> Sequence[str]:
+            for line in filter(None, map(progress_line, events.read())):
+                self.tell(line)
+            stack = read_stack(stack_id, self.clients("cloudformation"))
+            status = stack.status if stack else "DELETE_COMPLETE"
+            ends.append(status)
+            return ["its deletion"] if status.endswith("_IN_PROGRESS") else []
+
+        self._wait(follow, _LONGEST_DELETION_SECONDS)
+        return ends[-1]
+
+    def _open(self, deps: "Dependencies") -> Sequence[str]:
+        jobs = [f"job {each}" for each in deps.jobs.load_open(_MOST)]
+        return jobs + [f"machine {each}" for each in deps.machines.load_living(_MOST)]
+
+    def _wait(self, what_is_left: Callable[[], Sequence[str]], longest: float) -> None:
+        waited, last = 0.0, 0
+        while left := what_is_left():
+            if waited >= longest:
+                shown = ", ".join(left[:5]) + (f" and {len(left) - 5} others" if len(left) > 5 else "")
+                raise RefusedError(
+                    f"after {longest / 60:.0f} minutes there still is {shown}: nothing more was deleted; see `relaunch "
+                    "ps` and `relaunch machines`, then run this again"
+                )
+            if len(left) != last:
+                self.tell(f"waiting for {len(left)}: {left[0]}{' …' if len(left) > 1 else ''}")
+                last = len(left)
+            self.sleep(_POLL_SECONDS)
+            waited += _POLL_SECONDS
+
+
+def is_complete(application: Stack) -> bool:
+    """Return whether the application works, so that it can end its jobs and machines before it is deleted."""
+    return bool(application.outputs) and not application.status.startswith(("DELETE_", "ROLLBACK_"))
+
+
+def kept_after(found: Iterable[Stack], stack: str) -> Sequence[Kept]:
+    """Return what a removal leaves in the account, why, and how it is deleted by hand."""
+    by_name = {each.name: each for each in found}
+    kept: list[Kept] = []
+    application, training = by_name.get(stack), by_name.get(f"{stack}-training")
+    if application is not None and application.parameters.get("TableDeletionPolicy", "Retain") == "Retain":
+        table = application.outputs.get("TableName", "the jobs table")
+        kept.append(
+            Kept(f"table {table}", "the history of all jobs", f"aws dynamodb delete-table --table-name {table}")
+        )
+    if training is not None:
+        kept += _kept_of_training(training)
+    kept += [
+        Kept(
+            "service-linked roles, and GitHub's OIDC provider",
+            "the account may use them for something else, and they cost nothing",
+            "aws iam delete-service-linked-role --role-name AWSServiceRoleForEC2Spot",
+        ),
+        Kept(
+            "the bucket of the stack aws-sam-cli-managed-default",
+            "SAM CLI keeps packages of all its applications there",
+            "sam delete --stack-name aws-sam-cli-managed-default",
+        ),
+        Kept("task definitions", "they are yours, and cost nothing", "aws ecs deregister-task-definition"),
+    ]
+    return kept
+
+
+def _kept_of_training(training: Stack) -> Iterable[Kept]:
+    outputs, parameters = training.outputs, training.parameters
+    for output, parameter, what in (
+        ("CheckpointBucketName", "CheckpointBucket", "checkpoints are your work"),
+        ("DataBucketName", "DataBucket", "the data is yours"),
+    ):
+        if not parameters.get(parameter):
+            name = outputs.get(output, "")
+            # `aws s3 rb --force` leaves old versions, and fails on them.
+            yield Kept(f"bucket {name}", what, f"empty it in the console, then aws s3api delete-bucket --bucket {name}")
+    if parameters.get("ExistingRepository", "false") == "false":
+        name = outputs.get("RepositoryName", "")
+        command = f"aws ecr delete-repository --force --repository-name {name}"
+        yield Kept(f"repository {name}", "images may be the only ones", command)

@@ -1,0 +1,72 @@
+"""A capacity provider scales from none to its most and back, and protects what runs."""
+
+from typing import Any
+
+import pytest
+
+from architecture.role_policies import Resolver
+from architecture.written_template import written_template
+from fakes.machines_stack import deploy_machines
+
+PARAMETERS = {
+    "ProviderName": "relaunch-g5-xlarge-spot",
+    "ClusterName": "training",
+    "InstanceType": "g5.xlarge",
+    "Purchase": "spot",
+    "MaxSize": "4",
+    "Subnets": "subnet-0a,subnet-0b",
+    "SecurityGroupId": "sg-0a",
+    "InstanceProfileArn": "arn:aws:iam::111122223333:instance-profile/relaunch/machines",
+}
+
+
+def made(**parameters: str) -> dict[str, Any]:
+    template = written_template("infrastructure/capacity-provider.yaml")
+    resolver = Resolver(template, **{**PARAMETERS, **parameters})
+    return {name: resolver.resolve(each["Properties"]) for name, each in template.resources.items()}
+
+
+def test_a_group_has_one_type_and_none_to_its_most_machines() -> None:
+    resources = made()
+    group = resources["Group"]
+
+    assert (group["MinSize"], group["MaxSize"]) == ("0", "4")
+    assert "DesiredCapacity" not in group
+    assert "MixedInstancesPolicy" not in group
+    assert resources["LaunchTemplate"]["LaunchTemplateData"]["InstanceType"] == "g5.xlarge"
+
+
+def test_scaling_is_managed_and_what_runs_is_protected() -> None:
+    resources = made()
+    provider = resources["Provider"]["AutoScalingGroupProvider"]
+
+    assert provider["ManagedScaling"] == {
+        "Status": "ENABLED",
+        "TargetCapacity": 100,
+        "MinimumScalingStepSize": 1,
+        "MaximumScalingStepSize": "4",
+    }
+    assert provider["ManagedTerminationProtection"] == "ENABLED"
+    # Without both of these the protection is refused, or does nothing.
+    assert resources["Group"]["NewInstancesProtectedFromScaleIn"] is True
+    tags = {each["Key"]: each for each in resources["Group"]["Tags"]}
+    assert tags["AmazonECSManaged"] == {"Key": "AmazonECSManaged", "Value": "", "PropagateAtLaunch": True}
+
+
+@pytest.mark.parametrize(("purchase", "options"), [("spot", {"MarketType": "spot"}), ("on-demand", None)])
+def test_spot_is_bought_by_the_launch_template(purchase: str, options: Any) -> None:
+    data = made(Purchase=purchase)["LaunchTemplate"]["LaunchTemplateData"]
+
+    assert data.get("InstanceMarketOptions") == options
+
+
+def test_its_agent_is_set_up_as_on_machines_of_our_own() -> None:
+    def settings(user_data: str) -> set[str]:
+        return {line for line in user_data.splitlines() if line.startswith("ECS_") and "$" not in line}
+
+    own = deploy_machines().user_data("gpu")
+    theirs = made()["LaunchTemplate"]["LaunchTemplateData"]["UserData"]
+
+    assert settings(own) < settings(theirs)
+    assert settings(theirs) - settings(own) == {"ECS_CLUSTER=training"}
+    assert theirs.startswith("#!/bin/bash\n")

@@ -1,0 +1,132 @@
+"""`make build` and `sam deploy` are run in the clone, with what they need and nothing of this command's own."""
+
+import json
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fakes.stacks import FakeStacks
+from relaunch_cli.deployment.application import SamDeploy
+from relaunch_cli.deployment.refusals import RefusedError
+from relaunch_cli.deployment.source import Source
+
+PARAMETERS = {"ClusterName": "training", "CapacityProviders": ""}
+
+
+class Clone:
+    """A folder with a Makefile and a SAM CLI that write down how they were called."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.lines: list[str] = []
+        self.sam("exit 0")
+        record = folder / ".aws-sam"
+        record.mkdir()
+        built = {"key": "k", "runtime": "python3.13", "architecture": "arm64"}
+        (record / "relaunch-build.json").write_text(json.dumps(built))
+
+    def make(self, recipe: str) -> None:
+        (self.folder / "Makefile").write_text(f"build:\n\t@{recipe}\n")
+
+    def sam(self, script: str) -> None:
+        command = self.folder / ".venv-sam" / "bin" / "sam"
+        command.parent.mkdir(parents=True, exist_ok=True)
+        command.write_text(
+            f'#!/bin/sh\nprintf "%s\\n" "$@" >"{self.folder}/arguments"\nenv >"{self.folder}/env"\n{script}\n'
+        )
+        command.chmod(command.stat().st_mode | stat.S_IXUSR)
+
+    @property
+    def deploying(self) -> SamDeploy:
+        return SamDeploy(Source(self.folder), "eu-central-1", self.lines.append, lambda _: None)
+
+    @property
+    def arguments(self) -> list[str]:
+        return (self.folder / "arguments").read_text().splitlines()
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Clone:
+    return Clone(tmp_path)
+
+
+def test_the_parameters_are_those_of_the_build(clone: Clone) -> None:
+    clone.make("true")
+
+    assert clone.deploying.build() == {"Runtime": "python3.13", "Architecture": "arm64"}
+
+
+def test_a_build_that_fails_is_told_with_its_output(clone: Clone) -> None:
+    clone.make("echo no wheel for this platform; false")
+    with pytest.raises(RefusedError, match=r"could not be built:\n.*no wheel for this platform"):
+        clone.deploying.build()
+
+
+def test_without_make_it_is_named(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(clone.folder))
+    with pytest.raises(RefusedError, match="`make`, which is not installed"):
+        clone.deploying.build()
+
+
+def test_a_new_stack_is_deployed_without_a_second_question(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(sys.path[0]))
+    clone.deploying.create("relaunch", PARAMETERS, FakeStacks())
+
+    assert clone.arguments == [
+        "deploy",
+        "--stack-name",
+        "relaunch",
+        "--region",
+        "eu-central-1",
+        "--no-confirm-changeset",
+        "--no-progressbar",
+        "--parameter-overrides",
+        "ClusterName=training",
+        'CapacityProviders=""',
+    ]
+    environment = (clone.folder / "env").read_text()
+    assert "AWS_DEFAULT_REGION=eu-central-1" in environment
+    assert "PYTHONPATH" not in environment
+
+
+def test_what_failed_first_in_cloudformation_is_the_reason(clone: Clone) -> None:
+    class Failing(FakeStacks):
+        def describe_stack_events(self, **_request: Any) -> dict[str, Any]:
+            was_deployed = (clone.folder / "arguments").exists()
+            return {"StackEvents": [failure] if was_deployed else []}
+
+    failure = {
+        "EventId": "1",
+        "LogicalResourceId": "JobsTable",
+        "ResourceType": "AWS::DynamoDB::Table",
+        "ResourceStatus": "CREATE_FAILED",
+        "ResourceStatusReason": "quota",
+    }
+    clone.sam("exit 1")
+    with pytest.raises(RefusedError, match="the stack relaunch was not deployed: JobsTable: quota"):
+        clone.deploying.create("relaunch", PARAMETERS, Failing())
+
+    assert clone.lines == ["  CREATE_FAILED JobsTable (AWS::DynamoDB::Table): quota"]
+
+
+def test_else_it_is_what_sam_says(clone: Clone) -> None:
+    clone.sam("echo Error: no credentials >&2; exit 1")
+    with pytest.raises(RefusedError, match="was not deployed: Error: no credentials"):
+        clone.deploying.create("relaunch", PARAMETERS, FakeStacks())
+
+
+@pytest.mark.parametrize("is_confirmed", [True, False])
+def test_an_update_is_confirmed_once(clone: Clone, *, is_confirmed: bool) -> None:
+    clone.deploying.update("relaunch", PARAMETERS, is_confirmed=is_confirmed)
+
+    assert ("--no-confirm-changeset" in clone.arguments) is is_confirmed
+    assert "--no-fail-on-empty-changeset" in clone.arguments
+
+
+def test_an_update_that_fails_has_told_why(clone: Clone) -> None:
+    clone.sam("exit 1")
+    with pytest.raises(RefusedError, match="was not updated"):
+        clone.deploying.update("relaunch", PARAMETERS, is_confirmed=True)

@@ -1,0 +1,154 @@
+"""Capacity providers: a stack each, and beside the others in the list of the cluster."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from fakes.aws import aws_in_process, make_client
+from fakes.stacks import FakeStacks
+from relaunch_cli.deployment.capacity_providers import ProviderStacks, read_providers
+from relaunch_cli.deployment.change_set import ChangeSets
+from relaunch_cli.deployment.refusals import RefusedError
+
+PARAMETERS = {"ClusterName": "training", "MachineSubnets": "us-east-1a=subnet-0a,us-east-1b=subnet-0b"}
+PROFILE = "arn:aws:iam::111122223333:instance-profile/relaunch/machines"
+
+
+class FakeEcs:
+    """A cluster's list of capacity providers; the next `busy` changes of it are refused."""
+
+    def __init__(self, *present: str) -> None:
+        self.present = list(present)
+        self.strategy = [{"capacityProvider": each, "weight": 1} for each in present[:1]]
+        self.busy = 0
+        self.code = "UpdateInProgressException"
+
+    def describe_clusters(self, **request: Any) -> dict[str, Any]:
+        assert request == {"clusters": ["training"]}
+        return {"clusters": [{"capacityProviders": self.present, "defaultCapacityProviderStrategy": self.strategy}]}
+
+    def put_cluster_capacity_providers(self, **request: Any) -> None:
+        if self.busy:
+            self.busy -= 1
+            raise ClientError({"Error": {"Code": self.code, "Message": "later"}}, "PutClusterCapacityProviders")
+        self.present = list(request["capacityProviders"])
+        self.strategy = request["defaultCapacityProviderStrategy"]
+
+
+@pytest.fixture
+def stacks() -> FakeStacks:
+    stacks = FakeStacks()
+    stacks.have("relaunch-machines")
+    stacks.stacks["relaunch-machines"].template = "machines"
+    stacks.more_outputs = {
+        "relaunch-machines": {"SecurityGroupId": "sg-0a", "InstanceProfileArn": PROFILE},
+        "relaunch-g5-xlarge-spot": {"CapacityProvider": "relaunch-g5-xlarge-spot=g5.xlarge/spot/100GiB"},
+    }
+    return stacks
+
+
+def provider_stacks(stacks: FakeStacks, ecs: Any) -> ProviderStacks:
+    change_sets = ChangeSets(stacks, lambda _: True, lambda _: None, lambda _: None)
+    return ProviderStacks("relaunch", "template", ecs, change_sets, lambda _: None)
+
+
+def test_a_provider_is_a_stack_with_what_machines_have(stacks: FakeStacks) -> None:
+    ecs = FakeEcs("mine")
+    parameters = provider_stacks(stacks, ecs).deploy(
+        read_providers("g5.xlarge/spot:4"), PARAMETERS, "a=g4dn.xlarge/spot"
+    )
+
+    made = stacks.stacks["relaunch-g5-xlarge-spot"].parameters
+    assert made == {
+        "ProviderName": "relaunch-g5-xlarge-spot",
+        "ClusterName": "training",
+        "InstanceType": "g5.xlarge",
+        "Purchase": "spot",
+        "MaxSize": "4",
+        "Subnets": "subnet-0a,subnet-0b",
+        "SecurityGroupId": "sg-0a",
+        "InstanceProfileArn": PROFILE,
+        "ImageId": "resolve:ssm:/aws/service/ecs/optimized-ami/amazon-linux-2023/gpu/recommended/image_id",
+        "DiskGiB": "100",
+    }
+    assert parameters["CapacityProviders"] == "a=g4dn.xlarge/spot,relaunch-g5-xlarge-spot=g5.xlarge/spot/100GiB"
+    assert ecs.present == ["mine", "relaunch-g5-xlarge-spot"]
+    assert ecs.strategy == [{"capacityProvider": "mine", "weight": 1}]
+
+
+def test_again_nothing_is_doubled(stacks: FakeStacks) -> None:
+    ecs = FakeEcs()
+    deploying = provider_stacks(stacks, ecs)
+    first = deploying.deploy(read_providers("g5.xlarge/spot:4"), PARAMETERS, "")
+
+    assert deploying.deploy(read_providers("g5.xlarge/spot:4"), PARAMETERS, first["CapacityProviders"]) == first
+    assert ecs.present == ["relaunch-g5-xlarge-spot"]
+
+
+def test_neuron_has_an_image_of_its_own() -> None:
+    (wanted,) = read_providers("trn1.2xlarge/on-demand")
+
+    assert "/neuron/" in wanted.image_parameter
+    assert wanted.most == 1
+
+
+def test_without_the_stack_of_machines_there_is_no_role(stacks: FakeStacks) -> None:
+    del stacks.stacks["relaunch-machines"]
+    with pytest.raises(RefusedError, match="needs the stack relaunch-machines"):
+        provider_stacks(stacks, FakeEcs()).deploy(read_providers("g5.xlarge/spot"), PARAMETERS, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("g5.xlarge", "'g5.xlarge' is no capacity provider, for example Providers=g5.xlarge/spot:4"),
+        ("g5.xlarge/spot:0", "is no capacity provider"),
+        ("g5.xlarge/cheap", "is no capacity provider"),
+        ("g5.xlage/spot", "there is no accelerated instance type 'g5.xlage': did you mean g5.xlarge"),
+        ("g5g.xlarge/spot", "g5g.xlarge: ECS-optimized GPU images are for x86_64 only"),
+        ("g5.xlarge/spot:1,g5.xlarge/spot:2", "names a type twice"),
+    ],
+)
+def test_what_cannot_be_made_is_refused(text: str, message: str) -> None:
+    with pytest.raises(RefusedError, match=message):
+        read_providers(text)
+
+
+def test_a_cluster_that_is_being_changed_is_tried_again() -> None:
+    ecs = FakeEcs("mine")
+    ecs.busy = 3
+    provider_stacks(FakeStacks(), ecs).associate("training", ["new"], ["mine"])
+
+    assert ecs.present == ["new"]
+    assert ecs.strategy == []
+
+
+def test_one_that_is_always_being_changed_is_told() -> None:
+    ecs = FakeEcs("mine")
+    ecs.busy = 100
+    with pytest.raises(RefusedError, match="the capacity providers of the cluster training are being changed"):
+        provider_stacks(FakeStacks(), ecs).associate("training", ["new"], ())
+
+
+def test_another_error_is_not_tried_again() -> None:
+    ecs = FakeEcs("mine")
+    ecs.busy, ecs.code = 1, "AccessDeniedException"
+    with pytest.raises(ClientError, match="AccessDenied"):
+        provider_stacks(FakeStacks(), ecs).associate("training", ["new"], ())
+
+
+class TestOnTheModelOfEcs:
+    @pytest.fixture
+    def ecs(self) -> Iterator[Any]:
+        with aws_in_process():
+            ecs = make_client("ecs")
+            ecs.create_cluster(clusterName="training")
+            yield ecs
+
+    def test_a_list_without_changes_is_not_written(self, ecs: Any) -> None:
+        provider_stacks(FakeStacks(), ecs).associate("training", (), ("gone",))
+
+        (found,) = ecs.describe_clusters(clusters=["training"])["clusters"]
+        assert found.get("capacityProviders") in ([], None)

@@ -1,0 +1,100 @@
+"""A deployment is removed in an order in which nothing is left running, and what is kept is told."""
+
+from typing import Any
+
+import pytest
+
+from relaunch_cli.deployment.findings import Stack
+from relaunch_cli.deployment.refusals import RefusedError
+from relaunch_cli.deployment.uninstallation import Uninstallation, is_complete, kept_after
+
+TRAINING_OUTPUTS = {"CheckpointBucketName": "made-a", "DataBucketName": "made-b", "RepositoryName": "relaunch/trainer"}
+
+
+class Draining:
+    """Jobs and machines that are gone after some polls, and the rules for uploads."""
+
+    def __init__(self, polls: int) -> None:
+        self.polls = polls
+        self.jobs = self.machines = self
+        self.asked = 0
+        self.removed: list[str] = []
+
+    def load_open(self, _limit: int) -> list[str]:
+        self.asked += 1
+        # The first question is which jobs are to be cancelled.
+        return [] if self.asked == 1 or self.asked > self.polls + 1 else ["demo-1"]
+
+    def load_living(self, _limit: int) -> list[str]:
+        return [] if self.asked > self.polls + 1 else ["m-1"]
+
+    def list_rules(self) -> list[Any]:
+        assert self.asked > self.polls, "rules are removed while jobs are open"
+        return [type("Rule", (), {"name": "relaunch-relaunch-a1"})]
+
+    def remove_rule(self, name: str) -> None:
+        self.removed.append(name)
+
+
+def removal(lines: list[str], pauses: list[float]) -> Uninstallation:
+    return Uninstallation("relaunch", pytest.fail, lines.append, pauses.append)
+
+
+def test_rules_are_removed_after_the_last_job_and_machine() -> None:
+    lines: list[str] = []
+    pauses: list[float] = []
+    draining = Draining(polls=3)
+    removal(lines, pauses).drain(draining, draining)  # type: ignore[arg-type]
+
+    assert draining.removed == ["relaunch-relaunch-a1"]
+    assert len(pauses) == 3
+    assert lines == ["waiting for 2: job demo-1 …", "removed the rule relaunch-relaunch-a1"]
+
+
+def test_what_does_not_end_is_told_and_nothing_is_deleted() -> None:
+    pauses: list[float] = []
+    draining = Draining(polls=10_000)
+    with pytest.raises(RefusedError, match="after 15 minutes there still is job demo-1, machine m-1: nothing more was"):
+        removal([], pauses).drain(draining, draining)  # type: ignore[arg-type]
+
+    assert sum(pauses) == 900
+    assert draining.removed == []
+
+
+def test_what_holds_work_is_kept_and_told_with_its_command() -> None:
+    found = [
+        Stack("relaunch", "CREATE_COMPLETE", {"TableDeletionPolicy": "Retain"}, {"TableName": "relaunch-JobsTable-1"}),
+        Stack("relaunch-training", "CREATE_COMPLETE", {}, TRAINING_OUTPUTS),
+    ]
+    kept = {each.what: each for each in kept_after(found, "relaunch")}
+
+    assert kept["table relaunch-JobsTable-1"].command == "aws dynamodb delete-table --table-name relaunch-JobsTable-1"
+    assert "--bucket made-a" in kept["bucket made-a"].command
+    assert "bucket made-b" in kept
+    assert kept["repository relaunch/trainer"].command.endswith("--repository-name relaunch/trainer")
+    assert all(each.why for each in kept.values())
+
+
+def test_what_the_stacks_did_not_make_is_not_told() -> None:
+    existing = {"CheckpointBucket": "mine", "DataBucket": "mine", "ExistingRepository": "true"}
+    found = [
+        Stack("relaunch", "CREATE_COMPLETE", {"TableDeletionPolicy": "Delete"}, {"TableName": "relaunch-JobsTable-1"}),
+        Stack("relaunch-training", "CREATE_COMPLETE", existing, TRAINING_OUTPUTS),
+    ]
+    kept = [each.what for each in kept_after(found, "relaunch")]
+
+    assert not [what for what in kept if what.startswith(("bucket", "repository", "table"))]
+
+
+@pytest.mark.parametrize(
+    ("status", "is_working"),
+    [
+        ("CREATE_COMPLETE", True),
+        ("UPDATE_ROLLBACK_COMPLETE", True),
+        ("DELETE_FAILED", False),
+        ("ROLLBACK_COMPLETE", False),
+    ],
+)
+def test_only_an_application_that_works_ends_its_jobs(status: str, *, is_working: bool) -> None:
+    assert is_complete(Stack("relaunch", status, {}, {"TableName": "t"})) is is_working
+    assert not is_complete(Stack("relaunch", status))
