@@ -21,7 +21,8 @@ from relaunch_local.request_guard.credentials import Credentials, function_acces
 from relaunch_local.request_guard.guard import HOSTS_VARIABLE, LOOPBACK_HOSTS, RequestGuard, SecretOf
 from relaunch_local.request_guard.signature import RequestHead, parse_signature
 
-# GitHub has no AWS credentials; a request with a signature is verified here too. Without an id MiniStack takes the path for one of another service.
+# GitHub has no AWS credentials; a request with a signature is verified here too. Without an id MiniStack takes the path
+# for one of another service.
 FUNCTION_URL = re.compile(r"/_aws/lambda-url/[a-z0-9]+(/|$)")
 
 
