@@ -44,7 +44,7 @@ def kinds(answer: FleetAnswer) -> set[RefusalKind]:
     return {each.kind for each in answer.refusals}
 
 
-@pytest.mark.parametrize("purchase", PurchaseOption)
+@pytest.mark.parametrize("purchase", [PurchaseOption.SPOT, PurchaseOption.ON_DEMAND])
 def test_a_machine_of_the_stack_is_launched_and_ended(template: Template, purchase: PurchaseOption) -> None:
     requesting = Requesting(template)
 
@@ -74,3 +74,36 @@ def test_while_machines_are_off_nothing_is_permitted(template: Template) -> None
     off = dict.fromkeys(PARAMETERS, "")
 
     assert kinds(Requesting(template, **off).answer()) == {RefusalKind.NOT_PERMITTED}
+
+
+RESERVATION = "arn:aws:ec2:us-east-1:{account}:capacity-reservation/{name}"
+DESCRIBING = "ec2:DescribeCapacityReservations"
+
+
+class TestReservations:
+    """The simulator has no reservations: the policies are asked themselves."""
+
+    @pytest.mark.parametrize("action", ["ec2:CreateFleet", "ec2:RunInstances"])
+    def test_machines_are_launched_into_those_of_the_stack_alone(self, template: Template, action: str) -> None:
+        parameters = {**PARAMETERS, "CapacityReservations": "cr-0a,cr-0b"}
+        policies = RolePolicies(template, "RequestMachineRole", **parameters)
+
+        # Another account may share one.
+        for name in ("cr-0a", "cr-0b"):
+            assert policies.allows(action, RESERVATION.format(account="111122223333", name=name))
+            assert policies.allows(action, RESERVATION.format(account="444455556666", name=name))
+        assert not policies.allows(action, RESERVATION.format(account="111122223333", name="cr-0c"))
+
+    def test_only_who_selects_may_read_them(self, template: Template) -> None:
+        parameters = {**PARAMETERS, "CapacityReservations": "cr-0a"}
+
+        assert RolePolicies(template, "LaunchAttemptRole", **parameters).allows(DESCRIBING, "*")
+        assert not RolePolicies(template, "RequestMachineRole", **parameters).allows(DESCRIBING, "*")
+
+    def test_a_stack_without_any_may_neither_read_nor_use_them(self, template: Template) -> None:
+        without = {**PARAMETERS, "CapacityReservations": ""}
+        requesting = RolePolicies(template, "RequestMachineRole", **without)
+
+        assert not RolePolicies(template, "LaunchAttemptRole", **without).allows(DESCRIBING, "*")
+        for name in ("cr-0a", ""):
+            assert not requesting.allows("ec2:RunInstances", RESERVATION.format(account="111122223333", name=name))

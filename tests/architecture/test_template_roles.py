@@ -17,6 +17,7 @@ ACTIONS_WITHOUT_RESOURCE = {
     "ecs:DeregisterTaskDefinition",
     "ecs:ListTasks",
     "ec2:DescribeSpotPriceHistory",
+    "ec2:DescribeCapacityReservations",
     "ec2:DescribeInstances",
     "ec2:DescribeInstanceTypes",
     "ec2:DescribeInstanceTypeOfferings",

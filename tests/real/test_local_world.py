@@ -224,6 +224,11 @@ class TestEvents:
                 "MachineClosedRule",
             ),
             ("EC2 Spot Instance Interruption Warning", {"instance-id": "i-0"}, "SpotWarningRule"),
+            (
+                "Capacity Block Reservation Expiration Warning",
+                {"capacity-reservation-id": "cr-0", "end-date": ""},
+                "SpotWarningRule",
+            ),
             ("EC2 Instance State-change Notification", {"state": "terminated"}, "InstanceStateRule"),
             ("EC2 Instance State-change Notification", {"state": "running"}, None),
         ],

@@ -15,7 +15,8 @@ from relaunch.settings import InvalidSettingsError, Settings, parse_capacity_pro
 def test_providers_are_read_with_type_purchase_and_kind():
     read = parse_capacity_providers(
         "g5-spot=g5.xlarge/spot, g5=g5.xlarge/on-demand,trn=trn1.2xlarge/spot/managed-instances,"
-        "big=g5.xlarge/spot/200GiB,inf=inf2.xlarge/on-demand/managed-instances/1000GiB"
+        "big=g5.xlarge/spot/200GiB,inf=inf2.xlarge/on-demand/managed-instances/1000GiB,"
+        "block=p5.48xlarge/reserved/managed-instances"
     )
 
     assert read == (
@@ -24,6 +25,7 @@ def test_providers_are_read_with_type_purchase_and_kind():
         CapacityProviderOffer("trn", "trn1.2xlarge", PurchaseOption.SPOT, is_managed=True),
         CapacityProviderOffer("big", "g5.xlarge", PurchaseOption.SPOT, disk_gib=200),
         CapacityProviderOffer("inf", "inf2.xlarge", PurchaseOption.ON_DEMAND, is_managed=True, disk_gib=1000),
+        CapacityProviderOffer("block", "p5.48xlarge", PurchaseOption.RESERVED, is_managed=True),
     )
 
 
@@ -288,3 +290,22 @@ def test_a_choice_is_true_or_false():
     assert not read_machines(MachineStartOnRebalance="false").limits.machines.starts_on_rebalance
     with pytest.raises(InvalidSettingsError, match="MachineStartOnRebalance: 'yes' is neither true nor false"):
         read_machines(MachineStartOnRebalance="yes")
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"), [("", ()), ("cr-0a", ("cr-0a",)), (" cr-0a, cr-0b,cr-0a", ("cr-0a", "cr-0b"))]
+)
+def test_the_reservations_that_machines_may_use_are_named(text: str, ids: tuple[str, ...]):
+    assert read_machines(CapacityReservations=text).machines.reservation_ids == ids
+
+
+@pytest.mark.parametrize(
+    "text", ["cr-", "0123", "cr-0A", "cr-0a;cr-0b", "arn:aws:ec2:us-east-1:1:capacity-reservation/cr-0a"]
+)
+def test_what_is_no_reservation_is_refused_with_the_form_of_one(text: str):
+    with pytest.raises(InvalidSettingsError, match=r"CapacityReservations: .* for example cr-0123456789abcdef0"):
+        read_machines(CapacityReservations=text)
+
+
+def test_without_machines_of_our_own_reservations_are_left_alone():
+    assert Settings.from_stack_outputs(OUTPUTS | {"CapacityReservations": "cr-0a"}).machines.reservation_ids == ()

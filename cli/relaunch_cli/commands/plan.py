@@ -64,7 +64,11 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     ] = None,
     disk: Annotated[_Text, typer.Option(metavar="SIZE", help="Disk size of the instance, for example 200GiB.")] = None,
     purchase: Annotated[
-        _Text, typer.Option(metavar="OPTION", help="spot, on-demand or spot-then-on-demand (default).")
+        _Text,
+        typer.Option(
+            metavar="OPTION",
+            help="spot, on-demand or spot-then-on-demand (default), also with reserved-then- in front; reserved.",
+        ),
     ] = None,
     max_price: Annotated[_Text, typer.Option(metavar="USD", help="Maximum price per instance and hour.")] = None,
     estimated_duration: Annotated[

@@ -66,7 +66,8 @@ def describe_fleet_request(request: FleetRequest, price_tolerance: float) -> str
         by_type.setdefault(override.offering.instance_type, []).append(override.offering.zone or "?")
     named = ", ".join(f"{name} in {join_zones(zones)}" for name, zones in by_type.items())
     limit = f"at most ${format_price(request.usd_per_hour)}/h"
-    asked = f"EC2 Fleet would be asked for one {request.purchase} machine: {named}; {limit}"
+    within = f" from {request.reservation}" if request.reservation else ""
+    asked = f"EC2 Fleet would be asked for one {request.purchase} machine: {named}{within}; {limit}"
     if len(request.overrides) == 1:
         return asked
     more = format_percentage(price_tolerance)

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import groupby
 
 from rich.console import Group, RenderableType
@@ -54,7 +55,7 @@ def _kept_parts(kept: Sequence[Row], *, is_wide: bool, limit: int) -> list[Rende
 def _group_key(row: Row) -> tuple[object, ...]:
     keys = ("price_usd_per_hour", "expected_usd_per_hour", "placement_score", "expected_cost_usd")
     provider = row["capacity_provider"] if row["zone"] else id(row)  # without a zone every offering has its own line
-    return (row["instance_type"], row["purchase"], provider, *(row.get(key) for key in keys))
+    return (row["instance_type"], row["purchase"], provider, _reservation(row), *(row.get(key) for key in keys))
 
 
 def _columns(kept: Sequence[Row], *, is_wide: bool) -> dict[str, Callable[[_Line], str]]:
@@ -69,6 +70,7 @@ def _columns(kept: Sequence[Row], *, is_wide: bool) -> dict[str, Callable[[_Line
         "SAVES": (any(row["saving"] for row in kept), lambda line: format_percentage(line[0]["saving"])),
         "SCORE": (any(row.get("placement_score") is not None for row in kept), lambda line: _score(line[0])),
         "TO FINISH": (has_work, lambda line: _cost(line[0])),
+        "RESERVATION": (any(row.get("reservation") for row in kept), lambda line: _reservation(line[0])),
         "CAPACITY PROVIDER": (
             any(row["capacity_provider"] for row in kept),
             lambda line: str(line[0]["capacity_provider"] or ("own machine" if line[0].get("is_own_machine") else "")),
@@ -79,7 +81,7 @@ def _columns(kept: Sequence[Row], *, is_wide: bool) -> dict[str, Callable[[_Line
 
 def _kept_table(lines: Iterable[_Line], columns: Mapping[str, Callable[[_Line], str]]) -> Table:
     headings = ("#", *columns)
-    no_wrap = [heading for heading in headings if heading != "CAPACITY PROVIDER"]
+    no_wrap = [heading for heading in headings if heading not in ("RESERVATION", "CAPACITY PROVIDER")]
     table = plain_table(*headings, no_wrap=no_wrap, right=("#", "$/H", "SAVES", "SCORE", "TO FINISH"))
     for line in lines:
         table.add_row(str(line[0]["rank"]), *(cell(line) for cell in columns.values()))
@@ -111,6 +113,17 @@ def _price(row: Row) -> str:
     if row["price_usd_per_hour"] is not None:
         return format_price(row["price_usd_per_hour"])
     return f"<={format_price(row['expected_usd_per_hour'])}" if row["expected_usd_per_hour"] is not None else "?"
+
+
+def _reservation(row: Row) -> str:
+    """Return the reservation, its free instances and its end: `cr-0abc, 3 of 8 free, ends 2026-11-25 11:30 UTC`."""
+    reservation = row.get("reservation")
+    if not isinstance(reservation, Mapping):
+        return ""
+    parts = [f"{reservation['id']}", f"{reservation['available']} of {reservation['total']} free"]
+    if reservation["ends_at"] is not None:
+        parts.append(f"ends {datetime.fromisoformat(str(reservation['ends_at'])):%Y-%m-%d %H:%M} UTC")
+    return ", ".join(parts)
 
 
 def _score(row: Row) -> str:

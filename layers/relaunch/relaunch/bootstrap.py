@@ -15,6 +15,7 @@ from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
+from relaunch.adapters.aws.ec2.reservations import Ec2Reservations
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
@@ -29,6 +30,7 @@ from relaunch.adapters.offerings.capacity_providers import CapacityProviderOffer
 from relaunch.adapters.offerings.combined import CombinedOfferings
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.adapters.offerings.regional import CurrentRegionalOfferings, OwnMachines
+from relaunch.adapters.offerings.reserved import ReservedOfferings
 from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.messages.dead_letter import DeadLetterQueue, find_queues
 from relaunch.entrypoints.function import FunctionDependencies
@@ -41,6 +43,7 @@ from relaunch.ports import (
     Dependencies,
     OfferingSource,
     RefreshDependencies,
+    ReservationSource,
     RevisionRegistry,
     RevisionSource,
     SpotPriceSource,
@@ -233,7 +236,7 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         machine_queue=SqsMachineQueue(clients.lazy("sqs"), settings.machines.queue_url),
         machine_settings=settings.machines,
         fleet=Ec2Fleet(clients.lazy("ec2", config=_FLEET_CONFIG), settings.machines.stack),
-        offerings=_offerings(settings, spot_prices, snapshot, log),
+        offerings=_offerings(settings, spot_prices, Ec2Reservations(clients.lazy("ec2"), clock), snapshot, log),
         images=EcrImages(clients.lazy("ecr")),
         patterns=Re2Patterns(),
         checkpoints=_checkpoints(settings, clients),
@@ -351,14 +354,22 @@ def _make_kubernetes(target: Target, settings: Settings, access: Callable[[], An
 
 
 def _offerings(
-    settings: Settings, spot_prices: SpotPriceSource, snapshot: CurrentSnapshot, log: DecisionLog
+    settings: Settings,
+    spot_prices: SpotPriceSource,
+    reservations: ReservationSource,
+    snapshot: CurrentSnapshot,
+    log: DecisionLog,
 ) -> OfferingSource:
-    """Return the offerings of machines of our own, if they are on, and of the capacity providers."""
+    """Return the offerings of machines of our own, if they are on, of reservations, and of the capacity providers."""
     providers = CapacityProviderOfferings(settings.capacity_providers, spot_prices, snapshot, log)
     machines = settings.machines
     if not machines.is_on:
         return providers
-    own = CurrentRegionalOfferings(
-        snapshot, spot_prices, log, OwnMachines(frozenset(machines.subnets), machines.disk_gib)
-    )
-    return CombinedOfferings(own, providers) if settings.capacity_providers else own
+    own = OwnMachines(frozenset(machines.subnets), machines.disk_gib)
+    others: list[OfferingSource] = []
+    if machines.reservation_ids:
+        others.append(ReservedOfferings(machines.reservation_ids, reservations, snapshot, own, log))
+    if settings.capacity_providers:
+        others.append(providers)
+    regional = CurrentRegionalOfferings(snapshot, spot_prices, log, own)
+    return CombinedOfferings(regional, *others) if others else regional

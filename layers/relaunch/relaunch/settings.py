@@ -17,7 +17,7 @@ from relaunch.kubernetes_settings import KubernetesSettings
 from relaunch.ports import CapacityProviderOffer
 
 _CAPACITY_PROVIDER = re.compile(
-    r"(?P<name>[A-Za-z0-9_-]+)=(?P<instance_type>[a-z0-9.-]+)/(?P<purchase>spot|on-demand)"
+    r"(?P<name>[A-Za-z0-9_-]+)=(?P<instance_type>[a-z0-9.-]+)/(?P<purchase>spot|on-demand|reserved)"
     r"(?P<managed>/managed-instances)?(?:/(?P<disk>[1-9][0-9]{0,5})GiB)?"
 )
 # A derived family begins with 237 characters of its source at most: a longer name could not be told from others.
@@ -26,6 +26,7 @@ _ANY_FAMILY = "any"
 _ROLE_PATH = re.compile(r"([A-Za-z0-9_+=,.@-]+/)+")
 _MACHINE_SUBNET = re.compile(r"(?P<zone>[a-z]{2}-[a-z0-9-]+)=(?P<subnet>subnet-[0-9a-f]+)")
 _LAUNCH_TEMPLATE = re.compile(r"(?P<kind>gpu|neuron)=(?P<id>lt-[0-9a-f]+):(?P<version>[1-9][0-9]*)")
+_RESERVATION = re.compile(r"cr-[0-9a-f]+")
 _INSTANCE_ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+")
 
 
@@ -98,6 +99,7 @@ class Settings:
             "machine_launch_templates": "RELAUNCH_MACHINE_LAUNCH_TEMPLATES",
             "machine_instance_role": "RELAUNCH_MACHINE_INSTANCE_ROLE_ARN",
             "machine_disk": "RELAUNCH_MACHINE_DISK_GIB",
+            "reservations": "RELAUNCH_CAPACITY_RESERVATIONS",
             "max_machines": "RELAUNCH_MAX_MACHINES",
             "max_machines_price": "RELAUNCH_MAX_MACHINES_PRICE_USD_PER_HOUR",
             "machine_warm_minutes": "RELAUNCH_MACHINE_WARM_MINUTES",
@@ -144,6 +146,7 @@ class Settings:
             "machine_launch_templates": "MachineLaunchTemplates",
             "machine_instance_role": "MachineInstanceRoleArn",
             "machine_disk": "MachineDiskGiB",
+            "reservations": "CapacityReservations",
             "max_machines": "MaxMachines",
             "max_machines_price": "MaxMachinesPricePerHour",
             "machine_warm_minutes": "MachineWarmMinutes",
@@ -273,6 +276,7 @@ def _machines(values: Mapping[str, str], names: Mapping[str, str]) -> MachineSet
         launch_templates=_launch_templates(values, needed[1]),
         instance_role_arn=_instance_role(values, needed[2]),
         disk_gib=_whole(values, names["machine_disk"], least=1),
+        reservation_ids=_reservations(values, names["reservations"]),
     )
 
 
@@ -328,6 +332,17 @@ def _launch_templates(values: Mapping[str, str], name: str) -> dict[AmiKind, Lau
             raise InvalidSettingsError(f"setting {name}: {kind} has two launch templates; name one of them")
         templates[kind] = LaunchTemplate(match["id"], match["version"])
     return templates
+
+
+def _reservations(values: Mapping[str, str], name: str) -> tuple[str, ...]:
+    ids = tuple(dict.fromkeys(_split(values.get(name, ""))))
+    for each in ids:
+        if _RESERVATION.fullmatch(each) is None:
+            raise InvalidSettingsError(
+                f"setting {name}: {each!r} is not the ID of a capacity reservation, for example cr-0123456789abcdef0; "
+                "a Capacity Block has such an ID too: aws ec2 describe-capacity-reservations"
+            )
+    return ids
 
 
 def _instance_role(values: Mapping[str, str], name: str) -> str:

@@ -202,7 +202,9 @@ def _task_definition(family: str, image: str) -> dict[str, Any]:
 
 
 def _draw_providers(dice: random.Random) -> tuple[CapacityProviderOffer, ...]:
-    every = [(name, purchase) for name in INSTANCE_TYPES for purchase in PurchaseOption]
+    every = [
+        (name, purchase) for name in INSTANCE_TYPES for purchase in (PurchaseOption.SPOT, PurchaseOption.ON_DEMAND)
+    ]
     chosen = dice.sample(every, dice.randint(2, 5))
     return tuple(
         CapacityProviderOffer(f"{name.replace('.', '-')}-{purchase}", name, purchase) for name, purchase in chosen

@@ -30,6 +30,7 @@ def fleet_request_json(request: FleetRequest) -> JsonObject:
         "launch_template_id": request.launch_template_id,
         "launch_template_version": request.launch_template_version,
         "usd_per_hour": request.usd_per_hour,
+        "reservation_id": request.reservation.reservation_id if request.reservation else None,
         "overrides": [
             {
                 "instance_type": override.offering.instance_type,

@@ -20,6 +20,7 @@ from relaunch.ports.ec2 import InstanceTypeSource as InstanceTypeSource
 from relaunch.ports.ec2 import PriceListSource as PriceListSource
 from relaunch.ports.ec2 import QuotaSource as QuotaSource
 from relaunch.ports.ec2 import RegionScoreSource as RegionScoreSource
+from relaunch.ports.ec2 import ReservationSource as ReservationSource
 from relaunch.ports.ec2 import SpotPriceSource as SpotPriceSource
 from relaunch.ports.ec2 import ZoneScoreSource as ZoneScoreSource
 from relaunch.ports.ec2 import ZoneSource as ZoneSource

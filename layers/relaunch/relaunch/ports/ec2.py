@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.reservations import Reservation
 
 
 class InstanceTypeSource(Protocol):
@@ -26,6 +27,13 @@ class SpotPriceSource(Protocol):
 
     def spot_prices(self, instance_types: Iterable[str]) -> Mapping[tuple[str, str], tuple[float, datetime]]:
         """Return (type, zone) → (USD per hour, effective since), for Linux."""
+
+
+class ReservationSource(Protocol):
+    """Capacity Blocks and on-demand capacity reservations."""
+
+    def reservations(self, reservation_ids: Sequence[str]) -> tuple[Reservation, ...]:
+        """Return these reservations, without those that EC2 does not know."""
 
 
 class ZoneScoreSource(Protocol):

@@ -19,9 +19,8 @@ from relaunch.core.revisions.main_container import main_container
 from relaunch.core.selection.selection import Selection
 from relaunch.ports import LaunchDependencies, MachineLimitError, MachineTakenError, SlotsFullError, StaleWriteError
 from relaunch.usecases.advance_job import apply_event
+from relaunch.usecases.load_offerings import MAX_LOOKED_AT
 
-# Each costs a read; of many machines that have room the oldest are as good as any.
-_MAX_LOOKED_AT = 10
 # Of a burst, each job that claims a machine takes it from those that look at it now, and it mostly still has room.
 _LOOKS = 4
 
@@ -50,6 +49,8 @@ def claim_machine(job: Job, selection: Selection, deps: LaunchDependencies, *, i
         # Its ID is that of the job's next request: the job was saved by another function.
         raise StaleWriteError(str(exists)) from exists
     reason = "no subnet or launch template for what was selected: check MachineSubnets and MachineLaunchTemplates"
+    if taken := [str(each.reservation) for each in selection.kept if each.reservation]:
+        reason = f"no instance of {', '.join(taken)} is free, and none has room for this job"
     return apply_event(job, MachineLost(job.machine_id, Consequence.PAUSE, reason), deps)
 
 
@@ -71,7 +72,10 @@ def _join(job: Job, selection: Selection, deps: LaunchDependencies) -> Job | Non
 def _claims_with_room(job: Job, selection: Selection, deps: LaunchDependencies) -> Iterator[MachineClaimed]:
     """Yield the claims that the job may have on machines with room, best first."""
     now, kept, cap = deps.clock.now(), _kept_types(selection), job.definition.max_price_usd_per_hour
+    reservations = {"", *(each.reservation.reservation_id for each in selection.kept if each.reservation)}
     for machine in _machines_with_room(job, deps):
+        if machine.request.reservation_id not in reservations:
+            continue
         resources = _resources_on(machine, job, kept)
         if resources is None or not machine.accepts(resources):
             continue
@@ -107,7 +111,7 @@ def _attempt_number(job: Job) -> int:
 
 
 def _machines_with_room(job: Job, deps: LaunchDependencies) -> Iterator[Machine]:
-    for machine_id in in_turn(deps.machines.load_with_room(_MAX_LOOKED_AT), job.job_id):
+    for machine_id in in_turn(deps.machines.load_with_room(MAX_LOOKED_AT), job.job_id):
         machine = deps.machines.load_machine(machine_id)
         if machine is not None:
             yield machine

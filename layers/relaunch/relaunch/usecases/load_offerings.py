@@ -17,6 +17,8 @@ from relaunch.ports import OfferingDependencies, PermanentError, ZoneScoreSource
 # Every launch loads each of them. With more running jobs quotas are not checked: EC2 rejects a launch beyond a quota,
 # which the capacity memory records.
 _MAX_COUNTED = 100
+MAX_LOOKED_AT = 10
+"""How many machines with room are looked at: each costs a read, and of many the oldest are as good as any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ def load_offerings(deps: OfferingDependencies, own_job_id: str = "") -> Availabl
     """
     now = deps.clock.now()
     memory, runs = deps.capacity.load_capacity(now)
-    offerings, snapshot = deps.offerings.offerings(now), deps.offerings.snapshot(now)
+    offerings, snapshot = _with_room(deps.offerings.offerings(now), deps), deps.offerings.snapshot(now)
     limits = replace(deps.limits.selection, quotas=_quotas(snapshot, offerings, own_job_id, deps))
     if snapshot.gp3_usd_per_gib_month is not None:
         limits = replace(limits, gp3_usd_per_gib_month=snapshot.gp3_usd_per_gib_month)
@@ -58,6 +60,20 @@ def with_placement_scores(
     return tuple(
         replace(each, placement_score=scores.get(each.zone or ""))
         if each.purchase is PurchaseOption.SPOT and each.instance_type.name in instance_types
+        else each
+        for each in offerings
+    )
+
+
+def _with_room(offerings: tuple[Offering, ...], deps: OfferingDependencies) -> tuple[Offering, ...]:
+    """Return the offerings, those in full reservations with whether one of our machines there has room."""
+    if not any(each.reservation is not None and each.reservation.available <= 0 for each in offerings):
+        return offerings
+    machines = (deps.machines.load_machine(each) for each in deps.machines.load_with_room(MAX_LOOKED_AT))
+    ids = {machine.request.reservation_id for machine in machines if machine is not None}
+    return tuple(
+        replace(each, reservation=replace(each.reservation, has_room=True))
+        if each.reservation is not None and each.reservation.reservation_id in ids
         else each
         for each in offerings
     )

@@ -61,7 +61,7 @@ def observe_capacity(event: InstanceEvent, deps: JobDependencies) -> list[Job]:
     calls = _Calls()
     match event.kind:
         case InstanceEventKind.INTERRUPTION_WARNING:
-            jobs = _warn(event.instance_id, at, calls, deps)
+            jobs = _warn(HostWarned(event.instance_id, at, ends_at=event.ends_at), calls, deps)
         case InstanceEventKind.STATE_CHANGE if event.state in _ENDED_STATES:
             ended = HostEnded(event.instance_id, event.state, at)
             linked = deps.jobs.load_on_instance(event.instance_id)
@@ -70,7 +70,7 @@ def observe_capacity(event: InstanceEvent, deps: JobDependencies) -> list[Job]:
             linked = deps.jobs.load_on_instance(event.instance_id)
             jobs = [calls.attempt(_count_rebalance, job_id, event.instance_id, at, deps) for job_id in linked]
             if calls.attempt(_leaves_on_rebalance, event.instance_id, deps):
-                jobs = _warn(event.instance_id, at, calls, deps, is_rebalance=True)
+                jobs = _warn(HostWarned(event.instance_id, at, is_rebalance=True), calls, deps)
         case _:
             jobs = []
     calls.attempt(_tell_machine, event, at, deps)
@@ -117,11 +117,9 @@ def _advance(job_id: str, event: JobEvent, deps: JobDependencies) -> Job | None:
     return advance_job(job_id, lambda _job: event, deps)
 
 
-def _warn(
-    instance_id: str, at: datetime, calls: _Calls, deps: JobDependencies, *, is_rebalance: bool = False
-) -> list[Job | None]:
+def _warn(warning: HostWarned, calls: _Calls, deps: JobDependencies) -> list[Job | None]:
     """Warn every job with a task on the instance, then drain it."""
-    warned: dict[str, Job | None] = {}
+    instance_id, warned = warning.instance_id, dict[str, Job | None]()
 
     def warn(job_id: str, *events: JobEvent) -> None:
         for event in events:
@@ -130,17 +128,16 @@ def _warn(
     if Target.ECS not in deps.targets:
         return []
     # Before the links are read: a task that is linked after that looks for the warning. On a recommendation it goes on.
-    if not is_rebalance:
-        calls.attempt(deps.jobs.save_warning, instance_id, at)
+    if not warning.is_rebalance:
+        calls.attempt(deps.jobs.save_warning, instance_id, warning.at)
     for job_id in calls.attempt(deps.jobs.load_on_instance, instance_id) or ():
-        calls.attempt(warn, job_id, HostWarned(instance_id, at, is_rebalance=is_rebalance))
+        calls.attempt(warn, job_id, warning)
     attempts = [job.attempt for job in warned.values() if job and job.attempt]
     known = {attempt.task_id for attempt in attempts if attempt.warned_at or attempt.handover}
     for task in calls.attempt(deps.targets.ecs.find_tasks_on, instance_id) or ():
         if task.owner is not None and task.task_id not in known:
             node = Node(task.node or "", instance_id, zone=task.zone)
-            seen, warned_of = TaskSeen(task, node), HostWarned(instance_id, at, task.task_id, is_rebalance)
-            calls.attempt(warn, task.owner.job_id, seen, warned_of)
+            calls.attempt(warn, task.owner.job_id, TaskSeen(task, node), replace(warning, task_id=task.task_id))
     # Only now: it must not delay a stop. A task that is placed until then is warned when it is known.
     calls.attempt(_drain, instance_id, deps)
     return list(warned.values())

@@ -161,7 +161,8 @@ class Verdict:
     def _offers(self) -> list[CapacityProviderOffer]:
         """Return what is offered: by capacity providers, and as machines of our own as if each were of a provider."""
         scenario = self._account.scenario
-        own = ((name, purchase) for name in scenario.machines.types for purchase in PurchaseOption)
+        sold_as = (PurchaseOption.SPOT, PurchaseOption.ON_DEMAND)
+        own = ((name, purchase) for name in scenario.machines.types for purchase in sold_as)
         offers = (CapacityProviderOffer(f"own {name} {purchase}", name, purchase) for name, purchase in own)
         return [*scenario.providers, *offers]
 

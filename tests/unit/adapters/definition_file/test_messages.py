@@ -42,7 +42,7 @@ def problems_of_job(*lines: str, accelerator: str = "{gpu: {}}") -> list[str]:
         pytest.param("disk: true", "3:11: jobs.a.disk: `True` is not a size: write it like 16GiB"),
         pytest.param("disk: 0GiB", "3:11: jobs.a.disk: `0GiB` is not a whole number of MiB above 0"),
         pytest.param("disk:", "3:5: jobs.a.disk: has no value: give it one or leave the key out"),
-        pytest.param("purchase: spt", "3:15: jobs.a.purchase: `spt` is none of spot, on-demand, spot-then-on-demand; did you mean `spot`?"),
+        pytest.param("purchase: spt", "3:15: jobs.a.purchase: `spt` is none of spot, on-demand, spot-then-on-demand, reserved, reserved-then-spot, reserved-then-on-demand, reserved-then-spot-then-on-demand; did you mean `spot`?"),
         pytest.param("target: acs", "2:3: jobs.a.kubernetes: `kubernetes` is missing: acs needs its image at least"),
         pytest.param("target: kubernetes", "3:13: jobs.a.target: `kubernetes` is none of ecs, ack, acs"),
         pytest.param("target: akc", "3:13: jobs.a.target: `akc` is none of ecs, ack, acs"),

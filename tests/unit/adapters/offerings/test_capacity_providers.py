@@ -77,6 +77,15 @@ def test_an_on_demand_provider_costs_the_refreshed_price() -> None:
     assert region.origins == {SnapshotPart.ON_DEMAND_PRICES: Origin("AWS", YESTERDAY)}
 
 
+def test_a_provider_of_reserved_instances_costs_nothing_more() -> None:
+    region = Region(CapacityProviderOffer("blocks", "g5.xlarge", PurchaseOption.RESERVED, is_managed=True))
+
+    (offering,) = region.offerings
+
+    assert (offering.price_usd_per_hour, offering.price_at, offering.on_demand_usd_per_hour) == (0.0, None, 1.006)
+    assert (offering.purchase, offering.is_managed, offering.reservation) == (PurchaseOption.RESERVED, True, None)
+
+
 def test_a_spot_provider_costs_what_its_dearest_zone_costs() -> None:
     prices = {("g5.xlarge", "us-east-1b"): 0.7, ("g5.xlarge", "us-east-1a"): 0.4, ("g6.xlarge", "us-east-1c"): 0.9}
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 from fakes.builders import NOW, make_definition, make_offering, make_offering_key
 from fakes.cli_machines import MachineSession, own_machine
 from fakes.cli_session import flat, invoke, rewrite
-from relaunch.core.definitions.accelerator import PurchaseOption
+from fakes.reservations import make_block, make_reserved
+from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.machines.events import FleetRefused, Refusal, RefusalKind
 from relaunch.core.machines.machine import FleetOverride, FleetRequest
 from relaunch.core.machines.refusals import find_failures
@@ -183,3 +184,29 @@ def test_nothing_is_asked_of_ec2_fleet_where_a_capacity_provider_is_better_or_no
     assert better["fleet_request"] is None
     assert "machines of its own, capacity providers" in invoke("plan", "resnet", session=session).stdout
     assert none["fleet_request"] is None
+
+
+def test_a_plan_shows_the_reservation_its_end_and_what_its_price_leaves_out():
+    session = MachineSession()
+    block = make_reserved(make_block(instance_type="g6.xlarge"))
+    full = make_reserved(make_block(reservation_id="cr-0f0", instance_type="g6.xlarge", available=0))
+    session.offerings.available = (block, full, *session.offerings.available)
+    reserved = make_definition(purchase=PurchasePolicy.RESERVED_THEN_SPOT)
+    session.deps.definitions.save_definition(reserved)
+
+    result = invoke("plan", "resnet", session=session, columns=160)
+    text = flat(result.stdout)
+    document = invoke("plan", "resnet", "--json", session=session).document["plans"][0]
+
+    assert "1 g6.xlarge" in text
+    assert "cr-0b10c0b10c0b10c00, 3 of 4 free, ends 2026-03-15 09:26 UTC" in text
+    assert "none of the 4 instances of Capacity Block cr-0f0 is free" in text
+    assert "costs nothing more: Capacity Block cr-0b10c0b10c0b10c00 was paid for when it was bought" in flat(
+        result.stderr
+    )
+    assert (
+        "EC2 Fleet would be asked for one reserved machine: g6.xlarge in us-east-1a from Capacity Block "
+        "cr-0b10c0b10c0b10c00; at most $0.0000/h"
+    ) in text
+    assert document["fleet_request"]["reservation_id"] == "cr-0b10c0b10c0b10c00"
+    assert document["offerings"][0]["reservation"]["available"] == 3

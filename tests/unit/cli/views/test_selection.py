@@ -1,14 +1,18 @@
 """Tables of a selection."""
 
+from collections.abc import Sequence
+
 import pytest
 from rich.console import Console, RenderableType
 
 from fakes.builders import make_instance_type, make_offering
+from fakes.reservations import make_block, make_reservation, make_reserved
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.rows import explain_rows
 from relaunch.core.selection.selection import RejectedOffering, Selection
-from relaunch_cli.views.selection import render_selection
+from relaunch_cli.views.selection import Row, render_selection
 
 
 def text_of(renderable: RenderableType, width: int = 80) -> str:
@@ -16,6 +20,14 @@ def text_of(renderable: RenderableType, width: int = 80) -> str:
     with console.capture() as captured:
         console.print(renderable)
     return captured.get()
+
+
+def rows_of(*offerings: Offering) -> Sequence[Row]:
+    return explain_rows(Selection(offerings, (), ()))
+
+
+def table_of(*offerings: Offering) -> RenderableType:
+    return render_selection(rows_of(*offerings), (), 160)
 
 
 def selection_of(*offerings, rejected=()) -> str:
@@ -52,3 +64,19 @@ def test_many_offerings_rejected_for_one_reason_are_counted():
 
 def test_one_too_many_is_named_rather_than_counted():
     assert "g5.6xlarge spot z: too dear" in " ".join(selection_of(rejected=rejections(7)).split())
+
+
+def test_a_reservation_is_shown_with_its_room_and_its_end():
+    reserved = make_reserved(make_block(reservation_id="cr-0b10c"))
+    lasting = make_reserved(make_reservation(reservation_id="cr-0de0d"))
+
+    text = " ".join(text_of(table_of(reserved, lasting, make_offering()), 160).split())
+
+    assert "cr-0b10c, 3 of 4 free, ends 2026-03-15 09:26 UTC" in text
+    assert "cr-0de0d, 2 of 2 free own machine" in text
+
+
+def test_a_stored_table_of_before_has_no_reservation():
+    rows = [{name: value for name, value in row.items() if name != "reservation"} for row in rows_of(make_offering())]
+
+    assert "RESERVATION" not in text_of(render_selection(rows, (), 160), 160)

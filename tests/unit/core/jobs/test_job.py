@@ -1,6 +1,7 @@
 import pytest
 
-from fakes.builders import make_attempt, make_job, make_placement, make_running_job, task_id
+from fakes.builders import make_attempt, make_job, make_offering_key, make_placement, make_running_job, task_id
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.jobs.job import FINAL_STATES, CostBasis, JobState
 from relaunch.core.lifecycle.decision import stop_effect
@@ -31,6 +32,8 @@ def test_a_price_is_put_in_words_with_what_is_known_of_it():
     assert make_placement().price_text == "$0.4000/h"
     assert make_placement(price_usd_per_hour=1.006, is_price_limit=True).price_text == "up to $1.0060/h"
     assert make_placement(price_usd_per_hour=0.0).price_text == "an unknown price"
+    reserved = make_placement(offering=make_offering_key(purchase=PurchaseOption.RESERVED), price_usd_per_hour=0.0)
+    assert (reserved.price_text, reserved.cost_basis) == ("paid for with its reservation", CostBasis.PRICE)
 
 
 @pytest.mark.parametrize("worse", list(CostBasis))

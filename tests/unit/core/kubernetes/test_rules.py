@@ -108,7 +108,13 @@ RESERVED = replace(WORKLOAD, compute_class=ComputeClass.GPU_HPN)
         (Target.ACK, WORKLOAD, PurchasePolicy.SPOT, set(), True),
         (Target.ACK, WORKLOAD, PurchasePolicy.SPOT_THEN_ON_DEMAND, {PurchaseOption.ON_DEMAND}, False),
         (Target.ACS, WORKLOAD, PurchasePolicy.SPOT, {PurchaseOption.SPOT}, False),
-        (Target.ACS, WORKLOAD, PurchasePolicy.SPOT_THEN_ON_DEMAND, set(PurchaseOption), False),
+        (
+            Target.ACS,
+            WORKLOAD,
+            PurchasePolicy.SPOT_THEN_ON_DEMAND,
+            {PurchaseOption.SPOT, PurchaseOption.ON_DEMAND},
+            False,
+        ),
         (Target.ACS, RESERVED, PurchasePolicy.SPOT, set(), True),
         (Target.ACS, RESERVED, PurchasePolicy.ON_DEMAND, {PurchaseOption.ON_DEMAND}, False),
     ],
@@ -118,6 +124,14 @@ def test_spot_is_best_effort_of_acs_alone(target, workload, policy, options, is_
 
     assert purchase_options(definition) == options
     assert ("purchase" in problems_of(definition)) is is_refused
+
+
+@pytest.mark.parametrize("target", [Target.ACK, Target.ACS])
+@pytest.mark.parametrize("policy", [PurchasePolicy.RESERVED, PurchasePolicy.RESERVED_THEN_ON_DEMAND])
+def test_reservations_of_ec2_are_for_ecs_alone(target, policy):
+    definition = define(target, GpuRequirement(), purchase=policy)
+
+    assert problems_of(definition)["purchase"] == "reservations are those of EC2: set `purchase` to on-demand"
 
 
 def test_without_a_workload_only_the_target_limits_how_it_is_bought():

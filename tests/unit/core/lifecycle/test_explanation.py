@@ -253,7 +253,12 @@ def test_a_running_job_says_when_it_is_stopped_at_the_latest():
 
 @pytest.mark.parametrize(
     ("purchase", "is_told"),
-    [(PurchasePolicy.SPOT, True), (PurchasePolicy.SPOT_THEN_ON_DEMAND, True), (PurchasePolicy.ON_DEMAND, False)],
+    [
+        (PurchasePolicy.SPOT, True),
+        (PurchasePolicy.SPOT_THEN_ON_DEMAND, True),
+        (PurchasePolicy.ON_DEMAND, False),
+        (PurchasePolicy.RESERVED, True),
+    ],
 )
 def test_a_training_on_spot_without_checkpoints_is_told_what_that_means(purchase, is_told):
     job = make_running_job(definition=make_definition(checkpoint_uri=None, purchase=purchase))

@@ -65,6 +65,24 @@ def test_the_last_moment_leaves_the_jobs_own_stop_time_out(own: int | None, left
     assert after(job, WARNED).state is (JobState.RUNNING if left > 0 else JobState.STOPPING)
 
 
+def test_before_the_end_of_a_block_it_trains_on_until_its_own_last_moment():
+    ends_at = SOON + timedelta(minutes=10)
+    job = after(SITUATIONS["ro"], replace(WARNED, ends_at=ends_at))
+
+    stop_by = ends_at - timedelta(seconds=100)
+    assert (job.state, job.current_attempt.handover.stop_by) == (JobState.RUNNING, stop_by)
+    assert job.pending == (RequestLaunch(500), RequestLaunch())
+    assert job.current_attempt.handover.reason == (
+        f"end of the Capacity Block, to be left by {ends_at:%H:%M} UTC, for {INSTANCE_ID}"
+    )
+
+
+def test_the_message_for_a_far_last_moment_is_delayed_as_long_as_a_message_can_be():
+    job = after(SITUATIONS["ro"], replace(WARNED, ends_at=SOON + timedelta(hours=2)))
+
+    assert job.pending == (RequestLaunch(900), RequestLaunch())
+
+
 def test_a_revision_without_its_container_gets_what_relaunch_sets():
     job = replace(SITUATIONS["ro"], revision=make_revision(containers=()))
 

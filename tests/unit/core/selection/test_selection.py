@@ -110,6 +110,7 @@ def test_rows_are_json_with_the_chosen_first_and_the_furthest_rejected_next() ->
         "zones": [],
         "capacity_provider": "g5-xlarge-spot",
         "is_own_machine": False,
+        "reservation": None,
         "accelerator": "A10G",
         "accelerator_count": 1,
         "accelerator_memory_mib": 22_888,

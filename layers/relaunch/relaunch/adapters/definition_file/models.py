@@ -197,7 +197,15 @@ class JobModel(
     """What the machine must have."""
     disk: DiskGib | None = None
     """Least root volume of the machine: held against what CapacityProviders says, and reckoned with in the cost."""
-    purchase: Literal["spot", "on-demand", "spot-then-on-demand"] = "spot-then-on-demand"
+    purchase: Literal[
+        "spot",
+        "on-demand",
+        "spot-then-on-demand",
+        "reserved",
+        "reserved-then-spot",
+        "reserved-then-on-demand",
+        "reserved-then-spot-then-on-demand",
+    ] = "spot-then-on-demand"
     """How machines may be bought."""
     checkpoint: CheckpointUri | None = None
     """Where the training leaves checkpoints; without it each attempt starts over."""

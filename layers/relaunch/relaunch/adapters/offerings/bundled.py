@@ -48,6 +48,11 @@ def read_rows(content: Mapping[str, Any]) -> Iterator[InstanceType]:
         yield InstanceType(**row)
 
 
+def unknown_type(name: str) -> InstanceType:
+    """Return a type that selection rejects by name, so that one wrong entry does not disable the others."""
+    return InstanceType(name, 0, 0, "", "", "", source="unknown")
+
+
 @cache
 def load_on_demand_prices() -> ReferencePrices:
     """Return the bundled on-demand prices; loaded once per process."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.adapters.offerings.bundled import load_catalogue, unknown_type
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
@@ -40,7 +40,7 @@ class CapacityProviderOfferings:
         spot, _ = self._load_spot_prices(now)
         offerings = []
         for provider in self._providers:
-            row = known.get(provider.instance_type) or _unknown_type(provider.instance_type)
+            row = known.get(provider.instance_type) or unknown_type(provider.instance_type)
             offerings.append(_offering(provider, row, snapshot, spot.get(provider.instance_type, {})))
         return tuple(offerings)
 
@@ -99,6 +99,8 @@ def _offering(
     is_spot = provider.purchase is PurchaseOption.SPOT
     if is_spot:
         price, price_at = max(spot.values()) if spot else (None, None)
+    elif provider.purchase is PurchaseOption.RESERVED:
+        price, price_at = 0.0, None
     else:
         price = on_demand
         price_at = snapshot.origins[SnapshotPart.ON_DEMAND_PRICES].at if on_demand is not None else None
@@ -115,8 +117,3 @@ def _offering(
         is_managed=provider.is_managed,
         disk_gib=provider.disk_gib,
     )
-
-
-def _unknown_type(name: str) -> InstanceType:
-    """Return a type that selection rejects by name, so that one wrong entry does not disable the other providers."""
-    return InstanceType(name, 0, 0, "", "", "", source="unknown")

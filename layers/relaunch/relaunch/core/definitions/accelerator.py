@@ -9,21 +9,27 @@ class PurchaseOption(StrEnum):
 
     SPOT = "spot"
     ON_DEMAND = "on-demand"
+    RESERVED = "reserved"  # in a Capacity Block or an on-demand capacity reservation that the stack may use
 
 
 class PurchasePolicy(StrEnum):
-    """Which purchase options a job definition allows."""
+    """Which purchase options a job definition allows, as their names with `-then-` between them.
+
+    The order of offerings is that of their expected cost, in which what is reserved costs nothing more.
+    """
 
     SPOT = "spot"
     ON_DEMAND = "on-demand"
     SPOT_THEN_ON_DEMAND = "spot-then-on-demand"
+    RESERVED = "reserved"
+    RESERVED_THEN_SPOT = "reserved-then-spot"
+    RESERVED_THEN_ON_DEMAND = "reserved-then-on-demand"
+    RESERVED_THEN_SPOT_THEN_ON_DEMAND = "reserved-then-spot-then-on-demand"
 
     @property
     def options(self) -> frozenset[PurchaseOption]:
         """Return the purchase options this policy allows."""
-        if self is PurchasePolicy.SPOT_THEN_ON_DEMAND:
-            return frozenset(PurchaseOption)
-        return frozenset({PurchaseOption(self.value)})
+        return frozenset(map(PurchaseOption, self.value.split("-then-")))
 
 
 class Isolation(StrEnum):

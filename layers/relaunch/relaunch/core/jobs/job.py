@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal
 
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
@@ -129,14 +130,18 @@ class Placement:
 
     @property
     def cost_basis(self) -> CostBasis:
-        """Return what the price rests on."""
+        """Return what the price rests on; what is reserved costs nothing more."""
+        if self.offering.purchase is PurchaseOption.RESERVED:
+            return CostBasis.PRICE
         if not self.price_usd_per_hour:
             return CostBasis.UNKNOWN
         return CostBasis.LIMIT if self.is_price_limit else CostBasis.PRICE
 
     @property
     def price_text(self) -> str:
-        """Return the price in words: `$0.4000/h`, `up to $1.0060/h` or `an unknown price`."""
+        """Return the price in words: `$0.4000/h`, `up to $1.0060/h`, or that it is not known."""
+        if self.offering.purchase is PurchaseOption.RESERVED:
+            return "paid for with its reservation"
         if self.cost_basis is CostBasis.UNKNOWN:
             return "an unknown price"
         return f"{'up to ' if self.is_price_limit else ''}${self.price_usd_per_hour:.4f}/h"

@@ -54,6 +54,8 @@ def _rules_of_target(
 ) -> tuple[Problem, ...]:
     is_ack = definition.target is Target.ACK
     problems = ack.find_ack_problems(gpu, workload) if is_ack else acs.find_acs_problems(gpu, workload)
+    if PurchaseOption.RESERVED in definition.purchase.options:
+        return (*problems, Problem(("purchase",), "reservations are those of EC2: set `purchase` to on-demand"))
     if purchase_options(definition):
         return problems
     where = "ACK" if is_ack else "compute class `gpu-hpn` of ACS"

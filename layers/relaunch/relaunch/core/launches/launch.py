@@ -213,13 +213,26 @@ class InstanceEventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InstanceEvent:
-    """An EC2 event about an instance: interruption warning, rebalance recommendation or state change."""
+    """An EC2 event about an instance: interruption warning, rebalance recommendation or state change.
+
+    `ends_at` is when an announced interruption begins, None for about two minutes after the warning.
+    """
 
     kind: InstanceEventKind
     instance_id: str
     state: str = ""
     at: datetime | None = None
     offering: OfferingKey | None = None
+    ends_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationEnding:
+    """EC2 announces the end of a Capacity Block, at `ends_at`; it takes the instances before that."""
+
+    reservation_id: str
+    at: datetime
+    ends_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

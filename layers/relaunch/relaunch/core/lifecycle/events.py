@@ -150,7 +150,7 @@ class TaskMissing:
 
 @dataclass(frozen=True, slots=True)
 class HostWarned:
-    """EC2 will interrupt the instance in about two minutes.
+    """EC2 will interrupt the instance: in about two minutes, or with its Capacity Block, from `ends_at` on.
 
     `task_id` is set if the task was found by the target, not by the stored link from the instance. `is_rebalance`: EC2
     recommended to rebalance, and the stack takes that for a warning.
@@ -160,6 +160,7 @@ class HostWarned:
     at: datetime
     task_id: str | None = None
     is_rebalance: bool = False
+    ends_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

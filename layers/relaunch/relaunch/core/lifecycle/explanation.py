@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from relaunch.core.definitions.accelerator import PurchasePolicy
 from relaunch.core.jobs.job import Handover, IntentKind, Job, JobState, PlacementState, StopKind, Waiting, WaitReason
@@ -108,10 +109,18 @@ def _wait_for_slot(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
     )
 
 
+_WIDER = MappingProxyType(
+    {
+        PurchasePolicy.SPOT: "purchase is spot: spot-then-on-demand would let it take on-demand machines",
+        PurchasePolicy.RESERVED: "purchase is reserved: reserved-then-spot would let it take spot machines",
+    }
+)
+
+
 def _wait_for_capacity(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
     advice = [_AGAIN]
-    if job.definition.purchase is PurchasePolicy.SPOT:
-        advice.insert(0, "purchase is spot: spot-then-on-demand would let it take on-demand machines")
+    if wider := _WIDER.get(job.definition.purchase):
+        advice.insert(0, wider)
     if job.definition.accelerator.instance_types:
         advice.insert(0, "accelerator.instance_types narrows the choice: more types have more capacity")
     return Explanation(
@@ -128,8 +137,8 @@ def _wait_for_price(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
     advice = ["the stack's own cap is MaxPricePerHour", _AGAIN]
     if cap is not None:
         advice.insert(0, f"max_price_per_hour is {cap:.2f} USD")
-    if job.definition.purchase is PurchasePolicy.SPOT:
-        advice.insert(0, "purchase is spot: spot-then-on-demand would let it take on-demand machines")
+    if wider := _WIDER.get(job.definition.purchase):
+        advice.insert(0, wider)
     return Explanation(
         f"a lower price: {waiting.detail}",
         waiting.since,

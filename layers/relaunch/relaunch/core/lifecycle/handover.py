@@ -13,6 +13,8 @@ from relaunch.core.revisions.stop_timeout import STOP_TIMEOUT_SECONDS, WARNING_S
 # From the last moment to SIGTERM in 95 of 100 cases: a message, a cold start, StopTask and the agent's second. A
 # budget; the metric WarningToStop shows all of it but the agent's second.
 _MOMENT_TO_SIGTERM = timedelta(seconds=10)
+# The maximum delay of an SQS message.
+_LONGEST_DELAY_SECONDS = 900
 
 WARNING_TO_LAST_MOMENT = timedelta(seconds=WARNING_SECONDS - STOP_TIMEOUT_SECONDS) - _MOMENT_TO_SIGTERM
 """From a warning to the last moment of a task with the stop time-out that Relaunch sets."""
@@ -27,14 +29,16 @@ def may_train_on(job: Job, limits: MachineLimits) -> bool:
     return is_wanted and job.state is JobState.RUNNING and bool(job.current_attempt.placement.machine_id)
 
 
-def last_moment(job: Job, warned_at: datetime) -> datetime:
+def last_moment(job: Job, warned_at: datetime, ends_at: datetime | None = None) -> datetime:
     """Return when the task must be stopped after a warning at `warned_at`, so that it has its whole stop time-out.
 
-    Before the warning, if the stop time-out is longer than what the warning leaves.
+    `ends_at` is when the interruption begins, if the warning says it. The moment is before the warning if the stop
+    time-out is longer than what the warning leaves.
     """
+    ends_at = ends_at or warned_at + timedelta(seconds=WARNING_SECONDS)
     timeout = find_stop_timeout(job.definition, job.revision)
     stop_seconds = timeout.seconds if timeout is not None else STOP_TIMEOUT_SECONDS
-    return warned_at + timedelta(seconds=WARNING_SECONDS - stop_seconds) - _MOMENT_TO_SIGTERM
+    return ends_at - timedelta(seconds=stop_seconds) - _MOMENT_TO_SIGTERM
 
 
 def is_last_moment(job: Job, now: datetime) -> bool:
@@ -59,6 +63,10 @@ def next_look(job: Job, now: datetime) -> datetime:
     return limit if stop_by is None else min(limit, stop_by)
 
 
+def _delay_until(stop_by: datetime, now: datetime) -> int:
+    return min(math.ceil((stop_by - now).total_seconds()), _LONGEST_DELAY_SECONDS)
+
+
 def train_on(job: Job, reason: str, stop_by: datetime | None, now: datetime, *, event: str) -> Decision:
     """Let the task train on while the next machine is requested, until that is ready or `stop_by` is reached."""
     attempt = job.current_attempt
@@ -66,7 +74,7 @@ def train_on(job: Job, reason: str, stop_by: datetime | None, now: datetime, *, 
     job = replace(job, attempt=replace(attempt, handover=Handover(since, reason, stop_by)))
     # The last moment has a message of its own, sent first, beside that of the warning, which comes back then
     # (observe_capacity).
-    timer = () if stop_by is None else (RequestLaunch(math.ceil((stop_by - now).total_seconds())),)
+    timer = () if stop_by is None else (RequestLaunch(_delay_until(stop_by, now)),)
     until = "" if stop_by is None else f", at the latest {stop_by:%H:%M:%S} UTC"
     detail = f"{reason}; it trains on until the next machine is ready{until}"
     effects = (*timer, RequestLaunch())

@@ -168,7 +168,7 @@ def host_warned(job: Job, event: HostWarned, now: datetime, limits: StackLimits)
         if event.is_rebalance:
             # No interruption is announced: an exit after it is the program's own.
             return train_on(job, reason, None, now, event=_WARNING)
-        stop_by = last_moment(job, event.at)
+        stop_by = last_moment(job, event.at, event.ends_at)
         if now < stop_by:
             return train_on(warned, reason, stop_by, now, event=_WARNING)
     return stop_with_intent(warned, StopIntent(IntentKind.INTERRUPTION, now, reason), now, event=_WARNING)
@@ -186,8 +186,15 @@ def host_warned_late(job: Job, event: HostWarned, now: datetime, _limits: StackL
 def _warned(job: Job, event: HostWarned) -> tuple[Job, str]:
     attempt = job.current_attempt
     attempt = replace(attempt, warned_at=event.at, instance_id=attempt.instance_id or event.instance_id or None)
-    notice = "rebalance recommendation" if event.is_rebalance else "spot interruption warning"
-    return replace(job, attempt=attempt), f"{notice} for {event.instance_id or attempt.node or event.task_id}"
+    return replace(job, attempt=attempt), f"{_notice(event)} for {event.instance_id or attempt.node or event.task_id}"
+
+
+def _notice(event: HostWarned) -> str:
+    if event.is_rebalance:
+        return "rebalance recommendation"
+    if event.ends_at is None:
+        return "spot interruption warning"
+    return f"end of the Capacity Block, to be left by {event.ends_at:%H:%M} UTC,"
 
 
 def host_ended(job: Job, event: HostEnded, now: datetime, _limits: StackLimits) -> Decision:

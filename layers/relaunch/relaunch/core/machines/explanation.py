@@ -22,4 +22,5 @@ def describe_request(machine: Machine) -> str:
     names = dict.fromkeys(each.offering.instance_type for each in machine.request.overrides)
     zones = sorted({each.offering.zone or "" for each in machine.request.overrides})
     where = zones[0] if len(zones) == 1 else f"{len(zones)} zones"
-    return f"{', '.join(names)} on {machine.request.purchase} in {where}"
+    within = f" from {machine.request.reservation}" if machine.request.reservation else ""
+    return f"{', '.join(names)} on {machine.request.purchase} in {where}{within}"

@@ -35,6 +35,7 @@ def find_older(machine: Machine, others: Iterable[Machine]) -> Machine | None:
     for other in others:
         is_older = (other.created_at, other.machine_id) < (machine.created_at, machine.machine_id)
         is_alike = _possible_offerings(other) <= possible and other.usd_per_hour <= machine.usd_per_hour
+        is_alike = is_alike and other.request.reservation_id == machine.request.reservation_id
         if is_older and is_alike and other.accepts(needed):
             return other
     return None

@@ -10,6 +10,7 @@ from typing import Literal
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.resources import NOTHING, Resources
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
+from relaunch.core.offerings.reservations import Reservation
 
 
 class MachineState(StrEnum):
@@ -68,6 +69,7 @@ class FleetRequest:
 
     `launch_template_version` is a number: a stack update does not change the default version. `tags` are those of the
     instance and its volumes; they contain the ID of the machine, by which it is found after an unknown outcome.
+    `reservation` is what the instance is to be launched into, as it was then; None for spot and on-demand.
     """
 
     client_token: str
@@ -76,6 +78,12 @@ class FleetRequest:
     launch_template_version: str
     overrides: tuple[FleetOverride, ...]
     tags: Mapping[str, str] = field(default_factory=dict)
+    reservation: Reservation | None = None
+
+    @property
+    def reservation_id(self) -> str:
+        """Return the ID of the reservation, empty without one."""
+        return self.reservation.reservation_id if self.reservation else ""
 
     @property
     def usd_per_hour(self) -> float:

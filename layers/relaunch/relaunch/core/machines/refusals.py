@@ -151,7 +151,7 @@ def _scopes(kind: RefusalKind, override: FleetOverride) -> Iterator[tuple[Offeri
     elif kind is RefusalKind.QUOTA:
         yield quota_scope(key.instance_type, key.purchase), QUOTA_AVOIDED, override.capacity.cpu_units // 1024
     elif kind is RefusalKind.SUBNET_FULL:
-        for purchase in PurchaseOption:
+        for purchase in (PurchaseOption.SPOT, PurchaseOption.ON_DEMAND):
             yield zone_scope(key.zone or "", purchase), SUBNET_AVOIDED, 0
     elif kind is RefusalKind.NO_SPOT_ROLE:
         yield purchase_scope(PurchaseOption.SPOT), SPOT_AVOIDED, 0

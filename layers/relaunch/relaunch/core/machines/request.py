@@ -43,9 +43,9 @@ def build_request(
     """Return the request for the best machine of our own; None if selection kept none that can be started.
 
     The request has the offerings with the same purchase option and launch template whose expected cost, or without an
-    estimated duration price, is at most `limits.price_tolerance` above that of the best one. EC2 chooses among them; on
-    demand in the order of selection, where that is not the order of prices. `image` is the image to pull while the
-    machine starts; it is only given to the machine if it has a digest.
+    estimated duration price, is at most `limits.price_tolerance` above that of the best one; of reservations it has the
+    best one alone. EC2 chooses among them; on demand in the order of selection, where that is not the order of prices.
+    `image` is the image to pull while the machine starts; it is only given to the machine if it has a digest.
     """
     candidates = list(_candidates(selection.kept, settings))
     if not candidates:
@@ -59,6 +59,7 @@ def build_request(
         launch_template_version=best.template.version,
         overrides=_overrides(chosen),
         tags=_tags(settings.stack, machine_id, job_id, image),
+        reservation=best.offering.reservation,
     )
 
 
@@ -94,18 +95,21 @@ class _Candidate(NamedTuple):
 
 
 def _candidates(kept: Iterable[Offering], settings: MachineSettings) -> Iterator[_Candidate]:
-    """Yield the machines of our own that have a subnet and a launch template."""
+    """Yield the machines of our own that have a subnet and a launch template, and a free instance if reserved."""
     for offering in kept:
         subnet_id = settings.subnets.get(offering.zone or "")
         kind = ami_kind(offering.instance_type)
         template = settings.launch_templates.get(kind) if kind else None
-        if offering.is_own_machine and subnet_id and template:
+        is_full = offering.reservation is not None and offering.reservation.available <= 0
+        if offering.is_own_machine and subnet_id and template and not is_full:
             yield _Candidate(offering, subnet_id, template)
 
 
 def _comparable(candidates: Sequence[_Candidate], selection: Selection, tolerance: float) -> list[_Candidate]:
     """Return those that may stand in for the first one, in order; each type once in each zone."""
     best = candidates[0]
+    if best.offering.purchase is PurchaseOption.RESERVED:
+        return [best]
     costs = cost_of(selection.work)
 
     def cost(offering: Offering) -> float:

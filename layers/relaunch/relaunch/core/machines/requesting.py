@@ -64,7 +64,8 @@ def request_machine(
     )
     names = sorted({each.offering.instance_type for each in request.overrides})
     zones = sorted({each.offering.zone or "" for each in request.overrides})
-    detail = f"{request.purchase} {', '.join(names)} in {', '.join(zones)}"
+    within = f" from {request.reservation}" if request.reservation else ""
+    detail = f"{request.purchase} {', '.join(names)} in {', '.join(zones)}{within}"
     decision = move(
         machine,
         MachineState.REQUESTED,
@@ -110,7 +111,13 @@ def fleet_answered(machine: Machine, event: FleetAnswered, now: datetime, limits
             return _again(uncertain, event.answer.reason, now, _UNCERTAIN_SECONDS)
 
 
+def _as_asked(machine: Machine, answer: InstanceLaunched) -> InstanceLaunched:
+    """Return the answer with the purchase option of the request: EC2 describes what is reserved as on-demand."""
+    return replace(answer, offering=replace(answer.offering, purchase=machine.request.purchase))
+
+
 def _launched(machine: Machine, answer: InstanceLaunched, now: datetime, limits: MachineLimits) -> MachineDecision:
+    answer = _as_asked(machine, answer)
     override = machine.request.override_of(answer.offering)
     usd_per_hour = override.usd_per_hour if override else machine.usd_per_hour
     cheaper = MachineTotals(0, micro_usd(usd_per_hour) - micro_usd(machine.usd_per_hour))
@@ -146,6 +153,7 @@ def launched_after_all(
     answer = event.answer
     if not isinstance(answer, InstanceLaunched):
         raise TypeError(f"no instance was launched: {answer}")
+    answer = _as_asked(machine, answer)
     found = replace(machine, instance_id=answer.instance_id, offering=answer.offering, launched_at=now)
     decision = terminate(found, now, event="launched late", detail=answer.instance_id)
     return replace(decision, added=MachineTotals(1, micro_usd(found.usd_per_hour)))

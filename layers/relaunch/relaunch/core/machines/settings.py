@@ -22,6 +22,7 @@ class MachineSettings:
     `stack` is its name, which is the value of the tag that its machines have; `queue_url` is the `machines` queue. Both
     are there also while machines are off. `subnets` has one subnet for each zone, because EC2 Fleet refuses a request
     with two overrides of one instance type in one zone. `disk_gib` is the root volume of the launch templates.
+    `reservation_ids` are the capacity reservations that machines may be launched into.
     """
 
     stack: str = ""
@@ -30,6 +31,7 @@ class MachineSettings:
     launch_templates: Mapping[AmiKind, LaunchTemplate] = field(default_factory=dict)
     instance_role_arn: str = ""
     disk_gib: int = 0
+    reservation_ids: tuple[str, ...] = ()
 
     @property
     def is_on(self) -> bool:

@@ -79,5 +79,7 @@ def _keys(
     if zone is None:
         return own, quota
     if is_own_machine:
-        return own, quota, zone_scope(zone, purchase), purchase_scope(purchase)
+        # A full subnet is remembered for spot and for on-demand.
+        sold_as = PurchaseOption.ON_DEMAND if purchase is PurchaseOption.RESERVED else purchase
+        return own, quota, zone_scope(zone, sold_as), purchase_scope(purchase)
     return own, quota, OfferingKey(instance_type, None, purchase)

@@ -8,6 +8,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.interruption_rate import estimated_interruptions_per_hour
 from relaunch.core.offerings.placement_score import interruption_rate_factor
+from relaunch.core.offerings.reservations import Reservation
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class Offering:
     better spot placement score. `placement_score` is EC2's, from 1 (very unlikely) to 10 (very likely): without a zone,
     and for a machine of our own, that of the type's family in the region (core.offerings.placement_score), else that of
     the spot types in the zone.
+    What is reserved has price 0, because it is paid for anyway: `reservation` is what a machine of our own is launched
+    into, None for other purchase options, and for a capacity provider, whose reservations only ECS or its group knows.
     """
 
     instance_type: InstanceType
@@ -40,6 +43,7 @@ class Offering:
     is_managed: bool = False
     disk_gib: int | None = None
     is_own_machine: bool = False
+    reservation: Reservation | None = None
 
     @property
     def key(self) -> "OfferingKey":
@@ -58,8 +62,8 @@ class Offering:
 
     @property
     def interruption_rate(self) -> float:
-        """Return the expected interruptions per hour, 0 for on-demand."""
-        if self.purchase is PurchaseOption.ON_DEMAND:
+        """Return the expected interruptions per hour, 0 for other than spot."""
+        if self.purchase is not PurchaseOption.SPOT:
             return 0.0
         if self.interruptions_per_hour is not None:
             return self.interruptions_per_hour
@@ -70,15 +74,19 @@ class Offering:
 
     @property
     def saving(self) -> float | None:
-        """Return the saving as a fraction of the on-demand price, None if either price is unknown."""
-        if self.price_usd_per_hour is None or not self.on_demand_usd_per_hour:
+        """Return the saving as a fraction of the on-demand price.
+
+        None if either price is unknown, and for what is reserved, whose price is paid elsewhere.
+        """
+        is_reserved = self.purchase is PurchaseOption.RESERVED
+        if is_reserved or self.price_usd_per_hour is None or not self.on_demand_usd_per_hour:
             return None
         return 1 - self.price_usd_per_hour / self.on_demand_usd_per_hour
 
     @property
     def spot_ratio(self) -> float | None:
-        """Return the spot price as a fraction of the on-demand price; None for on-demand or if a price is unknown."""
-        if self.purchase is PurchaseOption.ON_DEMAND or (saving := self.saving) is None:
+        """Return the spot price as a fraction of the on-demand price; None for others or if a price is unknown."""
+        if self.purchase is not PurchaseOption.SPOT or (saving := self.saving) is None:
             return None
         return 1 - saving
 

@@ -4,7 +4,8 @@ Sources: "Amazon EC2 service quotas" and "Spot Instance quotas" (EC2 User Guide)
 for the codes, which `aws service-quotas list-service-quotas --service-code ec2` shows. If AWS does not know a code, the
 quota is unknown and rejects nothing. P5 and later on spot have no code here: of two that are published for them
 (L-7212CCBC, "All P4, P3 and P2 Spot Instance Requests", and L-C4BD4855, "All P5 Spot Instance Requests") neither is
-certain, and the wrong one would reject what AWS grants.
+certain, and the wrong one would reject what AWS grants. What is reserved has none here: EC2 checked its quotas when it
+was reserved.
 """
 
 import re

@@ -4,6 +4,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.amis import ami_rejection
 from relaunch.core.offerings.offering import Offering
+from relaunch.core.offerings.reservations import ReservationType
 from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.gpu_share import share_notices
 from relaunch.core.selection.requirements import Requirements, derive_requirements
@@ -27,6 +28,7 @@ def find_notices(definition: JobDefinition, revision: Revision | None, selection
             _no_own_machine(selection),
             _bottlerocket(chosen),
             _unknown_price(chosen),
+            _paid_elsewhere(chosen),
         )
         notices += [notice for notice in found if notice]
     return tuple(notices)
@@ -110,3 +112,17 @@ def _unknown_price(chosen: Offering) -> str:
     if chosen.expected_usd_per_hour is not None:
         return ""
     return f"the price of {chosen.key} is not known: `max_price_per_hour` rules out what has no known price"
+
+
+def _paid_elsewhere(chosen: Offering) -> str:
+    """Say what the price of 0 leaves out ("Capacity Blocks pricing and billing", "Capacity Reservation pricing")."""
+    reservation = chosen.reservation
+    if reservation is None:
+        return ""
+    until = reservation.usable_until
+    when = f" ({until:%Y-%m-%d %H:%M} UTC)" if until else ""
+    if reservation.type is ReservationType.CAPACITY_BLOCK:
+        paid = f"was paid for when it was bought; EC2 takes its machines away before its end{when}"
+    else:
+        paid = f"is paid for, used or not; a machine that outlives it{when} goes on at the on-demand price"
+    return f"{chosen.key} costs nothing more: {reservation} {paid}"

@@ -1,4 +1,4 @@
-"""Filters on offerings: network mode, disk, purchase option, quota, image, price and recent failures."""
+"""Filters on offerings: network mode, disk, purchase option, quota, reservation, image, price and recent failures."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,7 +11,12 @@ from relaunch.core.offerings.capacity_scopes import find_failures
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.offerings.quotas import NO_QUOTAS, Quotas, quota_of
-from relaunch.core.selection.expected_cost import GP3_USD_PER_GIB_MONTH
+from relaunch.core.selection.expected_cost import (
+    CHECKPOINT_INTERVAL,
+    GP3_USD_PER_GIB_MONTH,
+    START_OVERHEAD,
+    derive_work,
+)
 from relaunch.core.selection.neuron_devices import NETWORK_MODES, requires_neuron
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.requirements import Requirements, fills_instance
@@ -21,6 +26,8 @@ DEFAULT_MAX_PRICE_USD_PER_HOUR = 40.0
 
 # When other jobs release vCPUs is not known.
 _QUOTA_POLL_INTERVAL = timedelta(minutes=5)
+# Nor when an instance of a reservation is free again, or somebody extends it.
+_RESERVATION_POLL_INTERVAL = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,10 @@ class PriceCap:
 
 @dataclass(frozen=True, slots=True)
 class OfferingCriteria:
-    """The input of the filters on offerings; `price_caps` are the definition's and the stack's, the lower one first."""
+    """The input of the filters on offerings; `price_caps` are the definition's and the stack's, the lower one first.
+
+    `least_reserved_time` is how long a reservation must be usable for a launch into it.
+    """
 
     required: Requirements
     policy: PurchasePolicy
@@ -68,6 +78,7 @@ class OfferingCriteria:
     memory: CapacityMemory
     now: datetime
     limits: SelectionLimits
+    least_reserved_time: timedelta
 
 
 def derive_criteria(
@@ -85,7 +96,16 @@ def derive_criteria(
         memory=memory,
         now=now,
         limits=limits,
+        least_reserved_time=_least_reserved_time(definition),
     )
+
+
+def _least_reserved_time(definition: JobDefinition) -> timedelta:
+    """Return how long a job must run so that something is left of it: to its end, or to a checkpoint if it has some."""
+    work = derive_work(definition)
+    if work is None:
+        return START_OVERHEAD + CHECKPOINT_INTERVAL
+    return START_OVERHEAD + (min(CHECKPOINT_INTERVAL, work.duration) if work.has_checkpoint else work.duration)
 
 
 def _price_caps(own: float | None, stack: float | None) -> tuple[PriceCap, ...]:
@@ -166,9 +186,34 @@ def check_usage_class(_criteria: OfferingCriteria, offering: Offering) -> Reject
     Source: SupportedUsageClasses of DescribeInstanceTypes (EC2 API Reference).
     """
     classes = offering.instance_type.usage_classes
-    if offering.capacity_provider is not None or not classes or offering.purchase in classes:
+    is_reserved = offering.purchase is PurchaseOption.RESERVED
+    if offering.capacity_provider is not None or is_reserved or not classes or offering.purchase in classes:
         return None
     return Rejection(f"EC2 sells it as {' and '.join(classes)} only")
+
+
+def check_reservation(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
+    """Reject reservations that cannot be used, are not active, have no free instance, or end too soon."""
+    reservation, now = offering.reservation, criteria.now
+    if reservation is None:
+        return None
+    if reservation.obstacle or reservation.is_over:
+        return Rejection(f"{reservation} {reservation.obstacle or f'is {reservation.state}'}")
+    again_at = now + _RESERVATION_POLL_INTERVAL
+    if not reservation.is_active:
+        starts_at = reservation.starts_at
+        start = f", and starts {starts_at:%Y-%m-%d %H:%M} UTC" if starts_at else ""
+        reason = f"{reservation} is {reservation.state}{start}"
+        return Rejection(reason, is_permanent=False, retry_at=max(starts_at or again_at, again_at))
+    until = reservation.usable_until
+    if until is not None and until - now < criteria.least_reserved_time:
+        least = criteria.least_reserved_time // timedelta(minutes=1)
+        reason = f"{reservation} is usable until {until:%Y-%m-%d %H:%M} UTC; the job needs {least} minutes of it"
+        return Rejection(reason, is_permanent=False, retry_at=again_at)
+    if reservation.available <= 0 and not reservation.has_room:
+        reason = f"none of the {reservation.total} instances of {reservation} is free"
+        return Rejection(reason, is_permanent=False, retry_at=again_at)
+    return None
 
 
 def check_ami(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
@@ -249,6 +294,7 @@ GROUP_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
 )
 OFFERING_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
     ("usage-class", check_usage_class),
+    ("reservation", check_reservation),
     ("ami", check_ami),
     ("price-cap", check_price_cap),
     ("spot-ratio", check_spot_ratio),

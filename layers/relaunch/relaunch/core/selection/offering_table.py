@@ -9,7 +9,7 @@ from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.placement_score import WORST_SCORE
 
-RankKey = tuple[float, bool, bool, int, int, str, str, str, str]
+RankKey = tuple[float, bool, bool, int, int, str, str, str, str, float]
 
 
 OfferingGroup = tuple[Offering, ...]
@@ -50,7 +50,7 @@ def rank_key(offering: Offering, zone_count: int) -> RankKey:
     """Return the sort key.
 
     Price, a known before an assumed one, a machine of our own before one of a capacity provider, higher placement
-    score, more zones, then names.
+    score, more zones, then names; of reservations for the same, the one that lasts longer.
     """
     price, score = offering.expected_usd_per_hour, offering.placement_score
     return (
@@ -63,4 +63,13 @@ def rank_key(offering: Offering, zone_count: int) -> RankKey:
         offering.purchase,
         offering.zone or "",
         offering.capacity_provider or "",
+        -_seconds_usable(offering),
     )
+
+
+def _seconds_usable(offering: Offering) -> float:
+    """Return until when the reservation is usable, in seconds since 1970; 0 without one."""
+    if offering.reservation is None:
+        return 0.0
+    until = offering.reservation.usable_until
+    return math.inf if until is None else until.timestamp()

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 
 from relaunch.core.offerings.offering import Offering
+from relaunch.core.offerings.reservations import Reservation
 from relaunch.core.selection.expected_cost import cost_of
 from relaunch.core.selection.selection import RejectedOffering, Selection
 
@@ -12,7 +13,8 @@ def explain_rows(selection: Selection) -> tuple[Mapping[str, object], ...]:
     """Return all offerings as JSON-serializable rows, the kept ones first.
 
     Keys: `rank` (1 is the chosen one; None if rejected), `instance_type`, `purchase`, `zone`, `zones`,
-    `capacity_provider`, `is_own_machine`, `accelerator`, `accelerator_count`, `accelerator_memory_mib`, `vcpus`,
+    `capacity_provider`, `is_own_machine`, `reservation` (None, or `id`, `type`, `state`, `total`, `available`,
+    `starts_at`, `ends_at`), `accelerator`, `accelerator_count`, `accelerator_memory_mib`, `vcpus`,
     `memory_mib`, `price_usd_per_hour` (None: unknown), `expected_usd_per_hour`, `price_at` (ISO 8601),
     `on_demand_usd_per_hour`, `saving` (fraction of the on-demand price), `expected_cost_usd` (until the job has
     finished; None without an estimated duration or a price, or if it would never finish), `interruptions_per_hour`
@@ -34,6 +36,7 @@ def _row(offering: Offering, rank: int | None, cost: float | None) -> dict[str, 
         "zones": list(offering.zones),
         "capacity_provider": offering.capacity_provider,
         "is_own_machine": offering.is_own_machine,
+        "reservation": _reservation(offering.reservation),
         "accelerator": machine.accelerator_model,
         "accelerator_count": machine.accelerator_count,
         "accelerator_memory_mib": machine.accelerator_memory_mib,
@@ -51,6 +54,21 @@ def _row(offering: Offering, rank: int | None, cost: float | None) -> dict[str, 
         "filter": None,
         "reason": "",
         "is_permanent": None,
+    }
+
+
+def _reservation(reservation: Reservation | None) -> dict[str, object] | None:
+    if reservation is None:
+        return None
+    starts_at, ends_at = reservation.starts_at, reservation.ends_at
+    return {
+        "id": reservation.reservation_id,
+        "type": reservation.type.value,
+        "state": reservation.state,
+        "total": reservation.total,
+        "available": reservation.available,
+        "starts_at": starts_at.isoformat() if starts_at else None,
+        "ends_at": ends_at.isoformat() if ends_at else None,
     }
 
 

@@ -239,7 +239,7 @@ class TestSizes:
             )
             for size in range(1, 201)
             for zone in "abcdef"
-            for purchase in PurchaseOption
+            for purchase in (PurchaseOption.SPOT, PurchaseOption.ON_DEMAND)
         )
         selection = make_selection(rejected=rejected)
         item = job_items.selection_item(make_running_job(), selection, NOW)

@@ -1,5 +1,5 @@
 import json
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 
 from fakes.webhook import EVENTS, load_event
 from relaunch.adapters.aws.ec2.events import parse_ec2_event
-from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
+from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, ReservationEnding
 from relaunch.ports import PermanentError
 
 INSTANCE_ID = "i-0a1b2c3d4e5f60718"
@@ -41,7 +41,7 @@ def test_event_of_ec2_is_read(name: str, kind: InstanceEventKind, action: str, t
 def test_only_the_detail_says_which_instance(resources: list[str] | None) -> None:
     news = parse_ec2_event({**load_event("aws.ec2.spot-interruption-warning"), "resources": resources})
 
-    assert news is not None
+    assert isinstance(news, InstanceEvent)
     assert news.instance_id == INSTANCE_ID
 
 
@@ -76,3 +76,47 @@ def test_invalid_event_is_a_permanent_error(event: dict[str, Any]) -> None:
 def test_sample_messages_carry_events_of_ec2(path: Path) -> None:
     for record in json.loads(path.read_text())["Records"]:
         assert parse_ec2_event(json.loads(record["body"])) is not None
+
+
+class TestCapacityBlockEnds:
+    BLOCK = "aws.ec2.capacity-block-expiration-warning"
+    RESERVATION_ID = "cr-0b10c0b10c0b10c00"
+    AT = datetime(2026, 11, 3, 10, 50, tzinfo=UTC)
+
+    @pytest.mark.parametrize(
+        "name", ["Capacity Block Reservation Expiration Warning", "Capacity Block Expiration Warning"]
+    )
+    def test_the_end_of_a_block_is_read_by_both_names(self, name: str) -> None:
+        event = {**load_event(self.BLOCK), "detail-type": name}
+
+        assert parse_ec2_event(event) == ReservationEnding(
+            self.RESERVATION_ID, self.AT, self.AT + timedelta(minutes=40)
+        )
+
+    @pytest.mark.parametrize(
+        "detail",
+        [{}, {"end-date": ""}, {"end-date": "Tue Nov 03 11:30"}, {"end-date": "0001"}, {"end-date": "2026-11-04"}],
+    )
+    def test_without_a_date_that_can_be_read_it_ends_forty_minutes_after_the_event(self, detail: Any) -> None:
+        event = {**load_event(self.BLOCK), "detail": {"capacity-reservation-id": self.RESERVATION_ID, **detail}}
+
+        news = parse_ec2_event(event)
+
+        assert isinstance(news, ReservationEnding)
+        assert news.ends_at == self.AT + timedelta(minutes=40)
+
+    def test_an_earlier_end_is_believed(self) -> None:
+        detail = {"capacity-reservation-id": self.RESERVATION_ID, "end-date": "2026-11-03T11:25:00Z"}
+
+        news = parse_ec2_event({**load_event(self.BLOCK), "detail": detail})
+
+        assert isinstance(news, ReservationEnding)
+        assert news.ends_at == self.AT + timedelta(minutes=35)
+
+    @pytest.mark.parametrize(
+        "changes",
+        [{"detail": {}}, {"detail": {"capacity-reservation-id": "i-0a"}}, {"time": None}, {"detail": None}],
+    )
+    def test_an_event_that_names_no_reservation_or_no_time_is_a_permanent_error(self, changes: Any) -> None:
+        with pytest.raises(PermanentError):
+            parse_ec2_event({**load_event(self.BLOCK), **changes})

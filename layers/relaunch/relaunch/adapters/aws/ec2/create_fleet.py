@@ -44,6 +44,10 @@ def check_limits(request: FleetRequest, stack: str) -> tuple[str, ...]:
     if not _VERSION.fullmatch(request.launch_template_version):
         # $Default stays at the first version when a stack is updated, $Latest may change between two sends.
         violations.append(f"the launch template version must be a number: {request.launch_template_version!r}")
+    if (request.purchase is PurchaseOption.RESERVED) != (request.reservation is not None):
+        violations.append(
+            f"a {request.purchase} request must{'' if request.reservation is None else ' not'} name a reservation"
+        )
     return tuple(violations)
 
 
@@ -104,7 +108,7 @@ def build_create_fleet(request: FleetRequest) -> "CreateFleetRequestTypeDef":
         "ClientToken": request.client_token,
         "TargetCapacitySpecification": {
             "TotalTargetCapacity": 1,
-            "DefaultTargetCapacityType": str(request.purchase),
+            "DefaultTargetCapacityType": "reserved-capacity" if request.reservation else str(request.purchase),
         },
         "LaunchTemplateConfigs": [
             {
@@ -120,6 +124,12 @@ def build_create_fleet(request: FleetRequest) -> "CreateFleetRequestTypeDef":
     # EC2 refuses the options of the other purchase option.
     if request.purchase is PurchaseOption.SPOT:
         parameters["SpotOptions"] = {"AllocationStrategy": "price-capacity-optimized"}
+    elif request.reservation is not None:
+        # Without ReservedCapacityFallbackOptions EC2 falls back to no other purchase option.
+        parameters["ReservedCapacityOptions"] = {
+            "ReservationTypes": [request.reservation.type.value],
+            "CapacityReservationTarget": {"CapacityReservationIds": [request.reservation.reservation_id]},
+        }
     else:
         parameters["OnDemandOptions"] = {"AllocationStrategy": "prioritized" if is_ordered else "lowest-price"}
     return cast("CreateFleetRequestTypeDef", parameters)
@@ -165,7 +175,8 @@ def _refusals(request: FleetRequest, errors: Sequence[Mapping[str, Any]]) -> tup
 def _offering(request: FleetRequest, entry: Mapping[str, Any]) -> OfferingKey | None:
     """Return what an entry of `Instances` or `Errors` is about; None if it does not say the type and the zone."""
     said = {**entry.get("LaunchTemplateAndOverrides", {}).get("Overrides", {}), **entry}
-    lifecycle = said.get("Lifecycle", request.purchase)
+    # What EC2 says of an instance in a reservation is not documented; the request has nothing else.
+    lifecycle = request.purchase if request.reservation else said.get("Lifecycle", request.purchase)
     if lifecycle not in set(PurchaseOption) or not said.get("InstanceType") or not said.get("AvailabilityZone"):
         return None
     return OfferingKey(said["InstanceType"], said["AvailabilityZone"], PurchaseOption(lifecycle))

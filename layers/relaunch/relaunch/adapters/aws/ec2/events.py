@@ -1,24 +1,43 @@
-"""EC2 events: spot interruption warnings, rebalance recommendations, state changes.
+"""EC2 events: spot interruption warnings, rebalance recommendations, state changes, ends of Capacity Blocks.
 
 The detail types are "EC2 Spot Instance Interruption Warning", "EC2 Instance Rebalance Recommendation" and "EC2 Instance
 State-change Notification" (Amazon EC2 User Guide; samples in events/aws.ec2.*.json). The instance ID is read from
 `detail`, because the format of the ARN in `resources` has changed over time. A warning comes at most two minutes before
 the interruption, and may not come at all.
+
+The end of a Capacity Block is announced 40 minutes before it ("Monitor Capacity Blocks using EventBridge", EC2 User
+Guide, which writes its name in two ways, and shows no date).
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from relaunch.adapters.aws.timestamps import Timestamp
 from relaunch.adapters.validation import permanent_if_invalid
-from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
+from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, ReservationEnding
+from relaunch.core.offerings.reservations import WARNED_BEFORE_END
 
 _KINDS = {
     "EC2 Spot Instance Interruption Warning": InstanceEventKind.INTERRUPTION_WARNING,
     "EC2 Instance Rebalance Recommendation": InstanceEventKind.REBALANCE_RECOMMENDATION,
     "EC2 Instance State-change Notification": InstanceEventKind.STATE_CHANGE,
 }
+
+
+_DATE: TypeAdapter[datetime] = TypeAdapter(Timestamp)
+_BLOCK_ENDS = frozenset({"Capacity Block Reservation Expiration Warning", "Capacity Block Expiration Warning"})
+
+
+class _BlockDetail(BaseModel, extra="ignore", frozen=True):
+    reservation_id: str = Field(alias="capacity-reservation-id", pattern=r"^cr-[0-9a-f]+$")
+    end_date: str = Field("", alias="end-date")
+
+
+class _BlockEvent(BaseModel, extra="ignore", frozen=True):
+    detail: _BlockDetail
+    time: Timestamp
 
 
 class _Detail(BaseModel, extra="ignore", frozen=True):
@@ -32,15 +51,17 @@ class _Event(BaseModel, extra="ignore", frozen=True):
     time: Timestamp | None = None
 
 
-def parse_ec2_event(event: Mapping[str, object]) -> InstanceEvent | None:
+def parse_ec2_event(event: Mapping[str, object]) -> InstanceEvent | ReservationEnding | None:
     """Parse an EventBridge event from `aws.ec2`; return None for other detail types.
 
     `state` is the new state of a state change (`shutting-down`, `terminated`…) or the action announced by a warning
     (`terminate`, `stop`, `hibernate`).
 
     Raises:
-        PermanentError: the event has no valid instance ID.
+        PermanentError: the event has no valid ID of an instance or a reservation, or no time.
     """
+    if event.get("detail-type") in _BLOCK_ENDS:
+        return _parse_block_end(event)
     kind = _KINDS.get(str(event.get("detail-type")))
     if kind is None:
         return None
@@ -49,3 +70,16 @@ def parse_ec2_event(event: Mapping[str, object]) -> InstanceEvent | None:
     return InstanceEvent(
         kind, parsed.detail.instance_id, parsed.detail.state or parsed.detail.instance_action, parsed.time
     )
+
+
+def _parse_block_end(event: Mapping[str, object]) -> ReservationEnding:
+    with permanent_if_invalid("reading an event from EC2"):
+        parsed = _BlockEvent.model_validate(event)
+    latest = parsed.time + WARNED_BEFORE_END
+    try:
+        ends_at = _DATE.validate_python(parsed.detail.end_date)
+    except ValidationError:
+        ends_at = latest
+    # A date that was misread must not keep a task from being stopped in time.
+    is_credible = parsed.time < ends_at < latest
+    return ReservationEnding(parsed.detail.reservation_id, parsed.time, ends_at if is_credible else latest)

@@ -54,6 +54,9 @@ def kind_of(code: str) -> RefusalKind:
     """Return what a code means, UNKNOWN for one that is not documented."""
     if code in _KINDS:
         return _KINDS[code]
+    # A reservation that was cancelled or has ended since selection: the next one reads it as it is now.
+    if code.startswith("InvalidCapacityReservation"):
+        return RefusalKind.PRICE
     if is_throttling_code(code):
         return RefusalKind.THROTTLED
     if _NOT_PERMITTED.match(code):

@@ -1,0 +1,67 @@
+"""Offerings of machines of our own in the reservations that the stack may use."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from relaunch.adapters.offerings.bundled import load_catalogue, unknown_type
+from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
+from relaunch.adapters.offerings.regional import OwnMachines
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.offering import Offering
+from relaunch.core.offerings.reservations import Reservation
+from relaunch.core.offerings.snapshot import OfferingsSnapshot, PriceOrigin
+from relaunch.ports import DecisionLog, ReservationSource
+
+
+class ReservedOfferings:
+    """Implements OfferingSource for reservations, also for those that cannot be used: selection says why.
+
+    Raises TransientError if they cannot be read: without them a job that takes nothing else would fail.
+    """
+
+    def __init__(
+        self,
+        reservation_ids: Sequence[str],
+        source: ReservationSource,
+        snapshot: CurrentSnapshot,
+        machines: OwnMachines,
+        log: DecisionLog,
+    ) -> None:
+        self._ids = tuple(reservation_ids)
+        self._source = source
+        self._snapshot = snapshot
+        self._machines = machines
+        self._log = log
+
+    def offerings(self, now: datetime) -> tuple[Offering, ...]:
+        snapshot = self._snapshot.at(now)
+        found = self._source.reservations(self._ids)
+        if unknown := set(self._ids) - {each.reservation_id for each in found}:
+            self._log.decided("reservations-unknown", reservation_ids=sorted(unknown), reason="EC2 does not know them")
+        return tuple(self._offering(each, snapshot) for each in found)
+
+    def catalogue(self) -> Mapping[str, InstanceType]:
+        return load_catalogue()
+
+    def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:  # noqa: ARG002 - required by the port
+        return ()
+
+    def snapshot(self, now: datetime) -> OfferingsSnapshot:
+        return self._snapshot.at(now)
+
+    def _offering(self, reservation: Reservation, snapshot: OfferingsSnapshot) -> Offering:
+        name, zone = reservation.instance_type, reservation.zone
+        if zone not in self._machines.zones and not reservation.obstacle:
+            reservation = replace(reservation, obstacle=f"is in {zone}, where the stack has no subnet (MachineSubnets)")
+        return Offering(
+            instance_type={**load_catalogue(), **snapshot.instance_types}.get(name) or unknown_type(name),
+            purchase=PurchaseOption.RESERVED,
+            zone=zone,
+            price_usd_per_hour=0.0,
+            on_demand_usd_per_hour=snapshot.on_demand_usd_per_hour.get(name),
+            disk_gib=self._machines.disk_gib,
+            is_own_machine=True,
+            reservation=reservation,
+        )
