@@ -30,7 +30,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # ── What is installed ────────────────────────────────────────────────────────────────────────────────────────────────
-.PHONY: setup environment environment-sam environment-emulator environment-bench environment-mutate requirements
+.PHONY: setup environment environment-sam environment-emulator environment-workflows environment-bench environment-mutate requirements
 setup: environment environment-sam environment-emulator ## Install everything (the other targets do it when needed)
 
 environment:
@@ -41,6 +41,9 @@ environment-sam:
 
 environment-emulator:
 	@$(INSTALL) .venv-emulator --requirement requirements/emulator.txt
+
+environment-workflows:
+	@$(INSTALL) .venv-workflows --requirement requirements/workflows.txt
 
 environment-bench:
 	@$(INSTALL) .venv-bench --requirement requirements/bench.txt
@@ -59,10 +62,18 @@ audit: ## Look all packages up in the advisories of PyPI; says so where they can
 	@.venv-audit/bin/python requirements/audit.py
 
 # ── The application ──────────────────────────────────────────────────────────────────────────────────────────────────
-.PHONY: build validate deploy
+.PHONY: build dist validate deploy
 build: environment-sam ## Build the application for the Runtime of the interpreter at hand
 	@PYTHONPATH=local $(PYTHON) -m relaunch_local.stack.build --sam $(SAM) \
 		--interpreter $(INTERPRETER) --runtime $(RUNTIME) --architecture $(ARCHITECTURE)
+
+# The same content makes the same archive: no time, no owner, no order of the disk.
+dist: environment build ## What a release consists of: the command, the built application, the bill of its materials
+	@rm -rf dist && mkdir dist
+	@$(ENVIRONMENT)/hatchling build -t wheel -d dist
+	@tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C .aws-sam/build -cf - . | \
+		gzip --no-name > dist/relaunch-application-$(RUNTIME)-$(ARCHITECTURE).tar.gz
+	@cp .aws-sam/build/DependenciesLayer/sbom.cdx.json dist/relaunch-application-$(RUNTIME)-$(ARCHITECTURE).cdx.json
 
 validate: environment-sam ## Check the templates with SAM and cfn-lint
 	@$(SAM) validate --lint --template template.yaml
@@ -75,12 +86,18 @@ deploy: setup ## Deploy to AWS as `relaunch deploy` does, which says more; PARAM
 	@$(ENVIRONMENT)/relaunch deploy $(PARAMETERS)
 
 # ── Checks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-.PHONY: lint check test
-lint: environment validate ## Format, lint, types, import contracts, template
+.PHONY: lint workflows check test
+lint: environment validate workflows ## Format, lint, types, import contracts, templates, workflows
 	@$(ENVIRONMENT)/ruff format --check --quiet . || { echo "ruff format would change files: run it"; exit 1; }
 	@$(ENVIRONMENT)/ruff check --quiet .
 	@$(ENVIRONMENT)/mypy
 	@$(ENVIRONMENT)/lint-imports
+
+# GITHUB_TOKEN would let zizmor ask GitHub: without one it says the same everywhere.
+workflows: environment-workflows ## Check action.yml and the workflows by their schemas and for what attackers use
+	@.venv-workflows/bin/check-jsonschema --quiet --builtin-schema vendor.github-actions action.yml
+	@.venv-workflows/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@.venv-workflows/bin/zizmor --offline --quiet --persona pedantic action.yml .github/workflows
 
 # Tests share no state but what a file's own fixtures make, so files run side by side: one per processor, and one more for
 # the time that some wait.
@@ -176,6 +193,6 @@ catalogue: environment ## Make the bundled catalogue again from pinned releases,
 	@$(ENVIRONMENT)/python catalogue/generate.py
 
 clean: ## Remove everything that was installed or built
-	rm -rf .venv .venv-sam .venv-emulator .venv-bench .venv-peers .venv-kubernetes .venv-mutate .venv-requirements .venv-audit .venv*.lock .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-sam .venv-emulator .venv-bench .venv-peers .venv-kubernetes .venv-mutate .venv-requirements .venv-workflows .venv-audit .venv*.lock .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache
 	rm -rf .import_linter_cache .hypothesis .coverage dist demo.json demo-failure.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -47,6 +47,7 @@ LISTS = (
     RequirementList("requirements/bench.in", "requirements/bench.txt"),
     RequirementList("requirements/bench-peers.in", "requirements/bench-peers.txt"),
     RequirementList("requirements/bench-kubernetes.in", "requirements/bench-kubernetes.txt"),
+    RequirementList("requirements/workflows.in", "requirements/workflows.txt"),
     RequirementList("requirements/audit.in", "requirements/audit.txt"),
     RequirementList("requirements/compile.in", "requirements/compile.txt"),
 )

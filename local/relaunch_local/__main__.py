@@ -86,6 +86,7 @@ def print_environment(world: LocalWorld) -> None:
     for name, value in world.environment().items():
         print(f"export {name}={shlex.quote(value)}")
     print(f"export RELAUNCH_WEBHOOK_URL={shlex.quote(world.deployment.webhook_url)}")
+    print(f"export RELAUNCH_JOB_API_URL={shlex.quote(world.deployment.job_api_url)}")
     print(f"export RELAUNCH_WEBHOOK_SECRET={shlex.quote(world.deployment.webhook_secret)}", flush=True)
     print(
         "\nPaste the lines above into another terminal, and try there:\n"

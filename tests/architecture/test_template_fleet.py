@@ -98,6 +98,7 @@ class TestReservations:
         parameters = {**PARAMETERS, "CapacityReservations": "cr-0a"}
 
         assert RolePolicies(template, "LaunchAttemptRole", **parameters).allows(DESCRIBING, "*")
+        assert RolePolicies(template, "JobApiRole", **parameters).allows(DESCRIBING, "*")
         assert not RolePolicies(template, "RequestMachineRole", **parameters).allows(DESCRIBING, "*")
 
     def test_a_stack_without_any_may_neither_read_nor_use_them(self, template: Template) -> None:
@@ -105,5 +106,6 @@ class TestReservations:
         requesting = RolePolicies(template, "RequestMachineRole", **without)
 
         assert not RolePolicies(template, "LaunchAttemptRole", **without).allows(DESCRIBING, "*")
+        assert not RolePolicies(template, "JobApiRole", **without).allows(DESCRIBING, "*")
         for name in ("cr-0a", ""):
             assert not requesting.allows("ec2:RunInstances", RESERVATION.format(account="111122223333", name=name))

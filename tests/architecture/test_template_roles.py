@@ -113,6 +113,12 @@ def test_only_one_function_may(template: Template, actions: list[str], function:
         assert list(template.allowing(action)) == [function]
 
 
+def test_whoever_selects_or_plans_may_read_prices(template: Template) -> None:
+    reading = set(template.allowing("ec2:DescribeSpotPriceHistory"))
+
+    assert reading == {"JobApiFunction", "LaunchAttemptFunction", "RefreshOfferingsFunction"}
+
+
 def test_only_the_webhook_reads_its_secret_and_others_the_kubeconfigs_that_are_given(template: Template) -> None:
     reading = {
         name: [each for statement in statements for each in as_list(statement["Resource"])]

@@ -11,6 +11,7 @@ SOURCES = {
     "catalogue": REPOSITORY / "catalogue",
     "requirements": REPOSITORY / "requirements",
     "infrastructure": REPOSITORY / "infrastructure",
+    "action": REPOSITORY / "action" / "relaunch_action",
 }
 
 

@@ -175,6 +175,7 @@ def test_while_dynamodb_and_sqs_are_down_messages_are_left_to_their_queue(functi
         ("job_api", "job_api.submit"),
         ("job_api", "job_api.show"),
         ("job_api", "job_api.cancel"),
+        ("job_api", "job_api.plan"),
         ("reconcile", "schedule.reconcile"),
         ("refresh_offerings", "schedule.refresh-offerings"),
     ],

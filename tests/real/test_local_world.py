@@ -6,13 +6,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from fakes.github_runner import GithubRunner, create_role, running_services
 from fakes.webhook import make_request, post, sign
+from relaunch.adapters.definition_file.parser import parse_definitions
+from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.bootstrap import make_dependencies
+from relaunch.core.definitions.ownership import Owner
+from relaunch.settings import Settings
+from relaunch.usecases.register_definitions import compare_definitions, register_definitions
 from relaunch_local.attack.requests import Call
 from relaunch_local.ecs import EcsError, Purchase
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.request_guard.credentials import function_access_key
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS
-from relaunch_local.stack.emulator import RUNNER
+from relaunch_local.stack.emulator import ACCOUNT, REGION, RUNNER
 from relaunch_local.stack.forwarder import EmulatorTargets
 from relaunch_local.stack.local_world import LocalWorld
 from relaunch_local.stack.training_cluster import LAUNCH_TEMPLATES, SUBNETS, ZONES, launch_templates
@@ -289,3 +298,81 @@ class TestGuard:
         assert not any(secret in each for each in commands)
         assert world.emulator.endpoint_url.encode() in files[world.emulator_log]
         assert [path for path, content in files.items() if secret in content] == []
+
+
+class TestGithubAction:
+    """The steps of action.yml, run as a runner does, call job_api by its URL with the role of their OIDC token."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def role(world: LocalWorld) -> str:
+        function = world.client("lambda").get_function_configuration(
+            FunctionName=world.deployment.resources["JobApiFunction"]
+        )
+        return create_role(world.emulator, function["FunctionArn"])
+
+    @pytest.fixture
+    def inputs(self, world: LocalWorld, role: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+        """Register a definition; return the inputs for it."""
+        for name, value in world.environment().items():
+            monkeypatch.setenv(name, value)
+        deps = make_dependencies(Settings.from_stack_outputs(world.deployment.outputs))
+        example = yaml.safe_load((REPOSITORY / "examples" / "relaunch.yaml").read_text())["jobs"]["demo"]
+        # The parser of YAML 1.1 takes the key `on` for a boolean.
+        definition = {key: value for key, value in example.items() if key is not True}
+        text = yaml.safe_dump({"jobs": {"action": definition | {"environment": {"TRAIN_STEPS": "20"}}}})
+        owner = Owner("", "action.yaml", f"arn:aws:iam::{ACCOUNT}:root")
+        definitions = parse_definitions(text, "action.yaml", load_catalogue())
+        register_definitions(compare_definitions(definitions, deps.definitions.list_registered(), owner), owner, deps)
+        url = world.deployment.job_api_url
+        return {"url": url, "aws-region": REGION, "definition": "action", "role-to-assume": role}
+
+    def test_a_dry_run_puts_the_plan_into_the_summary(
+        self, world: LocalWorld, inputs: dict[str, str], tmp_path: Path
+    ) -> None:
+        with running_services(world.emulator) as services:
+            planned = GithubRunner(tmp_path, services).use({**inputs, "dry-run": "true"})
+
+        assert (planned.exit_code, planned.outputs["job-id"]) == (0, ""), planned.log
+        assert "plan of action, nothing was started" in planned.files["GITHUB_STEP_SUMMARY"]
+        assert planned.outputs["offering"] in planned.files["GITHUB_STEP_SUMMARY"]
+
+    def test_a_workflow_starts_and_awaits_a_training_and_its_rerun_finds_it(
+        self, world: LocalWorld, inputs: dict[str, str], tmp_path: Path
+    ) -> None:
+        with running_services(world.emulator) as services:
+            runner = GithubRunner(tmp_path, services)
+            trained = runner.use({**inputs, "wait": "true", "inputs": '{"learning_rate": 0.1}'})
+            again = runner.use({**inputs, "wait": "true", "inputs": '{"learning_rate": 0.1}'}, attempt=2)
+
+        assert trained.exit_code == 0, trained.log
+        assert (trained.outputs["state"], trained.outputs["is-new"]) == ("SUCCEEDED", "true")
+        assert ": SUCCEEDED, attempt 1 on " in trained.log
+        assert (again.exit_code, again.outputs["is-new"]) == (0, "false"), again.log
+        assert again.outputs["job-id"] == trained.outputs["job-id"]
+
+    def test_a_cancelled_workflow_cancels_its_job(
+        self, world: LocalWorld, inputs: dict[str, str], tmp_path: Path
+    ) -> None:
+        asked = {**inputs, "wait": "true", "cancel-with-workflow": "true", "idempotency-key": "cancelled"}
+        with running_services(world.emulator) as services:
+            runner = GithubRunner(tmp_path, services)
+            cancelled = runner.use(asked, cancel_when=lambda line: f"job {inputs['definition']}-" in line)
+
+        assert cancelled.exit_code == 1
+        (error,) = cancelled.errors
+        assert "the workflow was cancelled, and the job with it" in error
+        assert cancelled.outputs["state"] in {"CANCELLED", "STOPPING"}
+
+    def test_a_branch_that_the_role_does_not_trust_starts_nothing(
+        self, world: LocalWorld, inputs: dict[str, str], tmp_path: Path
+    ) -> None:
+        with running_services(world.emulator, "repo:acme@1234/vision@5678:ref:refs/heads/other") as services:
+            refused = GithubRunner(tmp_path, services).use(inputs)
+
+        assert refused.exit_code == 1
+        assert "AccessDenied" in refused.errors[0]
+        assert "sub repo:acme@1234/vision@5678:ref:refs/heads/other" in refused.errors[0]
+
+    def test_an_unsigned_request_is_refused(self, world: LocalWorld, inputs: dict[str, str]) -> None:
+        assert Call(inputs["url"], body=b'{"action": "submit", "definition": "action"}').send().status == 403

@@ -18,8 +18,8 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 class GuardedApplication:
     """An application behind a guard: only what the guard takes reaches it, and no answer allows another origin.
 
-    Requests to the paths that `unsigned` matches need no signature; the other rules hold for them too. WebSockets are
-    closed: nothing in the local world opens one.
+    Requests to the paths that `unsigned` matches need no signature, but one that they have is verified; the other rules
+    hold for them too. WebSockets are closed: nothing in the local world opens one.
     """
 
     def __init__(self, application: Application, guard: RequestGuard, unsigned: re.Pattern[str]) -> None:
@@ -42,7 +42,7 @@ class GuardedApplication:
         head = request_head(scope)
         try:
             self._guard.check_sender(head)
-            if not self._unsigned.match(scope["path"]):
+            if head.values("authorization") or not self._unsigned.match(scope["path"]):
                 signature = self._guard.check_caller(head)
                 body = await read_body(receive)
                 if body is None:

@@ -33,10 +33,18 @@ class Deployment:
     resources: Mapping[str, str]
     emulator: Emulator
 
-    @cached_property
+    @property
     def webhook_url(self) -> str:
-        """The Function URL on the emulator's endpoint; its AWS host name does not resolve here."""
-        url_id = self.outputs["WebhookUrl"].removeprefix("https://").split(".", 1)[0]
+        """The function URL of github_webhook on the emulator's endpoint; its AWS host name does not resolve here."""
+        return self._local_url("WebhookUrl")
+
+    @property
+    def job_api_url(self) -> str:
+        """The function URL of job_api on the emulator's endpoint, for signed requests."""
+        return self._local_url("JobApiUrl")
+
+    def _local_url(self, output: str) -> str:
+        url_id = self.outputs[output].removeprefix("https://").split(".", 1)[0]
         return f"{self.emulator.endpoint_url}/_aws/lambda-url/{url_id}/"
 
     @cached_property

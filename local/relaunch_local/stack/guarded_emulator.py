@@ -8,6 +8,7 @@ import asyncio
 import os
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
@@ -18,8 +19,10 @@ from ministack.services import sts
 from relaunch_local.request_guard.asgi import GuardedApplication
 from relaunch_local.request_guard.credentials import Credentials, function_access_key, function_secret
 from relaunch_local.request_guard.guard import HOSTS_VARIABLE, LOOPBACK_HOSTS, RequestGuard, SecretOf
+from relaunch_local.request_guard.signature import RequestHead, parse_signature
 
-# GitHub has no AWS credentials. Without an id MiniStack takes the path for one of another service.
+# GitHub has no AWS credentials; a request with a signature is verified here too. Without an id MiniStack takes the path
+# for one of another service.
 FUNCTION_URL = re.compile(r"/_aws/lambda-url/[a-z0-9]+(/|$)")
 
 
@@ -32,6 +35,9 @@ def main() -> None:
     replace_function_credentials(root)
     # Its modules take what has been replaced when they are imported.
     from ministack.app import app  # noqa: PLC0415
+    from ministack.services import lambda_svc  # noqa: PLC0415
+
+    name_callers(lambda_svc, os.environ["MINISTACK_ACCOUNT_ID"])
 
     guard = RequestGuard(secrets_of(root, os.environ["MINISTACK_ACCOUNT_ID"]), LOOPBACK_HOSTS.union(hosts))
     config = Config()
@@ -72,6 +78,41 @@ def replace_function_credentials(root: Credentials) -> None:
         return {"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret, "AWS_SESSION_TOKEN": token}
 
     lambda_runtime.execution_credentials = execution_credentials
+
+
+def name_callers(lambda_svc: Any, account: str) -> None:
+    """Name the caller in the events of function URLs, as Lambda does with AuthType AWS_IAM; MiniStack does not.
+
+    The guard has verified the signature, and MiniStack the permission lambda:InvokeFunctionUrl.
+    """
+    build_event = lambda_svc._build_function_url_event  # noqa: SLF001 - MiniStack has no other place for it
+
+    def build_named_event(*arguments: Any, **keywords: Any) -> dict[str, Any]:
+        event: dict[str, Any] = build_event(*arguments, **keywords)
+        signed = parse_signature(RequestHead("POST", "/", list(event["headers"].items())))
+        if signed is not None:
+            event["headers"].pop("authorization")
+            event["requestContext"]["authorizer"] = {"iam": identity_of(signed.access_key_id, account)}
+        return event
+
+    lambda_svc._build_function_url_event = build_named_event  # noqa: SLF001
+
+
+def identity_of(access_key_id: str, account: str) -> dict[str, str | None]:
+    """Return the caller as in `requestContext.authorizer.iam`."""
+    arn, user_id = f"arn:aws:iam::{account}:root", account
+    found = resolve_credential(access_key_id, account)
+    if isinstance(found, ResolvedCredential) and not is_root_access_key(access_key_id):
+        arn, user_id, account = found.principal_arn, found.principal_id, found.account_id
+    return {
+        "accessKey": access_key_id,
+        "accountId": account,
+        "callerId": user_id,
+        "cognitoIdentity": None,
+        "principalOrgId": None,
+        "userArn": arn,
+        "userId": user_id,
+    }
 
 
 if __name__ == "__main__":

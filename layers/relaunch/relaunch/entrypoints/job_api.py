@@ -1,14 +1,21 @@
-"""The requests of `job_api`: submit, show, cancel (docs/job_api.schema.json), by Invoke or by its function URL."""
+"""The requests of `job_api`: submit, plan, show, cancel (docs/job_api.schema.json), by Invoke or its function URL."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from relaunch.adapters.messages.function_url import is_http_request, make_response, read_caller, read_json
-from relaunch.adapters.messages.job_api import CancelRequest, ShowRequest, SubmitRequest, describe_job, parse_request
+from relaunch.adapters.messages.job_api import (
+    CancelRequest,
+    PlanRequest,
+    ShowRequest,
+    SubmitRequest,
+    describe_job,
+    parse_request,
+)
 from relaunch.core.jobs.callers import INVOKE, is_own, keyed_identity
 from relaunch.core.jobs.job import Job
 from relaunch.core.triggers.events import DirectRequest
-from relaunch.ports import PermanentError, SubmitDependencies, TransientError
+from relaunch.ports import PermanentError, RequestDependencies, TransientError
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.submit_job import submit_request
 
@@ -30,7 +37,7 @@ class UnknownJobError(PermanentError):
     """The caller has no job of this id; whether another one has is not told."""
 
 
-def answer_request(event: object, request_id: str, deps: SubmitDependencies) -> dict[str, Any]:
+def answer_request(event: object, request_id: str, deps: RequestDependencies) -> dict[str, Any]:
     """Return the response to a request: `{"job": …}`, or `{"error": {"code", "message"}}` for a permanent error.
 
     A request to the function URL gets an HTTP response with this body, of status 503 for a temporary error.
@@ -51,12 +58,14 @@ def answer_request(event: object, request_id: str, deps: SubmitDependencies) -> 
     return make_response(_status(answer), answer)
 
 
-def _answer(event: object, caller: str, request_id: str, deps: SubmitDependencies) -> dict[str, Any]:
+def _answer(event: object, caller: str, request_id: str, deps: RequestDependencies) -> dict[str, Any]:
     try:
         request = parse_request(event)
         match request:
             case SubmitRequest():
                 return _submit(request, caller, request_id, deps)
+            case PlanRequest():
+                return _plan(request, caller, deps)
             case ShowRequest():
                 return _found(_load_own(request.job_id, caller, deps), request.job_id)
             case CancelRequest():
@@ -66,7 +75,7 @@ def _answer(event: object, caller: str, request_id: str, deps: SubmitDependencie
         return _refusal(error)
 
 
-def _submit(request: SubmitRequest, caller: str, request_id: str, deps: SubmitDependencies) -> dict[str, Any]:
+def _submit(request: SubmitRequest, caller: str, request_id: str, deps: RequestDependencies) -> dict[str, Any]:
     key = request.idempotency_key
     identity = keyed_identity(caller, key) if key else f"api:call:{request_id}"
     direct = DirectRequest(identity, request.definition, request.inputs, caller, deps.clock.now())
@@ -74,7 +83,19 @@ def _submit(request: SubmitRequest, caller: str, request_id: str, deps: SubmitDe
     return {**_found(submission.job, ""), "is_new": submission.is_new, "note": submission.note}
 
 
-def _load_own(job_id: str, caller: str, deps: SubmitDependencies) -> Job:
+def _plan(request: PlanRequest, caller: str, deps: RequestDependencies) -> dict[str, Any]:
+    # Imported here because the other requests, which are most, start without them.
+    from relaunch.adapters.messages.plan_description import describe_plan  # noqa: PLC0415
+    from relaunch.usecases.plan_submission import plan_submission  # noqa: PLC0415
+
+    direct = DirectRequest("api:plan", request.definition, request.inputs, caller, deps.clock.now())
+    plan, notes = plan_submission(direct, deps)
+    arn = plan.revision.arn if plan.revision else ""
+    name, notices = plan.definition.name, (*notes, *plan.notices)
+    return {"plan": describe_plan(name, plan.at, arn, plan.selection, problem=plan.problem, notices=notices)}
+
+
+def _load_own(job_id: str, caller: str, deps: RequestDependencies) -> Job:
     job = deps.jobs.load_job(job_id)
     if job is None or not is_own(job, caller):
         raise _unknown(job_id)

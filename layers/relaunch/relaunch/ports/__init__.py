@@ -14,6 +14,7 @@ from relaunch.ports.dependencies import OfferingDependencies as OfferingDependen
 from relaunch.ports.dependencies import PlanDependencies as PlanDependencies
 from relaunch.ports.dependencies import ReconcileDependencies as ReconcileDependencies
 from relaunch.ports.dependencies import RefreshDependencies as RefreshDependencies
+from relaunch.ports.dependencies import RequestDependencies as RequestDependencies
 from relaunch.ports.dependencies import SubmitDependencies as SubmitDependencies
 from relaunch.ports.ec2 import InstanceTypeSource as InstanceTypeSource
 from relaunch.ports.ec2 import PriceListSource as PriceListSource

@@ -123,7 +123,12 @@ class PlanDependencies(OfferingDependencies):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dependencies(ReconcileDependencies, LaunchDependencies, SubmitDependencies, PlanDependencies):
+class RequestDependencies(SubmitDependencies, PlanDependencies):
+    """Dependencies of the requests of `job_api`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dependencies(ReconcileDependencies, LaunchDependencies, RequestDependencies):
     """Dependencies of the functions and the command, except those of refreshing offerings."""
 
 

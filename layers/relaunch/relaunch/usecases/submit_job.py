@@ -135,19 +135,27 @@ def submit_direct(request: DirectRequest, deps: SubmitDependencies) -> Job:
 
 def submit_request(request: DirectRequest, deps: SubmitDependencies) -> Submission:
     """Create the job of a direct request and return whether it is new; raises the errors of `submit_direct`."""
-    definition = deps.definitions.load_definition(request.definition)
-    if definition is None:
-        known = [each.name for each in deps.definitions.list_definitions()]
-        near = nearest_names(request.definition, known)
-        hint = f"; did you mean {' or '.join(near)}?" if near else "; register it with `relaunch apply`"
-        raise UnknownDefinitionError(f"there is no job definition {request.definition!r}{hint}")
-    submission = _submit(definition, request, deps)
+    submission = _submit(load_requested(request, deps), request, deps)
     if submission.is_over_limit:
         raise WaitingLimitReachedError(submission.note)
     if submission.job is None:
         raise InvalidInputsError(submission.note)
     _compare_inputs(request, submission.job)
     return submission
+
+
+def load_requested(request: DirectRequest, deps: SubmitDependencies) -> JobDefinition:
+    """Return the job definition of a direct request.
+
+    Raises:
+        UnknownDefinitionError: no definition has this name; the message has similar names.
+    """
+    definition = deps.definitions.load_definition(request.definition)
+    if definition is not None:
+        return definition
+    near = nearest_names(request.definition, [each.name for each in deps.definitions.list_definitions()])
+    hint = f"; did you mean {' or '.join(near)}?" if near else "; register it with `relaunch apply`"
+    raise UnknownDefinitionError(f"there is no job definition {request.definition!r}{hint}")
 
 
 def _compare_inputs(request: DirectRequest, job: Job) -> None:
@@ -159,12 +167,23 @@ def _compare_inputs(request: DirectRequest, job: Job) -> None:
         )
 
 
-def _submit(definition: JobDefinition, event: TriggerEvent, deps: SubmitDependencies) -> Submission:
+def match_event(
+    definition: JobDefinition, event: TriggerEvent, deps: SubmitDependencies
+) -> Match | NoMatch | InvalidInputs:
+    """Return whether an event starts a job of a definition, and with which inputs.
+
+    Raises:
+        UnsupportedPatternError: a pattern of the definition cannot be matched; the message says what to do.
+    """
     try:
-        matched = match(definition, event, deps.patterns.matches)
+        return match(definition, event, deps.patterns.matches)
     except UnsupportedPatternError as error:
         advice = "change the pattern and register the definition with `relaunch apply`"
         raise UnsupportedPatternError(f"inputs of {definition.name} cannot be checked: {error}; {advice}") from error
+
+
+def _submit(definition: JobDefinition, event: TriggerEvent, deps: SubmitDependencies) -> Submission:
+    matched = match_event(definition, event, deps)
     if isinstance(matched, NoMatch | InvalidInputs):
         return Submission(definition.name, None, False, matched.reason)
     job_id = derive_job_id(event.identity, definition.name)

@@ -82,6 +82,15 @@ def test_an_unsigned_request_does_not(path: str) -> None:
     assert start["status"] == 403
 
 
+@pytest.mark.parametrize(("body", "status"), [(b"body", 200), (b"other", 403)])
+def test_a_signature_that_a_path_does_not_need_is_verified_all_the_same(body: bytes, status: int) -> None:
+    call = Call(f"http://{HOST}/open/a/", body=b"body").sign(ROOT)
+
+    _, (start, _) = exchange(scope_of(call), chunks(body))
+
+    assert start["status"] == status
+
+
 def test_a_changed_body_does_not() -> None:
     call = Call(f"http://{HOST}/", body=b"body").sign(ROOT)
 

@@ -17,6 +17,8 @@ from relaunch.ports import PermanentError
 # ECS limits all overrides together to 8,192 characters. With a limit pydantic also rejects unpaired surrogates.
 _InputName = Annotated[str, Field(max_length=100)]
 _InputValue = Annotated[str, Field(max_length=8_192)]
+_Inputs = dict[_InputName, _InputValue]
+_DefinitionName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,47}$", description="The job definition's name.")]
 _JobId = Annotated[str, Field(pattern=r"^[a-z0-9-]{1,100}$", description="A job's id.")]
 
 
@@ -31,16 +33,24 @@ class SubmitRequest(_Request):
     """Start a job of a registered definition."""
 
     action: Literal["submit"]
-    definition: str = Field(pattern=r"^[a-z][a-z0-9-]{0,47}$", description="The job definition's name.")
-    inputs: dict[_InputName, _InputValue] = Field(
-        default_factory=dict, max_length=50, description="Declared inputs by name."
-    )
+    definition: _DefinitionName
+    inputs: _Inputs = Field(default_factory=dict, max_length=50, description="Declared inputs by name.")
     idempotency_key: str | None = Field(
         None,
         min_length=1,
         max_length=200,
         description="A request of the same caller with the same key returns the same job, and is rejected if its "
         "inputs differ. Without a key, each call that is not a retry creates a job.",
+    )
+
+
+class PlanRequest(_Request):
+    """Return where a job of a registered definition would run now; nothing is started."""
+
+    action: Literal["plan"]
+    definition: _DefinitionName
+    inputs: _Inputs = Field(
+        default_factory=dict, max_length=50, description="Declared inputs by name; they are checked."
     )
 
 
@@ -59,8 +69,9 @@ class CancelRequest(_Request):
     reason: str = Field("cancelled by a caller of job_api", min_length=1, max_length=200)
 
 
-Request = Annotated[SubmitRequest | ShowRequest | CancelRequest, Field(discriminator="action")]
-_REQUEST: TypeAdapter[SubmitRequest | ShowRequest | CancelRequest] = TypeAdapter(Request)
+AnyRequest = SubmitRequest | ShowRequest | CancelRequest | PlanRequest
+Request = Annotated[AnyRequest, Field(discriminator="action")]
+_REQUEST: TypeAdapter[AnyRequest] = TypeAdapter(Request)
 
 
 class JobDescription(BaseModel):
@@ -120,14 +131,11 @@ class RefusalAnswer(BaseModel):
     error: Refusal
 
 
-Answer = JobAnswer | RefusalAnswer
-
-
 class InvalidRequestError(PermanentError):
     """The request is invalid; the message describes the errors."""
 
 
-def parse_request(event: object) -> SubmitRequest | ShowRequest | CancelRequest:
+def parse_request(event: object) -> AnyRequest:
     """Parse a request.
 
     Raises:
@@ -163,8 +171,11 @@ def describe_job(job: Job) -> dict[str, Any]:
 
 def published_schema() -> Mapping[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a request; that of a response is `#/$defs/Answer`."""
+    # Imported here because only requests for a plan need it.
+    from relaunch.adapters.messages.plan_description import PlanAnswer  # noqa: PLC0415
+
     request = _REQUEST.json_schema()
-    answer = TypeAdapter(Answer).json_schema(mode="serialization")
+    answer = TypeAdapter(JobAnswer | PlanAnswer | RefusalAnswer).json_schema(mode="serialization")
     definitions = {**request.pop("$defs"), **answer.pop("$defs"), "Request": request, "Answer": answer}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
