@@ -8,7 +8,8 @@ import pytest
 from architecture.conftest import Template, as_list
 from architecture.role_policies import Resolver, RolePolicies
 from fakes.repository import FUNCTIONS
-from relaunch.settings import InvalidSettingsError, Settings
+from relaunch.setting_values import InvalidSettingsError
+from relaunch.settings import Settings
 
 ON = {
     "MachineSubnets": "us-east-1a=subnet-0a1,us-east-1b=subnet-0b2",

@@ -9,7 +9,8 @@ from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
 from relaunch.core.offerings.amis import AmiKind
 from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
 from relaunch.ports import CapacityProviderOffer
-from relaunch.settings import InvalidSettingsError, Settings, parse_capacity_providers
+from relaunch.setting_values import InvalidSettingsError
+from relaunch.settings import Settings, parse_capacity_providers
 
 
 def test_providers_are_read_with_type_purchase_and_kind():
