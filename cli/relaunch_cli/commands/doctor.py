@@ -33,7 +33,7 @@ def doctor(  # noqa: PLR0913, PLR0917 - a command has the options it has
     """
     from relaunch.adapters.kubernetes.acs_diagnosis import check_acs
     from relaunch.adapters.kubernetes.diagnosis import Known, check_ack
-    from relaunch.core.kubernetes.checks import Verdict
+    from relaunch.core.checks import Verdict
     from relaunch_cli.views.checks import checks_json, render_checks
     from relaunch_cli.views.screen import print_json, print_result, progress
 

@@ -12,7 +12,7 @@ from relaunch.core.kubernetes.ack_checks import (
     check_scheduler,
     read_version,
 )
-from relaunch.core.kubernetes.checks import Verdict
+from relaunch.core.checks import Verdict
 from relaunch.core.kubernetes.node_fit import GpuNode
 
 OK, PROBLEM, UNKNOWN = Verdict.OK, Verdict.PROBLEM, Verdict.UNKNOWN
