@@ -30,7 +30,9 @@ def check_checkpoint_bucket(bucket: CheckpointBucket, region: str, grants: Check
         deploy = f"relaunch deploy CheckpointBuckets={buckets}"
         return problem(name, "; ".join(notices), f"{deploy} CheckpointKeyArns={keys}" if bucket.facts.key else deploy)
     if bucket.region not in ("", region):
-        text = f"it is in {bucket.region}, and machines are in {region}: every checkpoint crosses regions, which is paid"
+        text = (
+            f"it is in {bucket.region}, and machines are in {region}: every checkpoint crosses regions, which is paid"
+        )
         return problem(name, text, f"name a bucket in {region} as `checkpoint`, then: relaunch apply FILE")
     return is_ok(name, f"in {region}, and the stack may read it")
 

@@ -54,7 +54,10 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _SIGNS = tuple(
     (cause, re.compile(pattern, re.IGNORECASE))
     for cause, pattern in (
-        (Cause.ROLE, r"not authorized to perform: ecs:|NoCredentialProviders|no (?:valid|EC2 IMDS) .*(?:role|credential)"),
+        (
+            Cause.ROLE,
+            r"not authorized to perform: ecs:|NoCredentialProviders|no (?:valid|EC2 IMDS) .*(?:role|credential)",
+        ),
         (Cause.ROLE, r"unable to locate credentials|AccessDenied(?:Exception)?\b.*(?:ecs|RegisterContainerInstance)"),
         (
             Cause.NETWORK,
@@ -97,7 +100,9 @@ def find_cause(console: str, facts: InstanceFacts, cluster: str) -> Finding:
     if facts.barrier:
         return Finding(Cause.NETWORK, facts.barrier)
     if facts.cluster is not None and facts.cluster != cluster:
-        named = f"its user data names the cluster {facts.cluster}" if facts.cluster else "its user data names no cluster"
+        named = (
+            f"its user data names the cluster {facts.cluster}" if facts.cluster else "its user data names no cluster"
+        )
         return Finding(Cause.USER_DATA, f"{named}, not {cluster}")
     lines = [_ESCAPES.sub("", line).strip() for line in console.splitlines()]
     for cause, sign in _SIGNS:
@@ -129,6 +134,8 @@ def check_instance(facts: InstanceFacts, console: str | None, cluster: str) -> C
     if finding.cause is not Cause.UNKNOWN:
         return problem(name, text, _MENDS[finding.cause])
     if console is None:
-        return unknown(name, f"it runs for {minutes:.0f} minutes and has not joined {cluster}", "grant ec2:GetConsoleOutput")
+        return unknown(
+            name, f"it runs for {minutes:.0f} minutes and has not joined {cluster}", "grant ec2:GetConsoleOutput"
+        )
     look = f"aws ec2 get-console-output --latest --output text --instance-id {facts.instance_id}"
     return problem(name, text, f"{look}; then end it: aws ec2 terminate-instances --instance-ids {facts.instance_id}")

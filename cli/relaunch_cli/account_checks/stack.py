@@ -16,7 +16,9 @@ def check_stack(name: str, status: str | None) -> Check:
     if status in _SETTLED:
         return is_ok(title, status)
     if status.endswith("_IN_PROGRESS"):
-        return problem(title, f"{status}: it is being changed", f"aws cloudformation describe-stacks --stack-name {name}")
+        return problem(
+            title, f"{status}: it is being changed", f"aws cloudformation describe-stacks --stack-name {name}"
+        )
     if status == "UPDATE_ROLLBACK_FAILED":
         continue_it = f"aws cloudformation continue-update-rollback --stack-name {name}"
         return problem(title, f"{status}: it can be neither used nor updated", f"{continue_it}; then: relaunch deploy")

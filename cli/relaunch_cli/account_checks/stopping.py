@@ -72,6 +72,8 @@ def check_stop_timeout(definition: str, timeout: StopTimeout) -> Check:
     name = f"{definition}: stopTimeout"
     if timeout.is_own and timeout.seconds < STOP_TIMEOUT_SECONDS:
         text = f"{timeout.seconds} s to save in, where a spot warning leaves about {STOP_TIMEOUT_SECONDS}"
-        to_do = f"register a revision without `stopTimeout`: Relaunch sets {STOP_TIMEOUT_SECONDS} s, or set more yourself"
+        to_do = (
+            f"register a revision without `stopTimeout`: Relaunch sets {STOP_TIMEOUT_SECONDS} s, or set more yourself"
+        )
         return problem(name, text, to_do)
     return is_ok(name, str(timeout))

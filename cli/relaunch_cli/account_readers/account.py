@@ -1,6 +1,7 @@
 """Reads what an account has once: service-linked roles, Lambda's concurrency and the quotas of EC2."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from relaunch.core.checks import Check, unknown
 from relaunch_cli.account_checks.concurrency import check_concurrency
@@ -19,7 +20,7 @@ _NOT_THERE = ("ValidationError", "ResourceNotFoundException")
 def check_service_roles(calls: AccountCalls) -> Iterator[Check]:
     """Check the service-linked roles; EC2 Fleet of the type `instant` needs none of its own."""
     for service in SERVICES:
-        yield known(f"service-linked role of {service}", lambda service=service: _check_role(service, calls))  # type: ignore[misc]
+        yield known(f"service-linked role of {service}", partial(_check_role, service, calls))
 
 
 def _check_role(service: str, calls: AccountCalls) -> Check:

@@ -122,4 +122,3 @@ def _unknown(name: str, error: PortError) -> Check:
         text = f"you have no permission to call {cause.operation_name}"
         return unknown(name, text, f"grant what {cause.operation_name} needs (docs/doctor.md#permissions)")
     return unknown(name, str(error).splitlines()[0], "try again")
-

@@ -3,7 +3,9 @@
 import base64
 import binascii
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from relaunch.core.checks import Check, is_ok
@@ -38,7 +40,7 @@ _TARGETS = (
 def check_images(settings: MachineSettings, calls: AccountCalls) -> Iterator[Check]:
     """Check the launch templates of machines, and their images."""
     for kind, template in settings.launch_templates.items():
-        yield known(f"launch template {kind}", lambda kind=kind, template=template: _check_image(kind, template, calls))  # type: ignore[misc]
+        yield known(f"launch template {kind}", partial(_check_image, kind, template, calls))
 
 
 def _check_image(kind: str, template: LaunchTemplate, calls: AccountCalls) -> Check:
@@ -77,8 +79,12 @@ def check_subnets(settings: MachineSettings, calls: AccountCalls) -> Iterator[Ch
     for zone, subnet in settings.subnets.items():
         yield known(
             f"subnet {subnet}",
-            lambda zone=zone, subnet=subnet: check_subnet(subnet, zone, read_subnet(subnet, calls)),  # type: ignore[misc]
+            partial(_check_subnet, subnet, zone, calls),
         )
+
+
+def _check_subnet(subnet: str, zone: str, calls: AccountCalls) -> Check:
+    return check_subnet(subnet, zone, read_subnet(subnet, calls))
 
 
 def read_subnet(subnet_id: str, calls: AccountCalls) -> SubnetFacts | None:
@@ -103,9 +109,7 @@ def read_subnet(subnet_id: str, calls: AccountCalls) -> SubnetFacts | None:
 
 def _default_route(subnet_id: str, vpc_id: str, calls: AccountCalls) -> DefaultRoute | None:
     """Return the default route of the subnet's own table, or of the VPC's main one if it has none."""
-    tables = calls.list(
-        "ec2", "describe_route_tables", "RouteTables", Filters=[{"Name": "vpc-id", "Values": [vpc_id]}]
-    )
+    tables = calls.list("ec2", "describe_route_tables", "RouteTables", Filters=[{"Name": "vpc-id", "Values": [vpc_id]}])
     linked = [(link, table) for table in tables for link in table.get("Associations", ())]
     own = [table for link, table in linked if link.get("SubnetId") == subnet_id]
     main = [table for link, table in linked if link.get("Main")]
@@ -140,7 +144,7 @@ def check_joined(
     if not waiting:
         yield is_ok("instances", f"{len(running)} run, and all are in the cluster")
     for key, instance in waiting.items():
-        yield known(f"instance {key}", lambda instance=instance: _check_instance(instance, cluster, now, calls))  # type: ignore[misc]
+        yield known(f"instance {key}", partial(_check_instance, instance, cluster, now, calls))
 
 
 def _running(name: str, values: list[str], calls: AccountCalls) -> dict[str, Mapping[str, Any]]:
@@ -170,10 +174,17 @@ def _check_instance(instance: Mapping[str, Any], cluster: str, now: datetime, ca
         instance_id,
         age,
         role_problem=_or_none(lambda: _role_problem(instance, calls)) or "",
-        barrier=subnet.barrier if subnet and not instance.get("PublicIpAddress") else "",
+        barrier=_barrier(subnet, instance),
         cluster=_or_none(lambda: _cluster_in_user_data(instance_id, calls)),
     )
     return check_instance(facts, _or_none(lambda: _console(instance_id, calls)), cluster)
+
+
+def _barrier(subnet: SubnetFacts | None, instance: Mapping[str, Any]) -> str:
+    """Return what is between an instance and ECS; whether it has a public address is known of itself."""
+    if subnet is None:
+        return ""
+    return replace(subnet, gives_public_addresses=bool(instance.get("PublicIpAddress"))).barrier
 
 
 def _or_none(read: Any) -> Any:
