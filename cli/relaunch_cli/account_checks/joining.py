@@ -72,7 +72,7 @@ _SIGNS = tuple(
         ),
         (
             Cause.AGENT,
-            r"failed to start .*(?:ecs\.service|elastic container service|docker\.service|docker application container)|"
+            r"failed to start .*(?:ecs\.service|elastic container service|docker\.service|docker application)|"
             r"dependency failed for .*(?:ecs\.service|elastic container service)|"
             r"unit ecs\.service (?:not found|could not be found)|ecs\.service: (?:failed|start request repeated)",
         ),
@@ -116,8 +116,8 @@ def find_cause(console: str, facts: InstanceFacts, cluster: str) -> Finding:
 
 
 _MENDS = {
-    Cause.ROLE: "relaunch deploy, which sets the role of machines; of a capacity provider: its launch template's profile",
-    Cause.NETWORK: "give its subnet a way to ECS (docs/machines.md), or name others: relaunch deploy MachineSubnets=...",
+    Cause.ROLE: "relaunch deploy, which sets the role of machines; of a capacity provider: the profile of its template",
+    Cause.NETWORK: "give its subnet a way to ECS (docs/machines.md), or: relaunch deploy MachineSubnets=...",
     Cause.USER_DATA: "relaunch deploy, which sets user data; of a capacity provider: the user data of its template",
     Cause.AGENT: "relaunch deploy GpuImageId=resolve:ssm:... with an image of `relaunch amis`",
 }

@@ -1,7 +1,7 @@
 """Whether a machine in a subnet reaches ECS, ECR and S3.
 
-Sources: "Route tables" and "Internet gateways" (Amazon VPC User Guide); "Amazon ECS interface VPC endpoints" and "Amazon
-ECR interface VPC endpoints".
+Sources: "Route tables" and "Internet gateways" (Amazon VPC User Guide); "Amazon ECS interface VPC endpoints", and the
+same of Amazon ECR.
 """
 
 from dataclasses import dataclass

@@ -38,25 +38,30 @@ def check_sigterm(definition: str, process: MainProcess) -> Check:
     if not arguments:
         return is_ok(name, "the image's own command runs, which is not read here")
     shell = arguments[0].rpartition("/")[2]
-    if shell not in _SHELLS:
-        beside = "" if process.entry_point else ", unless the image's entry point is a shell"
-        return is_ok(name, f"it reaches {arguments[0]}{beside}")
-    script = _script(arguments[1:])
+    if shell in _SHELLS:
+        return _check_shell(name, shell, arguments[1:], has_init=process.has_init)
+    beside = "" if process.entry_point else ", unless the image's entry point is a shell"
+    return is_ok(name, f"it reaches {arguments[0]}{beside}")
+
+
+def _check_shell(name: str, shell: str, options: Sequence[str], *, has_init: bool) -> Check:
+    script = _script(options)
     if script is None:
-        file = next((each for each in arguments[1:] if not each.startswith("-")), "its script")
+        file = next((each for each in options if not each.startswith("-")), "its script")
         return unknown(name, f"{shell} runs {file}, which is not read here", f"end {file} with `exec` and the training")
     if _TRAP.search(script):
         return unknown(name, f"a trap of {shell} has to pass it on: {script!r}", "see that it does, and waits")
-    *_, last = [part.strip() for part in _SEPARATORS.split(_QUOTED.sub("''", script)) if part.strip()] or [""]
+    bare = _QUOTED.sub("''", script).strip()
+    *before, last = [part.strip() for part in _SEPARATORS.split(bare) if part.strip()] or [""]
     if last.split(maxsplit=1)[:1] == ["exec"]:
         return is_ok(name, f"{shell} replaces itself with the training (exec)")
-    init = "; the init process passes it to the shell alone" if process.has_init else ""
+    init = "; the init process passes it to the shell alone" if has_init else ""
     to_do = "register a revision whose last command begins with `exec`, as in sh -c 'exec python train.py'"
-    if last and last == _QUOTED.sub("''", script).strip():
-        text = f"{shell} -c with one command: some shells replace themselves with it, others swallow SIGTERM{init}"
-        return unknown(name, text, to_do)
-    text = f"{shell} swallows it, and the training is killed without saving{init}: {script!r}"
-    return problem(name, text, to_do)
+    if before or last != bare:
+        text = f"{shell} swallows it, and the training is killed without saving{init}: {script!r}"
+        return problem(name, text, to_do)
+    text = f"{shell} -c with one command: some shells replace themselves with it, others swallow SIGTERM{init}"
+    return unknown(name, text, to_do)
 
 
 def _script(options: Sequence[str]) -> str | None:

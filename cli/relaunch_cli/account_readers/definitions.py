@@ -1,7 +1,8 @@
 """Reads what the registered job definitions name: roles, containers, buckets."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from relaunch.core.checks import Check
 from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants, bucket_of
@@ -59,7 +60,7 @@ def _check_sigterm(plan: Plan, calls: AccountCalls) -> Check:
     main = main_container(definition, revision) if revision else None
     answer = calls.call("ecs", "describe_task_definition", taskDefinition=revision.arn if revision else "")
     containers = answer["taskDefinition"]["containerDefinitions"]
-    container = next((each for each in containers if each["name"] == main), {})
+    container: Mapping[str, Any] = next((each for each in containers if each["name"] == main), {})
     process = MainProcess(
         tuple(container.get("entryPoint", ())),
         definition.command or tuple(container.get("command", ())),
