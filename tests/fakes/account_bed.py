@@ -7,9 +7,12 @@ answered here, in the shape of the service's own model. `denied` are the calls t
 import base64
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import boto3
 from botocore.config import Config
@@ -20,6 +23,8 @@ from fakes.cli_session import STACK_OUTPUTS, create_stack
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
 from relaunch.core.definitions.definition import JobDefinition, S3Trigger
 from relaunch.core.definitions.ownership import Owner
+from relaunch.usecases.arrange_upload_rules import widen_upload_rules
+from relaunch_cli.account_readers.diagnosis import StackAccess
 from relaunch_cli.aws.connection import AwsConnection
 
 ACCOUNT = "123456789012"
@@ -32,6 +37,8 @@ CONTAINER: Mapping[str, Any] = {
     "command": ["python", "-m", "train"],
     "resourceRequirements": [{"type": "GPU", "value": "1"}],
 }
+# One of those that moto begins with; it takes seconds to list them.
+_IMAGE = "ami-03cf127a"
 _USER_DATA = "#!/bin/bash\nreadonly ACCELERATOR=gpu CLUSTER=relaunch\n"
 JOINED_CONSOLE = (
     "[   12.3] cloud-init[1720]: Cloud-init v. 22.2.2 finished at Mon, 23 Nov 2026 10:00:12 +0000.\n"
@@ -39,37 +46,56 @@ JOINED_CONSOLE = (
 )
 
 
-@cache
-def _session() -> boto3.Session:
-    """Return the session of all tests of a process: it loads the models of the services once."""
-    return boto3.Session(region_name=REGION)
-
-
 class _Connection(AwsConnection):
     def __init__(self, bed: "AccountBed") -> None:
         super().__init__("relaunch")
         self.__dict__["_session"] = bed.session
+        self._bed = bed
+
+    @property
+    def access(self) -> StackAccess:
+        """The access, at a time after the launch of any instance."""
+        found = super().access
+        return replace(found, deps=replace(found.deps, clock=_LaterClock(self._bed.later)))
+
+
+class _LaterClock:
+    def __init__(self, later: timedelta) -> None:
+        self._later = later
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self._later
 
 
 class _Session:
-    """A session of boto3 whose clients ask the bed first."""
+    """A session of boto3 whose clients, which take long to make, ask the bed of the test first."""
 
     region_name = REGION
 
-    def __init__(self, bed: "AccountBed") -> None:
-        self._bed = bed
+    def __init__(self) -> None:
+        self.bed: AccountBed | None = None
+        self._session = boto3.Session(region_name=REGION)
         self._clients: dict[str, Any] = {}
 
     def client(self, service: str, *_: Any, **__: Any) -> Any:
         if service not in self._clients:
-            make: Any = _session().client
+            make: Any = self._session.client
             client = make(service, config=Config(retries={"mode": "standard", "total_max_attempts": 1}))
-            client.meta.events.register_first("before-call", self._bed.answer)
+            client.meta.events.register_first("before-call", self._answer)
             self._clients[service] = client
         return self._clients[service]
 
+    def _answer(self, model: Any, params: Mapping[str, Any], **_: Any) -> Any:
+        assert self.bed is not None
+        return self.bed.answer(model, params)
+
     def get_available_regions(self, *_: Any) -> list[str]:
         return [REGION]
+
+
+@cache
+def _session() -> _Session:
+    return _Session()
 
 
 class AccountBed:
@@ -77,13 +103,18 @@ class AccountBed:
 
     def __init__(self) -> None:
         self.denied: set[str] = set()
-        self.quotas = {"L-DB2E81BA": 64.0, "L-3819A6DF": 64.0}
+        self.quotas = {"L-DB2E81BA": 64.0, "L-3819A6DF": 64.0, "L-417A185B": 0.0, "L-7212CCBC": 0.0}
         self.requested: dict[str, tuple[str, float]] = {}
         self.concurrency = (1000, 970)
         self.reserved = {"ObserveCapacityFunction": 10, "GithubWebhookFunction": 20}
         self.consoles: dict[str, str] = {}
+        # moto takes EventBridgeConfiguration, and answers a configuration without it.
+        self.notifications: dict[str, dict[str, Any]] = {"acme-data": {"EventBridgeConfiguration": {}}}
+        # moto's instances are launched at the time of the wall clock.
+        self.later = timedelta(hours=1)
         self.calls: list[str] = []
-        self.session: Any = _Session(self)
+        self.session: Any = _session()
+        self.session.bed = self
         self.connection = _Connection(self)
         self._build()
 
@@ -97,7 +128,7 @@ class AccountBed:
             raise AttributeError(service)
         return self.client(service)
 
-    def answer(self, model: Any, params: Mapping[str, Any], **_: Any) -> Any:
+    def answer(self, model: Any, params: Mapping[str, Any]) -> Any:
         """Answer what moto does not know, and refuse what is denied; None leaves it to moto."""
         service = model.service_model.service_id.hyphenize()
         call = f"{service}:{model.name}"
@@ -111,10 +142,13 @@ class AccountBed:
             "lambda:GetFunctionConcurrency": self._function_concurrency,
             "cloudformation:DescribeStackResource": self._resource,
             "ec2:GetConsoleOutput": self._console,
+            "s3:GetBucketNotificationConfiguration": self._notifications,
         }
         if call not in known:
             return None
         answer = known[call](params)
+        if answer is None:
+            return None
         if isinstance(answer, tuple):
             return answer
         report = ParamValidator().validate(answer, model.output_shape)
@@ -163,6 +197,9 @@ class AccountBed:
         output = base64.b64encode(self.consoles.get(instance, "").encode()).decode()
         return {"InstanceId": instance, "Output": output}
 
+    def _notifications(self, params: Mapping[str, Any]) -> Any:
+        return self.notifications.get(urlsplit(params["url"]).netloc.partition(".")[0])
+
     def _build(self) -> None:
         self._build_roles()
         self._build_network()
@@ -204,8 +241,6 @@ class AccountBed:
         )
         self.save(self.definition)
         rules = self.connection.upload_rules
-        from relaunch.usecases.arrange_upload_rules import widen_upload_rules
-
         widen_upload_rules([self.definition], rules, lambda seconds: None)
 
     def save(self, definition: JobDefinition) -> None:
@@ -239,7 +274,7 @@ class AccountBed:
         self.ec2.create_route(RouteTableId=self.route_table, DestinationCidrBlock="0.0.0.0/0", GatewayId=self.gateway)
 
     def _build_machines(self) -> None:
-        self.image = self.ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+        self.image = _IMAGE
         self.ssm.put_parameter(Name="/acme/ami", Value=self.image, Type="String")
         self.template = self.create_template("machines", ImageId="resolve:ssm:/acme/ami")
 
@@ -292,12 +327,9 @@ class AccountBed:
     def _build_buckets(self) -> None:
         for name in ("acme-checkpoints", "acme-data"):
             self.s3.create_bucket(Bucket=name)
-        self.s3.put_bucket_notification_configuration(
-            Bucket="acme-data", NotificationConfiguration={"EventBridgeConfiguration": {}}
-        )
 
     def run_instance(self, console: str = "", user_data: str = _USER_DATA, *, has_profile: bool = True) -> str:
-        """Run a machine of the stack, launched hours ago by moto's clock or now, which never joins."""
+        """Run a machine of the stack, which never joins, and return its ID."""
         profile = {"IamInstanceProfile": {"Name": "machines"}} if has_profile else {}
         answer = self.ec2.run_instances(
             ImageId=self.image,

@@ -60,7 +60,8 @@ def check_quotas(needs: Iterable[Need], granted: GrantedQuotas) -> Iterator[Chec
     for need in needs:
         known = [quota for quota in need.machines if quota is not None]
         missing = [quota for quota in known if quota.code not in granted.vcpus]
-        if None in need.machines or any(_has_room(quota, need, granted) for quota in known):
+        # Types whose quota is uncertain, as p5 on spot, are seldom all that a definition is meant for.
+        if not known or any(_has_room(quota, need, granted) for quota in known):
             continue
         if missing:
             yield from _once(checked, missing[0], unknown(_name(missing[0]), "its value is not known", _GRANT))
