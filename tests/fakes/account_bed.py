@@ -103,6 +103,9 @@ class AccountBed:
 
     def __init__(self) -> None:
         self.denied: set[str] = set()
+        self.denies_all = False
+        self.throttled: set[str] = set()
+        self.failures: dict[str, Exception] = {}
         self.quotas = {"L-DB2E81BA": 64.0, "L-3819A6DF": 64.0, "L-417A185B": 0.0, "L-7212CCBC": 0.0}
         self.requested: dict[str, tuple[str, float]] = {}
         self.concurrency = (1000, 970)
@@ -133,7 +136,11 @@ class AccountBed:
         service = model.service_model.service_id.hyphenize()
         call = f"{service}:{model.name}"
         self.calls.append(call)
-        if call in self.denied:
+        if call in self.failures:
+            raise self.failures[call]
+        if call in self.throttled:
+            return _refusal(400, "ThrottlingException", "Rate exceeded")
+        if call in self.denied or (self.denies_all and call != "sts:GetCallerIdentity"):
             return _refusal(403, "AccessDeniedException", f"not authorized to perform: {call}")
         known: dict[str, Callable[[Mapping[str, Any]], Any]] = {
             "service-quotas:GetServiceQuota": self._quota,
@@ -243,6 +250,11 @@ class AccountBed:
         rules = self.connection.upload_rules
         widen_upload_rules([self.definition], rules, lambda seconds: None)
 
+    def create_other_stack(self) -> None:
+        """Create a stack of another application under the name, and connect to it."""
+        create_stack("relaunch", {})
+        self.connection = _Connection(self)
+
     def save(self, definition: JobDefinition) -> None:
         """Register a definition in place of the one of its name."""
         store = self.connection.deps.definitions
@@ -348,4 +360,4 @@ class AccountBed:
 
 def _refusal(status: int, code: str, message: str) -> tuple[Any, dict[str, Any]]:
     error = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": status}}
-    return SimpleNamespace(status_code=status, headers={}), error
+    return SimpleNamespace(status_code=status, headers={}, raw=None), error
