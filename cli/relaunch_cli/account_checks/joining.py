@@ -83,6 +83,8 @@ _SIGNS = tuple(
 _METADATA = "169.254.169.254"
 _FINISHED = re.compile(r"cloud-init v\. \S+ finished at", re.IGNORECASE)
 _AGENT_STARTED = re.compile(r"(?:started|starting) .*(?:ecs\.service|elastic container service)", re.IGNORECASE)
+# A kernel that boots with `quiet` lets systemd show failures alone: then what is not shown says nothing.
+_SHOWS_UNITS = re.compile(r"\[\s*OK\s*\]\s*(?:Started|Reached|Finished)")
 _GAVE_UP = re.compile(r"relaunch-watchdog: powering off: (?P<reason>.*)")
 _CLUSTER = re.compile(r"\b(?:ECS_)?CLUSTER=[\"']?(?P<name>[A-Za-z0-9_-]+)")
 
@@ -109,7 +111,8 @@ def find_cause(console: str, facts: InstanceFacts, cluster: str) -> Finding:
         for line in lines:
             if sign.search(line) and _METADATA not in line:
                 return Finding(cause, f"its console says: {line}")
-    if any(map(_FINISHED.search, lines)) and not any(map(_AGENT_STARTED.search, lines)):
+    is_told = any(map(_FINISHED.search, lines)) and any(map(_SHOWS_UNITS.search, lines))
+    if is_told and not any(map(_AGENT_STARTED.search, lines)):
         return Finding(Cause.AGENT, "user data has ended, and nothing started the agent: is it an image of ECS?")
     gave_up = next((found["reason"] for found in map(_GAVE_UP.search, lines) if found), "")
     return Finding(Cause.UNKNOWN, f"it powers itself off: {gave_up}" if gave_up else "its console does not say")

@@ -12,7 +12,7 @@ FACTS = InstanceFacts("i-0abc", timedelta(minutes=9), cluster="training")
 BOOT = (
     "[    0.000000] Linux version 6.1.115-126.197.amzn2023.x86_64 (mockbuild@ip-10-0-49-86)\n"
     "\x1b[0;32m[  OK  ]\x1b[0m Started \x1b[0;1;39msystemd-networkd.service\x1b[0m - Network Configuration.\n"
-    "[   11.862100] cloud-init[1656]: Cloud-init v. 22.2.2 running 'modules:final' at Mon, 23 Nov 2026 10:00:11 +0000.\n"
+    "[   11.862100] cloud-init[1656]: Cloud-init v. 22.2.2 running 'modules:final' at Mon, 23 Nov 2026.\n"
 )
 END = "[   13.1] cloud-init[1656]: Cloud-init v. 22.2.2 finished at Mon, 23 Nov 2026 10:00:13 +0000. Datasource Ec2.\n"
 AGENT = (
@@ -58,7 +58,7 @@ CONSOLES = {
         "systemd-networkd-wait-online",
     ),
     "role may not register": (
-        BOOT + END + AGENT + "amazon-ecs-agent: AccessDeniedException: User: arn:aws:sts::111122223333:assumed-role/m/i-0abc "
+        BOOT + END + AGENT + "amazon-ecs-agent: AccessDeniedException: User: arn:aws:sts::1:assumed-role/m/i-0abc "
         "is not authorized to perform: ecs:RegisterContainerInstance on resource: cluster/training\n",
         Cause.ROLE,
         "ecs:RegisterContainerInstance",
@@ -69,13 +69,13 @@ CONSOLES = {
         "NoCredentialProviders",
     ),
     "agent fails": (
-        BOOT + END + "[\x1b[0;1;31mFAILED\x1b[0m] Failed to start \x1b[0;1;39mecs.service\x1b[0m - Amazon Elastic Container "
-        "Service - container agent.\n",
+        BOOT + END + "[\x1b[0;1;31mFAILED\x1b[0m] Failed to start \x1b[0;1;39mecs.service\x1b[0m - Amazon Elastic "
+        "Container Service - container agent.\n",
         Cause.AGENT,
         "Failed to start ecs.service",
     ),
     "Docker fails, and the agent with it": (
-        BOOT + "[DEPEND] Dependency failed for ecs.service - Amazon Elastic Container Service - container agent.\n" + END,
+        BOOT + "[DEPEND] Dependency failed for ecs.service - Amazon Elastic Container Service.\n" + END,
         Cause.AGENT,
         "Dependency failed",
     ),
@@ -86,12 +86,17 @@ CONSOLES = {
         "RmInitAdapter failed",
     ),
     "the watchdog ends it": (
-        BOOT + END + AGENT + "relaunch-watchdog[2211]: relaunch-watchdog: powering off: not registered 900 s after the boot\n",
+        BOOT + END + AGENT + "relaunch-watchdog: powering off: not registered 900 s after the boot\n",
         Cause.UNKNOWN,
         "not registered 900 s after the boot",
     ),
     "a tag that instance metadata does not have": (
         BOOT + "curl: (28) Failed to connect to 169.254.169.254 port 80: Connection timed out\n" + END + AGENT,
+        Cause.UNKNOWN,
+        "does not say",
+    ),
+    "a quiet boot": (
+        "cloud-init[1656]: Cloud-init v. 22.2.2 finished at Mon, 23 Nov 2026 10:00:13 +0000.\n",
         Cause.UNKNOWN,
         "does not say",
     ),
