@@ -1,14 +1,20 @@
 """doctor names what is broken in an AWS account, with what mends it, and is silent about a whole one."""
 
+import json
 from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
 
+import boto3
 import pytest
 from botocore.exceptions import ReadTimeoutError
+from moto.ec2.utils import generate_instance_identity_document
 
 from fakes.account_bed import AccountBed
 from fakes.aws import aws_in_process
 from fakes.broken_accounts import BROKEN, is_named, look, names, whole_account
 from fakes.cli_session import flat, invoke
+from relaunch_cli.account_checks.network import ENDPOINTS
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -152,3 +158,64 @@ def test_options_of_clusters_are_refused(bed: AccountBed) -> None:
 
     assert result.exit_code == 2
     assert "--target ack" in result.stderr
+
+
+def test_without_credentials_nothing_is_checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+
+    result = invoke("doctor", "--region", "us-east-1")
+
+    assert (result.exit_code, result.stdout) == (5, "")
+    assert "no AWS credentials" in result.stderr
+
+
+def test_a_region_that_does_not_exist_is_refused() -> None:
+    result = invoke("doctor", "--region", "us-east-9")
+
+    assert result.exit_code == 2
+    assert "there is no region 'us-east-9'" in result.stderr
+
+
+def test_an_instance_that_has_joined_is_no_problem(bed: AccountBed) -> None:
+    instance = boto3.resource("ec2", "us-east-1").Instance(bed.run_instance())
+    document = json.dumps(generate_instance_identity_document(instance))
+    bed.ecs.register_container_instance(cluster="relaunch", instanceIdentityDocument=document)
+
+    result = look(bed)
+
+    assert names(result, "problem") == []
+    (check,) = (each for each in result.document["checks"] if each["name"] == "instances")
+    assert check["text"] == "1 run, and all are in the cluster"
+
+
+def test_an_instance_that_starts_is_no_problem(bed: AccountBed) -> None:
+    bed.later = timedelta(minutes=1)
+    instance = bed.run_instance(has_profile=False)
+
+    assert f"instance {instance}" in names(look(bed), "ok")
+
+
+def test_a_machine_whose_facts_may_not_be_read_is_judged_by_its_console(bed: AccountBed) -> None:
+    bed.denied |= {"ec2:DescribeInstanceAttribute", "iam:GetInstanceProfile"}
+    instance = bed.run_instance("curl: (28) Connection timed out", user_data="", has_profile=True)
+
+    assert names(look(bed), "problem") == [f"instance {instance}"]
+
+
+def test_endpoints_of_all_services_are_a_way_out(bed: AccountBed) -> None:
+    bed.ec2.delete_route(RouteTableId=bed.route_table, DestinationCidrBlock="0.0.0.0/0")
+    for service in ENDPOINTS:
+        bed.ec2.create_vpc_endpoint(VpcId=bed.vpc, ServiceName=f"com.amazonaws.us-east-1.{service}")
+
+    assert f"subnet {bed.subnet}" in names(look(bed), "ok")
+
+
+def test_the_route_table_of_the_subnet_goes_before_the_main_one(bed: AccountBed) -> None:
+    table = bed.ec2.create_route_table(VpcId=bed.vpc)["RouteTable"]["RouteTableId"]
+    bed.ec2.associate_route_table(RouteTableId=table, SubnetId=bed.subnet)
+
+    assert names(look(bed), "problem") == [f"subnet {bed.subnet}"]
