@@ -54,7 +54,7 @@ class AccountCalls:
         Raises:
             UnreadError: it was denied, throttled or not answered.
         """
-        client = self._client(service)
+        client = self.client(service)
         return _guard(service, missing, lambda: getattr(client, operation)(**parameters))
 
     def list(self, service: str, operation: str, key: str, **parameters: Any) -> list[Any]:
@@ -63,11 +63,12 @@ class AccountCalls:
         Raises:
             UnreadError: as `call`.
         """
-        paginator = self._client(service).get_paginator(operation)
+        paginator = self.client(service).get_paginator(operation)
         found = _guard(service, (), lambda: [item for page in paginator.paginate(**parameters) for item in page[key]])
         return found or []
 
-    def _client(self, service: str) -> Any:
+    def client(self, service: str) -> Any:
+        """Return the one client of a service."""
         with self._lock:
             if service not in self._clients:
                 self._clients[service] = self._make.client(service)

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from relaunch.adapters.aws.checkpoint_buckets import S3Buckets
 from relaunch.core.checks import Check
 from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants, bucket_of
 from relaunch.core.definitions.definition import JobDefinition, S3Trigger
 from relaunch.core.revisions.main_container import main_container
 from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
-from relaunch.ports import BucketSource
 from relaunch.usecases.plan_jobs import Plan
 from relaunch_cli.account_checks.buckets import (
     CheckpointBucket,
@@ -73,7 +73,6 @@ def check_checkpoint_buckets(
     definitions: Iterable[JobDefinition],
     region: str,
     grants: CheckpointGrants,
-    buckets: BucketSource,
     calls: AccountCalls,
 ) -> Iterator[Check]:
     """Check the buckets on S3 that definitions save to."""
@@ -81,18 +80,16 @@ def check_checkpoint_buckets(
     for name in sorted({bucket_of(uri) for uri in uris if uri.startswith("s3://")}):
         yield known(
             f"checkpoint bucket {name}",
-            partial(_check_bucket, name, region, grants, buckets, calls),
+            partial(_check_bucket, name, region, grants, calls),
         )
 
 
-def _check_bucket(
-    name: str, region: str, grants: CheckpointGrants, buckets: BucketSource, calls: AccountCalls
-) -> Check:
-    return check_checkpoint_bucket(_read_bucket(name, buckets, calls), region, grants)
+def _check_bucket(name: str, region: str, grants: CheckpointGrants, calls: AccountCalls) -> Check:
+    return check_checkpoint_bucket(_read_bucket(name, calls), region, grants)
 
 
-def _read_bucket(name: str, buckets: BucketSource, calls: AccountCalls) -> CheckpointBucket:
-    facts = buckets.describe(name)
+def _read_bucket(name: str, calls: AccountCalls) -> CheckpointBucket:
+    facts = S3Buckets(calls.client("s3")).describe(name)
     if not facts.exists:
         return CheckpointBucket(name, facts)
     # describe() leaves open what the caller may not see: the same calls say so here.

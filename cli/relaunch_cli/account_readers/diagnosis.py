@@ -69,39 +69,43 @@ def parts_of_account(stack: str, calls: AccountCalls) -> list[Part]:
     ]
 
 
-def parts_of_stack(
-    stack: str, region: str, access: StackAccess, registered: Registered, calls: AccountCalls
-) -> list[Part]:
-    """Return what can be checked of a stack."""
-    deps, named = access.deps, registered.definitions
-    settings, grants = deps.machine_settings, deps.limits.task_definitions
-    needs = [
-        need for plan in registered.plans if plan.selection for need in find_needs(plan.definition.name, plan.selection)
-    ]
+def parts_of_stack(stack: str, access: StackAccess, calls: AccountCalls) -> list[Part]:
+    """Return what can be checked of a stack whatever its definitions are."""
+    settings = access.deps.machine_settings
 
     def joined() -> Iterator[Check]:
         groups = ecs.groups_of(access.providers, calls)
-        return machines.check_joined(settings, access.cluster, groups, deps.clock.now(), calls)
-
-    def buckets() -> Iterator[Check]:
-        known_grants = deps.checkpoint_grants or CheckpointGrants()
-        if deps.buckets is not None:
-            yield from definitions.check_checkpoint_buckets(named, region, known_grants, deps.buckets, calls)
+        return machines.check_joined(settings, access.cluster, groups, access.deps.clock.now(), calls)
 
     return [
         Part(f"cluster {access.cluster}", lambda: ecs.check_ecs_cluster(access.cluster, calls)),
         Part("capacity providers", lambda: ecs.check_providers(access.providers, access.cluster, calls)),
-        Part("vCPU quotas", lambda: account.check_ec2_quotas(needs, calls)),
         Part("launch templates", lambda: machines.check_images(settings, calls)),
         Part("subnets", lambda: machines.check_subnets(settings, calls)),
         Part("instances", joined),
-        Part("job definitions", lambda: definitions.check_plans(registered.plans, grants, calls)),
-        Part("checkpoint buckets", buckets),
-        Part("uploads", lambda: definitions.check_watched_buckets(named, calls)),
-        Part("rules for uploads", lambda: check_upload_rules(plan_upload_rules(named, access.rules))),
         Part("dead-letter queues", lambda: failures.check_queues(access.outputs, calls)),
         Part("alarms", lambda: failures.check_stack_alarms(stack, calls)),
     ]
+
+
+def parts_of_definitions(region: str, access: StackAccess, registered: Registered, calls: AccountCalls) -> list[Part]:
+    """Return what can be checked of the definitions that were read, and of their plans."""
+    named, plans, deps = registered.definitions, registered.plans, access.deps
+    grants, of_buckets = deps.limits.task_definitions, deps.checkpoint_grants or CheckpointGrants()
+    needs = [need for plan in plans if plan.selection for need in find_needs(plan.definition.name, plan.selection)]
+    of_plans = [
+        Part("vCPU quotas", lambda: account.check_ec2_quotas(needs, calls)),
+        Part("job definitions", lambda: definitions.check_plans(plans, grants, calls)),
+    ]
+    of_named = [
+        Part("checkpoint buckets", lambda: definitions.check_checkpoint_buckets(named, region, of_buckets, calls)),
+        Part("uploads", lambda: definitions.check_watched_buckets(named, calls)),
+        Part("rules for uploads", lambda: check_upload_rules(plan_upload_rules(named, access.rules))),
+    ]
+    # Of definitions that could not be read, or planned, nothing follows.
+    if registered.unread:
+        return of_named if named else []
+    return of_plans + of_named
 
 
 def make_checks(parts: list[Part]) -> list[Check]:

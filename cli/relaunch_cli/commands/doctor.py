@@ -90,7 +90,12 @@ def _check_stack(connection: "Connection", stack: str, calls: "AccountCalls") ->
     from botocore.exceptions import BotoCoreError, ClientError
 
     from relaunch.core.checks import problem
-    from relaunch_cli.account_readers.diagnosis import make_checks, parts_of_stack, read_registered
+    from relaunch_cli.account_readers.diagnosis import (
+        make_checks,
+        parts_of_definitions,
+        parts_of_stack,
+        read_registered,
+    )
     from relaunch_cli.errors import NotConnectedError
 
     try:
@@ -100,5 +105,6 @@ def _check_stack(connection: "Connection", stack: str, calls: "AccountCalls") ->
     except CommandError as error:
         return [problem(f"outputs of {stack}", error.message, f"relaunch deploy; {error.hint}")]
     registered = read_registered(access.deps)
-    parts = parts_of_stack(stack, connection.account.region, access, registered, calls)
+    parts = parts_of_stack(stack, access, calls)
+    parts += parts_of_definitions(connection.account.region, access, registered, calls)
     return [*registered.unread, *make_checks(parts)]

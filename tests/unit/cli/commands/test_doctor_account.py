@@ -108,6 +108,25 @@ def test_what_may_not_be_read_is_unknown_and_ends_no_other_check(bed: AccountBed
     assert result.exit_code == 0
 
 
+def test_of_definitions_that_cannot_be_read_nothing_follows(bed: AccountBed) -> None:
+    bed.denied.add("dynamodb:Query")
+
+    result = look(bed)
+
+    assert names(result, "unknown") == ["job definitions"]
+    assert {"vCPU quotas", "rules for uploads"}.isdisjoint(names(result, "ok"))
+
+
+def test_definitions_that_cannot_be_planned_still_have_buckets(bed: AccountBed) -> None:
+    bed.throttled.add("ecs:DescribeTaskDefinition")
+
+    result = look(bed)
+
+    assert names(result, "unknown") == ["job definitions"]
+    assert {"checkpoint bucket acme-checkpoints", "rules for uploads"} <= set(names(result, "ok"))
+    assert "vCPU quotas" not in names(result, "ok")
+
+
 def test_who_may_read_nothing_is_told_what_to_grant(bed: AccountBed) -> None:
     bed.denies_all = True
 
