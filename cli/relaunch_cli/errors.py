@@ -27,7 +27,7 @@ _BAD_CREDENTIALS = frozenset(
         "AuthFailure",
     }
 )
-_DENIED = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError"})
+DENIED = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError"})
 
 
 class CommandError(Exception):
@@ -107,7 +107,7 @@ def _explain_client_error(error: "ClientError") -> CommandError:
         return CommandError(
             f"AWS does not accept the credentials ({code}): {text}", CREDENTIALS_HINT, exit_codes.REFUSED
         )
-    if code in _DENIED:
+    if code in DENIED:
         hint = f"ask for permission to call {call}; docs/command.md lists what each command calls"
         return CommandError(f"AWS denies {call}: {text}", hint, exit_codes.REFUSED)
     if is_throttled(error):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -31,11 +32,16 @@ _TemplateLoader.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 def create_jobs_table(client: "DynamoDBClient", name: str) -> None:
     """Create a jobs table with the keys and indexes that template.yaml declares."""
-    template = yaml.load(TEMPLATE.read_text(), Loader=_TemplateLoader)  # noqa: S506 - a SafeLoader with one addition
-    properties = template["Resources"]["JobsTable"]["Properties"]
+    properties = _jobs_table_properties()
     kept = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
     client.create_table(TableName=name, **{each: properties[each] for each in kept})
     client.update_time_to_live(TableName=name, TimeToLiveSpecification=properties["TimeToLiveSpecification"])
+
+
+@cache
+def _jobs_table_properties() -> Any:
+    template = yaml.load(TEMPLATE.read_text(), Loader=_TemplateLoader)  # noqa: S506 - a SafeLoader with one addition
+    return template["Resources"]["JobsTable"]["Properties"]
 
 
 @contextmanager

@@ -12,10 +12,15 @@ if TYPE_CHECKING:
 
 
 class AwsAccount:
-    """Makes clients of the region in use."""
+    """Makes clients of the region in use, or of a session."""
+
+    def __init__(self, session: "boto3.Session | None" = None) -> None:
+        self._given = session
 
     @cached_property
     def _session(self) -> "boto3.Session":
+        if self._given is not None:
+            return self._given
         import boto3
 
         # boto3 itself reads AWS_DEFAULT_REGION and the profile only.

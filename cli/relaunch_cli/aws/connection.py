@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from relaunch.core.offerings.amis import Ami, AmiKind, AmiSystem
     from relaunch.ports import DeadLetters, Dependencies, UploadRules
     from relaunch.settings import Settings
+    from relaunch_cli.account_readers.diagnosis import StackAccess
+    from relaunch_cli.aws.account import AwsAccount
     from relaunch_cli.aws.webhook_secret import WebhookSecretStore
 
 _OTHER_STACK_HINT = "is it a stack of Relaunch, completely deployed, and not older than this command?"
@@ -107,6 +109,23 @@ class Connection(Protocol):
     @property
     def webhook(self) -> "WebhookSecretStore":
         """Return where the secrets of the webhook are stored.
+
+        Raises:
+            CommandError: as `deps`.
+        """
+        ...
+
+    @property
+    def account(self) -> "AwsAccount":
+        """Return the account and the region in use.
+
+        Raises:
+            NotConnectedError: no region is set.
+        """
+
+    @property
+    def access(self) -> "StackAccess":
+        """Return what the checks of an account need of the stack.
 
         Raises:
             CommandError: as `deps`.
@@ -222,6 +241,22 @@ class AwsConnection:
 
         client = self._session.client("secretsmanager")
         return SecretsManagerStore(client, secret_id, url.rstrip("/") + "/", float(hours) * 3600)
+
+    @cached_property
+    def account(self) -> "AwsAccount":
+        from relaunch_cli.aws.account import AwsAccount
+
+        if not self._session.region_name:
+            raise _no_region()
+        return AwsAccount(self._session)
+
+    @cached_property
+    def access(self) -> "StackAccess":
+        settings = self._settings
+        from relaunch_cli.account_readers.diagnosis import StackAccess
+
+        providers = settings.capacity_providers
+        return StackAccess(self._outputs(), settings.cluster, providers, self.deps, self.upload_rules)
 
     def pause(self, seconds: float) -> None:
         time.sleep(seconds)

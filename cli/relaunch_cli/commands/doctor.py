@@ -1,23 +1,38 @@
 """`relaunch doctor`."""
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from relaunch_cli import exit_codes
-from relaunch_cli.options import Json
+from relaunch_cli.errors import CommandError
+from relaunch_cli.lookup import connect
+from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 from relaunch_cli.own_cluster import Context, Kubeconfig, open_cluster
+
+if TYPE_CHECKING:
+    from relaunch.core.checks import Check
+    from relaunch_cli.account_readers.calls import AccountCalls
+    from relaunch_cli.aws.connection import Connection
 
 _DEFAULT_NAMESPACE = "training"
 
 
 def doctor(  # noqa: PLR0913, PLR0917 - a command has the options it has
-    target: Annotated[Literal["ack", "acs"], typer.Option(help="The kind of cluster to check.")],
+    typer_context: typer.Context,
+    target: Annotated[
+        Literal["ecs", "ack", "acs"], typer.Option(help="The AWS account of a stack, or the kind of cluster to check.")
+    ] = "ecs",
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", metavar="NAME", help="The namespace of the jobs.")
+        str, typer.Option("--namespace", "-n", metavar="NAME", help="ack, acs: the namespace of the jobs.")
     ] = _DEFAULT_NAMESPACE,
     region: Annotated[
-        str, typer.Option(metavar="REGION", help="ack: Alibaba Cloud region of the cluster, for example cn-beijing.")
+        str,
+        typer.Option(
+            metavar="REGION",
+            help="ecs: region of AWS, the one in use else; ack: region of Alibaba Cloud, for example cn-beijing.",
+        ),
     ] = "",
     scheduler: Annotated[
         str, typer.Option(metavar="VERSION", help="ack: version of kube-scheduler, which only the console shows.")
@@ -25,23 +40,71 @@ def doctor(  # noqa: PLR0913, PLR0917 - a command has the options it has
     as_json: Json = False,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
+    stack: Stack = DEFAULT_STACK,
 ) -> None:
-    """Check what a cluster needs for jobs, and say what to do about what it lacks.
+    """Check what an AWS account or a cluster needs for jobs, and say what to do about what it lacks.
 
-    The cluster is read with your own kubeconfig; nothing is changed. What you may not read is unknown, which is no
-    problem. The exit code is 2 if there is a problem.
+    The account is read with your own AWS credentials, a cluster with your own kubeconfig; nothing is changed. What you
+    may not read is unknown, which is no problem. The exit code is 2 if there is a problem.
     """
-    from relaunch.adapters.kubernetes.acs_diagnosis import check_acs
-    from relaunch.adapters.kubernetes.diagnosis import Known, check_ack
-    from relaunch.core.kubernetes.checks import Verdict
+    from relaunch.core.checks import Verdict
     from relaunch_cli.views.checks import checks_json, render_checks
     from relaunch_cli.views.screen import print_json, print_result, progress
 
-    with open_cluster(kubeconfig, context, namespace) as cluster, progress(f"checking the {target} cluster"):
-        checks = list(check_acs(cluster) if target == "acs" else check_ack(cluster, Known(region, scheduler)))
+    if target == "ecs":
+        if kubeconfig or context or scheduler:
+            raise CommandError("--kubeconfig, --context and --scheduler are of clusters", "add --target ack or acs")
+        with progress(f"checking the AWS account of the stack {stack}"):
+            checks = _check_account(connect(typer_context, stack, region), stack)
+    else:
+        with open_cluster(kubeconfig, context, namespace) as cluster, progress(f"checking the {target} cluster"):
+            from relaunch.adapters.kubernetes.acs_diagnosis import check_acs
+            from relaunch.adapters.kubernetes.diagnosis import Known, check_ack
+
+            checks = list(check_acs(cluster) if target == "acs" else check_ack(cluster, Known(region, scheduler)))
     if as_json:
         print_json(checks_json(checks))
     else:
         print_result(render_checks(checks))
     if any(each.verdict is Verdict.PROBLEM for each in checks):
         raise typer.Exit(exit_codes.USAGE)
+
+
+def _check_account(connection: "Connection", stack: str) -> "Sequence[Check]":
+    """Check the account; without a stack that can be read, what does not need one.
+
+    Raises:
+        CommandError: no region, or no credentials.
+        ClientError: AWS does not accept the credentials.
+    """
+    from relaunch_cli.account_readers.calls import AccountCalls
+    from relaunch_cli.account_readers.diagnosis import make_checks, parts_of_account
+
+    account = connection.account
+    _ = connection.caller  # the credentials are good, whatever they permit
+    calls = AccountCalls(account)
+    return [*make_checks(parts_of_account(stack, calls)), *_check_stack(connection, stack, calls)]
+
+
+def _check_stack(connection: "Connection", stack: str, calls: "AccountCalls") -> "Sequence[Check]":
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    from relaunch.core.checks import problem
+    from relaunch_cli.account_readers.diagnosis import (
+        make_checks,
+        parts_of_definitions,
+        parts_of_stack,
+        read_registered,
+    )
+    from relaunch_cli.errors import NotConnectedError
+
+    try:
+        access = connection.access
+    except (NotConnectedError, BotoCoreError, ClientError):
+        return []  # what is wrong with the stack, its own check has said
+    except CommandError as error:
+        return [problem(f"outputs of {stack}", error.message, f"relaunch deploy; {error.hint}")]
+    registered = read_registered(access.deps)
+    parts = parts_of_stack(stack, access, calls)
+    parts += parts_of_definitions(connection.account.region, access, registered, calls)
+    return [*registered.unread, *make_checks(parts)]

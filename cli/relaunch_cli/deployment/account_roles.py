@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from relaunch_cli.deployment.findings import AccountRoles
 
 # EC2 Fleet of the type `instant` needs no role of its own.
-_SERVICES = ("ecs.amazonaws.com", "spot.amazonaws.com")
+SERVICES = ("ecs.amazonaws.com", "spot.amazonaws.com")
 # The issuer of the tokens of GitHub Actions, and the audience that aws-actions/configure-aws-credentials asks for.
 GITHUB_ISSUER = "token.actions.githubusercontent.com"
 AUDIENCE = "sts.amazonaws.com"
@@ -24,7 +24,7 @@ def read_account_roles(iam: Any, *, with_github: bool) -> AccountRoles:
         BotoCoreError: AWS cannot be reached.
     """
     missing, unread, provider = [], [], ""
-    for service in _SERVICES:
+    for service in SERVICES:
         try:
             # The path of a service-linked role is that of its service ("Using service-linked roles", IAM User Guide).
             if not iam.list_roles(PathPrefix=f"/aws-service-role/{service}/")["Roles"]:

@@ -86,9 +86,9 @@ class Survey:
         )
 
 
-def request_command(quota: Quota) -> str:
-    """Return the command that requests a quota."""
-    vcpus = REQUESTED_VCPUS.get(quota.code, _LARGE_VCPUS)
+def request_command(quota: Quota, least: int = 0) -> str:
+    """Return the command that requests a quota, of `least` vCPUs or what is worth requesting if that is more."""
+    vcpus = max(least, REQUESTED_VCPUS.get(quota.code, _LARGE_VCPUS))
     return (
         f"aws service-quotas request-service-quota-increase --service-code ec2 --quota-code {quota.code} "
         f"--desired-value {vcpus}"

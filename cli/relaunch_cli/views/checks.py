@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from relaunch.core.kubernetes.checks import Check, Verdict
+from relaunch.core.checks import Check, Verdict
 from relaunch_cli.views.screen import plain_table
 
 _STYLES = {Verdict.OK: "green", Verdict.PROBLEM: "red", Verdict.UNKNOWN: "yellow"}

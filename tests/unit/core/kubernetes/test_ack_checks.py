@@ -2,6 +2,7 @@
 
 import pytest
 
+from relaunch.core.checks import Verdict
 from relaunch.core.kubernetes.ack import GPU_COMPUTE, GPU_COUNT, GPU_MEMORY, PLACEMENT, SHARING
 from relaunch.core.kubernetes.ack_checks import (
     check_cgpu,
@@ -12,7 +13,6 @@ from relaunch.core.kubernetes.ack_checks import (
     check_scheduler,
     read_version,
 )
-from relaunch.core.kubernetes.checks import Verdict
 from relaunch.core.kubernetes.node_fit import GpuNode
 
 OK, PROBLEM, UNKNOWN = Verdict.OK, Verdict.PROBLEM, Verdict.UNKNOWN

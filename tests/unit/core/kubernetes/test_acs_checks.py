@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from relaunch.core.checks import Check, Verdict
 from relaunch.core.kubernetes.acs_checks import AcsNode, check_nodes, check_profile
 from relaunch.core.kubernetes.acs_drivers import AcsDrivers, ModelDrivers
-from relaunch.core.kubernetes.checks import Check, Verdict
 
 OK, PROBLEM, UNKNOWN = Verdict.OK, Verdict.PROBLEM, Verdict.UNKNOWN
 DRIVERS = AcsDrivers(

@@ -7,9 +7,9 @@ from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.errors import ForbiddenError
 from relaunch.adapters.kubernetes.api.models import Node
 from relaunch.adapters.kubernetes.diagnosis import APPLY_READER, check_namespace
+from relaunch.core.checks import Check, is_ok, unknown
 from relaunch.core.kubernetes.acs_checks import NODES, PROFILE, AcsNode, check_nodes, check_profile
 from relaunch.core.kubernetes.acs_profile import KEY, NAME, NAMESPACE
-from relaunch.core.kubernetes.checks import Check, is_ok, unknown
 
 
 def check_acs(client: KubernetesClient) -> Iterator[Check]:

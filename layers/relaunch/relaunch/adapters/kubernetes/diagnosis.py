@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.errors import ForbiddenError
 from relaunch.adapters.kubernetes.inspection import SYSTEM_NAMESPACE, ClusterInspection
+from relaunch.core.checks import Check, is_ok, problem, unknown
 from relaunch.core.kubernetes import ack_checks
-from relaunch.core.kubernetes.checks import Check, is_ok, problem, unknown
 from relaunch.core.kubernetes.role_rules import ROLE, missing_verbs
 
 _APPLY_ROLE = "kubectl apply -f infrastructure/kubernetes/role.yaml"

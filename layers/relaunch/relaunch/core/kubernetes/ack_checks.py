@@ -7,8 +7,8 @@ Source: "Configure shared GPU scheduling with computing power allocation", Conta
 import re
 from collections.abc import Mapping, Sequence
 
+from relaunch.core.checks import Check, is_ok, problem, unknown
 from relaunch.core.kubernetes.ack import COMPUTE_REGIONS, GPU_COMPUTE, GPU_COUNT, GPU_MEMORY, PLACEMENT, SHARING
-from relaunch.core.kubernetes.checks import Check, is_ok, problem, unknown
 from relaunch.core.kubernetes.node_fit import GpuNode, find_relabelled
 
 CLUSTER_MINOR = 20

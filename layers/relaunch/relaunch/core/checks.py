@@ -1,4 +1,4 @@
-"""Checks of a cluster: what each found, and what to do about it."""
+"""Checks of a cluster or an account: what each found, and what to do about it."""
 
 from dataclasses import dataclass
 from enum import StrEnum

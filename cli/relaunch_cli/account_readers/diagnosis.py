@@ -1,0 +1,118 @@
+"""Checks an AWS account for jobs on ECS, several parts at once; what fails ends no other check."""
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from relaunch.core.checks import Check
+from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.ports import CapacityProviderOffer, Dependencies, UploadRules
+from relaunch.usecases.arrange_upload_rules import plan_upload_rules
+from relaunch.usecases.plan_jobs import Plan, plan_jobs
+from relaunch_cli.account_checks.buckets import check_upload_rules
+from relaunch_cli.account_checks.quotas import find_needs
+from relaunch_cli.account_readers import account, definitions, ecs, failures, machines
+from relaunch_cli.account_readers.calls import AccountCalls, all_known
+
+_AT_ONCE = 6
+
+
+@dataclass(frozen=True)
+class StackAccess:
+    """What a stack is told and gives access to: its outputs, its dependencies and its rules for uploads."""
+
+    outputs: Mapping[str, str]
+    cluster: str
+    providers: tuple[CapacityProviderOffer, ...]
+    deps: Dependencies
+    rules: UploadRules
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some checks that are made together; `name` is that of an unknown one if they cannot all be made."""
+
+    name: str
+    checks: Callable[[], Iterator[Check]]
+
+
+@dataclass(frozen=True)
+class Registered:
+    """The registered definitions with their plans, and what of it could not be read."""
+
+    definitions: tuple[JobDefinition, ...] = ()
+    plans: tuple[Plan, ...] = ()
+    unread: tuple[Check, ...] = field(default=())
+
+
+def read_registered(deps: Dependencies) -> Registered:
+    """Read the definitions for ECS, and plan a job of each; S3 triggers of the others are read, too."""
+    found: list[JobDefinition] = []
+    plans: list[Plan] = []
+
+    def read() -> Iterator[Check]:
+        found.extend(deps.definitions.list_definitions())
+        plans.extend(plan_jobs([each for each in found if not each.target.is_kubernetes], deps))
+        return iter(())
+
+    unread = all_known("job definitions", read)
+    return Registered(tuple(found), tuple(plans), tuple(unread))
+
+
+def parts_of_account(stack: str, calls: AccountCalls) -> list[Part]:
+    """Return what can be checked without a stack."""
+    return [
+        Part(f"stack {stack}", lambda: ecs.check_application(stack, calls)),
+        Part("service-linked roles", lambda: account.check_service_roles(calls)),
+        Part("Lambda concurrency", lambda: account.check_lambda(stack, calls)),
+    ]
+
+
+def parts_of_stack(stack: str, access: StackAccess, calls: AccountCalls) -> list[Part]:
+    """Return what can be checked of a stack whatever its definitions are."""
+    settings = access.deps.machine_settings
+
+    def joined() -> Iterator[Check]:
+        groups = ecs.groups_of(access.providers, calls)
+        return machines.check_joined(settings, access.cluster, groups, access.deps.clock.now(), calls)
+
+    return [
+        Part(f"cluster {access.cluster}", lambda: ecs.check_ecs_cluster(access.cluster, calls)),
+        Part("capacity providers", lambda: ecs.check_providers(access.providers, access.cluster, calls)),
+        Part("launch templates", lambda: machines.check_images(settings, calls)),
+        Part("subnets", lambda: machines.check_subnets(settings, calls)),
+        Part("instances", joined),
+        Part("dead-letter queues", lambda: failures.check_queues(access.outputs, calls)),
+        Part("alarms", lambda: failures.check_stack_alarms(stack, calls)),
+    ]
+
+
+def parts_of_definitions(region: str, access: StackAccess, registered: Registered, calls: AccountCalls) -> list[Part]:
+    """Return what can be checked of the definitions that were read, and of their plans."""
+    named, plans, deps = registered.definitions, registered.plans, access.deps
+    grants, of_buckets = deps.limits.task_definitions, deps.checkpoint_grants or CheckpointGrants()
+    needs = [need for plan in plans if plan.selection for need in find_needs(plan.definition.name, plan.selection)]
+    of_plans = [
+        Part("vCPU quotas", lambda: account.check_ec2_quotas(needs, calls)),
+        Part("job definitions", lambda: definitions.check_plans(plans, grants, calls)),
+    ]
+    of_named = [
+        Part("checkpoint buckets", lambda: definitions.check_checkpoint_buckets(named, region, of_buckets, calls)),
+        Part("uploads", lambda: definitions.check_watched_buckets(named, calls)),
+        Part("rules for uploads", lambda: check_upload_rules(plan_upload_rules(named, access.rules))),
+    ]
+    # Of definitions that could not be read, or planned, nothing follows.
+    if registered.unread:
+        return of_named if named else []
+    return of_plans + of_named
+
+
+def make_checks(parts: list[Part]) -> list[Check]:
+    """Make the checks of all parts, and return them in their order."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return [check for made in pool.map(_make, parts) for check in made]
+
+
+def _make(part: Part) -> list[Check]:
+    return all_known(part.name, part.checks)

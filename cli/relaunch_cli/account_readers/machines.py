@@ -1,0 +1,223 @@
+"""Reads what machines of our own are launched with and in, and those that have not joined the cluster."""
+
+import base64
+import binascii
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from relaunch.core.checks import Check, is_ok
+from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
+from relaunch.core.machines.tags import STACK_TAG
+from relaunch_cli.account_checks.images import PARAMETER_PREFIX, TemplateFacts, check_launch_template
+from relaunch_cli.account_checks.joining import STARTING, InstanceFacts, check_instance, cluster_of
+from relaunch_cli.account_checks.network import ENDPOINTS, DefaultRoute, SubnetFacts, check_subnet
+from relaunch_cli.account_readers.calls import AccountCalls, UnreadError, known
+
+_NO_TEMPLATE = (
+    "InvalidLaunchTemplateId.NotFound",
+    "InvalidLaunchTemplateId.VersionNotFound",
+    "InvalidLaunchTemplateName.NotFoundException",
+)
+_NO_IMAGE = ("InvalidAMIID.NotFound", "InvalidAMIID.Unavailable", "InvalidAMIID.Malformed")
+_NO_SUBNET = ("InvalidSubnetID.NotFound", "InvalidSubnetID.Malformed")
+_EVERYWHERE = "0.0.0.0/0"
+_TARGETS = (
+    "GatewayId",
+    "NatGatewayId",
+    "TransitGatewayId",
+    "NetworkInterfaceId",
+    "InstanceId",
+    "VpcPeeringConnectionId",
+    "LocalGatewayId",
+    "CarrierGatewayId",
+    "CoreNetworkArn",
+)
+
+
+def check_images(settings: MachineSettings, calls: AccountCalls) -> Iterator[Check]:
+    """Check the launch templates of machines, and their images."""
+    for kind, template in settings.launch_templates.items():
+        yield known(f"launch template {kind}", partial(_check_image, kind, template, calls))
+
+
+def _check_image(kind: str, template: LaunchTemplate, calls: AccountCalls) -> Check:
+    shown = f"{template.template_id}:{template.version}"
+    data = read_template(template.template_id, template.version, calls)
+    if data is None:
+        return check_launch_template(kind, shown, TemplateFacts(exists=False))
+    image = str(data.get("ImageId", ""))
+    image_id = image
+    if image.startswith(PARAMETER_PREFIX):
+        name = image.removeprefix(PARAMETER_PREFIX)
+        found = calls.call("ssm", "get_parameter", "ParameterNotFound", Name=name)
+        image_id = str(found["Parameter"]["Value"]) if found else ""
+    state = ""
+    if image_id:
+        images = calls.call("ec2", "describe_images", *_NO_IMAGE, ImageIds=[image_id]) or {}
+        state = next((str(each.get("State", "")) for each in images.get("Images", ())), "")
+    return check_launch_template(kind, shown, TemplateFacts(image=image, image_id=image_id, image_state=state))
+
+
+def read_template(template_id: str, version: str, calls: AccountCalls) -> Mapping[str, Any] | None:
+    """Return the data of a version of a launch template; None if there is none.
+
+    Raises:
+        UnreadError: it cannot be read.
+    """
+    answer = calls.call(
+        "ec2", "describe_launch_template_versions", *_NO_TEMPLATE, LaunchTemplateId=template_id, Versions=[version]
+    )
+    versions = answer["LaunchTemplateVersions"] if answer else []
+    return versions[0]["LaunchTemplateData"] if versions else None
+
+
+def check_subnets(settings: MachineSettings, calls: AccountCalls) -> Iterator[Check]:
+    """Check the subnets of the parameter MachineSubnets."""
+    for zone, subnet in settings.subnets.items():
+        yield known(
+            f"subnet {subnet}",
+            partial(_check_subnet, subnet, zone, calls),
+        )
+
+
+def _check_subnet(subnet: str, zone: str, calls: AccountCalls) -> Check:
+    return check_subnet(subnet, zone, read_subnet(subnet, calls))
+
+
+def read_subnet(subnet_id: str, calls: AccountCalls) -> SubnetFacts | None:
+    """Read a subnet and its way out; None if there is no such subnet.
+
+    Raises:
+        UnreadError: it cannot be read.
+    """
+    answer = calls.call("ec2", "describe_subnets", *_NO_SUBNET, SubnetIds=[subnet_id])
+    if not answer or not answer["Subnets"]:
+        return None
+    subnet = answer["Subnets"][0]
+    route = _default_route(subnet_id, subnet["VpcId"], calls)
+    return SubnetFacts(
+        subnet_id,
+        zone=subnet["AvailabilityZone"],
+        gives_public_addresses=bool(subnet.get("MapPublicIpOnLaunch")),
+        default_route=route,
+        endpoints=_endpoints(subnet["VpcId"], calls) if route is None else frozenset(),
+    )
+
+
+def _default_route(subnet_id: str, vpc_id: str, calls: AccountCalls) -> DefaultRoute | None:
+    """Return the default route of the subnet's own table, or of the VPC's main one if it has none."""
+    tables = calls.list("ec2", "describe_route_tables", "RouteTables", Filters=[{"Name": "vpc-id", "Values": [vpc_id]}])
+    linked = [(link, table) for table in tables for link in table.get("Associations", ())]
+    own = [table for link, table in linked if link.get("SubnetId") == subnet_id]
+    main = [table for link, table in linked if link.get("Main")]
+    for table in (own or main)[:1]:
+        for route in table.get("Routes", ()):
+            if route.get("DestinationCidrBlock") == _EVERYWHERE:
+                target = next((str(route[key]) for key in _TARGETS if route.get(key)), "nothing")
+                return DefaultRoute(target, is_blackhole=route.get("State") == "blackhole")
+    return None
+
+
+def _endpoints(vpc_id: str, calls: AccountCalls) -> frozenset[str]:
+    filters = [{"Name": "vpc-id", "Values": [vpc_id]}, {"Name": "vpc-endpoint-state", "Values": ["available"]}]
+    found = calls.list("ec2", "describe_vpc_endpoints", "VpcEndpoints", Filters=filters)
+    names = [str(each["ServiceName"]) for each in found]
+    return frozenset(service for service in ENDPOINTS if any(name.endswith(f".{service}") for name in names))
+
+
+def check_joined(
+    settings: MachineSettings, cluster: str, groups: Iterable[str], now: datetime, calls: AccountCalls
+) -> Iterator[Check]:
+    """Check the instances that run for the stack, and in the Auto Scaling groups of its capacity providers.
+
+    Raises:
+        UnreadError: the instances, or those of the cluster, cannot be read.
+    """
+    running = _running(f"tag:{STACK_TAG}", [settings.stack], calls) if settings.stack else {}
+    if names := list(groups):
+        running |= _running("tag:aws:autoscaling:groupName", names, calls)
+    joined = _joined(cluster, calls) if running else frozenset()
+    waiting = {key: instance for key, instance in running.items() if key not in joined}
+    if not waiting:
+        yield is_ok("instances", f"{len(running)} run, and all are in the cluster")
+    for key, instance in waiting.items():
+        yield known(f"instance {key}", partial(_check_instance, instance, cluster, now, calls))
+
+
+def _running(name: str, values: list[str], calls: AccountCalls) -> dict[str, Mapping[str, Any]]:
+    filters = [{"Name": name, "Values": values}, {"Name": "instance-state-name", "Values": ["running"]}]
+    reservations = calls.list("ec2", "describe_instances", "Reservations", Filters=filters)
+    return {each["InstanceId"]: each for reservation in reservations for each in reservation["Instances"]}
+
+
+def _joined(cluster: str, calls: AccountCalls) -> frozenset[str]:
+    arns = calls.list("ecs", "list_container_instances", "containerInstanceArns", cluster=cluster)
+    found: set[str] = set()
+    # DescribeContainerInstances takes 100 (Amazon ECS API Reference).
+    for start in range(0, len(arns), 100):
+        answer = calls.call(
+            "ecs", "describe_container_instances", cluster=cluster, containerInstances=arns[start : start + 100]
+        )
+        found |= {each["ec2InstanceId"] for each in answer["containerInstances"] if each.get("ec2InstanceId")}
+    return frozenset(found)
+
+
+def _check_instance(instance: Mapping[str, Any], cluster: str, now: datetime, calls: AccountCalls) -> Check:
+    instance_id, age = instance["InstanceId"], now - instance["LaunchTime"]
+    if age < STARTING:
+        return check_instance(InstanceFacts(instance_id, age), None, cluster)
+    subnet = _or_none(lambda: read_subnet(instance.get("SubnetId", ""), calls))
+    facts = InstanceFacts(
+        instance_id,
+        age,
+        role_problem=_or_none(lambda: _role_problem(instance, calls)) or "",
+        barrier=_barrier(subnet, instance),
+        cluster=_or_none(lambda: _cluster_in_user_data(instance_id, calls)),
+    )
+    return check_instance(facts, _or_none(lambda: _console(instance_id, calls)), cluster)
+
+
+def _barrier(subnet: SubnetFacts | None, instance: Mapping[str, Any]) -> str:
+    """Return what is between an instance and ECS; whether it has a public address is known of itself."""
+    if subnet is None:
+        return ""
+    return replace(subnet, gives_public_addresses=bool(instance.get("PublicIpAddress"))).barrier
+
+
+def _or_none(read: Any) -> Any:
+    """Return what is read; None if it cannot be, for the other facts may be enough."""
+    try:
+        return read()
+    except UnreadError:
+        return None
+
+
+def _role_problem(instance: Mapping[str, Any], calls: AccountCalls) -> str:
+    profile = instance.get("IamInstanceProfile")
+    if not profile:
+        return "it has no instance profile"
+    name = str(profile["Arn"]).rpartition("/")[2]
+    found = calls.call("iam", "get_instance_profile", "NoSuchEntity", InstanceProfileName=name)
+    if found is None:
+        return f"its instance profile {name} does not exist any more"
+    return "" if found["InstanceProfile"].get("Roles") else f"its instance profile {name} has no role"
+
+
+def _cluster_in_user_data(instance_id: str, calls: AccountCalls) -> str:
+    answer = calls.call("ec2", "describe_instance_attribute", InstanceId=instance_id, Attribute="userData")
+    return cluster_of(_decode(answer.get("UserData", {}).get("Value", "")))
+
+
+def _console(instance_id: str, calls: AccountCalls) -> str:
+    # botocore decodes the output; without Latest, which not all types have, it is that of the boot.
+    return str(calls.call("ec2", "get_console_output", InstanceId=instance_id).get("Output", ""))
+
+
+def _decode(text: str) -> str:
+    try:
+        return base64.b64decode(text, validate=True).decode(errors="replace")
+    except (binascii.Error, ValueError):
+        return text

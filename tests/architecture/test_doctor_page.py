@@ -1,0 +1,47 @@
+"""The policy of docs/doctor.md has what `relaunch doctor` calls, and reads only."""
+
+import json
+import re
+
+from fakes.aws import aws_in_process
+from fakes.broken_accounts import BROKEN, look, whole_account
+from fakes.repository import REPOSITORY
+
+PAGE = (REPOSITORY / "docs" / "doctor.md").read_text(encoding="utf-8")
+(STATEMENT,) = json.loads(re.findall(r"```json\n(.*?)```", PAGE, flags=re.DOTALL)[0])["Statement"]
+PREFIXES = {"auto-scaling": "autoscaling", "eventbridge": "events", "service-quotas": "servicequotas"}
+# Where the action is not named like the operation (Service Authorization Reference); the last needs no permission.
+ACTIONS = {
+    "s3:HeadBucket": "s3:ListBucket",
+    "s3:ListObjectsV2": "s3:ListBucket",
+    "s3:GetBucketEncryption": "s3:GetEncryptionConfiguration",
+    "s3:GetBucketNotificationConfiguration": "s3:GetBucketNotification",
+    "sts:GetCallerIdentity": "",
+}
+
+
+def action_of(call: str) -> str:
+    service, _, operation = call.partition(":")
+    return ACTIONS.get(call, f"{PREFIXES.get(service, service)}:{operation}")
+
+
+def test_the_policy_has_every_call_and_reads_only() -> None:
+    called: set[str] = set()
+    with aws_in_process():
+        for case in ("no way out", "instance that does not say"):
+            with whole_account() as bed:
+                BROKEN[case].breaks(bed)
+                bed.calls.clear()
+                look(bed)
+                called |= {action_of(call) for call in bed.calls} - {""}
+
+    allowed = set(STATEMENT["Action"])
+    assert called - allowed == set()
+    # Images in ECR, and what follows from a revision that is not the latest, are not in this account.
+    assert allowed - called == {
+        "ecr:BatchGetImage",
+        "ecr:GetDownloadUrlForLayer",
+        "ecs:DescribeContainerInstances",
+        "ecs:ListTaskDefinitions",
+    }
+    assert {action for action in allowed if not re.search(r":(?:Describe|Get|List|Query|BatchGet)", action)} == set()
