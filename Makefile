@@ -77,10 +77,7 @@ dist: environment build ## What a release consists of: the command, the built ap
 
 validate: environment-sam ## Check the templates with SAM and cfn-lint
 	@$(SAM) validate --lint --template template.yaml
-	@$(SAM) validate --lint --template examples/edge/template.yaml
-	@$(SAM) validate --lint --template infrastructure/machines.yaml
-	@$(SAM) validate --lint --template infrastructure/training.yaml
-	@$(SAM) validate --lint --template infrastructure/capacity-provider.yaml
+	@.venv-sam/bin/cfn-lint infrastructure/*.yaml examples/edge/template.yaml
 
 deploy: setup ## Deploy to AWS as `relaunch deploy` does, which says more; PARAMETERS="ClusterName=... MaxMachines=..."
 	@$(ENVIRONMENT)/relaunch deploy $(PARAMETERS)
@@ -111,7 +108,7 @@ check: lint ## The lint and the unit tests (about a minute)
 # Only they are measured: it would double the time of the rest.
 test: setup build ## All tests, also those that deploy into the emulator (four to five minutes on two processors)
 	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) tests/unit/core --cov
-	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser and not kubernetes"
+	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser and not kubernetes" --durations=20 --durations-min=8
 
 # Nothing installs Chromium here: it needs root, and is the command `chromium` of Debian's package of that name.
 .PHONY: test-browser

@@ -30,7 +30,7 @@ def all_offerings() -> OfferingTable:
             on_demand_usd_per_hour=on_demand,
         )
         for number, (name, zone, on_demand) in enumerate(rows)
-        for purchase in PurchaseOption
+        for purchase in (PurchaseOption.SPOT, PurchaseOption.ON_DEMAND)
     )
 
 

@@ -240,7 +240,7 @@ class TestEvents:
             "version": "0",
             "id": "6a7e8feb-b491-4cf7-a9f1-bf3703467718",
             "detail-type": detail_type,
-            "source": f"aws.{detail_type[:3].lower()}",
+            "source": "aws.ecs" if detail_type.startswith("ECS") else "aws.ec2",
             "account": "111122223333",
             "time": "2026-01-01T00:00:00Z",
             "region": "eu-central-1",

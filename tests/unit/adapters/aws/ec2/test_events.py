@@ -52,8 +52,10 @@ def test_warning_keeps_what_it_announces(action: str) -> None:
     assert news == InstanceEvent(InstanceEventKind.INTERRUPTION_WARNING, "i-0a", action)
 
 
-@pytest.mark.parametrize("detail_type", ["EC2 Spot Instance Request Fulfillment", "AWS API Call via CloudTrail", None])
-def test_other_events_of_ec2_concern_nobody(detail_type: str | None) -> None:
+@pytest.mark.parametrize(
+    "detail_type", ["EC2 Spot Instance Request Fulfillment", "AWS API Call via CloudTrail", None, [WARNING], {}]
+)
+def test_other_events_of_ec2_concern_nobody(detail_type: object) -> None:
     assert parse_ec2_event({"detail-type": detail_type, "detail": {}}) is None
 
 

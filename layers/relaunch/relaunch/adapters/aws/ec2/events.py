@@ -60,9 +60,10 @@ def parse_ec2_event(event: Mapping[str, object]) -> InstanceEvent | ReservationE
     Raises:
         PermanentError: the event has no valid ID of an instance or a reservation, or no time.
     """
-    if event.get("detail-type") in _BLOCK_ENDS:
+    detail_type = str(event.get("detail-type"))
+    if detail_type in _BLOCK_ENDS:
         return _parse_block_end(event)
-    kind = _KINDS.get(str(event.get("detail-type")))
+    kind = _KINDS.get(detail_type)
     if kind is None:
         return None
     with permanent_if_invalid("reading an event from EC2"):
