@@ -58,8 +58,8 @@ requirements: ## Compile the lists of packages to versions and hashes; UPGRADE=-
 # ── Known vulnerabilities ────────────────────────────────────────────────────────────────────────────────────────────
 .PHONY: audit
 audit: ## Look all packages up in the advisories of PyPI; says so where they cannot be reached
-	@$(INSTALL) .venv-audit --requirement requirements/audit.txt
-	@.venv-audit/bin/python requirements/audit.py
+	@! $(PYTHON) requirements/audit.py --is-reachable || { \
+		$(INSTALL) .venv-audit --requirement requirements/audit.txt && .venv-audit/bin/python requirements/audit.py; }
 
 # ── The application ──────────────────────────────────────────────────────────────────────────────────────────────────
 .PHONY: build dist validate deploy

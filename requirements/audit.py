@@ -2,7 +2,8 @@
 
 `make audit` runs this in the environment of pip-audit. It fails if a package has a known vulnerability. Where the
 advisories cannot be reached it says so and does not fail. pip-audit finds nothing there and succeeds, for a mirror of
-the index has no advisories; so it is asked first for a release that has some.
+the index has no advisories; so it is asked first for a release that has some. `--is-reachable` fails where PyPI itself
+does not answer; it needs no pip-audit, which then is not installed.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,7 +35,12 @@ def main() -> None:
     """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pip-audit", type=Path, default=Path(sys.executable).with_name("pip-audit"))
-    pip_audit: Path = parser.parse_args().pip_audit
+    parser.add_argument("--is-reachable", action="store_true", help="only whether PyPI answers")
+    arguments = parser.parse_args()
+    pip_audit: Path = arguments.pip_audit
+    if arguments.is_reachable:
+        answers_pypi()
+        return
     if not is_reached(pip_audit):
         print(f"audit: NOT DONE: the advisories of PyPI cannot be reached from here ({VULNERABLE} has some)")  # noqa: T201
         return
@@ -41,6 +48,20 @@ def main() -> None:
     if problems:
         raise SystemExit("\n".join(problems))
     print(f"audit: no known vulnerability in the packages of {len(LISTS)} lists")  # noqa: T201
+
+
+def answers_pypi() -> None:
+    """Ask PyPI for the release.
+
+    Raises:
+        SystemExit: it does not answer, so that pip-audit would find nothing.
+    """
+    name, _, version = VULNERABLE.partition("==")
+    try:
+        with urllib.request.urlopen(f"https://pypi.org/pypi/{name}/{version}/json", timeout=float(TIMEOUT_SECONDS)):
+            return
+    except OSError as error:
+        raise SystemExit(f"audit: NOT DONE: the advisories of PyPI cannot be reached from here ({error})") from None
 
 
 def is_reached(pip_audit: Path) -> bool:
