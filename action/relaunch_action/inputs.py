@@ -30,6 +30,7 @@ class Inputs:
     role_arn: str
     definition: str
     inputs: Mapping[str, str]
+    image_tag: str
     idempotency_key: str
     wait: bool
     wait_seconds: float
@@ -51,6 +52,7 @@ def parse_inputs(environment: Mapping[str, str]) -> Inputs:
         role_arn=parser.role(),
         definition=parser.text("definition", required=True),
         inputs=parser.job_inputs(),
+        image_tag=parser.text("image-tag"),
         idempotency_key=parser.text("idempotency-key"),
         wait=parser.flag("wait"),
         wait_seconds=parser.minutes("wait-timeout-minutes") * 60,

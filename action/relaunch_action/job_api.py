@@ -78,13 +78,14 @@ class JobApi:
     patience: Patience
     now: Callable[[], datetime]
 
-    def submit(self, definition: str, inputs: Mapping[str, str], key: str) -> Submission:
-        """Submit a job; the same key finds the same job.
+    def submit(self, definition: str, inputs: Mapping[str, str], key: str, image_tag: str = "") -> Submission:
+        """Submit a job, which runs the image with that tag; the same key finds the same job.
 
         Raises:
             RefusedError, ActionError, UnavailableError: there is no job, or it is not known whether there is one.
         """
         asked = {"action": "submit", "definition": definition, "inputs": dict(inputs), "idempotency_key": key}
+        asked |= {"image_tag": image_tag} if image_tag else {}
         answer = self._ask(asked)
         return Submission(_read_job(answer), answer.get("is_new") is True, _text(answer.get("note")))
 

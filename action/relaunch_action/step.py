@@ -67,7 +67,8 @@ class Step:
     def _submit(self) -> JobStatus:
         """Submit the job, or find it: a re-run starts another one only if the job of the run before has failed."""
         given = self.inputs.idempotency_key
-        first, *later = [given] if given else self.workflow_run.keys(self.inputs.definition, self.inputs.inputs)
+        about = self.inputs
+        first, *later = [given] if given else self.workflow_run.keys(about.definition, about.inputs, about.image_tag)
         job = self._submit_with(first)
         for key in later:
             if not job.is_final or job.has_succeeded:
@@ -78,7 +79,8 @@ class Step:
 
     def _submit_with(self, key: str) -> JobStatus:
         try:
-            submission = self.job_api.submit(self.inputs.definition, self.inputs.inputs, key)
+            about = self.inputs
+            submission = self.job_api.submit(about.definition, about.inputs, key, about.image_tag)
         except UnavailableError as error:
             raise UnavailableError(
                 f"{error}; whether a job was started is not known: re-run this job of the workflow, which finds it"

@@ -36,13 +36,13 @@ class WorkflowRun:
         """Return the name of its sessions of a role, which CloudTrail records."""
         return f"relaunch-{self.run_id}-{self.attempt}"[:_LONGEST_SESSION]
 
-    def keys(self, definition: str, inputs: Mapping[str, str]) -> list[str]:
+    def keys(self, definition: str, inputs: Mapping[str, str], image_tag: str = "") -> list[str]:
         """Return the idempotency keys of a submission, one for each attempt of the workflow run so far, in order.
 
-        Two jobs of a workflow run, of a matrix for example, have different keys if they differ in definition, inputs
-        or the job's name.
+        Two jobs of a workflow run, of a matrix for example, have different keys if they differ in definition, inputs,
+        image or the job's name.
         """
-        told = json.dumps([self.job, definition, sorted(inputs.items())])
+        told = json.dumps([self.job, definition, sorted(inputs.items()), *([image_tag] if image_tag else [])])
         digest = hashlib.sha256(told.encode()).hexdigest()[:16]
         begin = f"github/{self.repository}/{self.run_id}"
         return [f"{begin}/{number}/{digest}" for number in range(1, self.attempt + 1)]

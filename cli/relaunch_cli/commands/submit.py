@@ -26,6 +26,9 @@ def submit(  # noqa: PLR0913, PLR0917 - a command has the options it has
         list[str] | None,
         typer.Option("--input", "-i", metavar="KEY=VALUE", help="Declared input; repeatable."),
     ] = None,
+    image_tag: Annotated[
+        str, typer.Option(metavar="TAG", help="Run this image of the repository that a trigger watches.")
+    ] = "",
     wait: Annotated[
         bool, typer.Option("--wait/--detach", help="Show progress until the job ends, or return at once.")
     ] = False,
@@ -45,7 +48,7 @@ def submit(  # noqa: PLR0913, PLR0917 - a command has the options it has
 
     connection = connect(context, stack)
     deps = connection.deps
-    submission, job = _submit(connection, definition, _parse_inputs(inputs or []), key)
+    submission, job = _submit(connection, definition, _parse_inputs(inputs or []), image_tag, key)
     if not as_json:
         print_text(job.job_id)
         if not submission.is_new:
@@ -63,7 +66,7 @@ def submit(  # noqa: PLR0913, PLR0917 - a command has the options it has
 
 
 def _submit(
-    connection: "Connection", name: str, inputs: "Mapping[str, str]", key: str | None
+    connection: "Connection", name: str, inputs: "Mapping[str, str]", image_tag: str, key: str | None
 ) -> "tuple[Submission, Job]":
     import uuid
 
@@ -77,7 +80,7 @@ def _submit(
         _check_declared(load_definition(deps, name), inputs)
         # The URL of job_api derives the same identity from the same key of the same caller.
         identity = keyed_identity(connection.caller, key) if key else f"cli:{uuid.uuid4()}"
-        request = DirectRequest(identity, name, inputs, connection.caller, deps.clock.now())
+        request = DirectRequest(identity, name, inputs, connection.caller, deps.clock.now(), image_tag)
         try:
             submission = submit_request(request, deps)
         except InvalidInputsError as error:

@@ -22,6 +22,7 @@ def test_all_inputs_are_read() -> None:
             role_to_assume=ROLE,
             aws_region="eu-central-1",
             idempotency_key=" nightly ",
+            image_tag=" 4b1d8e6 ",
             wait="true",
             wait_timeout_minutes="5",
             dry_run="true",
@@ -31,7 +32,7 @@ def test_all_inputs_are_read() -> None:
 
     assert (inputs.url, inputs.role_arn, inputs.region) == ("https://jobs.acme.example/", ROLE, "eu-central-1")
     assert (inputs.wait, inputs.dry_run, inputs.cancel_with_workflow, inputs.wait_seconds) == (True, True, True, 300)
-    assert inputs.idempotency_key == "nightly"
+    assert (inputs.idempotency_key, inputs.image_tag) == ("nightly", "4b1d8e6")
 
 
 def test_inputs_of_a_workflow_come_as_texts_whatever_their_type() -> None:

@@ -143,7 +143,16 @@ def test_a_key_that_is_given_is_the_only_one(workflow: Workflow) -> None:
     assert workflow.run(idempotency_key="nightly") == 1
 
     assert [each["idempotency_key"] for each in workflow.services.asked] == ["nightly"]
+    assert "image_tag" not in workflow.services.asked[0]
     assert "FAILED (exit code 1)" in workflow.errors[0]
+
+
+def test_the_image_of_the_commit_is_passed_on(workflow: Workflow) -> None:
+    workflow.services.answers = [ended("SUCCEEDED")]
+
+    assert workflow.run(image_tag="4b1d8e6") == 0
+
+    assert [each["image_tag"] for each in workflow.services.asked] == ["4b1d8e6"]
 
 
 def test_a_step_waits_and_logs_what_changes(workflow: Workflow) -> None:

@@ -25,11 +25,12 @@ def test_jobs_of_a_matrix_have_keys_of_their_own() -> None:
             + run.keys("bert", {})
             + run.keys("resnet", {"a": "1"})
             + run.keys("resnet", {"a": "2"})
+            + run.keys("resnet", {}, "4b1d8e6")
         ),
         *(other_job.keys("resnet", {}) + other_run.keys("resnet", {})),
     ]
 
-    assert len(set(keys)) == len(keys) == 6
+    assert len(set(keys)) == len(keys) == 7
     assert run.keys("resnet", {"a": "1", "b": "2"}) == run.keys("resnet", {"b": "2", "a": "1"})
 
 

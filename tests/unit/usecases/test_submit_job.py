@@ -7,7 +7,7 @@ from unittest.mock import DEFAULT, Mock
 import pytest
 
 from fakes.builders import make_container, make_definition, make_revision
-from fakes.sources import FakeRevisions
+from fakes.sources import FakeRevisions, image_digest
 from fakes.story import MINUTE, SHA, WAITS_FOR_IMAGE, Story, image, push, upload
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
 from relaunch.core.definitions.definition import ImageTrigger, InputRule, S3Trigger
@@ -334,6 +334,35 @@ def test_an_idempotency_key_with_other_inputs_is_refused_and_the_job_stays_as_it
     mismatch = f"this idempotency key started job {job.job_id} with other values of epochs; use another key"
     assert str(error.value) == mismatch
     assert story.job(job.job_id).inputs == {"epochs": "9", "seed": "0"}
+
+
+def test_a_request_runs_the_image_that_it_names():
+    story = Story(WAITS_FOR_IMAGE)
+    story.images.present.add(("trainer", SHA))
+
+    job = submit_direct(replace(request(), image_tag=SHA), story.deps)
+
+    assert [image.partition("@")[2] for image in job.images.values()] == [image_digest("trainer", SHA)]
+    assert story.launches.requested == [(job.job_id, 0)]
+
+
+def test_a_request_for_an_image_that_is_not_there_fails_at_once_and_is_told_how_to_mend_it():
+    story = Story(WAITS_FOR_IMAGE)
+
+    job = submit_direct(replace(request(), image_tag=SHA), story.deps)
+
+    assert (job.state, job.reason) == (JobState.FAILED, f"the image trainer:{SHA} is not in ECR: push it first")
+    assert story.launches.requested == []
+
+
+def test_an_idempotency_key_with_another_image_is_refused():
+    story = Story(WAITS_FOR_IMAGE)
+    job = submit_direct(replace(request(), image_tag=SHA), story.deps)
+
+    with pytest.raises(IdempotentParameterMismatchError) as error:
+        submit_direct(request(), story.deps)
+
+    assert f"started job {job.job_id} with other values of the image's tag" in str(error.value)
 
 
 def test_a_request_that_is_repeated_after_a_default_has_changed_finds_its_job():

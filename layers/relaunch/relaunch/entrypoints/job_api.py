@@ -78,7 +78,9 @@ def _answer(event: object, caller: str, request_id: str, deps: RequestDependenci
 def _submit(request: SubmitRequest, caller: str, request_id: str, deps: RequestDependencies) -> dict[str, Any]:
     key = request.idempotency_key
     identity = keyed_identity(caller, key) if key else f"api:call:{request_id}"
-    direct = DirectRequest(identity, request.definition, request.inputs, caller, deps.clock.now())
+    direct = DirectRequest(
+        identity, request.definition, request.inputs, caller, deps.clock.now(), request.image_tag or ""
+    )
     submission = submit_request(direct, deps)
     return {**_found(submission.job, ""), "is_new": submission.is_new, "note": submission.note}
 

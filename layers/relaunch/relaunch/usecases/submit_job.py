@@ -161,6 +161,8 @@ def load_requested(request: DirectRequest, deps: SubmitDependencies) -> JobDefin
 def _compare_inputs(request: DirectRequest, job: Job) -> None:
     """Compare the inputs of the caller, without defaults, which may have changed since; values are not repeated."""
     other = [name for name, value in request.inputs.items() if name in job.inputs and job.inputs[name] != value]
+    if request.image_tag != (job.image[1] if job.image else ""):
+        other.append("the image's tag")
     if other:
         raise IdempotentParameterMismatchError(
             f"this idempotency key started job {job.job_id} with other values of {', '.join(other)}; use another key"
@@ -221,8 +223,8 @@ def _accept(
         return _refuse(job, problem)
     wanted = _wanted_image(matched, event, deps)
     pinned = pin_images(revision, wanted, deps.images)
-    if pinned.problem:
-        return _refuse(job, pinned.problem)
+    if problem := pinned.problem or _missing_image(matched, wanted):
+        return _refuse(job, problem)
     job = replace(job, images=pinned.images, revision=with_platforms(revision, pinned.platforms))
     chosen = f"{matched.facts.summary}; {_describe_revision(definition, revision)}"
     accepted = _entry(job, "accepted", "; ".join((chosen, *pinned.notes, *matched.notes)))
@@ -261,12 +263,19 @@ def _describe_revision(definition: JobDefinition, revision: Revision) -> str:
 
 
 def _wanted_image(matched: Match, event: TriggerEvent, deps: SubmitDependencies) -> WantedImage | None:
-    """Return the image that the job waits for, or whose push started it."""
+    """Return the image that the job waits for, whose push started it, or that a request names."""
     if isinstance(event, ImagePushed):
         return WantedImage(event.repository, event.tag, _pushed_image(event, deps))
     if matched.image is None:
         return None
     return WantedImage(*matched.image, deps.images.find_image(*matched.image))
+
+
+def _missing_image(matched: Match, wanted: WantedImage | None) -> str:
+    """Return that the image is missing which a request names; an event of GitHub waits for its image."""
+    if wanted is None or wanted.found is not None or matched.image_timeout is not None:
+        return ""
+    return f"the image {wanted.repository}:{wanted.tag} is not in ECR: push it first"
 
 
 def _pushed_image(event: ImagePushed, deps: SubmitDependencies) -> FoundImage:

@@ -44,6 +44,7 @@ def test_every_call_is_a_job_of_its_own_unless_a_key_says_otherwise(relaunch):
         (("-i", "learning_rat=1"), "did you mean learning_rate?"),
         (("-i", "zzz=1"), "declared: learning_rate, epochs"),
         (("-i", "epochs=many"), "does not match"),
+        (("--image-tag", "v7"), "no trigger of resnet watches images"),
     ],
 )
 def test_bad_inputs_are_refused_before_a_job_is_made(relaunch, session, arguments, text):

@@ -3,7 +3,7 @@
 import re
 
 from fakes.builders import make_definition
-from relaunch.core.definitions.definition import GithubTrigger, JobDefinition, Trigger
+from relaunch.core.definitions.definition import GithubTrigger, JobDefinition, S3Trigger, Trigger
 from relaunch.core.triggers.events import ImagePushed, ObjectCreated, Push, TriggerEvent, WorkflowDispatch, trigger_keys
 from relaunch.core.triggers.matching import InvalidInputs, Match, NoMatch, match
 
@@ -25,6 +25,7 @@ WORKFLOW = WorkflowDispatch(
 )
 UPLOAD = ObjectCreated("s3:acme-datasets:sequencer=1:images/a b.manifest", "acme-datasets", "images/a b.manifest")
 IMAGE = ImagePushed(f"ecr:trainer:{SHA}:sha256:aa", "trainer", SHA, "sha256:aa")
+UPLOAD_TRIGGER = S3Trigger("acme-datasets")
 
 
 def github(event: str, **filters) -> GithubTrigger:

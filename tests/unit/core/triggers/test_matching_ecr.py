@@ -2,8 +2,21 @@ from dataclasses import replace
 
 import pytest
 
-from relaunch.core.definitions.definition import ImageTrigger
-from unit.core.triggers.matched import IMAGE, PUSH, SHA, facts_of, matched, reason_against
+from fakes.builders import make_definition
+from relaunch.core.definitions.definition import ImageTrigger, ImageWait
+from relaunch.core.triggers.events import DirectRequest
+from relaunch.core.triggers.matching import InvalidInputs
+from unit.core.triggers.matched import (
+    IMAGE,
+    PUSH,
+    SHA,
+    UPLOAD_TRIGGER,
+    facts_of,
+    github,
+    match_event,
+    matched,
+    reason_against,
+)
 
 OTHER = SHA[::-1]
 
@@ -67,3 +80,45 @@ def test_a_pattern_that_could_match_in_countless_ways_takes_no_time():
 
     assert "does not match" in reason_against(replace(IMAGE, tag=tag + "x"), ImageTrigger("trainer", pattern))
     assert facts_of(replace(IMAGE, tag=tag), ImageTrigger("trainer", pattern))[1]["RELAUNCH_GIT_SHA"] == "a" * 40
+
+
+@pytest.mark.parametrize(
+    ("trigger", "tag", "commit"),
+    [
+        pytest.param(ImageTrigger("trainer", "{sha}-gpu"), f"{SHA}-gpu", {"RELAUNCH_GIT_SHA": SHA}, id="of-a-commit"),
+        pytest.param(ImageTrigger("trainer"), "v7", {}, id="of-no-commit"),
+        pytest.param(
+            github("push", wait_for_image=ImageWait("trainer")), SHA, {"RELAUNCH_GIT_SHA": SHA}, id="that-is-waited-for"
+        ),
+    ],
+)
+def test_a_request_may_name_an_image_that_a_trigger_watches(trigger, tag, commit):
+    request = DirectRequest("api:key:1", "resnet", caller="ci", image_tag=tag)
+
+    decision = matched(request, UPLOAD_TRIGGER, ImageTrigger("other", "w*"), trigger)
+
+    image = {"RELAUNCH_IMAGE_REPOSITORY": "trainer", "RELAUNCH_IMAGE_TAG": tag}
+    assert (decision.trigger, decision.image, decision.image_timeout) == (None, ("trainer", tag), None)
+    assert decision.facts.summary == f"asked for by ci with image trainer:{tag}"
+    assert (decision.facts.environment, decision.facts.caller) == ({**image, **commit}, "ci")
+
+
+@pytest.mark.parametrize(
+    ("triggers", "reason"),
+    [
+        pytest.param(
+            (UPLOAD_TRIGGER, github("push")),
+            "no trigger of resnet watches images: its jobs run those of its revision",
+            id="no-images",
+        ),
+        pytest.param(
+            (ImageTrigger("trainer", "v*"), ImageTrigger("other", "{sha}")),
+            "the image tag 'latest' does not match the triggers of resnet: trainer:v*, other:{sha}",
+            id="other-images",
+        ),
+    ],
+)
+def test_a_request_for_an_image_that_no_trigger_watches_starts_nothing(triggers, reason):
+    request = DirectRequest("api:key:1", "resnet", image_tag="latest")
+
+    assert match_event(make_definition(triggers=triggers), request) == InvalidInputs(reason)

@@ -42,6 +42,12 @@ class SubmitRequest(_Request):
         description="A request of the same caller with the same key returns the same job, and is rejected if its "
         "inputs differ. Without a key, each call that is not a retry creates a job.",
     )
+    image_tag: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$",
+        description="The tag of the image that the job runs, of a repository that a trigger of the definition watches; "
+        "it must be in ECR, and match the trigger's pattern. Without one, the job runs its revision's images.",
+    )
 
 
 class PlanRequest(_Request):

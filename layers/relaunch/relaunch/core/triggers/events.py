@@ -120,13 +120,17 @@ class ImagePushed:
 
 @dataclass(frozen=True, slots=True)
 class DirectRequest:
-    """A request for a job by the name of its definition; `caller` is who sent it (core.jobs.callers)."""
+    """A request for a job by the name of its definition; `caller` is who sent it (core.jobs.callers).
+
+    With `image_tag` the job runs that image of a repository whose images triggers of the definition watch.
+    """
 
     identity: str
     definition: str
     inputs: Mapping[str, str] = field(default_factory=dict)
     caller: str = ""
     requested_at: datetime | None = None
+    image_tag: str = ""
 
 
 TriggerEvent = GithubEvent | ObjectCreated | ImagePushed | DirectRequest

@@ -1,5 +1,7 @@
 """Trigger facts of an event: a summary and environment variables."""
 
+from dataclasses import replace
+
 from relaunch.core.jobs.job import TriggerFacts
 from relaunch.core.triggers.events import (
     GithubEvent,
@@ -15,8 +17,11 @@ from relaunch.core.triggers.events import (
 )
 
 
-def collect_facts(event: TriggerEvent, sha: str = "") -> TriggerFacts:
-    """Return the trigger facts of an event. `sha` is a commit id found in the tag of an image."""
+def collect_facts(event: TriggerEvent, sha: str = "", repository: str = "") -> TriggerFacts:
+    """Return the trigger facts of an event.
+
+    `sha` is a commit id found in the tag of an image, `repository` that of the image that a request names.
+    """
     if isinstance(event, GithubEvent):
         return _collect_github_facts(event)
     if isinstance(event, ObjectCreated):
@@ -24,7 +29,11 @@ def collect_facts(event: TriggerEvent, sha: str = "") -> TriggerFacts:
     if isinstance(event, ImagePushed):
         return _collect_image_facts(event, sha)
     summary = f"asked for by {event.caller}" if event.caller else "asked for"
-    return TriggerFacts("direct", event.identity, summary, caller=event.caller)
+    if not event.image_tag:
+        return TriggerFacts("direct", event.identity, summary, caller=event.caller)
+    environment = _image_environment(repository, event.image_tag, sha)
+    facts = _facts("direct", event, f"{summary} with image {repository}:{event.image_tag}", environment)
+    return replace(facts, caller=event.caller)
 
 
 def _collect_github_facts(event: GithubEvent) -> TriggerFacts:
@@ -65,13 +74,12 @@ def _collect_object_facts(event: ObjectCreated) -> TriggerFacts:
 
 
 def _collect_image_facts(event: ImagePushed, sha: str) -> TriggerFacts:
-    environment = {
-        "RELAUNCH_IMAGE_REPOSITORY": event.repository,
-        "RELAUNCH_IMAGE_TAG": event.tag,
-        "RELAUNCH_IMAGE_DIGEST": event.digest,
-        "RELAUNCH_GIT_SHA": sha,
-    }
+    environment = _image_environment(event.repository, event.tag, sha) | {"RELAUNCH_IMAGE_DIGEST": event.digest}
     return _facts("image", event, f"image {event.repository}:{event.tag} pushed", environment)
+
+
+def _image_environment(repository: str, tag: str, sha: str) -> dict[str, str]:
+    return {"RELAUNCH_IMAGE_REPOSITORY": repository, "RELAUNCH_IMAGE_TAG": tag, "RELAUNCH_GIT_SHA": sha}
 
 
 def _facts(source: str, event: TriggerEvent, summary: str, environment: dict[str, str]) -> TriggerFacts:

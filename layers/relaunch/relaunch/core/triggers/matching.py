@@ -4,7 +4,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import lru_cache
 
@@ -23,6 +23,7 @@ from relaunch.core.triggers.events import (
 )
 from relaunch.core.triggers.facts import collect_facts
 from relaunch.core.triggers.github import list_github_obstacles
+from relaunch.core.triggers.origins import watched_images
 
 MAX_JOB_ID_LENGTH = 100  # startedBy is `<job>/<attempt>`, and ECS takes 128 characters
 _HASH_LENGTH = 12  # 60 bits: a collision among a million jobs of a definition has a probability of 1 in 2 million
@@ -36,7 +37,7 @@ class Match:
 
     `trigger` is the first matching trigger of the definition, None for a direct request. `inputs` are the declared
     inputs, including defaults. `image` (repository, tag) is the image that the job waits for, at most for
-    `image_timeout`. `notes` list what was ignored.
+    `image_timeout`, or without that the one that a request names. `notes` list what was ignored.
     """
 
     trigger: Trigger | None
@@ -56,7 +57,7 @@ class NoMatch:
 
 @dataclass(frozen=True, slots=True)
 class InvalidInputs:
-    """The event matches, but its inputs are invalid."""
+    """The event matches, but its inputs, or the image that it names, are invalid."""
 
     reason: str
     errors: tuple[str, ...] = field(default=())
@@ -98,7 +99,7 @@ def match(
     if isinstance(event, DirectRequest):
         if event.definition != definition.name:
             return NoMatch(f"the request is for {event.definition}")
-        return _accept(definition, None, event, match_pattern)
+        return _accept_request(definition, event, match_pattern)
     reasons: list[str] = []
     for trigger in definition.triggers:
         reason = _find_obstacle(trigger, event)
@@ -128,13 +129,34 @@ def _accept(
     checked = check_inputs(definition.inputs, given, match_pattern)
     if checked.errors:
         return InvalidInputs("; ".join(checked.errors), checked.errors)
-    sha = _find_commit_in_tag(trigger, event)
-    facts = collect_facts(event, sha)
+    if isinstance(trigger, ImageTrigger) and isinstance(event, ImagePushed):
+        facts = collect_facts(event, _find_commit(trigger.tag, event.tag))
+    else:
+        facts = collect_facts(event)
     wait = trigger.wait_for_image if isinstance(trigger, GithubTrigger) else None
     if wait is None or not isinstance(event, GithubEvent):
         return Match(trigger, checked.values, facts, notes=checked.notes)
     tag = wait.tag.replace("{sha}", event.sha).replace("{short_sha}", event.sha[:7])
     return Match(trigger, checked.values, facts, (wait.repository, tag), wait.timeout, checked.notes)
+
+
+def _accept_request(
+    definition: JobDefinition, request: DirectRequest, match_pattern: MatchPattern
+) -> Match | InvalidInputs:
+    accepted = _accept(definition, None, request, match_pattern)
+    if isinstance(accepted, InvalidInputs) or not request.image_tag:
+        return accepted
+    watched = tuple(watched_images(definition))
+    for repository, pattern in watched:
+        if _compile_tag(pattern).matches(request.image_tag):
+            facts = collect_facts(request, _find_commit(pattern, request.image_tag), repository)
+            return replace(accepted, facts=facts, image=(repository, request.image_tag))
+    if not watched:
+        return InvalidInputs(f"no trigger of {definition.name} watches images: its jobs run those of its revision")
+    patterns = ", ".join(f"{repository}:{pattern}" for repository, pattern in watched)
+    return InvalidInputs(
+        f"the image tag {request.image_tag!r} does not match the triggers of {definition.name}: {patterns}"
+    )
 
 
 def _find_obstacle(trigger: Trigger, event: GithubEvent | ObjectCreated | ImagePushed) -> str | None:
@@ -182,18 +204,18 @@ def _compile_tag(pattern: str) -> CompiledPattern:
     return CompiledPattern([item for part in parts for item in parse_pattern(_SHA_PLACEHOLDERS.get(part, part))])
 
 
-def _find_commit_in_tag(trigger: Trigger | None, event: TriggerEvent) -> str:
-    """Return what the first `{sha}` matches; where it can match at several places, the last of them counts.
+def _find_commit(pattern: str, tag: str) -> str:
+    """Return what the first `{sha}` of a pattern matches; where it can match at several places, the last counts.
 
     A tag has at most 128 characters ("PutImage", Amazon ECR API Reference), so there are at most 89 places.
     """
-    if not isinstance(trigger, ImageTrigger) or not isinstance(event, ImagePushed) or "{sha}" not in trigger.tag:
+    if "{sha}" not in pattern:
         return ""
-    before, _, after = trigger.tag.partition("{sha}")
+    before, _, after = pattern.partition("{sha}")
     # The whole tag matches, so one of the places does.
     return next(
-        event.tag[start : start + _SHA_LENGTH]
-        for start in reversed(tuple(_compile_tag(before).matching_prefixes(event.tag)))
-        if _compile_tag("{sha}").matches(event.tag[start : start + _SHA_LENGTH])
-        and _compile_tag(after).matches(event.tag[start + _SHA_LENGTH :])
+        tag[start : start + _SHA_LENGTH]
+        for start in reversed(tuple(_compile_tag(before).matching_prefixes(tag)))
+        if _compile_tag("{sha}").matches(tag[start : start + _SHA_LENGTH])
+        and _compile_tag(after).matches(tag[start + _SHA_LENGTH :])
     )

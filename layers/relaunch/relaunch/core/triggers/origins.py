@@ -1,8 +1,9 @@
 """The origins that the triggers of a job definition watch, by which events find definitions."""
 
+from collections.abc import Iterator
+
 from relaunch.core.definitions.definition import (
     GithubTrigger,
-    ImageTrigger,
     JobDefinition,
     S3Trigger,
     Trigger,
@@ -17,9 +18,15 @@ def trigger_origins(definition: JobDefinition) -> frozenset[tuple[TriggerSource,
 
 def image_repositories(definition: JobDefinition) -> frozenset[str]:
     """Return the repositories whose images triggers pin: jobs may run newer images than the current ones."""
-    waits = (each.wait_for_image for each in definition.triggers if isinstance(each, GithubTrigger))
-    images = (each for each in definition.triggers if isinstance(each, ImageTrigger))
-    return frozenset(each.repository for each in (*waits, *images) if each is not None)
+    return frozenset(repository for repository, _ in watched_images(definition))
+
+
+def watched_images(definition: JobDefinition) -> Iterator[tuple[str, str]]:
+    """Yield the repository of each image that a trigger watches or waits for, with the pattern of its tag."""
+    for trigger in definition.triggers:
+        image = trigger.wait_for_image if isinstance(trigger, GithubTrigger) else trigger
+        if image is not None and not isinstance(image, S3Trigger):
+            yield image.repository, image.tag
 
 
 def _origin(trigger: Trigger) -> tuple[TriggerSource, str]:
