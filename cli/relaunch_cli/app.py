@@ -14,6 +14,7 @@ from relaunch_cli.commands.deploy import deploy
 from relaunch_cli.commands.doctor import doctor
 from relaunch_cli.commands.events import events
 from relaunch_cli.commands.explain import explain
+from relaunch_cli.commands.init import init
 from relaunch_cli.commands.logs import logs
 from relaunch_cli.commands.machines import machines
 from relaunch_cli.commands.plan import plan
@@ -34,6 +35,7 @@ app = typer.Typer(
 )
 for _command in (
     deploy,
+    init,
     apply,
     definitions,
     plan,

@@ -39,8 +39,7 @@ def render_end(plan: Survey, told: Sequence[str]) -> RenderableType:
         parts += [Padding(Text(line), (0, 0, 0, 2)) for line in waiting]
     stack = "" if plan.stack == "relaunch" else f" --stack {plan.stack}"
     if plan.is_new:
-        parts.append(Text(f"Next, in the repository of your training: relaunch apply relaunch.yaml{stack}"))
-        parts.append(Text("docs/deploy.md shows that file, the workflow and the task definition"))
+        parts.append(Text(f"Next, in the repository of your training: relaunch init{stack}"))
     else:
         parts.append(Text(f"Whether all is well says: relaunch doctor{stack}"))
     return Group(*parts)

@@ -1,0 +1,208 @@
+"""`relaunch init`."""
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from relaunch_cli import exit_codes
+from relaunch_cli.definition_files import parse_file
+from relaunch_cli.errors import CommandError
+from relaunch_cli.options import DEFAULT_STACK, Json, Stack
+
+if TYPE_CHECKING:
+    from relaunch.core.definitions.definition import JobDefinition
+    from relaunch_cli.repository_setup.git_repository import GitRepository
+    from relaunch_cli.repository_setup.setup import Wanted
+
+_NOTHING = "nothing was written"
+_NOBODY = "--yes makes what is missing without a question, --dry-run shows it"
+
+
+def init(  # noqa: PLR0913, PLR0917 - a command has the options it has
+    context: typer.Context,
+    name: Annotated[str | None, typer.Option(help="Name of the training [default: that of the repository].")] = None,
+    gpu: Annotated[int | None, typer.Option(metavar="COUNT", help="It needs so many GPUs of a machine.")] = None,
+    gpu_memory: Annotated[
+        int | None, typer.Option(metavar="GIB", help="Least memory of each GPU, or that of the share.")
+    ] = None,
+    gpu_share: Annotated[int | None, typer.Option(metavar="PERCENT", help="It needs a share of one GPU.")] = None,
+    neuron: Annotated[int | None, typer.Option(metavar="DEVICES", help="It needs Neuron devices (Trainium).")] = None,
+    command: Annotated[str | None, typer.Option(help="What runs in the container [default: python train.py].")] = None,
+    vcpus: Annotated[int | None, typer.Option(help="vCPUs that the container reserves.")] = None,
+    memory: Annotated[int | None, typer.Option(metavar="GIB", help="Memory that the container reserves.")] = None,
+    stop_timeout: Annotated[
+        int | None, typer.Option(metavar="SECONDS", help="Time to save between SIGTERM and SIGKILL.")
+    ] = None,
+    duration: Annotated[str | None, typer.Option(help="Estimated duration, for example 2h.")] = None,
+    base_image: Annotated[
+        str | None,
+        typer.Option(metavar="deep-learning-container|python", help="What a Dockerfile that is written begins with."),
+    ] = None,
+    uploads: Annotated[
+        str | None, typer.Option(metavar="s3://BUCKET/PREFIX", help="Uploads that start jobs too.")
+    ] = None,
+    action: Annotated[
+        str | None,
+        typer.Option(metavar="OWNER/NAME@COMMIT", help="The GitHub Action of Relaunch [default: that of this clone]."),
+    ] = None,
+    is_mounting: Annotated[
+        bool, typer.Option("--mount", help="The training mounts buckets by Mountpoint for Amazon S3.")
+    ] = False,
+    overwrites: Annotated[
+        bool, typer.Option("--overwrite", help="Write the files anew, also those that are there; shows what changes.")
+    ] = False,
+    is_dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be made, and make nothing.")] = False,
+    is_confirmed: Annotated[bool, typer.Option("--yes", "-y", help="Make it without a question.")] = False,
+    as_json: Json = False,
+    stack: Stack = DEFAULT_STACK,
+) -> None:
+    """Set up the repository of a training, in which you are.
+
+    It writes relaunch.yaml, task-definition.json, a workflow that builds the image, and a Dockerfile if there is none,
+    registers the task definition, lets EventBridge know of uploads, and applies relaunch.yaml. Files that are there are
+    left as they are, without --overwrite: edit them, and run it again, and the account follows.
+    """
+    from relaunch_cli.aws.account import AwsAccount
+    from relaunch_cli.repository_setup.git_repository import find_repository
+    from relaunch_cli.repository_setup.setup import DEFINITION_FILE, make, survey
+    from relaunch_cli.repository_setup.training_stack import read_training_stack
+    from relaunch_cli.views.init import render_next, render_setup, setup_json
+    from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, progress
+
+    given = {
+        "name": name,
+        "count": gpu if gpu is not None else neuron,
+        "kind": _kind(gpu, gpu_share, neuron),
+        "gpu_memory_gib": gpu_memory,
+        "compute_percent": gpu_share,
+        "vcpus": vcpus,
+        "memory_gib": memory,
+        "command": command,
+        "stop_timeout_seconds": stop_timeout,
+        "duration": duration,
+        "base_image": base_image,
+        "uploads": uploads,
+        "is_mounting": is_mounting or None,
+    }
+    repository, account = find_repository(Path.cwd()), AwsAccount()
+    asks = can_ask() and not is_confirmed and not is_dry_run and not as_json
+    with progress("looking at the account"):
+        training_stack = read_training_stack(stack, account.region, account.client("cloudformation"))
+    given = {key: value for key, value in given.items() if value is not None}
+    wanted = _wanted(repository, given, action, asks=asks, overwrites=overwrites)
+    with progress("looking at the repository"):
+        setup = survey(repository, wanted, training_stack, account.client, _watched_buckets)
+    if not as_json:
+        print_result(render_setup(setup))
+    if is_dry_run:
+        if as_json:
+            print_json(setup_json(setup, is_made=False))
+        return
+    if not setup.is_complete:
+        _confirm(is_confirmed=is_confirmed)
+        make(setup, account.client, print_note)
+    registered = _apply(context, repository.root / DEFINITION_FILE, stack, as_json=as_json)
+    if as_json:
+        print_json({**setup_json(setup, is_made=True), "definitions": registered})
+    else:
+        print_result(render_next(setup, stack))
+
+
+def _kind(gpu: int | None, share: int | None, neuron: int | None) -> str | None:
+    kinds = [kind for kind, value in (("gpu", gpu), ("share", share), ("neuron", neuron)) if value is not None]
+    if len(kinds) > 1:
+        raise CommandError("--gpu, --gpu-share and --neuron exclude each other")
+    return kinds[0] if kinds else None
+
+
+def _wanted(
+    repository: "GitRepository", given: Mapping[str, Any], action: str | None, *, asks: bool, overwrites: bool
+) -> "Wanted":
+    from relaunch_cli.repository_setup.form import read_training
+    from relaunch_cli.repository_setup.setup import DEFINITION_FILE, TASK_DEFINITION_FILE, Wanted, has_files
+    from relaunch_cli.repository_setup.training import name_of
+
+    if has_files(repository.root) and not overwrites:
+        if given:
+            raise CommandError(
+                f"{DEFINITION_FILE} and {TASK_DEFINITION_FILE} are there, and options do not change them: {_NOTHING}",
+                "edit them and run `relaunch init`, or write them anew from all options with --overwrite",
+            )
+        return Wanted(None)
+    known, family = name_of(repository.github or repository.root.name), ""
+    path = repository.root / DEFINITION_FILE
+    if path.is_file() and (found := _definitions(path.read_text(encoding="utf-8"))):
+        known, family = found[0].name, found[0].task_definition
+    training = read_training(given, known, _ask if asks else None)
+    return Wanted(training, family, replaces=overwrites, action=_own_action() if action is None else action)
+
+
+def _own_action() -> str:
+    """Return the Action of the clone that this command is of, empty if it is of none at GitHub."""
+    from relaunch_cli.deployment.source import find_source
+    from relaunch_cli.repository_setup.git_repository import find_commit
+
+    try:
+        github, commit = find_commit(find_source().folder)
+    except CommandError:
+        return ""
+    return f"{github}@{commit}" if github else ""
+
+
+def _ask(question: str, default: str) -> str:
+    try:
+        return str(typer.prompt(question, default=default, err=True))
+    except typer.Abort:
+        raise CommandError(f"not answered: {_NOTHING}", exit_code=exit_codes.CANCELLED) from None
+
+
+def _confirm(*, is_confirmed: bool) -> None:
+    from relaunch_cli.views.screen import can_ask
+
+    if is_confirmed:
+        return
+    if not can_ask():
+        raise CommandError(f"nobody can be asked here, and {_NOTHING}", _NOBODY)
+    try:
+        is_wanted = typer.confirm("Make this?", err=True)
+    except typer.Abort:
+        is_wanted = False
+    if not is_wanted:
+        raise CommandError(_NOTHING, exit_code=exit_codes.CANCELLED)
+
+
+def _definitions(text: str) -> "Sequence[JobDefinition]":
+    from relaunch_cli.repository_setup.setup import DEFINITION_FILE
+
+    return parse_file(text, Path(DEFINITION_FILE), consequence=_NOTHING)
+
+
+def _watched_buckets(text: str) -> Sequence[str]:
+    from relaunch.core.definitions.definition import S3Trigger
+
+    triggers = (trigger for each in _definitions(text) for trigger in each.triggers)
+    return sorted({each.bucket for each in triggers if isinstance(each, S3Trigger)})
+
+
+def _apply(context: typer.Context, file: Path, stack: str, *, as_json: bool) -> Any:
+    """Register the definitions as `relaunch apply` does; return what it says as JSON."""
+    from relaunch_cli.views.screen import print_note
+
+    commands: Any = context.parent.command if context.parent else None
+    apply, arguments = commands.get_command(context, "apply"), [str(file), "--stack", stack]
+    if not as_json:
+        print_note(f"relaunch apply {file.name}")
+        with apply.make_context("apply", arguments, parent=context.parent) as found:
+            apply.invoke(found)
+        return None
+    with (
+        redirect_stdout(io.StringIO()) as output,
+        apply.make_context("apply", [*arguments, "--json"], context.parent) as found,
+    ):
+        apply.invoke(found)
+    return json.loads(output.getvalue())

@@ -1,0 +1,39 @@
+"""The Dockerfile of a training that has none, on a Deep Learning Container of AWS or on Python alone."""
+
+import json
+
+from relaunch_cli.repository_setup.training import AcceleratorKind, BaseImage, Training
+
+# Of ECR's public gallery, which needs no account: github.com/aws/deep-learning-containers and
+# github.com/aws-neuron/deep-learning-containers list them.
+GPU_CONTAINER = "public.ecr.aws/deep-learning-containers/pytorch-training:2.8.0-gpu-py312-cu129-ubuntu22.04-ec2"
+NEURON_CONTAINER = "public.ecr.aws/neuron/pytorch-training-neuronx:2.9.0-neuronx-py312-sdk2.27.1-ubuntu24.04"
+PYTHON = "public.ecr.aws/docker/library/python:3.12-slim"
+
+# What git keeps to itself may have credentials.
+IGNORED = ".git\n"
+
+
+def dockerfile_text(training: Training) -> str:
+    """Return the Dockerfile of a training."""
+    lines = [
+        f"FROM {_base(training)}",
+        "WORKDIR /opt/trainer",
+        "COPY . .",
+        "RUN if [ -f requirements.txt ]; then pip install --no-cache-dir --requirement requirements.txt; fi",
+        "# No shell between ECS and the training: it would keep SIGTERM, which says save now, to itself.",
+        "ENTRYPOINT []",
+        f"CMD {json.dumps(list(training.command))}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def is_large(dockerfile: str) -> bool:
+    """Return whether an image begins with a Deep Learning Container."""
+    return any(name in dockerfile for name in ("/pytorch-training:", "/pytorch-training-neuronx:"))
+
+
+def _base(training: Training) -> str:
+    if training.base_image is BaseImage.PYTHON:
+        return PYTHON
+    return NEURON_CONTAINER if training.kind is AcceleratorKind.NEURON else GPU_CONTAINER

@@ -1,0 +1,78 @@
+"""The questions about a training: asked where somebody answers, else answered by options and defaults."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from relaunch_cli.errors import CommandError, did_you_mean
+from relaunch_cli.repository_setup.training import AcceleratorKind, BaseImage, Training, read_command, read_uploads
+
+_Choice = TypeVar("_Choice", AcceleratorKind, BaseImage)
+Ask = Callable[[str, str], str]
+"""Asks a question with a default; returns the answer."""
+
+_KIND_QUESTION = "What it needs: gpu (whole GPUs), share (of one GPU) or neuron (Trainium)"
+# A share is of a small GPU's 16 GiB; and a machine of a share has others beside it.
+_SHARE_DEFAULTS: Mapping[str, Any] = {"gpu_memory_gib": 4, "vcpus": 1, "memory_gib": 4}
+
+
+def read_training(given: Mapping[str, Any], known_name: str, ask: Ask | None) -> Training:
+    """Return the training of the options that are given, and of the answers to what they leave open.
+
+    `known_name` is its name if nobody says another one.
+
+    Raises:
+        CommandError: an option or answer is not possible.
+    """
+    answers = dict(given)
+
+    def settle(name: str, question: str, default: str) -> None:
+        if name not in answers and ask is not None:
+            answers[name] = ask(question, default)
+
+    settle("name", "Name of the training", known_name)
+    answers.setdefault("name", known_name)
+    settle("kind", _KIND_QUESTION, AcceleratorKind.GPU.value)
+    kind = _choice(AcceleratorKind, str(answers.get("kind", AcceleratorKind.GPU)))
+    if kind is AcceleratorKind.NEURON:
+        settle("count", "How many Neuron devices", "1")
+    else:
+        if kind is AcceleratorKind.GPU:
+            settle("count", "How many GPUs of one machine", "1")
+        settle(
+            "gpu_memory_gib",
+            "Least memory of each GPU, or of the share, in GiB",
+            "4" if kind is AcceleratorKind.SHARE else "16",
+        )
+    settle("command", "What runs in the container", "python train.py")
+    if kind is AcceleratorKind.SHARE:
+        answers = {**_SHARE_DEFAULTS, **answers}
+    return Training(**{name: _read(name, value) for name, value in answers.items()} | {"kind": kind})
+
+
+def _read(name: str, value: Any) -> Any:
+    match name:
+        case "kind":
+            return None
+        case "command":
+            return read_command(str(value))
+        case "uploads":
+            return read_uploads(str(value))
+        case "base_image":
+            return _choice(BaseImage, str(value))
+        case "name" | "duration" | "is_mounting":
+            return value
+        case _:
+            return _number(str(value))
+
+
+def _number(text: str) -> int:
+    if not text.strip().isdecimal():
+        raise CommandError(f"{text!r} is no whole number")
+    return int(text)
+
+
+def _choice(choices: type[_Choice], text: str) -> _Choice:
+    known = [str(each) for each in choices]
+    if text not in known:
+        raise CommandError(f"{text!r} is none of {', '.join(known)}", did_you_mean(text, known))
+    return choices(text)

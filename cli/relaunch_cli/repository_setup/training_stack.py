@@ -1,0 +1,70 @@
+"""What `relaunch deploy` has made for trainings: the outputs of its stack, and those of the application."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from relaunch_cli import exit_codes
+from relaunch_cli.deployment.change_set import read_stack
+from relaunch_cli.errors import CommandError
+
+_GITHUB_PARAMETERS = ("GitHubRepository", "GitHubRef", "GitHubEnvironment")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingStack:
+    """The names that a training needs; those of GitHub are empty if no repository is let in."""
+
+    region: str
+    repository_name: str
+    repository_uri: str
+    log_group: str
+    checkpoint_bucket: str
+    task_role_arn: str
+    execution_role_arn: str
+    family_prefix: str
+    job_api_url: str
+    submit_role_arn: str = ""
+    github_repository: str = ""
+    github_ref: str = ""
+    github_environment: str = ""
+
+
+def read_training_stack(stack: str, region: str, stacks: Any) -> TrainingStack:
+    """Read the stacks of a deployment.
+
+    Raises:
+        CommandError: one of them is not there.
+        ClientError, BotoCoreError: the call failed.
+    """
+    name = f"{stack}-training"
+    application, training = read_stack(stack, stacks), read_stack(name, stacks)
+    if application is None or not application.outputs:
+        raise CommandError(
+            f"there is no stack {stack!r} in {region}", "deploy it: relaunch deploy", exit_codes.NOT_FOUND
+        )
+    if training is None or not training.outputs:
+        hint = (
+            f"deploy it, naming what you have: relaunch deploy Training=on --stack {stack}; or write the files yourself"
+        )
+        raise CommandError(f"there is no stack {name!r}, which has what trainings need", hint, exit_codes.NOT_FOUND)
+    outputs = training.outputs
+    repository, ref, environment = (training.parameters.get(each, "") for each in _GITHUB_PARAMETERS)
+    families = application.outputs.get("TaskDefinitionFamilies", "relaunch-*").split(",")
+    try:
+        return TrainingStack(
+            region=region,
+            repository_name=outputs["RepositoryName"],
+            repository_uri=outputs["RepositoryUri"],
+            log_group=outputs["LogGroupName"],
+            checkpoint_bucket=outputs["CheckpointBucketName"],
+            task_role_arn=outputs["TaskRoleArn"],
+            execution_role_arn=outputs["ExecutionRoleArn"],
+            family_prefix=families[0].strip().partition("*")[0],
+            job_api_url=application.outputs.get("JobApiUrl", ""),
+            submit_role_arn=outputs.get("SubmitRoleArn", ""),
+            github_repository=repository,
+            github_ref=ref,
+            github_environment=environment,
+        )
+    except KeyError as error:
+        raise CommandError(f"the stack {name} has no output {error}: it is another one") from error

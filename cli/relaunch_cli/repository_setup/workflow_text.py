@@ -1,0 +1,98 @@
+"""The workflow that builds the image of a commit, and can start a job with inputs."""
+
+import json
+
+from relaunch_cli.repository_setup.training import Training
+from relaunch_cli.repository_setup.training_stack import TrainingStack
+
+# By commit, because a tag can move.
+_CHECKOUT = "actions/checkout@08c6903cd8c0fde910a37f88322edcfb5dd907a8  # v5.0.0"
+_CREDENTIALS = "aws-actions/configure-aws-credentials@a03048d87541d1d9fcf2ecf528a4a65ba9bd7838  # v5.0.0"
+
+_TEXT = """\
+# Builds the image of each commit and pushes it with the commit as its tag, which starts a job (relaunch.yaml).
+name: Train
+on:
+  push:
+    {refs}: [{ref}]
+{dispatch}permissions: {{}}
+jobs:
+  train:
+    name: Build and train
+    runs-on: ubuntu-latest
+{environment}    concurrency:
+      group: train-${{{{ github.sha }}}}
+      cancel-in-progress: false
+    permissions:
+      contents: read  # the checkout
+      id-token: write  # AWS gives credentials for the token: no secret is stored at GitHub
+    steps:
+      - uses: {checkout}
+        with:
+          persist-credentials: false
+      - uses: {credentials}
+        with:
+          aws-region: {region}
+          role-to-assume: {role}
+{room}      - name: Build the image of the commit
+        env:
+          NAME: {name}
+          REPOSITORY: {uri}
+        run: |
+          image="$REPOSITORY:$GITHUB_SHA"
+          # A re-run finds its image, whose tag cannot move.
+          if ! aws ecr describe-images --repository-name "$NAME" --image-ids "imageTag=$GITHUB_SHA" > /dev/null; then
+            aws ecr get-login-password | docker login --username AWS --password-stdin "${{REPOSITORY%%/*}}"
+            docker build --tag "$image" .
+            docker push "$image"
+          fi
+{submit}"""
+
+_DISPATCH = """\
+  # Inputs that relaunch.yaml declares can be asked for here, under the same names.
+  workflow_dispatch:
+"""
+
+_ROOM = """\
+      # Deep Learning Containers are larger than what a hosted runner has free.
+      - name: Make room for the base image
+        run: sudo rm -rf /usr/local/lib/android /usr/share/dotnet /opt/ghc /opt/hostedtoolcache/CodeQL
+"""
+
+_SUBMIT = """\
+      # The image of a push starts a job by itself; this starts one with the inputs of the form.
+      - name: Start a job
+        if: github.event_name == 'workflow_dispatch'
+        uses: {action}
+        with:
+          url: {url}
+          role-to-assume: {role}
+          definition: {definition}
+          image-tag: ${{{{ github.sha }}}}
+          inputs: ${{{{ toJSON(inputs) }}}}
+"""
+
+
+def workflow_text(training: Training, stack: TrainingStack, action: str, *, is_large: bool) -> str:
+    """Return the workflow.
+
+    `action` is the Action as OWNER/NAME@COMMIT, empty if it is nowhere to be had. `is_large`: the image needs more room
+    than a hosted runner has.
+    """
+    kind, _, ref = stack.github_ref.removeprefix("refs/").partition("/")
+    role, url = stack.submit_role_arn, stack.job_api_url
+    return _TEXT.format(
+        refs="tags" if kind == "tags" else "branches",
+        # Quoted: a branch may be called 1.0.
+        ref=json.dumps(ref or "main"),
+        dispatch=_DISPATCH if action else "",
+        environment=f"    environment: {stack.github_environment}\n" if stack.github_environment else "",
+        checkout=_CHECKOUT,
+        credentials=_CREDENTIALS,
+        region=stack.region,
+        role=role,
+        room=_ROOM if is_large else "",
+        name=stack.repository_name,
+        uri=stack.repository_uri,
+        submit=_SUBMIT.format(action=action, url=url, role=role, definition=training.name) if action else "",
+    )

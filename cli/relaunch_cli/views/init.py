@@ -1,0 +1,100 @@
+"""Output of `relaunch init`: what will be written, registered and switched on, and what to do next."""
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from relaunch_cli.repository_setup.file_changes import FileChange
+from relaunch_cli.repository_setup.setup import Setup
+from relaunch_cli.views.screen import key_value_table
+
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def render_setup(setup: Setup) -> RenderableType:
+    """Return what will be made; of files that exist, the difference."""
+    parts: list[RenderableType] = [Text(_title(setup), "bold"), Text("")]
+    table = key_value_table()
+    for file in setup.files:
+        table.add_row(Text(file.path), Text(_describe_file(file)))
+    table.add_row(Text("task definition"), Text(_describe_revision(setup)))
+    for bucket in setup.buckets:
+        others = f", and keep {_count(bucket.others, 'other notification')}" if bucket.others else ""
+        text = "its uploads go to EventBridge" if bucket.is_on else f"send its uploads to EventBridge{others}"
+        table.add_row(Text(f"bucket {bucket.bucket}"), Text(text))
+    parts.append(table)
+    if setup.without_workflow:
+        parts += [Text(""), Text(f"note: no workflow is written: {setup.without_workflow}", "yellow")]
+    for file in setup.changed_files:
+        if file.before is not None:
+            parts += [Text(""), _difference(file)]
+    return Group(*parts, Text(""))
+
+
+def render_next(setup: Setup, stack: str) -> RenderableType:
+    """Return the commands that start the first job."""
+    option = "" if stack == "relaunch" else f" --stack {stack}"
+    lines = []
+    if setup.changed_files:
+        paths = " ".join(shlex.quote(each.path) for each in setup.changed_files)
+        lines += [f"git add {paths}", 'git commit --message "Train with Relaunch"']
+    lines += ["git push", f"relaunch ps{option}                # then explain JOB, logs JOB -f"]
+    return Text("\n".join(["", "Next:", *(f"  {line}" for line in lines)]))
+
+
+def setup_json(setup: Setup, *, is_made: bool) -> Mapping[str, Any]:
+    """Return a setup as JSON."""
+    return {
+        "repository": setup.repository.github or None,
+        "made": is_made,
+        "files": [
+            {"path": each.path, "change": _change(each), "difference": each.difference or None} for each in setup.files
+        ],
+        "task_definition": {
+            "family": setup.definition["family"],
+            "registered_revision": setup.registered["revision"] if setup.registered else None,
+            "needs_revision": setup.needs_revision,
+        },
+        "buckets": [{"name": each.bucket, "is_on": each.is_on} for each in setup.buckets],
+        "without_workflow": setup.without_workflow or None,
+    }
+
+
+def _title(setup: Setup) -> str:
+    where = setup.repository.github or setup.repository.root.name
+    return f"{where} has what a training needs" if setup.is_complete else f"What {where} needs for training"
+
+
+def _change(file: FileChange) -> str:
+    if not file.is_needed:
+        return "none"
+    return "create" if file.before is None else "change"
+
+
+def _describe_file(file: FileChange) -> str:
+    lines = file.after.count("\n")
+    texts = {"none": "is left as it is", "create": f"write {_count(lines, 'line')}", "change": "change, see below"}
+    return texts[_change(file)]
+
+
+def _describe_revision(setup: Setup) -> str:
+    family = setup.definition["family"]
+    if setup.registered is None:
+        return f"register {family}, its first revision"
+    shown = f"{family}:{setup.registered['revision']}"
+    return f"register another revision: {shown} differs" if setup.needs_revision else f"{shown} is registered"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _difference(file: FileChange) -> Text:
+    # Lines are whole: somebody reads them as YAML.
+    text = Text(no_wrap=True, overflow="ignore")
+    for line in file.difference.splitlines():
+        text.append(f"{line}\n", _COLOURS.get(line[:1], ""))
+    return text
