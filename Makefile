@@ -93,8 +93,8 @@ lint: environment validate workflows ## Format, lint, types, import contracts, t
 # GITHUB_TOKEN would let zizmor ask GitHub: without one it says the same everywhere.
 workflows: environment-workflows ## Check action.yml and the workflows by their schemas and for what attackers use
 	@.venv-workflows/bin/check-jsonschema --quiet --builtin-schema vendor.github-actions action.yml
-	@.venv-workflows/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
-	@.venv-workflows/bin/zizmor --offline --quiet --persona pedantic action.yml .github/workflows
+	@.venv-workflows/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/workflows/*.yml
+	@.venv-workflows/bin/zizmor --offline --quiet --persona pedantic action.yml .github/workflows examples/workflows
 
 # Tests share no state but what a file's own fixtures make, so files run side by side: one per processor, and one more for
 # the time that some wait.

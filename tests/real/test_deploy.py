@@ -15,11 +15,13 @@ import pytest
 
 from relaunch_local.stack.deployment import read_stack
 from relaunch_local.stack.empty_account import EmptyAccount, empty_account
-from relaunch_local.stack.first_training import definition_text, push_image, register_task_definition
+from relaunch_local.stack.first_training import push_image
 from relaunch_local.stack.local_world import LocalWorld
 
 COMMAND = Path(sys.executable).with_name("relaunch")
 TIMEOUT_SECONDS = 300.0
+COMMIT = "4b1d8e6f02a97c35e8d0714b6a2f93c5d8e07b1a"
+TRAINING = "python -m train --steps 20 --step-delay-seconds 0.01"
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def test_nothing_is_made_before_it_is_confirmed(user: User, account: EmptyAccoun
 
 
 def test_from_an_empty_account_to_a_trained_model_and_back(user: User, account: EmptyAccount) -> None:
-    first = user.run("deploy", "--yes")
+    first = user.run("deploy", "--github", "acme/vision", "GitHubOwnerId=11", "GitHubRepositoryId=22", "--yes")
 
     assert stacks_of(account) == dict.fromkeys(
         ("relaunch-training", "relaunch-machines", "relaunch"), "CREATE_COMPLETE"
@@ -91,7 +93,7 @@ def test_from_an_empty_account_to_a_trained_model_and_back(user: User, account: 
     assert "CREATE_COMPLETE JobsTable (AWS::DynamoDB::Table)" in first
     assert "requested 8 vCPUs of" in first
     assert "Cannot start until AWS grants a quota" in first
-    assert "Next, in the repository of your training: relaunch apply relaunch.yaml" in first
+    assert "Next, in the repository of your training: relaunch init" in first
 
     outputs = read_stack(account.emulator, "relaunch-training")[0]
     world = account.join("relaunch", outputs)
@@ -100,25 +102,43 @@ def test_from_an_empty_account_to_a_trained_model_and_back(user: User, account: 
 
 
 def train(user: User, world: LocalWorld, outputs: Mapping[str, str]) -> None:
-    """A training runs in what was deployed, until it has finished."""
-    push_image(world, outputs["RepositoryName"])
-    register_task_definition(world, outputs)
-    (user.folder / "relaunch.yaml").write_text(definition_text(outputs))
-    user.run("apply", "relaunch.yaml")
-    job = user.ask("submit", "demo")["job_id"]
+    """A push is trained in what was deployed, until it has finished; what it needs is set up by one command."""
+    for arguments in (("init", "--quiet"), ("remote", "add", "origin", "git@github.com:acme/vision.git")):
+        subprocess.run(["git", *arguments], cwd=user.folder, check=True)
+    refused = user.run("init", exit_code=2)
+    first = user.run("init", "--command", TRAINING, "--yes")
+    written = {
+        path.name: path.read_bytes() for path in user.folder.rglob("*") if ".git" not in path.parts and path.is_file()
+    }
+    again = user.run("init", "--yes")
 
+    assert "nobody can be asked here, and nothing was written" in refused
+    assert {"relaunch.yaml", "task-definition.json", "train.yml", "Dockerfile"} <= set(written)
+    assert f"role-to-assume: {outputs['SubmitRoleArn']}".encode() in written["train.yml"]
+    assert "registered relaunch-vision:1" in first
+    assert "git add relaunch.yaml task-definition.json .github/workflows/train.yml Dockerfile .dockerignore" in first
+    assert "acme/vision has what a training needs" in again
+    assert "registered relaunch-vision" not in again
+    assert user.ask("ps", "--all")["jobs"] == []
+
+    push_image(world, outputs["RepositoryName"], COMMIT)
     deadline = time.monotonic() + TIMEOUT_SECONDS
+    while not (jobs := user.ask("ps", "--all")["jobs"]):
+        assert time.monotonic() < deadline, user.run("events")
+        time.sleep(0.5)
+    job = jobs[0]["job_id"]
     while (state := user.ask("show", job)["state"]) != "SUCCEEDED":
         assert state != "FAILED", user.run("explain", job)
         assert time.monotonic() < deadline, user.run("explain", job)
         time.sleep(0.5)
+    assert f"image {outputs['RepositoryName']}:{COMMIT} pushed" in json.dumps(user.ask("explain", job))
     assert re.search(r'"event": ?"finished"', user.run("logs", job))
 
 
 def remove(user: User, account: EmptyAccount, world: LocalWorld) -> None:
     """All is removed but what is told, while a job runs."""
     assert "nobody can be asked here, and nothing was removed" in user.run("uninstall", exit_code=2)
-    job = user.ask("submit", "demo")["job_id"]
+    job = user.ask("submit", "vision", "--image-tag", COMMIT)["job_id"]
     told = user.run("uninstall", "--yes")
 
     assert f"cancelled {job}" in told

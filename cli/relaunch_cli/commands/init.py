@@ -2,8 +2,10 @@
 
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,13 +14,17 @@ import typer
 from relaunch_cli import exit_codes
 from relaunch_cli.definition_files import parse_file
 from relaunch_cli.errors import CommandError
+from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 
 if TYPE_CHECKING:
-    from relaunch.core.definitions.definition import JobDefinition
-    from relaunch_cli.repository_setup.git_repository import GitRepository
-    from relaunch_cli.repository_setup.setup import Wanted
+    from collections.abc import Callable
 
+    from relaunch.core.definitions.definition import JobDefinition
+    from relaunch_cli.repository_setup.findings import GitRepository, Setup
+    from relaunch_cli.repository_setup.setup import Outside, Wanted, Watched
+
+_ACTION = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._/-]+@[A-Za-z0-9._/-]+")
 _NOTHING = "nothing was written"
 _NOBODY = "--yes makes what is missing without a question, --dry-run shows it"
 
@@ -50,6 +56,9 @@ def init(  # noqa: PLR0913, PLR0917 - a command has the options it has
         str | None,
         typer.Option(metavar="OWNER/NAME@COMMIT", help="The GitHub Action of Relaunch [default: that of this clone]."),
     ] = None,
+    has_webhook: Annotated[
+        bool, typer.Option("--webhook", help="Let GitHub's webhook tell of pushes; it is made by gh.")
+    ] = False,
     is_mounting: Annotated[
         bool, typer.Option("--mount", help="The training mounts buckets by Mountpoint for Amazon S3.")
     ] = False,
@@ -67,12 +76,9 @@ def init(  # noqa: PLR0913, PLR0917 - a command has the options it has
     registers the task definition, lets EventBridge know of uploads, and applies relaunch.yaml. Files that are there are
     left as they are, without --overwrite: edit them, and run it again, and the account follows.
     """
-    from relaunch_cli.aws.account import AwsAccount
-    from relaunch_cli.repository_setup.git_repository import find_repository
-    from relaunch_cli.repository_setup.setup import DEFINITION_FILE, make, survey
-    from relaunch_cli.repository_setup.training_stack import read_training_stack
-    from relaunch_cli.views.init import render_next, render_setup, setup_json
-    from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, progress
+    from relaunch_cli.repository_setup.setup import DEFINITION_FILE, make
+    from relaunch_cli.views.init import describe_next, render_setup, setup_json
+    from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, print_text
 
     given = {
         "name": name,
@@ -87,16 +93,12 @@ def init(  # noqa: PLR0913, PLR0917 - a command has the options it has
         "duration": duration,
         "base_image": base_image,
         "uploads": uploads,
+        "has_webhook": has_webhook or None,
         "is_mounting": is_mounting or None,
     }
-    repository, account = find_repository(Path.cwd()), AwsAccount()
-    asks = can_ask() and not is_confirmed and not is_dry_run and not as_json
-    with progress("looking at the account"):
-        training_stack = read_training_stack(stack, account.region, account.client("cloudformation"))
     given = {key: value for key, value in given.items() if value is not None}
-    wanted = _wanted(repository, given, action, asks=asks, overwrites=overwrites)
-    with progress("looking at the repository"):
-        setup = survey(repository, wanted, training_stack, account.client, _watched_buckets)
+    asks = can_ask() and not is_confirmed and not is_dry_run and not as_json
+    setup, outside = _survey(stack, partial(_wanted, given=given, action=action, asks=asks, overwrites=overwrites))
     if not as_json:
         print_result(render_setup(setup))
     if is_dry_run:
@@ -105,12 +107,30 @@ def init(  # noqa: PLR0913, PLR0917 - a command has the options it has
         return
     if not setup.is_complete:
         _confirm(is_confirmed=is_confirmed)
-        make(setup, account.client, print_note)
-    registered = _apply(context, repository.root / DEFINITION_FILE, stack, as_json=as_json)
+        make(setup, outside, partial(_webhook_secret, context, stack), print_note)
+    registered = _apply(context, setup.repository.root / DEFINITION_FILE, stack, as_json=as_json)
     if as_json:
         print_json({**setup_json(setup, is_made=True), "definitions": registered})
     else:
-        print_result(render_next(setup, stack))
+        print_text(describe_next(setup, stack))
+
+
+def _survey(stack: str, want: "Callable[[GitRepository], Wanted]") -> "tuple[Setup, Outside]":
+    """Look at the repository, in which the caller is, and at the account."""
+    from relaunch_cli.aws.account import AwsAccount
+    from relaunch_cli.repository_setup.git_repository import find_repository
+    from relaunch_cli.repository_setup.github_webhook import Gh
+    from relaunch_cli.repository_setup.setup import Outside, survey
+    from relaunch_cli.repository_setup.training_stack import read_training_stack
+    from relaunch_cli.views.screen import progress
+
+    repository, account = find_repository(Path.cwd()), AwsAccount()
+    with progress("looking at the account"):
+        training_stack = read_training_stack(stack, account.region, account.client("cloudformation"))
+    wanted = want(repository)
+    outside = Outside(account.client, Gh(), partial(_watched, repository=repository.github))
+    with progress("looking at the repository"):
+        return survey(repository, wanted, training_stack, outside), outside
 
 
 def _kind(gpu: int | None, share: int | None, neuron: int | None) -> str | None:
@@ -121,12 +141,16 @@ def _kind(gpu: int | None, share: int | None, neuron: int | None) -> str | None:
 
 
 def _wanted(
-    repository: "GitRepository", given: Mapping[str, Any], action: str | None, *, asks: bool, overwrites: bool
+    repository: "GitRepository", *, given: Mapping[str, Any], action: str | None, asks: bool, overwrites: bool
 ) -> "Wanted":
     from relaunch_cli.repository_setup.form import read_training
     from relaunch_cli.repository_setup.setup import DEFINITION_FILE, TASK_DEFINITION_FILE, Wanted, has_files
     from relaunch_cli.repository_setup.training import name_of
 
+    if given.get("has_webhook") and not repository.github:
+        raise CommandError("--webhook needs a repository at GitHub, and the remote `origin` is none")
+    if action and not _ACTION.fullmatch(action):
+        raise CommandError(f"{action!r} is no Action: OWNER/NAME@COMMIT, or empty for none")
     if has_files(repository.root) and not overwrites:
         if given:
             raise CommandError(
@@ -139,7 +163,7 @@ def _wanted(
     if path.is_file() and (found := _definitions(path.read_text(encoding="utf-8"))):
         known, family = found[0].name, found[0].task_definition
     training = read_training(given, known, _ask if asks else None)
-    return Wanted(training, family, replaces=overwrites, action=_own_action() if action is None else action)
+    return Wanted(training, family, overwrites=overwrites, action=_own_action() if action is None else action)
 
 
 def _own_action() -> str:
@@ -182,11 +206,23 @@ def _definitions(text: str) -> "Sequence[JobDefinition]":
     return parse_file(text, Path(DEFINITION_FILE), consequence=_NOTHING)
 
 
-def _watched_buckets(text: str) -> Sequence[str]:
-    from relaunch.core.definitions.definition import S3Trigger
+def _watched(text: str, repository: str) -> "Watched":
+    from relaunch.core.definitions.definition import GithubTrigger, S3Trigger
+    from relaunch_cli.repository_setup.setup import Watched
 
-    triggers = (trigger for each in _definitions(text) for trigger in each.triggers)
-    return sorted({each.bucket for each in triggers if isinstance(each, S3Trigger)})
+    triggers = [trigger for each in _definitions(text) for trigger in each.triggers]
+    of_github = (each for each in triggers if isinstance(each, GithubTrigger))
+    return Watched(
+        sorted({each.bucket for each in triggers if isinstance(each, S3Trigger)}),
+        sorted({each.event for each in of_github if each.repository.lower() == repository.lower()}),
+    )
+
+
+def _webhook_secret(context: typer.Context, stack: str, repository: str) -> str:
+    from relaunch_cli.repository_setup.webhook_secret import secret_of
+
+    connection = connect(context, stack)
+    return secret_of(repository, connection.webhook, connection.deps.clock.now())
 
 
 def _apply(context: typer.Context, file: Path, stack: str, *, as_json: bool) -> Any:

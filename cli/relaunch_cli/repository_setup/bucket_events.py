@@ -4,34 +4,13 @@ PutBucketNotificationConfiguration replaces the whole configuration (Amazon S3 A
 what was read: what is there after the write is compared with what was there before.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from relaunch_cli import exit_codes
 from relaunch_cli.errors import CommandError
-
-_SWITCH = "EventBridgeConfiguration"
-
-
-@dataclass(frozen=True, slots=True)
-class BucketEvents:
-    """A bucket and its notification configuration."""
-
-    bucket: str
-    configuration: Mapping[str, Any]
-
-    @property
-    def is_on(self) -> bool:
-        """Whether its events go to EventBridge."""
-        return _SWITCH in self.configuration
-
-    @property
-    def others(self) -> int:
-        """How many other notifications it has."""
-        return sum(len(value) for value in self.configuration.values() if isinstance(value, list))
+from relaunch_cli.repository_setup.findings import EVENT_BRIDGE, BucketEvents
 
 
 def read_bucket_events(bucket: str, s3: Any) -> BucketEvents:
@@ -65,7 +44,7 @@ def switch_on(events: BucketEvents, s3: Any) -> None:
     # Of destinations that are not there any more nothing is asked: they were there before.
     s3.put_bucket_notification_configuration(
         Bucket=bucket,
-        NotificationConfiguration={**events.configuration, _SWITCH: {}},
+        NotificationConfiguration={**events.configuration, EVENT_BRIDGE: {}},
         SkipDestinationValidation=True,
     )
     after = read_bucket_events(bucket, s3)

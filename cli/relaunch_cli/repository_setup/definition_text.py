@@ -7,20 +7,26 @@ from relaunch_cli.repository_setup.training import AcceleratorKind, Training
 from relaunch_cli.repository_setup.training_stack import TrainingStack
 
 
-def definition_text(training: Training, family: str, stack: TrainingStack) -> str:
-    """Return the definition file of a training."""
-    triggers = [f'      - image: {{repository: {stack.repository_name}, tag: "{{sha}}"}}']
+def definition_text(training: Training, family: str, repository: str, stack: TrainingStack) -> str:
+    """Return the definition file of a training in a repository on GitHub."""
+    image = f'{{repository: {stack.repository_name}, tag: "{{sha}}"}}'
+    triggers = [f"      - image: {image}"]
+    if training.has_webhook:
+        branch = json.dumps(stack.github_ref.removeprefix("refs/heads/") or "main")
+        push = f"repository: {repository}, event: push, branches: [{branch}], wait_for_image: {image}"
+        triggers = [f"      - github: {{{push}}}"]
     if training.uploads is not None:
         # Quoted as JSON, which YAML is a superset of: a prefix may have any character.
         prefix = f", prefix: {json.dumps(training.uploads.prefix)}" if training.uploads.prefix else ""
         triggers.append(f"      - s3: {{bucket: {training.uploads.bucket}{prefix}}}")
+    started = "its job waits for the image" if training.has_webhook else "the image starts the job"
     lines = [
         "# What starts a training, and what it needs. Register it with `relaunch apply relaunch.yaml`.",
         "jobs:",
         f"  {training.name}:",
         f"    task_definition: {family}          # the newest ACTIVE revision is used",
         f"    container: {MAIN}",
-        "    # A push builds the image of its commit (.github/workflows/train.yml), and the image starts the job.",
+        f"    # A push builds the image of its commit (.github/workflows/train.yml), and {started}.",
         "    on:",
         *triggers,
         "    accelerator:",
@@ -28,13 +34,18 @@ def definition_text(training: Training, family: str, stack: TrainingStack) -> st
         "    purchase: spot-then-on-demand",
         f"    checkpoint: s3://{stack.checkpoint_bucket}/{training.name}/",
         f"    estimated_duration: {training.duration}",
-        "    max_price_per_hour: 10.00          # USD, of the machine",
+        f"    max_price_per_hour: {_price_cap(training):.2f}          # USD, of the machine",
         "    # Inputs come from `relaunch submit -i learning_rate=0.1` and from the form of the workflow, and are the",
         "    # training's variables RELAUNCH_INPUT_*.",
         "    # inputs:",
         '    #   learning_rate: {pattern: "[0-9.e-]+", default: "0.05"}',
     ]
     return "\n".join(lines) + "\n"
+
+
+def _price_cap(training: Training) -> float:
+    """Return about twice the on-demand price of the machines that are usual for so many devices."""
+    return max(10.0, training.count * (5.0 if training.kind is AcceleratorKind.NEURON else 10.0))
 
 
 def _accelerator(training: Training) -> str:

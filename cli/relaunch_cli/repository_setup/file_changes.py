@@ -1,34 +1,11 @@
 """Changes of files: shown before they are made, and each made whole or not at all."""
 
-import difflib
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from relaunch_cli.errors import CommandError
-
-
-@dataclass(frozen=True, slots=True)
-class FileChange:
-    """A file, its path in the repository, what it has now (None: it is not there), and what it is to have."""
-
-    path: str
-    before: str | None
-    after: str
-
-    @property
-    def is_needed(self) -> bool:
-        """Whether the file is not as it is to be."""
-        return self.before != self.after
-
-    @property
-    def difference(self) -> str:
-        """The difference as a unified diff, whole for a new file."""
-        before = self.before or ""
-        old = "/dev/null" if self.before is None else self.path
-        lines = difflib.unified_diff(before.splitlines(), self.after.splitlines(), old, self.path, lineterm="")
-        return "\n".join(lines)
+from relaunch_cli.repository_setup.findings import FileChange
 
 
 def read_text(root: Path, path: str) -> str | None:

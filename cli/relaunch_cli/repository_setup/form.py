@@ -59,7 +59,7 @@ def _read(name: str, value: Any) -> Any:
             return read_uploads(str(value))
         case "base_image":
             return _choice(BaseImage, str(value))
-        case "name" | "duration" | "is_mounting":
+        case "name" | "duration" | "is_mounting" | "has_webhook":
             return value
         case _:
             return _number(str(value))

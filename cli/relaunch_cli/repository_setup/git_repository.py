@@ -2,24 +2,16 @@
 
 import re
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 from relaunch_cli.errors import CommandError
+from relaunch_cli.repository_setup.findings import GitRepository
 
 # git only reads its own files here; a network file system may hang.
 _SECONDS = 10
 _GITHUB = re.compile(
     r"(?:https://(?:[^/@]+@)?github\.com/|(?:ssh://)?git@github\.com[:/])([^/\s]+/[^/\s]+?)(?:\.git)?/?"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class GitRepository:
-    """A working tree; `github` is OWNER/NAME of its remote `origin`, empty if that is not at GitHub."""
-
-    root: Path
-    github: str
 
 
 def find_repository(folder: Path) -> GitRepository:

@@ -1,4 +1,4 @@
-"""What a repository and the account have for a training, what is missing, and making it."""
+"""Looks at the repository of a training and at the account, and makes what is missing."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from relaunch_cli.errors import CommandError
-from relaunch_cli.repository_setup.bucket_events import BucketEvents, read_bucket_events, switch_on
+from relaunch_cli.repository_setup.bucket_events import read_bucket_events, switch_on
 from relaunch_cli.repository_setup.definition_text import definition_text
 from relaunch_cli.repository_setup.dockerfile_text import IGNORED, dockerfile_text, is_large
-from relaunch_cli.repository_setup.file_changes import FileChange, read_text, write_files
-from relaunch_cli.repository_setup.git_repository import GitRepository
+from relaunch_cli.repository_setup.file_changes import read_text, write_files
+from relaunch_cli.repository_setup.findings import FileChange, GitRepository, Setup, Webhook
+from relaunch_cli.repository_setup.github_webhook import Gh, find_webhook, make_webhook
 from relaunch_cli.repository_setup.revisions import newest_revision, register
 from relaunch_cli.repository_setup.task_definition import is_registered, task_definition
 from relaunch_cli.repository_setup.training import Training
@@ -20,45 +21,43 @@ from relaunch_cli.repository_setup.workflow_text import workflow_text
 
 DEFINITION_FILE = "relaunch.yaml"
 TASK_DEFINITION_FILE = "task-definition.json"
-WORKFLOW_FILE = ".github/workflows/train.yml"
-DOCKERFILE = "Dockerfile"
+_WORKFLOW_FILE = ".github/workflows/train.yml"
+_DOCKERFILE = "Dockerfile"
 _IGNORE_FILE = ".dockerignore"
+_FILES = (DEFINITION_FILE, TASK_DEFINITION_FILE, _WORKFLOW_FILE, _DOCKERFILE, _IGNORE_FILE)
+# A Dockerfile belongs to whoever wrote it; what runs is the task definition's command.
+_OVERWRITTEN = (DEFINITION_FILE, TASK_DEFINITION_FILE, _WORKFLOW_FILE)
 
 
 @dataclass(frozen=True)
-class Setup:
-    """What is to be made: files, a revision of the task definition, and EventBridge for buckets.
+class Wanted:
+    """What whoever sets up wants.
 
-    `definition` is the task definition as its file is to be, `registered` the newest revision, None if there is none.
-    `without_workflow` says why there is no workflow, empty if there is one.
+    Without `training` the files that are there say what it is. `family` is that of the task definition if it has one,
+    and `action` the GitHub Action as OWNER/NAME@COMMIT, empty if it is nowhere to be had.
     """
 
-    repository: GitRepository
-    files: Sequence[FileChange]
-    definition: Mapping[str, Any]
-    registered: Mapping[str, Any] | None
-    buckets: Sequence[BucketEvents]
-    without_workflow: str
+    training: Training | None
+    family: str = ""
+    action: str = ""
+    overwrites: bool = False
 
-    @property
-    def changed_files(self) -> Sequence[FileChange]:
-        """The files that are to be written."""
-        return [each for each in self.files if each.is_needed]
 
-    @property
-    def needs_revision(self) -> bool:
-        """Whether the newest revision is another one than the file's."""
-        return self.registered is None or not is_registered(self.definition, self.registered)
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What definitions watch: buckets, and the events of the repository at GitHub."""
 
-    @property
-    def buckets_to_switch_on(self) -> Sequence[BucketEvents]:
-        """The buckets whose events do not go to EventBridge."""
-        return [each for each in self.buckets if not each.is_on]
+    buckets: Sequence[str] = ()
+    github_events: Sequence[str] = ()
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether nothing is to be made."""
-        return not (self.changed_files or self.needs_revision or self.buckets_to_switch_on)
+
+@dataclass(frozen=True)
+class Outside:
+    """Clients of AWS, GitHub, and what the text of a definition file watches."""
+
+    client: Callable[[str], Any]
+    gh: Gh
+    watched: Callable[[str], Watched]
 
 
 def has_files(root: Path) -> bool:
@@ -66,91 +65,82 @@ def has_files(root: Path) -> bool:
     return all(read_text(root, path) is not None for path in (DEFINITION_FILE, TASK_DEFINITION_FILE))
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What whoever sets up wants.
-
-    Without `training` the files that are there say what it is. Files that are there are replaced if `replaces`.
-    `family` is that of the task definition, and `action` the GitHub Action as OWNER/NAME@COMMIT, empty if it is nowhere
-    to be had.
-    """
-
-    training: Training | None
-    family: str = ""
-    replaces: bool = False
-    action: str = ""
-
-
-def survey(
-    repository: GitRepository,
-    wanted: Wanted,
-    stack: TrainingStack,
-    clients: Callable[[str], Any],
-    watched_buckets: Callable[[str], Sequence[str]],
-) -> Setup:
+def survey(repository: GitRepository, wanted: Wanted, stack: TrainingStack, outside: Outside) -> Setup:
     """Look at the repository and the account; nothing is changed.
-
-    `watched_buckets` returns the buckets whose uploads start jobs by the text of a definition file.
 
     Raises:
         CommandError: a file cannot be read, or has something else in it, or a bucket is not there.
         ClientError, BotoCoreError: a call failed.
     """
-    root = repository.root
-    paths = (DEFINITION_FILE, TASK_DEFINITION_FILE, WORKFLOW_FILE, DOCKERFILE, _IGNORE_FILE)
-    before = {path: read_text(root, path) for path in paths}
-    reason = _no_workflow(repository, stack)
-    made = {} if wanted.training is None else _files(wanted.training, wanted, stack, before[DOCKERFILE])
+    before = {path: read_text(repository.root, path) for path in _FILES}
+    made = {} if wanted.training is None else _write(wanted.training, wanted, repository, stack, before[_DOCKERFILE])
+    reason = _find_workflow_obstacle(repository, stack)
     if reason:
-        made.pop(WORKFLOW_FILE, None)
-    kept = {path: text for path, text in before.items() if text is not None}
-    # A Dockerfile is whoever wrote it: the task definition's command is what runs.
-    replaced = (DEFINITION_FILE, TASK_DEFINITION_FILE, WORKFLOW_FILE) if wanted.replaces else ()
-    after = {**made, **{path: text for path, text in kept.items() if path not in replaced}}
+        made.pop(_WORKFLOW_FILE, None)
+    overwritten = _OVERWRITTEN if wanted.overwrites else ()
+    kept = {path: text for path, text in before.items() if text is not None and path not in overwritten}
+    after = {**made, **kept}
     definition = _read_task_definition(after[TASK_DEFINITION_FILE])
+    registered = newest_revision(str(definition["family"]), outside.client("ecs"))
+    watched = outside.watched(after[DEFINITION_FILE])
     return Setup(
-        repository,
-        [FileChange(path, before[path], after[path]) for path in paths if path in after],
-        definition,
-        newest_revision(str(definition["family"]), clients("ecs")),
-        [read_bucket_events(each, clients("s3")) for each in watched_buckets(after[DEFINITION_FILE])],
-        "" if WORKFLOW_FILE in after else reason,
+        repository=repository,
+        files=[FileChange(path, before[path], after[path]) for path in _FILES if path in after],
+        definition=definition,
+        revision=registered["revision"] if registered else None,
+        needs_revision=registered is None or not is_registered(definition, registered),
+        buckets=[read_bucket_events(each, outside.client("s3")) for each in watched.buckets],
+        webhook=_find_webhook(repository, stack, watched.github_events, outside.gh),
+        without_workflow="" if _WORKFLOW_FILE in after else reason,
     )
 
 
-def make(setup: Setup, clients: Callable[[str], Any], tell: Callable[[str], None]) -> None:
-    """Make what is missing, what is least to undo first; another run goes on where one failed.
+def make(setup: Setup, outside: Outside, secret: Callable[[str], str], tell: Callable[[str], None]) -> None:
+    """Make what is missing; another run goes on where one failed. `secret` returns the webhook's of a repository.
 
     Raises:
-        CommandError: something was changed meanwhile, or a file cannot be written.
+        CommandError: something was changed meanwhile, a file cannot be written, or GitHub refuses.
         ClientError, BotoCoreError: a call failed.
     """
     write_files(setup.repository.root, setup.files)
     for file in setup.changed_files:
         tell(f"wrote {file.path}")
     for bucket in setup.buckets_to_switch_on:
-        switch_on(bucket, clients("s3"))
+        switch_on(bucket, outside.client("s3"))
         tell(f"uploads to {bucket.bucket} go to EventBridge")
     if setup.needs_revision:
-        tell(f"registered {register(setup.definition, clients('ecs'))}")
+        tell(f"registered {register(setup.definition, outside.client('ecs'))}")
+    if setup.webhook is not None and setup.webhook.is_needed:
+        webhook = setup.webhook
+        make_webhook(webhook, lambda: secret(webhook.repository.lower()), outside.gh)
+        tell(f"{webhook.repository} sends {', '.join(webhook.missing)} to {webhook.url}")
 
 
-def _files(training: Training, wanted: Wanted, stack: TrainingStack, dockerfile: str | None) -> dict[str, str]:
+def _write(
+    training: Training, wanted: Wanted, repository: GitRepository, stack: TrainingStack, dockerfile: str | None
+) -> dict[str, str]:
     family = wanted.family or f"{stack.family_prefix}{training.name}"
     text = dockerfile_text(training) if dockerfile is None else dockerfile
     made = {
-        DEFINITION_FILE: definition_text(training, family, stack),
+        DEFINITION_FILE: definition_text(training, family, repository.github, stack),
         TASK_DEFINITION_FILE: json.dumps(task_definition(training, family, stack), indent=2) + "\n",
-        WORKFLOW_FILE: workflow_text(training, stack, wanted.action, is_large=is_large(text)),
+        _WORKFLOW_FILE: workflow_text(training, stack, wanted.action, is_large=is_large(text)),
     }
-    return {**made, DOCKERFILE: text, _IGNORE_FILE: IGNORED} if dockerfile is None else made
+    return {**made, _DOCKERFILE: text, _IGNORE_FILE: IGNORED} if dockerfile is None else made
 
 
-def _no_workflow(repository: GitRepository, stack: TrainingStack) -> str:
+def _find_webhook(repository: GitRepository, stack: TrainingStack, events: Sequence[str], gh: Gh) -> Webhook | None:
+    if not events or stack.webhook_url:
+        return find_webhook(repository.github, stack.webhook_url, events, gh)
+    obstacle = "this stack has no webhook: relaunch deploy Webhook=on, then relaunch init again"
+    return Webhook(repository.github, "", tuple(events), obstacle=obstacle)
+
+
+def _find_workflow_obstacle(repository: GitRepository, stack: TrainingStack) -> str:
     """Return why no workflow of this repository could push images, and what mends it; empty if one can."""
     github = repository.github
     if not github:
-        return "the remote `origin` is not at GitHub: push images by another way, each with its commit as the tag"
+        return "the remote `origin` is not at GitHub: push images in another way, each with its commit as the tag"
     if not stack.submit_role_arn or stack.github_repository.lower() != github.lower():
         let_in = f"only {stack.github_repository} is let in" if stack.submit_role_arn else "no repository is let in"
         return f"{let_in} by the account: relaunch deploy --github {github}, then relaunch init again"

@@ -47,7 +47,8 @@ class Training:
 
     `count` is that of its GPUs or Neuron devices, 1 of a share. `gpu_memory_gib` is the least memory of each GPU, or
     that of the share, and `compute_percent` the share's part of a GPU's compute. `vcpus` and `memory_gib` are what its
-    container reserves of the machine. `is_mounting`: buckets are mounted by Mountpoint for Amazon S3.
+    container reserves of the machine. `is_mounting`: buckets are mounted by Mountpoint for Amazon S3. `has_webhook`:
+    GitHub's webhook tells of pushes, and jobs wait for the image; else the image itself starts them.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Training:
     is_mounting: bool = False
     base_image: BaseImage = BaseImage.DEEP_LEARNING_CONTAINER
     uploads: Uploads | None = None
+    has_webhook: bool = False
     duration: str = "2h"
 
     def __post_init__(self) -> None:

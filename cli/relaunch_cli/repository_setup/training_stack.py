@@ -23,6 +23,7 @@ class TrainingStack:
     execution_role_arn: str
     family_prefix: str
     job_api_url: str
+    webhook_url: str = ""
     submit_role_arn: str = ""
     github_repository: str = ""
     github_ref: str = ""
@@ -61,6 +62,7 @@ def read_training_stack(stack: str, region: str, stacks: Any) -> TrainingStack:
             execution_role_arn=outputs["ExecutionRoleArn"],
             family_prefix=families[0].strip().partition("*")[0],
             job_api_url=application.outputs.get("JobApiUrl", ""),
+            webhook_url=application.outputs.get("WebhookUrl", ""),
             submit_role_arn=outputs.get("SubmitRoleArn", ""),
             github_repository=repository,
             github_ref=ref,

@@ -10,7 +10,7 @@ _CHECKOUT = "actions/checkout@08c6903cd8c0fde910a37f88322edcfb5dd907a8  # v5.0.0
 _CREDENTIALS = "aws-actions/configure-aws-credentials@a03048d87541d1d9fcf2ecf528a4a65ba9bd7838  # v5.0.0"
 
 _TEXT = """\
-# Builds the image of each commit and pushes it with the commit as its tag, which starts a job (relaunch.yaml).
+# Builds the image of each commit and pushes it with the commit as its tag: relaunch.yaml says what that starts.
 name: Train
 on:
   push:
@@ -60,7 +60,7 @@ _ROOM = """\
 """
 
 _SUBMIT = """\
-      # The image of a push starts a job by itself; this starts one with the inputs of the form.
+      # A push starts a job without this step, which starts one with the inputs of the form.
       - name: Start a job
         if: github.event_name == 'workflow_dispatch'
         uses: {action}

@@ -7,8 +7,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from relaunch_cli.repository_setup.file_changes import FileChange
-from relaunch_cli.repository_setup.setup import Setup
+from relaunch_cli.repository_setup.findings import FileChange, Setup, Webhook
 from relaunch_cli.views.screen import key_value_table
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
@@ -25,6 +24,8 @@ def render_setup(setup: Setup) -> RenderableType:
         others = f", and keep {_count(bucket.others, 'other notification')}" if bucket.others else ""
         text = "its uploads go to EventBridge" if bucket.is_on else f"send its uploads to EventBridge{others}"
         table.add_row(Text(f"bucket {bucket.bucket}"), Text(text))
+    if setup.webhook is not None:
+        table.add_row(Text("webhook"), Text(_describe_webhook(setup.webhook)))
     parts.append(table)
     if setup.without_workflow:
         parts += [Text(""), Text(f"note: no workflow is written: {setup.without_workflow}", "yellow")]
@@ -34,15 +35,15 @@ def render_setup(setup: Setup) -> RenderableType:
     return Group(*parts, Text(""))
 
 
-def render_next(setup: Setup, stack: str) -> RenderableType:
-    """Return the commands that start the first job."""
+def describe_next(setup: Setup, stack: str) -> str:
+    """Return the commands that start the first job, each whole, to be copied."""
     option = "" if stack == "relaunch" else f" --stack {stack}"
     lines = []
     if setup.changed_files:
         paths = " ".join(shlex.quote(each.path) for each in setup.changed_files)
         lines += [f"git add {paths}", 'git commit --message "Train with Relaunch"']
     lines += ["git push", f"relaunch ps{option}                # then explain JOB, logs JOB -f"]
-    return Text("\n".join(["", "Next:", *(f"  {line}" for line in lines)]))
+    return "\n".join(["", "Next:", *(f"  {line}" for line in lines)])
 
 
 def setup_json(setup: Setup, *, is_made: bool) -> Mapping[str, Any]:
@@ -55,12 +56,20 @@ def setup_json(setup: Setup, *, is_made: bool) -> Mapping[str, Any]:
         ],
         "task_definition": {
             "family": setup.definition["family"],
-            "registered_revision": setup.registered["revision"] if setup.registered else None,
+            "registered_revision": setup.revision,
             "needs_revision": setup.needs_revision,
         },
         "buckets": [{"name": each.bucket, "is_on": each.is_on} for each in setup.buckets],
+        "webhook": _webhook_json(setup.webhook),
         "without_workflow": setup.without_workflow or None,
     }
+
+
+def _webhook_json(webhook: Webhook | None) -> Mapping[str, Any] | None:
+    if webhook is None:
+        return None
+    missing = {"missing_events": list(webhook.missing), "obstacle": webhook.obstacle or None}
+    return {"url": webhook.url or None, "is_there": webhook.id is not None, **missing}
 
 
 def _title(setup: Setup) -> str:
@@ -82,10 +91,19 @@ def _describe_file(file: FileChange) -> str:
 
 def _describe_revision(setup: Setup) -> str:
     family = setup.definition["family"]
-    if setup.registered is None:
+    if setup.revision is None:
         return f"register {family}, its first revision"
-    shown = f"{family}:{setup.registered['revision']}"
+    shown = f"{family}:{setup.revision}"
     return f"register another revision: {shown} differs" if setup.needs_revision else f"{shown} is registered"
+
+
+def _describe_webhook(webhook: Webhook) -> str:
+    if webhook.obstacle:
+        return f"not made: {webhook.obstacle}"
+    events = ", ".join(webhook.missing)
+    if webhook.id is None:
+        return f"make it with a secret of its own: {events} to {webhook.url}"
+    return f"add its missing events: {events}" if events else "is there"
 
 
 def _count(number: int, what: str) -> str:

@@ -1,0 +1,278 @@
+"""init: what is missing is made after one question, what is there is left alone, and the account follows the files."""
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from fakes.aws import REGION, aws_in_process, make_client
+from fakes.builders import make_revision
+from fakes.cli_session import CliSession, Outcome, flat
+from relaunch_cli.views import screen
+from unit.cli.repository_setup.fake_gh import FakeGh
+
+ROLE = "arn:aws:iam::123456789012:role/relaunch"
+TRAINING = {
+    "RepositoryName": "relaunch/trainer",
+    "RepositoryUri": "123456789012.dkr.ecr.us-east-1.amazonaws.com/relaunch/trainer",
+    "LogGroupName": "/relaunch/relaunch",
+    "CheckpointBucketName": "acme-checkpoints",
+    "TaskRoleArn": f"{ROLE}/task",
+    "ExecutionRoleArn": f"{ROLE}/execution",
+    "SubmitRoleArn": f"{ROLE}/submit",
+}
+APPLICATION = {
+    "TaskDefinitionFamilies": "*",
+    "JobApiUrl": "https://api.example/",
+    "WebhookUrl": "https://hook.example/",
+}
+PARAMETERS = {"GitHubRepository": "acme/vision", "GitHubRef": "refs/heads/main"}
+FILES = ["relaunch.yaml", "task-definition.json", ".github/workflows/train.yml", "Dockerfile", ".dockerignore"]
+
+
+def create_stack(name: str, outputs: dict[str, str], **parameters: str) -> None:
+    template = {
+        "Parameters": {each: {"Type": "String"} for each in parameters},
+        "Resources": {"Queue": {"Type": "AWS::SQS::Queue"}},
+        "Outputs": {each: {"Value": value} for each, value in outputs.items()},
+    }
+    boto3.client("cloudformation", REGION).create_stack(
+        StackName=name,
+        TemplateBody=json.dumps(template),
+        Parameters=[{"ParameterKey": each, "ParameterValue": value} for each, value in parameters.items()],
+    )
+
+
+@pytest.fixture
+def account(session: CliSession) -> Iterator[None]:
+    """An account with both stacks; the command applies to the session, which finds the revision that init registers."""
+    session.deps.revisions.active.append(make_revision("vision"))
+    with aws_in_process():
+        create_stack("relaunch", APPLICATION)
+        create_stack("relaunch-training", TRAINING, **PARAMETERS)
+        make_client("s3").create_bucket(Bucket="acme-data")
+        yield
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "repository"
+    subprocess.run(["git", "init", "--quiet", folder], check=True)
+    subprocess.run(["git", "-C", folder, "remote", "add", "origin", "git@github.com:acme/vision.git"], check=True)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+Relaunch = Callable[..., Outcome]
+pytestmark = pytest.mark.usefixtures("account")
+
+
+def written(folder: Path) -> dict[str, str]:
+    paths = (path for path in folder.rglob("*") if path.is_file() and ".git" not in path.parts)
+    return {str(path.relative_to(folder)): path.read_text() for path in paths}
+
+
+def revisions() -> list[str]:
+    found: list[str] = make_client("ecs").list_task_definitions(familyPrefix="vision")["taskDefinitionArns"]
+    return found
+
+
+def test_it_makes_what_is_missing_and_again_makes_nothing(relaunch: Relaunch, session: CliSession, repository: Path):
+    first = relaunch("init", "--yes", "--action", f"acme/relaunch@{'0' * 40}")
+    made = written(repository)
+    second = relaunch("init", "--yes")
+
+    assert (first.exit_code, second.exit_code) == (0, 0), first.stderr + second.stderr
+    assert sorted(made) == sorted(FILES)
+    assert written(repository) == made
+    assert len(revisions()) == 1
+    assert f"uses: acme/relaunch@{'0' * 40}" in made[".github/workflows/train.yml"]
+    assert f"  git add {' '.join(FILES)}\n" in first.stdout
+    assert "acme/vision has what a training needs" in second.stdout
+    assert "git add" not in second.stdout
+    assert [each.name for each in session.deps.definitions.list_definitions()] == ["resnet", "vision"]
+
+
+def test_nothing_is_made_before_it_is_confirmed(relaunch: Relaunch, repository: Path):
+    shown = relaunch("init", "--dry-run")
+    document = relaunch("init", "--dry-run", "--json").document
+    refused = relaunch("init")
+
+    assert (shown.exit_code, refused.exit_code) == (0, 2)
+    assert "What acme/vision needs for training" in shown.stdout
+    assert "nobody can be asked here, and nothing was written" in refused.stderr
+    assert {each["change"] for each in document["files"]} == {"create"}
+    assert document["task_definition"] == {"family": "vision", "registered_revision": None, "needs_revision": True}
+    assert written(repository) == {}
+    assert revisions() == []
+
+
+@pytest.mark.parametrize(
+    ("answers", "exit_code", "made"),
+    [
+        pytest.param("\n\n3\n\n\ny\n", 0, FILES, id="yes"),
+        pytest.param("\n\n3\n\n\nn\n", 130, [], id="no"),
+        pytest.param("\n\n3\n\n\n", 130, [], id="end-of-input-at-the-question"),
+        pytest.param("\n", 130, [], id="end-of-input-in-the-form"),
+    ],
+)
+def test_somebody_at_a_terminal_is_asked(relaunch, repository, monkeypatch, answers, exit_code, made):
+    monkeypatch.setattr(screen, "can_ask", lambda: True)
+
+    outcome = relaunch("init", answer=answers)
+
+    assert outcome.exit_code == exit_code, outcome.stderr
+    assert sorted(written(repository)) == sorted(made)
+    assert len(revisions()) == (1 if made else 0)
+    if made:
+        assert "gpu: {count: 3, memory: 16GiB}" in written(repository)["relaunch.yaml"]
+    else:
+        assert "nothing was written" in outcome.stderr
+
+
+def test_files_that_are_there_are_changed_by_overwriting_alone(relaunch: Relaunch, repository: Path):
+    relaunch("init", "--yes")
+    made = written(repository)
+
+    refused = relaunch("init", "--gpu", "4", "--yes")
+    shown = relaunch("init", "--gpu", "4", "--overwrite", "--dry-run")
+    document = relaunch("init", "--gpu", "4", "--overwrite", "--dry-run", "--json").document
+
+    assert refused.exit_code == 2
+    assert "options do not change them: nothing was written" in refused.stderr
+    assert written(repository) == made
+    assert "+      gpu: {count: 4, memory: 16GiB}" in shown.stdout
+    assert [each["change"] for each in document["files"]] == ["change", "change", "none", "none", "none"]
+
+    assert relaunch("init", "--gpu", "4", "--overwrite", "--yes").exit_code == 0
+    assert "gpu: {count: 4" in written(repository)["relaunch.yaml"]
+    assert len(revisions()) == 2
+
+
+def test_the_account_follows_files_that_were_edited(relaunch: Relaunch, repository: Path):
+    relaunch("init", "--yes")
+    path = repository / "task-definition.json"
+    path.write_text(path.read_text().replace('"memory": 8192', '"memory": 4096'))
+
+    outcome = relaunch("init", "--yes")
+
+    assert "register another revision: vision:1 differs" in flat(outcome.stdout)
+    assert "registered vision:2" in outcome.stderr
+
+
+def test_a_definition_that_is_there_keeps_its_name_and_family(relaunch: Relaunch, repository: Path):
+    text = (
+        "jobs:\n  resnet:\n    task_definition: trainer\n    container: main\n    accelerator: {gpu: {memory: 16GiB}}\n"
+    )
+    (repository / "relaunch.yaml").write_text(text)
+
+    document = relaunch("init", "--dry-run", "--json").document
+
+    assert document["files"][0] == {"path": "relaunch.yaml", "change": "none", "difference": None}
+    assert document["task_definition"]["family"] == "trainer"
+
+
+def test_uploads_are_sent_to_event_bridge(relaunch: Relaunch, repository: Path):
+    outcome = relaunch("init", "--uploads", "s3://acme-data/images/", "--yes")
+    missing = relaunch("init", "--uploads", "s3://acme-nowhere", "--overwrite", "--yes")
+
+    # moto forgets that it was switched on, which is noticed.
+    assert "send its uploads to EventBridge" in flat(outcome.stdout)
+    assert "bucket acme-data" in outcome.stdout
+    assert missing.exit_code == 3
+    assert "there is no bucket acme-nowhere" in missing.stderr
+    assert "images/" in written(repository)["relaunch.yaml"]
+
+
+def test_the_webhook_is_made_with_a_secret_of_its_own(
+    relaunch: Relaunch, session: CliSession, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    gh = FakeGh(tmp_path, monkeypatch)
+
+    outcome = relaunch("init", "--webhook", "--yes")
+
+    assert outcome.exit_code == 0, outcome.stderr
+    method, path, body = gh.calls[-1]
+    assert (method, path, body["events"]) == ("POST", "repos/acme/vision/hooks", ["push"])
+    assert body["config"]["url"] == "https://hook.example/acme/vision"
+    assert body["config"]["secret"] in session.webhook.load().text
+    assert "wait_for_image" in written(repository)["relaunch.yaml"]
+
+
+def test_a_stack_without_a_webhook_says_how_to_get_one(relaunch: Relaunch, repository: Path):
+    make_client("cloudformation").delete_stack(StackName="relaunch")
+    create_stack("relaunch", {key: value for key, value in APPLICATION.items() if key != "WebhookUrl"})
+
+    document = relaunch("init", "--webhook", "--dry-run", "--json").document
+
+    assert "relaunch deploy Webhook=on" in document["webhook"]["obstacle"]
+    assert written(repository) == {}
+
+
+@pytest.mark.parametrize(
+    ("remote", "note"),
+    [
+        ("https://gitlab.com/acme/vision.git", "is not at GitHub: push images in another way"),
+        ("https://github.com/acme/other.git", "only acme/vision is let in by the account: relaunch deploy --github"),
+    ],
+)
+def test_a_repository_that_is_not_let_in_gets_no_workflow_and_is_told(relaunch, repository, remote, note):
+    subprocess.run(["git", "remote", "set-url", "origin", remote], check=True)
+
+    outcome = relaunch("init", "--name", "vision", "--yes")
+
+    assert outcome.exit_code == 0
+    assert note in flat(outcome.stdout)
+    assert sorted(written(repository)) == sorted(path for path in FILES if "workflows" not in path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--gpu", "1", "--neuron", "1"), "exclude each other"),
+        (("--gpu-share", "25", "--gpu", "1"), "exclude each other"),
+        (("--action", "relaunch"), "'relaunch' is no Action: OWNER/NAME@COMMIT"),
+        (("--action", "a/b@c\n  evil: x"), "is no Action"),
+        (("--name", "Big"), "'Big' is no name of a job definition"),
+    ],
+)
+def test_options_that_are_wrong_write_nothing(relaunch, repository, arguments, message):
+    outcome = relaunch("init", *arguments, "--yes")
+
+    assert outcome.exit_code == 2
+    assert message in outcome.stderr
+    assert written(repository) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("{", "task-definition.json is no JSON"), ("[]", "it has no family"), ('{"family": 1}', "it has no family")],
+)
+def test_a_task_definition_that_is_none_is_told(relaunch, repository, text, message):
+    (repository / "task-definition.json").write_text(text)
+
+    outcome = relaunch("init", "--yes")
+
+    assert outcome.exit_code == 2
+    assert message in outcome.stderr
+
+
+def test_outside_of_a_repository_it_says_so(relaunch, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    outcome = relaunch("init", "--yes")
+
+    assert outcome.exit_code == 2
+    assert "is in no git repository" in outcome.stderr
+
+
+def test_json_has_what_was_registered(relaunch: Relaunch, repository: Path):
+    document: Any = relaunch("init", "--yes", "--json").document
+
+    assert document["made"]
+    assert [each["change"] for each in document["definitions"]["definitions"]] == ["created"]
+    assert (repository / "relaunch.yaml").is_file()

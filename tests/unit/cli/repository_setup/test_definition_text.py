@@ -1,0 +1,65 @@
+from dataclasses import replace
+
+import pytest
+
+from relaunch.adapters.definition_file.parser import parse_definitions
+from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait, JobDefinition, S3Trigger
+from relaunch_cli.repository_setup.definition_text import definition_text
+from relaunch_cli.repository_setup.training import AcceleratorKind, Training, Uploads
+from unit.cli.repository_setup.trainings import STACK
+
+
+def parsed(training: Training, ref: str = "refs/heads/main") -> JobDefinition:
+    text = definition_text(training, "relaunch-vision", "acme/vision", replace(STACK, github_ref=ref))
+    (definition,) = parse_definitions(text, "relaunch.yaml", load_catalogue(), ())
+    return definition
+
+
+def test_an_image_of_a_commit_starts_the_job():
+    definition = parsed(Training("vision", count=2, gpu_memory_gib=24))
+
+    assert definition.triggers == (ImageTrigger("relaunch/trainer", "{sha}"),)
+    assert (definition.name, definition.task_definition, definition.container) == ("vision", "relaunch-vision", "main")
+    assert definition.checkpoint_uri == "s3://acme-checkpoints/vision/"
+    assert definition.accelerator.gpu is not None
+    assert (definition.accelerator.gpu.count, definition.accelerator.gpu.memory_mib) == (2, 24 * 1024)
+
+
+def test_with_a_webhook_the_push_starts_it_and_waits_for_the_image():
+    definition = parsed(Training("vision", has_webhook=True), "refs/heads/1.0")
+
+    wait = ImageWait("relaunch/trainer", "{sha}")
+    assert definition.triggers == (
+        GithubTrigger(repository="acme/vision", event="push", branches=("1.0",), wait_for_image=wait),
+    )
+
+
+@pytest.mark.parametrize("prefix", ["", "images/", 'a: "b" #{c}\\'])
+def test_uploads_start_it_too(prefix):
+    definition = parsed(Training("vision", uploads=Uploads("acme-data", prefix)))
+
+    assert definition.triggers[1] == S3Trigger("acme-data", prefix)
+
+
+def test_a_share_and_neuron_devices_are_what_it_needs():
+    share = parsed(Training("vision", AcceleratorKind.SHARE, gpu_memory_gib=4, compute_percent=30)).accelerator
+    neuron = parsed(Training("vision", AcceleratorKind.NEURON, count=2)).accelerator
+
+    assert share.gpu is not None
+    assert (share.gpu.compute_percent, share.gpu.memory_mib) == (30, 4096)
+    assert neuron.neuron is not None
+    assert neuron.neuron.devices == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "usd"),
+    [
+        (AcceleratorKind.GPU, 1, 10),
+        (AcceleratorKind.GPU, 8, 80),
+        (AcceleratorKind.NEURON, 1, 10),
+        (AcceleratorKind.NEURON, 16, 80),
+    ],
+)
+def test_the_price_cap_lets_the_usual_machines_through(kind, count, usd):
+    assert parsed(Training("vision", kind, count=count)).max_price_usd_per_hour == usd

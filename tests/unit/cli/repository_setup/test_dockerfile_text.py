@@ -1,0 +1,35 @@
+import json
+
+import pytest
+
+from relaunch_cli.repository_setup.dockerfile_text import GPU_CONTAINER, NEURON_CONTAINER, dockerfile_text, is_large
+from relaunch_cli.repository_setup.training import AcceleratorKind, BaseImage, Training
+
+
+@pytest.mark.parametrize(
+    ("kind", "container"),
+    [
+        (AcceleratorKind.GPU, GPU_CONTAINER),
+        (AcceleratorKind.SHARE, GPU_CONTAINER),
+        (AcceleratorKind.NEURON, NEURON_CONTAINER),
+    ],
+)
+def test_the_deep_learning_container_is_that_of_the_accelerator(kind, container):
+    text = dockerfile_text(Training("vision", kind))
+
+    assert text.splitlines()[0] == f"FROM {container}"
+    assert is_large(text)
+
+
+def test_a_training_can_do_without():
+    text = dockerfile_text(Training("vision", base_image=BaseImage.PYTHON))
+
+    assert not is_large(text)
+    assert "/python:" in text.splitlines()[0]
+
+
+def test_no_shell_stands_between_ecs_and_the_training():
+    lines = dockerfile_text(Training("vision", command=("python", "-m", "train", "--name", 'a "b"'))).splitlines()
+
+    assert "ENTRYPOINT []" in lines
+    assert json.loads(lines[-1].removeprefix("CMD ")) == ["python", "-m", "train", "--name", 'a "b"']

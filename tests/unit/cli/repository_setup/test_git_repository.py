@@ -1,0 +1,61 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from relaunch_cli.errors import CommandError
+from relaunch_cli.repository_setup.git_repository import find_commit, find_repository, github_name
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    return tmp_path
+
+
+def add_origin(folder: Path, url: str) -> None:
+    subprocess.run(["git", "-C", folder, "remote", "add", "origin", url], check=True)
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("git@github.com:acme/vision.git", "acme/vision"),
+        ("https://github.com/acme/vision", "acme/vision"),
+        ("https://token@github.com/acme/big.vision.git", "acme/big.vision"),
+        ("ssh://git@github.com/acme/vision.git", "acme/vision"),
+        ("https://gitlab.com/acme/vision.git", ""),
+        ("https://github.com.evil.example/acme/vision", ""),
+        ("../vision", ""),
+        ("", ""),
+    ],
+)
+def test_a_repository_at_github_is_known_by_its_remote(url, name):
+    assert github_name(url) == name
+
+
+def test_the_repository_is_found_from_below(folder: Path):
+    add_origin(folder, "git@github.com:acme/vision.git")
+    (folder / "src").mkdir()
+
+    found = find_repository(folder / "src")
+
+    assert found.root.resolve() == folder.resolve()
+    assert found.github == "acme/vision"
+
+
+def test_outside_of_a_repository_it_says_so(tmp_path: Path):
+    with pytest.raises(CommandError, match="is in no git repository"):
+        find_repository(tmp_path)
+
+
+def test_a_clone_at_github_has_a_commit(folder: Path):
+    assert find_commit(folder) == ("", "")
+    add_origin(folder, "git@github.com:acme/relaunch.git")
+    assert find_commit(folder) == ("", "")
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+    subprocess.run(["git", "-C", folder, *identity, "commit", "--quiet", "--allow-empty", "-m", "first"], check=True)
+
+    github, commit = find_commit(folder)
+
+    assert (github, len(commit)) == ("acme/relaunch", 40)

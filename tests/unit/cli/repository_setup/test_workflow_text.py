@@ -1,0 +1,78 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+
+from fakes.repository import REPOSITORY
+from relaunch_cli.repository_setup.training import Training
+from relaunch_cli.repository_setup.workflow_text import workflow_text
+from unit.cli.repository_setup.trainings import STACK
+
+ACTION = f"acme/relaunch@{'0' * 40}"
+
+
+def written(action: str = "", *, is_large: bool = False, **stack: str) -> Any:
+    return yaml.safe_load(workflow_text(Training("vision"), replace(STACK, **stack), action, is_large=is_large))
+
+
+def steps_of(workflow: Any) -> list[Any]:
+    steps: list[Any] = workflow["jobs"]["train"]["steps"]
+    return steps
+
+
+def test_a_push_to_the_branch_that_is_let_in_builds_the_image_of_its_commit():
+    workflow = written(github_ref="refs/heads/1.0")
+    build = steps_of(workflow)[-1]
+
+    # YAML 1.1 reads the key `on` as true.
+    assert workflow[True] == {"push": {"branches": ["1.0"]}}
+    assert workflow["permissions"] == {}
+    assert workflow["jobs"]["train"]["permissions"] == {"contents": "read", "id-token": "write"}
+    assert build["env"] == {"NAME": "relaunch/trainer", "REPOSITORY": STACK.repository_uri}
+    assert 'image="$REPOSITORY:$GITHUB_SHA"' in build["run"]
+    assert "${REPOSITORY%%/*}" in build["run"]
+    assert "${{" not in build["run"]
+
+
+def test_actions_are_pinned_to_commits():
+    used = [step["uses"] for step in steps_of(written(ACTION)) if "uses" in step]
+
+    assert len(used) == 3
+    assert all(len(each.partition("@")[2]) == 40 for each in used)
+
+
+def test_a_tag_and_an_environment_are_let_in_as_the_role_says():
+    workflow = written(github_ref="refs/tags/v1", github_environment="training")
+
+    assert workflow[True] == {"push": {"tags": ["v1"]}}
+    assert workflow["jobs"]["train"]["environment"] == "training"
+
+
+def test_a_dispatch_starts_a_job_with_its_inputs_and_the_image_of_its_commit():
+    workflow = written(ACTION)
+    submit = steps_of(workflow)[-1]
+
+    assert "workflow_dispatch" in workflow[True]
+    assert submit["if"] == "github.event_name == 'workflow_dispatch'"
+    assert submit["with"] == {
+        "url": STACK.job_api_url,
+        "role-to-assume": STACK.submit_role_arn,
+        "definition": "vision",
+        "image-tag": "${{ github.sha }}",
+        "inputs": "${{ toJSON(inputs) }}",
+    }
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_room_is_made_for_a_large_base_image_only(is_large):
+    names = [step.get("name") for step in steps_of(written(is_large=is_large))]
+
+    assert ("Make room for the base image" in names) == is_large
+
+
+def test_the_example_is_what_is_written():
+    """`make workflows` checks it as it checks our own."""
+    example = REPOSITORY / "examples" / "workflows" / "train.yml"
+
+    assert example.read_text() == workflow_text(Training("vision"), STACK, ACTION, is_large=True)
