@@ -127,6 +127,8 @@ class _Parser:
         except ValueError as error:
             self._fail("inputs", f'is no JSON ({error}): write for example {{"learning_rate": "0.1"}}')
             return {}
+        if values is None:
+            return {}  # toJSON(inputs) of a workflow without inputs
         if not isinstance(values, dict):
             self._fail("inputs", "is no JSON object: write names and values between braces")
             return {}

@@ -15,6 +15,10 @@ def test_the_defaults_submit_and_do_not_wait() -> None:
     assert (inputs.wait_seconds, inputs.role_arn, inputs.idempotency_key) == (330 * 60, "", "")
 
 
+def test_a_workflow_without_inputs_has_none() -> None:
+    assert parse_inputs(action_inputs(inputs="null")).inputs == {}
+
+
 def test_all_inputs_are_read() -> None:
     inputs = parse_inputs(
         action_inputs(
