@@ -30,7 +30,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # ── What is installed ────────────────────────────────────────────────────────────────────────────────────────────────
-.PHONY: setup environment environment-sam environment-emulator environment-workflows environment-bench environment-mutate requirements
+.PHONY: setup environment environment-sam environment-emulator environment-workflows environment-checkov environment-bench environment-mutate requirements
 setup: environment environment-sam environment-emulator ## Install everything (the other targets do it when needed)
 
 environment:
@@ -44,6 +44,9 @@ environment-emulator:
 
 environment-workflows:
 	@$(INSTALL) .venv-workflows --requirement requirements/workflows.txt
+
+environment-checkov:
+	@$(INSTALL) .venv-checkov --requirement requirements/checkov.txt
 
 environment-bench:
 	@$(INSTALL) .venv-bench --requirement requirements/bench.txt
@@ -62,7 +65,7 @@ audit: ## Look all packages up in the advisories of PyPI; says so where they can
 		$(INSTALL) .venv-audit --requirement requirements/audit.txt && .venv-audit/bin/python requirements/audit.py; }
 
 # ── The application ──────────────────────────────────────────────────────────────────────────────────────────────────
-.PHONY: build dist validate deploy
+.PHONY: build dist validate checkov deploy
 build: environment-sam ## Build the application for the Runtime of the interpreter at hand
 	@PYTHONPATH=local $(PYTHON) -m relaunch_local.stack.build --sam $(SAM) \
 		--interpreter $(INTERPRETER) --runtime $(RUNTIME) --architecture $(ARCHITECTURE)
@@ -78,6 +81,10 @@ dist: environment build ## What a release consists of: the command, the built ap
 validate: environment-sam ## Check the templates with SAM and cfn-lint
 	@$(SAM) validate --lint --template template.yaml
 	@.venv-sam/bin/cfn-lint infrastructure/*.yaml examples/edge/template.yaml
+
+# Not among the gates of .ci/run: its environment is as large as all others together.
+checkov: environment-checkov ## Look for what is insecure in the templates; .checkov.yaml says what is left out, and why
+	@.venv-checkov/bin/checkov --config-file .checkov.yaml --file template.yaml infrastructure/*.yaml examples/edge/template.yaml
 
 deploy: setup ## Deploy to AWS as `relaunch deploy` does, which says more; PARAMETERS="ClusterName=... MaxMachines=..."
 	@$(ENVIRONMENT)/relaunch deploy $(PARAMETERS)

@@ -48,6 +48,7 @@ LISTS = (
     RequirementList("requirements/bench-peers.in", "requirements/bench-peers.txt"),
     RequirementList("requirements/bench-kubernetes.in", "requirements/bench-kubernetes.txt"),
     RequirementList("requirements/workflows.in", "requirements/workflows.txt"),
+    RequirementList("requirements/checkov.in", "requirements/checkov.txt"),
     RequirementList("requirements/audit.in", "requirements/audit.txt"),
     RequirementList("requirements/compile.in", "requirements/compile.txt"),
 )

@@ -85,6 +85,6 @@ def test_a_workflow_grants_nothing_but_what_a_job_asks_for(file: Path) -> None:
 def test_the_checks_are_all_gates_and_the_release_waits_for_them() -> None:
     checks, release = (load(file)["jobs"] for file in WORKFLOWS)
 
-    assert checks["checks"]["steps"][-1] == {"run": ".ci/run"}
+    assert checks["checks"]["steps"][-2:] == [{"run": ".ci/run"}, {"run": "make checkov"}]
     assert release["release"]["needs"] == "checks"
     assert release["checks"]["uses"].startswith("./.github/workflows/checks.yml")
