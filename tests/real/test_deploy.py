@@ -47,8 +47,8 @@ class User:
         assert done.returncode == exit_code, done.stdout + done.stderr
         return done.stdout + done.stderr
 
-    def ask(self, *arguments: str) -> Any:
-        return json.loads(self.run(*arguments, "--json"))
+    def ask(self, *arguments: str, exit_code: int = 0) -> Any:
+        return json.loads(self.run(*arguments, "--json", exit_code=exit_code))
 
 
 @pytest.fixture
@@ -98,6 +98,7 @@ def test_from_an_empty_account_to_a_trained_model_and_back(user: User, account: 
     outputs = read_stack(account.emulator, "relaunch-training")[0]
     world = account.join("relaunch", outputs)
     train(user, world, outputs)
+    examine(user)
     remove(user, account, world)
 
 
@@ -133,6 +134,16 @@ def train(user: User, world: LocalWorld, outputs: Mapping[str, str]) -> None:
         time.sleep(0.5)
     assert f"image {outputs['RepositoryName']}:{COMMIT} pushed" in json.dumps(user.ask("explain", job))
     assert re.search(r'"event": ?"finished"', user.run("logs", job))
+
+
+def examine(user: User) -> None:
+    """All is well but what a new account has not yet, and what no emulator has."""
+    checks = user.ask("doctor", exit_code=2)["checks"]
+    problems = {each["name"].partition(" L-")[0] for each in checks if each["verdict"] == "problem"}
+
+    assert len(checks) > 20
+    # AMI parameters of AWS are not there, and what is reserved of Lambda's concurrency is not told.
+    assert problems == {"quota", "launch template gpu", "launch template neuron", "Lambda concurrency"}
 
 
 def remove(user: User, account: EmptyAccount, world: LocalWorld) -> None:
