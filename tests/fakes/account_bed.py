@@ -21,7 +21,7 @@ from botocore.validate import ParamValidator
 from fakes.aws import REGION, create_jobs_table
 from fakes.cli_session import STACK_OUTPUTS, create_stack
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
-from relaunch.core.definitions.definition import JobDefinition, S3Trigger
+from relaunch.core.definitions.definition import ImageTrigger, JobDefinition, S3Trigger
 from relaunch.core.definitions.ownership import Owner
 from relaunch.usecases.arrange_upload_rules import widen_upload_rules
 from relaunch_cli.account_readers.diagnosis import StackAccess
@@ -243,7 +243,7 @@ class AccountBed:
             task_definition="relaunch-trainer",
             accelerator=AcceleratorRequirement(gpu=GpuRequirement(count=1)),
             container="main",
-            triggers=(S3Trigger("acme-data", "in/"),),
+            triggers=(S3Trigger("acme-data", "in/"), ImageTrigger("relaunch/trainer", "{sha}")),
             checkpoint_uri="s3://acme-checkpoints/resnet/",
         )
         self.save(self.definition)
@@ -339,6 +339,7 @@ class AccountBed:
     def _build_buckets(self) -> None:
         for name in ("acme-checkpoints", "acme-data"):
             self.s3.create_bucket(Bucket=name)
+        self.ecr.create_repository(repositoryName="relaunch/trainer")
 
     def run_instance(self, console: str = "", user_data: str = _USER_DATA, *, has_profile: bool = True) -> str:
         """Run a machine of the stack, which never joins, and return its ID."""

@@ -155,6 +155,10 @@ def _events_off_beside_others(bed: AccountBed) -> None:
     bed.notifications["acme-data"] = {"QueueConfigurations": [queue]}
 
 
+def _no_repository(bed: AccountBed) -> None:
+    bed.ecr.delete_repository(repositoryName="relaunch/trainer")
+
+
 def _no_rule(bed: AccountBed) -> None:
     bed.save(replace(bed.definition, triggers=(S3Trigger("acme-data", "other/"),)))
 
@@ -253,6 +257,9 @@ BROKEN: dict[str, Broken] = {
     "shell swallows SIGTERM": Broken(_shell, "resnet: SIGTERM", "exec python"),
     "EventBridge is off": Broken(_events_off, "uploads to acme-data", """'{"EventBridgeConfiguration": {}}'"""),
     "EventBridge is off, others on": Broken(_events_off_beside_others, "uploads to acme-data", "jq"),
+    "no repository": Broken(
+        _no_repository, "images of relaunch/trainer", "create-repository --repository-name relaunch/trainer"
+    ),
     "no rule": Broken(_no_rule, "rules for uploads", "relaunch apply"),
     "dead letter": Broken(_dead_letter, "queue IntakeDeadLetterQueue", "relaunch dead-letters list"),
     "webhook failed": Broken(_alarm, "alarm WebhookFailuresAlarm", "docs/operations.md"),

@@ -1,7 +1,7 @@
 """What the command connects to in tests: a stack of fakes, or one that CloudFormation describes."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -27,6 +27,7 @@ from fakes.tasks import FakeTasks
 from fakes.upload_rules import FakeUploadRules
 from fakes.webhook_secret import FakeWebhookSecret
 from relaunch.adapters.acs_drivers import load_acs_drivers
+from relaunch.core.checks import Check
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.ownership import Owner
@@ -199,6 +200,7 @@ class CliSession:
         self.dead_letters = FakeDeadLetters()
         self.upload_rules = FakeUploadRules()
         self.webhook = FakeWebhookSecret()
+        self.watched: list[Check] = []
         self.caller = "arn:aws:iam::111122223333:user/ada"
         self.on_pause: list[Callable[[], object]] = []
         self.deps = make_dependencies(
@@ -222,6 +224,9 @@ class CliSession:
     def register(self, definition: JobDefinition) -> None:
         """Register a definition from the file `relaunch.yaml`, which is in no repository."""
         self.deps.definitions.save_definition(definition, self.owner)
+
+    def check_watched(self, definitions: Sequence[JobDefinition]) -> list[Check]:
+        return self.watched
 
     def pause(self, seconds: float) -> None:
         self.clock.advance(seconds)

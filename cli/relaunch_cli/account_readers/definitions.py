@@ -10,6 +10,7 @@ from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants, bucket
 from relaunch.core.definitions.definition import JobDefinition, S3Trigger
 from relaunch.core.revisions.main_container import main_container
 from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
+from relaunch.core.triggers.origins import image_repositories
 from relaunch.usecases.plan_jobs import Plan
 from relaunch_cli.account_checks.buckets import (
     CheckpointBucket,
@@ -18,6 +19,7 @@ from relaunch_cli.account_checks.buckets import (
     check_uploads,
 )
 from relaunch_cli.account_checks.placement import check_placement
+from relaunch_cli.account_checks.repositories import check_repository
 from relaunch_cli.account_checks.roles import check_task_role, read_policy, roles_of
 from relaunch_cli.account_checks.stopping import MainProcess, check_sigterm, check_stop_timeout
 from relaunch_cli.account_readers.calls import AccountCalls, known
@@ -104,6 +106,18 @@ def check_watched_buckets(definitions: Sequence[JobDefinition], calls: AccountCa
     triggers = (trigger for each in definitions for trigger in each.triggers if isinstance(trigger, S3Trigger))
     for bucket in sorted({trigger.bucket for trigger in triggers}):
         yield known(f"uploads to {bucket}", partial(_check_watched, bucket, calls))
+
+
+def check_repositories(definitions: Sequence[JobDefinition], calls: AccountCalls) -> Iterator[Check]:
+    """Check the repositories whose images triggers watch or wait for."""
+    for repository in sorted({name for each in definitions for name in image_repositories(each)}):
+        yield known(f"images of {repository}", partial(_check_repository, repository, calls))
+
+
+def _check_repository(repository: str, calls: AccountCalls) -> Check:
+    missing = "RepositoryNotFoundException"
+    answer = calls.call("ecr", "describe_repositories", missing, repositoryNames=[repository])
+    return check_repository(repository, exists=answer is not None)
 
 
 def _check_watched(bucket: str, calls: AccountCalls) -> Check:

@@ -1,6 +1,6 @@
 """Checks an AWS account for jobs on ECS, several parts at once; what fails ends no other check."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -88,6 +88,14 @@ def parts_of_stack(stack: str, access: StackAccess, calls: AccountCalls) -> list
     ]
 
 
+def parts_of_triggers(named: Sequence[JobDefinition], calls: AccountCalls) -> list[Part]:
+    """Return what can be checked of what triggers watch."""
+    return [
+        Part("uploads", lambda: definitions.check_watched_buckets(named, calls)),
+        Part("images", lambda: definitions.check_repositories(named, calls)),
+    ]
+
+
 def parts_of_definitions(region: str, access: StackAccess, registered: Registered, calls: AccountCalls) -> list[Part]:
     """Return what can be checked of the definitions that were read, and of their plans."""
     named, plans, deps = registered.definitions, registered.plans, access.deps
@@ -99,7 +107,7 @@ def parts_of_definitions(region: str, access: StackAccess, registered: Registere
     ]
     of_named = [
         Part("checkpoint buckets", lambda: definitions.check_checkpoint_buckets(named, region, of_buckets, calls)),
-        Part("uploads", lambda: definitions.check_watched_buckets(named, calls)),
+        *parts_of_triggers(named, calls),
         Part("rules for uploads", lambda: check_upload_rules(plan_upload_rules(named, access.rules))),
     ]
     # Of definitions that could not be read, or planned, nothing follows.

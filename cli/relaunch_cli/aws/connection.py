@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,6 +14,8 @@ from relaunch_cli.job_logs import LogSource
 if TYPE_CHECKING:
     import boto3
 
+    from relaunch.core.checks import Check
+    from relaunch.core.definitions.definition import JobDefinition
     from relaunch.core.offerings.amis import Ami, AmiKind, AmiSystem
     from relaunch.ports import DeadLetters, Dependencies, UploadRules
     from relaunch.settings import Settings
@@ -130,6 +132,10 @@ class Connection(Protocol):
         Raises:
             CommandError: as `deps`.
         """
+        ...
+
+    def check_watched(self, definitions: "Sequence[JobDefinition]") -> "Sequence[Check]":
+        """Check that what the triggers of definitions watch is there, and tells of itself; as `doctor` does."""
         ...
 
     def pause(self, seconds: float) -> None:
@@ -257,6 +263,12 @@ class AwsConnection:
 
         providers = settings.capacity_providers
         return StackAccess(self._outputs(), settings.cluster, providers, self.deps, self.upload_rules)
+
+    def check_watched(self, definitions: "Sequence[JobDefinition]") -> "Sequence[Check]":
+        from relaunch_cli.account_readers.calls import AccountCalls
+        from relaunch_cli.account_readers.diagnosis import make_checks, parts_of_triggers
+
+        return make_checks(parts_of_triggers(definitions, AccountCalls(self.account)))
 
     def pause(self, seconds: float) -> None:
         time.sleep(seconds)

@@ -40,13 +40,18 @@ def apply(  # noqa: PLR0913, PLR0917 - a command has the options it has
         bool, typer.Option("--take-over", help="Replace, and with --prune remove, definitions of other owners, too.")
     ] = False,
     is_sure: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before definitions are removed.")] = False,
+    is_unchecked: Annotated[
+        bool,
+        typer.Option("--unchecked", help="Do not look whether the buckets and repositories of triggers are there."),
+    ] = False,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
 ) -> None:
     """Validate the job definitions of FILE and register them.
 
     Nothing is registered unless all checks pass: keys and values, overlaps between triggers and checkpoints, ACTIVE
-    revisions and containers of the task definitions, and that some offering satisfies every job. Jobs that were
+    revisions and containers of the task definitions, that some offering satisfies every job, and that what triggers
+    watch is there and tells of itself (buckets with EventBridge switched on, repositories). Jobs that were
     accepted before keep the definition they were accepted with. A definition belongs to the file that it was registered
     from. The EventBridge rules that send uploads to the stack become those of all registered definitions.
     """
@@ -67,6 +72,8 @@ def apply(  # noqa: PLR0913, PLR0917 - a command has the options it has
     with progress("checking revisions and offerings"):
         plans = plan_jobs(definitions, deps)
     _check_plans(plans, deps.targets, text, file)
+    if not is_unchecked:
+        _check_watched(definitions, connection)
     changed = {each.name for each in changes}
     unlisted = [each.definition for each in registered if each.definition.name not in changed]
     removed = [each.before for each in changes if each.change is Change.REMOVED and each.before]
@@ -190,6 +197,26 @@ def _check_plans(plans: "Sequence[Plan]", targets: "Targets", text: str, file: P
         hint = f"`relaunch plan {file}` shows every offering and why it was rejected"
         count = f"{len(bad)} definition{'s' if len(bad) > 1 else ''}"
         raise CommandError(f"{count} of {file} could never run: {_CONSEQUENCE}", hint, code)
+
+
+def _check_watched(definitions: "Sequence[JobDefinition]", connection: "Connection") -> None:
+    """Print what triggers watch in vain, each with the command that mends it, and raise a CommandError."""
+    from relaunch.core.checks import Verdict
+    from relaunch_cli.views.screen import print_note, progress
+
+    with progress("looking at what triggers watch"):
+        checks = connection.check_watched(definitions)
+    for each in checks:
+        if each.verdict is Verdict.UNKNOWN:
+            print_note(f"{each.name} is not checked: {each.text}; {each.to_do}")
+    bad = [each for each in checks if each.verdict is Verdict.PROBLEM]
+    for each in bad:
+        echo(f"{each.name}: {each.text}", err=True)
+        echo(f"    {each.to_do}", err=True)
+    if bad:
+        count = f"{len(bad)} trigger{'s' if len(bad) > 1 else ''}"
+        hint = "mend it with the commands above, or register all the same with --unchecked"
+        raise CommandError(f"{count} could never start a job: {_CONSEQUENCE}", hint)
 
 
 def _print_changes(

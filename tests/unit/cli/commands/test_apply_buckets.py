@@ -6,6 +6,7 @@ import pytest
 
 from fakes.builders import make_definition
 from fakes.cli_session import flat
+from relaunch.core.checks import is_ok, problem, unknown
 from relaunch.core.definitions.checkpoint_bucket import BucketFacts, CheckpointGrants
 from relaunch.ports import TransientError
 
@@ -86,3 +87,36 @@ def test_submit_says_nothing_of_a_definition_without_checkpoints(relaunch, sessi
     session.deps.definitions.save_definition(make_definition(checkpoint_uri=None))
 
     assert relaunch("submit", "resnet").stderr == ""
+
+
+UPLOADS = problem("uploads to acme", "EventBridge is not switched on for the bucket", "aws s3api put-bucket-...")
+IMAGES = problem("images of trainer", "the repository does not exist", "aws ecr create-repository ...")
+
+
+def test_apply_refuses_what_could_never_start_a_job_and_says_what_mends_it(relaunch, session, file):
+    session.watched = [is_ok("uploads to other", "its events go to EventBridge"), UPLOADS, IMAGES]
+
+    result = relaunch("apply", str(file))
+
+    assert result.exit_code == 2
+    assert "uploads to acme: EventBridge is not switched on for the bucket\n    aws s3api put-bucket" in result.stderr
+    assert "images of trainer: the repository does not exist\n    aws ecr create-repository" in result.stderr
+    assert "2 triggers could never start a job: nothing was registered" in result.stderr
+    assert session.deps.definitions.load_definition("bert") is None
+    assert session.upload_rules.found == {}
+
+
+def test_apply_registers_it_all_the_same_where_nobody_is_to_look(relaunch, session, file):
+    session.watched = [UPLOADS]
+
+    assert relaunch("apply", str(file), "--unchecked").exit_code == 0
+    assert session.deps.definitions.load_definition("bert") is not None
+
+
+def test_apply_says_what_it_could_not_look_at(relaunch, session, file):
+    session.watched = [unknown("uploads to acme", "you have no permission s3:GetBucketNotification", "grant it")]
+
+    result = relaunch("apply", str(file))
+
+    assert result.exit_code == 0
+    assert "uploads to acme is not checked: you have no permission s3:GetBucketNotification; grant it" in result.stderr
