@@ -107,7 +107,8 @@ class Template:
 
 
 def referred(value: Any) -> str:
-    """The logical id that Ref or GetAtt names."""
+    """The logical id that Ref or GetAtt names, of what is behind a condition too."""
+    value = value["Fn::If"][1] if "Fn::If" in value else value
     return value["Ref"] if "Ref" in value else value["Fn::GetAtt"][0]
 
 

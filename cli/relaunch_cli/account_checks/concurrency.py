@@ -9,8 +9,11 @@ _NAME = "Lambda concurrency"
 
 
 def check_concurrency(account: Account, reserved: Mapping[str, int]) -> Check:
-    """Check that spot warnings and the webhook have what a flood must not take; `reserved` is by parameter."""
-    lacking = [each for each in RESERVATIONS if reserved.get(each.parameter, 0) < each.least]
+    """Check that spot warnings and the webhook have what a flood must not take.
+
+    `reserved` is by parameter, without that of a function that the stack has not.
+    """
+    lacking = [each for each in RESERVATIONS if reserved.get(each.parameter, each.least) < each.least]
     if not lacking:
         shown = ", ".join(f"{name}={amount}" for name, amount in sorted(reserved.items()))
         return is_ok(_NAME, f"{account.limit}, of which {account.unreserved} are unreserved; {shown}")

@@ -38,11 +38,14 @@ def check_lambda(stack: str, calls: AccountCalls) -> Iterator[Check]:
     limit, unreserved = limits.get("ConcurrentExecutions"), limits.get("UnreservedConcurrentExecutions")
     if not isinstance(limit, int) or not isinstance(unreserved, int):
         raise UnreadError("lambda:GetAccountSettings answers no limits", "try again")
-    reserved = {each.parameter: _reserved(each, stack, calls) for each in RESERVATIONS}
-    yield check_concurrency(Account(limit, unreserved), reserved)
+    found = {each.parameter: _reserved(each, stack, calls) for each in RESERVATIONS}
+    # A stack may have no webhook; where no function is found, there is no stack yet.
+    reserved = {name: amount for name, amount in found.items() if amount is not None}
+    yield check_concurrency(Account(limit, unreserved), reserved or dict.fromkeys(found, 0))
 
 
-def _reserved(reservation: Reservation, stack: str, calls: AccountCalls) -> int:
+def _reserved(reservation: Reservation, stack: str, calls: AccountCalls) -> int | None:
+    """Return what a function has reserved, None if the stack has no such function."""
     found = calls.call(
         "cloudformation",
         "describe_stack_resource",
@@ -52,7 +55,7 @@ def _reserved(reservation: Reservation, stack: str, calls: AccountCalls) -> int:
     )
     name = found["StackResourceDetail"].get("PhysicalResourceId") if found else ""
     if not name:
-        return 0
+        return None
     answer = calls.call("lambda", "get_function_concurrency", *_NOT_THERE, FunctionName=name) or {}
     return int(answer.get("ReservedConcurrentExecutions", 0))
 

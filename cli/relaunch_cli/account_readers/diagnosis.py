@@ -12,6 +12,7 @@ from relaunch.usecases.arrange_upload_rules import plan_upload_rules
 from relaunch.usecases.plan_jobs import Plan, plan_jobs
 from relaunch_cli.account_checks.buckets import check_upload_rules
 from relaunch_cli.account_checks.quotas import find_needs
+from relaunch_cli.account_checks.sources import check_sources
 from relaunch_cli.account_readers import account, definitions, ecs, failures, machines
 from relaunch_cli.account_readers.calls import AccountCalls, all_known
 
@@ -88,9 +89,10 @@ def parts_of_stack(stack: str, access: StackAccess, calls: AccountCalls) -> list
     ]
 
 
-def parts_of_triggers(named: Sequence[JobDefinition], calls: AccountCalls) -> list[Part]:
-    """Return what can be checked of what triggers watch."""
+def parts_of_triggers(named: Sequence[JobDefinition], outputs: Mapping[str, str], calls: AccountCalls) -> list[Part]:
+    """Return what can be checked of what triggers watch, with the outputs of the stack."""
     return [
+        Part("sources of events", lambda: check_sources(named, outputs)),
         Part("uploads", lambda: definitions.check_watched_buckets(named, calls)),
         Part("images", lambda: definitions.check_repositories(named, calls)),
     ]
@@ -107,7 +109,7 @@ def parts_of_definitions(region: str, access: StackAccess, registered: Registere
     ]
     of_named = [
         Part("checkpoint buckets", lambda: definitions.check_checkpoint_buckets(named, region, of_buckets, calls)),
-        *parts_of_triggers(named, calls),
+        *parts_of_triggers(named, access.outputs, calls),
         Part("rules for uploads", lambda: check_upload_rules(plan_upload_rules(named, access.rules))),
     ]
     # Of definitions that could not be read, or planned, nothing follows.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _OTHER_STACK_HINT = "is it a stack of Relaunch, completely deployed, and not older than this command?"
 _WEBHOOK_OUTPUTS = ("WebhookUrl", "WebhookSecretArn", "WebhookPreviousSecretHours")
-_UPLOAD_OUTPUTS = ("UploadRulePrefix", "UploadsQueueArn", "IntakeDeadLetterQueueArn")
+_UPLOAD_OUTPUTS = ("UploadRulePrefix", "IntakeDeadLetterQueueArn")
 
 
 class AmiSource(Protocol):
@@ -232,14 +232,20 @@ class AwsConnection:
         missing = [name for name in _UPLOAD_OUTPUTS if name not in outputs]
         if missing:
             raise self._other_stack(f"output {missing[0]} is missing")
+        # A stack that was deployed without uploads has no queue for them.
+        prefix, dead_letters = (outputs[name] for name in _UPLOAD_OUTPUTS)
+        queue = outputs.get("UploadsQueueArn", "")
         from relaunch.adapters.aws.upload_rules import EventBridgeUploadRules
 
-        return EventBridgeUploadRules(self._session.client("events"), *(outputs[name] for name in _UPLOAD_OUTPUTS))
+        return EventBridgeUploadRules(self._session.client("events"), prefix, queue, dead_letters)
 
     @cached_property
     def webhook(self) -> "WebhookSecretStore":
         outputs = self._outputs()
         missing = [name for name in _WEBHOOK_OUTPUTS if name not in outputs]
+        if len(missing) == len(_WEBHOOK_OUTPUTS) and _UPLOAD_OUTPUTS[0] in outputs:
+            hint = "relaunch deploy Webhook=on"
+            raise CommandError(f"the stack {self._stack} has no webhook", hint, exit_codes.NOT_FOUND)
         if missing:
             raise self._other_stack(f"output {missing[0]} is missing")
         url, secret_id, hours = (outputs[name] for name in _WEBHOOK_OUTPUTS)
@@ -268,7 +274,7 @@ class AwsConnection:
         from relaunch_cli.account_readers.calls import AccountCalls
         from relaunch_cli.account_readers.diagnosis import make_checks, parts_of_triggers
 
-        return make_checks(parts_of_triggers(definitions, AccountCalls(self.account)))
+        return make_checks(parts_of_triggers(definitions, self._outputs(), AccountCalls(self.account)))
 
     def pause(self, seconds: float) -> None:
         time.sleep(seconds)

@@ -32,6 +32,9 @@ from relaunch_cli.deployment.training_parameters import (
 )
 
 _BUCKETS = "CheckpointBuckets"
+_WEBHOOK, _WEBHOOK_CONCURRENCY = "Webhook", "WebhookReservedConcurrency"
+# What a new application has only if it is named: images that are pushed, and callers, start jobs without.
+_LEFT_OUT = {_WEBHOOK: "off", "Uploads": "off"}
 # ECS refuses a cluster while it cannot assume its role yet ("Unable to assume the service linked role").
 _ROLE_SECONDS = 10.0
 
@@ -66,6 +69,8 @@ def survey(
     before = {name: each for name, each in found.items() if each.status != "REVIEW_IN_PROGRESS"}
     for each in before.values():
         check_status(each)
+    if stack not in before:
+        given = {**_LEFT_OUT, **given}
     notes: list[str] = []
     wanted = None
     if is_wanted(given, before.get(stack), before.get(f"{stack}-training")):
@@ -169,7 +174,9 @@ class Deployment:
         return application_parameters(given, plan.before.get(plan.stack), made.outputs)
 
     def _application(self, plan: Survey, parameters: Mapping[str, str], stacks: Any) -> None:
-        extra, notes = reservations(parameters, plan.stack, self.account.client("lambda"), stacks)
+        # Nothing is reserved for a webhook that there is not.
+        known = parameters if plan.is_on(_WEBHOOK) else {_WEBHOOK_CONCURRENCY: "0", **parameters}
+        extra, notes = reservations(known, plan.stack, self.account.client("lambda"), stacks)
         for note in notes:
             self.tell(note)
         if plan.is_new:

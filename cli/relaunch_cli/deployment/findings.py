@@ -77,6 +77,11 @@ class Survey:
         """Whether the application is not deployed yet."""
         return self.stack not in self.before
 
+    def is_on(self, switch: str) -> bool:
+        """Whether the application has what a parameter turns on and off."""
+        before = self.before[self.stack].parameters if self.stack in self.before else {}
+        return self.given.get(switch, before.get(switch, "on")) == "on"
+
     @property
     def needs_github_provider(self) -> bool:
         """Whether GitHub's OIDC provider is to be made."""

@@ -7,11 +7,13 @@ PRICES_OF = "us-east-1, 2026-11-23"
 _MINUTES_OF_MONTH = 43_830
 # Lambda polls a queue by five connections of 20 seconds (Lambda Developer Guide, "Using Lambda with Amazon SQS").
 _POLLS_A_MINUTE = 15
-_QUEUES = 6
+_QUEUES = 5  # without that of uploads
 # Reconcile counts the messages of seven queues every ten minutes.
 _COUNTS_A_MONTH = 7 * _MINUTES_OF_MONTH // 10
 _FREE_REQUESTS = 1_000_000
 _USD_PER_REQUEST = 0.40e-6
+_USD_PER_SECRET = 0.40
+_FREE_ALARMS, _USD_PER_ALARM = 10, 0.10
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,21 +25,27 @@ class IdleCost:
     usd_without_allowances: float
 
 
-def idle_costs(*, has_machines: bool, has_monitoring: bool) -> Sequence[IdleCost]:
+def idle_costs(*, has_machines: bool, has_monitoring: bool, has_webhook: bool, has_uploads: bool) -> Sequence[IdleCost]:
     """Return the items of a deployment; network, cluster, roles, empty buckets and an empty repository cost nothing."""
-    requests = _QUEUES * _POLLS_A_MINUTE * _MINUTES_OF_MONTH + _COUNTS_A_MONTH
+    queues = _QUEUES + has_uploads
+    requests = queues * _POLLS_A_MINUTE * _MINUTES_OF_MONTH + _COUNTS_A_MONTH
     items = [
         IdleCost(
-            f"SQS: {requests / 1e6:.2f} million requests, which Lambda makes for {_QUEUES} queues",
+            f"SQS: {requests / 1e6:.2f} million requests, which Lambda makes for {queues} queues",
             max(0, requests - _FREE_REQUESTS) * _USD_PER_REQUEST,
             requests * _USD_PER_REQUEST,
-        ),
-        IdleCost("Secrets Manager: the webhook's secret", 0.40, 0.40),
+        )
     ]
+    if has_webhook:
+        items.append(IdleCost("Secrets Manager: the webhook's secret", _USD_PER_SECRET, _USD_PER_SECRET))
     if has_monitoring:
-        alarms, dashboards = (12, 2) if has_machines else (10, 1)
+        alarms, dashboards = 8 + 2 * has_machines + 2 * has_webhook, 1 + has_machines
         items += [
-            IdleCost(f"CloudWatch: {alarms} alarms, of which ten are free", (alarms - 10) * 0.10, alarms * 0.10),
+            IdleCost(
+                f"CloudWatch: {alarms} alarms, of which ten are free",
+                max(0, alarms - _FREE_ALARMS) * _USD_PER_ALARM,
+                alarms * _USD_PER_ALARM,
+            ),
             IdleCost(f"CloudWatch: dashboards ({dashboards}), of which three are free", 0.0, dashboards * 3.00),
         ]
     items.append(IdleCost("CloudWatch: four metrics that are always sent, of which ten are free", 0.0, 4 * 0.30))

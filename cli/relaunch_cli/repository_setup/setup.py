@@ -11,7 +11,7 @@ from relaunch_cli.repository_setup.bucket_events import read_bucket_events, swit
 from relaunch_cli.repository_setup.definition_text import definition_text
 from relaunch_cli.repository_setup.dockerfile_text import IGNORED, dockerfile_text, is_large
 from relaunch_cli.repository_setup.file_changes import read_text, write_files
-from relaunch_cli.repository_setup.findings import FileChange, GitRepository, Setup, Webhook
+from relaunch_cli.repository_setup.findings import FileChange, GitRepository, Setup
 from relaunch_cli.repository_setup.github_webhook import Gh, find_webhook, make_webhook
 from relaunch_cli.repository_setup.revisions import newest_revision, register
 from relaunch_cli.repository_setup.task_definition import is_registered, task_definition
@@ -83,6 +83,7 @@ def survey(repository: GitRepository, wanted: Wanted, stack: TrainingStack, outs
     definition = _read_task_definition(after[TASK_DEFINITION_FILE])
     registered = newest_revision(str(definition["family"]), outside.client("ecs"))
     watched = outside.watched(after[DEFINITION_FILE])
+    _check_sources(watched, stack)
     return Setup(
         repository=repository,
         files=[FileChange(path, before[path], after[path]) for path in _FILES if path in after],
@@ -90,7 +91,7 @@ def survey(repository: GitRepository, wanted: Wanted, stack: TrainingStack, outs
         revision=registered["revision"] if registered else None,
         needs_revision=registered is None or not is_registered(definition, registered),
         buckets=[read_bucket_events(each, outside.client("s3")) for each in watched.buckets],
-        webhook=_find_webhook(repository, stack, watched.github_events, outside.gh),
+        webhook=find_webhook(repository.github, stack.webhook_url, watched.github_events, outside.gh),
         without_workflow="" if _WORKFLOW_FILE in after else reason,
     )
 
@@ -129,11 +130,26 @@ def _write(
     return {**made, _DOCKERFILE: text, _IGNORE_FILE: IGNORED} if dockerfile is None else made
 
 
-def _find_webhook(repository: GitRepository, stack: TrainingStack, events: Sequence[str], gh: Gh) -> Webhook | None:
-    if not events or stack.webhook_url:
-        return find_webhook(repository.github, stack.webhook_url, events, gh)
-    obstacle = "this stack has no webhook: relaunch deploy Webhook=on, then relaunch init again"
-    return Webhook(repository.github, "", tuple(events), obstacle=obstacle)
+def _check_sources(watched: Watched, stack: TrainingStack) -> None:
+    """Check that the stack has what the definitions watch.
+
+    Raises:
+        CommandError: it was deployed without.
+    """
+    lacking = [
+        (what, switch)
+        for is_watched, is_there, what, switch in (
+            (watched.github_events, stack.webhook_url, "no webhook", "Webhook=on"),
+            (watched.buckets, stack.takes_uploads, "no queue for uploads", "Uploads=on"),
+        )
+        if is_watched and not is_there
+    ]
+    if lacking:
+        switches = " ".join(switch for _, switch in lacking)
+        raise CommandError(
+            f"the stack has {' and '.join(what for what, _ in lacking)}, which {DEFINITION_FILE} needs",
+            f"relaunch deploy {switches}, then relaunch init again",
+        )
 
 
 def _find_workflow_obstacle(repository: GitRepository, stack: TrainingStack) -> str:

@@ -24,6 +24,7 @@ class TrainingStack:
     family_prefix: str
     job_api_url: str
     webhook_url: str = ""
+    takes_uploads: bool = True
     submit_role_arn: str = ""
     github_repository: str = ""
     github_ref: str = ""
@@ -63,6 +64,7 @@ def read_training_stack(stack: str, region: str, stacks: Any) -> TrainingStack:
             family_prefix=families[0].strip().partition("*")[0],
             job_api_url=application.outputs.get("JobApiUrl", ""),
             webhook_url=application.outputs.get("WebhookUrl", ""),
+            takes_uploads=bool(application.outputs.get("UploadsQueueArn")),
             submit_role_arn=outputs.get("SubmitRoleArn", ""),
             github_repository=repository,
             github_ref=ref,

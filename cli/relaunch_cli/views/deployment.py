@@ -26,7 +26,10 @@ def render_survey(plan: Survey) -> RenderableType:
         parts.append(Text(f"note: {plan.quotas.unread}: whether accelerators can start is not known", "yellow"))
     if plan.notes or plan.quotas.unread:
         parts.append(Text(""))
-    return Group(*parts, _cost(_items(plan)))
+    parts.append(_cost(_items(plan)))
+    if not (plan.is_on("Webhook") and plan.is_on("Uploads")):
+        parts += [Text(""), _left_out(plan)]
+    return Group(*parts)
 
 
 def render_end(plan: Survey, told: Sequence[str]) -> RenderableType:
@@ -81,9 +84,16 @@ def _stacks(plan: Survey) -> Sequence[tuple[str, str]]:
         for each in plan.given.get("Providers", "").split(",")
         if each
     ]
-    rows.append((plan.stack, "nine functions, six queues, a table, the webhook with its secret, alarms, dashboards"))
+    rows.append((plan.stack, _application(plan)))
     verbs = {name: "update" if name in plan.before else "make" for name, _ in rows}
     return [(name, f"{verbs[name]}: {what}") for name, what in rows]
+
+
+def _application(plan: Survey) -> str:
+    has_webhook = plan.is_on("Webhook")
+    functions, queues = ("nine", "eight")[not has_webhook], ("six", "five")[not plan.is_on("Uploads")]
+    webhook = "the webhook with its secret, " if has_webhook else ""
+    return f"{functions} functions, {queues} queues, a table, {webhook}alarms, dashboards"
 
 
 def _training(wanted: Mapping[str, str]) -> str:
@@ -121,7 +131,22 @@ def _once(plan: Survey) -> Sequence[tuple[str, str]]:
 
 
 def _items(plan: Survey) -> Sequence[IdleCost]:
-    return idle_costs(has_machines=plan.has_machines, has_monitoring=plan.given.get("Monitoring") != "false")
+    return idle_costs(
+        has_machines=plan.has_machines,
+        has_monitoring=plan.given.get("Monitoring") != "false",
+        has_webhook=plan.is_on("Webhook"),
+        has_uploads=plan.is_on("Uploads"),
+    )
+
+
+def _left_out(plan: Survey) -> RenderableType:
+    """Return what the application does without, and how it gets it."""
+    parts = [
+        f"{what} with {switch}=on"
+        for switch, what in (("Webhook", "events of GitHub by a webhook"), ("Uploads", "uploads to S3"))
+        if not plan.is_on(switch)
+    ]
+    return Text(f"Jobs are started by images that are pushed, and by callers; by {' and by '.join(parts)}.")
 
 
 def _cost(items: Sequence[IdleCost]) -> RenderableType:

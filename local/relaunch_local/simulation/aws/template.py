@@ -1,6 +1,6 @@
 """The queues, functions and rules of template.yaml, which the simulation uses."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -113,9 +113,10 @@ def read_stack() -> Stack:
         if each["Type"] == "AWS::SQS::Queue"
     }
     timeout = document["Globals"]["Function"]["Timeout"]
+    mappings = [each["Properties"] for each in resources.values() if each["Type"] == "AWS::Lambda::EventSourceMapping"]
     functions = [
-        _function(each["Properties"], timeout)
-        for each in resources.values()
+        _function(each["Properties"], timeout, [it for it in mappings if it["FunctionName"] == {"Ref": name}])
+        for name, each in resources.items()
         if each["Type"] == "AWS::Serverless::Function"
     ]
     rules = tuple(
@@ -147,21 +148,23 @@ def _target(reference: Mapping[str, str]) -> str:
     return str(reference.get("GetAtt") or reference["Ref"]).partition(".")[0]
 
 
-def _function(properties: Mapping[str, Any], timeout: float) -> FunctionSettings:
+def _function(properties: Mapping[str, Any], timeout: float, mappings: Sequence[Mapping[str, Any]]) -> FunctionSettings:
+    """Read a function, whose queues are event sources of SAM, or mappings of their own."""
     variables = properties["Environment"]["Variables"]
     name = variables["POWERTOOLS_SERVICE_NAME"]
     dead_letters = variables.get("RELAUNCH_DEAD_LETTER_QUEUE_URL")
     sources = [each["Properties"] for each in properties.get("Events", {}).values() if each["Type"] == "SQS"]
+    named = [(each["Queue"], each) for each in sources] + [(each["EventSourceArn"], each) for each in mappings]
     may_loop = properties.get("RecursiveLoop") == "Allow"
     queues = tuple(
         SourceSettings(
             name,
-            _target(each["Queue"]),
+            _target(queue),
             each["BatchSize"],
             each["ScalingConfig"]["MaximumConcurrency"],
             may_loop,
         )
-        for each in sources
+        for queue, each in named
     )
     tries = 1 + int(properties.get("EventInvokeConfig", {}).get("MaximumRetryAttempts", 2))
     return FunctionSettings(

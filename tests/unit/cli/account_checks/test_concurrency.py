@@ -21,7 +21,7 @@ def test_an_account_that_others_have_reserved_asks_for_more_than_it_has() -> Non
 
 
 def test_where_there_is_room_a_deployment_reserves_it() -> None:
-    check = check_concurrency(Account(1000, 1000), {NAMES[0]: 10})
+    check = check_concurrency(Account(1000, 1000), {NAMES[0]: 10, NAMES[1]: 0})
 
     assert (check.verdict, check.to_do) == (Verdict.PROBLEM, "relaunch deploy")
     assert "GithubWebhookFunction" in check.text
@@ -30,3 +30,7 @@ def test_where_there_is_room_a_deployment_reserves_it() -> None:
 
 def test_the_least_is_enough() -> None:
     assert check_concurrency(Account(1000, 985), {NAMES[0]: 10, NAMES[1]: 5}).verdict is Verdict.OK
+
+
+def test_a_stack_without_a_webhook_reserves_nothing_for_it() -> None:
+    assert check_concurrency(Account(1000, 990), {NAMES[0]: 10}).verdict is Verdict.OK

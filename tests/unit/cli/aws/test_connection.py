@@ -5,7 +5,11 @@ import pytest
 from moto import mock_aws
 
 from fakes.aws import aws_in_process
+from fakes.builders import make_definition
 from fakes.cli_session import STACK_OUTPUTS, create_stack, invoke
+from relaunch.core.definitions.definition import S3Trigger
+from relaunch.core.triggers.upload_rules import UploadRule
+from relaunch.ports import PermanentError
 from relaunch_cli.aws.connection import AwsConnection
 from relaunch_cli.errors import CommandError, NotConnectedError
 
@@ -80,6 +84,24 @@ def test_a_stack_from_before_there_were_rules_for_uploads_is_named(monkeypatch):
         with pytest.raises(CommandError, match="stack 'old': output UploadRulePrefix is missing") as refused:
             _ = AwsConnection("old").upload_rules
     assert "not older than this command" in refused.value.hint
+
+
+def test_a_stack_without_uploads_and_webhook_says_how_to_get_them(monkeypatch):
+    with aws_in_process():
+        monkeypatch.setenv("AWS_REGION", "us-east-1")
+        create_stack("relaunch", {"UploadRulePrefix": "relaunch-relaunch-", "IntakeDeadLetterQueueArn": "arn:2"})
+        connection = AwsConnection("relaunch")
+        definition = make_definition(triggers=(S3Trigger("acme-data"),))
+
+        assert connection.upload_rules.list_rules() == []
+        with pytest.raises(PermanentError, match="relaunch deploy Uploads=on"):
+            connection.upload_rules.put_rule(UploadRule("relaunch-relaunch-a", "acme-data", "{}"))
+        with pytest.raises(CommandError, match="has no webhook") as refused:
+            _ = connection.webhook
+        checks = {each.name: each for each in connection.check_watched([definition])}
+    assert refused.value.hint == "relaunch deploy Webhook=on"
+    assert checks["uploads"].to_do == "relaunch deploy Uploads=on"
+    assert checks["uploads to acme-data"].to_do == "aws s3 mb s3://acme-data"
 
 
 def test_a_stack_names_its_dead_letter_queues_in_its_outputs(monkeypatch):

@@ -29,6 +29,7 @@ APPLICATION = {
     "TaskDefinitionFamilies": "*",
     "JobApiUrl": "https://api.example/",
     "WebhookUrl": "https://hook.example/",
+    "UploadsQueueArn": "arn:aws:sqs:us-east-1:123456789012:uploads",
 }
 PARAMETERS = {"GitHubRepository": "acme/vision", "GitHubRef": "refs/heads/main"}
 FILES = ["relaunch.yaml", "task-definition.json", ".github/workflows/train.yml", "Dockerfile", ".dockerignore"]
@@ -203,13 +204,27 @@ def test_the_webhook_is_made_with_a_secret_of_its_own(
     assert "wait_for_image" in written(repository)["relaunch.yaml"]
 
 
-def test_a_stack_without_a_webhook_says_how_to_get_one(relaunch: Relaunch, repository: Path):
+@pytest.mark.parametrize(
+    ("arguments", "lacks", "switch"),
+    [
+        (("--webhook",), "no webhook", "relaunch deploy Webhook=on, then relaunch init again"),
+        (("--uploads", "s3://acme-data"), "no queue for uploads", "relaunch deploy Uploads=on, then"),
+        (
+            ("--webhook", "--uploads", "s3://acme-data"),
+            "no webhook and no queue",
+            "relaunch deploy Webhook=on Uploads=on",
+        ),
+    ],
+)
+def test_a_stack_that_was_deployed_without_says_how_to_get_it(relaunch, repository, arguments, lacks, switch):
     make_client("cloudformation").delete_stack(StackName="relaunch")
-    create_stack("relaunch", {key: value for key, value in APPLICATION.items() if key != "WebhookUrl"})
+    create_stack("relaunch", {"JobApiUrl": "https://api.example/"})
 
-    document = relaunch("init", "--webhook", "--dry-run", "--json").document
+    outcome = relaunch("init", *arguments, "--yes")
 
-    assert "relaunch deploy Webhook=on" in document["webhook"]["obstacle"]
+    assert outcome.exit_code == 2
+    assert f"the stack has {lacks}" in outcome.stderr
+    assert switch in outcome.stderr
     assert written(repository) == {}
 
 

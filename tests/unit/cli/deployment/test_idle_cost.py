@@ -7,24 +7,39 @@ from fakes.repository import REPOSITORY
 from relaunch_cli.deployment.idle_cost import idle_costs, total
 
 
-def test_the_items_are_those_of_the_template() -> None:
-    template = written_template("template.yaml")
-    queues = [name for name in template.of_type("SQS::Queue") if "DeadLetter" not in name]
-    alarms = template.of_type("CloudWatch::Alarm")
-    of_machines = [name for name in alarms if template.resources[name].get("Condition") == "WatchesMachines"]
-    items = {each.what for each in idle_costs(has_machines=True, has_monitoring=True)}
+def costs(*, machines: bool = True, monitoring: bool = True, webhook: bool = True, uploads: bool = True) -> float:
+    return total(idle_costs(has_machines=machines, has_monitoring=monitoring, has_webhook=webhook, has_uploads=uploads))
 
-    assert len(queues) == 6
-    assert f"CloudWatch: {len(alarms)} alarms, of which ten are free" in items
+
+@pytest.mark.parametrize("webhook", [False, True])
+@pytest.mark.parametrize("uploads", [False, True])
+def test_the_items_are_those_of_the_template(webhook: bool, uploads: bool) -> None:
+    template = written_template("template.yaml")
+    absent = {name for name, is_there in (("HasWebhook", webhook), ("TakesUploads", uploads)) if not is_there}
+    absent |= set() if webhook else {"WatchesWebhook"}
+    there = {name for name, each in template.resources.items() if each.get("Condition") not in absent}
+    queues = [name for name in template.of_type("SQS::Queue") if "DeadLetter" not in name and name in there]
+    alarms = [name for name in template.of_type("CloudWatch::Alarm") if name in there]
+    secrets = [name for name in template.of_type("SecretsManager::Secret") if name in there]
+    items = idle_costs(has_machines=True, has_monitoring=True, has_webhook=webhook, has_uploads=uploads)
+    told = {each.what for each in items}
+
+    assert any(each.endswith(f"which Lambda makes for {len(queues)} queues") for each in told)
+    assert f"CloudWatch: {len(alarms)} alarms, of which ten are free" in told
     assert len(template.of_type("CloudWatch::Dashboard")) == 2
-    assert len(template.of_type("SecretsManager::Secret")) == 1
-    assert len(of_machines) in {0, 2}
+    assert ("Secrets Manager: the webhook's secret" in told) == bool(secrets)
+
+
+def test_a_new_deployment_costs_less_than_a_dollar() -> None:
+    assert costs(webhook=False, uploads=False) == pytest.approx(0.93, abs=0.005)
 
 
 def test_what_is_told_is_what_the_page_says() -> None:
     page = (REPOSITORY / "docs" / "operations.md").read_text(encoding="utf-8")
 
-    assert total(idle_costs(has_machines=False, has_monitoring=True)) == pytest.approx(1.59, abs=0.01)
-    assert "About 1.60 USD a month" in page
-    assert total(idle_costs(has_machines=True, has_monitoring=True)) == pytest.approx(1.79, abs=0.01)
-    assert total(idle_costs(has_machines=True, has_monitoring=False)) == pytest.approx(1.59, abs=0.01)
+    assert costs(webhook=False, uploads=False, machines=False) == pytest.approx(0.93, abs=0.005)
+    assert "About 0.93 USD a month" in page
+    assert costs() == pytest.approx(1.79, abs=0.01)
+    assert "1.79 with both" in page
+    assert costs(uploads=False) - costs(uploads=False, webhook=False) == pytest.approx(0.60, abs=0.005)
+    assert costs(webhook=False) - costs(uploads=False, webhook=False) == pytest.approx(0.26, abs=0.005)

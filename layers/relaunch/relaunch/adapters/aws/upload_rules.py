@@ -30,7 +30,7 @@ _HINTS = {
 
 
 class EventBridgeUploadRules:
-    """Implements UploadRules."""
+    """Implements UploadRules; without a queue no rule can be put."""
 
     def __init__(
         self, client: "EventBridgeClient", name_prefix: str, queue_arn: str, dead_letter_queue_arn: str
@@ -71,6 +71,8 @@ class EventBridgeUploadRules:
                 return []
 
     def put_rule(self, rule: UploadRule) -> None:
+        if not self._target["Arn"]:
+            raise PermanentError("the stack was deployed without uploads: relaunch deploy Uploads=on")
         if len(rule.name) > MAX_NAME_LENGTH:
             longest = MAX_NAME_LENGTH - NAME_HASH_LENGTH - len("relaunch--")
             raise PermanentError(
