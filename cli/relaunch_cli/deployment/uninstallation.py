@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from botocore.exceptions import ClientError
+
 from relaunch_cli.deployment.capacity_providers import ProviderStacks
 from relaunch_cli.deployment.change_set import ChangeSets, read_stack
 from relaunch_cli.deployment.findings import Kept, Stack
@@ -58,7 +60,13 @@ class Uninstallation:
         """
         stacks, functions = self.clients("cloudformation"), self.clients("lambda")
         for logical_id in _RECEIVING:
-            found = stacks.describe_stack_resource(StackName=self.stack, LogicalResourceId=logical_id)
+            try:
+                found = stacks.describe_stack_resource(StackName=self.stack, LogicalResourceId=logical_id)
+            except ClientError as error:
+                # The stack is there: a function that it has not, as one without a webhook, receives nothing.
+                if error.response["Error"]["Code"] == "ValidationError":
+                    continue
+                raise
             name = found["StackResourceDetail"]["PhysicalResourceId"]
             functions.put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=0)
         self.tell("no event starts a job any more")

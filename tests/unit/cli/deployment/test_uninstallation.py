@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from relaunch_cli.deployment.findings import Stack
 from relaunch_cli.deployment.refusals import RefusedError
@@ -49,6 +50,41 @@ def test_rules_are_removed_after_the_last_job_and_machine() -> None:
     assert draining.removed == ["relaunch-relaunch-a1"]
     assert len(pauses) == 3
     assert lines == ["waiting for 2: job demo-1 …", "removed the rule relaunch-relaunch-a1"]
+
+
+class Functions:
+    """CloudFormation and Lambda of a stack without a webhook; `refusal` is what CloudFormation says of the others."""
+
+    def __init__(self, refusal: str = "") -> None:
+        self.refusal = refusal
+        self.closed: list[str] = []
+
+    def describe_stack_resource(self, **request: str) -> Any:
+        code = "ValidationError" if request["LogicalResourceId"] == "GithubWebhookFunction" else self.refusal
+        if code:
+            raise ClientError({"Error": {"Code": code, "Message": "no"}}, "DescribeStackResource")
+        return {"StackResourceDetail": {"PhysicalResourceId": f"relaunch-{request['LogicalResourceId']}"}}
+
+    def put_function_concurrency(self, **request: Any) -> None:
+        assert request["ReservedConcurrentExecutions"] == 0
+        self.closed.append(request["FunctionName"])
+
+
+def test_a_stack_without_a_webhook_is_closed_too() -> None:
+    lines: list[str] = []
+    functions = Functions()
+    Uninstallation("relaunch", lambda _service: functions, lines.append, pytest.fail).close()
+
+    assert functions.closed == ["relaunch-JobApiFunction", "relaunch-SubmitJobFunction"]
+    assert lines == ["no event starts a job any more"]
+
+
+def test_a_function_that_may_not_be_looked_up_is_not_taken_for_one_that_is_not_there() -> None:
+    functions = Functions("AccessDenied")
+    with pytest.raises(ClientError, match="AccessDenied"):
+        Uninstallation("relaunch", lambda _service: functions, pytest.fail, pytest.fail).close()
+
+    assert functions.closed == []
 
 
 def test_what_does_not_end_is_told_and_nothing_is_deleted() -> None:
