@@ -33,6 +33,8 @@ GIVEN = {
     "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
     "COLUMNS": "80",
     "LANG": "C.UTF-8",
+    # moto makes hundreds of images whenever it begins anew: a test that needs one registers it.
+    "MOTO_EC2_LOAD_DEFAULT_AMIS": "false",
     # Nobody's: what takes local time for UTC is wrong on every machine, not only on those far from London.
     "TZ": "XXX-05:37",
 }

@@ -37,8 +37,6 @@ CONTAINER: Mapping[str, Any] = {
     "command": ["python", "-m", "train"],
     "resourceRequirements": [{"type": "GPU", "value": "1"}],
 }
-# One of those that moto begins with; it takes seconds to list them.
-_IMAGE = "ami-03cf127a"
 _USER_DATA = "#!/bin/bash\nreadonly ACCELERATOR=gpu CLUSTER=relaunch\n"
 JOINED_CONSOLE = (
     "[   12.3] cloud-init[1720]: Cloud-init v. 22.2.2 finished at Mon, 23 Nov 2026 10:00:12 +0000.\n"
@@ -286,7 +284,7 @@ class AccountBed:
         self.ec2.create_route(RouteTableId=self.route_table, DestinationCidrBlock="0.0.0.0/0", GatewayId=self.gateway)
 
     def _build_machines(self) -> None:
-        self.image = _IMAGE
+        self.image = self.ec2.register_image(Name="ecs-optimized", Architecture="x86_64")["ImageId"]
         self.ssm.put_parameter(Name="/acme/ami", Value=self.image, Type="String")
         self.template = self.create_template("machines", ImageId="resolve:ssm:/acme/ami")
 
