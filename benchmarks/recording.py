@@ -22,7 +22,7 @@ from moto.server import ThreadedMotoServer
 from benchmarks.built_functions import SECRET, TABLE, environment, handling
 from benchmarks.certificates import write_certificate
 from benchmarks.errors import NotMeasurableError
-from benchmarks.fresh_process import measure
+from benchmarks.fork_server import ForkServer
 from benchmarks.replay_server import Exchange, ReplayServer, serve_replay
 from fakes import webhook
 from fakes.aws import create_jobs_table
@@ -95,9 +95,10 @@ def record_calls() -> Iterator[Recording]:
         folder = Path(name)
         certificate, bundle = write_certificate(folder)
         with serve_replay(certificate) as server:
-            recorder = _Recorder(server, bundle, folder)
-            with _upstreams(recorder):
-                recorder.record()
+            with ForkServer(environment("launch_attempt", server.url, bundle)) as processes:
+                recorder = _Recorder(server, bundle, folder, processes)
+                with _upstreams(recorder):
+                    recorder.record()
             yield Recording(tuple(recorder.steps), server, bundle, folder)
 
 
@@ -130,13 +131,14 @@ class _Recorder:
     simulator: EcsSimulator
     processes: ScriptedProcesses
 
-    def __init__(self, server: ReplayServer, bundle: Path, folder: Path) -> None:
+    def __init__(self, server: ReplayServer, bundle: Path, folder: Path, processes: ForkServer) -> None:
         self.steps: list[Step] = []
         self.events: list[dict[str, Any]] = []
         self.upstreams: dict[str, str] = {}
         self._server = server
         self._bundle = bundle
         self._folder = folder
+        self._processes = processes
         self._clients: dict[str, Any] = {}
         self._has_machines = False
 
@@ -222,7 +224,7 @@ class _Recorder:
         self._server.record(self.upstreams)
         code = handling(function, event, self._folder)
         has_machines = self._has_machines
-        measure(code, environment(function, self._server.url, self._bundle, has_machines=has_machines))
+        self._processes.run(code, environment(function, self._server.url, self._bundle, has_machines=has_machines))
         self.steps.append(Step(function, situation, event, tuple(self._server.recorded), has_machines))
 
     def _pass_time(self) -> None:

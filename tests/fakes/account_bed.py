@@ -251,6 +251,10 @@ class AccountBed:
     def create_other_stack(self) -> None:
         """Create a stack of another application under the name, and connect to it."""
         create_stack("relaunch", {})
+        self.connect()
+
+    def connect(self) -> None:
+        """Connect anew, as another command does: nothing that was read is kept."""
         self.connection = _Connection(self)
 
     def save(self, definition: JobDefinition) -> None:

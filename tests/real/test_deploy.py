@@ -20,6 +20,8 @@ from relaunch_local.stack.local_world import LocalWorld
 
 COMMAND = Path(sys.executable).with_name("relaunch")
 TIMEOUT_SECONDS = 300.0
+# Each look starts the command, which takes a processor for a second.
+POLL_SECONDS = 2.0
 COMMIT = "4b1d8e6f02a97c35e8d0714b6a2f93c5d8e07b1a"
 TRAINING = "python -m train --steps 20 --step-delay-seconds 0.01"
 
@@ -126,12 +128,12 @@ def train(user: User, world: LocalWorld, outputs: Mapping[str, str]) -> None:
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while not (jobs := user.ask("ps", "--all")["jobs"]):
         assert time.monotonic() < deadline, user.run("events")
-        time.sleep(0.5)
+        time.sleep(POLL_SECONDS)
     job = jobs[0]["job_id"]
     while (state := user.ask("show", job)["state"]) != "SUCCEEDED":
         assert state != "FAILED", user.run("explain", job)
         assert time.monotonic() < deadline, user.run("explain", job)
-        time.sleep(0.5)
+        time.sleep(POLL_SECONDS)
     assert f"image {outputs['RepositoryName']}:{COMMIT} pushed" in json.dumps(user.ask("explain", job))
     assert re.search(r'"event": ?"finished"', user.run("logs", job))
 

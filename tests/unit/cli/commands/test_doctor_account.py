@@ -94,18 +94,28 @@ DENIED = {
 }
 
 
-@pytest.mark.parametrize("call", DENIED)
-def test_what_may_not_be_read_is_unknown_and_ends_no_other_check(bed: AccountBed, call: str) -> None:
-    name, permission = DENIED[call]
-    bed.denied.add(call)
+@pytest.fixture(scope="class")
+def shared() -> Iterator[AccountBed]:
+    with whole_account() as shared:
+        yield shared
 
-    result = look(bed)
 
-    unknown = {each["name"]: each["to_do"] for each in result.document["checks"] if each["verdict"] == "unknown"}
-    assert names(result, "problem") == []
-    assert permission in unknown[name.format(subnet=bed.subnet)]
-    assert "alarm" in str(names(result, "ok") + list(unknown))
-    assert result.exit_code == 0
+class TestWhatMayNotBeRead:
+    """All look at one account, which they do not change."""
+
+    @pytest.mark.parametrize("call", DENIED)
+    def test_it_is_unknown_and_ends_no_other_check(self, shared: AccountBed, call: str) -> None:
+        name, permission = DENIED[call]
+        shared.connect()
+        shared.denied = {call}
+
+        result = look(shared)
+
+        unknown = {each["name"]: each["to_do"] for each in result.document["checks"] if each["verdict"] == "unknown"}
+        assert names(result, "problem") == []
+        assert permission in unknown[name.format(subnet=shared.subnet)]
+        assert "alarm" in str(names(result, "ok") + list(unknown))
+        assert result.exit_code == 0
 
 
 def test_of_definitions_that_cannot_be_read_nothing_follows(bed: AccountBed) -> None:
