@@ -119,7 +119,7 @@ test: setup build ## All tests, also those that deploy into the emulator (four t
 
 # Nothing installs Chromium here: it needs root, and is the command `chromium` of Debian's package of that name.
 .PHONY: test-browser
-test-browser: environment environment-emulator ## A page in Chromium, which must be installed, attacks the local world (half a minute)
+test-browser: environment environment-emulator build ## A page in Chromium, which must be installed, attacks the local world (half a minute)
 	@$(ENVIRONMENT)/pytest -q -m browser tests/browser
 
 # The programs are those of $KUBEBUILDER_ASSETS; else Kubernetes 1.20.2 is built from Debian's source package, once.
