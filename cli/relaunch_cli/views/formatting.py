@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import CostBasis, Job, Placement
+from relaunch.core.jobs.job import CostBasis, Placement
 
 _TASK_ARN = re.compile(r"arn:aws[a-z-]*:ecs:[^\s:]*:\d*:task/[^\s:]*?([0-9a-f]{32})")
 
@@ -57,16 +57,6 @@ def format_placement_price(placement: Placement) -> str:
 def format_percentage(fraction: object) -> str:
     """Format a fraction as a percentage; empty if it is not known."""
     return f"{fraction:.0%}" if isinstance(fraction, int | float) else ""
-
-
-def cost_so_far(job: Job, now: datetime) -> tuple[float, CostBasis]:
-    """Return what the tasks of a job have cost so far in USD, the running one included, and what that rests on."""
-    attempt = job.attempt
-    if attempt is None or attempt.started_at is None or attempt.stop is not None:
-        return job.cost_usd, job.cost_basis
-    hours = (now - attempt.started_at).total_seconds() / 3600
-    placement = attempt.placement
-    return job.cost_usd + hours * placement.price_usd_per_hour, job.cost_basis.plus(placement.cost_basis)
 
 
 def format_count(count: int, noun: str) -> str:

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from relaunch.core.definitions.ownership import Owner
+from relaunch.core.jobs.cost import cost_so_far
 from relaunch.core.jobs.job import Attempt, CostBasis, Job, JobSummary, TimelineEntry
 from relaunch.core.lifecycle.explanation import Explanation
 from relaunch.core.machines.machine import Machine
@@ -17,7 +18,6 @@ from relaunch.core.triggers.waiting_jobs import WaitingJobs
 from relaunch.ports import EventRecord, JobHistory
 from relaunch_cli.terminal import one_line
 from relaunch_cli.views.formatting import (
-    cost_so_far,
     format_cost,
     format_count,
     format_duration,
@@ -53,7 +53,7 @@ def render_jobs(
             str(job.attempt_number or "-"),
             _describe_place(job, machines.get(job.machine_id), has_zone=is_wide),
             format_duration(now - job.accepted_at),
-            format_cost(job.cost_usd, job.cost_basis),
+            format_cost(*cost_so_far(job, now)),
         ]
         table.add_row(*cells, *((Text(one_line(job.reason or job.trigger)),) if is_wide else ()))
     return table

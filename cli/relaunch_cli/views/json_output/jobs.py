@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
+from relaunch.core.jobs.cost import cost_so_far
 from relaunch.core.jobs.job import Attempt, CostBasis, Job, JobSummary, TimelineEntry, Waiting
 from relaunch.core.lifecycle.explanation import Explanation
 from relaunch.core.revisions.stop_timeout import find_stop_timeout
@@ -10,13 +11,13 @@ from relaunch.core.triggers.waiting_jobs import WaitingJobs
 from relaunch.ports import EventRecord, JobHistory, StoredSelection
 from relaunch_cli.job_logs import LogLine
 from relaunch_cli.job_machines import NO_MACHINES, JobMachines
-from relaunch_cli.views.formatting import cost_so_far
 from relaunch_cli.views.json_output.machines import machine_json
 from relaunch_cli.views.json_output.values import JsonObject, json_time, stop_timeout_json
 
 
-def summary_json(summary: JobSummary) -> JsonObject:
-    """Return a job of `ps`."""
+def summary_json(summary: JobSummary, now: datetime) -> JsonObject:
+    """Return a job of `ps`; `run_seconds` and `cost_usd` include the running task."""
+    running = (now - summary.running.since).total_seconds() if summary.running else 0.0
     return {
         "job_id": summary.job_id,
         "definition": summary.definition,
@@ -28,8 +29,8 @@ def summary_json(summary: JobSummary) -> JsonObject:
         "machine_id": summary.machine_id or None,
         "interruptions": summary.interruptions,
         "failures": summary.failures,
-        "run_seconds": summary.run_seconds,
-        **_cost_json(summary.cost_usd, summary.cost_basis),
+        "run_seconds": summary.run_seconds + running,
+        **_cost_json(*cost_so_far(summary, now)),
         "trigger": summary.trigger,
         "accepted_at": json_time(summary.accepted_at),
         "ended_at": json_time(summary.ended_at),

@@ -1,5 +1,9 @@
 """ps."""
 
+from datetime import timedelta
+
+from relaunch_cli import commands
+
 
 def test_ps_lists_open_jobs_newest_first_and_all_on_demand(relaunch, session):
     running = session.run_interrupted_job()
@@ -33,18 +37,59 @@ def test_a_wide_ps_keeps_one_line_per_job(relaunch, session):
     assert lines[0].split()[-1] == "REASON"
 
 
-def test_ps_reads_no_more_than_its_limit_and_says_so(relaunch, session):
-    for key in "abc":
+def end(session, job_id):
+    task = session.launch(job_id)
+    session.run(task)
+    session.finish(task)
+
+
+def test_open_jobs_are_all_listed_whatever_the_limit(relaunch, session):
+    old = [session.submit(key) for key in "ab"]
+    for key in "cde":
         session.clock.advance(1)
-        session.submit(key)
+        end(session, session.submit(key))
 
     result = relaunch("ps", "--limit", "2")
 
+    assert sorted(line.split()[0] for line in result.stdout.splitlines()[1:]) == sorted(old)
+    assert result.stderr == ""
+
+
+def test_many_open_jobs_are_read_by_pages(relaunch, session, monkeypatch):
+    monkeypatch.setattr(commands.ps, "_MOST_ONE_BY_ONE", 1)
+    monkeypatch.setattr(commands.ps, "_PAGE_SIZE", 2)
+    open_jobs = [session.submit(key) for key in "abcde"]
+    session.clock.advance(1)
+    end(session, session.submit("newest"))
+
+    shown = relaunch("ps", "--limit", "1", "--json").document["jobs"]
+
+    assert sorted(job["job_id"] for job in shown) == sorted(open_jobs)
+
+
+def test_of_jobs_that_have_ended_no_more_than_the_limit_are_read(relaunch, session):
+    for key in "abc":
+        session.clock.advance(1)
+        end(session, session.submit(key))
+
+    result = relaunch("ps", "--all", "--limit", "2")
+
     assert len(result.stdout.splitlines()) == 3
-    assert "only the newest 2 jobs were read" in result.stderr
-    document = relaunch("ps", "--limit", "2", "--json").document
+    assert "only the newest 2 jobs were read, and all open ones" in result.stderr
+    document = relaunch("ps", "--all", "--limit", "2", "--json").document
     assert document["is_cut"] is True
     assert len(document["jobs"]) == 2
+
+
+def test_the_cost_is_that_of_show_and_includes_the_running_task(relaunch, session):
+    job_id = session.run_interrupted_job()
+    session.clock.advance(timedelta(hours=10))
+
+    (listed,) = relaunch("ps", "--json").document["jobs"]
+    shown = relaunch("show", job_id, "--json").document
+
+    assert listed["cost_usd"] == shown["cost_usd"] > 1
+    assert listed["run_seconds"] == shown["run_seconds"]
 
 
 def test_no_jobs_is_no_table(relaunch):

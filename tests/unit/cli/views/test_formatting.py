@@ -4,10 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import NOW, make_placement, make_running_attempt, make_running_job
-from relaunch.core.jobs.job import CostBasis, Stop, StopKind
+from fakes.builders import NOW, make_placement
+from relaunch.core.jobs.job import CostBasis
 from relaunch_cli.views.formatting import (
-    cost_so_far,
     format_cost,
     format_count,
     format_duration,
@@ -71,21 +70,3 @@ def test_arns_of_tasks_are_replaced_by_their_ids():
     arn = "arn:aws:ecs:us-east-1:111122223333:task/relaunch/00000000000000000000000000000001"
 
     assert shorten_task_arns(f"task placed: {arn}") == "task placed: 00000000000000000000000000000001"
-
-
-def test_the_cost_so_far_includes_the_running_task():
-    job = make_running_job(cost_usd=1.0)
-
-    assert cost_so_far(job, NOW + timedelta(hours=2)) == (pytest.approx(1.8), CostBasis.PRICE)
-    stopped = make_running_job(cost_usd=1.0, attempt=make_running_attempt(stop=Stop(StopKind.SUCCESS, NOW)))
-    assert cost_so_far(stopped, NOW + timedelta(hours=2)) == (1.0, CostBasis.PRICE)
-
-
-def test_the_cost_so_far_rests_on_the_price_of_the_running_task_too():
-    limit = make_running_attempt(placement=make_placement(is_price_limit=True))
-
-    assert cost_so_far(make_running_job(attempt=limit), NOW)[1] is CostBasis.LIMIT
-    stopped = make_running_job(
-        cost_basis=CostBasis.LIMIT, attempt=make_running_attempt(stop=Stop(StopKind.SUCCESS, NOW))
-    )
-    assert cost_so_far(stopped, NOW)[1] is CostBasis.LIMIT

@@ -467,10 +467,20 @@ class TimelineEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class JobSummary:
-    """What `relaunch ps` shows of a job.
+class RunningTask:
+    """Since when a task runs, at which price, and what that rests on."""
 
-    `machine_id` is the machine of our own that it waits for, or that its next task is to run on.
+    since: datetime
+    usd_per_hour: float
+    basis: CostBasis = CostBasis.PRICE
+
+
+@dataclass(frozen=True, slots=True)
+class JobSummary:
+    """What `relaunch ps` shows of a job; `run_seconds` and `cost_usd` are without the running task.
+
+    `machine_id` is the machine of our own that it waits for, or that its next task is to run on. `running` is None of a
+    job without a running task, and of one that was stored before it was kept.
     """
 
     job_id: str
@@ -489,3 +499,4 @@ class JobSummary:
     ended_at: datetime | None = None
     cost_basis: CostBasis = CostBasis.PRICE
     machine_id: str = ""
+    running: RunningTask | None = None

@@ -1,10 +1,11 @@
 """The summary of a job, for lists of jobs."""
 
+from relaunch.core.jobs.cost import running_task
 from relaunch.core.jobs.job import Job, JobSummary
 
 
 def summarize_job(job: Job) -> JobSummary:
-    """Return the summary of a job; `run_seconds` excludes the running task."""
+    """Return the summary of a job."""
     attempt = job.attempt
     return JobSummary(
         job_id=job.job_id,
@@ -23,4 +24,5 @@ def summarize_job(job: Job) -> JobSummary:
         ended_at=job.ended_at,
         cost_basis=job.cost_basis,
         machine_id=job.machine_id,
+        running=running_task(job),
     )
