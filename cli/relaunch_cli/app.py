@@ -1,9 +1,13 @@
 """Entry point of the `relaunch` command, and the list of its subcommands."""
 
+import os
+import sys
 from typing import Annotated
 
 import typer
 
+from relaunch_cli import exit_codes
+from relaunch_cli.bugs import DEBUG_VARIABLE, describe_bug
 from relaunch_cli.commands import dead_letters, webhook
 from relaunch_cli.commands.acs_profile import acs_profile
 from relaunch_cli.commands.amis import amis
@@ -22,7 +26,7 @@ from relaunch_cli.commands.ps import ps
 from relaunch_cli.commands.show import show
 from relaunch_cli.commands.submit import submit
 from relaunch_cli.commands.uninstall import uninstall
-from relaunch_cli.errors import reports_errors
+from relaunch_cli.errors import print_error, reports_errors
 from relaunch_cli.terminal import echo
 
 app = typer.Typer(
@@ -77,19 +81,43 @@ def _show_version(is_wanted: bool) -> None:
         raise typer.Exit
 
 
+def _debug(is_wanted: bool) -> None:
+    # The environment tells `main`, which has no context of the command any more.
+    os.environ[DEBUG_VARIABLE] = "1" if is_wanted else ""
+
+
 @app.callback()
 def _relaunch(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
+    is_debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug", envvar=DEBUG_VARIABLE, callback=_debug, is_eager=True, help="Show the traceback of a bug."
+        ),
+    ] = False,
 ) -> None:
     """Start machine-learning training on the cheapest accelerator that fits, and relaunch it until it has finished.
 
     Exit codes: 0 success, 1 the job failed, 2 usage error or invalid definition, 3 not found, 4 no offering satisfies
-    the job (capacity or quota), 5 AWS denied the request or is unreachable, 130 cancelled.
+    the job (capacity or quota), 5 AWS denied the request or is unreachable, 70 a bug, 130 cancelled.
     """
 
 
 def main() -> None:
     """Run the command."""
-    app()
+    stdout = sys.stdout
+    try:
+        app()
+    except SystemExit:
+        # Typer replaces standard output that nobody reads any more, as by `| head`, and ends with 1.
+        if sys.stdout is not stdout:
+            raise SystemExit(exit_codes.OK) from None
+        raise
+    except Exception as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            raise
+        failure = describe_bug(error)
+        print_error(failure)
+        raise SystemExit(failure.exit_code) from error

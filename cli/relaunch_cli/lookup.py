@@ -22,6 +22,12 @@ def connect(context: typer.Context, stack: str, region: str = "") -> Connection:
     return AwsConnection(stack, region) if given is None else given
 
 
+def names_stack(context: typer.Context) -> bool:
+    """Return whether the caller named the stack, by --stack or RELAUNCH_STACK."""
+    source = context.get_parameter_source("stack")
+    return source is not None and source.name != "DEFAULT"
+
+
 def load_history(deps: "Dependencies", job_id: str) -> "JobHistory":
     """Load everything about a job.
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from relaunch_cli import exit_codes
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect, load_history
 from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
@@ -37,6 +38,7 @@ def logs(  # noqa: PLR0913, PLR0917 - a command has the options it has
     deps = connection.deps
     with progress("reading the job"):
         history = load_history(deps, job)
+    _check_attempt(attempt, history, is_awaited=follow)
     is_on_kubernetes = history.job.definition.target.is_kubernetes
     source = connection.pod_logs if is_on_kubernetes else connection.logs
     reader = JobLogs(source, container or _main_container(history), attempt)
@@ -45,6 +47,15 @@ def logs(  # noqa: PLR0913, PLR0917 - a command has the options it has
     else:
         lines = reader.read(history, deps.clock.now())
     _print_lines(lines, history, as_json=as_json)
+
+
+def _check_attempt(number: int | None, history: "JobHistory", *, is_awaited: bool) -> None:
+    """Check that there is an attempt of this number, or that it may still come while the log is followed."""
+    last = len(history.attempts)
+    if number is None or number <= last or (is_awaited and not history.job.state.is_final):
+        return
+    hint = f"it has {last}: `relaunch show {history.job.job_id}`" if last else "it has none yet"
+    raise CommandError(f"{history.job.job_id} has no attempt {number}", hint, exit_codes.NOT_FOUND)
 
 
 def _main_container(history: "JobHistory") -> str:

@@ -72,7 +72,12 @@ def _submit(
 
     from relaunch.core.jobs.callers import keyed_identity
     from relaunch.core.triggers.events import DirectRequest
-    from relaunch.usecases.submit_job import InvalidInputsError, WaitingLimitReachedError, submit_request
+    from relaunch.usecases.submit_job import (
+        IdempotentParameterMismatchError,
+        InvalidInputsError,
+        WaitingLimitReachedError,
+        submit_request,
+    )
     from relaunch_cli.views.screen import progress
 
     deps = connection.deps
@@ -83,7 +88,7 @@ def _submit(
         request = DirectRequest(identity, name, inputs, connection.caller, deps.clock.now(), image_tag)
         try:
             submission = submit_request(request, deps)
-        except InvalidInputsError as error:
+        except (InvalidInputsError, IdempotentParameterMismatchError) as error:
             raise CommandError(str(error)) from error
         except WaitingLimitReachedError as error:
             hint = "`relaunch ps` lists them; `relaunch cancel` makes room"

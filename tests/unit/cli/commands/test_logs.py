@@ -103,3 +103,29 @@ def test_with_several_containers_one_must_be_named(relaunch, session):
 
     assert relaunch("logs", job.job_id).exit_code == 2
     assert relaunch("logs", job.job_id, "--container", "main").exit_code == 0
+
+
+def test_an_attempt_that_there_is_not_is_not_found(relaunch, session):
+    job_id, _, _ = interrupted(session)
+
+    result = relaunch("logs", job_id, "--attempt", "3")
+
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert f"{job_id} has no attempt 3" in result.stderr
+    assert "it has 2: `relaunch show" in result.stderr
+
+
+def test_no_attempt_is_there_before_the_first(relaunch, session):
+    assert "it has none yet" in relaunch("logs", session.submit(), "--attempt", "1").stderr
+
+
+def test_an_attempt_that_may_come_is_followed_until_the_job_ends(relaunch, session):
+    job_id = session.submit()
+    task = session.launch(job_id)
+    session.run(task)
+    session.on_pause = [lambda: session.finish(task), *[lambda: None] * 20]
+
+    result = relaunch("logs", job_id, "-f", "--attempt", "2")
+
+    assert result.exit_code == 0
+    assert relaunch("logs", job_id, "-f", "--attempt", "2").exit_code == 3
