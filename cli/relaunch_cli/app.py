@@ -8,12 +8,11 @@ import typer
 
 from relaunch_cli import exit_codes
 from relaunch_cli.bugs import DEBUG_VARIABLE, describe_bug
-from relaunch_cli.commands import dead_letters, webhook
+from relaunch_cli.commands import dead_letters, definitions, webhook
 from relaunch_cli.commands.acs_profile import acs_profile
 from relaunch_cli.commands.amis import amis
 from relaunch_cli.commands.apply import apply
 from relaunch_cli.commands.cancel import cancel
-from relaunch_cli.commands.definitions import definitions
 from relaunch_cli.commands.deploy import deploy
 from relaunch_cli.commands.doctor import doctor
 from relaunch_cli.commands.events import events
@@ -41,7 +40,6 @@ for _command in (
     deploy,
     init,
     apply,
-    definitions,
     plan,
     submit,
     ps,
@@ -57,6 +55,12 @@ for _command in (
     uninstall,
 ):
     app.command()(reports_errors(_command))
+
+_definitions = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
+_definitions.callback()(reports_errors(definitions.list_))
+_definitions.command()(reports_errors(definitions.show))
+_definitions.command()(reports_errors(definitions.delete))
+app.add_typer(_definitions, name="definitions")
 
 _dead_letters = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Inspect and redrive failed messages.")
 _dead_letters.command("list")(reports_errors(dead_letters.list_))

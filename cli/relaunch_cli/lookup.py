@@ -10,6 +10,7 @@ from relaunch_cli.errors import CommandError, did_you_mean
 
 if TYPE_CHECKING:
     from relaunch.core.definitions.definition import JobDefinition
+    from relaunch.core.definitions.ownership import RegisteredDefinition
     from relaunch.core.offerings.instance_types import InstanceType
     from relaunch.ports import Dependencies, JobHistory
 
@@ -54,9 +55,24 @@ def load_definition(deps: "Dependencies", name: str) -> "JobDefinition":
     Raises:
         CommandError: there is none of this name.
     """
-    definition = deps.definitions.load_definition(name)
-    if definition is not None:
-        return definition
+    return deps.definitions.load_definition(name) or raise_no_definition(deps, name)
+
+
+def load_registered(deps: "Dependencies", name: str) -> "RegisteredDefinition":
+    """Load a registered definition with its owner.
+
+    Raises:
+        CommandError: there is none of this name.
+    """
+    return deps.definitions.load_registered(name) or raise_no_definition(deps, name)
+
+
+def raise_no_definition(deps: "Dependencies", name: str) -> NoReturn:
+    """Raise the error for a definition that is not registered, with the nearest one.
+
+    Raises:
+        CommandError: always.
+    """
     known = (each.name for each in deps.definitions.list_definitions())
     hint = did_you_mean(name, known) or "`relaunch definitions` lists them, `relaunch apply` registers them"
     raise CommandError(f"there is no job definition {name!r}", hint, exit_codes.NOT_FOUND)

@@ -78,6 +78,16 @@ def print_note(text: str) -> None:
     stderr_console().print(Text(text, style="dim"), soft_wrap=True)
 
 
+@contextmanager
+def noting_consequence(consequence: str) -> Iterator[None]:
+    """Print the consequence of an error, or of Ctrl-C, beside it."""
+    try:
+        yield
+    except BaseException:
+        print_note(consequence)
+        raise
+
+
 def can_ask() -> bool:
     """Return whether somebody at a terminal can answer a question."""
     return sys.stdin.isatty()
