@@ -22,9 +22,11 @@ from relaunch_cli.commands.logs import logs
 from relaunch_cli.commands.machines import machines
 from relaunch_cli.commands.plan import plan
 from relaunch_cli.commands.ps import ps
+from relaunch_cli.commands.retry import retry
 from relaunch_cli.commands.show import show
 from relaunch_cli.commands.submit import submit
 from relaunch_cli.commands.uninstall import uninstall
+from relaunch_cli.commands.wait import wait
 from relaunch_cli.errors import print_error, reports_errors
 from relaunch_cli.terminal import echo
 
@@ -42,6 +44,8 @@ for _command in (
     apply,
     plan,
     submit,
+    wait,
+    retry,
     ps,
     show,
     explain,
