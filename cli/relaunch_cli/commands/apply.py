@@ -30,7 +30,9 @@ _UNSETTLED = "the definitions are registered, but not all rules for uploads are 
 
 def apply(  # noqa: PLR0913, PLR0917 - a command has the options it has
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Definition file, for example relaunch.yaml.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Definition file, for example relaunch.yaml; - is standard input.")
+    ],
     is_dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and register nothing.")] = False,
     prune: Annotated[
         bool, typer.Option("--prune", help="Remove definitions registered from FILE that are not in it any more.")

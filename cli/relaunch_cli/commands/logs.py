@@ -12,6 +12,7 @@ from relaunch_cli.terminal import echo, log_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import timedelta
 
     from relaunch.ports import JobHistory
     from relaunch_cli.job_logs import LogLine
@@ -24,6 +25,10 @@ def logs(  # noqa: PLR0913, PLR0917 - a command has the options it has
         bool, typer.Option("--follow", "-f", help="Keep printing new lines, across relaunches, until the job ends.")
     ] = False,
     attempt: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only this attempt.")] = None,
+    tail: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Only the newest N lines, and with --follow what comes then.")
+    ] = None,
+    since: Annotated[str, typer.Option(metavar="TIME", help="Only lines of the last 10m, 2h or 1h30m.")] = "",
     container: Annotated[
         str | None, typer.Option(metavar="NAME", help="Container; default: the job's main container.")
     ] = None,
@@ -31,9 +36,12 @@ def logs(  # noqa: PLR0913, PLR0917 - a command has the options it has
     stack: Stack = DEFAULT_STACK,
 ) -> None:
     """Print the logs of a job's tasks, all attempts in order."""
-    from relaunch_cli.job_logs import JobLogs, follow_logs
-    from relaunch_cli.views.screen import progress
+    from itertools import chain
 
+    from relaunch_cli.job_logs import JobLogs, follow_logs
+    from relaunch_cli.views.screen import print_note, progress
+
+    age = _parse_age(since) if since else None
     connection = connect(context, stack)
     deps = connection.deps
     with progress("reading the job"):
@@ -41,12 +49,30 @@ def logs(  # noqa: PLR0913, PLR0917 - a command has the options it has
     _check_attempt(attempt, history, is_awaited=follow)
     is_on_kubernetes = history.job.definition.target.is_kubernetes
     source = connection.pod_logs if is_on_kubernetes else connection.logs
-    reader = JobLogs(source, container or _main_container(history), attempt)
+    start = deps.clock.now() - age if age else None
+    reader = JobLogs(source, container or _main_container(history), attempt, start)
+    lines: Iterable[LogLine] = [] if tail is None else reader.tail(history, tail)
     if follow:
-        lines = follow_logs(reader, lambda: load_history(deps, job), deps.clock.now, connection.pause)
-    else:
+        lines = chain(lines, follow_logs(reader, lambda: load_history(deps, job), deps.clock.now, connection.pause))
+    elif tail is None:
         lines = reader.read(history, deps.clock.now())
-    _print_lines(lines, history, as_json=as_json)
+    is_any = _print_lines(lines, as_json=as_json)
+    if not is_any and not as_json:
+        print_note(f"no logs {'since then' if age else 'yet'}; the job is {history.job.state}")
+
+
+def _parse_age(text: str) -> "timedelta":
+    """Parse `10m`, `2h` or `1h30m`.
+
+    Raises:
+        CommandError: it is no time.
+    """
+    from relaunch.adapters.definition_file.values import parse_duration
+
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise CommandError(f"--since: {error}") from error
 
 
 def _check_attempt(number: int | None, history: "JobHistory", *, is_awaited: bool) -> None:
@@ -67,8 +93,8 @@ def _main_container(history: "JobHistory") -> str:
     return found
 
 
-def _print_lines(lines: "Iterable[LogLine]", history: "JobHistory", *, as_json: bool) -> None:
-    """Print lines as they arrive, with a note where the next attempt begins."""
+def _print_lines(lines: "Iterable[LogLine]", *, as_json: bool) -> bool:
+    """Print lines as they arrive, with a note where the next attempt begins; return whether there were any."""
     from relaunch_cli.views.json_output.jobs import log_line_json
     from relaunch_cli.views.screen import print_json, print_note
 
@@ -82,5 +108,4 @@ def _print_lines(lines: "Iterable[LogLine]", history: "JobHistory", *, as_json: 
             print_note(f"attempt {current}")
         for text in log_lines(line.message):
             echo(text)
-    if not current and not as_json:
-        print_note(f"no logs yet; the job is {history.job.state}")
+    return current > 0

@@ -220,7 +220,7 @@ def _check_ec2_options(cluster: str | None, options: Mapping[str, object]) -> No
 
 def _is_file(target: str) -> bool:
     file = Path(target)
-    return file.suffix in {".yaml", ".yml"} or file.is_file()
+    return target == "-" or file.suffix in {".yaml", ".yml"} or file.is_file()
 
 
 def _exit_code(plans: "Sequence[Plan]") -> int:
