@@ -13,6 +13,7 @@ from relaunch_cli.commands.acs_profile import acs_profile
 from relaunch_cli.commands.amis import amis
 from relaunch_cli.commands.apply import apply
 from relaunch_cli.commands.cancel import cancel
+from relaunch_cli.commands.completion import completion
 from relaunch_cli.commands.deploy import deploy
 from relaunch_cli.commands.doctor import doctor
 from relaunch_cli.commands.events import events
@@ -20,6 +21,7 @@ from relaunch_cli.commands.explain import explain
 from relaunch_cli.commands.init import init
 from relaunch_cli.commands.logs import logs
 from relaunch_cli.commands.machines import machines
+from relaunch_cli.commands.open import open_
 from relaunch_cli.commands.plan import plan
 from relaunch_cli.commands.ps import ps
 from relaunch_cli.commands.retry import retry
@@ -27,6 +29,7 @@ from relaunch_cli.commands.show import show
 from relaunch_cli.commands.submit import submit
 from relaunch_cli.commands.uninstall import uninstall
 from relaunch_cli.commands.wait import wait
+from relaunch_cli.completions import COMPLETE_VARIABLE
 from relaunch_cli.errors import print_error, reports_errors
 from relaunch_cli.terminal import echo
 
@@ -57,8 +60,10 @@ for _command in (
     acs_profile,
     doctor,
     uninstall,
+    completion,
 ):
     app.command()(reports_errors(_command))
+app.command("open")(reports_errors(open_))
 
 _definitions = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 _definitions.callback()(reports_errors(definitions.list_))
@@ -115,6 +120,10 @@ def _relaunch(
 
 def main() -> None:
     """Run the command."""
+    if COMPLETE_VARIABLE in os.environ:
+        from typer.completion import get_completion_inspect_parameters
+
+        get_completion_inspect_parameters()  # it registers the shells, too
     stdout = sys.stdout
     try:
         app()

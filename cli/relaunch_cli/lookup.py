@@ -11,6 +11,7 @@ from relaunch_cli.errors import CommandError, did_you_mean
 if TYPE_CHECKING:
     from relaunch.core.definitions.definition import JobDefinition
     from relaunch.core.definitions.ownership import RegisteredDefinition
+    from relaunch.core.jobs.job import Attempt
     from relaunch.core.offerings.instance_types import InstanceType
     from relaunch.ports import Dependencies, JobHistory
 
@@ -47,6 +48,36 @@ def raise_no_job(deps: "Dependencies", job_id: str) -> NoReturn:
     summaries, _ = deps.jobs.list_jobs(_RECENT_JOBS)
     hint = did_you_mean(job_id, (summary.job_id for summary in summaries)) or "`relaunch ps --all` lists all jobs"
     raise CommandError(f"there is no job {job_id!r}", hint, exit_codes.NOT_FOUND)
+
+
+def find_attempt(number: int | None, history: "JobHistory") -> "Attempt | None":
+    """Return the attempt of this number; without a number the latest one, None if there is none yet.
+
+    Raises:
+        CommandError: there is no attempt of this number.
+    """
+    if number is None:
+        return history.attempts[-1] if history.attempts else None
+    found = next((each for each in history.attempts if each.number == number), None)
+    if found is not None:
+        return found
+    last, job_id = len(history.attempts), history.job.job_id
+    hint = f"it has {last}: `relaunch show {job_id}`" if last else "it has none yet"
+    raise CommandError(f"{job_id} has no attempt {number}", hint, exit_codes.NOT_FOUND)
+
+
+def find_main_container(history: "JobHistory") -> str:
+    """Return the container whose exit code is the job's.
+
+    Raises:
+        CommandError: the task has several, and the definition names none.
+    """
+    from relaunch.core.revisions.main_container import main_container
+
+    found = main_container(history.job.definition, history.job.revision)
+    if found is None:
+        raise CommandError("the task has several containers", "name one with --container")
+    return found
 
 
 def load_definition(deps: "Dependencies", name: str) -> "JobDefinition":

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from relaunch_cli.completions import complete_job
 from relaunch_cli.errors import CommandError, explain_error
 from relaunch_cli.lookup import connect, raise_no_job
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
 def cancel(
     context: typer.Context,
-    jobs: Annotated[list[str], typer.Argument(metavar="JOB...", help="IDs of the jobs, as printed by `ps`.")],
+    jobs: Annotated[
+        list[str],
+        typer.Argument(metavar="JOB...", help="IDs of the jobs, as printed by `ps`.", autocompletion=complete_job),
+    ],
     reason: Annotated[
         str, typer.Option(metavar="TEXT", help="Reason to record in the job's timeline.")
     ] = "cancelled by hand",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from relaunch_cli import exit_codes
+from relaunch_cli.completions import complete_definition
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect, load_registered, raise_no_definition
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
     from relaunch_cli.aws.connection import Connection
 
 _UNSETTLED = "the definition is deleted, but not all rules for uploads are up to date: `relaunch apply` settles them"
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a registered job definition.")]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="Name of a registered job definition.", autocompletion=complete_definition),
+]
 
 
 def list_(context: typer.Context, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:

@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from relaunch_cli import exit_codes
 from relaunch_cli.errors import CommandError
-from relaunch_cli.lookup import connect, load_history
+from relaunch_cli.lookup import connect, find_attempt, find_main_container, load_history
 from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
 from relaunch_cli.terminal import echo, log_lines
 
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import timedelta
 
-    from relaunch.ports import JobHistory
     from relaunch_cli.job_logs import LogLine
 
 
@@ -46,11 +44,12 @@ def logs(  # noqa: PLR0913, PLR0917 - a command has the options it has
     deps = connection.deps
     with progress("reading the job"):
         history = load_history(deps, job)
-    _check_attempt(attempt, history, is_awaited=follow)
+    if not follow or history.job.state.is_final:
+        find_attempt(attempt, history)
     is_on_kubernetes = history.job.definition.target.is_kubernetes
     source = connection.pod_logs if is_on_kubernetes else connection.logs
     start = deps.clock.now() - age if age else None
-    reader = JobLogs(source, container or _main_container(history), attempt, start)
+    reader = JobLogs(source, container or find_main_container(history), attempt, start)
     lines: Iterable[LogLine] = [] if tail is None else reader.tail(history, tail)
     if follow:
         lines = chain(lines, follow_logs(reader, lambda: load_history(deps, job), deps.clock.now, connection.pause))
@@ -73,24 +72,6 @@ def _parse_age(text: str) -> "timedelta":
         return parse_duration(text)
     except ValueError as error:
         raise CommandError(f"--since: {error}") from error
-
-
-def _check_attempt(number: int | None, history: "JobHistory", *, is_awaited: bool) -> None:
-    """Check that there is an attempt of this number, or that it may still come while the log is followed."""
-    last = len(history.attempts)
-    if number is None or number <= last or (is_awaited and not history.job.state.is_final):
-        return
-    hint = f"it has {last}: `relaunch show {history.job.job_id}`" if last else "it has none yet"
-    raise CommandError(f"{history.job.job_id} has no attempt {number}", hint, exit_codes.NOT_FOUND)
-
-
-def _main_container(history: "JobHistory") -> str:
-    from relaunch.core.revisions.main_container import main_container
-
-    found = main_container(history.job.definition, history.job.revision)
-    if found is None:
-        raise CommandError("the task has several containers", "name one with --container")
-    return found
 
 
 def _print_lines(lines: "Iterable[LogLine]", *, as_json: bool) -> bool:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from relaunch_cli.completions import complete_definition
 from relaunch_cli.errors import CommandError, did_you_mean
 from relaunch_cli.lookup import connect, load_definition
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
@@ -16,7 +17,12 @@ if TYPE_CHECKING:
 
 def submit(  # noqa: PLR0913, PLR0917 - a command has the options it has
     context: typer.Context,
-    definition: Annotated[str, typer.Argument(metavar="DEFINITION", help="Name of a registered job definition.")],
+    definition: Annotated[
+        str,
+        typer.Argument(
+            metavar="DEFINITION", help="Name of a registered job definition.", autocompletion=complete_definition
+        ),
+    ],
     inputs: Annotated[
         list[str] | None,
         typer.Option("--input", "-i", metavar="KEY=VALUE", help="Declared input; repeatable."),
