@@ -1,15 +1,19 @@
 """Entry point of the `relaunch` command, and the list of its subcommands."""
 
+import os
+import sys
 from typing import Annotated
 
 import typer
 
-from relaunch_cli.commands import dead_letters, webhook
+from relaunch_cli import exit_codes
+from relaunch_cli.bugs import DEBUG_VARIABLE, describe_bug
+from relaunch_cli.commands import dead_letters, definitions, webhook
 from relaunch_cli.commands.acs_profile import acs_profile
 from relaunch_cli.commands.amis import amis
 from relaunch_cli.commands.apply import apply
 from relaunch_cli.commands.cancel import cancel
-from relaunch_cli.commands.definitions import definitions
+from relaunch_cli.commands.completion import completion
 from relaunch_cli.commands.deploy import deploy
 from relaunch_cli.commands.doctor import doctor
 from relaunch_cli.commands.events import events
@@ -17,12 +21,16 @@ from relaunch_cli.commands.explain import explain
 from relaunch_cli.commands.init import init
 from relaunch_cli.commands.logs import logs
 from relaunch_cli.commands.machines import machines
+from relaunch_cli.commands.open import open_
 from relaunch_cli.commands.plan import plan
 from relaunch_cli.commands.ps import ps
+from relaunch_cli.commands.retry import retry
 from relaunch_cli.commands.show import show
 from relaunch_cli.commands.submit import submit
 from relaunch_cli.commands.uninstall import uninstall
-from relaunch_cli.errors import reports_errors
+from relaunch_cli.commands.wait import wait
+from relaunch_cli.completions import COMPLETE_VARIABLE
+from relaunch_cli.errors import print_error, reports_errors
 from relaunch_cli.terminal import echo
 
 app = typer.Typer(
@@ -37,9 +45,10 @@ for _command in (
     deploy,
     init,
     apply,
-    definitions,
     plan,
     submit,
+    wait,
+    retry,
     ps,
     show,
     explain,
@@ -51,8 +60,16 @@ for _command in (
     acs_profile,
     doctor,
     uninstall,
+    completion,
 ):
     app.command()(reports_errors(_command))
+app.command("open")(reports_errors(open_))
+
+_definitions = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
+_definitions.callback()(reports_errors(definitions.list_))
+_definitions.command()(reports_errors(definitions.show))
+_definitions.command()(reports_errors(definitions.delete))
+app.add_typer(_definitions, name="definitions")
 
 _dead_letters = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Inspect and redrive failed messages.")
 _dead_letters.command("list")(reports_errors(dead_letters.list_))
@@ -77,19 +94,47 @@ def _show_version(is_wanted: bool) -> None:
         raise typer.Exit
 
 
+def _debug(is_wanted: bool) -> None:
+    # The environment tells `main`, which has no context of the command any more.
+    os.environ[DEBUG_VARIABLE] = "1" if is_wanted else ""
+
+
 @app.callback()
 def _relaunch(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
+    is_debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug", envvar=DEBUG_VARIABLE, callback=_debug, is_eager=True, help="Show the traceback of a bug."
+        ),
+    ] = False,
 ) -> None:
     """Start machine-learning training on the cheapest accelerator that fits, and relaunch it until it has finished.
 
     Exit codes: 0 success, 1 the job failed, 2 usage error or invalid definition, 3 not found, 4 no offering satisfies
-    the job (capacity or quota), 5 AWS denied the request or is unreachable, 130 cancelled.
+    the job (capacity or quota), 5 AWS denied the request or is unreachable, 70 a bug, 130 cancelled.
     """
 
 
 def main() -> None:
     """Run the command."""
-    app()
+    if COMPLETE_VARIABLE in os.environ:
+        from typer.completion import get_completion_inspect_parameters
+
+        get_completion_inspect_parameters()  # it registers the shells, too
+    stdout = sys.stdout
+    try:
+        app()
+    except SystemExit:
+        # Typer replaces standard output that nobody reads any more, as by `| head`, and ends with 1.
+        if sys.stdout is not stdout:
+            raise SystemExit(exit_codes.OK) from None
+        raise
+    except Exception as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            raise
+        failure = describe_bug(error)
+        print_error(failure)
+        raise SystemExit(failure.exit_code) from error

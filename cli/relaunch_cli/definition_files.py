@@ -1,6 +1,8 @@
 """Reading definition files: whatever can be checked without AWS is checked before AWS is called."""
 
+import io
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,19 +18,31 @@ if TYPE_CHECKING:
 # git only reads its own files here; a network file system may hang.
 _GIT_SECONDS = 10
 
+STDIN = Path("-")
+"""The name of standard input as a definition file."""
+
 
 def read_file(file: Path) -> str:
-    """Read a definition file.
+    """Read a definition file, or standard input if it is STDIN.
 
     Raises:
         CommandError: it cannot be read.
     """
     try:
-        return file.read_text(encoding="utf-8")
+        return _read_stdin() if file == STDIN else file.read_text(encoding="utf-8")
     except OSError as error:
         raise CommandError(f"{file} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise CommandError(f"{file} is not UTF-8 text: {error.reason} at byte {error.start}") from error
+
+
+def _read_stdin() -> str:
+    # Standard input has the encoding of the locale.
+    text = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8")
+    try:
+        return text.read()
+    finally:
+        text.detach()
 
 
 def parse_file(
@@ -55,10 +69,12 @@ def find_owner(file: Path, caller: str) -> "Owner":
     """Return the owner of a file's definitions.
 
     The repository is that of git's remote `origin`; without git, a repository or a remote of that name it is empty.
-    A pipe has the name that it was given by, like `stdin`.
+    A pipe has the name that it was given by, like `stdin`, which is the name of standard input, too.
     """
     from relaunch.core.definitions.ownership import Owner, repository_of
 
+    if file == STDIN:
+        return Owner("", "stdin", caller)
     path = file.resolve()
     if repository := repository_of(_git(path.parent, "config", "--local", "--get", "remote.origin.url")):
         return Owner(repository, _git(path.parent, "rev-parse", "--show-prefix") + path.name, caller)

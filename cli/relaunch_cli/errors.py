@@ -53,7 +53,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def explain_error(error: BaseException) -> CommandError | None:
-    """Return an error as it is printed; None for a bug, which keeps its traceback."""
+    """Return an error as it is printed; None for a bug."""
     if isinstance(error, CommandError):
         return error
     for cause in _causes(error):
@@ -132,6 +132,13 @@ def _explain_port_error(error: BaseException) -> CommandError | None:
     return None
 
 
+def print_error(failure: CommandError) -> None:
+    """Print an error and its hint, a line each, to standard error."""
+    echo(f"relaunch: {failure.message}", err=True, fg="red")
+    if failure.hint:
+        echo(f"          {failure.hint}", err=True)
+
+
 def reports_errors(command: Callable[..., None]) -> Callable[..., None]:
     """Return the command with its errors printed as messages and turned into exit codes."""
 
@@ -139,15 +146,13 @@ def reports_errors(command: Callable[..., None]) -> Callable[..., None]:
     def run(*args: Any, **kwargs: Any) -> None:
         try:
             command(*args, **kwargs)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, typer.Abort):
             raise typer.Exit(exit_codes.CANCELLED) from None
         except Exception as error:
             failure = explain_error(error)
             if failure is None:
                 raise
-            echo(f"relaunch: {failure.message}", err=True, fg="red")
-            if failure.hint:
-                echo(f"          {failure.hint}", err=True)
+            print_error(failure)
             raise typer.Exit(failure.exit_code) from error
 
     return run

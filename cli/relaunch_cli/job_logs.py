@@ -53,37 +53,77 @@ class LogSource(Protocol):
             CommandError: it does not log to CloudWatch Logs, or its streams have no prefix.
         """
 
-    def read(self, destination: LogDestination, stream: str, token: str | None) -> tuple[list[LogEvent], str | None]:
-        """Return the next events of a stream and the token to continue from; nothing while there is no stream."""
+    def read(
+        self, destination: LogDestination, stream: str, token: str | None, since: datetime | None = None
+    ) -> tuple[list[LogEvent], str | None]:
+        """Return the next events of a stream and the token to continue from; nothing while there is no stream.
+
+        Events before `since` are left out.
+        """
+        ...
+
+    def tail(
+        self, destination: LogDestination, stream: str, count: int, since: datetime | None = None
+    ) -> tuple[list[LogEvent], str | None]:
+        """Return the newest events of a stream, at most `count`, and the token to continue from behind them."""
+        ...
 
 
 class JobLogs:
-    """Reads the logs of a job's attempts; every call of `read` yields only new lines."""
+    """Reads the logs of a job's attempts; every call of `read` yields only new lines.
 
-    def __init__(self, source: LogSource, container: str, attempt_number: int | None = None) -> None:
+    Lines before `since` are left out, and the lines of other attempts than `attempt_number`, if that is given.
+    """
+
+    def __init__(
+        self, source: LogSource, container: str, attempt_number: int | None = None, since: datetime | None = None
+    ) -> None:
         self._source = source
         self._container = container
         self._only = attempt_number
+        self._since = since
         self._tokens: dict[str, str | None] = {}
         self._complete: set[str] = set()
         self._destinations: dict[str, LogDestination] = {}
 
     def read(self, history: "JobHistory", now: datetime) -> Iterator[LogLine]:
         """Yield the new lines of all attempts, in order."""
-        for attempt in history.attempts:
-            if attempt.task_id and self._only in (None, attempt.number) and attempt.task_id not in self._complete:
-                yield from self._read_attempt(attempt, attempt.task_id, history.job.revision.arn)
+        for attempt, task_arn in self._attempts(history):
+            if task_arn not in self._complete:
+                yield from self._read_attempt(attempt, task_arn, history.job.revision.arn)
                 if attempt.stop is not None and now - attempt.stop.at > DELIVERY_LAG:
-                    self._complete.add(attempt.task_id)
+                    self._complete.add(task_arn)
 
-    def _read_attempt(self, attempt: "Attempt", task_arn: str, revision_arn: str) -> Iterator[LogLine]:
+    def tail(self, history: "JobHistory", count: int) -> list[LogLine]:
+        """Return the newest lines of all attempts, at most `count`, in order; `read` yields those after them."""
+        lines: list[LogLine] = []
+        newest_first = reversed(list(self._attempts(history)))
+        for position, (attempt, task_arn) in enumerate(newest_first):
+            if position and len(lines) == count:
+                self._complete.add(task_arn)
+                continue
+            destination, stream = self._find_stream(task_arn, history.job.revision.arn)
+            events, self._tokens[task_arn] = self._source.tail(destination, stream, count - len(lines), self._since)
+            lines = [LogLine(attempt.number, event.at, event.message) for event in events] + lines
+        return lines
+
+    def _attempts(self, history: "JobHistory") -> "Iterator[tuple[Attempt, str]]":
+        """Yield the attempts to read that have a task, with its ARN."""
+        for attempt in history.attempts:
+            if attempt.task_id and self._only in (None, attempt.number):
+                yield attempt, attempt.task_id
+
+    def _find_stream(self, task_arn: str, revision_arn: str) -> tuple[LogDestination, str]:
         if revision_arn not in self._destinations:
             self._destinations[revision_arn] = self._source.destination(revision_arn, self._container)
         destination = self._destinations[revision_arn]
-        stream = destination.stream(self._container, task_arn)
+        return destination, destination.stream(self._container, task_arn)
+
+    def _read_attempt(self, attempt: "Attempt", task_arn: str, revision_arn: str) -> Iterator[LogLine]:
+        destination, stream = self._find_stream(task_arn, revision_arn)
         while True:
             token = self._tokens.get(task_arn)
-            events, following = self._source.read(destination, stream, token)
+            events, following = self._source.read(destination, stream, token, self._since)
             for event in events:
                 yield LogLine(attempt.number, event.at, event.message)
             self._tokens[task_arn] = following

@@ -1,14 +1,17 @@
-"""Waiting for a job to end, for `submit --wait`: prints its timeline as it grows."""
+"""Waiting for a job to end, for `wait` and `--wait`: prints its timeline as it grows."""
 
 from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import datetime
 
 from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.job import Job, JobState
 from relaunch.core.lifecycle.explanation import explain, time_left
+from relaunch.ports import Dependencies, TransientError
+from relaunch_cli import exit_codes
 from relaunch_cli.aws.connection import Connection
 from relaunch_cli.lookup import load_history, raise_no_job
 from relaunch_cli.views.formatting import format_duration, format_time
@@ -16,6 +19,14 @@ from relaunch_cli.views.jobs import describe_entry
 from relaunch_cli.views.screen import print_note, state_text, stderr_console
 
 _POLL_SECONDS = 2.0
+# In a row: a job may run for days, and what throttles or does not answer for a minute ends no wait.
+_MAX_FAILURES = 30
+
+
+def exit_code_of(job: Job) -> int:
+    """Return the exit code of a command that waited for a job."""
+    codes = {JobState.SUCCEEDED: exit_codes.OK, JobState.CANCELLED: exit_codes.CANCELLED}
+    return codes.get(job.state, exit_codes.JOB_FAILED)
 
 
 def wait_for_job(job_id: str, connection: Connection) -> Job:
@@ -30,23 +41,42 @@ def wait_for_job(job_id: str, connection: Connection) -> Job:
 
 
 def _wait(job_id: str, connection: Connection, console: Console, status: Status | None) -> Job:
-    deps, shown, version = connection.deps, 0, -1
+    deps, shown, failures = connection.deps, _Shown(), 0
     while True:
-        job = deps.jobs.load_job(job_id) or raise_no_job(deps, job_id)
-        now = deps.clock.now()
-        if job.version != version:
-            history = load_history(deps, job_id)
-            for entry in history.timeline[shown:]:
-                line = Text(f"{format_time(entry.at, now)}  ", style="dim")
-                console.print(
-                    line.append(state_text(f"{entry.state.value:<9}")).append("  ").append(describe_entry(entry))
-                )
-            job, version, shown = history.job, history.job.version, len(history.timeline)
-        if job.state.is_final:
-            return job
-        if status is not None:
-            status.update(_describe(job, now))
+        try:
+            job = _look(job_id, deps, console, shown)
+            failures = 0
+        except TransientError:
+            failures += 1
+            if failures == _MAX_FAILURES:
+                raise
+        else:
+            if job.state.is_final:
+                return job
+            if status is not None:
+                status.update(_describe(job, deps.clock.now()))
         connection.pause(_POLL_SECONDS)
+
+
+@dataclass
+class _Shown:
+    """What is printed already: the number of entries of the timeline, and the version of the job that had them."""
+
+    entries: int = 0
+    version: int = -1
+
+
+def _look(job_id: str, deps: Dependencies, console: Console, shown: _Shown) -> Job:
+    """Load a job, and print what is new in its timeline."""
+    job = deps.jobs.load_job(job_id) or raise_no_job(deps, job_id)
+    if job.version == shown.version:
+        return job
+    history, now = load_history(deps, job_id), deps.clock.now()
+    for entry in history.timeline[shown.entries :]:
+        line = Text(f"{format_time(entry.at, now)}  ", style="dim")
+        console.print(line.append(state_text(f"{entry.state.value:<9}")).append("  ").append(describe_entry(entry)))
+    shown.entries, shown.version = len(history.timeline), history.job.version
+    return history.job
 
 
 def _describe(job: Job, now: datetime) -> Text:

@@ -10,6 +10,8 @@ from relaunch_cli.errors import CommandError, did_you_mean
 
 if TYPE_CHECKING:
     from relaunch.core.definitions.definition import JobDefinition
+    from relaunch.core.definitions.ownership import RegisteredDefinition
+    from relaunch.core.jobs.job import Attempt
     from relaunch.core.offerings.instance_types import InstanceType
     from relaunch.ports import Dependencies, JobHistory
 
@@ -20,6 +22,12 @@ def connect(context: typer.Context, stack: str, region: str = "") -> Connection:
     """Return a connection to the stack, or the one that a test put into the context."""
     given = context.find_root().obj
     return AwsConnection(stack, region) if given is None else given
+
+
+def names_stack(context: typer.Context) -> bool:
+    """Return whether the caller named the stack, by --stack or RELAUNCH_STACK."""
+    source = context.get_parameter_source("stack")
+    return source is not None and source.name != "DEFAULT"
 
 
 def load_history(deps: "Dependencies", job_id: str) -> "JobHistory":
@@ -42,15 +50,60 @@ def raise_no_job(deps: "Dependencies", job_id: str) -> NoReturn:
     raise CommandError(f"there is no job {job_id!r}", hint, exit_codes.NOT_FOUND)
 
 
+def find_attempt(number: int | None, history: "JobHistory") -> "Attempt | None":
+    """Return the attempt of this number; without a number the latest one, None if there is none yet.
+
+    Raises:
+        CommandError: there is no attempt of this number.
+    """
+    if number is None:
+        return history.attempts[-1] if history.attempts else None
+    found = next((each for each in history.attempts if each.number == number), None)
+    if found is not None:
+        return found
+    last, job_id = len(history.attempts), history.job.job_id
+    hint = f"it has {last}: `relaunch show {job_id}`" if last else "it has none yet"
+    raise CommandError(f"{job_id} has no attempt {number}", hint, exit_codes.NOT_FOUND)
+
+
+def find_main_container(history: "JobHistory") -> str:
+    """Return the container whose exit code is the job's.
+
+    Raises:
+        CommandError: the task has several, and the definition names none.
+    """
+    from relaunch.core.revisions.main_container import main_container
+
+    found = main_container(history.job.definition, history.job.revision)
+    if found is None:
+        raise CommandError("the task has several containers", "name one with --container")
+    return found
+
+
 def load_definition(deps: "Dependencies", name: str) -> "JobDefinition":
     """Load a registered definition.
 
     Raises:
         CommandError: there is none of this name.
     """
-    definition = deps.definitions.load_definition(name)
-    if definition is not None:
-        return definition
+    return deps.definitions.load_definition(name) or raise_no_definition(deps, name)
+
+
+def load_registered(deps: "Dependencies", name: str) -> "RegisteredDefinition":
+    """Load a registered definition with its owner.
+
+    Raises:
+        CommandError: there is none of this name.
+    """
+    return deps.definitions.load_registered(name) or raise_no_definition(deps, name)
+
+
+def raise_no_definition(deps: "Dependencies", name: str) -> NoReturn:
+    """Raise the error for a definition that is not registered, with the nearest one.
+
+    Raises:
+        CommandError: always.
+    """
     known = (each.name for each in deps.definitions.list_definitions())
     hint = did_you_mean(name, known) or "`relaunch definitions` lists them, `relaunch apply` registers them"
     raise CommandError(f"there is no job definition {name!r}", hint, exit_codes.NOT_FOUND)

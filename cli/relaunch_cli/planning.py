@@ -21,6 +21,7 @@ from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import Dependencies, OfferingSource
 from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings
 from relaunch.usecases.plan_jobs import Plan, in_zones, plan_jobs, plan_on, plan_on_kubernetes, with_fit, with_request
+from relaunch_cli import exit_codes
 from relaunch_cli.aws.configuration import configured_region
 from relaunch_cli.aws.connection import Connection
 from relaunch_cli.definition_files import parse_file, read_file
@@ -128,12 +129,18 @@ class Planner:
 
 
 def find_planner(
-    connection: Connection, region: str, zones: Sequence[str], *, is_offline: bool, has_all_types: bool
+    connection: Connection,
+    region: str,
+    zones: Sequence[str],
+    *,
+    is_offline: bool,
+    has_all_types: bool,
+    is_stack_named: bool,
 ) -> Planner:
     """Return the planner of the stack, or the offline one if that is wanted or there is no stack to connect to.
 
     Raises:
-        CommandError: there is no such region or zone, or the stack cannot be used.
+        CommandError: there is no such region or zone, or the stack cannot be used, or is not there though it was named.
     """
     if is_offline:
         planner = _offline_planner(region, zones, "--offline")
@@ -141,6 +148,8 @@ def find_planner(
         try:
             planner = _stack_planner(connection, zones, has_all_types=has_all_types)
         except NotConnectedError as error:
+            if is_stack_named and error.exit_code == exit_codes.NOT_FOUND:
+                raise
             planner = _offline_planner(region, zones, str(error))
     _check_zones(planner)
     return planner

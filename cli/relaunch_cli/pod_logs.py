@@ -34,22 +34,33 @@ class PodLogs:
     def destination(self, revision_arn: str, container: str) -> LogDestination:
         return LogDestination(container, revision_arn)
 
-    def read(self, destination: LogDestination, stream: str, token: str | None) -> tuple[list[LogEvent], str | None]:
+    def read(
+        self, destination: LogDestination, stream: str, token: str | None, since: datetime | None = None
+    ) -> tuple[list[LogEvent], str | None]:
         from relaunch.adapters.kubernetes.api.errors import NotFoundError
         from relaunch.adapters.kubernetes.labels import select_tasks
 
         selector = select_tasks(self._stack, [stream.rsplit("/", 1)[-1]])
         names = [pod.metadata.name for page in self._pods.list_pods(selector) for pod in page]
-        since = _read_time(token) if token else None
+        start = _read_time(token) if token else since
         read: list[tuple[str, str]] = []
         for name in names:
             try:
-                read += [_split(line) for line in self._pods.read_log(name, destination.group, since_time=since)]
+                read += [_split(line) for line in self._pods.read_log(name, destination.group, since_time=start)]
             except NotFoundError:
                 # It was deleted meanwhile.
                 continue
         new = [(at, message) for at, message in read if at and (token is None or at > token)]
-        return [LogEvent(_read_time(at), message) for at, message in new], max((at for at, _ in new), default=token)
+        events = [LogEvent(_read_time(at), message) for at, message in new]
+        # The server counts in whole seconds.
+        wanted = [event for event in events if since is None or event.at >= since]
+        return wanted, max((at for at, _ in new), default=token)
+
+    def tail(
+        self, destination: LogDestination, stream: str, count: int, since: datetime | None = None
+    ) -> tuple[list[LogEvent], str | None]:
+        events, token = self.read(destination, stream, None, since)
+        return events[-count:] if count else [], token
 
 
 def _split(line: str) -> tuple[str, str]:

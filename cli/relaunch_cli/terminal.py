@@ -4,6 +4,7 @@ S3 keys, branch names and log lines are chosen by others. An escape sequence in 
 window's title or hide what follows; a bidirectional control could reorder a line.
 """
 
+import os
 import re
 
 import typer
@@ -38,5 +39,6 @@ def escape_json(text: str) -> str:
 
 
 def echo(text: str, *, err: bool = False, fg: str | None = None) -> None:
-    """Print one line."""
-    typer.secho(one_line(text), err=err, fg=fg)
+    """Print one line, without colours where NO_COLOR asks for none (no-color.org)."""
+    line, is_plain = one_line(text), fg is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    typer.echo(line if is_plain else typer.style(line, fg=fg), err=err)

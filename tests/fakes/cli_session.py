@@ -128,13 +128,27 @@ class FakeLogs:
     def destination(self, revision_arn: str, container: str) -> LogDestination:
         return LogDestination("/ecs/trainer", "train")
 
-    def read(self, destination: LogDestination, stream: str, token: str | None) -> tuple[list[LogEvent], str | None]:
+    def read(
+        self, destination: LogDestination, stream: str, token: str | None, since: datetime | None = None
+    ) -> tuple[list[LogEvent], str | None]:
         self.reads.append(stream)
         if stream not in self.streams:
             return [], None
         start = int(token or 0)
         page = self.streams[stream][start : start + self.page_length]
-        return [LogEvent(*line) for line in page], str(start + len(page))
+        events = [LogEvent(*line) for line in page if since is None or line[0] >= since]
+        return events, str(start + len(page))
+
+    def tail(
+        self, destination: LogDestination, stream: str, count: int, since: datetime | None = None
+    ) -> tuple[list[LogEvent], str | None]:
+        self.reads.append(stream)
+        if stream not in self.streams:
+            return [], None
+        lines = [line for line in self.streams[stream] if since is None or line[0] >= since]
+        return [LogEvent(*line) for line in lines[len(lines) - min(count, len(lines)) :]], str(
+            len(self.streams[stream])
+        )
 
 
 class FakeAmis:

@@ -162,9 +162,13 @@ class FakeCheckpoints:
     def __init__(self, complete: Mapping[str, str] | None = None) -> None:
         self.complete = dict(complete or {})
 
-    def newest_complete(self, checkpoint_uri: str, job_id: str) -> str | None:
+    def newest_complete(
+        self, checkpoint_uri: str, job_id: str, *, step: int | None = None, attempt: int | None = None
+    ) -> str | None:
         self.probe(checkpoint_uri, job_id)
-        return self.complete.get(job_id)
+        found = self.complete.get(job_id)
+        chosen = ("" if attempt is None else f"/attempt-{attempt}/", "" if step is None else f"/step-{step:07d}/")
+        return found if found is not None and all(part in found for part in chosen) else None
 
     def probe(self, checkpoint_uri: str, job_id: str) -> None:
         if self.refusal is not None:

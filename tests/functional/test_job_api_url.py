@@ -187,3 +187,40 @@ def test_the_command_and_the_url_are_one_caller() -> None:
     assert submitted.job is not None
 
     assert call(stack, {"action": "show", "job_id": submitted.job.job_id})[0] == 200
+
+
+def test_a_caller_retries_a_job_of_its_own_that_has_ended_and_no_others() -> None:
+    stack = BusyStack()
+    _, submitted = call(stack, SUBMIT)
+    again = {**about("retry", submitted), "idempotency_key": "again"}
+
+    too_early = call(stack, again)
+    call(stack, about("cancel", submitted))
+    stranger = call(stack, again, ADA)
+    (created, first), (found, second) = call(stack, again), call(stack, again, CI_AGAIN)
+
+    assert (too_early[0], too_early[1]["error"]["code"]) == (409, "CannotRetry")
+    assert "wait until it has ended, or cancel it" in too_early[1]["error"]["message"]
+    assert (stranger[0], stranger[1]["error"]["code"]) == (404, "UnknownJob")
+    assert (created, first["is_new"], found, second["is_new"]) == (201, True, 200, False)
+    assert first["job"]["job_id"] == second["job"]["job_id"] != submitted["job"]["job_id"]
+    retried = stack.jobs.job(first["job"]["job_id"])
+    assert retried.inputs["dataset"] == "secret-of-ci"
+    assert retried.trigger.summary.startswith(f"retry of {submitted['job']['job_id']}, asked for by arn:")
+
+
+def test_a_retry_without_a_key_is_a_job_of_each_call() -> None:
+    stack = BusyStack()
+    _, submitted = call(stack, SUBMIT)
+    call(stack, about("cancel", submitted))
+
+    (_, first), (_, second) = (call(stack, about("retry", submitted)) for _ in range(2))
+
+    assert first["job"]["job_id"] != second["job"]["job_id"]
+
+
+@pytest.mark.parametrize("chosen", [{"step": -1}, {"step": "300"}, {"attempt": 0}, {"checkpoint": "s3://x/"}])
+def test_a_checkpoint_that_cannot_be_is_refused(chosen: Mapping[str, Any]) -> None:
+    status, answer = call(BusyStack(), {"action": "retry", "job_id": JOB_ID, **chosen})
+
+    assert (status, answer["error"]["code"]) == (400, "InvalidRequest")

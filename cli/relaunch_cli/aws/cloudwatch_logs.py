@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     import boto3
 
 
+_MAX_EVENTS = 10_000
+
+
 class CloudWatchLogs:
     """Implements LogSource."""
 
@@ -26,24 +29,48 @@ class CloudWatchLogs:
         configuration = found.get("logConfiguration", {})
         return read_destination(revision_arn, container, configuration)
 
-    def read(self, destination: LogDestination, stream: str, token: str | None) -> tuple[list[LogEvent], str | None]:
+    def read(
+        self, destination: LogDestination, stream: str, token: str | None, since: datetime | None = None
+    ) -> tuple[list[LogEvent], str | None]:
+        answer = self._ask(destination, stream, since, startFromHead=True, **({"nextToken": token} if token else {}))
+        return (_events_of(answer), answer["nextForwardToken"]) if answer else ([], None)
+
+    def tail(
+        self, destination: LogDestination, stream: str, count: int, since: datetime | None = None
+    ) -> tuple[list[LogEvent], str | None]:
+        # A page has at most 10,000 events of 1 MB, or fewer, and the last page back is the one whose token comes again
+        # (GetLogEvents). Without any event there would be no token to go on from.
+        events: list[LogEvent] = []
+        following: str | None = None
+        position: dict[str, str] = {}
+        while True:
+            limit = min(max(count - len(events), 1), _MAX_EVENTS)
+            answer = self._ask(destination, stream, since, startFromHead=False, limit=limit, **position)
+            if answer is None:
+                return [], None
+            following = following or answer["nextForwardToken"]
+            events = _events_of(answer) + events
+            if len(events) >= count or answer["nextBackwardToken"] == position.get("nextToken"):
+                return events[-count:] if count else [], following
+            position = {"nextToken": answer["nextBackwardToken"]}
+
+    def _ask(self, destination: LogDestination, stream: str, since: datetime | None, **request: Any) -> Any:
+        """Call GetLogEvents; None if there is no stream: it is created with the task's first line."""
         client = self._client(destination.region)
-        position = {"nextToken": token} if token else {}
+        start = {"startTime": int(since.timestamp() * 1000)} if since else {}
         try:
-            answer = client.get_log_events(
-                logGroupName=destination.group, logStreamName=stream, startFromHead=True, **position
-            )
+            return client.get_log_events(logGroupName=destination.group, logStreamName=stream, **start, **request)
         except client.exceptions.ResourceNotFoundException:
-            # The stream is created with the task's first line.
-            return [], None
-        events = [
-            LogEvent(datetime.fromtimestamp(each["timestamp"] / 1000, UTC), each["message"])
-            for each in answer["events"]
-        ]
-        return events, answer["nextForwardToken"]
+            return None
 
     def _make_client(self, region: str | None) -> Any:
         return self._session.client("logs", region_name=region)
+
+
+def _events_of(answer: Any) -> list[LogEvent]:
+    return [
+        LogEvent(datetime.fromtimestamp(each["timestamp"] / 1000, UTC), each["message"]) for each in answer["events"]
+    ]
 
 
 def read_destination(revision_arn: str, container: str, configuration: Any) -> LogDestination:

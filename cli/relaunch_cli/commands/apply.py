@@ -1,6 +1,5 @@
 """`relaunch apply`."""
 
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +13,7 @@ from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 from relaunch_cli.terminal import echo, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from relaunch.core.definitions.definition import JobDefinition
     from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
@@ -31,7 +30,9 @@ _UNSETTLED = "the definitions are registered, but not all rules for uploads are 
 
 def apply(  # noqa: PLR0913, PLR0917 - a command has the options it has
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Definition file, for example relaunch.yaml.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Definition file, for example relaunch.yaml; - is standard input.")
+    ],
     is_dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and register nothing.")] = False,
     prune: Annotated[
         bool, typer.Option("--prune", help="Remove definitions registered from FILE that are not in it any more.")
@@ -98,27 +99,15 @@ def _register(
     """Register the changes, after which these are the definitions, and arrange the rules for uploads around that."""
     from relaunch.usecases.arrange_upload_rules import settle_upload_rules, widen_upload_rules
     from relaunch.usecases.register_definitions import register_definitions
-    from relaunch_cli.views.screen import progress
+    from relaunch_cli.views.screen import noting_consequence, progress
 
     deps, rules = connection.deps, connection.upload_rules
-    with progress("putting the rules for uploads"), _noting_consequence(_CONSEQUENCE):
+    with progress("putting the rules for uploads"), noting_consequence(_CONSEQUENCE):
         widen_upload_rules(definitions, rules, connection.pause)
-    with progress("registering"), _noting_consequence(_INCOMPLETE):
+    with progress("registering"), noting_consequence(_INCOMPLETE):
         register_definitions(changes, owner, deps)
-    with progress("settling the rules for uploads (a minute if one is removed)"), _noting_consequence(_UNSETTLED):
+    with progress("settling the rules for uploads (a minute if one is removed)"), noting_consequence(_UNSETTLED):
         settle_upload_rules(deps.definitions, rules, connection.pause)
-
-
-@contextmanager
-def _noting_consequence(consequence: str) -> "Iterator[None]":
-    """Print the consequence of an error, or of Ctrl-C, beside it."""
-    from relaunch_cli.views.screen import print_note
-
-    try:
-        yield
-    except BaseException:
-        print_note(consequence)
-        raise
 
 
 def _compare(

@@ -1,41 +1,90 @@
 """`relaunch cancel`."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from relaunch_cli.completions import complete_job
+from relaunch_cli.errors import CommandError, explain_error
 from relaunch_cli.lookup import connect, raise_no_job
-from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
+from relaunch_cli.options import DEFAULT_STACK, Json, Stack
+from relaunch_cli.terminal import echo
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from relaunch.core.jobs.job import Job
     from relaunch.ports import Dependencies
 
 
 def cancel(
     context: typer.Context,
-    job: JobId,
+    jobs: Annotated[
+        list[str],
+        typer.Argument(metavar="JOB...", help="IDs of the jobs, as printed by `ps`.", autocompletion=complete_job),
+    ],
     reason: Annotated[
         str, typer.Option(metavar="TEXT", help="Reason to record in the job's timeline.")
     ] = "cancelled by hand",
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
 ) -> None:
-    """Cancel a job.
+    """Cancel jobs.
 
-    A running task receives SIGTERM and has time to save a checkpoint; the job is not launched again.
+    A running task receives SIGTERM and has time to save a checkpoint; the job is not launched again. No job is
+    cancelled if one of them does not exist.
     """
-    from relaunch_cli.views.json_output.jobs import job_json
     from relaunch_cli.views.screen import print_json, print_text, progress
 
     deps = connect(context, stack).deps
     with progress("cancelling"):
-        before = deps.jobs.load_job(job) or raise_no_job(deps, job)
-        after = _cancel(job, reason, deps) or raise_no_job(deps, job)
-    if as_json:
-        print_json({"state_before": before.state.value, **job_json(after, deps.clock.now())})
-    else:
+        found = [deps.jobs.load_job(job_id) or raise_no_job(deps, job_id) for job_id in dict.fromkeys(jobs)]
+        cancelled, failed = _cancel_all(found, reason, deps)
+    if as_json and (cancelled or len(found) > 1):
+        documents = [_document(before, after, deps) for before, after in cancelled]
+        print_json(documents[0] if len(found) == len(documents) == 1 else {"jobs": documents})
+    for before, after in [] if as_json else cancelled:
         print_text(_describe(before, after))
+    if failed:
+        _raise(failed, len(found))
+
+
+def _cancel_all(
+    jobs: "Sequence[Job]", reason: str, deps: "Dependencies"
+) -> "tuple[list[tuple[Job, Job]], list[tuple[Job, Exception]]]":
+    """Cancel each job; return those that are, before and after, and those that are not, with the error."""
+    cancelled: list[tuple[Job, Job]] = []
+    failed: list[tuple[Job, Exception]] = []
+    for job in jobs:
+        try:
+            cancelled.append((job, _cancel(job.job_id, reason, deps) or raise_no_job(deps, job.job_id)))
+        except Exception as error:
+            if explain_error(error) is None:
+                raise
+            failed.append((job, error))
+    return cancelled, failed
+
+
+def _raise(failed: "Sequence[tuple[Job, Exception]]", count: int) -> NoReturn:
+    """Raise the error of the only job, or print those of several jobs and raise one with the exit code of the first.
+
+    Raises:
+        CommandError: always.
+    """
+    errors = [(job.job_id, explained) for job, error in failed if (explained := explain_error(error))]
+    if count == 1:
+        raise errors[0][1]
+    for job_id, error in errors:
+        echo(f"{job_id}: {error.message}", err=True)
+    raise CommandError(
+        f"{len(errors)} of {count} jobs are not cancelled", errors[0][1].hint, exit_code=errors[0][1].exit_code
+    )
+
+
+def _document(before: "Job", after: "Job", deps: "Dependencies") -> dict[str, object]:
+    from relaunch_cli.views.json_output.jobs import job_json
+
+    return {"state_before": before.state.value, **job_json(after, deps.clock.now())}
 
 
 def _cancel(job_id: str, reason: str, deps: "Dependencies") -> "Job | None":

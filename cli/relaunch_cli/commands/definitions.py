@@ -1,17 +1,37 @@
-"""`relaunch definitions`."""
+"""`relaunch definitions`: lists, shows and deletes the registered job definitions."""
+
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from relaunch_cli.lookup import connect
+from relaunch_cli import exit_codes
+from relaunch_cli.completions import complete_definition
+from relaunch_cli.errors import CommandError
+from relaunch_cli.lookup import connect, load_registered, raise_no_definition
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
+from relaunch_cli.terminal import one_line
+
+if TYPE_CHECKING:
+    from relaunch.core.definitions.ownership import RegisteredDefinition
+    from relaunch.core.triggers.upload_rules import ChangedRule
+    from relaunch_cli.aws.connection import Connection
+
+_UNSETTLED = "the definition is deleted, but not all rules for uploads are up to date: `relaunch apply` settles them"
+Name = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="Name of a registered job definition.", autocompletion=complete_definition),
+]
 
 
-def definitions(context: typer.Context, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
-    """List the registered job definitions."""
+def list_(context: typer.Context, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
+    """List the registered job definitions; show or delete one."""
     from relaunch_cli.views.definitions import render_definitions
     from relaunch_cli.views.json_output.definitions import definition_json
     from relaunch_cli.views.screen import print_json, print_note, print_result, progress
 
+    if context.invoked_subcommand is not None:
+        _check_options(context)
+        return
     deps = connect(context, stack).deps
     with progress("reading the registered definitions"):
         registered = deps.definitions.list_registered()
@@ -21,3 +41,112 @@ def definitions(context: typer.Context, as_json: Json = False, stack: Stack = DE
         print_result(render_definitions(registered))
     else:
         print_note("no job definitions; `relaunch apply FILE` registers them")
+
+
+def _check_options(context: typer.Context) -> None:
+    """Check that no option stands before the name of a subcommand, which would not see it."""
+    for name, option in (("stack", "--stack"), ("as_json", "--json")):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise CommandError(f"{option} stands behind `{context.invoked_subcommand}`")
+
+
+def show(
+    context: typer.Context,
+    name: Name,
+    as_yaml: Annotated[bool, typer.Option("--yaml", help="Print a definition file, which `apply` takes.")] = False,
+    as_json: Json = False,
+    stack: Stack = DEFAULT_STACK,
+) -> None:
+    """Show a job definition as it is registered, in the words of a definition file.
+
+    Keys that are not shown have their defaults.
+    """
+    from relaunch.adapters.definition_file.writer import write_definitions
+    from relaunch_cli.views.definitions import describe_owner
+    from relaunch_cli.views.json_output.definitions import definition_json
+    from relaunch_cli.views.screen import print_json, print_text, progress
+
+    if as_yaml and as_json:
+        raise CommandError("--yaml and --json cannot be combined")
+    deps = connect(context, stack).deps
+    with progress("reading the definition"):
+        registered = load_registered(deps, name)
+    if as_json:
+        print_json(definition_json(registered))
+        return
+    if not as_yaml:
+        print_text(f"# {describe_owner(registered.owner)}")
+    print_text(write_definitions([registered.definition]).rstrip("\n"))
+
+
+def delete(
+    context: typer.Context,
+    name: Name,
+    is_sure: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: Json = False,
+    stack: Stack = DEFAULT_STACK,
+) -> None:
+    """Delete a job definition: nothing starts a job of it any more.
+
+    Jobs that were accepted go on, with the definition they were accepted with. The EventBridge rules that send uploads
+    to the stack become those of the definitions that are left.
+    """
+    from relaunch_cli.views.definitions import describe_changed_rule
+    from relaunch_cli.views.json_output.definitions import deletion_json
+    from relaunch_cli.views.screen import print_json, print_note, print_text, progress
+
+    connection = connect(context, stack)
+    with progress("reading the definition"):
+        registered = load_registered(connection.deps, name)
+    if not is_sure:
+        _confirm(registered)
+    changed_rules = _delete(registered, connection)
+    if as_json:
+        print_json(deletion_json(registered, changed_rules))
+        return
+    print_text(f"{name} is deleted")
+    for changed in changed_rules:
+        print_note(describe_changed_rule(changed))
+
+
+def _confirm(registered: "RegisteredDefinition") -> None:
+    """Show what is to be deleted and ask for confirmation.
+
+    Raises:
+        CommandError: nobody confirmed, or nobody is there to ask.
+    """
+    from relaunch_cli.views.definitions import render_definitions
+    from relaunch_cli.views.screen import can_ask, stderr_console
+
+    name = registered.definition.name
+    if not can_ask():
+        hint = "--yes deletes without asking"
+        raise CommandError(f"{name} would be deleted, and there is no terminal to ask: nothing was deleted", hint)
+    stderr_console().print(render_definitions([registered]))
+    try:
+        is_confirmed = typer.confirm(one_line(f"Delete {name}? Its open jobs go on"), err=True)
+    except typer.Abort:
+        is_confirmed = False
+    if not is_confirmed:
+        raise CommandError("not confirmed: nothing was deleted", exit_code=exit_codes.CANCELLED)
+
+
+def _delete(registered: "RegisteredDefinition", connection: "Connection") -> "tuple[ChangedRule, ...]":
+    """Delete a definition unless others have changed it meanwhile, then settle the rules for uploads.
+
+    Returns how the rules change.
+    """
+    from relaunch.usecases.arrange_upload_rules import plan_upload_rules, settle_upload_rules
+    from relaunch_cli.views.screen import noting_consequence, progress
+
+    definitions, rules = connection.deps.definitions, connection.upload_rules
+    name = registered.definition.name
+    with progress("deleting"):
+        left = [each for each in definitions.list_definitions() if each.name != name]
+        changed_rules = plan_upload_rules(left, rules)
+        if not definitions.delete_definition(name, version=registered.version):
+            raise_no_definition(connection.deps, name)
+    with progress("settling the rules for uploads (a minute if one is removed)"), noting_consequence(_UNSETTLED):
+        settle_upload_rules(definitions, rules, connection.pause)
+    return changed_rules

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from relaunch_cli.errors import CommandError
-from relaunch_cli.lookup import connect, load_history
+from relaunch_cli.lookup import connect, find_attempt, find_main_container, load_history
 from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
 from relaunch_cli.terminal import echo, log_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import timedelta
 
-    from relaunch.ports import JobHistory
     from relaunch_cli.job_logs import LogLine
 
 
@@ -23,6 +23,10 @@ def logs(  # noqa: PLR0913, PLR0917 - a command has the options it has
         bool, typer.Option("--follow", "-f", help="Keep printing new lines, across relaunches, until the job ends.")
     ] = False,
     attempt: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only this attempt.")] = None,
+    tail: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Only the newest N lines, and with --follow what comes then.")
+    ] = None,
+    since: Annotated[str, typer.Option(metavar="TIME", help="Only lines of the last 10m, 2h or 1h30m.")] = "",
     container: Annotated[
         str | None, typer.Option(metavar="NAME", help="Container; default: the job's main container.")
     ] = None,
@@ -30,34 +34,48 @@ def logs(  # noqa: PLR0913, PLR0917 - a command has the options it has
     stack: Stack = DEFAULT_STACK,
 ) -> None:
     """Print the logs of a job's tasks, all attempts in order."""
-    from relaunch_cli.job_logs import JobLogs, follow_logs
-    from relaunch_cli.views.screen import progress
+    from itertools import chain
 
+    from relaunch_cli.job_logs import JobLogs, follow_logs
+    from relaunch_cli.views.screen import print_note, progress
+
+    age = _parse_age(since) if since else None
     connection = connect(context, stack)
     deps = connection.deps
     with progress("reading the job"):
         history = load_history(deps, job)
+    if not follow or history.job.state.is_final:
+        find_attempt(attempt, history)
     is_on_kubernetes = history.job.definition.target.is_kubernetes
     source = connection.pod_logs if is_on_kubernetes else connection.logs
-    reader = JobLogs(source, container or _main_container(history), attempt)
+    start = deps.clock.now() - age if age else None
+    reader = JobLogs(source, container or find_main_container(history), attempt, start)
+    lines: Iterable[LogLine] = [] if tail is None else reader.tail(history, tail)
     if follow:
-        lines = follow_logs(reader, lambda: load_history(deps, job), deps.clock.now, connection.pause)
-    else:
+        lines = chain(lines, follow_logs(reader, lambda: load_history(deps, job), deps.clock.now, connection.pause))
+    elif tail is None:
         lines = reader.read(history, deps.clock.now())
-    _print_lines(lines, history, as_json=as_json)
+    is_any = _print_lines(lines, as_json=as_json)
+    if not is_any and not as_json:
+        print_note(f"no logs {'since then' if age else 'yet'}; the job is {history.job.state}")
 
 
-def _main_container(history: "JobHistory") -> str:
-    from relaunch.core.revisions.main_container import main_container
+def _parse_age(text: str) -> "timedelta":
+    """Parse `10m`, `2h` or `1h30m`.
 
-    found = main_container(history.job.definition, history.job.revision)
-    if found is None:
-        raise CommandError("the task has several containers", "name one with --container")
-    return found
+    Raises:
+        CommandError: it is no time.
+    """
+    from relaunch.adapters.definition_file.values import parse_duration
+
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise CommandError(f"--since: {error}") from error
 
 
-def _print_lines(lines: "Iterable[LogLine]", history: "JobHistory", *, as_json: bool) -> None:
-    """Print lines as they arrive, with a note where the next attempt begins."""
+def _print_lines(lines: "Iterable[LogLine]", *, as_json: bool) -> bool:
+    """Print lines as they arrive, with a note where the next attempt begins; return whether there were any."""
     from relaunch_cli.views.json_output.jobs import log_line_json
     from relaunch_cli.views.screen import print_json, print_note
 
@@ -71,5 +89,4 @@ def _print_lines(lines: "Iterable[LogLine]", history: "JobHistory", *, as_json: 
             print_note(f"attempt {current}")
         for text in log_lines(line.message):
             echo(text)
-    if not current and not as_json:
-        print_note(f"no logs yet; the job is {history.job.state}")
+    return current > 0

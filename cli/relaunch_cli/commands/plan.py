@@ -10,7 +10,7 @@ import typer
 
 from relaunch_cli import exit_codes
 from relaunch_cli.errors import CommandError
-from relaunch_cli.lookup import connect, find_instance_type
+from relaunch_cli.lookup import connect, find_instance_type, names_stack
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     exit code is 4 if nothing satisfies the job right now.
 
     Without credentials, region or stack, files and options are planned offline: all instance types of the bundled
-    catalogue, at its reference prices.
+    catalogue, at its reference prices. A stack that is named and not there is an error.
 
     For Kubernetes (target ack or acs) the manifest of the Job is shown; the cluster is asked with --fit only.
 
@@ -171,7 +171,13 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     explained_type = find_instance_type(explained) if explained else None
     connection = connect(context, stack, region)
     find = partial(
-        planning.find_planner, connection, region, zone or [], is_offline=is_offline, has_all_types=has_all_types
+        planning.find_planner,
+        connection,
+        region,
+        zone or [],
+        is_offline=is_offline,
+        has_all_types=has_all_types,
+        is_stack_named=names_stack(context),
     )
     if options:
         basis, plans = planning.plan_options(options, find)
@@ -214,7 +220,7 @@ def _check_ec2_options(cluster: str | None, options: Mapping[str, object]) -> No
 
 def _is_file(target: str) -> bool:
     file = Path(target)
-    return file.suffix in {".yaml", ".yml"} or file.is_file()
+    return target == "-" or file.suffix in {".yaml", ".yml"} or file.is_file()
 
 
 def _exit_code(plans: "Sequence[Plan]") -> int:

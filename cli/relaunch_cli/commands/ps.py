@@ -85,16 +85,14 @@ def _load_one_by_one(job_ids: "Collection[str]", deps: "Dependencies") -> "list[
 
 
 def _watch(connection: "Connection", limit: int, *, is_all: bool) -> NoReturn:
-    from rich.live import Live
-
     from relaunch_cli.job_machines import load_awaited
     from relaunch_cli.views.jobs import render_jobs
-    from relaunch_cli.views.screen import stdout_console
+    from relaunch_cli.views.screen import refreshed, stdout_console
 
     console, deps = stdout_console(), connection.deps
-    with Live(console=console, auto_refresh=False) as live:
+    with refreshed(console) as show:
         while True:
             jobs, _ = _load_jobs(deps, limit, is_all=is_all)
             awaited = load_awaited(jobs, deps.machines)
-            live.update(render_jobs(jobs, deps.clock.now(), console.width, awaited), refresh=True)
+            show(render_jobs(jobs, deps.clock.now(), console.width, awaited))
             connection.pause(_POLL_SECONDS)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from relaunch_cli import exit_codes
+from relaunch_cli.completions import complete_definition
 from relaunch_cli.errors import CommandError, did_you_mean
 from relaunch_cli.lookup import connect, load_definition
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
@@ -13,15 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from relaunch.core.definitions.definition import JobDefinition
-    from relaunch.core.jobs.job import Job
-    from relaunch.ports import Dependencies
-    from relaunch.usecases.submit_job import Submission
-    from relaunch_cli.aws.connection import Connection
 
 
 def submit(  # noqa: PLR0913, PLR0917 - a command has the options it has
     context: typer.Context,
-    definition: Annotated[str, typer.Argument(metavar="DEFINITION", help="Name of a registered job definition.")],
+    definition: Annotated[
+        str,
+        typer.Argument(
+            metavar="DEFINITION", help="Name of a registered job definition.", autocompletion=complete_definition
+        ),
+    ],
     inputs: Annotated[
         list[str] | None,
         typer.Option("--input", "-i", metavar="KEY=VALUE", help="Declared input; repeatable."),
@@ -43,61 +44,21 @@ def submit(  # noqa: PLR0913, PLR0917 - a command has the options it has
 
     With --wait, Ctrl-C leaves the job running; the exit code is 1 if the job failed and 130 if it was cancelled.
     """
-    from relaunch_cli.views.json_output.jobs import job_json
-    from relaunch_cli.views.screen import print_json, print_note, print_text
-
-    connection = connect(context, stack)
-    deps = connection.deps
-    submission, job = _submit(connection, definition, _parse_inputs(inputs or []), image_tag, key)
-    if not as_json:
-        print_text(job.job_id)
-        if not submission.is_new:
-            print_note(submission.note)
-        for trouble in _bucket_troubles(job, deps):
-            print_note(trouble)
-    if wait:
-        from relaunch_cli.job_progress import wait_for_job
-
-        job = wait_for_job(job.job_id, connection)
-    if as_json:
-        print_json(job_json(job, deps.clock.now()))
-    if wait or job.state.is_final:
-        raise typer.Exit(_exit_code(job))
-
-
-def _submit(
-    connection: "Connection", name: str, inputs: "Mapping[str, str]", image_tag: str, key: str | None
-) -> "tuple[Submission, Job]":
     import uuid
 
     from relaunch.core.jobs.callers import keyed_identity
     from relaunch.core.triggers.events import DirectRequest
-    from relaunch.usecases.submit_job import InvalidInputsError, WaitingLimitReachedError, submit_request
-    from relaunch_cli.views.screen import progress
+    from relaunch.usecases.submit_job import submit_request
+    from relaunch_cli.submission import finish, submit_job
 
-    deps = connection.deps
-    with progress("submitting"):
-        _check_declared(load_definition(deps, name), inputs)
-        # The URL of job_api derives the same identity from the same key of the same caller.
-        identity = keyed_identity(connection.caller, key) if key else f"cli:{uuid.uuid4()}"
-        request = DirectRequest(identity, name, inputs, connection.caller, deps.clock.now(), image_tag)
-        try:
-            submission = submit_request(request, deps)
-        except InvalidInputsError as error:
-            raise CommandError(str(error)) from error
-        except WaitingLimitReachedError as error:
-            hint = "`relaunch ps` lists them; `relaunch cancel` makes room"
-            raise CommandError(str(error), hint, exit_codes.UNAVAILABLE) from error
-    if submission.job is None:
-        raise CommandError(submission.note)
-    return submission, submission.job
-
-
-def _bucket_troubles(job: "Job", deps: "Dependencies") -> "Sequence[str]":
-    from relaunch.usecases.check_bucket import check_bucket
-
-    problem, notices = check_bucket(job.definition, deps)
-    return [problem] if problem else notices
+    connection = connect(context, stack)
+    deps, given = connection.deps, _parse_inputs(inputs or [])
+    _check_declared(load_definition(deps, definition), given)
+    # The URL of job_api derives the same identity from the same key of the same caller.
+    identity = keyed_identity(connection.caller, key) if key else f"cli:{uuid.uuid4()}"
+    request = DirectRequest(identity, definition, given, connection.caller, deps.clock.now(), image_tag)
+    submission, job = submit_job(lambda: submit_request(request, deps))
+    finish(submission, job, connection, is_awaited=wait, as_json=as_json)
 
 
 def _parse_inputs(pairs: "Sequence[str]") -> dict[str, str]:
@@ -118,10 +79,3 @@ def _check_declared(definition: "JobDefinition", given: "Mapping[str, str]") -> 
         if name not in definition.inputs:
             hint = did_you_mean(name, definition.inputs) or f"declared: {', '.join(definition.inputs) or 'none'}"
             raise CommandError(f"{definition.name} declares no input {name!r}", hint)
-
-
-def _exit_code(job: "Job") -> int:
-    from relaunch.core.jobs.job import JobState
-
-    codes = {JobState.SUCCEEDED: exit_codes.OK, JobState.CANCELLED: exit_codes.CANCELLED}
-    return codes.get(job.state, exit_codes.JOB_FAILED)

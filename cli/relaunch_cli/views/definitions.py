@@ -7,7 +7,7 @@ from rich.text import Text
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, Isolation, NeuronPurpose
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, JobDefinition, Trigger
-from relaunch.core.definitions.ownership import RegisteredDefinition
+from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.triggers.upload_rules import ChangedRule
 from relaunch.usecases.plan_jobs import Plan
@@ -37,6 +37,13 @@ def describe_runnable(definition: JobDefinition) -> str:
     if definition.target.is_kubernetes and definition.kubernetes is not None:
         return f"{definition.target}: {definition.kubernetes.image}"
     return definition.task_definition
+
+
+def describe_owner(owner: Owner | None) -> str:
+    """Describe where a definition comes from."""
+    if owner is None:
+        return "registered by an earlier release, without an owner"
+    return f"registered from {owner}, applied by {owner.caller}"
 
 
 def describe_take_over(change: DefinitionChange) -> str:

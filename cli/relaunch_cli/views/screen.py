@@ -1,8 +1,10 @@
 """Output to the terminal: results on standard output, progress and notes on standard error."""
 
+import errno
 import json
+import os
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 
 import typer
@@ -30,6 +32,10 @@ class TerminalConsole(Console):
 
     def __init__(self, *, stderr: bool = False, quiet: bool = False) -> None:
         super().__init__(stderr=stderr, quiet=quiet, highlight=False, emoji=False, markup=False)
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to the command that nobody reads any more, where rich would end it with 1."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Render something; the control characters of its text are replaced."""
@@ -72,6 +78,16 @@ def print_note(text: str) -> None:
     stderr_console().print(Text(text, style="dim"), soft_wrap=True)
 
 
+@contextmanager
+def noting_consequence(consequence: str) -> Iterator[None]:
+    """Print the consequence of an error, or of Ctrl-C, beside it."""
+    try:
+        yield
+    except BaseException:
+        print_note(consequence)
+        raise
+
+
 def can_ask() -> bool:
     """Return whether somebody at a terminal can answer a question."""
     return sys.stdin.isatty()
@@ -86,6 +102,19 @@ def progress(message: str) -> Iterator[None]:
         return
     with console.status(Text(message)):
         yield
+
+
+@contextmanager
+def refreshed(console: Console) -> Iterator[Callable[[RenderableType], None]]:
+    """Yield a function that shows a result in the place of the one before, or below it where that is no terminal."""
+    if not console.is_interactive:
+        # Every time, also an unchanged one: writing is what tells that nobody reads any more.
+        yield console.print
+        return
+    from rich.live import Live
+
+    with Live(console=console, auto_refresh=False) as live:
+        yield lambda result: live.update(result, refresh=True)
 
 
 def state_text(state: str, note: str = "") -> Text:

@@ -1,10 +1,13 @@
-"""Errors of AWS and of the ports as messages; bugs keep their traceback."""
+"""Errors of AWS and of the ports as messages; bugs are none of these."""
 
 import pytest
+import typer
 from botocore import exceptions as boto
+from typer.testing import CliRunner
 
 from relaunch.ports import NoActiveRevisionError, PermanentError, StaleWriteError, TransientError
-from relaunch_cli.errors import CommandError, explain_error
+from relaunch_cli.app import app
+from relaunch_cli.errors import CommandError, explain_error, reports_errors
 
 
 def client_error(code: str) -> boto.ClientError:
@@ -63,5 +66,31 @@ def test_an_unreachable_endpoint_names_the_variable_that_points_there(monkeypatc
     assert failure.hint.endswith("AWS_ENDPOINT_URL_ECS is http://127.0.0.1:9")
 
 
-def test_a_bug_keeps_its_traceback():
+def test_a_bug_is_not_explained():
     assert explain_error(KeyError("x")) is None
+
+
+@pytest.mark.parametrize(
+    ("environment", "start"),
+    [
+        ({"NO_COLOR": "", "TERM": "xterm"}, "\x1b[31mrelaunch: "),
+        ({"NO_COLOR": "1", "TERM": "xterm"}, "relaunch: "),
+        ({"NO_COLOR": "", "TERM": "dumb"}, "relaunch: "),
+    ],
+)
+def test_errors_are_red_unless_the_environment_wants_no_colours(environment, start):
+    result = CliRunner().invoke(app, ["plan", "--offline"], color=True, env=environment)
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith(start)
+    assert ("\x1b" in result.stderr) is start.startswith("\x1b")
+
+
+def test_a_question_that_is_left_ends_as_ctrl_c_does():
+    def leave() -> None:
+        raise typer.Abort
+
+    with pytest.raises(typer.Exit) as ended:
+        reports_errors(leave)()
+
+    assert ended.value.exit_code == 130

@@ -61,3 +61,27 @@ def test_a_pod_without_lines_and_one_that_is_gone_have_no_log():
     pods.is_gone = True
 
     assert [empty, read(PodLogs(pods, "relaunch"), FIRST)] == [([], None), ([], FIRST)]
+
+
+def test_a_tail_is_the_newest_lines_and_is_read_on_from_there():
+    pods = FakePods([f"{FIRST} step 1", f"{SECOND} step 2"])
+    logs = PodLogs(pods, "relaunch")
+    destination = logs.destination("ack/train", "main")
+    stream = destination.stream("main", TASK)
+
+    for count, expected in ((0, []), (1, ["step 2"]), (5, ["step 1", "step 2"])):
+        events, token = logs.tail(destination, stream, count)
+
+        assert ([event.message for event in events], token) == (expected, SECOND)
+
+
+def test_lines_before_a_time_are_left_out_though_the_server_counts_in_whole_seconds():
+    pods = FakePods([f"{FIRST} step 1", f"{SECOND} step 2"])
+    logs = PodLogs(pods, "relaunch")
+    destination = logs.destination("ack/train", "main")
+    since = datetime(2026, 3, 14, 9, 26, 53, 150000, UTC)
+
+    events, _ = logs.read(destination, destination.stream("main", TASK), None, since)
+
+    assert [event.message for event in events] == ["step 2"]
+    assert pods.asked[1] == since

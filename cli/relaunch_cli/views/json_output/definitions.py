@@ -24,10 +24,16 @@ def changes_json(
     """Return the document of `apply`."""
     by_name = {plan.definition.name: plan for plan in plans}
     documents = [_change_json(each, by_name.get(each.name)) for each in changes]
-    rules = [
-        {"name": each.rule.name, "change": each.change.value, "bucket": each.rule.bucket} for each in changed_rules
-    ]
-    return {"is_dry_run": is_dry_run, "definitions": documents, "rules": rules}
+    return {"is_dry_run": is_dry_run, "definitions": documents, "rules": _rules_json(changed_rules)}
+
+
+def deletion_json(deleted: RegisteredDefinition, changed_rules: Iterable[ChangedRule]) -> JsonObject:
+    """Return the document of `definitions delete`."""
+    return {"deleted": definition_json(deleted), "rules": _rules_json(changed_rules)}
+
+
+def _rules_json(changed_rules: Iterable[ChangedRule]) -> list[JsonObject]:
+    return [{"name": each.rule.name, "change": each.change.value, "bucket": each.rule.bucket} for each in changed_rules]
 
 
 def _change_json(change: DefinitionChange, plan: Plan | None) -> JsonObject:
@@ -49,7 +55,7 @@ def owner_json(owner: Owner | None) -> JsonObject | None:
 
 
 def definition_json(registered: RegisteredDefinition) -> JsonObject:
-    """Return a definition of `definitions`."""
+    """Return a definition of `definitions`, and of `definitions show`."""
     definition = registered.definition
     return {
         "name": definition.name,

@@ -11,13 +11,15 @@ class CheckpointStores:
     def __init__(self, stores: Mapping[str, CheckpointSource]) -> None:
         self._stores = stores
 
-    def newest_complete(self, checkpoint_uri: str, job_id: str) -> str | None:
+    def newest_complete(
+        self, checkpoint_uri: str, job_id: str, *, step: int | None = None, attempt: int | None = None
+    ) -> str | None:
         """Return the URI of the newest complete checkpoint of the job, None if there is none.
 
         Raises:
             PermanentError: checkpoints cannot be read.
         """
-        return self._store_of(checkpoint_uri).newest_complete(checkpoint_uri, job_id)
+        return self._store_of(checkpoint_uri).newest_complete(checkpoint_uri, job_id, step=step, attempt=attempt)
 
     def probe(self, checkpoint_uri: str, job_id: str) -> None:
         """Check, before a job without checkpoints is launched, that its checkpoints could be read.

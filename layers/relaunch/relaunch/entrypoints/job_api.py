@@ -1,4 +1,4 @@
-"""The requests of `job_api`: submit, plan, show, cancel (docs/job_api.schema.json), by Invoke or its function URL."""
+"""The requests of `job_api` (docs/job_api.schema.json), by Invoke or its function URL."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,6 +7,7 @@ from relaunch.adapters.messages.function_url import is_http_request, make_respon
 from relaunch.adapters.messages.job_api import (
     CancelRequest,
     PlanRequest,
+    RetryRequest,
     ShowRequest,
     SubmitRequest,
     describe_job,
@@ -17,7 +18,8 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.triggers.events import DirectRequest
 from relaunch.ports import PermanentError, RequestDependencies, TransientError
 from relaunch.usecases.cancel_job import cancel_job
-from relaunch.usecases.submit_job import submit_request
+from relaunch.usecases.retry_job import retry_job
+from relaunch.usecases.submit_job import Submission, submit_request
 
 _OK, _CREATED, _UNPROCESSABLE, _UNAVAILABLE = 200, 201, 422, 503
 _STATUSES: Mapping[str, int] = {
@@ -29,6 +31,7 @@ _STATUSES: Mapping[str, int] = {
     "UnknownJob": 404,
     "MethodNotAllowed": 405,
     "IdempotentParameterMismatch": 409,
+    "CannotRetry": 409,
     "WaitingLimitReached": 429,
 }
 
@@ -64,6 +67,8 @@ def _answer(event: object, caller: str, request_id: str, deps: RequestDependenci
         match request:
             case SubmitRequest():
                 return _submit(request, caller, request_id, deps)
+            case RetryRequest():
+                return _retry(request, caller, request_id, deps)
             case PlanRequest():
                 return _plan(request, caller, deps)
             case ShowRequest():
@@ -76,12 +81,24 @@ def _answer(event: object, caller: str, request_id: str, deps: RequestDependenci
 
 
 def _submit(request: SubmitRequest, caller: str, request_id: str, deps: RequestDependencies) -> dict[str, Any]:
-    key = request.idempotency_key
-    identity = keyed_identity(caller, key) if key else f"api:call:{request_id}"
+    identity = _identity(request.idempotency_key, caller, request_id)
     direct = DirectRequest(
         identity, request.definition, request.inputs, caller, deps.clock.now(), request.image_tag or ""
     )
-    submission = submit_request(direct, deps)
+    return _submitted(submit_request(direct, deps))
+
+
+def _retry(request: RetryRequest, caller: str, request_id: str, deps: RequestDependencies) -> dict[str, Any]:
+    identity = _identity(request.idempotency_key, caller, request_id)
+    job = _load_own(request.job_id, caller, deps)
+    return _submitted(retry_job(job, identity, caller, deps, step=request.step, attempt=request.attempt))
+
+
+def _identity(key: str | None, caller: str, request_id: str) -> str:
+    return keyed_identity(caller, key) if key else f"api:call:{request_id}"
+
+
+def _submitted(submission: Submission) -> dict[str, Any]:
     return {**_found(submission.job, ""), "is_new": submission.is_new, "note": submission.note}
 
 

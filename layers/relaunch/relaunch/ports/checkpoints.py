@@ -8,8 +8,12 @@ from relaunch.core.definitions.checkpoint_bucket import BucketFacts
 class CheckpointSource(Protocol):
     """Checkpoints in S3, or in OSS."""
 
-    def newest_complete(self, checkpoint_uri: str, job_id: str) -> str | None:
+    def newest_complete(
+        self, checkpoint_uri: str, job_id: str, *, step: int | None = None, attempt: int | None = None
+    ) -> str | None:
         """Return the URI of the newest complete checkpoint of the job, None if there is none.
+
+        With `step` it is the newest of that step, with `attempt` of those that this attempt wrote.
 
         Raises:
             PermanentError: checkpoints cannot be read.

@@ -40,6 +40,7 @@ from relaunch.ports import (
 from relaunch.usecases.advance_job import act, advance_job, apply_event
 from relaunch.usecases.claim_machine import claim_machine, find_machine
 from relaunch.usecases.explain_placement import explain_placement
+from relaunch.usecases.find_resume_uri import MissingCheckpointError, find_resume_uri
 from relaunch.usecases.load_offerings import load_offerings
 from relaunch.usecases.observe_task import task_seen
 from relaunch.usecases.prepare_revision import prepare_revision
@@ -170,7 +171,7 @@ def _claim(job: Job, selection: Selection, deps: LaunchDependencies) -> Job:
         try:
             _resume_uri(job, deps)
         except PermanentError as error:
-            return apply_event(job, CheckpointsUnreadable(str(error)), deps)
+            return apply_event(job, _resume_obstacle(error), deps)
     return claim_machine(job, selection, deps, is_handover=job.state is not JobState.WAITING)
 
 
@@ -196,7 +197,7 @@ def _place(job: Job, chosen: OfferingChosen, deps: LaunchDependencies) -> Job:
     try:
         resume_uri = _resume_uri(job, deps)
     except PermanentError as error:
-        return apply_event(job, CheckpointsUnreadable(str(error)), deps)
+        return apply_event(job, _resume_obstacle(error), deps)
     try:
         return apply_event(job, replace(chosen, resume_uri=resume_uri, prepared=prepared), deps)
     except SlotsFullError as full:
@@ -215,13 +216,22 @@ def _nothing_kept(selection: Selection) -> NothingKept:
 
 
 def _resume_uri(job: Job, deps: LaunchDependencies) -> str | None:
-    """Return the newest complete checkpoint; before the first launch None, if checkpoints could be read."""
-    if job.definition.checkpoint_uri is None:
-        return None
-    if job.attempt is None:
-        deps.checkpoints.probe(job.definition.checkpoint_uri, job.job_id)
-        return None
-    return deps.checkpoints.newest_complete(job.definition.checkpoint_uri, job.job_id)
+    """Return the newest complete checkpoint, its own or that of a job that it retries.
+
+    Before the first launch it has none of its own, and it is checked that they could be read.
+    """
+    own, uri = None, job.definition.checkpoint_uri
+    if uri is not None and job.attempt is None:
+        deps.checkpoints.probe(uri, job.job_id)
+    elif uri is not None:
+        own = deps.checkpoints.newest_complete(uri, job.job_id)
+    return own or find_resume_uri(job.resume_from, deps.checkpoints)
+
+
+def _resume_obstacle(error: PermanentError) -> CheckpointsUnreadable | LaunchImpossible:
+    """Return what follows from an error of the checkpoints: what cannot be read is waited for."""
+    is_missing = isinstance(error, MissingCheckpointError)
+    return LaunchImpossible(str(error)) if is_missing else CheckpointsUnreadable(str(error))
 
 
 def _send(job: Job, deps: LaunchDependencies, *, is_first: bool) -> Job | None:

@@ -161,8 +161,11 @@ def load_requested(request: DirectRequest, deps: SubmitDependencies) -> JobDefin
 def _compare_inputs(request: DirectRequest, job: Job) -> None:
     """Compare the inputs of the caller, without defaults, which may have changed since; values are not repeated."""
     other = [name for name, value in request.inputs.items() if name in job.inputs and job.inputs[name] != value]
-    if request.image_tag != (job.image[1] if job.image else ""):
+    tag = request.retried.image[1] if request.retried and request.retried.image else request.image_tag
+    if tag != (job.image[1] if job.image else ""):
         other.append("the image's tag")
+    if (request.retried.resume_from if request.retried else ()) != job.resume_from:
+        other.append("the checkpoint")
     if other:
         raise IdempotentParameterMismatchError(
             f"this idempotency key started job {job.job_id} with other values of {', '.join(other)}; use another key"
@@ -218,7 +221,8 @@ def _accept(
         revision = _newest_revision(definition, event, deps)
     except NoActiveRevisionError as error:
         return _refuse(_new_job(job_id, definition, matched, _no_revision(definition), now), str(error))
-    job = _new_job(job_id, definition, matched, revision, now)
+    resume_from = event.retried.resume_from if isinstance(event, DirectRequest) and event.retried else ()
+    job = replace(_new_job(job_id, definition, matched, revision, now), resume_from=resume_from)
     if problem := _revision_problem(job, deps):
         return _refuse(job, problem)
     wanted = _wanted_image(matched, event, deps)

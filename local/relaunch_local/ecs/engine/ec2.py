@@ -1,5 +1,7 @@
 """The EC2 actions of prices, offerings, instance types and zones, in botocore's shapes."""
 
+import re
+import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -86,7 +88,18 @@ class Ec2Offerings:
         """DescribeAvailabilityZones, of the zones with offerings."""
         same = {"State": "available", "RegionName": self.region.arns.region, "ZoneType": "availability-zone"}
         named = request.get("ZoneNames") or sorted(self.offerings)
-        return {"AvailabilityZones": [{"ZoneName": zone, **same} for zone in named]}
+        return {"AvailabilityZones": [{"ZoneName": zone, "ZoneId": zone_id(zone), **same} for zone in named]}
+
+
+def zone_id(zone: str) -> str:
+    """Return the ID of a zone, of the form `use1-az4` for us-east-1d.
+
+    In an account of AWS the letters of zones are shuffled; here they are not ("Availability Zone IDs", AWS RAM User
+    Guide).
+    """
+    area, direction, number = zone[:-1].split("-")
+    short = "".join(word[0] for word in re.findall("north|south|east|west|central", direction))
+    return f"{area}{short}{number}-az{string.ascii_lowercase.index(zone[-1]) + 1}"
 
 
 def _instance_type(name: str, shape: InstanceShape) -> JsonObject:

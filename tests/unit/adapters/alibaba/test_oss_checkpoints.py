@@ -64,6 +64,8 @@ def test_the_newest_complete_one_is_found_under_its_own_scheme(checkpoints):
     newest = save(200)
 
     assert checkpoints.newest_complete(ROOT, JOB) == newest
+    assert checkpoints.newest_complete(ROOT, JOB, step=100, attempt=1) == newest.replace("0000200", "0000100")
+    assert checkpoints.newest_complete(ROOT, JOB, attempt=2) is None
 
 
 def test_a_uri_of_s3_is_refused(checkpoints):

@@ -71,6 +71,27 @@ def test_of_one_step_the_newest_attempts_is_the_newest(checkpoints, s3):
 
 
 @pytest.mark.parametrize(
+    ("step", "attempt", "expected"),
+    [
+        (None, 1, (1, 300)),
+        (200, None, (2, 200)),
+        (200, 1, (1, 200)),
+        (100, 2, None),
+        (999, None, None),
+        (None, 3, None),
+        (0, None, None),
+    ],
+)
+def test_certain_ones_leave_out_all_others(checkpoints, s3, step, attempt, expected):
+    for saved in ((1, 100), (1, 200), (1, 300), (2, 200), (2, 400)):
+        save(*saved)
+
+    found = checkpoints.newest_complete(ROOT, JOB, step=step, attempt=attempt)
+
+    assert found == (folder(*expected) if expected else None)
+
+
+@pytest.mark.parametrize(
     ("key", "body"),
     [
         pytest.param("manifest.json", None, id="no manifest"),

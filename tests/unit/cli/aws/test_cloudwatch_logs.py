@@ -1,6 +1,7 @@
 """Logs in CloudWatch Logs, against moto."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import boto3
 import pytest
@@ -78,3 +79,86 @@ def test_the_destination_is_that_of_the_revision(session):
     destination = CloudWatchLogs(session).destination(answer["taskDefinition"]["taskDefinitionArn"], "main")
 
     assert destination == LogDestination("g", "p", "us-east-1")
+
+
+def put(session, count: int) -> list[str]:
+    """Write lines a second apart, the newest now; return their messages."""
+    logs = session.client("logs")
+    logs.create_log_group(logGroupName="g")
+    logs.create_log_stream(logGroupName="g", logStreamName="s")
+    now = int(datetime.now(UTC).timestamp() * 1000)
+    events = [{"timestamp": now - 1000 * (count - index), "message": f"line {index}"} for index in range(count)]
+    logs.put_log_events(logGroupName="g", logStreamName="s", logEvents=events)
+    return [each["message"] for each in events]
+
+
+def messages(events: list[LogEvent]) -> list[str]:
+    return [event.message for event in events]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 10, 11])
+def test_a_tail_is_the_newest_events_and_is_read_on_from_there(session, count):
+    written = put(session, 10)
+    source, destination = CloudWatchLogs(session), LogDestination("g", "train")
+
+    events, token = source.tail(destination, "s", count)
+    rest, _ = source.read(destination, "s", token)
+
+    assert messages(events) == (written[-count:] if count else [])
+    assert rest == []
+
+
+def test_what_is_older_than_asked_for_is_left_out(session):
+    written = put(session, 10)
+    source, destination = CloudWatchLogs(session), LogDestination("g", "train")
+    since = datetime.now(UTC) - timedelta(seconds=5.5)
+
+    read, _ = source.read(destination, "s", None, since)
+    tail, _ = source.tail(destination, "s", 3, since)
+
+    assert messages(read) == written[-len(read) :]
+    assert 0 < len(read) <= 5
+    assert messages(tail) == messages(read)[-3:]
+
+
+def test_a_stream_that_is_not_there_yet_has_no_tail(session):
+    session.client("logs").create_log_group(logGroupName="g")
+
+    assert CloudWatchLogs(session).tail(LogDestination("g", "train"), "s", 3) == ([], None)
+
+
+class PagedLogs:
+    """GetLogEvents whose pages are smaller than asked for, and may be empty, as its documentation warns."""
+
+    def __init__(self, *pages: list[str]) -> None:
+        self.pages, self.asked = pages, []
+        self.exceptions = SimpleNamespace(ResourceNotFoundException=KeyError)
+
+    def client(self, _service: str, region_name: str | None = None):
+        return self
+
+    def get_log_events(self, **request):
+        self.asked.append(request)
+        position = int(request.get("nextToken", f"b/{len(self.pages)}").removeprefix("b/"))
+        page = max(position - 1, 0)
+        events = [{"timestamp": 0, "message": text} for text in self.pages[page]] if position else []
+        return {"events": events, "nextForwardToken": f"f/{position}", "nextBackwardToken": f"b/{page}"}
+
+
+def test_a_tail_goes_back_over_small_and_empty_pages_until_it_has_enough():
+    paged = PagedLogs(["a"], ["b", "c"], [], ["d"])
+
+    events, token = CloudWatchLogs(paged).tail(LogDestination("g", "train"), "s", 3)
+
+    assert messages(events) == ["b", "c", "d"]
+    assert token == "f/4"
+    assert [request["limit"] for request in paged.asked] == [3, 2, 2]
+
+
+def test_a_tail_of_more_than_there_is_ends_with_the_first_page():
+    paged = PagedLogs(["a"], ["b"])
+
+    events, _ = CloudWatchLogs(paged).tail(LogDestination("g", "train"), "s", 20_000)
+
+    assert messages(events) == ["a", "b"]
+    assert paged.asked[0]["limit"] == 10_000

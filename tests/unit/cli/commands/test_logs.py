@@ -3,6 +3,8 @@
 import json
 from datetime import datetime, timedelta
 
+import pytest
+
 from fakes.builders import NOW, make_container, make_definition, make_job, make_revision
 
 
@@ -103,3 +105,95 @@ def test_with_several_containers_one_must_be_named(relaunch, session):
 
     assert relaunch("logs", job.job_id).exit_code == 2
     assert relaunch("logs", job.job_id, "--container", "main").exit_code == 0
+
+
+def test_an_attempt_that_there_is_not_is_not_found(relaunch, session):
+    job_id, _, _ = interrupted(session)
+
+    result = relaunch("logs", job_id, "--attempt", "3")
+
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert f"{job_id} has no attempt 3" in result.stderr
+    assert "it has 2: `relaunch show" in result.stderr
+
+
+def test_no_attempt_is_there_before_the_first(relaunch, session):
+    assert "it has none yet" in relaunch("logs", session.submit(), "--attempt", "1").stderr
+
+
+def test_an_attempt_that_may_come_is_followed_until_the_job_ends(relaunch, session):
+    job_id = session.submit()
+    task = session.launch(job_id)
+    session.run(task)
+    session.on_pause = [lambda: session.finish(task), *[lambda: None] * 20]
+
+    result = relaunch("logs", job_id, "-f", "--attempt", "2")
+
+    assert result.exit_code == 0
+    assert relaunch("logs", job_id, "-f", "--attempt", "2").exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [("0", []), ("1", ["b1"]), ("2", ["a3", "b1"]), ("4", ["a1", "a2", "a3", "b1"]), ("9", ["a1", "a2", "a3", "b1"])],
+)
+def test_a_tail_is_the_newest_lines_over_all_attempts(relaunch, session, count, expected):
+    job_id, _, _ = interrupted(session)
+
+    assert relaunch("logs", job_id, "--tail", count).stdout.splitlines() == expected
+
+
+def test_a_tail_reads_no_attempt_that_is_older_than_its_lines(relaunch, session):
+    job_id, _, second = interrupted(session)
+
+    relaunch("logs", job_id, "--tail", "1")
+
+    assert session.logs.reads == [stream_of(second)]
+
+
+@pytest.mark.parametrize(("count", "expected"), [("0", ["b2", "b3"]), ("1", ["b1", "b2", "b3"])])
+def test_a_tail_is_followed_by_what_comes_then(relaunch, session, count, expected):
+    job_id, _, second = interrupted(session)
+
+    def write(*messages: str) -> None:
+        session.logs.streams[stream_of(second)] += lines(*messages)
+
+    session.on_pause = [
+        lambda: write("b2"),
+        lambda: session.finish(second),
+        lambda: write("b3"),
+        *[lambda: None] * 20,
+    ]
+
+    result = relaunch("logs", job_id, "-f", "--tail", count)
+
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == expected
+
+
+def test_a_tail_of_one_attempt_is_that_attempts(relaunch, session):
+    job_id, _, _ = interrupted(session)
+
+    assert relaunch("logs", job_id, "--attempt", "1", "--tail", "2").stdout.splitlines() == ["a2", "a3"]
+
+
+def test_lines_before_a_time_are_left_out_and_that_is_told(relaunch, session):
+    job_id, _, second = interrupted(session)
+    now = session.clock.now()
+    session.logs.streams[stream_of(second)] = [(now - timedelta(minutes=age), f"{age} ago") for age in (90, 20, 5)]
+
+    assert relaunch("logs", job_id, "--since", "10m").stdout == "5 ago\n"
+    assert relaunch("logs", job_id, "--since", "1h").stdout == "20 ago\n5 ago\n"
+    assert relaunch("logs", job_id, "--since", "1h", "--tail", "1").stdout == "5 ago\n"
+    nothing = relaunch("logs", job_id, "--since", "1m")
+    assert (nothing.exit_code, nothing.stdout) == (0, "")
+    assert nothing.stderr == "no logs since then; the job is RUNNING\n"
+
+
+@pytest.mark.parametrize(("since", "text"), [("10", "10 has no unit: write 10h or 10m"), ("soon", "is not a duration")])
+def test_what_is_no_time_is_refused(relaunch, session, since, text):
+    result = relaunch("logs", session.submit(), "--since", since)
+
+    assert result.exit_code == 2
+    assert f"--since: {'`' * (since == 'soon')}{since}" in result.stderr
+    assert text in result.stderr

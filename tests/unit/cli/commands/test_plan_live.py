@@ -40,3 +40,25 @@ def test_all_types_of_the_region_come_with_its_spot_prices():
     assert {"g5.xlarge", "g6.xlarge", "trn1.2xlarge"} <= {row["instance_type"] for row in rows}
     assert {row["zone"][:-1] for row in rows} == {"us-east-1"}
     assert [each["source"] for each in document["prices"]][1] == "EC2"
+
+
+@pytest.mark.parametrize("by", ["option", "environment"])
+@pytest.mark.usefixtures("_stack")
+def test_a_stack_that_is_named_and_not_there_is_not_planned_offline(monkeypatch, by):
+    if by == "environment":
+        monkeypatch.setenv("RELAUNCH_STACK", "prod")
+
+    result = invoke("plan", "--gpu", "1", *(("--stack", "prod") if by == "option" else ()))
+
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "there is no stack 'prod' in us-east-1" in result.stderr
+
+
+@pytest.mark.usefixtures("_stack")
+def test_a_stack_that_nobody_named_and_is_not_there_is_planned_offline():
+    boto3.client("cloudformation", "us-east-1").delete_stack(StackName="relaunch")
+
+    result = invoke("plan", "--gpu", "1")
+
+    assert result.exit_code == 0
+    assert "there is no stack 'relaunch' in us-east-1: planned offline" in result.stderr

@@ -135,3 +135,12 @@ def test_a_family_without_a_revision_makes_a_job_that_failed(relaunch, session):
     session.deps.definitions.save_definition(make_definition(task_definition="missing"))
 
     assert relaunch("submit", "resnet").exit_code == 1
+
+
+def test_a_key_of_other_inputs_is_a_wrong_usage(relaunch, session):
+    relaunch("submit", "resnet", "--key", "a", "-i", "epochs=1")
+
+    other = relaunch("submit", "resnet", "--key", "a", "-i", "epochs=2")
+
+    assert other.exit_code == 2
+    assert "with other values of epochs; use another key" in other.stderr

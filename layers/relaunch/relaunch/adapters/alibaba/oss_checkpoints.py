@@ -36,14 +36,16 @@ class OssCheckpoints:
         self._now = now
         self._opened: tuple[CheckpointSource, datetime] | None = None
 
-    def newest_complete(self, checkpoint_uri: str, job_id: str) -> str | None:
+    def newest_complete(
+        self, checkpoint_uri: str, job_id: str, *, step: int | None = None, attempt: int | None = None
+    ) -> str | None:
         """Return the URI of the newest complete checkpoint of the job, None if there is none.
 
         Raises:
             TransientError: OSS or STS is throttling or not reachable.
             PermanentError: checkpoints cannot be read.
         """
-        return self._checkpoints().newest_complete(checkpoint_uri, job_id)
+        return self._checkpoints().newest_complete(checkpoint_uri, job_id, step=step, attempt=attempt)
 
     def probe(self, checkpoint_uri: str, job_id: str) -> None:
         """Check, before a job without checkpoints is launched, that its checkpoints could be read.

@@ -45,10 +45,13 @@ class S3Checkpoints:
         self._client = client
         self._scheme = scheme
 
-    def newest_complete(self, checkpoint_uri: str, job_id: str) -> str | None:
+    def newest_complete(
+        self, checkpoint_uri: str, job_id: str, *, step: int | None = None, attempt: int | None = None
+    ) -> str | None:
         """Return the URI of the complete checkpoint with the highest step, then the highest attempt.
 
         A checkpoint is complete if it has a manifest and the listing contains all its objects in their full size.
+        `step` and `attempt` leave out all others.
 
         Raises:
             TransientError: throttled or unreachable.
@@ -58,10 +61,12 @@ class S3Checkpoints:
         job_prefix = f"{prefix}{job_id}/"
         with aws_errors(f"looking for checkpoints in {self._scheme}://{bucket}/{job_prefix}"):
             sizes = dict(self._list(bucket, job_prefix))
-            for step in sorted(_steps(job_prefix, sizes), reverse=True):
-                manifest = self._read(bucket, step.key + MANIFEST_OBJECT)
-                if manifest is not None and _is_complete(manifest, step.key, sizes):
-                    return f"{self._scheme}://{bucket}/{step.key}"
+            for found in sorted(_steps(job_prefix, sizes), reverse=True):
+                if step not in {None, found.step} or attempt not in {None, found.attempt}:
+                    continue
+                manifest = self._read(bucket, found.key + MANIFEST_OBJECT)
+                if manifest is not None and _is_complete(manifest, found.key, sizes):
+                    return f"{self._scheme}://{bucket}/{found.key}"
         return None
 
     def probe(self, checkpoint_uri: str, job_id: str) -> None:

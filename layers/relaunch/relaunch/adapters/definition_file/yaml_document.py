@@ -138,6 +138,9 @@ for _kind, _pattern, _first in (
 ):
     _CoreSchemaLoader.add_implicit_resolver(f"{_STANDARD_TAG}{_kind}", re.compile(_pattern), _first)
 
+CORE_SCHEMA_RESOLVERS = _CoreSchemaLoader.yaml_implicit_resolvers
+"""What plain scalars are in the core schema, by their first character."""
+
 
 def read_document(text: str, file: str) -> Document:
     """Read a YAML document; errors are added to `problems`."""

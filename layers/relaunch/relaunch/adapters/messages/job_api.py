@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from relaunch.adapters.validation import describe_errors
 from relaunch.core.jobs.job import CostBasis, Job, JobState
@@ -25,6 +25,28 @@ _JobId = Annotated[str, Field(pattern=r"^[a-z0-9-]{1,100}$", description="A job'
 _Timestamp = Annotated[str, Field(description="ISO 8601, in UTC.", json_schema_extra={"format": "date-time"})]
 
 
+_Key = Annotated[
+    str | None,
+    Field(
+        min_length=1,
+        max_length=200,
+        description="A request of the same caller with the same key returns the same job, and is rejected if its "
+        "inputs differ. Without a key, each call that is not repeated by Lambda creates a job.",
+    ),
+]
+
+
+def _check_number(value: object) -> object:
+    # Pydantic takes true and "1" for 1; JSON Schema takes neither for an integer, but 1.0.
+    if isinstance(value, bool | str):
+        raise ValueError("must be a whole number")  # noqa: TRY004 - pydantic reports a ValueError
+    return value
+
+
+_Step = Annotated[int, Field(ge=0, le=10**12), BeforeValidator(_check_number)]
+_AttemptNumber = Annotated[int, Field(ge=1, le=10**6), BeforeValidator(_check_number)]
+
+
 class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -35,13 +57,7 @@ class SubmitRequest(_Request):
     action: Literal["submit"]
     definition: _DefinitionName
     inputs: _Inputs = Field(default_factory=dict, max_length=50, description="Declared inputs by name.")
-    idempotency_key: str | None = Field(
-        None,
-        min_length=1,
-        max_length=200,
-        description="A request of the same caller with the same key returns the same job, and is rejected if its "
-        "inputs differ. Without a key, each call that is not a retry creates a job.",
-    )
+    idempotency_key: _Key = None
     image_tag: str | None = Field(
         None,
         pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$",
@@ -67,6 +83,21 @@ class ShowRequest(_Request):
     job_id: _JobId
 
 
+class RetryRequest(_Request):
+    """Start a job that goes on where a job of the caller ended, by default from its newest complete checkpoint.
+
+    It runs the definition as it is registered now, with the inputs of the other job.
+    """
+
+    action: Literal["retry"]
+    job_id: _JobId
+    step: _Step | None = Field(None, description="Resume from a checkpoint of this step, or fail.")
+    attempt: _AttemptNumber | None = Field(
+        None, description="Resume from a checkpoint that this attempt wrote, or fail."
+    )
+    idempotency_key: _Key = None
+
+
 class CancelRequest(_Request):
     """Cancel a job of the caller; a finished job does not change."""
 
@@ -75,7 +106,7 @@ class CancelRequest(_Request):
     reason: str = Field("cancelled by a caller of job_api", min_length=1, max_length=200)
 
 
-AnyRequest = SubmitRequest | ShowRequest | CancelRequest | PlanRequest
+AnyRequest = SubmitRequest | ShowRequest | CancelRequest | PlanRequest | RetryRequest
 Request = Annotated[AnyRequest, Field(discriminator="action")]
 _REQUEST: TypeAdapter[AnyRequest] = TypeAdapter(Request)
 
@@ -107,7 +138,7 @@ class JobDescription(BaseModel):
 
 
 class JobAnswer(BaseModel):
-    """The requested job; `is_new` and `note` are for submissions only."""
+    """The requested job; `is_new` and `note` are for submissions and retries only."""
 
     job: JobDescription
     is_new: bool = Field(
@@ -121,8 +152,9 @@ class Refusal(BaseModel):
 
     code: str = Field(
         pattern="^[A-Z][A-Za-z]+$",
-        description="InvalidRequest, InvalidInputs, IdempotentParameterMismatch, UnknownDefinition, UnknownJob (also "
-        "if it is another caller's), WaitingLimitReached (too many jobs wait), of the function URL also MalformedBody, "
+        description="InvalidRequest, InvalidInputs, IdempotentParameterMismatch, CannotRetry, UnknownDefinition, "
+        "UnknownJob (also if it is another caller's), WaitingLimitReached (too many jobs wait), of the function URL "
+        "also MalformedBody, "
         "MethodNotAllowed, UnknownCaller and Unavailable, or the name of another error.",
     )
     message: str = Field(min_length=1, description="A description of the error.")

@@ -9,6 +9,7 @@ from typing import Literal
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.resume_point import ResumePoint
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 from relaunch.core.offerings.spot_runs import SpotRun
 from relaunch.core.revisions.revision import Revision
@@ -376,7 +377,8 @@ class Job:
     (`held_back_time`), in waits that are over. `machine_id` is the machine of our own that it claims
     for its next placement, and `machine_requests` how many were requested for it. `failed_machines` did not become
     ready since a task of the job last ran; `refused_since` is since when EC2 refuses its requests for a reason that
-    other offerings would not change.
+    other offerings would not change. `resume_from` are the jobs that it retries, the latest first: it resumes from the
+    first of them with a checkpoint.
     """
 
     job_id: str
@@ -411,6 +413,7 @@ class Job:
     machine_requests: int = 0
     failed_machines: int = 0
     refused_since: datetime | None = None
+    resume_from: tuple[ResumePoint, ...] = ()
     version: int = 0
 
     @property

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from relaunch.core.definitions.definition import TriggerSource
+from relaunch.core.jobs.resume_point import ResumePoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,10 +120,24 @@ class ImagePushed:
 
 
 @dataclass(frozen=True, slots=True)
+class RetriedJob:
+    """What a job takes over from the one that it retries, apart from inputs.
+
+    `environment` is that of its trigger facts, `image` (repository, tag) the one that its trigger named.
+    """
+
+    job_id: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+    image: tuple[str, str] | None = None
+    resume_from: tuple[ResumePoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class DirectRequest:
     """A request for a job by the name of its definition; `caller` is who sent it (core.jobs.callers).
 
-    With `image_tag` the job runs that image of a repository whose images triggers of the definition watch.
+    With `image_tag` the job runs that image of a repository whose images triggers of the definition watch; with
+    `retried` it goes on where another job ended.
     """
 
     identity: str
@@ -131,6 +146,7 @@ class DirectRequest:
     caller: str = ""
     requested_at: datetime | None = None
     image_tag: str = ""
+    retried: RetriedJob | None = None
 
 
 TriggerEvent = GithubEvent | ObjectCreated | ImagePushed | DirectRequest

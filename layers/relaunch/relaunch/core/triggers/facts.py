@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from relaunch.core.jobs.job import TriggerFacts
 from relaunch.core.triggers.events import (
+    DirectRequest,
     GithubEvent,
     ImagePushed,
     ObjectCreated,
@@ -11,6 +12,7 @@ from relaunch.core.triggers.events import (
     Push,
     Release,
     RepositoryDispatch,
+    RetriedJob,
     TriggerEvent,
     WorkflowDispatch,
     WorkflowRun,
@@ -28,12 +30,19 @@ def collect_facts(event: TriggerEvent, sha: str = "", repository: str = "") -> T
         return _collect_object_facts(event)
     if isinstance(event, ImagePushed):
         return _collect_image_facts(event, sha)
+    if event.retried is not None:
+        return _collect_retry_facts(event, event.retried)
     summary = f"asked for by {event.caller}" if event.caller else "asked for"
     if not event.image_tag:
         return TriggerFacts("direct", event.identity, summary, caller=event.caller)
     environment = _image_environment(repository, event.image_tag, sha)
     facts = _facts("direct", event, f"{summary} with image {repository}:{event.image_tag}", environment)
     return replace(facts, caller=event.caller)
+
+
+def _collect_retry_facts(event: DirectRequest, retried: RetriedJob) -> TriggerFacts:
+    summary = f"retry of {retried.job_id}" + (f", asked for by {event.caller}" if event.caller else "")
+    return TriggerFacts("direct", event.identity, summary, retried.environment, event.caller)
 
 
 def _collect_github_facts(event: GithubEvent) -> TriggerFacts:

@@ -144,7 +144,11 @@ def _accept_request(
     definition: JobDefinition, request: DirectRequest, match_pattern: MatchPattern
 ) -> Match | InvalidInputs:
     accepted = _accept(definition, None, request, match_pattern)
-    if isinstance(accepted, InvalidInputs) or not request.image_tag:
+    if isinstance(accepted, InvalidInputs):
+        return accepted
+    if request.retried is not None:
+        return replace(accepted, image=request.retried.image)
+    if not request.image_tag:
         return accepted
     watched = tuple(watched_images(definition))
     for repository, pattern in watched:

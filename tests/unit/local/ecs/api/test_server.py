@@ -11,9 +11,12 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError, ConnectionClosedError
 
+from fakes.clock import FakeClock
 from fakes.fleet_region import fleet_request, override
 from fakes.simulated_region import INSTANCE_TYPES, container
+from fakes.sources import ListLog
 from fakes.unguarded import UnguardedRequests
+from relaunch.adapters.aws.ec2.placement_scores import Ec2ZoneScores
 from relaunch_local.attack.requests import Call
 from relaunch_local.ecs import (
     AutoScalingGroup,
@@ -177,7 +180,10 @@ def test_ec2_answers_prices_offerings_types_and_instances(served: Served) -> Non
     assert offered == [{"InstanceType": "m7g.large", "LocationType": "availability-zone", "Location": "us-east-1a"}]
     assert [each["InstanceType"] for each in everywhere] == ["g5.xlarge", "m7g.large"]
     assert types[0]["GpuInfo"]["Gpus"][0]["MemoryInfo"]["SizeInMiB"] == 22_888
-    assert [each["ZoneName"] for each in zones] == ["us-east-1a", "us-east-1b"]
+    assert [(each["ZoneName"], each["ZoneId"]) for each in zones] == [
+        ("us-east-1a", "use1-az1"),
+        ("us-east-1b", "use1-az2"),
+    ]
     assert (instance["State"]["Name"], instance["Placement"]["AvailabilityZone"]) == ("running", "us-east-1a")
     again = served.ec2.describe_instances(InstanceIds=[instance["InstanceId"]])
     assert again["Reservations"][0]["Instances"][0]["LaunchTime"] == instance["LaunchTime"]
@@ -448,3 +454,11 @@ def test_boto3_reads_why_it_is_refused(served: Served) -> None:
         nobody = client(service, served.server.url, "AKIANOBODY")
         with pytest.raises(ClientError, match=r"InvalidClientTokenId.*`make local` prints"):
             nobody.list_clusters() if service == "ecs" else nobody.describe_instances()
+
+
+def test_scores_of_zones_are_unknown_and_that_is_no_error(served: Served) -> None:
+    log = ListLog()
+    scores = Ec2ZoneScores(served.ec2, "us-east-1", FakeClock(), log)
+
+    assert scores.zone_scores(["g5.xlarge", "g5.2xlarge", "g5.4xlarge"]) == {}
+    assert log.decisions == ["placement-scores-unknown"]

@@ -5,6 +5,7 @@ import pytest
 from fakes.simulated_region import SimulatedRegion
 from relaunch_local.ecs import EcsError, SpotPrice
 from relaunch_local.ecs.clock import EPOCH
+from relaunch_local.ecs.engine.ec2 import zone_id
 
 HOUR = timedelta(hours=1)
 PRICES = [
@@ -59,3 +60,11 @@ def test_instances_are_filtered_and_an_unknown_filter_is_refused(region: Simulat
 def test_an_unknown_instance_type_is_refused(region: SimulatedRegion) -> None:
     with pytest.raises(EcsError, match="InvalidInstanceType"):
         region.simulator.call_ec2("DescribeInstanceTypes", {"InstanceTypes": ["g9.huge"]})
+
+
+@pytest.mark.parametrize(
+    ("zone", "expected"),
+    [("us-east-1a", "use1-az1"), ("eu-central-1c", "euc1-az3"), ("ap-southeast-2b", "apse2-az2")],
+)
+def test_a_zone_has_an_id_of_the_form_that_ec2_gives_it(zone: str, expected: str) -> None:
+    assert zone_id(zone) == expected

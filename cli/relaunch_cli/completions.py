@@ -1,0 +1,66 @@
+"""What the shell completes: the IDs of jobs and the names of definitions, read from the stack."""
+
+import re
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import typer
+
+from relaunch_cli.lookup import connect
+
+if TYPE_CHECKING:
+    from relaunch.ports import Dependencies
+
+COMPLETE_VARIABLE = "_RELAUNCH_COMPLETE"
+"""The variable by which a shell asks what completes a line (Typer's form)."""
+
+# A key was pressed: what is not there by then is not completed.
+_SECONDS = 3.0
+_RECENT_JOBS = 100
+
+# Zsh evaluates what it is told, and the table has what others wrote.
+_HARMLESS = re.compile("[A-Za-z0-9_-]*")
+
+Completions = list[tuple[str, str]]
+"""Words, each with a description, which bash does not show."""
+
+
+def complete_job(context: typer.Context, incomplete: str) -> Completions:
+    """Return the IDs of the newest jobs that begin like this."""
+    return _complete(context, incomplete, _read_jobs)
+
+
+def complete_definition(context: typer.Context, incomplete: str) -> Completions:
+    """Return the names of the registered definitions that begin like this."""
+    return _complete(context, incomplete, _read_definitions)
+
+
+def _read_jobs(deps: "Dependencies") -> Completions:
+    summaries, _ = deps.jobs.list_jobs(_RECENT_JOBS)
+    return [(summary.job_id, summary.state.value) for summary in summaries]
+
+
+def _read_definitions(deps: "Dependencies") -> Completions:
+    return [(each.name, each.task_definition) for each in deps.definitions.list_definitions()]
+
+
+def _complete(
+    context: typer.Context, incomplete: str, read: "Callable[[Dependencies], Iterable[tuple[str, str]]]"
+) -> Completions:
+    """Return what can be read in time; an error completes nothing, and has no place to be shown."""
+    found: Completions = []
+
+    def run() -> None:
+        try:
+            deps = connect(context, context.params.get("stack") or "").deps
+            found.extend(
+                each for each in read(deps) if each[0].startswith(incomplete) and all(map(_HARMLESS.fullmatch, each))
+            )
+        except Exception:  # noqa: BLE001, S110 - see above
+            pass
+
+    reader = threading.Thread(target=run, daemon=True)
+    reader.start()
+    reader.join(_SECONDS)
+    return list(found)

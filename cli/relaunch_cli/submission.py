@@ -1,0 +1,66 @@
+"""What `submit` and `retry` have in common: a refusal as a message, and what follows once there is a job."""
+
+from collections.abc import Callable, Sequence
+
+import typer
+
+from relaunch.core.jobs.job import Job
+from relaunch.ports import Dependencies
+from relaunch.usecases.check_bucket import check_bucket
+from relaunch.usecases.retry_job import CannotRetryError
+from relaunch.usecases.submit_job import (
+    IdempotentParameterMismatchError,
+    InvalidInputsError,
+    Submission,
+    UnknownDefinitionError,
+    WaitingLimitReachedError,
+)
+from relaunch_cli import exit_codes
+from relaunch_cli.aws.connection import Connection
+from relaunch_cli.errors import CommandError
+from relaunch_cli.job_progress import exit_code_of, wait_for_job
+from relaunch_cli.views.json_output.jobs import job_json
+from relaunch_cli.views.screen import print_json, print_note, print_text, progress
+
+
+def submit_job(submit: Callable[[], Submission]) -> tuple[Submission, Job]:
+    """Submit a job.
+
+    Raises:
+        CommandError: the request is refused.
+    """
+    try:
+        with progress("submitting"):
+            submission = submit()
+    except (InvalidInputsError, IdempotentParameterMismatchError, CannotRetryError) as error:
+        raise CommandError(str(error)) from error
+    except UnknownDefinitionError as error:
+        raise CommandError(str(error), exit_code=exit_codes.NOT_FOUND) from error
+    except WaitingLimitReachedError as error:
+        hint = "`relaunch ps` lists them; `relaunch cancel` makes room"
+        raise CommandError(str(error), hint, exit_codes.UNAVAILABLE) from error
+    if submission.job is None:
+        raise CommandError(submission.note)
+    return submission, submission.job
+
+
+def finish(submission: Submission, job: Job, connection: Connection, *, is_awaited: bool, as_json: bool) -> None:
+    """Print the job of a submission, wait for it if that is wanted, and end with its exit code if it has ended."""
+    deps = connection.deps
+    if not as_json:
+        print_text(job.job_id)
+        if not submission.is_new:
+            print_note(submission.note)
+        for trouble in _bucket_troubles(job, deps):
+            print_note(trouble)
+    if is_awaited:
+        job = wait_for_job(job.job_id, connection)
+    if as_json:
+        print_json(job_json(job, deps.clock.now()))
+    if is_awaited or job.state.is_final:
+        raise typer.Exit(exit_code_of(job))
+
+
+def _bucket_troubles(job: Job, deps: Dependencies) -> Sequence[str]:
+    problem, notices = check_bucket(job.definition, deps)
+    return [problem] if problem else notices

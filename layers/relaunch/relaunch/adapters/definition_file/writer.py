@@ -1,0 +1,149 @@
+"""Writes job definitions as a definition file, which `parse_definitions` reads as the same definitions."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from enum import Enum
+from typing import Any
+
+import yaml
+
+from relaunch.adapters.definition_file.values import write_duration
+from relaunch.adapters.definition_file.yaml_document import CORE_SCHEMA_RESOLVERS
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
+from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, InputRule, JobDefinition, Trigger
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+
+_WIDTH = 120
+
+
+def write_definitions(definitions: Iterable[JobDefinition]) -> str:
+    """Return the text of a definition file: ASCII, without the keys whose values are their defaults."""
+    document = {"jobs": {definition.name: _job(definition) for definition in definitions}}
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=_WIDTH, default_flow_style=False)
+
+
+class _Dumper(yaml.SafeDumper):
+    """A dumper for the core schema of YAML 1.2, in which `on` is a string; texts of several lines are blocks."""
+
+    yaml_implicit_resolvers = CORE_SCHEMA_RESOLVERS
+
+    def ignore_aliases(self, data: Any) -> bool:
+        del data
+        return True
+
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        style = "|" if "\n" in text else None
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _Dumper.represent_text)
+
+
+def _job(definition: JobDefinition) -> dict[str, Any]:
+    written = _given(
+        definition,
+        {
+            "task_definition": ("task_definition", str),
+            "kubernetes": ("kubernetes", _workload),
+            "container": ("container", str),
+            "triggers": ("on", lambda triggers: [_trigger(each) for each in triggers]),
+            "inputs": ("inputs", lambda rules: {name: _input(rule) for name, rule in rules.items()}),
+            "command": ("command", list),
+            "environment": ("environment", dict),
+            "accelerator": ("accelerator", _accelerator),
+            "disk_gib": ("disk", lambda gib: f"{gib}GiB"),
+            "purchase": ("purchase", str),
+            "checkpoint_uri": ("checkpoint", str),
+            "max_runtime": ("max_runtime", write_duration),
+            "estimated_duration": ("estimated_duration", write_duration),
+            "deadline": ("deadline", write_duration),
+            "max_running_jobs": ("max_running_jobs", int),
+            "max_waiting_jobs": ("max_waiting_jobs", int),
+            "max_failures": ("max_failures", int),
+            "max_price_usd_per_hour": ("max_price_per_hour", float),
+            "target": ("target", str),
+        },
+    )
+    # Empty in a definition for Kubernetes alone.
+    return {key: value for key, value in written.items() if key != "task_definition" or value}
+
+
+def _given(value: Any, keys: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
+    """Return the fields of a dataclass by their keys in a file, without those that have their defaults."""
+    defaults = {
+        each.name: each.default_factory() if callable(each.default_factory) else each.default for each in fields(value)
+    }
+    return {
+        key: write(getattr(value, name))
+        for name, (key, write) in keys.items()
+        if getattr(value, name) != defaults[name]
+    }
+
+
+def _input(rule: InputRule) -> dict[str, Any]:
+    return _given(rule, {"pattern": ("pattern", str), "default": ("default", str)})
+
+
+def _accelerator(accelerator: AcceleratorRequirement) -> dict[str, Any]:
+    return _given(
+        accelerator, {"gpu": ("gpu", _gpu), "neuron": ("neuron", _neuron), "instance_types": ("instance_types", list)}
+    )
+
+
+def _gpu(gpu: GpuRequirement) -> dict[str, Any]:
+    return _given(
+        gpu,
+        {
+            "count": ("count", int),
+            "memory_mib": ("memory", _size),
+            "compute_percent": ("compute_percent", int),
+            "isolation": ("isolation", str),
+            "models": ("models", list),
+            "compute_capability": ("compute_capability", lambda version: ".".join(map(str, version))),
+            "interconnect": ("interconnect", str),
+        },
+    )
+
+
+def _neuron(neuron: NeuronRequirement) -> dict[str, Any]:
+    return _given(
+        neuron,
+        {
+            "devices": ("devices", int),
+            "cores": ("cores", int),
+            "models": ("models", list),
+            "purpose": ("purpose", str),
+        },
+    )
+
+
+def _trigger(trigger: Trigger) -> dict[str, Any]:
+    if isinstance(trigger, GithubTrigger):
+        filters = ("branches", "tags", "paths", "workflows", "types", "packages", "run_events")
+        keys = {name: (name, list) for name in filters}
+        names = {"repository": ("repository", str), "event": ("event", str)}
+        return {"github": _given(trigger, {**names, **keys, "wait_for_image": ("wait_for_image", _wait)})}
+    if isinstance(trigger, ImageTrigger):
+        return {"image": _given(trigger, {"repository": ("repository", str), "tag": ("tag", str)})}
+    names = {name: (name, str) for name in ("bucket", "prefix", "suffix")}
+    return {"s3": _given(trigger, names)}
+
+
+def _wait(wait: Any) -> dict[str, Any]:
+    keys = {"repository": ("repository", str), "tag": ("tag", str), "timeout": ("timeout", write_duration)}
+    return _given(wait, keys)
+
+
+def _workload(workload: KubernetesWorkload) -> dict[str, Any]:
+    sizes = {"memory_mib": ("memory", _size), "card_memory_mib": ("card_memory", _size)}
+    return _given(workload, {each.name: sizes.get(each.name, (each.name, _plain)) for each in fields(workload)})
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Enum):
+        return value.value
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _size(mib: int) -> str:
+    return f"{mib // 1024}GiB" if mib % 1024 == 0 else f"{mib}MiB"
