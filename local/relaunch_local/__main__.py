@@ -93,6 +93,7 @@ def print_environment(world: LocalWorld) -> None:
         "  .venv/bin/relaunch apply examples/relaunch.yaml\n"
         "  .venv/bin/relaunch submit demo\n"
         "  .venv/bin/relaunch ps\n"
+        "  .venv/bin/relaunch local interrupt JOB\n"
         "Ctrl-C here ends everything.\n",
         file=sys.stderr,
     )

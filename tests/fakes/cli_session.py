@@ -151,6 +151,16 @@ class FakeLogs:
         )
 
 
+class FakeLocalWorld:
+    """Implements LocalControls: `calls` lists (name, arguments) in order."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, Mapping[str, object]]] = []
+
+    def control(self, name: str, arguments: Mapping[str, object]) -> None:
+        self.calls.append((name, arguments))
+
+
 class FakeAmis:
     """Implements AmiSource; `missing` kinds have no image, `failure`, when set, is raised."""
 
@@ -215,6 +225,7 @@ class CliSession:
         self.upload_rules = FakeUploadRules()
         self.webhook = FakeWebhookSecret()
         self.watched: list[Check] = []
+        self.local_world = FakeLocalWorld()
         self.caller = "arn:aws:iam::111122223333:user/ada"
         self.on_pause: list[Callable[[], object]] = []
         self.deps = make_dependencies(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from relaunch.settings import Settings
     from relaunch_cli.account_readers.diagnosis import StackAccess
     from relaunch_cli.aws.account import AwsAccount
+    from relaunch_cli.aws.local_world import LocalControls
     from relaunch_cli.aws.webhook_secret import WebhookSecretStore
 
 _OTHER_STACK_HINT = "is it a stack of Relaunch, completely deployed, and not older than this command?"
@@ -132,6 +133,11 @@ class Connection(Protocol):
         Raises:
             CommandError: as `deps`.
         """
+        ...
+
+    @property
+    def local_world(self) -> "LocalControls":
+        """Return the controls of the local world."""
         ...
 
     def check_watched(self, definitions: "Sequence[JobDefinition]") -> "Sequence[Check]":
@@ -269,6 +275,12 @@ class AwsConnection:
 
         providers = settings.capacity_providers
         return StackAccess(self._outputs(), settings.cluster, providers, self.deps, self.upload_rules)
+
+    @cached_property
+    def local_world(self) -> "LocalControls":
+        from relaunch_cli.aws.local_world import LocalWorld
+
+        return LocalWorld(self._session)
 
     def check_watched(self, definitions: "Sequence[JobDefinition]") -> "Sequence[Check]":
         from relaunch_cli.account_readers.calls import AccountCalls

@@ -1,0 +1,102 @@
+"""`relaunch local`: faults of the local world, each aimed at a job."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from relaunch_cli import exit_codes
+from relaunch_cli.errors import CommandError
+from relaunch_cli.lookup import connect, raise_no_job
+from relaunch_cli.options import DEFAULT_STACK, JobId, Stack
+
+if TYPE_CHECKING:
+    from relaunch.core.jobs.job import Attempt
+    from relaunch_cli.aws.connection import Connection
+
+
+def interrupt(
+    context: typer.Context,
+    job: JobId,
+    lead: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", min=0, help="Time from the warning to the end; default: as EC2, two minutes."),
+    ] = None,
+    has_rebalance: Annotated[
+        bool, typer.Option("--rebalance-first", help="Send a rebalance recommendation before the warning.")
+    ] = False,
+    stack: Stack = DEFAULT_STACK,
+) -> None:
+    """Take the spot instance of a job away, with EC2's warning.
+
+    The task receives SIGTERM and can save a checkpoint; the job is launched again on another machine.
+    """
+    from relaunch.core.definitions.accelerator import PurchaseOption
+    from relaunch_cli.views.screen import print_note
+
+    connection = connect(context, stack)
+    attempt = _load_attempt(job, connection)
+    if attempt.placement.offering.purchase is not PurchaseOption.SPOT:
+        hint = f"`relaunch local terminate {job}` ends its instance without a warning"
+        raise CommandError(f"{job} does not run on spot, and EC2 interrupts nothing else", hint)
+    instance_id = _running_instance(job, attempt)
+    arguments = {"instance_id": instance_id, "lead_seconds": lead, "rebalance_first": has_rebalance}
+    connection.local_world.control("interrupt", arguments)
+    print_note(f"EC2 warns that it takes {instance_id} away; `relaunch explain {job}` shows what follows")
+
+
+def terminate(context: typer.Context, job: JobId, stack: Stack = DEFAULT_STACK) -> None:
+    """Terminate the instance of a job without a warning.
+
+    The task receives no SIGTERM; the job is launched again, from its newest complete checkpoint.
+    """
+    from relaunch_cli.views.screen import print_note
+
+    connection = connect(context, stack)
+    instance_id = _running_instance(job, _load_attempt(job, connection))
+    connection.local_world.control("terminate", {"instance_id": instance_id})
+    print_note(f"{instance_id} is terminated; `relaunch explain {job}` shows what follows")
+
+
+def no_capacity(
+    context: typer.Context,
+    job: JobId,
+    is_ended: Annotated[bool, typer.Option("--end", help="Let EC2 have capacity again.")] = False,
+    stack: Stack = DEFAULT_STACK,
+) -> None:
+    """Let EC2 have no capacity for what a job was launched on last, in any zone.
+
+    Instances that run go on. The next launch of any job there finds none, until `--end`.
+    """
+    from relaunch_cli.views.screen import print_note
+
+    connection = connect(context, stack)
+    offering = _load_attempt(job, connection).placement.offering
+    pool = {"instance_type": offering.instance_type, "purchase": offering.purchase.value}
+    connection.local_world.control("capacity", {**pool, "instances": None if is_ended else 0})
+    shown = f"{offering.instance_type} {offering.purchase}"
+    print_note(f"EC2 has capacity for {shown}" if is_ended else f"EC2 has no capacity for {shown} until `--end`")
+
+
+def _load_attempt(job_id: str, connection: "Connection") -> "Attempt":
+    """Return the current attempt of a job.
+
+    Raises:
+        CommandError: there is no such job, or it was not launched yet.
+    """
+    job = connection.deps.jobs.load_job(job_id) or raise_no_job(connection.deps, job_id)
+    if job.attempt is None:
+        raise CommandError(f"{job_id} was not launched yet", f"`relaunch explain {job_id}`", exit_codes.NOT_FOUND)
+    return job.attempt
+
+
+def _running_instance(job_id: str, attempt: "Attempt") -> str:
+    """Return the instance that a task is on.
+
+    Raises:
+        CommandError: it is on none, or has ended.
+    """
+    instance_id = attempt.instance_id or attempt.placement.instance_id
+    if attempt.stop is not None or not instance_id:
+        hint = f"`relaunch explain {job_id}` says what it waits for"
+        raise CommandError(f"{job_id} has no task on an instance now", hint, exit_codes.NOT_FOUND)
+    return instance_id
