@@ -25,7 +25,7 @@ from relaunch_local.stack.first_training import push_image
 COMMAND = Path(sys.executable).with_name("relaunch")
 STACKS = ("relaunch-training", "relaunch-machines", "relaunch")
 TIMEOUT_SECONDS = 120.0
-COMMIT = "4b1d8e6f02a97c35e8d0714b6a2f93c5d8e07b1a"
+TAG = "demo-4b1d8e6f02a97c35e8d0714b6a2f93c5d8e07b1a"
 
 
 def measure(_session: Session) -> list[Table]:
@@ -35,9 +35,14 @@ def measure(_session: Session) -> list[Table]:
         subprocess.run(["git", "init", "--quiet", folder], check=True)
         training = read_stack(account.emulator, "relaunch-training")[0]
         world = account.join("relaunch", training)
-        rows.append(("relaunch init --yes", *_run(account, folder, "init", "--command", "python -m train", "--yes")))
+        rows.append(
+            (
+                "relaunch init --yes",
+                *_run(account, folder, "init", "--name", "demo", "--command", "python -m train", "--yes"),
+            )
+        )
         started = time.perf_counter()
-        push_image(world, training["RepositoryName"], COMMIT)
+        push_image(world, training["RepositoryName"], TAG)
         _wait_until_running(account, folder)
         rows.append(("git push: from the image in ECR until the task is RUNNING", time.perf_counter() - started, ""))
         made = [(name, len(read_stack(account.emulator, name)[1])) for name in STACKS]

@@ -111,7 +111,9 @@ def test_no_rule_deletes_an_image_that_a_job_can_hold(training: Template) -> Non
     repository = made(training)["Repository"]
 
     assert repository["ImageScanningConfiguration"] == {"ScanOnPush": True}
-    assert repository["ImageTagMutability"] == "IMMUTABLE"
+    assert repository["ImageTagMutability"] == "IMMUTABLE_WITH_EXCLUSION"
+    (movable,) = repository["ImageTagMutabilityExclusionFilters"]
+    assert movable["ImageTagMutabilityExclusionFilterValue"] == "*latest"
     (rule,) = json.loads(repository["LifecyclePolicy"]["LifecyclePolicyText"])["rules"]
     # What was pushed with a tag keeps it, for tags cannot be moved.
     assert rule["selection"] == {

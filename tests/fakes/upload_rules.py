@@ -15,6 +15,7 @@ class FakeUploadRules:
     log: list[tuple[str, str]] = field(default_factory=list)
     on_change: list[Callable[[], object]] = field(default_factory=list)
     failure: Exception | None = None
+    takes_uploads: bool = True
 
     def list_rules(self) -> list[FoundRule]:
         if self.failure:

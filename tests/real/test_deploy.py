@@ -23,6 +23,7 @@ TIMEOUT_SECONDS = 300.0
 # Each look starts the command, which takes a processor for a second.
 POLL_SECONDS = 2.0
 COMMIT = "4b1d8e6f02a97c35e8d0714b6a2f93c5d8e07b1a"
+TAG = f"vision-{COMMIT}"
 TRAINING = "python -m train --steps 20 --step-delay-seconds 0.01"
 
 
@@ -119,12 +120,12 @@ def train(user: User, world: LocalWorld, outputs: Mapping[str, str]) -> None:
     assert {"relaunch.yaml", "task-definition.json", "train.yml", "Dockerfile"} <= set(written)
     assert f"role-to-assume: {outputs['SubmitRoleArn']}".encode() in written["train.yml"]
     assert "registered relaunch-vision:1" in first
-    assert "git add relaunch.yaml task-definition.json .github/workflows/train.yml Dockerfile .dockerignore" in first
+    assert "git add Dockerfile .dockerignore .github/workflows/train.yml task-definition.json relaunch.yaml" in first
     assert "acme/vision has what a training needs" in again
     assert "registered relaunch-vision" not in again
     assert user.ask("ps", "--all")["jobs"] == []
 
-    push_image(world, outputs["RepositoryName"], COMMIT)
+    push_image(world, outputs["RepositoryName"], TAG)
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while not (jobs := user.ask("ps", "--all")["jobs"]):
         assert time.monotonic() < deadline, user.run("events")
@@ -134,7 +135,7 @@ def train(user: User, world: LocalWorld, outputs: Mapping[str, str]) -> None:
         assert state != "FAILED", user.run("explain", job)
         assert time.monotonic() < deadline, user.run("explain", job)
         time.sleep(POLL_SECONDS)
-    assert f"image {outputs['RepositoryName']}:{COMMIT} pushed" in json.dumps(user.ask("explain", job))
+    assert f"image {outputs['RepositoryName']}:{TAG} pushed" in json.dumps(user.ask("explain", job))
     assert re.search(r'"event": ?"finished"', user.run("logs", job))
 
 
@@ -151,7 +152,7 @@ def examine(user: User) -> None:
 def remove(user: User, account: EmptyAccount, world: LocalWorld) -> None:
     """All is removed but what is told, while a job runs."""
     assert "nobody can be asked here, and nothing was removed" in user.run("uninstall", exit_code=2)
-    job = user.ask("submit", "vision", "--image-tag", COMMIT)["job_id"]
+    job = user.ask("submit", "vision", "--image-tag", TAG)["job_id"]
     told = user.run("uninstall", "--yes")
 
     assert f"cancelled {job}" in told

@@ -144,26 +144,23 @@ def _wanted(
     repository: "GitRepository", *, given: Mapping[str, Any], action: str | None, asks: bool, overwrites: bool
 ) -> "Wanted":
     from relaunch_cli.repository_setup.form import read_training
-    from relaunch_cli.repository_setup.setup import DEFINITION_FILE, TASK_DEFINITION_FILE, Wanted, has_files
-    from relaunch_cli.repository_setup.training import name_of
+    from relaunch_cli.repository_setup.setup import DEFINITION_FILE, Wanted, has_files
+    from relaunch_cli.repository_setup.training import AcceleratorKind, name_of
 
     if given.get("has_webhook") and not repository.github:
         raise CommandError("--webhook needs a repository at GitHub, and the remote `origin` is none")
     if action and not _ACTION.fullmatch(action):
         raise CommandError(f"{action!r} is no Action: OWNER/NAME@COMMIT, or empty for none")
-    if has_files(repository.root) and not overwrites:
-        if given:
-            raise CommandError(
-                f"{DEFINITION_FILE} and {TASK_DEFINITION_FILE} are there, and options do not change them: {_NOTHING}",
-                "edit them and run `relaunch init`, or write them anew from all options with --overwrite",
-            )
-        return Wanted(None)
-    known, family = name_of(repository.github or repository.root.name), ""
+    known, family, kind = name_of(repository.github or repository.root.name), "", AcceleratorKind.GPU
     path = repository.root / DEFINITION_FILE
-    if path.is_file() and (found := _definitions(path.read_text(encoding="utf-8"))):
+    if not overwrites and path.is_file() and (found := _definitions(path.read_text(encoding="utf-8"))):
         known, family = found[0].name, found[0].task_definition
-    training = read_training(given, known, _ask if asks else None)
-    return Wanted(training, family, overwrites=overwrites, action=_own_action() if action is None else action)
+        kind = AcceleratorKind.NEURON if found[0].accelerator.neuron else kind
+    is_described = has_files(repository.root) and not overwrites
+    known_kind = {} if "kind" in given or not is_described else {"kind": kind.value}
+    training = read_training({**known_kind, **given}, known, _ask if asks and not is_described else None)
+    action = _own_action() if action is None else action
+    return Wanted(training, family, action, is_given=bool(given), overwrites=overwrites)
 
 
 def _own_action() -> str:

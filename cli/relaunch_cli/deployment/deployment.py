@@ -69,6 +69,9 @@ def survey(
     before = {name: each for name, each in found.items() if each.status != "REVIEW_IN_PROGRESS"}
     for each in before.values():
         check_status(each)
+    for switch in _LEFT_OUT:
+        if given.get(switch, "on") not in ("on", "off"):
+            raise RefusedError(f"{switch}={given[switch]} is neither {switch}=on nor {switch}=off")
     if stack not in before:
         given = {**_LEFT_OUT, **given}
     notes: list[str] = []

@@ -9,11 +9,12 @@ from relaunch_cli.repository_setup.training_stack import TrainingStack
 
 def definition_text(training: Training, family: str, repository: str, stack: TrainingStack) -> str:
     """Return the definition file of a training in a repository on GitHub."""
-    image = f'{{repository: {stack.repository_name}, tag: "{{sha}}"}}'
+    image = f'{{repository: {stack.repository_name}, tag: "{training.tag_pattern}"}}'
     triggers = [f"      - image: {image}"]
     if training.has_webhook:
-        branch = json.dumps(stack.github_ref.removeprefix("refs/heads/") or "main")
-        push = f"repository: {repository}, event: push, branches: [{branch}], wait_for_image: {image}"
+        kind, _, ref = stack.github_ref.removeprefix("refs/").partition("/")
+        pushed = f"{'tags' if kind == 'tags' else 'branches'}: [{json.dumps(ref or 'main')}]"
+        push = f"repository: {repository}, event: push, {pushed}, wait_for_image: {image}"
         triggers = [f"      - github: {{{push}}}"]
     if training.uploads is not None:
         # Quoted as JSON, which YAML is a superset of: a prefix may have any character.
@@ -35,8 +36,8 @@ def definition_text(training: Training, family: str, repository: str, stack: Tra
         f"    checkpoint: s3://{stack.checkpoint_bucket}/{training.name}/",
         f"    estimated_duration: {training.duration}",
         f"    max_price_per_hour: {_price_cap(training):.2f}          # USD, of the machine",
-        "    # Inputs come from `relaunch submit -i learning_rate=0.1` and from the form of the workflow, and are the",
-        "    # training's variables RELAUNCH_INPUT_*.",
+        "    # Inputs come from `relaunch submit -i learning_rate=0.1`, for example, and are the training's variables",
+        "    # RELAUNCH_INPUT_*.",
         "    # inputs:",
         '    #   learning_rate: {pattern: "[0-9.e-]+", default: "0.05"}',
     ]

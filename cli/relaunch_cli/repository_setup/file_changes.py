@@ -34,7 +34,7 @@ def write_files(root: Path, changes: Iterable[FileChange]) -> None:
                 raise CommandError(
                     f"{each.path} was changed meanwhile, and is left as it is", "run relaunch init again"
                 )
-            _write(root / each.path, each.after)
+            _write((root / each.path).resolve(), each.after)
 
 
 def _write(path: Path, text: str) -> None:

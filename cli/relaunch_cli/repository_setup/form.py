@@ -46,7 +46,10 @@ def read_training(given: Mapping[str, Any], known_name: str, ask: Ask | None) ->
     settle("command", "What runs in the container", "python train.py")
     if kind is AcceleratorKind.SHARE:
         answers = {**_SHARE_DEFAULTS, **answers}
-    return Training(**{name: _read(name, value) for name, value in answers.items()} | {"kind": kind})
+    read = {name: _read(name, value) for name, value in answers.items()} | {"kind": kind}
+    # Machines with more devices have more of the rest: the smallest with eight GPUs has 96 vCPUs and 488 GiB.
+    count = read.get("count", 1)
+    return Training(**{"vcpus": 2 * max(count, 1), "memory_gib": 8 * max(count, 1), **read})
 
 
 def _read(name: str, value: Any) -> Any:

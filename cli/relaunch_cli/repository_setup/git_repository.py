@@ -10,7 +10,9 @@ from relaunch_cli.repository_setup.findings import GitRepository
 # git only reads its own files here; a network file system may hang.
 _SECONDS = 10
 _GITHUB = re.compile(
-    r"(?:https://(?:[^/@]+@)?github\.com/|(?:ssh://)?git@github\.com[:/])([^/\s]+/[^/\s]+?)(?:\.git)?/?"
+    r"(?:https://(?:[^/@]+@)?(?:www\.)?github\.com(?::443)?/|ssh://[^/@]+@(?:ssh\.)?github\.com(?::[0-9]+)?/"
+    r"|[^/@:]+@(?:ssh\.)?github\.com:)([^/\s]+/[^/\s]+?)(?:\.git)?/?",
+    re.IGNORECASE,
 )
 
 
@@ -20,17 +22,18 @@ def find_repository(folder: Path) -> GitRepository:
     Raises:
         CommandError: it is in none.
     """
-    root = _git(folder, "rev-parse", "--show-toplevel")
+    root, reason = _run(folder, "rev-parse", "--show-toplevel")
     if not root:
         raise CommandError(
-            f"{folder} is in no git repository", "go to that of your training, or make one there: git init"
+            f"{folder} is in no git repository that can be used: {reason}",
+            "go to that of your training, or make one there: git init",
         )
-    return GitRepository(Path(root), github_name(_git(folder, "config", "--local", "--get", "remote.origin.url")))
+    return GitRepository(Path(root), github_name(_git(folder, "remote", "get-url", "origin")))
 
 
 def find_commit(folder: Path) -> tuple[str, str]:
     """Return OWNER/NAME at GitHub and the commit of a clone; both empty if it is not at GitHub."""
-    github = github_name(_git(folder, "config", "--local", "--get", "remote.origin.url"))
+    github = github_name(_git(folder, "remote", "get-url", "origin"))
     commit = _git(folder, "rev-parse", "HEAD")
     return (github, commit) if github and commit else ("", "")
 
@@ -43,11 +46,20 @@ def github_name(remote: str) -> str:
 
 def _git(folder: Path, *arguments: str) -> str:
     """Return the output of a git command, empty if it fails."""
+    return _run(folder, *arguments)[0]
+
+
+def _run(folder: Path, *arguments: str) -> tuple[str, str]:
+    """Return the output of a git command, and if it fails why."""
     command = ["git", "-C", str(folder), *arguments]
     try:
         done = subprocess.run(  # noqa: S603 - no shell, and the arguments are ours
-            command, capture_output=True, text=True, timeout=_SECONDS, check=True
+            command, capture_output=True, text=True, timeout=_SECONDS, check=False
         )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.strip()
+    except OSError as error:
+        return "", f"git cannot be run ({error.strerror})"
+    except subprocess.TimeoutExpired:
+        return "", "git does not answer"
+    if done.returncode != 0:
+        return "", next(iter(done.stderr.strip().splitlines()), "git fails")
+    return done.stdout.strip(), ""

@@ -45,7 +45,8 @@ class Gh:
                 timeout=_SECONDS,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise CommandError(f"GitHub does not answer: {error}", _IDEMPOTENT_HINT, exit_codes.REFUSED) from error
+            why = f"gh did not end within {_SECONDS} seconds" if isinstance(error, subprocess.TimeoutExpired) else error
+            raise CommandError(f"GitHub does not answer: {why}", _IDEMPOTENT_HINT, exit_codes.REFUSED) from error
         if done.returncode != 0:
             reason = done.stderr.strip().splitlines()
             raise CommandError(
@@ -56,7 +57,7 @@ class Gh:
         try:
             return json.loads(done.stdout)
         except ValueError as error:
-            raise CommandError(f"gh answers no JSON to {method} {path}") from error
+            raise CommandError(f"gh answers no JSON to {method} {path}", "update gh") from error
 
 
 def find_webhook(repository: str, base_url: str, events: Iterable[str], gh: Gh) -> Webhook | None:
@@ -74,8 +75,13 @@ def find_webhook(repository: str, base_url: str, events: Iterable[str], gh: Gh) 
             f"make it by hand, as `relaunch webhook add {repository}` says, or install gh and run `relaunch init` again"
         )
         return Webhook(repository, url, wanted, obstacle=f"gh is not installed: {hint}")
-    for hook in _hooks(gh.call("GET", f"repos/{repository}/hooks?per_page=100")):
-        if str(hook.get("config", {}).get("url", "")).startswith(base_url.rstrip("/")):
+    try:
+        answer = gh.call("GET", f"repos/{repository}/hooks?per_page=100")
+    except CommandError as error:
+        # Who may not see it may still set up the rest.
+        return Webhook(repository, url, wanted, obstacle=f"{error.message}: {error.hint}")
+    for hook in _hooks(answer):
+        if hook.get("active", True) and str(hook.get("config", {}).get("url", "")).startswith(base_url.rstrip("/")):
             events_of_hook = hook.get("events", [])
             missing = () if "*" in events_of_hook else tuple(each for each in wanted if each not in events_of_hook)
             return Webhook(repository, url, missing, int(hook["id"]))

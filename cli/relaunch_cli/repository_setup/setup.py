@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,9 @@ TASK_DEFINITION_FILE = "task-definition.json"
 _WORKFLOW_FILE = ".github/workflows/train.yml"
 _DOCKERFILE = "Dockerfile"
 _IGNORE_FILE = ".dockerignore"
-_FILES = (DEFINITION_FILE, TASK_DEFINITION_FILE, _WORKFLOW_FILE, _DOCKERFILE, _IGNORE_FILE)
+# The two that say what the training is come last: while one of them is missing, a run that failed is begun anew.
+_FILES = (_DOCKERFILE, _IGNORE_FILE, _WORKFLOW_FILE, TASK_DEFINITION_FILE, DEFINITION_FILE)
+_DECIDING = (DEFINITION_FILE, TASK_DEFINITION_FILE)
 # A Dockerfile belongs to whoever wrote it; what runs is the task definition's command.
 _OVERWRITTEN = (DEFINITION_FILE, TASK_DEFINITION_FILE, _WORKFLOW_FILE)
 
@@ -33,13 +35,15 @@ _OVERWRITTEN = (DEFINITION_FILE, TASK_DEFINITION_FILE, _WORKFLOW_FILE)
 class Wanted:
     """What whoever sets up wants.
 
-    Without `training` the files that are there say what it is. `family` is that of the task definition if it has one,
-    and `action` the GitHub Action as OWNER/NAME@COMMIT, empty if it is nowhere to be had.
+    `is_given`: options say what the training is, and are to agree with the files that are there. `family` is that of
+    the task definition if the definition names one, and `action` the GitHub Action as OWNER/NAME@COMMIT, empty if it is
+    nowhere to be had.
     """
 
-    training: Training | None
+    training: Training
     family: str = ""
     action: str = ""
+    is_given: bool = False
     overwrites: bool = False
 
 
@@ -62,7 +66,7 @@ class Outside:
 
 def has_files(root: Path) -> bool:
     """Return whether the repository has what a training is described by, so that nothing has to be asked."""
-    return all(read_text(root, path) is not None for path in (DEFINITION_FILE, TASK_DEFINITION_FILE))
+    return all(read_text(root, path) is not None for path in _DECIDING)
 
 
 def survey(repository: GitRepository, wanted: Wanted, stack: TrainingStack, outside: Outside) -> Setup:
@@ -73,11 +77,22 @@ def survey(repository: GitRepository, wanted: Wanted, stack: TrainingStack, outs
         ClientError, BotoCoreError: a call failed.
     """
     before = {path: read_text(repository.root, path) for path in _FILES}
-    made = {} if wanted.training is None else _write(wanted.training, wanted, repository, stack, before[_DOCKERFILE])
-    reason = _find_workflow_obstacle(repository, stack)
+    if not wanted.family and not wanted.overwrites and before[TASK_DEFINITION_FILE] is not None:
+        family = str(_read_task_definition(before[TASK_DEFINITION_FILE] or "")["family"])
+        wanted = replace(wanted, family=family)
+    made = _write(wanted.training, wanted, repository, stack, before[_DOCKERFILE])
+    if wanted.is_given and not wanted.overwrites:
+        _check_given(made, before)
+    reason = _find_workflow_obstacle(repository, stack, before[_WORKFLOW_FILE])
     if reason:
         made.pop(_WORKFLOW_FILE, None)
-    overwritten = _OVERWRITTEN if wanted.overwrites else ()
+    elif before[_WORKFLOW_FILE] is not None:
+        # Its image is built of something else.
+        made.pop(_DOCKERFILE, None)
+        made.pop(_IGNORE_FILE, None)
+    is_foreign = bool(reason) and before[_WORKFLOW_FILE] is not None
+    overwritten = [each for each in _OVERWRITTEN if not (is_foreign and each == _WORKFLOW_FILE)]
+    overwritten = overwritten if wanted.overwrites else []
     kept = {path: text for path, text in before.items() if text is not None and path not in overwritten}
     after = {**made, **kept}
     definition = _read_task_definition(after[TASK_DEFINITION_FILE])
@@ -92,7 +107,7 @@ def survey(repository: GitRepository, wanted: Wanted, stack: TrainingStack, outs
         needs_revision=registered is None or not is_registered(definition, registered),
         buckets=[read_bucket_events(each, outside.client("s3")) for each in watched.buckets],
         webhook=find_webhook(repository.github, stack.webhook_url, watched.github_events, outside.gh),
-        without_workflow="" if _WORKFLOW_FILE in after else reason,
+        without_workflow=reason,
     )
 
 
@@ -152,14 +167,31 @@ def _check_sources(watched: Watched, stack: TrainingStack) -> None:
         )
 
 
-def _find_workflow_obstacle(repository: GitRepository, stack: TrainingStack) -> str:
-    """Return why no workflow of this repository could push images, and what mends it; empty if one can."""
+def _check_given(made: Mapping[str, str], before: Mapping[str, str | None]) -> None:
+    """Check that options agree with the files that are there.
+
+    Raises:
+        CommandError: they do not, and the files are to be left as they are.
+    """
+    differing = [path for path in _DECIDING if before[path] not in (None, made[path])]
+    if differing:
+        raise CommandError(
+            f"options do not change {' and '.join(differing)}, which differ from them: nothing was written",
+            "edit them and run `relaunch init`, or write them anew from all options with --overwrite",
+        )
+
+
+def _find_workflow_obstacle(repository: GitRepository, stack: TrainingStack, workflow: str | None) -> str:
+    """Return why no workflow of this repository pushes images, and what mends it; empty if one does, or can."""
     github = repository.github
     if not github:
         return "the remote `origin` is not at GitHub: push images in another way, each with its commit as the tag"
     if not stack.submit_role_arn or stack.github_repository.lower() != github.lower():
         let_in = f"only {stack.github_repository} is let in" if stack.submit_role_arn else "no repository is let in"
-        return f"{let_in} by the account: relaunch deploy --github {github}, then relaunch init again"
+        instead = f" lets in {github} instead" if stack.submit_role_arn else ""
+        return f"{let_in} by the account: relaunch deploy --github {github}{instead}, then relaunch init again"
+    if workflow is not None and stack.submit_role_arn not in workflow:
+        return f"{_WORKFLOW_FILE} is there for something else: rename it, then relaunch init again"
     return ""
 
 

@@ -9,10 +9,16 @@ from relaunch_cli.repository_setup.training_stack import TrainingStack
 MAIN = "main"
 _VCPU = 1024
 _GIB = 1024
-# Jobs run the image that started them: the tag only has to be one. No image has it, so that nothing runs by mistake.
-_TAG = "of-the-commit"
 # Names of things in lists that ECS may return in another order.
 _KEYS = ("name", "containerPath", "type")
+# What DescribeTaskDefinition tells of a revision beside what was registered; tags it tells beside it.
+_OF_THE_REVISION = frozenset(
+    (
+        *("compatibilities", "deregisteredAt", "registeredAt", "registeredBy", "requiresAttributes", "revision"),
+        *("status", "tags", "taskDefinitionArn"),
+    )
+)
+_DEFAULTS = {"essential": True, "networkMode": "bridge", "protocol": "tcp"}
 
 
 def task_definition(training: Training, family: str, stack: TrainingStack) -> Mapping[str, Any]:
@@ -23,7 +29,8 @@ def task_definition(training: Training, family: str, stack: TrainingStack) -> Ma
     """
     container: dict[str, Any] = {
         "name": MAIN,
-        "image": f"{stack.repository_uri}:{_TAG}",
+        # An image that starts a job takes its place; uploads, callers and people start jobs with the newest.
+        "image": f"{stack.repository_uri}:{training.newest_tag}",
         "essential": True,
         "command": list(training.command),
         "cpu": training.vcpus * _VCPU,
@@ -41,8 +48,10 @@ def task_definition(training: Training, family: str, stack: TrainingStack) -> Ma
     }
     if training.kind is AcceleratorKind.GPU:
         container["resourceRequirements"] = [{"type": "GPU", "value": str(training.count)}]
+    # Docker's 64 MiB are too little for the worker processes of PyTorch's data loaders, which hand over tensors in it.
+    container["linuxParameters"] = {"sharedMemorySize": training.memory_gib * _GIB // 2}
     if training.is_mounting:
-        container["linuxParameters"] = {
+        container["linuxParameters"] |= {
             "devices": [
                 {
                     "hostPath": "/dev/fuse",
@@ -71,16 +80,25 @@ def _environment(training: Training) -> Sequence[Mapping[str, str]]:
 
 
 def is_registered(wanted: Any, found: Any) -> bool:
-    """Return whether what is registered has all that is wanted; ECS adds defaults, and may order lists otherwise."""
+    """Return whether what is registered is what is wanted; ECS adds defaults, and may order lists otherwise."""
     if isinstance(wanted, Mapping):
-        return isinstance(found, Mapping) and all(
-            name in found and is_registered(value, found[name]) for name, value in wanted.items()
+        if not isinstance(found, Mapping):
+            return False
+        more = {name for name in found if name not in wanted and not _is_default(name, found[name])}
+        return not more - _OF_THE_REVISION and all(
+            name in found and is_registered(value, found[name])
+            for name, value in wanted.items()
+            if name not in _OF_THE_REVISION
         )
     if isinstance(wanted, list):
         if not isinstance(found, list) or len(wanted) != len(found):
             return False
         return all(is_registered(*pair) for pair in zip(_ordered(wanted), _ordered(found), strict=True))
     return bool(wanted == found)
+
+
+def _is_default(name: str, value: Any) -> bool:
+    return not value or _DEFAULTS.get(name) == value
 
 
 def _ordered(items: list[Any]) -> list[Any]:

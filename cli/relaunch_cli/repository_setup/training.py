@@ -66,6 +66,16 @@ class Training:
     has_webhook: bool = False
     duration: str = "2h"
 
+    @property
+    def newest_tag(self) -> str:
+        """The tag of its newest image, which moves."""
+        return f"{self.name}-latest"
+
+    @property
+    def tag_pattern(self) -> str:
+        """The tag of the image of a commit; trainings that share a repository have tags of their own."""
+        return f"{self.name}-{{sha}}"
+
     def __post_init__(self) -> None:
         """Check it.
 

@@ -10,7 +10,7 @@ _CHECKOUT = "actions/checkout@08c6903cd8c0fde910a37f88322edcfb5dd907a8  # v5.0.0
 _CREDENTIALS = "aws-actions/configure-aws-credentials@a03048d87541d1d9fcf2ecf528a4a65ba9bd7838  # v5.0.0"
 
 _TEXT = """\
-# Builds the image of each commit and pushes it with the commit as its tag: relaunch.yaml says what that starts.
+# Builds the image of each commit and pushes it with the commit in its tag: relaunch.yaml says what that starts.
 name: Train
 on:
   push:
@@ -38,13 +38,17 @@ jobs:
         env:
           NAME: {name}
           REPOSITORY: {uri}
+          TRAINING: {training}
         run: |
-          image="$REPOSITORY:$GITHUB_SHA"
+          tag="$TRAINING-$GITHUB_SHA"
           # A re-run finds its image, whose tag cannot move.
-          if ! aws ecr describe-images --repository-name "$NAME" --image-ids "imageTag=$GITHUB_SHA" > /dev/null; then
+          if ! aws ecr describe-images --repository-name "$NAME" --image-ids "imageTag=$tag" > /dev/null; then
             aws ecr get-login-password | docker login --username AWS --password-stdin "${{REPOSITORY%%/*}}"
-            docker build --tag "$image" .
-            docker push "$image"
+            docker build --tag "$REPOSITORY:$tag" --tag "$REPOSITORY:$TRAINING-latest" .
+            # First the one that jobs run which no image starts: it starts none.
+            docker push "$REPOSITORY:$TRAINING-latest" ||
+              echo "::warning::$TRAINING-latest cannot be moved: jobs that no image starts run the one that it has"
+            docker push "$REPOSITORY:$tag"
           fi
 {submit}"""
 
@@ -68,7 +72,7 @@ _SUBMIT = """\
           url: {url}
           role-to-assume: {role}
           definition: {definition}
-          image-tag: ${{{{ github.sha }}}}
+          image-tag: {definition}-${{{{ github.sha }}}}
           inputs: ${{{{ toJSON(inputs) }}}}
 """
 
@@ -86,13 +90,14 @@ def workflow_text(training: Training, stack: TrainingStack, action: str, *, is_l
         # Quoted: a branch may be called 1.0.
         ref=json.dumps(ref or "main"),
         dispatch=_DISPATCH if action else "",
-        environment=f"    environment: {stack.github_environment}\n" if stack.github_environment else "",
+        environment=f"    environment: {json.dumps(stack.github_environment)}\n" if stack.github_environment else "",
         checkout=_CHECKOUT,
         credentials=_CREDENTIALS,
         region=stack.region,
         role=role,
         room=_ROOM if is_large else "",
         name=stack.repository_name,
+        training=training.name,
         uri=stack.repository_uri,
         submit=_SUBMIT.format(action=action, url=url, role=role, definition=training.name) if action else "",
     )

@@ -76,7 +76,9 @@ def _stacks(plan: Survey) -> Sequence[tuple[str, str]]:
     """Return the stacks, each with what it has."""
     rows = []
     if plan.training is not None:
-        rows.append((f"{plan.stack}-training", _training(plan.training)))
+        name = f"{plan.stack}-training"
+        before = plan.before[name].parameters if name in plan.before else {}
+        rows.append((name, _training(plan.training, before)))
     if plan.has_machines:
         rows.append((f"{plan.stack}-machines", "launch templates for GPUs and for Neuron, role, security group"))
     rows += [
@@ -93,10 +95,22 @@ def _application(plan: Survey) -> str:
     has_webhook = plan.is_on("Webhook")
     functions, queues = ("nine", "eight")[not has_webhook], ("six", "five")[not plan.is_on("Uploads")]
     webhook = "the webhook with its secret, " if has_webhook else ""
-    return f"{functions} functions, {queues} queues, a table, {webhook}alarms, dashboards"
+    before = plan.before[plan.stack].parameters if not plan.is_new else {}
+    lost = [
+        what
+        for switch, what in (("Webhook", "the webhook with all of its secrets"), ("Uploads", "the queue of uploads"))
+        if not plan.is_new and before.get(switch, "on") == "on" and not plan.is_on(switch)
+    ]
+    removes = f"; DELETES {' and '.join(lost)}, which definitions may need" if lost else ""
+    return f"{functions} functions, {queues} queues, a table, {webhook}alarms, dashboards{removes}"
 
 
-def _training(wanted: Mapping[str, str]) -> str:
+def _instead_of(before: Mapping[str, str], wanted: Mapping[str, str]) -> str:
+    let_in = before.get("GitHubRepository", "")
+    return f" instead of {let_in}" if let_in and let_in != wanted["GitHubRepository"] else ""
+
+
+def _training(wanted: Mapping[str, str], before: Mapping[str, str]) -> str:
     zones = [name for name in wanted if name.startswith("Zone") and wanted[name]]
     parts = [
         f"a network over {len(zones)} zones" if zones else f"in {wanted.get('VpcId')}",
@@ -110,7 +124,7 @@ def _training(wanted: Mapping[str, str]) -> str:
         "roles",
     ]
     if wanted.get("GitHubRepository"):
-        parts.append(f"a role for {wanted['GitHubRepository']} on GitHub")
+        parts.append(f"a role for {wanted['GitHubRepository']} on GitHub{_instead_of(before, wanted)}")
     return ", ".join(parts)
 
 

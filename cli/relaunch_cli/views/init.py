@@ -1,5 +1,6 @@
 """Output of `relaunch init`: what will be written, registered and switched on, and what to do next."""
 
+import os
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -28,7 +29,7 @@ def render_setup(setup: Setup) -> RenderableType:
         table.add_row(Text("webhook"), Text(_describe_webhook(setup.webhook)))
     parts.append(table)
     if setup.without_workflow:
-        parts += [Text(""), Text(f"note: no workflow is written: {setup.without_workflow}", "yellow")]
+        parts += [Text(""), Text(f"note: no workflow pushes images: {setup.without_workflow}", "yellow")]
     for file in setup.changed_files:
         if file.before is not None:
             parts += [Text(""), _difference(file)]
@@ -40,7 +41,8 @@ def describe_next(setup: Setup, stack: str) -> str:
     option = "" if stack == "relaunch" else f" --stack {stack}"
     lines = []
     if setup.changed_files:
-        paths = " ".join(shlex.quote(each.path) for each in setup.changed_files)
+        root = setup.repository.root
+        paths = " ".join(shlex.quote(os.path.relpath(root / each.path)) for each in setup.changed_files)
         lines += [f"git add {paths}", 'git commit --message "Train with Relaunch"']
     lines += ["git push", f"relaunch ps{option}                # then explain JOB, logs JOB -f"]
     return "\n".join(["", "Next:", *(f"  {line}" for line in lines)])

@@ -8,8 +8,8 @@ from relaunch_local.stack.emulator import REGION
 from relaunch_local.stack.local_world import LocalWorld
 
 
-def push_image(world: LocalWorld, repository: str, commit: str) -> None:
-    """Push what CI would push, an index for this platform, with the commit as its tag."""
+def push_image(world: LocalWorld, repository: str, tag: str) -> None:
+    """Push what CI would push, an index for this platform, with this tag."""
     media_type = "application/vnd.oci.image.index.v1+json"
     manifest = {
         "schemaVersion": 2,
@@ -18,7 +18,7 @@ def push_image(world: LocalWorld, repository: str, commit: str) -> None:
     }
     pushed = world.client("ecr").put_image(
         repositoryName=repository,
-        imageTag=commit,
+        imageTag=tag,
         imageManifest=json.dumps(manifest),
         imageManifestMediaType=media_type,
     )
@@ -28,7 +28,7 @@ def push_image(world: LocalWorld, repository: str, commit: str) -> None:
         "action-type": "PUSH",
         "result": "SUCCESS",
         "image-digest": pushed["image"]["imageId"]["imageDigest"],
-        "image-tag": commit,
+        "image-tag": tag,
     }
     world.publish(
         {

@@ -17,6 +17,11 @@ class UploadRules(Protocol):
         """Return how the names of the stack's rules begin."""
         ...
 
+    @property
+    def takes_uploads(self) -> bool:
+        """Whether the stack has a queue that uploads are sent to; without one no rule is of use."""
+        ...
+
     def list_rules(self) -> list[FoundRule]:
         """Return the stack's rules."""
         ...

@@ -18,10 +18,13 @@ EFFECT_SECONDS = 60.0  # PutRule: "Allow a short period of time for changes to t
 def plan_upload_rules(definitions: Iterable[JobDefinition], rules: UploadRules) -> tuple[ChangedRule, ...]:
     """Return how the rules differ from those that the definitions need; removals are last.
 
+    In a stack that takes no uploads they need none.
+
     Raises:
         TransientError, PermanentError: the rules cannot be read.
     """
-    return compare_rules(wanted_rules(definitions, rules.name_prefix), rules.list_rules())
+    watching = definitions if rules.takes_uploads else ()
+    return compare_rules(wanted_rules(watching, rules.name_prefix), rules.list_rules())
 
 
 def widen_upload_rules(

@@ -8,8 +8,6 @@ from fakes.aws import aws_in_process
 from fakes.builders import make_definition
 from fakes.cli_session import STACK_OUTPUTS, create_stack, invoke
 from relaunch.core.definitions.definition import S3Trigger
-from relaunch.core.triggers.upload_rules import UploadRule
-from relaunch.ports import PermanentError
 from relaunch_cli.aws.connection import AwsConnection
 from relaunch_cli.errors import CommandError, NotConnectedError
 
@@ -94,8 +92,7 @@ def test_a_stack_without_uploads_and_webhook_says_how_to_get_them(monkeypatch):
         definition = make_definition(triggers=(S3Trigger("acme-data"),))
 
         assert connection.upload_rules.list_rules() == []
-        with pytest.raises(PermanentError, match="relaunch deploy Uploads=on"):
-            connection.upload_rules.put_rule(UploadRule("relaunch-relaunch-a", "acme-data", "{}"))
+        assert not connection.upload_rules.takes_uploads
         with pytest.raises(CommandError, match="has no webhook") as refused:
             _ = connection.webhook
         checks = {each.name: each for each in connection.check_watched([definition])}

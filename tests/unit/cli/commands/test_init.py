@@ -32,7 +32,7 @@ APPLICATION = {
     "UploadsQueueArn": "arn:aws:sqs:us-east-1:123456789012:uploads",
 }
 PARAMETERS = {"GitHubRepository": "acme/vision", "GitHubRef": "refs/heads/main"}
-FILES = ["relaunch.yaml", "task-definition.json", ".github/workflows/train.yml", "Dockerfile", ".dockerignore"]
+FILES = ["Dockerfile", ".dockerignore", ".github/workflows/train.yml", "task-definition.json", "relaunch.yaml"]
 
 
 def create_stack(name: str, outputs: dict[str, str], **parameters: str) -> None:
@@ -144,10 +144,10 @@ def test_files_that_are_there_are_changed_by_overwriting_alone(relaunch: Relaunc
     document = relaunch("init", "--gpu", "4", "--overwrite", "--dry-run", "--json").document
 
     assert refused.exit_code == 2
-    assert "options do not change them: nothing was written" in refused.stderr
+    assert "options do not change relaunch.yaml and task-definition.json, which differ from them" in refused.stderr
     assert written(repository) == made
     assert "+      gpu: {count: 4, memory: 16GiB}" in shown.stdout
-    assert [each["change"] for each in document["files"]] == ["change", "change", "none", "none", "none"]
+    assert [each["change"] for each in document["files"]] == ["none", "none", "none", "change", "change"]
 
     assert relaunch("init", "--gpu", "4", "--overwrite", "--yes").exit_code == 0
     assert "gpu: {count: 4" in written(repository)["relaunch.yaml"]
@@ -173,7 +173,7 @@ def test_a_definition_that_is_there_keeps_its_name_and_family(relaunch: Relaunch
 
     document = relaunch("init", "--dry-run", "--json").document
 
-    assert document["files"][0] == {"path": "relaunch.yaml", "change": "none", "difference": None}
+    assert document["files"][-1] == {"path": "relaunch.yaml", "change": "none", "difference": None}
     assert document["task_definition"]["family"] == "trainer"
 
 

@@ -19,7 +19,7 @@ def parsed(training: Training, ref: str = "refs/heads/main") -> JobDefinition:
 def test_an_image_of_a_commit_starts_the_job():
     definition = parsed(Training("vision", count=2, gpu_memory_gib=24))
 
-    assert definition.triggers == (ImageTrigger("relaunch/trainer", "{sha}"),)
+    assert definition.triggers == (ImageTrigger("relaunch/trainer", "vision-{sha}"),)
     assert (definition.name, definition.task_definition, definition.container) == ("vision", "relaunch-vision", "main")
     assert definition.checkpoint_uri == "s3://acme-checkpoints/vision/"
     assert definition.accelerator.gpu is not None
@@ -29,10 +29,17 @@ def test_an_image_of_a_commit_starts_the_job():
 def test_with_a_webhook_the_push_starts_it_and_waits_for_the_image():
     definition = parsed(Training("vision", has_webhook=True), "refs/heads/1.0")
 
-    wait = ImageWait("relaunch/trainer", "{sha}")
+    wait = ImageWait("relaunch/trainer", "vision-{sha}")
     assert definition.triggers == (
         GithubTrigger(repository="acme/vision", event="push", branches=("1.0",), wait_for_image=wait),
     )
+
+
+def test_with_a_webhook_a_tag_that_is_let_in_starts_it():
+    (trigger,) = parsed(Training("vision", has_webhook=True), "refs/tags/v1").triggers
+
+    assert isinstance(trigger, GithubTrigger)
+    assert (trigger.tags, trigger.branches) == (("v1",), ())
 
 
 @pytest.mark.parametrize("prefix", ["", "images/", 'a: "b" #{c}\\'])

@@ -26,7 +26,9 @@ def test_what_is_not_given_is_asked_and_what_is_given_is_not():
 
     training = read_training({"gpu_memory_gib": "24"}, "vision", answers)
 
-    assert training == Training("vision", count=4, gpu_memory_gib=24, command=("python", "-m", "train"))
+    assert training == Training(
+        "vision", count=4, gpu_memory_gib=24, vcpus=8, memory_gib=32, command=("python", "-m", "train")
+    )
     assert [question.split()[0] for question in answers.questions] == ["Name", "What", "How", "What"]
 
 

@@ -24,6 +24,9 @@ def add_origin(folder: Path, url: str) -> None:
         ("https://github.com/acme/vision", "acme/vision"),
         ("https://token@github.com/acme/big.vision.git", "acme/big.vision"),
         ("ssh://git@github.com/acme/vision.git", "acme/vision"),
+        ("ssh://git@ssh.github.com:443/acme/vision.git", "acme/vision"),
+        ("org-1@github.com:acme/vision.git", "acme/vision"),
+        ("https://www.GitHub.com/acme/vision", "acme/vision"),
         ("https://gitlab.com/acme/vision.git", ""),
         ("https://github.com.evil.example/acme/vision", ""),
         ("../vision", ""),
@@ -45,7 +48,7 @@ def test_the_repository_is_found_from_below(folder: Path):
 
 
 def test_outside_of_a_repository_it_says_so(tmp_path: Path):
-    with pytest.raises(CommandError, match="is in no git repository"):
+    with pytest.raises(CommandError, match="is in no git repository that can be used: fatal: not a git repository"):
         find_repository(tmp_path)
 
 

@@ -59,22 +59,40 @@ def test_without_gh_it_says_how_to_make_it_by_hand(tmp_path, monkeypatch):
     assert "gh is not installed: make it by hand, as `relaunch webhook add acme/vision` says" in found.obstacle
 
 
-def test_a_refusal_is_told_with_what_mends_it(tmp_path, monkeypatch):
+def test_who_may_not_see_webhooks_is_told_and_sets_up_the_rest(tmp_path, monkeypatch):
     gh = FakeGh(tmp_path, monkeypatch)
     gh.fail("some context\ngh: Not Found (HTTP 404)")
 
-    with pytest.raises(CommandError, match=r"GitHub refuses GET .*: gh: Not Found \(HTTP 404\)") as refused:
-        find("push")
+    found = find("push")
 
-    assert "gh auth login --scopes admin:repo_hook" in refused.value.hint
+    assert found is not None
+    assert "GitHub refuses GET repos/acme/vision/hooks" in found.obstacle
+    assert "gh: Not Found (HTTP 404)" in found.obstacle
+    assert "gh auth login --scopes admin:repo_hook" in found.obstacle
 
 
-@pytest.mark.parametrize(("answer", "is_understood"), [("no json", False), ('{"message": "odd"}', True)])
-def test_an_answer_that_is_not_understood_makes_no_second_webhook(tmp_path, monkeypatch, answer, is_understood):
+def test_a_webhook_that_cannot_be_made_is_an_error(tmp_path, monkeypatch):
+    gh = FakeGh(tmp_path, monkeypatch)
+    found = find("push")
+    assert found is not None
+    gh.fail("gh: Forbidden (HTTP 403)")
+
+    with pytest.raises(CommandError, match=r"GitHub refuses POST .*Forbidden"):
+        make_webhook(found, lambda: "secret", Gh())
+
+
+@pytest.mark.parametrize("answer", ["no json", '{"message": "odd"}'])
+def test_an_answer_that_is_not_understood_makes_no_second_webhook(tmp_path, monkeypatch, answer):
     FakeGh(tmp_path, monkeypatch, answer)
 
-    if is_understood:
-        assert find("push") == Webhook("acme/vision", URL, ("push",))
-    else:
-        with pytest.raises(CommandError, match="gh answers no JSON"):
-            find("push")
+    found = find("push")
+
+    assert found is not None
+    assert found.is_needed == (answer != "no json")
+
+
+def test_a_webhook_that_is_switched_off_is_not_there(tmp_path, monkeypatch):
+    hook = {"id": 5, "active": False, "config": {"url": "https://hook.example/"}, "events": ["push"]}
+    FakeGh(tmp_path, monkeypatch, [hook])
+
+    assert find("push") == Webhook("acme/vision", URL, ("push",))

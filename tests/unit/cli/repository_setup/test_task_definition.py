@@ -18,7 +18,8 @@ def test_whole_gpus_are_resources_of_the_container():
     assert container["resourceRequirements"] == [{"type": "GPU", "value": "4"}]
     assert (container["cpu"], container["memory"], container["stopTimeout"]) == (8192, 32768, 60)
     assert {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "compute,utility"} in container["environment"]
-    assert "linuxParameters" not in container
+    assert container["linuxParameters"] == {"sharedMemorySize": 16384}
+    assert container["image"].endswith(":vision-latest")
 
 
 @pytest.mark.parametrize(("kind", "variables"), [(AcceleratorKind.SHARE, 2), (AcceleratorKind.NEURON, 1)])
@@ -57,3 +58,18 @@ def test_lists_are_compared_by_name_because_ecs_may_order_them_otherwise():
     assert not is_registered({"environment": [first]}, {})
     assert not is_registered({"environment": [first]}, {"environment": {}})
     assert not is_registered({"a": {}}, {"a": []})
+
+
+def test_what_was_removed_is_seen_and_what_ecs_adds_is_not():
+    container = {"name": "main", "essential": True, "mountPoints": [], "cpu": 0}
+    found = {
+        "family": "a",
+        "containerDefinitions": [container],
+        "revision": 3,
+        "status": "ACTIVE",
+        "networkMode": "bridge",
+    }
+
+    assert is_registered({"family": "a", "containerDefinitions": [{"name": "main"}], "tags": [{"key": "a"}]}, found)
+    container["stopTimeout"] = 90
+    assert not is_registered({"family": "a", "containerDefinitions": [{"name": "main"}]}, found)

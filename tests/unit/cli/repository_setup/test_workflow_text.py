@@ -29,8 +29,8 @@ def test_a_push_to_the_branch_that_is_let_in_builds_the_image_of_its_commit():
     assert workflow[True] == {"push": {"branches": ["1.0"]}}
     assert workflow["permissions"] == {}
     assert workflow["jobs"]["train"]["permissions"] == {"contents": "read", "id-token": "write"}
-    assert build["env"] == {"NAME": "relaunch/trainer", "REPOSITORY": STACK.repository_uri}
-    assert 'image="$REPOSITORY:$GITHUB_SHA"' in build["run"]
+    assert build["env"] == {"NAME": "relaunch/trainer", "REPOSITORY": STACK.repository_uri, "TRAINING": "vision"}
+    assert 'tag="$TRAINING-$GITHUB_SHA"' in build["run"]
     assert "${REPOSITORY%%/*}" in build["run"]
     assert "${{" not in build["run"]
 
@@ -43,10 +43,10 @@ def test_actions_are_pinned_to_commits():
 
 
 def test_a_tag_and_an_environment_are_let_in_as_the_role_says():
-    workflow = written(github_ref="refs/tags/v1", github_environment="training")
+    workflow = written(github_ref="refs/tags/v1", github_environment="@prod")
 
     assert workflow[True] == {"push": {"tags": ["v1"]}}
-    assert workflow["jobs"]["train"]["environment"] == "training"
+    assert workflow["jobs"]["train"]["environment"] == "@prod"
 
 
 def test_a_dispatch_starts_a_job_with_its_inputs_and_the_image_of_its_commit():
@@ -59,7 +59,7 @@ def test_a_dispatch_starts_a_job_with_its_inputs_and_the_image_of_its_commit():
         "url": STACK.job_api_url,
         "role-to-assume": STACK.submit_role_arn,
         "definition": "vision",
-        "image-tag": "${{ github.sha }}",
+        "image-tag": "vision-${{ github.sha }}",
         "inputs": "${{ toJSON(inputs) }}",
     }
 

@@ -30,7 +30,7 @@ _HINTS = {
 
 
 class EventBridgeUploadRules:
-    """Implements UploadRules; without a queue no rule can be put."""
+    """Implements UploadRules; the ARN of the queue is empty where the stack has none."""
 
     def __init__(
         self, client: "EventBridgeClient", name_prefix: str, queue_arn: str, dead_letter_queue_arn: str
@@ -48,6 +48,10 @@ class EventBridgeUploadRules:
     @property
     def name_prefix(self) -> str:
         return self._name_prefix
+
+    @property
+    def takes_uploads(self) -> bool:
+        return bool(self._target["Arn"])
 
     def list_rules(self) -> list[FoundRule]:
         with _errors("listing the rules for uploads"):
@@ -71,8 +75,6 @@ class EventBridgeUploadRules:
                 return []
 
     def put_rule(self, rule: UploadRule) -> None:
-        if not self._target["Arn"]:
-            raise PermanentError("the stack was deployed without uploads: relaunch deploy Uploads=on")
         if len(rule.name) > MAX_NAME_LENGTH:
             longest = MAX_NAME_LENGTH - NAME_HASH_LENGTH - len("relaunch--")
             raise PermanentError(
