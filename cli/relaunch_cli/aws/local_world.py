@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import boto3
 
 _HINT = "start one with `make local`, and paste the variables that it prints"
-_SECONDS = 10.0
+_SECONDS = 10
 
 
 class LocalControls(Protocol):
