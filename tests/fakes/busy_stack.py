@@ -51,7 +51,7 @@ class BusyStack:
         anything = InputRule("(?s).*", "0.1")
         deps = make_dependencies(jobs=self.jobs, tasks=self.tasks, clock=FakeClock(NOW))
         deps.definitions.save_definition(
-            make_definition(triggers=triggers, inputs={"learning_rate": anything, "dataset": anything})
+            make_definition(triggers=triggers, inputs=dict.fromkeys(("learning_rate", "dataset", "epochs"), anything))
         )
         self._run_job()
         self.functions = Functions(deps)

@@ -21,7 +21,7 @@ def cancel(
     context: typer.Context,
     jobs: Annotated[
         list[str],
-        typer.Argument(metavar="JOB...", help="IDs of the jobs, as printed by `ps`.", autocompletion=complete_job),
+        typer.Argument(metavar="JOB", help="IDs of the jobs, as printed by `ps`.", autocompletion=complete_job),
     ],
     reason: Annotated[
         str, typer.Option(metavar="TEXT", help="Reason to record in the job's timeline.")

@@ -74,7 +74,7 @@ def _parse_inputs(pairs: "Sequence[str]") -> dict[str, str]:
 
 
 def _check_declared(definition: "JobDefinition", given: "Mapping[str, str]") -> None:
-    """Check that inputs are declared: events may have others, which are ignored, but a person mistyped them."""
+    """Check that inputs are declared, as every submission is, to name the nearest one."""
     for name in given:
         if name not in definition.inputs:
             hint = did_you_mean(name, definition.inputs) or f"declared: {', '.join(definition.inputs) or 'none'}"

@@ -40,7 +40,7 @@ DEFINITION = JobDefinition(
         GithubTrigger(REPOSITORY, "release"),
         S3Trigger(BUCKET, prefix="images/", suffix=".manifest"),
     ),
-    inputs={"epochs": InputRule("[0-9]{1,3}", "10")},
+    inputs={"epochs": InputRule("[0-9]{1,3}", "10"), "learning_rate": InputRule("[0-9.]+", "0.1")},
     environment={"RECIPE": "resnet"},
     max_running_jobs=1_000,
     max_waiting_jobs=10_000,

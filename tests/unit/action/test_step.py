@@ -274,13 +274,20 @@ def test_a_job_that_ended_before_its_workflow_was_cancelled_is_judged_by_its_end
 
 
 def test_a_dry_run_writes_a_plan_into_the_summary_and_starts_nothing(workflow: Workflow) -> None:
-    assert workflow.run(dry_run="true", wait="true", inputs='{"learning": "1"}') == 0
+    assert workflow.run(dry_run="true", wait="true", inputs='{"learning_rate": "1"}') == 0
 
     assert workflow.services.stack.started == []
     assert "plan of resnet, nothing was started" in workflow.summary
     assert workflow.outputs["offering"] == "g5.xlarge spot"
     assert "a job of resnet would run on g5.xlarge spot" in workflow.log
-    assert "'learning' is not declared" in workflow.log
+
+
+@pytest.mark.parametrize("dry_run", ["true", "false"])
+def test_an_input_that_is_not_declared_fails_the_step_and_starts_nothing(workflow: Workflow, dry_run: str) -> None:
+    assert workflow.run(dry_run=dry_run, inputs='{"learning": "1"}') == 1
+
+    assert workflow.services.stack.started == []
+    assert "input 'learning' is not declared in the job definition" in workflow.errors[0]
 
 
 @pytest.mark.parametrize(

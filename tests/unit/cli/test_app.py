@@ -8,13 +8,16 @@ from typer.testing import CliRunner
 
 from relaunch_cli.app import app
 
-COMMANDS = ("apply", "submit", "plan", "ps", "show", "explain", "logs", "cancel", "definitions", "events", "machines")
+COMMANDS = (
+    *("apply", "submit", "wait", "retry", "plan", "ps", "show", "explain", "logs", "cancel", "open", "definitions"),
+    *("events", "machines"),
+)
 
 
 def test_help_lists_every_command_and_the_exit_codes():
     text = CliRunner().invoke(app, ["--help"]).stdout
 
-    for name in (*COMMANDS, "dead-letters", "webhook"):
+    for name in (*COMMANDS, "dead-letters", "webhook", "local", "completion"):
         assert f"\n  {name} " in text
     assert "130 cancelled" in text
 

@@ -10,11 +10,11 @@ from fakes.builders import make_container, make_definition, make_revision
 from fakes.sources import FakeRevisions, image_digest
 from fakes.story import MINUTE, SHA, WAITS_FOR_IMAGE, Story, image, push, upload
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
-from relaunch.core.definitions.definition import ImageTrigger, InputRule, S3Trigger
+from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, InputRule, S3Trigger
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
 from relaunch.core.jobs.job import JobState, WaitReason
 from relaunch.core.launches.derived_revision import DERIVED_FROM
-from relaunch.core.triggers.events import DirectRequest
+from relaunch.core.triggers.events import DirectRequest, RepositoryDispatch, WorkflowDispatch
 from relaunch.ports import TransientError, UnsupportedPatternError
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.submit_job import (
@@ -433,3 +433,28 @@ def test_revisions_of_a_sibling_family_are_not_taken():
     story = Story(revisions=FakeRevisions(make_revision("trainer-gpu", 99), make_revision("trainer", 3)))
 
     assert story.job(story.submit()).revision.revision == 3
+
+
+@pytest.mark.parametrize("kind", [WorkflowDispatch, RepositoryDispatch])
+def test_a_dispatch_with_an_undeclared_input_starts_nothing_and_the_event_log_says_why(kind):
+    event = "workflow_dispatch" if kind is WorkflowDispatch else "repository_dispatch"
+    names = {"workflow": ".github/workflows/train.yml"} if kind is WorkflowDispatch else {"event_type": "train"}
+    rules = {"epochs": InputRule("[0-9]+", "90")}
+    story = Story(make_definition(triggers=(GithubTrigger("acme/vision", event),), inputs=rules))
+    dispatch = kind(identity="github:1", repository="acme/vision", inputs={"epoch": "9"}, body_sha256="ab", **names)
+
+    (submission,) = submit_event(dispatch, story.deps)
+
+    assert submission.job is None
+    (record,) = story.deps.events.list_events(story.now, 10)
+    assert (record.job_ids, record.outcome) == (
+        (),
+        "resnet: input 'epoch' is not declared in the job definition, which declares epochs",
+    )
+
+
+def test_a_request_with_an_undeclared_input_is_refused(story):
+    with pytest.raises(InvalidInputsError, match="input 'epoch' is not declared"):
+        submit_request(request(epoch="9"), story.deps)
+
+    assert story.jobs.list_jobs(10)[0] == []

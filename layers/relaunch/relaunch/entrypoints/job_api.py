@@ -108,10 +108,10 @@ def _plan(request: PlanRequest, caller: str, deps: RequestDependencies) -> dict[
     from relaunch.usecases.plan_submission import plan_submission  # noqa: PLC0415
 
     direct = DirectRequest("api:plan", request.definition, request.inputs, caller, deps.clock.now())
-    plan, notes = plan_submission(direct, deps)
+    plan = plan_submission(direct, deps)
     arn = plan.revision.arn if plan.revision else ""
-    name, notices = plan.definition.name, (*notes, *plan.notices)
-    return {"plan": describe_plan(name, plan.at, arn, plan.selection, problem=plan.problem, notices=notices)}
+    name = plan.definition.name
+    return {"plan": describe_plan(name, plan.at, arn, plan.selection, problem=plan.problem, notices=plan.notices)}
 
 
 def _load_own(job_id: str, caller: str, deps: RequestDependencies) -> Job:

@@ -9,8 +9,8 @@ from relaunch.usecases.plan_jobs import Plan, plan_jobs
 from relaunch.usecases.submit_job import InvalidInputsError, definition_problem, load_requested, match_event
 
 
-def plan_submission(request: DirectRequest, deps: RequestDependencies) -> tuple[Plan, tuple[str, ...]]:
-    """Return the plan of the job that a direct request would create now, and notes on inputs that were left out.
+def plan_submission(request: DirectRequest, deps: RequestDependencies) -> Plan:
+    """Return the plan of the job that a direct request would create now.
 
     The limit of waiting jobs and idempotency keys are not looked at: a plan is about where a job would run.
 
@@ -24,4 +24,4 @@ def plan_submission(request: DirectRequest, deps: RequestDependencies) -> tuple[
     if isinstance(matched, NoMatch | InvalidInputs):
         raise InvalidInputsError(matched.reason)
     (plan,) = plan_jobs([definition], deps)
-    return replace(plan, problem=definition_problem(definition, deps) or plan.problem), matched.notes
+    return replace(plan, problem=definition_problem(definition, deps) or plan.problem)

@@ -207,8 +207,7 @@ def _submit(definition: JobDefinition, event: TriggerEvent, deps: SubmitDependen
         return Submission(definition.name, deps.jobs.load_job(job_id), False, f"job {job_id} is there already")
     deps.log.decided("accepted", job_id=job_id, revision=job.revision.arn, reason=job.reason, state=str(job.state))
     deps.metrics.record(*acceptance_metrics(job))
-    note = "; ".join((f"started job {job_id}", *matched.notes))
-    return Submission(definition.name, act(replace(job, version=1), deps), True, note)
+    return Submission(definition.name, act(replace(job, version=1), deps), True, f"started job {job_id}")
 
 
 def _accept(
@@ -231,7 +230,7 @@ def _accept(
         return _refuse(job, problem)
     job = replace(job, images=pinned.images, revision=with_platforms(revision, pinned.platforms))
     chosen = f"{matched.facts.summary}; {_describe_revision(definition, revision)}"
-    accepted = _entry(job, "accepted", "; ".join((chosen, *pinned.notes, *matched.notes)))
+    accepted = _entry(job, "accepted", "; ".join((chosen, *pinned.notes)))
     if matched.image is not None and wanted is not None and wanted.found is None:
         return _wait_for_image(job, matched, now), (accepted, _entry(job, "waiting for image", ":".join(matched.image)))
     waiting = Waiting(WaitReason.LAUNCH, now, "its launch is in the attempts queue")

@@ -8,8 +8,8 @@ from fakes.builders import make_definition
 from relaunch.core.definitions.definition import InputRule
 from relaunch.core.definitions.inputs import MAX_INPUT_LENGTH
 from relaunch.core.jobs.job import TriggerFacts
-from relaunch.core.triggers.events import DirectRequest
-from relaunch.core.triggers.matching import InvalidInputs, NoMatch
+from relaunch.core.triggers.events import DirectRequest, RepositoryDispatch
+from relaunch.core.triggers.matching import InvalidInputs, Match, NoMatch
 from unit.core.triggers.matched import PUSH, WORKFLOW, github, match_event, matched
 
 
@@ -29,14 +29,56 @@ def test_a_direct_request_may_come_from_nobody_known():
     assert matched(request, github("push")).facts == TriggerFacts("direct", "api:key:1", "asked for")
 
 
-def test_only_declared_inputs_pass_and_the_others_are_told():
-    rules = {"learning_rate": InputRule("[0-9.e-]+", "0.1"), "epochs": InputRule("[0-9]+", "90")}
-    event = replace(WORKFLOW, inputs={"learning_rate": "1e-3", "PATH": "/evil"})
+RULES = {"learning_rate": InputRule("[0-9.e-]+", "0.1"), "epochs": InputRule("[0-9]+", "90")}
+DISPATCHED = RepositoryDispatch(
+    identity="github:repository_dispatch:acme/vision:guid",
+    repository="acme/vision",
+    event_type="train",
+    body_sha256="ab",
+)
 
-    decision = matched(event, github("workflow_dispatch"), inputs=rules)
+
+def test_declared_inputs_pass_and_defaults_are_added():
+    event = replace(WORKFLOW, inputs={"learning_rate": "1e-3"})
+
+    decision = matched(event, github("workflow_dispatch"), inputs=RULES)
 
     assert decision.inputs == {"learning_rate": "1e-3", "epochs": "90"}
-    assert decision.notes == ("input 'PATH' is not declared in the job definition and was left out",)
+
+
+@pytest.mark.parametrize(
+    ("event", "trigger"),
+    [
+        pytest.param(DirectRequest("api:1", "resnet"), None, id="request"),
+        pytest.param(WORKFLOW, github("workflow_dispatch"), id="workflow-dispatch"),
+        pytest.param(DISPATCHED, github("repository_dispatch"), id="repository-dispatch"),
+    ],
+)
+def test_an_input_that_is_not_declared_starts_no_job_with_the_default(event, trigger):
+    definition = make_definition(triggers=(trigger,) if trigger else (), inputs=RULES)
+    mistyped = replace(event, inputs={"epochs": "9", "learning_rat": "1e-3"})
+
+    assert match_event(definition, mistyped) == InvalidInputs(
+        "input 'learning_rat' is not declared in the job definition, which declares learning_rate, epochs",
+        ("input 'learning_rat' is not declared in the job definition, which declares learning_rate, epochs",),
+    )
+    assert isinstance(match_event(definition, replace(event, inputs={"epochs": "9"})), Match)
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["PATH"], "input 'PATH' is not declared in the job definition, which declares none"),
+        (["b", "a"], "inputs 'a', 'b' are not declared"),
+        ([f"n{number}" for number in range(5)], "inputs 'n0', 'n1', 'n2', 'n3', 'n4' are not declared"),
+        ([f"n{number}" for number in range(8)], "inputs 'n0', 'n1', 'n2', 'n3', 'n4' and 3 more are not declared"),
+    ],
+)
+def test_what_is_not_declared_is_named_in_a_message_of_a_limited_length(names, words):
+    decision = match_event(make_definition(inputs={}), DirectRequest("api:1", "resnet", dict.fromkeys(names, "1")))
+
+    assert isinstance(decision, InvalidInputs)
+    assert words in decision.reason
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ from fakes.builders import make_definition, make_job, make_running_job
 from relaunch.core.jobs.job import FINAL_STATES, Job, JobState, TriggerFacts
 from relaunch.core.jobs.resume_point import ResumePoint
 from relaunch.core.triggers.events import DirectRequest, RetriedJob
+from relaunch.core.triggers.matching import InvalidInputs
 from relaunch.core.triggers.retry import CannotRetry, retry
-from unit.core.triggers.matched import matched
+from unit.core.triggers.matched import match_event, matched
 
 URI = "s3://acme-checkpoints/resnet/"
 ELSEWHERE = ResumePoint("resnet-0", "s3://elsewhere/")
@@ -109,3 +110,14 @@ def test_the_request_runs_the_image_and_says_which_job_it_retries(caller, summar
     assert decision.image == ("trainer", "v1")
     assert decision.image_timeout is None
     assert decision.facts == TriggerFacts("direct", "api:1", summary, {"RELAUNCH_GIT_SHA": "5e07"}, caller)
+
+
+def test_inputs_that_the_definition_does_not_take_any_more_are_refused():
+    retried = RetriedJob("resnet-1")
+    request = DirectRequest("api:1", "resnet", {"n": "1"}, retried=retried)
+    definition = make_definition(inputs={})
+
+    decision = match_event(definition, request)
+
+    assert isinstance(decision, InvalidInputs)
+    assert "input 'n' is not declared" in decision.reason

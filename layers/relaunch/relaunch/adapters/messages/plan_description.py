@@ -42,9 +42,7 @@ class PlanDescription(BaseModel):
     )
     kept: int = Field(ge=0, description="How many offerings satisfy it.")
     rejections: list[FilterCount] = Field(description="The filters that rejected the others, in their order.")
-    notices: list[str] = Field(
-        description="Inputs that were left out, and what is doubtful about the definition or its images."
-    )
+    notices: list[str] = Field(description="What is doubtful about the definition or its images.")
 
 
 class PlanAnswer(BaseModel):

@@ -1,10 +1,11 @@
 """Inputs of a job: an input must be declared, and its whole value must match the declared pattern."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from relaunch.core.definitions.definition import InputRule
 
+_MAX_NAMED = 5  # the message is stored and logged, and a dispatch may have thousands
 MAX_INPUT_LENGTH = 1024  # characters; RunTask limits all overrides together to 8,192
 
 MatchPattern = Callable[[str, str], bool]
@@ -13,17 +14,19 @@ MatchPattern = Callable[[str, str], bool]
 
 @dataclass(frozen=True, slots=True)
 class CheckedInputs:
-    """Values by name, valid only without errors, and notes on inputs that were left out."""
+    """Values by name, valid only without errors."""
 
     values: Mapping[str, str] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 def check_inputs(
     rules: Mapping[str, InputRule], given: Mapping[str, str], match_pattern: MatchPattern
 ) -> CheckedInputs:
-    """Check inputs against their declarations and add defaults for those that are not given."""
+    """Check inputs against their declarations and add defaults for those that are not given.
+
+    An input that is not declared is an error: it may be one that was mistyped, and the default would be taken for it.
+    """
     values: dict[str, str] = {}
     errors: list[str] = []
     for name, rule in rules.items():
@@ -33,11 +36,17 @@ def check_inputs(
             continue
         errors.extend(_input_errors(name, rule, value, match_pattern))
         values[name] = value
-    undeclared = sorted(set(given) - set(rules))
-    notes = tuple(
-        f"input {_shorten(name)} is not declared in the job definition and was left out" for name in undeclared
-    )
-    return CheckedInputs(values, tuple(errors), notes)
+    if undeclared := sorted(set(given) - set(rules)):
+        errors.append(_describe_undeclared(undeclared, rules))
+    return CheckedInputs(values, tuple(errors))
+
+
+def _describe_undeclared(names: Sequence[str], rules: Mapping[str, InputRule]) -> str:
+    named = ", ".join(map(_shorten, names[:_MAX_NAMED]))
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    are = "inputs {} are" if len(names) > 1 else "input {} is"
+    known = ", ".join(rules) or "none"
+    return f"{are.format(named + more)} not declared in the job definition, which declares {known}"
 
 
 def _input_errors(name: str, rule: InputRule, value: str, match_pattern: MatchPattern) -> Iterator[str]:

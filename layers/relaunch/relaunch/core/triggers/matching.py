@@ -37,7 +37,7 @@ class Match:
 
     `trigger` is the first matching trigger of the definition, None for a direct request. `inputs` are the declared
     inputs, including defaults. `image` (repository, tag) is the image that the job waits for, at most for
-    `image_timeout`, or without that the one that a request names. `notes` list what was ignored.
+    `image_timeout`, or without that the one that a request names.
     """
 
     trigger: Trigger | None
@@ -45,7 +45,6 @@ class Match:
     facts: TriggerFacts
     image: tuple[str, str] | None = None
     image_timeout: timedelta | None = None
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +134,9 @@ def _accept(
         facts = collect_facts(event)
     wait = trigger.wait_for_image if isinstance(trigger, GithubTrigger) else None
     if wait is None or not isinstance(event, GithubEvent):
-        return Match(trigger, checked.values, facts, notes=checked.notes)
+        return Match(trigger, checked.values, facts)
     tag = wait.tag.replace("{sha}", event.sha).replace("{short_sha}", event.sha[:7])
-    return Match(trigger, checked.values, facts, (wait.repository, tag), wait.timeout, checked.notes)
+    return Match(trigger, checked.values, facts, (wait.repository, tag), wait.timeout)
 
 
 def _accept_request(
