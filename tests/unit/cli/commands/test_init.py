@@ -291,3 +291,61 @@ def test_json_has_what_was_registered(relaunch: Relaunch, repository: Path):
     assert document["made"]
     assert [each["change"] for each in document["definitions"]["definitions"]] == ["created"]
     assert (repository / "relaunch.yaml").is_file()
+
+
+def test_a_run_that_failed_is_gone_on_with_by_the_same_command(relaunch: Relaunch, repository: Path):
+    (repository / ".github").write_text("a file where a folder has to be")
+    failed = relaunch("init", "--gpu", "2", "--yes")
+    assert failed.exit_code == 2
+    assert "relaunch.yaml" not in written(repository)
+
+    (repository / ".github").unlink()
+    first, second = (relaunch("init", "--gpu", "2", "--yes") for _ in range(2))
+
+    assert sorted(written(repository)) == sorted(FILES)
+    assert "gpu: {count: 2" in written(repository)["relaunch.yaml"]
+    assert "acme/vision has what a training needs" in second.stdout
+    assert "wrote relaunch.yaml" in first.stderr
+
+
+def test_what_could_not_be_written_before_is_written_when_it_can(relaunch: Relaunch, repository: Path):
+    subprocess.run(["git", "remote", "rename", "origin", "upstream"], check=True)
+    relaunch("init", "--name", "vision", "--yes")
+    assert ".github/workflows/train.yml" not in written(repository)
+
+    subprocess.run(["git", "remote", "rename", "upstream", "origin"], check=True)
+    relaunch("init", "--yes")
+
+    assert "TRAINING: vision" in written(repository)[".github/workflows/train.yml"]
+
+
+def test_a_workflow_of_another_tool_is_never_replaced_and_is_told(relaunch: Relaunch, repository: Path):
+    (repository / ".github" / "workflows").mkdir(parents=True)
+    (repository / ".github" / "workflows" / "train.yml").write_text("name: theirs\n")
+
+    first = relaunch("init", "--yes")
+    second = relaunch("init", "--gpu", "2", "--overwrite", "--yes")
+
+    for outcome in (first, second):
+        assert "train.yml is there for something else: rename it" in flat(outcome.stdout)
+    assert written(repository)[".github/workflows/train.yml"] == "name: theirs\n"
+
+
+def test_a_task_definition_that_is_there_gives_its_family(relaunch: Relaunch, repository: Path):
+    (repository / "task-definition.json").write_text('{"family": "vision", "containerDefinitions": []}')
+
+    relaunch("init", "--name", "other", "--dry-run")
+    document = relaunch("init", "--name", "other", "--dry-run", "--json")
+
+    assert document.exit_code == 2
+    assert "options do not change task-definition.json" in document.stderr
+    assert relaunch("init", "--dry-run", "--json").document["task_definition"]["family"] == "vision"
+
+
+def test_the_command_to_copy_names_paths_from_where_somebody_is(
+    relaunch: Relaunch, repository: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (repository / "src").mkdir()
+    monkeypatch.chdir(repository / "src")
+
+    assert "git add ../Dockerfile ../.dockerignore" in relaunch("init", "--yes").stdout
