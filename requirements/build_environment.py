@@ -15,6 +15,8 @@ import venv
 from pathlib import Path
 
 STAMP = "complete"
+# What this program has made, also if it did not end: nobody else's folder is replaced.
+MARK = "made-by-make"
 PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
 
 
@@ -68,11 +70,15 @@ def build(arguments: argparse.Namespace) -> None:
     """Create the environment; it is complete once its stamp is written, last.
 
     Raises:
-        SystemExit: pip failed; it has printed its error.
+        SystemExit: pip failed, which has printed its error; or the folder is somebody else's.
     """
     folder: Path = arguments.folder
     if folder.exists():
+        if not any((folder / name).exists() for name in (MARK, STAMP)):
+            raise SystemExit(f"{folder}: is there, and was not made by make: move it away, or remove it")
         shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    (folder / MARK).touch()
     venv.create(folder, with_pip=bool(arguments.requirement or arguments.project), symlinks=True)
     if arguments.requirement:
         # The files list all dependencies (pip would resolve extras anew, without hashes), and what has to be built is

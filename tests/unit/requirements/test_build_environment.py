@@ -32,6 +32,7 @@ def test_two_at_once_build_it_once(tmp_path: Path) -> None:
 def test_one_that_was_left_half_done_is_built_from_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "environment"
     folder.mkdir()
+    (folder / "made-by-make").touch()
     (folder / "half-done").touch()
 
     said = build(folder).communicate()[0]
@@ -39,6 +40,19 @@ def test_one_that_was_left_half_done_is_built_from_nothing(tmp_path: Path) -> No
     assert "installing" in said
     assert not (folder / "half-done").exists()
     assert (folder / "bin" / "python").exists()
+
+
+def test_one_that_it_did_not_make_is_left_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "environment"
+    folder.mkdir()
+    (folder / "pyvenv.cfg").write_text("somebody's own")
+
+    process = build(folder)
+    said = process.communicate()[0]
+
+    assert process.returncode != 0
+    assert f"{folder}: is there, and was not made by make: move it away, or remove it" in said
+    assert [path.name for path in folder.iterdir()] == ["pyvenv.cfg"]
 
 
 def test_one_that_was_made_of_something_else_is_built_again(tmp_path: Path) -> None:
