@@ -168,10 +168,13 @@ apart: apart-ack apart-ecs ## The demo on ACK without the code for ECS, and that
 apart-ack apart-ecs: apart-%: setup build
 	@$(ENVIRONMENT)/python -m relaunch_local.demo.apart $*
 
-.PHONY: demo local bench bench-peers bench-kubernetes catalogue clean
+.PHONY: demo demo-picture local bench bench-peers bench-kubernetes catalogue clean
 TARGET ?= ecs
 demo: setup build ## The whole story on this machine, with no account; TARGET=ack on a cluster of Alibaba Cloud
 	@$(ENVIRONMENT)/python -m relaunch_local.demo --target $(TARGET)
+
+demo-picture: setup build ## Run the demo and draw it: docs/demo.svg, the picture of README.md
+	@$(ENVIRONMENT)/python -m relaunch_local.demo --picture docs/demo.svg
 
 local: setup build ## A local world to try things in, until Ctrl-C; LOCAL=--empty is an account to try `relaunch deploy` in
 	@$(ENVIRONMENT)/python -m relaunch_local up $(LOCAL)
@@ -185,7 +188,10 @@ bench-kubernetes: environment kubernetes-programs ## 200 Jobs on a real API serv
 	@$(ENVIRONMENT)/python -m benchmarks kubernetes-client
 
 .PHONY: sam-local
-sam-local: setup build ## Every event of events/ in a real container (needs Docker, or root with docker.io)
+sam-demo-picture: setup build ## Run the demo and draw it: docs/demo.svg, the picture of README.md
+	@$(ENVIRONMENT)/python -m relaunch_local.demo --picture docs/demo.svg
+
+local: setup build ## Every event of events/ in a real container (needs Docker, or root with docker.io)
 	@$(ENVIRONMENT)/python -m relaunch_local.sam_local
 
 bench: setup build environment-bench ## Cold starts, decision times, AWS calls: docs/benchmarks.md (about 5 minutes)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from architecture import command_page
 from architecture.conftest import as_list
 from fakes.aws import aws_in_process, create_jobs_table, make_client
 from fakes.builders import make_definition, make_job, make_timeline_entry
@@ -16,7 +17,7 @@ from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, S3Trigger, Trigger
 
 PAGE = (REPOSITORY / "docs" / "security.md").read_text(encoding="utf-8")
-REGISTER, APPLY, SUBMIT, READ = (
+REGISTER, APPLY, SUBMIT, READ, OPERATE = (
     json.loads(block)["Statement"] for block in re.findall(r"```json\n(.*?)```", PAGE, flags=re.DOTALL)
 )
 # The Service Authorization Reference has no action of this name: a transaction needs the permissions of its parts.
@@ -51,16 +52,31 @@ def test_who_applies_may_call_what_apply_calls_and_nothing_else() -> None:
 
 def test_who_reads_may_call_what_the_reading_commands_call_and_write_nothing() -> None:
     assert {
-        call for row in ("definitions", "ps", "show", "logs", "machines", "events") for call in permissions_of(row)
+        call
+        for row in ("definitions", "ps", "show", "wait", "logs", "open", "machines", "events")
+        for call in permissions_of(row)
     } <= (actions_of(READ))
     assert actions_of(READ) & TRANSACTION == set()
+
+
+def test_who_operates_may_call_beside_that_what_changes_jobs_and_dead_letters() -> None:
+    commands = ("submit", "retry", "cancel", "dead-letters list", "dead-letters redrive", "dead-letters drop")
+    called = {action for command in commands for action in command_page.actions_of(command)}
+    scores = {"ec2:GetSpotPlacementScores", "ec2:DescribeAvailabilityZones"}  # of `plan --all-types` alone
+
+    assert called - scores <= actions_of(APPLY) | actions_of(READ) | actions_of(OPERATE)
+    assert actions_of(OPERATE) <= called
 
 
 def test_who_submits_may_call_the_function_alone() -> None:
     assert actions_of(SUBMIT) == {"lambda:InvokeFunction"}
 
 
-@pytest.mark.parametrize("statements", [REGISTER, APPLY, SUBMIT, READ], ids=["register", "apply", "submit", "read"])
+@pytest.mark.parametrize(
+    "statements",
+    [REGISTER, APPLY, SUBMIT, READ, OPERATE],
+    ids=["register", "apply", "submit", "read", "operate"],
+)
 def test_no_policy_has_an_action_with_a_wildcard(statements: list[dict[str, Any]]) -> None:
     assert [action for action in actions_of(statements) if "*" in action] == []
 

@@ -19,7 +19,10 @@ ACTIONS_WITHOUT_RESOURCE = {
     "ecr:GetAuthorizationToken",
     "ecs:DescribeTaskDefinition",
     "ecs:ListTaskDefinitions",
+    "ec2:DescribeAvailabilityZones",
+    "ec2:DescribeCapacityReservations",
     "ec2:DescribeSpotPriceHistory",
+    "ec2:GetSpotPlacementScores",
     "events:ListRules",
 }
 

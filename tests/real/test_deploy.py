@@ -7,12 +7,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fakes.installed_command import install
+from fakes.repository import REPOSITORY
 from relaunch_local.stack.deployment import read_stack
 from relaunch_local.stack.empty_account import EmptyAccount, empty_account
 from relaunch_local.stack.first_training import push_image
@@ -33,12 +35,14 @@ class User:
 
     account: EmptyAccount
     folder: Path
+    command: Path = COMMAND
+    left_out: tuple[str, ...] = ("AWS_", "RELAUNCH_")
 
     def run(self, *arguments: str, exit_code: int = 0) -> str:
         """Run a command of relaunch; return what it prints."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "RELAUNCH_"))}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(self.left_out)}
         done = subprocess.run(
-            [COMMAND, *arguments],
+            [self.command, *arguments],
             env={**kept, **self.account.environment()},
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
@@ -74,12 +78,16 @@ def stacks_of(account: EmptyAccount) -> dict[str, str]:
 
 
 def test_nothing_is_made_before_it_is_confirmed(user: User, account: EmptyAccount) -> None:
-    shown = user.ask("deploy", "--dry-run")
+    # An installed command deploys a clone that is named, and is of none itself.
+    alone = replace(user, command=install(user.folder).program, left_out=(*user.left_out, "PYTHONPATH"))
+    shown = alone.ask("deploy", "--dry-run", "--source", str(REPOSITORY))
+    without_clone = alone.run("deploy", "--dry-run", exit_code=2)
     refused = user.run("deploy", exit_code=2)
     mistyped = user.run("deploy", "ClusterNam=a", "--yes", exit_code=2)
 
     assert [each["exists"] for each in shown["stacks"]] == [False, False, False]
     assert "nobody can be asked here, and nothing was deployed" in refused
+    assert "is no clone of Relaunch" in without_clone
     assert "no stack has a parameter 'ClusterNam': did you mean ClusterName" in mistyped
     assert "there is no stack 'relaunch'" in user.run("uninstall", "--yes", exit_code=3)
     assert stacks_of(account) == {}

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial, wraps
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import boto3
 from botocore.config import Config
@@ -34,7 +34,6 @@ from relaunch.adapters.offerings.reserved import ReservedOfferings
 from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.messages.dead_letter import DeadLetterQueue, find_queues
 from relaunch.entrypoints.function import FunctionDependencies
-from relaunch.observability import EmfMetrics, PowertoolsLog, SilentLog
 from relaunch.ports import (
     CheckpointSource,
     Clock,
@@ -46,11 +45,15 @@ from relaunch.ports import (
     ReservationSource,
     RevisionRegistry,
     RevisionSource,
+    SilentLog,
     SpotPriceSource,
     Targets,
     TaskTarget,
 )
 from relaunch.settings import Settings
+
+if TYPE_CHECKING:
+    from relaunch.observability import EmfMetrics
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 # Short enough that a function can retry a hanging call within its time-out.
@@ -85,20 +88,27 @@ class LazyClient:
 
 
 @cache
-def emf_metrics() -> EmfMetrics:
+def emf_metrics() -> "EmfMetrics":
     """Return the metrics of the functions, created once per execution environment."""
+    # Imported here because the command is installed without powertools.
+    from relaunch.observability import EmfMetrics  # noqa: PLC0415
+
     return EmfMetrics()
 
 
 def with_metrics(handle: Handler) -> Handler:
-    """Flush the metrics after each invocation of a handler, also if it fails."""
+    """Flush the metrics after each invocation of a handler, also if it fails.
+
+    They are created when a handler is decorated: powertools is imported in Lambda's init phase, which has more CPU.
+    """
+    metrics = emf_metrics()
 
     @wraps(handle)
     def run(*args: Any) -> Any:
         try:
             return handle(*args)
         finally:
-            emf_metrics().flush()
+            metrics.flush()
 
     return cast("Handler", run)
 
@@ -106,6 +116,8 @@ def with_metrics(handle: Handler) -> Handler:
 @cache
 def function() -> FunctionDependencies:
     """Return the dependencies of this function, created once per execution environment."""
+    from relaunch.observability import PowertoolsLog  # noqa: PLC0415 - as in emf_metrics
+
     settings = Settings.from_environment(os.environ)
     log = PowertoolsLog()
     clients = _Clients(boto3.Session())
@@ -127,6 +139,7 @@ def refresh_dependencies() -> RefreshDependencies:
     from relaunch.adapters.aws.ec2.placement_scores import Ec2RegionScores  # noqa: PLC0415
     from relaunch.adapters.aws.price_list import PriceList, price_list_region  # noqa: PLC0415
     from relaunch.adapters.aws.service_quotas import Ec2Quotas  # noqa: PLC0415
+    from relaunch.observability import PowertoolsLog  # noqa: PLC0415
 
     settings = Settings.from_environment(os.environ)
     clients, clock, log = _Clients(boto3.Session()), SystemClock(), PowertoolsLog()

@@ -49,10 +49,3 @@ class EmfMetrics:
             for metric in metrics:
                 provider.add_metric(metric.metric, metric.unit, round(metric.value, 3))
             provider.flush_metrics()
-
-
-class SilentLog:
-    """Implements DecisionLog without output, for the command."""
-
-    def decided(self, decision: str, **facts: object) -> None:
-        """Do nothing."""

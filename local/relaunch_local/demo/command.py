@@ -5,11 +5,15 @@ import json
 import logging
 import sys
 from collections.abc import Sequence
+from itertools import takewhile
+from pathlib import Path
 
 from relaunch_cli.terminal import harmless
 from relaunch_cli.views.screen import TerminalConsole
 from relaunch_local.demo.evidence import FILE
 from relaunch_local.demo.outcome import Outcome
+from relaunch_local.demo.picture import draw, pace
+from relaunch_local.demo.recording import Printed, RecordingConsole
 from relaunch_local.demo.runner import ACK_TRAINING, FAILURE_LOG, TRAINING, run_demo
 from relaunch_local.demo.screen import Screen
 from relaunch_local.demo.session import UnmetExpectationError
@@ -18,6 +22,13 @@ from relaunch_local.stack.deployment import DeploymentError
 from relaunch_local.stack.emulator import EmulatorError
 
 UNEXPECTED, NOT_OPENED = 1, 2
+PICTURE_COLUMNS = 100
+AFTER_PICTURE = "The timeline of"
+PICTURE_DESCRIPTION = (
+    "A recorded run of the demo: the application is deployed on this machine, a signed push starts a job, the "
+    "selection and the requests to EC2 and ECS are shown; then a spot warning comes, the training saves its work, and "
+    "resumes on another machine."
+)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -27,15 +38,25 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--speed", type=speed, default=40.0, help="how much faster than on AWS machines come and go (40)"
     )
+    parser.add_argument("--picture", type=Path, help="draw the first story as an animated SVG into this file")
     parser.add_argument("--target", choices=("ecs", "ack"), default="ecs", help="where the jobs run (ecs)")
     options = parser.parse_args(arguments)
     # Errors of the local world's threads are visible in demo.json; the terminal belongs to the demo.
     logging.basicConfig(level=logging.CRITICAL)
     outcome = Outcome(options.speed, TRAINING if options.target == "ecs" else ACK_TRAINING, options.target)
-    code = run_and_report(outcome, Screen(TerminalConsole(quiet=options.as_json)))
+    recording = RecordingConsole(PICTURE_COLUMNS) if options.picture else None
+    code = run_and_report(outcome, Screen(recording or TerminalConsole(quiet=options.as_json)))
+    if recording and code == 0:
+        options.picture.write_text(draw_first_story(recording.printed), encoding="utf-8")
     if options.as_json:
         print(json.dumps(outcome.summary(), indent=2))
     return code
+
+
+def draw_first_story(printed: Sequence[Printed]) -> str:
+    """Return the picture of what was printed before the timeline of the first story."""
+    shown = list(takewhile(lambda each: not any(AFTER_PICTURE in line.plain for line in each.lines), printed))
+    return draw(pace(shown), PICTURE_COLUMNS, "make demo", PICTURE_DESCRIPTION)
 
 
 def speed(text: str) -> float:

@@ -27,6 +27,13 @@ class Metrics(Protocol):
         """Record values of metrics; errors are not raised."""
 
 
+class SilentLog:
+    """Implements DecisionLog without output, for the command."""
+
+    def decided(self, decision: str, **facts: object) -> None:
+        """Do nothing."""
+
+
 class NullMetrics:
     """Implements Metrics for the command and tests, which record none."""
 

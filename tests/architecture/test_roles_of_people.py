@@ -1,0 +1,99 @@
+"""The roles for people in infrastructure/training.yaml allow what docs/security.md says that each may run."""
+
+import re
+from functools import cache
+
+import pytest
+
+from architecture.command_page import actions_of, calls_of, commands, rows
+from architecture.role_policies import RolePolicies
+from architecture.written_template import written_template
+from fakes.repository import REPOSITORY
+
+SECURITY_PAGE = (REPOSITORY / "docs" / "security.md").read_text(encoding="utf-8")
+TABLE_OF_PEOPLE = re.compile(r"\| who \| commands \|\n\|---\|---\|\n((?:\|.*\|\n)+)")
+ZONES = {"Zone1": "us-east-1a"}
+IN_REGION = "us-east-1:111122223333"
+# What an action is for; the Service Authorization Reference knows no resource of the others.
+RESOURCES = {
+    "cloudformation": f"arn:aws:cloudformation:{IN_REGION}:stack/relaunch/0a1b",
+    "dynamodb": f"arn:aws:dynamodb:{IN_REGION}:table/relaunch-JobsTable-Z1Y2",
+    "ecr": f"arn:aws:ecr:{IN_REGION}:repository/relaunch/trainer",
+    "ecs:RegisterTaskDefinition": f"arn:aws:ecs:{IN_REGION}:task-definition/relaunch-vision:*",
+    "ecs:StopTask": f"arn:aws:ecs:{IN_REGION}:task/relaunch/0a1b",
+    "events": f"arn:aws:events:{IN_REGION}:rule/relaunch-relaunch-0a1b2c3d4e5f",
+    "events:ListRules": "*",
+    "iam:PassRole": "TaskRole.Arn",
+    "logs": f"arn:aws:logs:{IN_REGION}:log-group:/relaunch/relaunch:log-stream:main/main/0a1b",
+    "s3": "arn:aws:s3:::NewCheckpointBucket",
+    "s3:GetBucketNotification": "arn:aws:s3:::NewDataBucket",
+    "s3:GetObject": "arn:aws:s3:::NewCheckpointBucket/vision/0a1b/attempt-1/step-0000100/manifest.json",
+    "sqs": f"arn:aws:sqs:{IN_REGION}:relaunch-AttemptsQueue-Z1Y2",
+    "ssm": "arn:aws:ssm:eu-central-1::parameter/aws/service/ecs/optimized-ami/amazon-linux-2023/gpu/recommended",
+}
+# Of `init` docs/security.md leaves these to whoever deploys.
+OF_WHOEVER_DEPLOYS = {"s3:PutBucketNotification", "secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"}
+
+
+def given_to(who: str) -> list[str]:
+    """The commands that docs/security.md names for somebody."""
+    (table,) = TABLE_OF_PEOPLE.findall(SECURITY_PAGE)
+    (cell,) = (line.split(" | ")[1] for line in table.splitlines() if line.startswith(f"| {who}"))
+    before_exceptions = cell.partition(";")[0]
+    return [name for name in re.findall(r"`([a-z -]+)`", before_exceptions) if name in commands()]
+
+
+READER, OPERATOR = given_to("`ReaderRole`"), given_to("`OperatorRole`")
+
+
+@cache
+def policies_of(role: str) -> RolePolicies:
+    return RolePolicies(written_template("infrastructure/training.yaml"), role, **ZONES)
+
+
+def allows(role: str, action: str) -> bool:
+    resource = RESOURCES.get(action, RESOURCES.get(action.partition(":")[0], "*"))
+    return policies_of(role).allows(action, resource, iam__PassedToService="ecs-tasks.amazonaws.com")
+
+
+def test_every_command_is_given_to_somebody() -> None:
+    named = re.findall(r"`([a-z -]+)`", "".join(TABLE_OF_PEOPLE.findall(SECURITY_PAGE)))
+
+    assert commands() <= set(named)
+    assert set(READER) & set(OPERATOR) == {"plan"}
+
+
+def test_the_calls_of_commands_are_read_from_their_page() -> None:
+    assert "ecs:StopTask" in calls_of("cancel")
+    assert {"sqs:SendMessage", "ecr:BatchGetImage", "ec2:GetSpotPlacementScores"} <= calls_of("retry")
+    assert {"sqs:ReceiveMessage", "sqs:DeleteMessage"} <= calls_of("dead-letters drop")
+    assert "events:DeleteRule" in calls_of("definitions delete")
+    assert "iam:PassRole" in calls_of("init")
+    assert set(rows()) == commands()
+
+
+@pytest.mark.parametrize("command", sorted({*READER} - {"plan"}))
+def test_a_reader_may_call_what_the_command_calls(command: str) -> None:
+    assert {action for action in actions_of(command) if not allows("ReaderRole", action)} == set()
+
+
+def test_a_reader_may_plan_what_options_describe() -> None:
+    called = {action for action in actions_of("plan") if action.startswith("ec2:")}
+
+    assert len(called) == 4
+    assert {action for action in called if not allows("ReaderRole", action)} == set()
+
+
+@pytest.mark.parametrize("command", sorted({*READER, *OPERATOR}))
+def test_an_operator_may_call_what_the_command_calls(command: str) -> None:
+    denied = {action for action in actions_of(command) if not allows("OperatorRole", action)}
+
+    assert denied == (OF_WHOEVER_DEPLOYS if command == "init" else set())
+
+
+def test_an_operator_stops_the_tasks_of_its_cluster_and_reads_manifests_alone() -> None:
+    policies = policies_of("OperatorRole")
+
+    assert not policies.allows("ecs:StopTask", f"arn:aws:ecs:{IN_REGION}:task/payroll/0a1b")
+    assert not policies.allows("s3:GetObject", "arn:aws:s3:::NewCheckpointBucket/vision/weights.bin")
+    assert not policies.allows("ssm:GetParameters", f"arn:aws:ssm:{IN_REGION}:parameter/password")
