@@ -188,10 +188,7 @@ bench-kubernetes: environment kubernetes-programs ## 200 Jobs on a real API serv
 	@$(ENVIRONMENT)/python -m benchmarks kubernetes-client
 
 .PHONY: sam-local
-sam-demo-picture: setup build ## Run the demo and draw it: docs/demo.svg, the picture of README.md
-	@$(ENVIRONMENT)/python -m relaunch_local.demo --picture docs/demo.svg
-
-local: setup build ## Every event of events/ in a real container (needs Docker, or root with docker.io)
+sam-local: setup build ## Every event of events/ in a real container (needs Docker, or root with docker.io)
 	@$(ENVIRONMENT)/python -m relaunch_local.sam_local
 
 bench: setup build environment-bench ## Cold starts, decision times, AWS calls: docs/benchmarks.md (about 5 minutes)
