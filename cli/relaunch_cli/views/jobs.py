@@ -18,10 +18,10 @@ from relaunch.core.triggers.waiting_jobs import WaitingJobs
 from relaunch.ports import EventRecord, JobHistory
 from relaunch_cli.terminal import one_line
 from relaunch_cli.views.formatting import (
+    format_attempt_price,
     format_cost,
     format_count,
     format_duration,
-    format_placement_price,
     format_time,
     format_timestamp,
     shorten_task_arns,
@@ -130,7 +130,7 @@ def _attempts(attempts: Sequence[Attempt], now: datetime) -> list[RenderableType
             str(attempt.number),
             f"{offering.instance_type} {offering.purchase}",
             attempt.zone or offering.zone or "?",
-            format_placement_price(attempt.placement),
+            format_attempt_price(attempt),
             format_time(started, now) if started else "-",
             ran,
             _ending(attempt),
@@ -176,6 +176,7 @@ def _render_explanation(
     job: Job, explanation: Explanation, now: datetime, waiting: WaitingJobs | None
 ) -> RenderableType:
     table = key_value_table()
+    table.add_row("Ran", _ran(job, now))
     if explanation.waiting_for:
         table.add_row("Waits for", Text(explanation.waiting_for))
     _add_rows(table, "Machine", explanation.machines)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from relaunch.core.jobs.job import (
+    Attempt,
     CountRun,
     Effect,
     Job,
@@ -75,7 +76,8 @@ class Invariants:
     jobs: dict[str, Job] = field(default_factory=dict)
     stops: dict[str, dict[str, Stop]] = field(default_factory=lambda: defaultdict(dict))
     """By job and task: the stop that was recorded."""
-    prices: dict[str, float] = field(default_factory=dict)
+    attempts: dict[str, Attempt] = field(default_factory=dict)
+    """By task: its attempt as it was written last."""
     intents: dict[str, datetime] = field(default_factory=dict)
     """Since when each task is meant to stop."""
     placed: dict[str, datetime] = field(default_factory=dict)
@@ -394,7 +396,7 @@ class Invariants:
             self.failed_starts.pop(job.job_id, None)
         if attempt.placement.placed_at is not None:
             self.placed.setdefault(attempt.task_id, attempt.placement.placed_at)
-        self.prices[attempt.task_id] = attempt.placement.price_usd_per_hour
+        self.attempts[attempt.task_id] = attempt
         if attempt.stop is None or (before and before.attempt and before.attempt.stop == attempt.stop):
             return
         stops = self.stops[job.job_id]

@@ -215,7 +215,9 @@ class TestSizes:
             )
             for number in range(1, 31)
         )
+        prices = {f"us-east-1{letter}": 12.3456 for letter in "abcdef"}
         attempt = make_attempt(
+            placement=make_placement(31, usd_per_hour_by_zone=prices, limit_usd_per_hour=55.04),
             closed_placements=closed,
             intent=StopIntent(IntentKind.INTERRUPTION, NOW, "EC2 announced an interruption"),
             stop=Stop(StopKind.HOST_LOST, NOW, "TerminationNotice", "Host EC2 (instance i-0123) terminated. " * 6),
@@ -259,7 +261,8 @@ def test_what_was_stored_before_prices_and_costs_had_a_basis_is_read():
     for each, name in ((item, "body"), (item, "summary"), (attempt, "body")):
         content = json.loads(each[name]["S"])
         content.pop("cost_basis", None)
-        content.get("placement", {}).pop("is_price_limit", None)
+        for added in ("is_price_limit", "usd_per_hour_by_zone", "limit_usd_per_hour"):
+            content.get("placement", {}).pop(added, None)
         each[name] = {"S": json.dumps(content)}
 
     job = job_items.read_job(item | {"attempt_number": {"N": "1"}}, attempt)
