@@ -23,6 +23,15 @@ def _saved(**members: Any) -> Planting:
     return lambda: writes(lambda _before, decision: replace(decision, job=replace(decision.job, **members)))
 
 
+def _dearest_everywhere(_before: Job, decision: Decision) -> Decision:
+    attempt = decision.job.attempt
+    if attempt is None or not attempt.placement.usd_per_hour_by_zone:
+        return decision
+    prices = attempt.placement.usd_per_hour_by_zone
+    dearest = replace(attempt.placement, usd_per_hour_by_zone=dict.fromkeys(prices, max(prices.values())))
+    return replace(decision, job=replace(decision.job, attempt=replace(attempt, placement=dearest)))
+
+
 def _since_kept(before: Job, decision: Decision) -> Decision:
     return replace(decision, job=replace(decision.job, state_since=before.state_since))
 
@@ -39,6 +48,12 @@ def _environment_without(prefix: str) -> Planting:
 
 
 RECORD_BUGS = (
+    PlantedBug(
+        "price-of-the-dearest-zone",
+        "a task costs what the dearest zone does",
+        lambda: writes(_dearest_everywhere),
+        "a task costs what its zone does",
+    ),
     PlantedBug(
         "cancelling-raises",
         "cancelling a job whose task is stopping raises an exception",
