@@ -8,10 +8,11 @@ from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping, Sequence
 
     from relaunch.core.jobs.job import JobSummary
-    from relaunch.ports import Dependencies
+    from relaunch.core.machines.machine import Machine
+    from relaunch.ports import JobStore
     from relaunch_cli.aws.connection import Connection
 
 _PAGE_SIZE = 100
@@ -33,23 +34,22 @@ def ps(
     stack: Stack = DEFAULT_STACK,
 ) -> None:
     """List the open jobs, newest first; their costs include the running task."""
-    from relaunch_cli.job_machines import load_awaited
     from relaunch_cli.views.jobs import render_jobs
-    from relaunch_cli.views.json_output.jobs import summary_json
     from relaunch_cli.views.screen import print_json, print_note, print_result, progress, stdout_console
 
     connection = connect(context, stack)
-    deps = connection.deps
     if watch and not as_json:
         _watch(connection, limit, is_all=is_all)
     with progress("reading jobs"):
-        jobs, is_cut = _load_jobs(deps, limit, is_all=is_all)
-    now = deps.clock.now()
+        jobs, is_cut = _load_jobs(connection, limit, is_all=is_all)
+    now = connection.now()
     if as_json:
+        from relaunch_cli.views.json_output.jobs import summary_json
+
         print_json({"jobs": [summary_json(job, now) for job in jobs], "is_cut": is_cut})
         return
     if jobs:
-        awaited = load_awaited(jobs, deps.machines)
+        awaited = _load_awaited(jobs, connection)
         print_result(render_jobs(jobs, now, stdout_console().width, awaited))
     else:
         print_note("no jobs" if is_all else "no open jobs; --all includes jobs that have ended")
@@ -57,42 +57,48 @@ def ps(
         print_note(f"only the newest {limit} jobs were read, and all open ones: see --limit")
 
 
-def _load_jobs(deps: "Dependencies", limit: int, *, is_all: bool) -> "tuple[list[JobSummary], bool]":
+def _load_jobs(connection: "Connection", limit: int, *, is_all: bool) -> "tuple[list[JobSummary], bool]":
     """Return the open jobs, with `is_all` the newest others too, and whether older ones of these were left unread."""
     found: list[JobSummary] = []
     cursor: str | None = None
     missing: set[str] | None = None
     while True:
-        page, cursor = deps.jobs.list_jobs(min(_PAGE_SIZE, max(limit - len(found), 1)), cursor)
+        page, cursor = connection.jobs.list_jobs(min(_PAGE_SIZE, max(limit - len(found), 1)), cursor)
         found += page
         if cursor is None:
             break
         if len(found) >= limit:
-            missing = set(deps.jobs.load_open(_MOST_OPEN)) if missing is None else missing
+            missing = set(connection.jobs.load_open(_MOST_OPEN)) if missing is None else missing
             missing -= {job.job_id for job in found}
             if len(missing) <= _MOST_ONE_BY_ONE:
-                found += _load_one_by_one(missing, deps)
+                found += _load_one_by_one(missing, connection.deps.jobs)
                 break
             limit = len(found) + _PAGE_SIZE
     return [job for job in found if is_all or not job.state.is_final], is_all and cursor is not None
 
 
-def _load_one_by_one(job_ids: "Collection[str]", deps: "Dependencies") -> "list[JobSummary]":
+def _load_one_by_one(job_ids: "Collection[str]", store: "JobStore") -> "list[JobSummary]":
     from relaunch.core.jobs.summary import summarize_job
 
-    loaded = (deps.jobs.load_job(job_id) for job_id in job_ids)
+    loaded = (store.load_job(job_id) for job_id in job_ids)
     return sorted((summarize_job(job) for job in loaded if job), key=lambda job: job.accepted_at, reverse=True)
 
 
-def _watch(connection: "Connection", limit: int, *, is_all: bool) -> NoReturn:
+def _load_awaited(jobs: "Sequence[JobSummary]", connection: "Connection") -> "Mapping[str, Machine]":
+    if not any(job.machine_id for job in jobs):
+        return {}
     from relaunch_cli.job_machines import load_awaited
+
+    return load_awaited(jobs, connection.deps.machines)
+
+
+def _watch(connection: "Connection", limit: int, *, is_all: bool) -> NoReturn:
     from relaunch_cli.views.jobs import render_jobs
     from relaunch_cli.views.screen import refreshed, stdout_console
 
-    console, deps = stdout_console(), connection.deps
+    console = stdout_console()
     with refreshed(console) as show:
         while True:
-            jobs, _ = _load_jobs(deps, limit, is_all=is_all)
-            awaited = load_awaited(jobs, deps.machines)
-            show(render_jobs(jobs, deps.clock.now(), console.width, awaited))
+            jobs, _ = _load_jobs(connection, limit, is_all=is_all)
+            show(render_jobs(jobs, connection.now(), console.width, _load_awaited(jobs, connection)))
             connection.pause(_POLL_SECONDS)

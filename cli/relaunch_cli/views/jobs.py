@@ -1,21 +1,16 @@
 """Tables of jobs, attempts, timelines and events that fit 80 columns."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from __future__ import annotations
+
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from relaunch.core.definitions.ownership import Owner
 from relaunch.core.jobs.cost import cost_so_far
-from relaunch.core.jobs.job import Attempt, CostBasis, Job, JobSummary, TimelineEntry
-from relaunch.core.lifecycle.explanation import Explanation
-from relaunch.core.machines.machine import Machine
-from relaunch.core.revisions.stop_timeout import find_stop_timeout
-from relaunch.core.triggers.waiting_jobs import WaitingJobs
-from relaunch.ports import EventRecord, JobHistory
+from relaunch.core.jobs.job import CostBasis
 from relaunch_cli.terminal import one_line
 from relaunch_cli.views.formatting import (
     format_attempt_price,
@@ -26,9 +21,18 @@ from relaunch_cli.views.formatting import (
     format_timestamp,
     shorten_task_arns,
 )
-from relaunch_cli.views.machines import short_offering
 from relaunch_cli.views.screen import key_value_table, plain_table, state_text
-from relaunch_cli.views.selection import render_selection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from relaunch.core.definitions.ownership import Owner
+    from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
+    from relaunch.core.lifecycle.explanation import Explanation
+    from relaunch.core.machines.machine import Machine
+    from relaunch.core.triggers.waiting_jobs import WaitingJobs
+    from relaunch.ports import EventRecord, JobHistory
 
 _WIDE = 110
 _NO_MACHINES_BY_ID: Mapping[str, Machine] = MappingProxyType({})
@@ -62,6 +66,8 @@ def render_jobs(
 def _describe_place(job: JobSummary, awaited: Machine | None, *, has_zone: bool) -> str:
     """Return the machine that the job waits for, else that of its last placement."""
     if awaited is not None:
+        from relaunch_cli.views.machines import short_offering
+
         return short_offering(awaited, has_zone=has_zone)
     if job.offering is None:
         return "-"
@@ -155,6 +161,8 @@ def render_full_explanation(
     is_full: bool,
 ) -> RenderableType:
     """Return what `explain` prints; `waiting` are the jobs that wait, if it does; `is_full` names every rejection."""
+    from relaunch_cli.views.selection import render_selection
+
     job = history.job
     parts: list[RenderableType] = [
         Text(job.job_id, style="bold").append("  ").append(state_text(job.state.value)),
@@ -175,6 +183,8 @@ def render_full_explanation(
 def _render_explanation(
     job: Job, explanation: Explanation, now: datetime, waiting: WaitingJobs | None
 ) -> RenderableType:
+    from relaunch.core.revisions.stop_timeout import find_stop_timeout
+
     table = key_value_table()
     table.add_row("Ran", _ran(job, now))
     if explanation.waiting_for:

@@ -23,9 +23,9 @@ def attempt_price(attempt: Attempt) -> HourlyPrice:
     placement, prices = attempt.placement, attempt.placement.usd_per_hour_by_zone
     if not prices:
         return HourlyPrice(placement.price_usd_per_hour, placement.cost_basis)
-    if attempt.zone in prices:
-        return HourlyPrice(prices[attempt.zone], CostBasis.PRICE)
     if attempt.zone is not None:
+        if attempt.zone in prices:
+            return HourlyPrice(prices[attempt.zone], CostBasis.PRICE)
         limit = placement.limit_usd_per_hour
         return HourlyPrice(limit, CostBasis.LIMIT if limit else CostBasis.UNKNOWN)
     highest = max(prices.values())

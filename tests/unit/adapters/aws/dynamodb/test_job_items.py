@@ -25,7 +25,7 @@ from fakes.builders import (
 )
 from fakes.stored_items import kinds, size_of
 from fakes.strategies import any_of
-from relaunch.adapters.aws.dynamodb import job_items
+from relaunch.adapters.aws.dynamodb import job_items, job_listing
 from relaunch.adapters.aws.dynamodb.table import stamp
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
@@ -172,7 +172,7 @@ class TestIndexes:
 
     def test_the_listing_needs_the_summary_alone(self) -> None:
         job = make_running_job()
-        assert job_items.read_summary(job_items.job_item(job, "a write")) == summarize_job(job)
+        assert job_listing.read_summary(job_items.job_item(job, "a write")) == summarize_job(job)
 
     def test_due_at_is_none_exactly_for_jobs_that_are_over_and_done(self) -> None:
         assert due_at(make_job(wake_at=NOW)) == NOW
@@ -268,4 +268,4 @@ def test_what_was_stored_before_prices_and_costs_had_a_basis_is_read():
     job = job_items.read_job(item | {"attempt_number": {"N": "1"}}, attempt)
 
     assert job == stored
-    assert job_items.read_summary(item).cost_basis is CostBasis.PRICE
+    assert job_listing.read_summary(item).cost_basis is CostBasis.PRICE
