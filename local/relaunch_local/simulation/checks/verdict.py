@@ -33,6 +33,10 @@ UNANSWERED = timedelta(minutes=56)
 # The job's check may be late by some runs of the schedule, whose calls fail.
 LOOK_OVERSHOOT = timedelta(minutes=15)
 START_LIMIT = timedelta(minutes=30)
+# What a function read, it read at most the time-out of its function ago.
+_READ = timedelta(seconds=67)
+# ECR is asked every two minutes in case its event was lost.
+_IMAGE_LOOK = timedelta(seconds=130)
 # A function keeps spot prices for ten minutes, and may run for two after it has read them.
 PRICES_KEPT = timedelta(minutes=12) + 2 * CLOCK_SKEW
 _FORBIDDEN = re.compile("(the cluster refuses the launch: |registering .*)AccessDenied")
@@ -154,6 +158,10 @@ class Verdict:
             return "" if failed >= job.failures else f"it failed {failed} times, not {job.failures}"
         if _FORBIDDEN.match(job.reason):
             return "" if self._account.delayed_ecs.forbidden_until else "nobody forbade it"
+        if job.attempt is None and job.reason.endswith("is not in ECR: push it first"):
+            # Whoever retries a job does not wait for its image.
+            came_at = self._image_came_at(job)
+            return "" if came_at is None or came_at >= job.accepted_at - _READ else "its image was there"
         if job.attempt is None and job.reason.startswith("waiting for image"):
             return self._image_was_there(job)
         if job.attempt is None and job.reason.startswith("nothing satisfies this job"):
@@ -187,11 +195,19 @@ class Verdict:
     def _image_was_there(self, job: Job) -> str:
         wait = timedelta(minutes=30)
         is_late = job.ended_at is not None and job.ended_at >= job.accepted_at + wait - CLOCK_SKEW
-        came_at = next((e.at_seconds + (e.image_after_seconds or 1e9) for e in self._account.scenario.events
-                        if job.image and e.token == job.image[1]), 1e9)  # fmt: skip
-        accepted = (job.accepted_at - self._account.started_at).total_seconds()
-        was_there = came_at < accepted + wait.total_seconds() - 130
+        came_at = self._image_came_at(job)
+        was_there = came_at is not None and came_at < job.accepted_at + wait - _IMAGE_LOOK
         return "" if is_late and not was_there else "its image was there"
+
+    def _image_came_at(self, job: Job) -> datetime | None:
+        """Return when the image was pushed that a job waits for or looked for, None if it was not."""
+        seconds = (
+            each.at_seconds + each.image_after_seconds
+            for each in self._account.scenario.events
+            if job.image and each.token == job.image[1] and each.image_after_seconds is not None
+        )
+        came_after = next(seconds, None)
+        return None if came_after is None else self._account.started_at + timedelta(seconds=came_after)
 
     def _check_stops(self, job: Job) -> None:
         stops, tasks = self._invariants.stops[job.job_id], self._invariants.tasks[job.job_id]
