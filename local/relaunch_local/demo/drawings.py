@@ -11,7 +11,7 @@ from relaunch.core.jobs.job import Attempt
 from relaunch.core.machines.tags import JOB_TAG, MACHINE_TAG
 from relaunch.ports import StoredSelection
 from relaunch_cli.views.screen import plain_table
-from relaunch_cli.views.selection import render_selection
+from relaunch_cli.views.selection import SelectionOptions, render_selection
 from relaunch_local.demo.outcome import JobResult
 from relaunch_local.demo.training_log import draw_losses, sample_evenly
 
@@ -79,9 +79,9 @@ def read_environment(request: Mapping[str, Any]) -> dict[str, str]:
     return {each["name"]: each["value"] for override in overrides for each in override.get("environment", ())}
 
 
-def draw_selection(selection: StoredSelection, width: int) -> RenderableType:
-    """Return the table of `relaunch explain`."""
-    return render_selection(selection.rows, selection.filter_counts, width)
+def draw_selection(selection: StoredSelection) -> RenderableType:
+    """Return the tables of `relaunch explain --full`."""
+    return render_selection(selection.rows, selection.filter_counts, SelectionOptions(has_rejected=True))
 
 
 def describe_choice(attempt: Attempt) -> str:

@@ -99,8 +99,10 @@ def bundled_snapshot(region: str) -> OfferingsSnapshot:
     number of other zones. For an unknown region there are only prices.
     """
     zones, prices = _load_zones(), load_on_demand_prices()
-    collected = Origin(f"{zones['source']}, bundled", datetime.fromisoformat(zones["date"]).replace(tzinfo=UTC))
-    priced = Origin(f"{prices.region}, bundled", prices.at)
+    collected = Origin(
+        f"{zones['source']}, bundled", datetime.fromisoformat(zones["date"]).replace(tzinfo=UTC), is_bundled=True
+    )
+    priced = Origin(f"{prices.region}, bundled", prices.at, is_bundled=True)
     snapshot = OfferingsSnapshot(region).with_part(SnapshotPart.ON_DEMAND_PRICES, prices.usd_per_hour, priced)
     offered = zones["regions"].get(region)
     if offered is None:

@@ -39,10 +39,14 @@ _MAX_AGES = {SnapshotPart.QUOTAS: timedelta(days=1), SnapshotPart.PLACEMENT_SCOR
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The source of a part (`EC2`, `AWS Price List`, a package) and its time."""
+    """The source of a part (`EC2`, `AWS Price List`, a package) and its time.
+
+    `is_bundled`: it came with Relaunch, and was not refreshed.
+    """
 
     source: str
     at: datetime
+    is_bundled: bool = False
 
     def is_stale(self, now: datetime) -> bool:
         """Return whether it is older than STALE_AFTER."""
