@@ -13,7 +13,7 @@ from relaunch.core.lifecycle.explanation import explain, time_left
 from relaunch.ports import Dependencies, TransientError
 from relaunch_cli import exit_codes
 from relaunch_cli.aws.connection import Connection
-from relaunch_cli.lookup import load_history, raise_no_job
+from relaunch_cli.lookup import load_history, load_job
 from relaunch_cli.views.formatting import format_duration, format_time
 from relaunch_cli.views.jobs import describe_entry
 from relaunch_cli.views.screen import print_note, state_text, stderr_console
@@ -45,7 +45,7 @@ def _wait(job_id: str, connection: Connection, console: Console, status: Status 
     while True:
         try:
             job = _look(job_id, deps, console, shown)
-            failures = 0
+            job_id, failures = job.job_id, 0
         except TransientError:
             failures += 1
             if failures == _MAX_FAILURES:
@@ -68,10 +68,10 @@ class _Shown:
 
 def _look(job_id: str, deps: Dependencies, console: Console, shown: _Shown) -> Job:
     """Load a job, and print what is new in its timeline."""
-    job = deps.jobs.load_job(job_id) or raise_no_job(deps, job_id)
+    job = load_job(deps, job_id)
     if job.version == shown.version:
         return job
-    history, now = load_history(deps, job_id), deps.clock.now()
+    history, now = load_history(deps, job.job_id), deps.clock.now()
     for entry in history.timeline[shown.entries :]:
         line = Text(f"{format_time(entry.at, now)}  ", style="dim")
         console.print(line.append(state_text(f"{entry.state.value:<9}")).append("  ").append(describe_entry(entry)))

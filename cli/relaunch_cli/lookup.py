@@ -1,6 +1,6 @@
 """Finding what a command names: its stack, a job, a definition, an instance type; errors name the nearest one."""
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import typer
 
@@ -9,13 +9,19 @@ from relaunch_cli.aws.connection import AwsConnection, Connection
 from relaunch_cli.errors import CommandError, did_you_mean
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from relaunch.core.definitions.definition import JobDefinition
     from relaunch.core.definitions.ownership import RegisteredDefinition
-    from relaunch.core.jobs.job import Attempt
+    from relaunch.core.jobs.job import Attempt, Job
     from relaunch.core.offerings.instance_types import InstanceType
     from relaunch.ports import Dependencies, JobHistory
 
+Loaded = TypeVar("Loaded")
+MOST_OPEN = 10_000
+"""More open jobs than MaxRunningJobs and MaxWaitingJobs of a stack let in."""
 _RECENT_JOBS = 100
+_NAMED_JOBS = 5
 
 
 def connect(context: typer.Context, stack: str, region: str = "") -> Connection:
@@ -30,24 +36,51 @@ def names_stack(context: typer.Context) -> bool:
     return source is not None and source.name != "DEFAULT"
 
 
-def load_history(deps: "Dependencies", job_id: str) -> "JobHistory":
-    """Load everything about a job.
+def load_history(deps: "Dependencies", given: str) -> "JobHistory":
+    """Load everything about a job, given its ID or the beginning of it.
 
     Raises:
-        CommandError: there is no such job.
+        CommandError: there is no such job, or there are several.
     """
-    return deps.jobs.load_history(job_id) or raise_no_job(deps, job_id)
+    return _load(deps.jobs.load_history, given, deps)
 
 
-def raise_no_job(deps: "Dependencies", job_id: str) -> NoReturn:
-    """Raise the error for a job that does not exist, with the nearest of the recent jobs.
+def load_job(deps: "Dependencies", given: str) -> "Job":
+    """Load a job, given its ID or the beginning of it.
 
     Raises:
-        CommandError: always.
+        CommandError: there is no such job, or there are several.
+    """
+    return _load(deps.jobs.load_job, given, deps)
+
+
+def _load(load: "Callable[[str], Loaded | None]", given: str, deps: "Dependencies") -> "Loaded":
+    found = load(given)
+    if found is None:
+        found = load(_complete_id(deps, given))
+    return found or _raise_no_job(given, ())
+
+
+def _complete_id(deps: "Dependencies", beginning: str) -> str:
+    """Return the only ID of an open or recent job that begins like this.
+
+    Raises:
+        CommandError: none does, or several do.
     """
     summaries, _ = deps.jobs.list_jobs(_RECENT_JOBS)
-    hint = did_you_mean(job_id, (summary.job_id for summary in summaries)) or "`relaunch ps --all` lists all jobs"
-    raise CommandError(f"there is no job {job_id!r}", hint, exit_codes.NOT_FOUND)
+    known = list(dict.fromkeys([*(each.job_id for each in summaries), *deps.jobs.load_open(MOST_OPEN)]))
+    matching = [job_id for job_id in known if beginning and job_id.startswith(beginning)]
+    if not matching:
+        _raise_no_job(beginning, known)
+    if len(matching) > 1:
+        named = ", ".join(matching[:_NAMED_JOBS]) + (", …" if len(matching) > _NAMED_JOBS else "")
+        raise CommandError(f"{len(matching)} jobs begin with {beginning!r}", f"give more of one: {named}")
+    return matching[0]
+
+
+def _raise_no_job(given: str, known: "Iterable[str]") -> NoReturn:
+    hint = did_you_mean(given, known) or "`relaunch ps --all` lists all jobs"
+    raise CommandError(f"there is no job {given!r}", hint, exit_codes.NOT_FOUND)
 
 
 def find_attempt(number: int | None, history: "JobHistory") -> "Attempt | None":

@@ -1,10 +1,12 @@
 """Arguments and options that several commands share."""
 
+from datetime import timedelta
 from typing import Annotated
 
 import typer
 
 from relaunch_cli.completions import complete_job
+from relaunch_cli.errors import CommandError
 
 DEFAULT_STACK = "relaunch"
 Stack = Annotated[
@@ -13,5 +15,23 @@ Stack = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON (documented in docs/command.md).")]
 JobId = Annotated[
     str,
-    typer.Argument(metavar="JOB", help="ID of the job, as printed by `submit` and `ps`.", autocompletion=complete_job),
+    typer.Argument(
+        metavar="JOB",
+        help="ID of the job, as printed by `submit` and `ps`, or the beginning of it.",
+        autocompletion=complete_job,
+    ),
 ]
+
+
+def parse_age(text: str) -> timedelta:
+    """Parse the value of `--since`: `10m`, `2h` or `1h30m`.
+
+    Raises:
+        CommandError: it is no time.
+    """
+    from relaunch.adapters.definition_file.values import parse_duration
+
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise CommandError(f"--since: {error}") from error

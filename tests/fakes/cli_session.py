@@ -1,6 +1,7 @@
 """What the command connects to in tests: a stack of fakes, or one that CloudFormation describes."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -102,18 +103,29 @@ class Outcome:
         return json.loads(self.stdout)
 
 
+# What a terminal is told beside text (ECMA-48, CSI); there are no others in the output of a pipe.
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
 def flat(text: str) -> str:
     """Return a text as if no line of it were broken and no column were filled up."""
     return " ".join(text.split())
 
 
-def invoke(*arguments: str, session: "CliSession | None" = None, columns: int = 80, answer: str = "") -> Outcome:
-    """Run the command in this process; without a session it connects to AWS."""
-    environment = {"COLUMNS": str(columns), "NO_COLOR": "1"}
+def invoke(*arguments: str, session: "CliSession | None" = None, columns: int = 0, answer: str = "") -> Outcome:
+    """Run the command in this process; without a session it connects to AWS.
+
+    With `columns` its output is a terminal of that width, whose control sequences are left out, else a pipe.
+    """
+    environment = {"NO_COLOR": "1"}
+    if columns:
+        environment |= {"COLUMNS": str(columns), "TTY_COMPATIBLE": "1", "TTY_INTERACTIVE": "0"}
     result = CliRunner().invoke(app, list(arguments), obj=session, env=environment, input=answer)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
-    return Outcome(result.exit_code, result.stdout, result.stderr)
+    if not columns:
+        return Outcome(result.exit_code, result.stdout, result.stderr)
+    return Outcome(result.exit_code, *(_CONTROL.sub("", output) for output in (result.stdout, result.stderr)))
 
 
 class FakeLogs:
@@ -262,9 +274,9 @@ class CliSession:
             raise KeyboardInterrupt
         self.on_pause.pop(0)()
 
-    def submit(self, key: str = "first") -> str:
-        """Submit a job of the definition `resnet` and return its id."""
-        return submit_direct(DirectRequest(f"direct:{key}", "resnet", {}, "ada", self.clock.now()), self.deps).job_id
+    def submit(self, key: str = "first", definition: str = "resnet") -> str:
+        """Submit a job of a definition and return its id."""
+        return submit_direct(DirectRequest(f"direct:{key}", definition, {}, "ada", self.clock.now()), self.deps).job_id
 
     def launch(self, job_id: str) -> str:
         """Launch the job and return the ARN of its task."""

@@ -88,7 +88,7 @@ def test_a_definition_that_no_type_satisfies_fails_its_job_and_names_the_filter_
     (job,) = stack.jobs.list_jobs(9)[0]
     assert job.state is JobState.FAILED
     assert "memory" in job.reason
-    assert "22,888" in job.reason or "22888" in job.reason
+    assert "24 GiB" in job.reason
 
 
 def test_uploads_beyond_the_cap_wait_and_say_so() -> None:

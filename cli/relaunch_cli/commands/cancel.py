@@ -6,7 +6,7 @@ import typer
 
 from relaunch_cli.completions import complete_job
 from relaunch_cli.errors import CommandError, explain_error
-from relaunch_cli.lookup import connect, raise_no_job
+from relaunch_cli.lookup import connect, load_job
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 from relaunch_cli.terminal import echo
 
@@ -38,7 +38,7 @@ def cancel(
 
     deps = connect(context, stack).deps
     with progress("cancelling"):
-        found = [deps.jobs.load_job(job_id) or raise_no_job(deps, job_id) for job_id in dict.fromkeys(jobs)]
+        found = [load_job(deps, job_id) for job_id in dict.fromkeys(jobs)]
         cancelled, failed = _cancel_all(found, reason, deps)
     if as_json and (cancelled or len(found) > 1):
         documents = [_document(before, after, deps) for before, after in cancelled]
@@ -57,7 +57,7 @@ def _cancel_all(
     failed: list[tuple[Job, Exception]] = []
     for job in jobs:
         try:
-            cancelled.append((job, _cancel(job.job_id, reason, deps) or raise_no_job(deps, job.job_id)))
+            cancelled.append((job, _cancel(job.job_id, reason, deps) or job))
         except Exception as error:
             if explain_error(error) is None:
                 raise

@@ -16,20 +16,22 @@ if TYPE_CHECKING:
 def explain(
     context: typer.Context,
     job: JobId,
-    is_full: Annotated[bool, typer.Option("--all", help="Name every rejected offering.")] = False,
+    is_full: Annotated[
+        bool, typer.Option("--full", help="The whole timeline, and every selection with each rejected offering.")
+    ] = False,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
 ) -> None:
     """Explain what a job waits for and what happens next.
 
-    Also shows since when it waits, what you can change, its timeline, and the selection of each attempt.
+    Also shows since when it waits, what you can change, its last events, and its newest selection.
     """
     from relaunch.core.lifecycle.explanation import explain as explain_job
     from relaunch_cli.job_machines import load_job_machines
     from relaunch_cli.job_nodes import find_node_fits
     from relaunch_cli.views.jobs import render_full_explanation
     from relaunch_cli.views.machine_progress import with_progress
-    from relaunch_cli.views.screen import print_json, print_result, progress, stdout_console
+    from relaunch_cli.views.screen import print_json, print_result, progress
 
     deps = connect(context, stack).deps
     with progress("reading the job"):
@@ -45,9 +47,8 @@ def explain(
 
         print_json({**explanation_json(history, explanation, now, waiting, machines), "nodes": fits_json(fits)})
     else:
-        width = stdout_console().width
         explanation = with_progress(explanation, history.job, machines, now, deps.limits.machines)
-        print_result(render_full_explanation(history, explanation, now, width, waiting, is_full=is_full))
+        print_result(render_full_explanation(history, explanation, now, waiting, is_full=is_full))
         if fits:
             from relaunch_cli.views.node_fit import render_fits
 

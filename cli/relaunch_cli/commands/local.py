@@ -6,7 +6,7 @@ import typer
 
 from relaunch_cli import exit_codes
 from relaunch_cli.errors import CommandError
-from relaunch_cli.lookup import connect, raise_no_job
+from relaunch_cli.lookup import connect, load_job
 from relaunch_cli.options import DEFAULT_STACK, JobId, Stack
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _load_attempt(job_id: str, connection: "Connection") -> "Attempt":
     Raises:
         CommandError: there is no such job, or it was not launched yet.
     """
-    job = connection.deps.jobs.load_job(job_id) or raise_no_job(connection.deps, job_id)
+    job = load_job(connection.deps, job_id)
     if job.attempt is None:
         raise CommandError(f"{job_id} was not launched yet", f"`relaunch explain {job_id}`", exit_codes.NOT_FOUND)
     return job.attempt

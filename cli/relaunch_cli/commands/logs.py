@@ -4,14 +4,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect, find_attempt, find_main_container, load_history
-from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
+from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack, parse_age
 from relaunch_cli.terminal import echo, log_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import timedelta
 
     from relaunch_cli.job_logs import LogLine
 
@@ -39,7 +37,7 @@ def logs(  # noqa: PLR0913, PLR0917 - a command has the options it has
     from relaunch_cli.job_logs import JobLogs, follow_logs
     from relaunch_cli.views.screen import print_note, progress
 
-    age = _parse_age(since) if since else None
+    age = parse_age(since) if since else None
     connection = connect(context, stack)
     deps = connection.deps
     with progress("reading the job"):
@@ -52,26 +50,14 @@ def logs(  # noqa: PLR0913, PLR0917 - a command has the options it has
     reader = JobLogs(source, container or find_main_container(history), attempt, start)
     lines: Iterable[LogLine] = [] if tail is None else reader.tail(history, tail)
     if follow:
-        lines = chain(lines, follow_logs(reader, lambda: load_history(deps, job), deps.clock.now, connection.pause))
+        lines = chain(
+            lines, follow_logs(reader, lambda: load_history(deps, history.job.job_id), deps.clock.now, connection.pause)
+        )
     elif tail is None:
         lines = reader.read(history, deps.clock.now())
     is_any = _print_lines(lines, as_json=as_json)
     if not is_any and not as_json:
         print_note(f"no logs {'since then' if age else 'yet'}; the job is {history.job.state}")
-
-
-def _parse_age(text: str) -> "timedelta":
-    """Parse `10m`, `2h` or `1h30m`.
-
-    Raises:
-        CommandError: it is no time.
-    """
-    from relaunch.adapters.definition_file.values import parse_duration
-
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise CommandError(f"--since: {error}") from error
 
 
 def _print_lines(lines: "Iterable[LogLine]", *, as_json: bool) -> bool:

@@ -25,7 +25,7 @@ def machines(
     """
     from relaunch_cli.views.json_output.machines import machines_json
     from relaunch_cli.views.machines import describe_warm, render_machines, render_totals
-    from relaunch_cli.views.screen import print_json, print_note, print_result, progress, stdout_console
+    from relaunch_cli.views.screen import print_json, print_note, print_result, progress
 
     deps = connect(context, stack).deps
     limits, is_on = deps.limits.machines, deps.machine_settings.is_on
@@ -36,7 +36,7 @@ def machines(
         print_json(machines_json(found, totals, limits, is_on=is_on, is_cut=is_cut))
         return
     if found:
-        print_result(render_machines(found, deps.clock.now(), stdout_console().width))
+        print_result(render_machines(found, deps.clock.now()))
         print_note(render_totals(totals, limits))
         if warm := describe_warm(found, limits.warm_time):
             print_note(warm)

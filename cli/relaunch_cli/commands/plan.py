@@ -27,13 +27,12 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
         typer.Argument(metavar="DEFINITION|FILE", help="Name of a registered job definition, or a definition file."),
     ] = None,
     gpu: Annotated[_Text, typer.Option(metavar="COUNT", help="Number of NVIDIA GPUs.")] = None,
-    memory: Annotated[
-        _Text,
-        typer.Option("--memory", "--gpu-memory", metavar="SIZE", help="Minimum memory per GPU, for example 24GiB."),
+    gpu_memory: Annotated[
+        _Text, typer.Option(metavar="SIZE", help="Minimum memory per GPU, for example 24GiB; of a share, its memory.")
     ] = None,
     model: Annotated[_Texts, typer.Option(metavar="MODEL", help="GPU model, for example A10G; repeatable.")] = None,
     compute_percent: Annotated[
-        _Text, typer.Option(metavar="PERCENT", help="Share of one GPU: percent of its compute, with --memory.")
+        _Text, typer.Option(metavar="PERCENT", help="Share of one GPU: percent of its compute, with --gpu-memory.")
     ] = None,
     isolation: Annotated[
         _Text, typer.Option(metavar="KIND", help="Isolation of a share: best-effort, required.")
@@ -58,7 +57,10 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     ] = None,
     instance_type: Annotated[_Texts, typer.Option(metavar="TYPE", help="Only this instance type; repeatable.")] = None,
     vcpus: Annotated[_Text, typer.Option(metavar="NUMBER", help="vCPUs that the task reserves.")] = None,
-    ram: Annotated[_Text, typer.Option(metavar="SIZE", help="Memory that the task reserves.")] = None,
+    memory: Annotated[
+        _Text,
+        typer.Option("--memory", "--ram", metavar="SIZE", help="Memory that the task reserves (30GiB)."),
+    ] = None,
     architecture: Annotated[
         _Text, typer.Option(metavar="KIND", help="Architecture of the image: x86_64 (default) or arm64.")
     ] = None,
@@ -106,7 +108,8 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
         bool,
         typer.Option("--fit", help="ack, acs: also read the nodes, with your own kubeconfig, and say where it fits."),
     ] = False,
-    limit: Annotated[int, typer.Option(min=0, metavar="N", help="Maximum number of lines, 0 for all.")] = 10,
+    limit: Annotated[int, typer.Option(min=0, metavar="N", help="Maximum number of lines, 0 for all.")] = 5,
+    has_rejected: Annotated[bool, typer.Option("--rejected", help="Say why the other offerings are left out.")] = False,
     is_full: Annotated[bool, typer.Option("--all", help="Name every offering, including rejected ones.")] = False,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
@@ -122,21 +125,22 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     For Kubernetes (target ack or acs) the manifest of the Job is shown; the cluster is asked with --fit only.
 
     \b
-    relaunch plan --gpu 1 --memory 24GiB --model A10G --purchase spot
-    relaunch plan --gpu 1 --memory 2GiB --compute-percent 30
+    relaunch plan --gpu 1 --gpu-memory 24GiB --model A10G --purchase spot
+    relaunch plan --gpu 1 --gpu-memory 2GiB --compute-percent 30
     relaunch plan --neuron-cores 4 --explain inf2.xlarge
     relaunch plan --target ack --gpu 1 --gpu-memory 2GiB --compute-percent 30
     """  # noqa: D301 - click's mark for lines to be left as they are
     from relaunch_cli import planning
     from relaunch_cli.views.json_output.plans import plans_json
     from relaunch_cli.views.plan import PlanOptions, plan_notes, render_plans
-    from relaunch_cli.views.screen import print_json, print_note, print_result, stdout_console
+    from relaunch_cli.views.screen import print_json, print_note, print_result
+    from relaunch_cli.views.selection import SelectionOptions
 
     options = {
         option: value
         for option, value in {
             "--gpu": gpu,
-            "--memory": memory,
+            "--gpu-memory": gpu_memory,
             "--model": model,
             "--compute-percent": compute_percent,
             "--isolation": isolation,
@@ -149,7 +153,7 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
             "--neuron-purpose": neuron_purpose,
             "--instance-type": instance_type,
             "--vcpus": vcpus,
-            "--ram": ram,
+            "--memory": memory,
             "--architecture": architecture,
             "--disk": disk,
             "--purchase": purchase,
@@ -193,8 +197,8 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     if as_json:
         print_json(plans_json(plans, basis, explained_type))
     else:
-        shown = PlanOptions(explained_type, 0 if is_full else limit, is_full)
-        print_result(render_plans(plans, basis, shown, stdout_console().width))
+        shown = SelectionOptions(0 if is_full else limit, has_rejected or is_full, is_full)
+        print_result(render_plans(plans, basis, PlanOptions(explained_type, shown)))
         for note in plan_notes(plans, basis):
             print_note(note)
     raise typer.Exit(_exit_code(plans))

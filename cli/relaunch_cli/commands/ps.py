@@ -1,14 +1,17 @@
 """`relaunch ps`."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from relaunch_cli.lookup import connect
-from relaunch_cli.options import DEFAULT_STACK, Json, Stack
+from relaunch_cli.completions import complete_definition
+from relaunch_cli.lookup import MOST_OPEN, connect
+from relaunch_cli.options import DEFAULT_STACK, Json, Stack, parse_age
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from relaunch.core.jobs.job import JobSummary
     from relaunch.core.machines.machine import Machine
@@ -17,15 +20,53 @@ if TYPE_CHECKING:
 
 _PAGE_SIZE = 100
 _POLL_SECONDS = 2.0
-# More than MaxRunningJobs and MaxWaitingJobs of a stack let in.
-_MOST_OPEN = 10_000
 # Old jobs that are still open are read each for itself; of many, the pages that they are on.
 _MOST_ONE_BY_ONE = 50
 
 
-def ps(
+@dataclass(frozen=True, slots=True)
+class _Filter:
+    """Which jobs are listed.
+
+    Of jobs that have ended at most `limit` of the newest are read. `after` is when a job was accepted at the earliest;
+    without `states` all open ones match, and with `has_ended` all others too.
+    """
+
+    limit: int
+    has_ended: bool
+    states: frozenset[str]
+    definition: str
+    after: "datetime | None"
+
+    @property
+    def wants_ended(self) -> bool:
+        """Return whether jobs that have ended may match."""
+        from relaunch.core.jobs.job import FINAL_STATES
+
+        return not self.states.isdisjoint(FINAL_STATES) if self.states else self.has_ended
+
+    def matches(self, job: "JobSummary") -> bool:
+        """Return whether a job is listed."""
+        in_state = job.state.value in self.states if self.states else self.has_ended or not job.state.is_final
+        named = not self.definition or job.definition == self.definition
+        return in_state and named and (self.after is None or job.accepted_at >= self.after)
+
+
+def ps(  # noqa: PLR0913, PLR0917 - a command has the options it has
     context: typer.Context,
     is_all: Annotated[bool, typer.Option("--all", "-a", help="Include jobs that have ended.")] = False,
+    state: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STATE", help="Only jobs in this state, for example RUNNING or FAILED; repeatable."),
+    ] = None,
+    definition: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Only jobs of this definition.", autocompletion=complete_definition),
+    ] = "",
+    since: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="Only jobs accepted in the last 30m, 12h or 7d; also those that have ended."),
+    ] = "",
     limit: Annotated[
         int, typer.Option(metavar="N", min=1, help="How many jobs to read, newest first; open ones are all listed.")
     ] = 200,
@@ -35,13 +76,16 @@ def ps(
 ) -> None:
     """List the open jobs, newest first; their costs include the running task."""
     from relaunch_cli.views.jobs import render_jobs
-    from relaunch_cli.views.screen import print_json, print_note, print_result, progress, stdout_console
+    from relaunch_cli.views.screen import print_json, print_note, print_result, progress
 
+    states = _parse_states(state or [])
+    age = parse_age(since) if since else None
     connection = connect(context, stack)
+    wanted = _Filter(limit, is_all or bool(age), states, definition, connection.now() - age if age else None)
     if watch and not as_json:
-        _watch(connection, limit, is_all=is_all)
+        _watch(connection, wanted)
     with progress("reading jobs"):
-        jobs, is_cut = _load_jobs(connection, limit, is_all=is_all)
+        jobs, is_cut = _load_jobs(connection, wanted)
     now = connection.now()
     if as_json:
         from relaunch_cli.views.json_output.jobs import summary_json
@@ -49,32 +93,56 @@ def ps(
         print_json({"jobs": [summary_json(job, now) for job in jobs], "is_cut": is_cut})
         return
     if jobs:
-        awaited = _load_awaited(jobs, connection)
-        print_result(render_jobs(jobs, now, stdout_console().width, awaited))
+        print_result(render_jobs(jobs, now, _load_awaited(jobs, connection)))
     else:
-        print_note("no jobs" if is_all else "no open jobs; --all includes jobs that have ended")
+        print_note(_describe_none(wanted))
     if is_cut:
         print_note(f"only the newest {limit} jobs were read, and all open ones: see --limit")
 
 
-def _load_jobs(connection: "Connection", limit: int, *, is_all: bool) -> "tuple[list[JobSummary], bool]":
-    """Return the open jobs, with `is_all` the newest others too, and whether older ones of these were left unread."""
+def _parse_states(names: "Iterable[str]") -> frozenset[str]:
+    """Return the states of `--state`, written in any case.
+
+    Raises:
+        CommandError: there is no such state.
+    """
+    from relaunch.core.jobs.job import JobState
+    from relaunch_cli.errors import CommandError, did_you_mean
+
+    known = [each.value for each in JobState]
+    for name in names:
+        if name.upper() not in known:
+            hint = did_you_mean(name.upper(), known) or f"the states are {', '.join(known)}"
+            raise CommandError(f"there is no state {name!r}", hint)
+    return frozenset(name.upper() for name in names)
+
+
+def _describe_none(wanted: _Filter) -> str:
+    if wanted.states or wanted.definition or wanted.after:
+        return "no such jobs"
+    return "no jobs" if wanted.has_ended else "no open jobs; --all includes jobs that have ended"
+
+
+def _load_jobs(connection: "Connection", wanted: _Filter) -> "tuple[list[JobSummary], bool]":
+    """Return the jobs, and whether older ones that have ended were left unread."""
     found: list[JobSummary] = []
     cursor: str | None = None
     missing: set[str] | None = None
+    limit = wanted.limit
     while True:
         page, cursor = connection.jobs.list_jobs(min(_PAGE_SIZE, max(limit - len(found), 1)), cursor)
         found += page
-        if cursor is None:
+        if cursor is None or (wanted.after and page[-1].accepted_at < wanted.after):
+            cursor = None
             break
         if len(found) >= limit:
-            missing = set(connection.jobs.load_open(_MOST_OPEN)) if missing is None else missing
+            missing = set(connection.jobs.load_open(MOST_OPEN)) if missing is None else missing
             missing -= {job.job_id for job in found}
             if len(missing) <= _MOST_ONE_BY_ONE:
                 found += _load_one_by_one(missing, connection.deps.jobs)
                 break
             limit = len(found) + _PAGE_SIZE
-    return [job for job in found if is_all or not job.state.is_final], is_all and cursor is not None
+    return [job for job in found if wanted.matches(job)], wanted.wants_ended and cursor is not None
 
 
 def _load_one_by_one(job_ids: "Collection[str]", store: "JobStore") -> "list[JobSummary]":
@@ -92,13 +160,12 @@ def _load_awaited(jobs: "Sequence[JobSummary]", connection: "Connection") -> "Ma
     return load_awaited(jobs, connection.deps.machines)
 
 
-def _watch(connection: "Connection", limit: int, *, is_all: bool) -> NoReturn:
+def _watch(connection: "Connection", wanted: _Filter) -> NoReturn:
     from relaunch_cli.views.jobs import render_jobs
     from relaunch_cli.views.screen import refreshed, stdout_console
 
-    console = stdout_console()
-    with refreshed(console) as show:
+    with refreshed(stdout_console()) as show:
         while True:
-            jobs, _ = _load_jobs(connection, limit, is_all=is_all)
-            show(render_jobs(jobs, connection.now(), console.width, _load_awaited(jobs, connection)))
+            jobs, _ = _load_jobs(connection, wanted)
+            show(render_jobs(jobs, connection.now(), _load_awaited(jobs, connection)))
             connection.pause(_POLL_SECONDS)

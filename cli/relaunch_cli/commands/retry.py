@@ -7,7 +7,7 @@ import typer
 
 from relaunch_cli import exit_codes
 from relaunch_cli.errors import CommandError
-from relaunch_cli.lookup import connect, raise_no_job
+from relaunch_cli.lookup import connect, load_job
 from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def retry(  # noqa: PLR0913, PLR0917 - a command has the options it has
     connection = connect(context, stack)
     deps = connection.deps
     with progress("looking for its checkpoints"):
-        ended = deps.jobs.load_job(job) or raise_no_job(deps, job)
+        ended = load_job(deps, job)
         chosen = _parse_checkpoint(start, ended)
         note = _look_for_checkpoint(ended, chosen, deps)
     identity = keyed_identity(connection.caller, key) if key else f"cli:{uuid.uuid4()}"

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from relaunch.core.kubernetes.acs_profile import (
@@ -18,7 +17,7 @@ from relaunch.core.kubernetes.acs_profile import (
     find_overlaps,
     read_selectors,
 )
-from relaunch_cli.views.screen import plain_table
+from relaunch_cli.views.table import PlainTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +80,11 @@ class Change:
         }
 
 
-def render_defaults(rows: Sequence[DefaultRow]) -> Table | Text:
+def render_defaults(rows: Sequence[DefaultRow]) -> PlainTable | Text:
     """Return the table of default drivers."""
     if not rows:
         return Text(f"{NAMESPACE}/{NAME} sets no driver: pods that name none get ACS's default for their model")
-    headings = ("SELECTOR", "DRIVER")
-    table = plain_table(*headings, "PODS", no_wrap=headings)
+    table = PlainTable("SELECTOR", "DRIVER", "PODS", prose=True)
     for row in rows:
         table.add_row(row.selector.name or "-", row.selector.driver, Text(_describe_pods(row.selector)))
     return table

@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from relaunch.core.offerings.amis import Ami
-from relaunch_cli.views.screen import plain_table
+from relaunch_cli.views.table import PlainTable
 
 
 def render_amis(images: Sequence[Ami]) -> RenderableType:
@@ -19,7 +19,7 @@ def render_amis(images: Sequence[Ami]) -> RenderableType:
         "NAME": [each.image_name or "" for each in images],
     }
     known = {heading: cells for heading, cells in columns.items() if any(cells)}
-    table = plain_table(*known)
+    table = PlainTable(*known, optional=("NAME", "DRIVER", "AGENT"))
     for row in zip(*known.values(), strict=True):
         table.add_row(*row)
     return Group(table, *(Text(f"{each.kind}: {each.parameter}", style="dim") for each in images))

@@ -5,25 +5,29 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
 from relaunch.core.checks import Check, Verdict
-from relaunch_cli.views.screen import plain_table
+from relaunch_cli.views.table import PlainTable
 
 _STYLES = {Verdict.OK: "green", Verdict.PROBLEM: "red", Verdict.UNKNOWN: "yellow"}
 
 
 def render_checks(checks: Sequence[Check]) -> RenderableType:
     """Return the checks, then what to do about those that are not ok, then their numbers."""
-    table = plain_table("CHECK", "", "FOUND")
+    table = PlainTable("CHECK", "", "FOUND", prose=True)
     for check in checks:
         table.add_row(Text(check.name), Text(check.verdict, _STYLES[check.verdict]), Text(check.text))
     to_do = [check for check in checks if check.to_do and check.verdict is not Verdict.OK]
     parts: list[RenderableType] = [table]
     for check in to_do:
-        parts += [Text(""), Text(f"{check.name}:"), Padding(Text(check.to_do), (0, 0, 0, 2))]
+        parts += [Text(""), Text(f"{check.name}:"), _indented(check.to_do)]
     return Group(*parts, Text(""), Text(summarize(checks)))
+
+
+def _indented(to_do: str) -> Text:
+    # Lines are whole: they have commands, which are copied.
+    return Text("\n".join(f"  {line}" for line in to_do.splitlines()), no_wrap=True, overflow="ignore")
 
 
 def summarize(checks: Sequence[Check]) -> str:

@@ -3,21 +3,21 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from rich.table import Table
 from rich.text import Text
 
 from relaunch.core.messages.dead_letter import FIRST_SEEN, REASON, DeadLetterMessage, explain_dead_letter
 from relaunch_cli.views.formatting import format_count, format_time, format_timestamp
-from relaunch_cli.views.screen import key_value_table, plain_table
+from relaunch_cli.views.table import PlainTable, key_values
 
 _MAX_REASON_LENGTH = 160
 _ID_LENGTH = 8
 
 
-def render_messages(messages: Iterable[DeadLetterMessage], now: datetime) -> Table:
+def render_messages(messages: Iterable[DeadLetterMessage], now: datetime) -> PlainTable:
     """Return the table of `list`."""
-    headings = ("ID", "QUEUE", "FIRST (UTC)", "LAST (UTC)")
-    table = plain_table(*headings, "REASON", no_wrap=headings)
+    table = PlainTable(
+        *("ID", "QUEUE", "FIRST (UTC)", "LAST (UTC)", "REASON"), optional=("FIRST (UTC)", "LAST (UTC)"), prose=True
+    )
     for message in messages:
         cause = explain_dead_letter(message)
         table.add_row(
@@ -35,10 +35,10 @@ def shorten_reason(reason: str) -> str:
     return reason if len(reason) <= _MAX_REASON_LENGTH else f"{reason[:_MAX_REASON_LENGTH]}…"
 
 
-def render_message(message: DeadLetterMessage, now: datetime) -> Table:
+def render_message(message: DeadLetterMessage, now: datetime) -> PlainTable:
     """Return everything about one message but its body."""
     cause = explain_dead_letter(message)
-    table = key_value_table()
+    table = key_values()
     timestamps = (
         ("First", cause.first_at),
         ("Last", cause.last_at),

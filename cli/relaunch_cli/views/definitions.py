@@ -2,32 +2,31 @@
 
 from collections.abc import Iterable, Sequence
 
-from rich.table import Table
-from rich.text import Text
-
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, Isolation, NeuronPurpose
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, JobDefinition, Trigger
 from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
 from relaunch.core.offerings.offering import Offering
+from relaunch.core.selection.instance_type_filters import format_gpu_memory
 from relaunch.core.triggers.upload_rules import ChangedRule
 from relaunch.usecases.plan_jobs import Plan
 from relaunch.usecases.register_definitions import Change, DefinitionChange
 from relaunch_cli.views.formatting import format_price
-from relaunch_cli.views.screen import plain_table
+from relaunch_cli.views.table import PlainTable
 
 
-def render_definitions(registered: Iterable[RegisteredDefinition]) -> Table:
-    """Return the table of `definitions`, with a line per trigger."""
-    table = plain_table("DEFINITION", "TASK DEFINITION", "ACCELERATOR", "STARTED BY", "OWNER")
+def render_definitions(registered: Iterable[RegisteredDefinition]) -> PlainTable:
+    """Return the table of `definitions`."""
+    headings = ("DEFINITION", "TASK DEFINITION", "ACCELERATOR", "OWNER", "STARTED BY")
+    table = PlainTable(*headings, optional=("OWNER", "TASK DEFINITION", "ACCELERATOR"), prose=True)
     for each in registered:
         definition = each.definition
-        triggers = "\n".join(describe_trigger(trigger) for trigger in definition.triggers) or "direct calls only"
+        triggers = "; ".join(describe_trigger(trigger) for trigger in definition.triggers) or "direct calls only"
         table.add_row(
             definition.name,
             describe_runnable(definition),
             describe_accelerator(definition.accelerator),
-            Text(triggers),
-            Text(str(each.owner) if each.owner else "-"),
+            str(each.owner) if each.owner else "-",
+            triggers,
         )
     return table
 
@@ -55,10 +54,11 @@ def describe_take_over(change: DefinitionChange) -> str:
     return f"{change.name}: {verb} from {change.owner_before}, which {change.owner_before.caller} applied"
 
 
-def render_changes(changes: Iterable[DefinitionChange], plans: Iterable[Plan]) -> Table:
+def render_changes(changes: Iterable[DefinitionChange], plans: Iterable[Plan]) -> PlainTable:
     """Return the table of `apply`: what changes, where each would run now, and when SIGKILL follows SIGTERM."""
     by_name = {plan.definition.name: plan for plan in plans}
-    table = plain_table("DEFINITION", "CHANGE", "WOULD RUN NOW ON", "SIGKILL AFTER SIGTERM")
+    headings = ("DEFINITION", "CHANGE", "WOULD RUN NOW ON", "SIGKILL AFTER SIGTERM")
+    table = PlainTable(*headings, optional=("SIGKILL AFTER SIGTERM",))
     for each in changes:
         plan = by_name.get(each.name)
         offering = plan.selection.chosen if plan and plan.selection else None
@@ -88,7 +88,7 @@ def describe_accelerator(accelerator: AcceleratorRequirement) -> str:
     parts: list[str] = []
     if gpu:
         models = f" {'/'.join(gpu.models)}" if gpu.models else ""
-        memory = f" {gpu.memory_mib / 1024:g}GiB" if gpu.memory_mib else ""
+        memory = f" {format_gpu_memory(gpu.memory_mib)}" if gpu.memory_mib else ""
         part = f"{gpu.compute_percent}% of a" if gpu.is_share else f"{gpu.count}x"
         isolated = " isolated" if gpu.is_share and gpu.isolation is Isolation.REQUIRED else ""
         parts.append(f"{part} GPU{models}{memory}{isolated}")

@@ -9,13 +9,13 @@ from rich.text import Text
 
 from relaunch_cli.deployment.findings import REQUESTED_VCPUS, Kept, Stack, Survey, blocked
 from relaunch_cli.deployment.idle_cost import PRICES_OF, IdleCost, idle_costs, total
-from relaunch_cli.views.screen import key_value_table, plain_table
+from relaunch_cli.views.table import PlainTable, key_values
 
 
 def render_survey(plan: Survey) -> RenderableType:
     """Return what a deployment will make, and what it uses that is there."""
     parts: list[RenderableType] = [Text(f"Relaunch in account {plan.account}, {plan.region}", "bold"), Text("")]
-    table = key_value_table()
+    table = key_values()
     for name, what in _stacks(plan):
         table.add_row(Text(name), Text(what))
     for name, what in _once(plan):
@@ -164,7 +164,8 @@ def _left_out(plan: Survey) -> RenderableType:
 
 
 def _cost(items: Sequence[IdleCost]) -> RenderableType:
-    table = plain_table("WHILE NOTHING IS TRAINED", "USD A MONTH", "WITHOUT FREE ALLOWANCES", right=("USD A MONTH",))
+    headings = ("WHILE NOTHING IS TRAINED", "USD A MONTH", "WITHOUT FREE ALLOWANCES")
+    table = PlainTable(*headings, right=headings[1:], optional=headings[2:])
     for each in items:
         table.add_row(Text(each.what), f"{each.usd:.2f}", f"{each.usd_without_allowances:.2f}")
     table.add_row(

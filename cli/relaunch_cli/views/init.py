@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from relaunch_cli.repository_setup.findings import FileChange, Setup, Webhook
-from relaunch_cli.views.screen import key_value_table
+from relaunch_cli.views.table import key_values
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -17,7 +17,7 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 def render_setup(setup: Setup) -> RenderableType:
     """Return what will be made; of files that exist, the difference."""
     parts: list[RenderableType] = [Text(_title(setup), "bold"), Text("")]
-    table = key_value_table()
+    table = key_values()
     for file in setup.files:
         table.add_row(Text(file.path), Text(_describe_file(file)))
     table.add_row(Text("task definition"), Text(_describe_revision(setup)))

@@ -1,4 +1,4 @@
-"""Tables of jobs, attempts, timelines and events that fit 80 columns."""
+"""Tables of jobs, attempts, timelines and events."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from relaunch.core.jobs.cost import cost_so_far
@@ -21,7 +20,8 @@ from relaunch_cli.views.formatting import (
     format_timestamp,
     shorten_task_arns,
 )
-from relaunch_cli.views.screen import key_value_table, plain_table, state_text
+from relaunch_cli.views.screen import state_text
+from relaunch_cli.views.table import PlainTable, key_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,75 +32,75 @@ if TYPE_CHECKING:
     from relaunch.core.lifecycle.explanation import Explanation
     from relaunch.core.machines.machine import Machine
     from relaunch.core.triggers.waiting_jobs import WaitingJobs
-    from relaunch.ports import EventRecord, JobHistory
+    from relaunch.ports import EventRecord, JobHistory, StoredSelection
+    from relaunch_cli.views.table import Cell
 
-_WIDE = 110
+# What one attempt usually has.
+_LAST_ENTRIES = 6
 _NO_MACHINES_BY_ID: Mapping[str, Machine] = MappingProxyType({})
 
 
 def render_jobs(
-    jobs: Iterable[JobSummary], now: datetime, width: int, machines: Mapping[str, Machine] = _NO_MACHINES_BY_ID
-) -> Table:
-    """Return the table of `ps`; on a wide terminal with zones and reasons; `machines` are those that jobs wait for."""
-    is_wide = width >= _WIDE
-    headings = ("STATE", "ATT", "MACHINE", "AGE", "COST")
-    more = ("REASON",) if is_wide else ()
-    table = plain_table("JOB", *headings, *more, no_wrap=headings, right=("ATT", "AGE", "COST"))
-    if is_wide:
-        table.expand, reasons = True, table.columns[-1]
-        reasons.no_wrap, reasons.overflow, reasons.ratio = True, "ellipsis", 1
+    jobs: Iterable[JobSummary], now: datetime, machines: Mapping[str, Machine] = _NO_MACHINES_BY_ID
+) -> PlainTable:
+    """Return the table of `ps`; `machines` are those that jobs wait for."""
+    table = PlainTable(
+        *("JOB", "STATE", "SINCE", "ATT", "MACHINE", "ZONE", "COST", "STARTED BY", "REASON"),
+        right=("SINCE", "ATT", "COST"),
+        optional=("REASON", "STARTED BY", "ZONE", "ATT", "SINCE", "MACHINE", "COST"),
+        prose=True,
+        is_brief=True,
+    )
     for job in jobs:
-        note = job.waiting.reason.value if job.waiting else ""
-        cells: list[RenderableType] = [
+        table.add_row(
             job.job_id,
-            state_text(job.state.value, note),
+            state_text(job.state.value, job.waiting.reason.value if job.waiting else ""),
+            format_duration(now - job.state_since) if job.state_since else "-",
             str(job.attempt_number or "-"),
-            _describe_place(job, machines.get(job.machine_id), has_zone=is_wide),
-            format_duration(now - job.accepted_at),
+            *_describe_place(job, machines.get(job.machine_id)),
             format_cost(*cost_so_far(job, now)),
-        ]
-        table.add_row(*cells, *((Text(one_line(job.reason or job.trigger)),) if is_wide else ()))
+            job.started_by or job.trigger or "-",
+            job.reason,
+        )
     return table
 
 
-def _describe_place(job: JobSummary, awaited: Machine | None, *, has_zone: bool) -> str:
-    """Return the machine that the job waits for, else that of its last placement."""
+def _describe_place(job: JobSummary, awaited: Machine | None) -> tuple[str, str]:
+    """Return type and zone of the machine that the job waits for, else those of its last placement."""
     if awaited is not None:
         from relaunch_cli.views.machines import short_offering
 
-        return short_offering(awaited, has_zone=has_zone)
+        return short_offering(awaited)
     if job.offering is None:
-        return "-"
-    return str(job.offering) if has_zone else f"{job.offering.instance_type} {job.offering.purchase}"
+        return "-", "-"
+    return f"{job.offering.instance_type} {job.offering.purchase}", job.offering.zone or "-"
 
 
 def render_job(
     history: JobHistory, explanation: Explanation, now: datetime, owner: Owner | None = None
 ) -> RenderableType:
     """Return what `show` prints: the job, its attempts, and the owner of its definition."""
-    table = key_value_table()
+    table = key_values()
     for name, value in _job_rows(history.job, explanation, now, owner):
         table.add_row(name, value)
     _add_rows(table, "Machine", explanation.machines)
     return Group(table, *_attempts(history.attempts, now))
 
 
-def _job_rows(
-    job: Job, explanation: Explanation, now: datetime, owner: Owner | None
-) -> list[tuple[str, RenderableType]]:
+def _job_rows(job: Job, explanation: Explanation, now: datetime, owner: Owner | None) -> list[tuple[str, Cell]]:
     revision = f"{job.revision.family}:{job.revision.revision}"
-    rows: list[tuple[str, RenderableType]] = [
+    rows: list[tuple[str, Cell]] = [
         ("Job", job.job_id),
         ("State", state_text(job.state.value, job.waiting.reason.value if job.waiting else "")),
         ("Definition", f"{job.definition.name}, task definition {revision}"),
-        ("Started by", Text(one_line(job.trigger.summary))),
+        ("Started by", job.trigger.summary),
         ("Accepted", format_timestamp(job.accepted_at, now)),
         ("Ran", _ran(job, now)),
     ]
     if owner:
         rows.insert(3, ("Owner", Text(f"{owner}, applied by {owner.caller}")))
-    if job.inputs:
-        rows.append(("Inputs", Text("\n".join(f"{name}={one_line(value)}" for name, value in job.inputs.items()))))
+    names = ["Inputs", *[""] * len(job.inputs)]
+    rows += [(name, f"{each}={value}") for name, (each, value) in zip(names, job.inputs.items(), strict=False)]
     if job.ended_at:
         rows.append(("Ended", format_timestamp(job.ended_at, now)))
     if job.reason:
@@ -126,8 +126,12 @@ def _spent(job: Job, now: datetime) -> str:
 def _attempts(attempts: Sequence[Attempt], now: datetime) -> list[RenderableType]:
     if not attempts:
         return []
-    headings = ("MACHINE", "ZONE", "$/H", "STARTED", "RAN")
-    table = plain_table("ATT", *headings, "ENDED", no_wrap=headings)
+    table = PlainTable(
+        *("ATT", "MACHINE", "ZONE", "$/H", "STARTED", "RAN", "ENDED"),
+        right=("ATT", "$/H", "RAN"),
+        optional=("STARTED", "ZONE", "$/H"),
+        prose=True,
+    )
     for attempt in attempts:
         offering = attempt.placement.offering
         started, stop = attempt.started_at, attempt.stop
@@ -152,32 +156,41 @@ def _ending(attempt: Attempt) -> str:
 
 
 def render_full_explanation(
-    history: JobHistory,
-    explanation: Explanation,
-    now: datetime,
-    width: int,
-    waiting: WaitingJobs | None = None,
-    *,
-    is_full: bool,
+    history: JobHistory, explanation: Explanation, now: datetime, waiting: WaitingJobs | None = None, *, is_full: bool
 ) -> RenderableType:
-    """Return what `explain` prints; `waiting` are the jobs that wait, if it does; `is_full` names every rejection."""
-    from relaunch_cli.views.selection import render_selection
+    """Return what `explain` prints; `waiting` are the jobs that wait, if it does.
 
+    `is_full`: with the whole timeline, and with every selection and rejection, instead of the last ones.
+    """
     job = history.job
+    left_out = 0 if is_full else max(len(history.timeline) - _LAST_ENTRIES, 0)
     parts: list[RenderableType] = [
         Text(job.job_id, style="bold").append("  ").append(state_text(job.state.value)),
         Text(),
         _render_explanation(job, explanation, now, waiting),
         Text(),
-        render_timeline(history.timeline, now),
+        render_timeline(history.timeline[left_out:], now),
     ]
-    for stored in history.selections:
-        title = f"Selection of attempt {stored.attempt_number}"
-        if stored.placement_number > 1:
-            title += f", placement try {stored.placement_number}"
-        parts.append(Text(f"\n{title}, {format_timestamp(stored.selected_at, now)}", style="bold"))
-        parts.append(render_selection(stored.rows, stored.filter_counts, width, is_full=is_full))
-    return Group(*parts)
+    if left_out:
+        parts.append(Text(f"and {format_count(left_out, 'earlier event')}: see --full", style="dim"))
+    selections = history.selections if is_full else history.selections[-1:]
+    return Group(*parts, *(part for stored in selections for part in _selection_parts(stored, now, is_full=is_full)))
+
+
+def _selection_parts(stored: StoredSelection, now: datetime, *, is_full: bool) -> list[RenderableType]:
+    from relaunch_cli.views.selection import SelectionOptions, describe_choice, render_selection
+
+    title = f"Selection of attempt {stored.attempt_number}"
+    if stored.placement_number > 1:
+        title += f", placement try {stored.placement_number}"
+    parts: list[RenderableType] = [Text(f"\n{title}, {format_timestamp(stored.selected_at, now)}", style="bold")]
+    choice = describe_choice(stored.rows)
+    if is_full or not choice:
+        options = SelectionOptions(has_rejected=True, is_full=is_full)
+        return [*parts, render_selection(stored.rows, stored.filter_counts, options)]
+    kept = sum(row["verdict"] == "kept" for row in stored.rows)
+    others = f"first of {format_count(kept, 'offering')}; {len(stored.rows) - kept} left out: see --full"
+    return [*parts, Text(choice), Text(others, style="dim")]
 
 
 def _render_explanation(
@@ -185,7 +198,7 @@ def _render_explanation(
 ) -> RenderableType:
     from relaunch.core.revisions.stop_timeout import find_stop_timeout
 
-    table = key_value_table()
+    table = key_values()
     table.add_row("Ran", _ran(job, now))
     if explanation.waiting_for:
         table.add_row("Waits for", Text(explanation.waiting_for))
@@ -203,16 +216,15 @@ def _render_explanation(
     return table
 
 
-def _add_rows(table: Table, name: str, values: Iterable[str]) -> None:
+def _add_rows(table: PlainTable, name: str, values: Iterable[str]) -> None:
     """Add values of one name, which is shown beside the first one."""
     for index, value in enumerate(values):
-        table.add_row("" if index else name, Text(one_line(value)))
+        table.add_row("" if index else name, value)
 
 
-def render_timeline(timeline: Iterable[TimelineEntry], now: datetime) -> Table:
-    """Return all transitions of a job, oldest first."""
-    headings = ("WHEN (UTC)", "ATT", "STATE")
-    table = plain_table(*headings, "EVENT", no_wrap=headings)
+def render_timeline(timeline: Iterable[TimelineEntry], now: datetime) -> PlainTable:
+    """Return transitions of a job, oldest first."""
+    table = PlainTable("WHEN (UTC)", "ATT", "STATE", "EVENT", right=("ATT",), optional=("ATT",), prose=True)
     for entry in timeline:
         table.add_row(
             format_time(entry.at, now),
@@ -230,10 +242,10 @@ def describe_entry(entry: TimelineEntry) -> Text:
     )
 
 
-def render_events(events: Iterable[EventRecord], now: datetime) -> Table:
+def render_events(events: Iterable[EventRecord], now: datetime) -> PlainTable:
     """Return the table of `events`: each with its outcome."""
-    table = plain_table("WHEN (UTC)", "SOURCE", "OUTCOME", no_wrap=("WHEN (UTC)",))
+    table = PlainTable("WHEN (UTC)", "SOURCE", "OUTCOME", prose=True)
     for event in events:
-        outcome = Text(one_line(event.outcome)).append(f"\n{one_line(event.identity)}", style="dim")
+        outcome = Text(one_line(event.outcome)).append(f"  {one_line(event.identity)}", style="dim")
         table.add_row(format_time(event.at, now), event.source, outcome)
     return table

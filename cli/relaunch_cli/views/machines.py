@@ -1,37 +1,38 @@
-"""The table of machines, which fits 80 columns, what they cost, and what is asked for."""
+"""The table of machines, what they cost, and what is asked for."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from relaunch.core.machines.decision import MICRO_USD, MachineTotals
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import FleetRequest, Machine, MachineState
 from relaunch.core.offerings.offering import OfferingKey
-from relaunch_cli.terminal import one_line
 from relaunch_cli.views.formatting import format_count, format_duration, format_percentage, format_price, join_zones
-from relaunch_cli.views.screen import plain_table, state_text
+from relaunch_cli.views.screen import state_text
+from relaunch_cli.views.table import PlainTable
 
-_WIDE = 110
 
-
-def render_machines(machines: Iterable[Machine], now: datetime, width: int) -> Table:
-    """Return the table of `machines`, with two lines or more for each; on a wide terminal with reasons."""
-    is_wide = width >= _WIDE
-    headings = ("MACHINE", "STATE", "OFFERING")
-    table = plain_table(*headings, "JOBS", *(("REASON",) if is_wide else ()), no_wrap=headings)
+def render_machines(machines: Iterable[Machine], now: datetime) -> PlainTable:
+    """Return the table of `machines`."""
+    table = PlainTable(
+        *("MACHINE", "STATE", "AGE", "OFFERING", "ZONE", "$/H", "INSTANCE", "JOBS", "REASON"),
+        right=("AGE", "$/H"),
+        optional=("REASON", "ZONE", "AGE", "INSTANCE", "$/H", "JOBS"),
+        prose=True,
+        is_brief=True,
+    )
     for machine in machines:
-        age = format_duration(now - machine.created_at)
-        cells: list[RenderableType] = [
-            f"{machine.machine_id}\n{machine.instance_id or '-'}",
-            state_text(machine.state.value).append(f"\n{age}"),
-            _offering(machine),
-            "\n".join(claim.job_id for claim in machine.claims) or _idle(machine, now),
-        ]
-        table.add_row(*cells, *((Text(one_line(machine.reason)),) if is_wide else ()))
+        limit = "" if machine.offering else "<="
+        table.add_row(
+            machine.machine_id,
+            state_text(machine.state.value),
+            format_duration(now - machine.created_at),
+            *short_offering(machine),
+            f"{limit}{format_price(machine.usd_per_hour)}",
+            machine.instance_id or "-",
+            ", ".join(claim.job_id for claim in machine.claims) or _idle(machine, now),
+            machine.reason,
+        )
     return table
 
 
@@ -74,10 +75,10 @@ def describe_fleet_request(request: FleetRequest, price_tolerance: float) -> str
     return f"{asked}. EC2 chooses: they are expected to cost at most {more} more than the best."
 
 
-def short_offering(machine: Machine, *, has_zone: bool) -> str:
-    """Return what EC2 chose, or before that what was asked for, on one line: `g6.xlarge spot`, `2 types spot`."""
+def short_offering(machine: Machine) -> tuple[str, str]:
+    """Return what EC2 chose, or before that what was asked for, and its zone: `g6.xlarge spot`, `2 types spot`."""
     what, zone = _place(machine)
-    return f"{what} {machine.request.purchase}" + (f" {zone}" if has_zone else "")
+    return f"{what} {machine.request.purchase}", zone
 
 
 def _is_warm(machine: Machine) -> bool:
@@ -99,10 +100,3 @@ def _place(machine: Machine) -> tuple[str, str]:
     types, zones = {each.instance_type for each in keys}, {each.zone or "?" for each in keys}
     what = types.pop() if len(types) == 1 else format_count(len(types), "type")
     return what, zones.pop() if len(zones) == 1 else format_count(len(zones), "zone")
-
-
-def _offering(machine: Machine) -> str:
-    """Return what EC2 chose and its price; before that what was asked for, and the highest price of it."""
-    what, zone = _place(machine)
-    limit = "" if machine.offering else "<="
-    return f"{what} {machine.request.purchase}\n{zone} {limit}${format_price(machine.usd_per_hour)}"

@@ -7,14 +7,14 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from relaunch.core.kubernetes.node_fit import NodeFit
-from relaunch_cli.views.screen import plain_table
+from relaunch_cli.views.table import PlainTable
 
 
 def render_fits(fits: Sequence[NodeFit]) -> RenderableType:
     """Return the nodes in the order in which the pod would go to them, and why it would not."""
     if not fits:
         return Text("the cluster has no nodes")
-    table = plain_table("NODE", "FITS", "")
+    table = PlainTable("NODE", "FITS", "", prose=True)
     for fit in fits:
         left = ", ".join(f"{count} {name} free" for name, count in fit.free.items())
         table.add_row(Text(fit.node), Text("yes" if fit.fits else "no"), Text(fit.reason or left))

@@ -22,7 +22,7 @@ from relaunch_cli.views.definitions import describe_accelerator
 from relaunch_cli.views.machines import describe_fleet_request
 from relaunch_cli.views.node_fit import render_fits
 from relaunch_cli.views.price_origins import describe_prices, stale_warning
-from relaunch_cli.views.selection import render_selection
+from relaunch_cli.views.selection import SelectionOptions, describe_choice, render_selection
 from relaunch_cli.views.type_explanation import render_type
 
 
@@ -50,31 +50,27 @@ class PlanBasis:
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """How plans are shown: `explained` is the instance type to explain, `limit` the lines of kept offerings (0: all).
-
-    `is_full`: every rejected offering is named.
-    """
+    """How plans are shown: `explained` is the instance type to explain."""
 
     explained: InstanceType | None
-    limit: int
-    is_full: bool
+    selection: SelectionOptions
 
 
-def render_plans(plans: Sequence[Plan], basis: PlanBasis, options: PlanOptions, width: int) -> RenderableType:
-    """Return plans as tables, or as the explanation of one instance type."""
+def render_plans(plans: Sequence[Plan], basis: PlanBasis, options: PlanOptions) -> RenderableType:
+    """Return plans: what would be chosen, then the tables; or the explanation of one instance type."""
     parts: list[RenderableType] = []
     for plan in plans:
         parts += [*([Text()] if parts else []), _title(plan, basis)]
+        if plan.problem:
+            parts.append(Text(plan.problem, style="red"))
         if (manifest := find_manifest(plan, basis)) is not None:
             parts += [Text(), Text(write_manifest(manifest), no_wrap=True, overflow="ignore")]
         if plan.fits is not None:
             parts += [Text(), render_fits(plan.fits)]
         if plan.selection is not None:
-            parts += _selection_parts(plan.selection, plan.problem, basis, options, width)
+            parts += _selection_parts(plan.selection, plan.problem, basis, options)
         if plan.request is not None and options.explained is None:
-            parts.append(Text(f"\n{describe_fleet_request(plan.request, basis.price_tolerance)}"))
-        if plan.problem:
-            parts.append(Text(f"\n{plan.problem}" if plan.selection else plan.problem, style="red"))
+            parts.append(Text(describe_fleet_request(plan.request, basis.price_tolerance), style="dim"))
     return Group(*parts)
 
 
@@ -101,17 +97,18 @@ def plan_notes(plans: Sequence[Plan], basis: PlanBasis) -> list[str]:
 
 
 def _selection_parts(
-    selection: Selection, problem: str, basis: PlanBasis, options: PlanOptions, width: int
+    selection: Selection, problem: str, basis: PlanBasis, options: PlanOptions
 ) -> list[RenderableType]:
     rows = explain_rows(selection)
     if options.explained is not None:
         parts = [render_type(options.explained, rows, _absence(basis))]
     else:
-        counts = selection.filter_counts
-        parts = [render_selection(rows, counts, width, is_full=options.is_full, limit=options.limit)]
+        parts = [render_selection(rows, selection.filter_counts, options.selection)]
     rejection = explain_rejection(selection)
     if rejection and rejection != problem:
-        parts.append(Text(f"\n{rejection}", style="yellow"))
+        parts[:0] = [Text(rejection, style="yellow"), Text()]
+    elif options.explained is None:
+        parts[:0] = [*([Text(f"would run on {choice}")] if (choice := describe_choice(rows)) else []), Text()]
     return parts
 
 
@@ -153,6 +150,8 @@ def _describe_prices(basis: PlanBasis) -> str:
     has_spot_prices = any(each.part is SnapshotPart.SPOT_PRICES for each in basis.origins)
     if text and basis.has_all_types and not has_spot_prices:
         text += "; spot prices are not known: they are at most those (<=)"
-    if missing := " and ".join(part.label for part in basis.missing):
+    # What has never been refreshed will be, within the hour.
+    is_refreshed = not any(each.origin.is_bundled for each in basis.origins)
+    if is_refreshed and (missing := " and ".join(part.label for part in basis.missing)):
         text += f"; {missing} are not known: refresh_offerings has not refreshed them lately"
     return text

@@ -17,8 +17,11 @@ def describe_prices(origins: Iterable[PriceOrigin], now: datetime) -> str:
 
 
 def stale_warning(origins: Iterable[PriceOrigin], now: datetime) -> str:
-    """Return a warning of prices that are too old to be relied on; empty if there are none."""
-    stale = [each.part.label for each in origins if each.origin.is_stale(now)]
+    """Return a warning of prices that are no longer refreshed; empty if there are none.
+
+    Bundled ones are in use until the first refresh, and offline.
+    """
+    stale = [each.part.label for each in origins if each.origin.is_stale(now) and not each.origin.is_bundled]
     if not stale:
         return ""
     return (

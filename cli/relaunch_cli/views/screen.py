@@ -4,13 +4,12 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.table import Table
 from rich.text import Text
 
 from relaunch_cli.terminal import escape_json, harmless
@@ -59,8 +58,9 @@ def stderr_console() -> Console:
 
 def print_result(*parts: RenderableType) -> None:
     """Print the parts of a result, laid out for the terminal's width."""
-    # A manifest has lines that are neither wrapped nor cut.
-    stdout_console().print(*parts, sep="\n", crop=False)
+    console = stdout_console()
+    # A manifest has lines that are neither wrapped nor cut; in a pipe no line is.
+    console.print(*parts, sep="\n", crop=False, soft_wrap=not console.is_terminal)
 
 
 def print_text(text: str) -> None:
@@ -121,27 +121,3 @@ def state_text(state: str, note: str = "") -> Text:
     """Return a job's state in its colour, with a note in brackets."""
     text = Text(state, style=_STATE_STYLES.get(state.strip(), ""))
     return text.append(f" ({note})", style="dim") if note else text
-
-
-def plain_table(*headings: str, no_wrap: Collection[str] = (), right: Collection[str] = ()) -> Table:
-    """Return a table without borders, for terminals of 80 columns and for awk.
-
-    `no_wrap` and `right` are the headings of columns that are not wrapped, and of those aligned to the right.
-    """
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in headings:
-        table.add_column(
-            heading,
-            overflow="fold",
-            no_wrap=heading in no_wrap,
-            justify="right" if heading in right else "left",
-        )
-    return table
-
-
-def key_value_table() -> Table:
-    """Return a table of two columns without headings: names in bold, and their values."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    return table

@@ -2,50 +2,82 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from relaunch.core.selection.instance_type_filters import format_gpu_memory
 from relaunch_cli.views.formatting import format_count, format_percentage, format_price, join_zones
-from relaunch_cli.views.screen import plain_table
+from relaunch_cli.views.table import PlainTable
 
 Row = Mapping[str, object]
 _MAX_NAMES = 6  # offerings named per reason; the others are counted
 _MAX_REASONS = 4  # reasons given per filter; the others are counted
 
 
-def render_selection(
-    rows: Sequence[Row],
-    filter_counts: Iterable[tuple[str, int, int]],
-    width: int,
-    *,
-    is_full: bool = False,
-    limit: int = 0,
-) -> RenderableType:
-    """Return the tables of a selection's rows.
+@dataclass(frozen=True, slots=True)
+class SelectionOptions:
+    """How a selection is shown: `limit` is the number of lines of kept offerings (0: all).
 
-    `is_full` names every rejected offering; `limit` is the number of lines of kept ones, 0 for all.
+    `has_rejected`: with the filters that rejected others, and why; `is_full`: with the name of each of these.
     """
+
+    limit: int = 0
+    has_rejected: bool = False
+    is_full: bool = False
+
+
+def render_selection(
+    rows: Sequence[Row], filter_counts: Sequence[tuple[str, int, int]], options: SelectionOptions
+) -> RenderableType:
+    """Return the tables of a selection's rows; of one that kept nothing, always why."""
     kept = [row for row in rows if row["verdict"] == "kept"]
-    rejected = [row for row in rows if row["verdict"] != "kept"]
-    parts: list[RenderableType] = _kept_parts(kept, is_wide=width >= 100, limit=limit) if kept else []
-    if rejected:
-        parts += [Text(), Text(f"Rejected: {len(rejected)} of {len(rows)} offerings", style="bold")] if parts else []
-        parts.append(_rejected_table(rows, filter_counts, is_full=is_full))
+    rejected = len(rows) - len(kept)
+    parts: list[RenderableType] = _kept_parts(kept, limit=options.limit) if kept else []
+    if rejected and (options.has_rejected or not kept):
+        parts += [Text(), Text(f"Rejected: {rejected} of {len(rows)} offerings", style="bold")] if parts else []
+        parts.append(_rejected_table(rows, filter_counts, is_full=options.is_full))
+    elif rejected:
+        by_filter = _by_filter(filter_counts)
+        parts.append(Text(f"left out: {rejected} of {len(rows)} offerings, by {by_filter} (--rejected)", style="dim"))
     return Group(*parts)
+
+
+def _by_filter(filter_counts: Iterable[tuple[str, int, int]]) -> str:
+    return ", ".join(f"{name} {before - after}" for name, before, after in filter_counts if before > after)
+
+
+def describe_choice(rows: Sequence[Row]) -> str:
+    """Return the choice in one sentence; empty if nothing was kept."""
+    chosen = next((row for row in rows if row["verdict"] == "kept"), None)
+    if chosen is None:
+        return ""
+    where = f" in {chosen['zone']}" if chosen["zone"] else ""
+    through = f" by {chosen['capacity_provider']}" if chosen["capacity_provider"] else ""
+    machine = f"{chosen['instance_type']} ({_accelerator(chosen)})"
+    return f"{machine} {chosen['purchase']}{where}{through} {_describe_cost(chosen)}"
+
+
+def _describe_cost(row: Row) -> str:
+    expected, cost = row["expected_usd_per_hour"], row.get("expected_cost_usd")
+    if expected is None:
+        return "at an unknown price"
+    limit = "" if row["price_usd_per_hour"] is not None else "at most "
+    finish = f", {limit or 'about '}${cost:,.2f} to finish" if isinstance(cost, int | float) else ""
+    return f"{'at ' if not limit else 'for '}{limit}${format_price(expected)}/h{finish}"
 
 
 _Line = Sequence[Row]
 """Offerings that differ only in their zone, shown in one line."""
 
 
-def _kept_parts(kept: Sequence[Row], *, is_wide: bool, limit: int) -> list[RenderableType]:
+def _kept_parts(kept: Sequence[Row], *, limit: int) -> list[RenderableType]:
     lines = [list(rows) for _, rows in groupby(kept, _group_key)]
     shown = lines[:limit] if limit else lines
-    parts: list[RenderableType] = [_kept_table(shown, _columns(kept, is_wide=is_wide))]
+    parts: list[RenderableType] = [_kept_table(shown, _columns(kept))]
     if len(shown) < len(lines):
         left = sum(len(line) for line in lines[len(shown) :])
         parts.append(Text(f"and {format_count(left, 'offering')} more: see --limit", style="dim"))
@@ -58,14 +90,14 @@ def _group_key(row: Row) -> tuple[object, ...]:
     return (row["instance_type"], row["purchase"], provider, _reservation(row), *(row.get(key) for key in keys))
 
 
-def _columns(kept: Sequence[Row], *, is_wide: bool) -> dict[str, Callable[[_Line], str]]:
+def _columns(kept: Sequence[Row]) -> dict[str, Callable[[_Line], str]]:
     """Return the columns by heading; without those that would be empty for every offering."""
     has_work = any(row.get("expected_cost_usd") is not None for row in kept)
     columns: dict[str, tuple[bool, Callable[[_Line], str]]] = {
         "TYPE": (True, lambda line: str(line[0]["instance_type"])),
-        "ACCELERATOR": (is_wide, lambda line: _accelerator(line[0])),
+        "ACCELERATOR": (True, lambda line: _accelerator(line[0])),
         "PURCHASE": (True, lambda line: str(line[0]["purchase"])),
-        "ZONE": (True, lambda line: _zones(line, is_wide=is_wide)),
+        "ZONE": (True, _zones),
         "$/H": (True, lambda line: _price(line[0])),
         "SAVES": (any(row["saving"] for row in kept), lambda line: format_percentage(line[0]["saving"])),
         "SCORE": (any(row.get("placement_score") is not None for row in kept), lambda line: _score(line[0])),
@@ -79,26 +111,28 @@ def _columns(kept: Sequence[Row], *, is_wide: bool) -> dict[str, Callable[[_Line
     return {heading: cell for heading, (is_known, cell) in columns.items() if is_known}
 
 
-def _kept_table(lines: Iterable[_Line], columns: Mapping[str, Callable[[_Line], str]]) -> Table:
-    headings = ("#", *columns)
-    no_wrap = [heading for heading in headings if heading not in ("RESERVATION", "CAPACITY PROVIDER")]
-    table = plain_table(*headings, no_wrap=no_wrap, right=("#", "$/H", "SAVES", "SCORE", "TO FINISH"))
-    for line in lines:
-        table.add_row(str(line[0]["rank"]), *(cell(line) for cell in columns.values()))
+def _kept_table(lines: Iterable[_Line], columns: Mapping[str, Callable[[_Line], str]]) -> PlainTable:
+    table = PlainTable(
+        *("#", *columns),
+        right=("#", "$/H", "SAVES", "SCORE", "TO FINISH"),
+        optional=("RESERVATION", "ACCELERATOR", "SCORE", "CAPACITY PROVIDER", "SAVES", "ZONE", "TO FINISH"),
+    )
+    for number, line in enumerate(lines, start=1):
+        table.add_row(str(number), *(cell(line) for cell in columns.values()))
     return table
 
 
 def _accelerator(row: Row) -> str:
     memory = row.get("accelerator_memory_mib")
-    shown = f" {memory / 1024:.0f}GiB" if isinstance(memory, int) and memory else ""
+    shown = f" {format_gpu_memory(memory)}" if isinstance(memory, int) and memory else ""
     return f"{row['accelerator_count']}x {row['accelerator']}{shown}"
 
 
-def _zones(line: _Line, *, is_wide: bool) -> str:
+def _zones(line: _Line) -> str:
     zones = [str(row["zone"]) for row in line if row["zone"]]
     if not zones:
         return _provider_zones(line[0])
-    return join_zones(zones) if is_wide or len(zones) == 1 else f"{len(zones)} zones"
+    return join_zones(zones)
 
 
 def _provider_zones(row: Row) -> str:
@@ -140,7 +174,7 @@ def _cost(row: Row) -> str:
     return "?" if row["expected_usd_per_hour"] is None else "never"
 
 
-def _rejected_table(rows: Sequence[Row], filter_counts: Iterable[tuple[str, int, int]], *, is_full: bool) -> Table:
+def _rejected_table(rows: Sequence[Row], filter_counts: Iterable[tuple[str, int, int]], *, is_full: bool) -> PlainTable:
     by_filter: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     offered: dict[object, int] = defaultdict(int)
     for row in rows:
@@ -148,12 +182,10 @@ def _rejected_table(rows: Sequence[Row], filter_counts: Iterable[tuple[str, int,
         offered[row["instance_type"], row["purchase"]] += 1
         if row["verdict"] != "kept":
             by_filter[str(row["filter"])][str(row["reason"])].append(row)
-    table = plain_table("FILTER", "LEFT", "REASON", no_wrap=("FILTER", "LEFT"))
+    table = PlainTable("FILTER", "LEFT", "REASON", optional=("LEFT",), prose=True)
     for filter_name, before, after in filter_counts:
-        first = (filter_name, f"{before} → {after}")
         for reason in _reasons(by_filter.get(filter_name, {}), offered, is_full=is_full):
-            table.add_row(*first, reason)
-            first = ("", "")
+            table.add_row(filter_name, f"{before} → {after}", reason)
     return table
 
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.selection.selection import FILTER_NAMES
 from relaunch_cli.views.formatting import format_price, join_zones
 from relaunch_cli.views.selection import Row
+from relaunch_cli.views.table import key_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def render_type(machine: InstanceType, rows: Sequence[Row], absence: str) -> Ren
 
 
 def _verdict(verdict: Verdict, kept: Sequence[Row]) -> RenderableType:
-    table = Table.grid(padding=(0, 2, 0, 0))
+    table = key_values()
     table.add_row("  passes", "every filter" if not verdict.failed else ", ".join(verdict.passed) or "none")
     if verdict.failed:
         table.add_row("  fails", Text(f"{verdict.failed}: {verdict.reason}"))

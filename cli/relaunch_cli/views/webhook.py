@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from relaunch_cli.views.formatting import format_time
-from relaunch_cli.views.screen import key_value_table, plain_table
+from relaunch_cli.views.table import PlainTable, key_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +25,17 @@ class ScopeRow:
         return {"scope": self.scope, "url": self.url, "previous_accepted_until": until}
 
 
-def render_scopes(rows: Sequence[ScopeRow], now: datetime) -> Table:
+def render_scopes(rows: Sequence[ScopeRow], now: datetime) -> PlainTable:
     """Return the table of `list`."""
-    headings = ("SCOPE", "PREVIOUS UNTIL (UTC)")
-    table = plain_table(*headings, "URL", no_wrap=headings)
+    table = PlainTable("SCOPE", "PREVIOUS UNTIL (UTC)", "URL", optional=("PREVIOUS UNTIL (UTC)",))
     for row in rows:
         table.add_row(row.scope, format_time(row.previous_until, now) if row.previous_until else "-", Text(row.url))
     return table
 
 
-def render_secret(row: ScopeRow, secret: str) -> Table:
+def render_secret(row: ScopeRow, secret: str) -> PlainTable:
     """Return a new secret with what GitHub asks for."""
-    table = key_value_table()
+    table = key_values()
     table.add_row("Payload URL", Text(row.url))
     table.add_row("Secret", Text(secret))
     table.add_row("Content type", "application/json")

@@ -10,8 +10,8 @@ from rich.text import Text
 from relaunch.core.jobs.job import Attempt
 from relaunch.core.machines.tags import JOB_TAG, MACHINE_TAG
 from relaunch.ports import StoredSelection
-from relaunch_cli.views.screen import plain_table
-from relaunch_cli.views.selection import render_selection
+from relaunch_cli.views.selection import SelectionOptions, render_selection
+from relaunch_cli.views.table import PlainTable
 from relaunch_local.demo.outcome import JobResult
 from relaunch_local.demo.training_log import draw_losses, sample_evenly
 
@@ -79,9 +79,9 @@ def read_environment(request: Mapping[str, Any]) -> dict[str, str]:
     return {each["name"]: each["value"] for override in overrides for each in override.get("environment", ())}
 
 
-def draw_selection(selection: StoredSelection, width: int) -> RenderableType:
-    """Return the table of `relaunch explain`."""
-    return render_selection(selection.rows, selection.filter_counts, width)
+def draw_selection(selection: StoredSelection) -> RenderableType:
+    """Return the tables of `relaunch explain --full`."""
+    return render_selection(selection.rows, selection.filter_counts, SelectionOptions(has_rejected=True))
 
 
 def describe_choice(attempt: Attempt) -> str:
@@ -114,9 +114,9 @@ def draw_objects(rows: Sequence[Mapping[str, Any]], prefix: str) -> Table:
     return table
 
 
-def draw_results(results: Sequence[JobResult]) -> Table:
+def draw_results(results: Sequence[JobResult]) -> PlainTable:
     """Return a table of the results of both jobs."""
-    table = plain_table("STARTED BY", "JOB", "MACHINE TAKEN", "RESUMED", "AGAIN", "LOSS")
+    table = PlainTable("STARTED BY", "JOB", "MACHINE TAKEN", "RESUMED", "AGAIN", "LOSS")
     for result in results:
         how = {"push": "with a warning", "upload": "without one"}[result.kind]
         again = f"{result.steps_taken_twice} steps"

@@ -67,7 +67,7 @@ def wait_for_launch(session: Session, job_id: str, attempt: int) -> RecordedRequ
 def show_selection(session: Session, job_id: str, attempt: int) -> None:
     """Show the table of offerings that an attempt was selected from."""
     selection = session.expect_job(job_id, "its selection is stored", lambda history: selection_of(history, attempt))
-    session.screen.show(Text(), drawings.draw_selection(selection, session.screen.table_width))
+    session.screen.show(Text(), drawings.draw_selection(selection))
 
 
 def wait_for_machine(session: Session, job_id: str, number: int) -> Machine:

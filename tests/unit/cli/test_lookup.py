@@ -7,11 +7,42 @@ import pytest
 def test_an_unknown_job_ends_with_3_and_names_the_nearest(relaunch, session, command):
     job_id = session.submit()
 
-    result = relaunch(command, job_id[:-1])
+    result = relaunch(command, job_id[1:])
 
     assert result.exit_code == 3
-    assert f"there is no job '{job_id[:-1]}'" in result.stderr
+    assert f"there is no job '{job_id[1:]}'" in result.stderr
     assert f"did you mean {job_id}?" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["show", "explain", "logs", "open", "wait", "cancel"])
+def test_the_beginning_of_an_id_is_enough(relaunch, session, command):
+    running, other = session.run_interrupted_job(), session.submit("other")
+    beginning = next(running[:length] for length in range(1, 99) if not other.startswith(running[:length]))
+    session.on_pause = [lambda: relaunch("cancel", running)]
+
+    result = relaunch(command, beginning, "--json")
+
+    assert result.exit_code in {0, 130}
+    assert "there is no job" not in result.stderr
+
+
+def test_a_beginning_that_several_jobs_have_names_them_and_cancels_none(relaunch, session):
+    jobs = sorted(session.submit(key) for key in "ab")
+
+    result = relaunch("cancel", "resnet-")
+
+    assert result.exit_code == 2
+    assert "2 jobs begin with 'resnet-'" in result.stderr
+    assert all(job_id in result.stderr for job_id in jobs)
+    assert relaunch("cancel", "").exit_code == 3
+    assert {row["state"] for row in relaunch("ps", "--json").document["jobs"]} == {"WAITING"}
+
+
+def test_of_many_jobs_only_some_are_named(relaunch, session):
+    for key in "abcdef":
+        session.submit(key)
+
+    assert relaunch("show", "resnet-").stderr.rstrip().endswith(", …")
 
 
 def test_an_unknown_definition_names_the_nearest(relaunch):

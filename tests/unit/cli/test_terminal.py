@@ -107,7 +107,7 @@ def hostile_job(session: CliSession) -> str:
 def test_what_others_chose_is_shown_harmlessly(relaunch, hostile_job: str, command: str, as_json: bool) -> None:
     arguments = {"ps": ["--all"], "events": []}.get(command, [hostile_job])
 
-    result: Outcome = relaunch(command, *arguments, *(["--json"] if as_json else []), columns=200)
+    result: Outcome = relaunch(command, *arguments, *(["--json"] if as_json else []))
 
     assert result.exit_code == 0
     assert controls_in(result.stdout + result.stderr) == set()

@@ -22,6 +22,7 @@ def summary_json(summary: JobSummary, now: datetime) -> JsonObject:
         "job_id": summary.job_id,
         "definition": summary.definition,
         "state": summary.state.value,
+        "state_since": json_time(summary.state_since),
         "reason": summary.reason,
         "waiting": _waiting_json(summary.waiting),
         "attempt": summary.attempt_number,
@@ -32,6 +33,7 @@ def summary_json(summary: JobSummary, now: datetime) -> JsonObject:
         "run_seconds": summary.run_seconds + running,
         **_cost_json(*cost_so_far(summary, now)),
         "trigger": summary.trigger,
+        "started_by": summary.started_by or summary.trigger,
         "accepted_at": json_time(summary.accepted_at),
         "ended_at": json_time(summary.ended_at),
     }

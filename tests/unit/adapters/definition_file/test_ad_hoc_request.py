@@ -47,10 +47,10 @@ def problems(**options: Value) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("options", "requirement"),
     [
-        ({"gpu": "1", "memory": "24GiB", "model": ["A10G"]}, GpuRequirement(1, 24576, ("A10G",))),
-        ({"memory": "2GiB", "compute_percent": "30"}, GpuRequirement(1, 2048, compute_percent=30)),
+        ({"gpu": "1", "gpu_memory": "24GiB", "model": ["A10G"]}, GpuRequirement(1, 24576, ("A10G",))),
+        ({"gpu_memory": "2GiB", "compute_percent": "30"}, GpuRequirement(1, 2048, compute_percent=30)),
         (
-            {"memory": "2GiB", "compute_percent": "30", "isolation": "required"},
+            {"gpu_memory": "2GiB", "compute_percent": "30", "isolation": "required"},
             GpuRequirement(1, 2048, compute_percent=30, isolation=Isolation.REQUIRED),
         ),
         ({"model": ["A10G", "L4"]}, GpuRequirement(models=("A10G", "L4"))),
@@ -82,7 +82,7 @@ def test_the_rest_of_a_job_can_be_given_too():
         "--checkpoint": "s3://acme/checkpoints",
         "--disk": "200GiB",
         "--vcpus": "3.5",
-        "--ram": "15GiB",
+        "--memory": "15GiB",
         "--architecture": "arm64",
     }
 
@@ -100,7 +100,7 @@ def test_options_for_kubernetes_are_for_its_block():
         "--target": "acs",
         "--image": "registry.example.com/trainer:v1",
         "--vcpus": "4",
-        "--ram": "16GiB",
+        "--memory": "16GiB",
         "--model": ["P16EN"],
         "--driver": "1.5.0",
         "--compute-class": "gpu-hpn",
@@ -127,26 +127,26 @@ def test_options_for_kubernetes_are_for_its_block():
 
 
 def test_options_of_ack_say_how_gpus_are_shared_and_need_no_image():
-    options = {"--target": "ack", "--memory": "2GiB", "--gpu-sharing": "share", "--gpu-placement": "spread"}
+    options = {"--target": "ack", "--gpu-memory": "2GiB", "--gpu-sharing": "share", "--gpu-placement": "spread"}
 
     workload = parse_request(options, load_catalogue()).definition.kubernetes
 
     assert workload == KubernetesWorkload("IMAGE", gpu_sharing=GpuSharing.SHARE, gpu_placement=GpuPlacement.SPREAD)
 
 
-SHARE = {"memory": "2GiB", "compute_percent": "30"}
+SHARE = {"gpu_memory": "2GiB", "compute_percent": "30"}
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
         (
-            {"target": "ack", "memory": "2GiB", "compute_percent": "17"},
+            {"target": "ack", "gpu_memory": "2GiB", "compute_percent": "17"},
             ["--compute-percent: 17 percent cannot be submitted: ACK takes multiples of 5 from 5 to 100, so give 15 or 20"],
         ),
         (
             {"target": "ack", "compute_percent": "30"},
-            ["--compute-percent: a share of a GPU needs its memory too: give `--memory`, like 2GiB"],
+            ["--compute-percent: a share of a GPU needs its memory too: give `--gpu-memory`, like 2GiB"],
         ),
         (
             {"target": "ack", **SHARE, "gpu_sharing": "cgpu"},
@@ -158,14 +158,14 @@ SHARE = {"memory": "2GiB", "compute_percent": "30"}
             {"target": "acs", "gpu": "1", "model": ["T4"]},
             [
                 "`--vcpus` is missing: ACS sizes a pod by its requests",
-                "`--ram` is missing: ACS sizes a pod by its requests",
+                "`--memory` is missing: ACS sizes a pod by its requests",
             ],
         ),
         (
-            {"target": "acs", "vcpus": "4", "ram": "8GiB", "gpu": "1"},
+            {"target": "acs", "vcpus": "4", "memory": "8GiB", "gpu": "1"},
             ["`--model` is missing: ACS needs the model of the GPU, such as T4"],
         ),
-        ({"target": "acs", "vcpus": "4", "ram": "8GiB", "gpu": "1", "model": ["T4", "A10"]}, ["--model: "]),
+        ({"target": "acs", "vcpus": "4", "memory": "8GiB", "gpu": "1", "model": ["T4", "A10"]}, ["--model: "]),
         ({"target": "ack", "gpu": "1", "vcpus": "x"}, ["--vcpus: `x` is not a number of vCPUs: write it like 4 or 0.5"]),
         (
             {"target": "ack", "gpu": "1", "purchase": "spot"},
@@ -201,24 +201,24 @@ def test_what_a_target_cannot_have_is_said_of_the_options(options, expected):
             "--neuron-devices, --neuron-cores: give exactly one of `--neuron-devices` and `--neuron-cores`",
         ),
         (
-            {"gpu": "2", "memory": "2GiB", "compute_percent": "30"},
-            "--gpu, --memory, --compute-percent: a share is of one GPU: leave `--gpu` out, or ask for 2 whole ones",
+            {"gpu": "2", "gpu_memory": "2GiB", "compute_percent": "30"},
+            "--gpu, --gpu-memory, --compute-percent: a share is of one GPU: leave `--gpu` out, or ask for 2 whole ones",
         ),
-        ({"compute_percent": "0", "memory": "2GiB"}, "--compute-percent: must be 1 or more"),
-        ({"compute_percent": "101", "memory": "2GiB"}, "--compute-percent: must be 100 or less"),
+        ({"compute_percent": "0", "gpu_memory": "2GiB"}, "--compute-percent: must be 1 or more"),
+        ({"compute_percent": "101", "gpu_memory": "2GiB"}, "--compute-percent: must be 100 or less"),
         (
             {"compute_percent": "30"},
-            "--compute-percent: a share of a GPU needs its memory too: give `--memory`, like 2GiB",
+            "--compute-percent: a share of a GPU needs its memory too: give `--gpu-memory`, like 2GiB",
         ),
         (
             {"isolation": "required"},
-            "--isolation: isolation is for a share of a GPU: give `--compute-percent` and `--memory` too",
+            "--isolation: isolation is for a share of a GPU: give `--compute-percent` and `--gpu-memory` too",
         ),
         (
-            {"memory": "24GB"},
-            "--memory: `24GB` is not in a binary unit: write memory in GiB or MiB, not GB (24GB is 22.35GiB)",
+            {"gpu_memory": "24GB"},
+            "--gpu-memory: `24GB` is not in a binary unit: write memory in GiB or MiB, not GB (24GB is 22.35GiB)",
         ),
-        ({"memory": "24"}, "--memory: 24 has no unit: write 24GiB or 24MiB"),
+        ({"gpu_memory": "24"}, "--gpu-memory: 24 has no unit: write 24GiB or 24MiB"),
         ({"model": ["L4", "A10"]}, "--model: unknown GPU model `A10`; did you mean `A100` or `A10G`?"),
         ({"gpu": "one"}, "--gpu: must be a whole number, not `one`"),
         ({"gpu": "0"}, "--gpu: must be 1 or more"),
@@ -226,7 +226,7 @@ def test_what_a_target_cannot_have_is_said_of_the_options(options, expected):
         ({"max_price": "cheap", "gpu": "1"}, "--max-price: "),
         ({"estimated_duration": "800h", "gpu": "1"}, "--estimated-duration: `800h` is longer than 30 days"),
         ({"vcpus": "0", "gpu": "1"}, "--vcpus: must be a number above 0, not `0`"),
-        ({"ram": "16GB", "gpu": "1"}, "--ram: `16GB` is not in a binary unit"),
+        ({"memory": "16GB", "gpu": "1"}, "--memory: `16GB` is not in a binary unit"),
         ({"architecture": "arm", "gpu": "1"}, "--architecture: `arm` is none of x86_64, arm64"),
         ({"driver": "570"}, "--driver: on ECS no machine can be chosen by its driver"),
         ({"vcpus": "4"}, "give `--gpu`, `--neuron-devices` or `--instance-type`"),
@@ -239,18 +239,18 @@ def test_what_cannot_be_is_said_of_the_options(options, problem):
 
 
 def test_all_problems_are_told_at_once():
-    found = problems(memory="1GB", purchase="sport", vcpus="x")
+    found = problems(gpu_memory="1GB", purchase="sport", vcpus="x")
 
-    assert [each.split(":")[0] for each in found] == ["--memory", "--purchase", "--vcpus"]
+    assert [each.split(":")[0] for each in found] == ["--gpu-memory", "--purchase", "--vcpus"]
 
 
 @pytest.mark.parametrize(
     ("options", "yaml"),
     [
-        ({"memory": "24GB"}, "gpu: {memory: 24GB}"),
+        ({"gpu_memory": "24GB"}, "gpu: {memory: 24GB}"),
         ({"model": ["H1000"]}, "gpu: {models: [H1000]}"),
         ({"gpu": "2.5"}, "gpu: {count: 2.5}"),
-        ({"compute_percent": "101", "memory": "1GiB"}, "gpu: {memory: 1GiB, compute_percent: 101}"),
+        ({"compute_percent": "101", "gpu_memory": "1GiB"}, "gpu: {memory: 1GiB, compute_percent: 101}"),
         ({"instance_type": ["g5xlarge"]}, "instance_types: [g5xlarge]"),
     ],
 )

@@ -44,7 +44,7 @@ class TestImages:
     def test_a_plan_rejects_each_machine_with_that_reason(self, relaunch, file, images):
         self.find(images, "linux/arm64")
 
-        shown = relaunch("plan", str(file), columns=400)
+        shown = relaunch("plan", str(file))
         bert = relaunch("plan", str(file), "--json").document["plans"][1]
 
         assert shown.exit_code == 4

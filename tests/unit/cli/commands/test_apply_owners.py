@@ -57,7 +57,7 @@ def test_definitions_are_registered_with_their_owner_and_shown_with_it(relaunch,
     documents = relaunch("definitions", "--json").document["definitions"]
 
     assert owners() == {"bert": session.owner, "resnet": session.owner}
-    assert "s3://acme/in/* relaunch.yaml" in shown
+    assert "relaunch.yaml s3://acme/in/*" in shown
     assert [each["owner"] for each in documents] == [
         {"repository": None, "file": "relaunch.yaml", "caller": "arn:aws:iam::111122223333:user/ada"}
     ] * 2
@@ -159,7 +159,7 @@ class TestPrune:
         yes = relaunch("apply", str(file), "--prune", "--json", answer="y\n")
 
         assert no.exit_code == 130
-        assert "old trainer 1x GPU 16GiB push acme/vision [main] relaunch.yaml" in flat(no.stderr)
+        assert "old trainer 1x GPU 16 GiB relaunch.yaml push acme/vision [main]" in flat(no.stderr)
         assert "Remove old? [y/N]" in no.stderr
         assert "nothing was registered, and nothing removed" in no.stderr
         assert before == ["old", "resnet"]

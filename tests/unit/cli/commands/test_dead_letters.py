@@ -24,7 +24,7 @@ def test_list_fits_80_columns(relaunch, dead):
     message_id = dead_letters(dead)
     dead.add("refresh-offerings", "{}", NOW - timedelta(days=2), source_arn="arn:aws:sqs:r:1:refresh")
 
-    lines = relaunch("dead-letters", "list").stdout.splitlines()
+    lines = relaunch("dead-letters", "list", columns=80).stdout.splitlines()
 
     assert lines[0].split() == ["ID", "QUEUE", "FIRST", "(UTC)", "LAST", "(UTC)", "REASON"]
     assert lines[1].split()[:4] == [message_id[:8], "intake", "07:26:53", "09:26:53"]

@@ -5,10 +5,25 @@ from fakes.cli_session import flat
 from relaunch.usecases.launch_attempt import launch_attempt
 
 
-def test_explain_has_the_next_step_the_timeline_and_every_selection(relaunch, session):
+def test_explain_has_the_next_step_the_last_events_and_the_newest_selection(relaunch, session):
     job_id = session.run_interrupted_job()
 
     text = relaunch("explain", job_id).stdout
+
+    assert "Waits for      the training to finish; it runs on g4dn.xlarge spot" in text
+    assert "Selection of attempt 1" not in text
+    assert "Selection of attempt 2" in text
+    assert (
+        "\ng4dn.xlarge (1x T4 15 GiB) spot by g4dn-xlarge-spot at $0.1600/h\nfirst of 5 offerings; 1 left out" in text
+    )
+    assert len([line for line in text.splitlines() if line[2:3] == ":"]) == 6
+    assert "earlier events: see --full" in text
+
+
+def test_a_full_explanation_has_the_whole_timeline_and_every_selection(relaunch, session):
+    job_id = session.run_interrupted_job()
+
+    text = relaunch("explain", job_id, "--full").stdout
     document = relaunch("explain", job_id, "--json").document
 
     assert "Waits for      the training to finish; it runs on g4dn.xlarge spot" in text

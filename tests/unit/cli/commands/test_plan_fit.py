@@ -60,7 +60,21 @@ def test_a_pod_that_fits_nowhere_would_wait(ack):
 
 def test_of_class_gpu_of_acs_no_node_can_tell(ack):
     ack.add_node("virtual", {"type": "virtual-kubelet"})
-    asked = ("plan", "--target", "acs", "--image", "i", "--gpu", "1", "--model", "T4", "--vcpus", "4", "--ram", "16GiB")
+    asked = (
+        "plan",
+        "--target",
+        "acs",
+        "--image",
+        "i",
+        "--gpu",
+        "1",
+        "--model",
+        "T4",
+        "--vcpus",
+        "4",
+        "--memory",
+        "16GiB",
+    )
 
     result, document = invoke(*asked, "--fit"), invoke(*asked, "--fit", "--json").document
 

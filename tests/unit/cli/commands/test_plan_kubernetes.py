@@ -27,17 +27,15 @@ FILE = """jobs:
 
 
 @pytest.mark.usefixtures("_no_configuration")
-@pytest.mark.parametrize("memory", ["--gpu-memory", "--memory"])
-def test_a_share_on_ack_is_shown_as_a_manifest_that_kubectl_reads(memory):
-    options = (*SHARE[:4], memory, "2GiB", "--compute-percent", "30")
+def test_a_share_on_ack_is_shown_as_a_manifest_that_kubectl_reads():
     image = "registry.cn-beijing.aliyuncs.com/ai-samples/gpushare-sample:benchmark-tensorflow-2.2.3"
 
-    result = invoke("plan", *options, "--image", image, "--stack", "staging", columns=40)
+    result = invoke("plan", *SHARE, "--image", image, "--stack", "staging", columns=40)
 
     manifest = yaml.safe_load(result.stdout[result.stdout.index("apiVersion") :])
     pod = manifest["spec"]["template"]["spec"]
     assert result.exit_code == 0
-    assert flat(result.stdout).startswith("30% of a GPU 2GiB, spot-then-on-demand ack, whose cluster is not asked")
+    assert flat(result.stdout).startswith("30% of a GPU 2 GiB, spot-then-on-demand ack, whose cluster is not asked")
     assert (manifest["kind"], manifest["metadata"]["labels"]["relaunch/stack"]) == ("Job", "staging")
     assert pod["containers"][0]["image"] == image
     assert pod["containers"][0]["resources"] == {
@@ -57,7 +55,7 @@ def test_the_same_as_json():
 
 
 def test_what_is_rounded_is_noted():
-    result = invoke("plan", "--target", "ack", "--gpu", "2", "--memory", "1500MiB")
+    result = invoke("plan", "--target", "ack", "--gpu", "2", "--gpu-memory", "1500MiB")
 
     assert "aliyun.com/gpu-mem: '4'" in result.stdout
     assert "aliyun.com/gpu-count: '2'" in result.stdout
@@ -68,7 +66,7 @@ def test_what_is_rounded_is_noted():
     ("options", "messages"),
     [
         ((*SHARE[:-1], "31"), ["--compute-percent: 31 percent cannot be submitted", "so give 30 or 35"]),
-        (("--target", "acs", "--gpu", "1"), ["`--vcpus` is missing", "`--ram` is missing", "`--model` is missing"]),
+        (("--target", "acs", "--gpu", "1"), ["`--vcpus` is missing", "`--memory` is missing", "`--model` is missing"]),
         (("--target", "eks", "--gpu", "1"), ["--target: `eks` is none of ecs, ack, acs"]),
         ((*SHARE, "--zone", "us-east-1a"), ["--zone cannot be combined with --target ack: it is about EC2"]),
         ((*SHARE, "--all-types", "--explain", "g5.xlarge"), ["--all-types and --explain cannot be combined"]),

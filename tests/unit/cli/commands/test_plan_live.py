@@ -26,7 +26,7 @@ def plan(*arguments: str) -> Any:
 
 @pytest.mark.usefixtures("_stack")
 def test_a_stacks_capacity_providers_are_on_offer_by_default():
-    document = plan("--gpu", "1", "--memory", "24GiB")
+    document = plan("--gpu", "1", "--gpu-memory", "24GiB")
 
     assert {row["capacity_provider"] for row in document["plans"][0]["offerings"]} == {"g5", "g5-spot"}
     assert document["is_offline"] is False

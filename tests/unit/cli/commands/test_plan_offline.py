@@ -8,7 +8,7 @@ pytestmark = pytest.mark.usefixtures("_no_configuration")
 
 
 def test_without_a_region_options_are_planned_offline_and_one_line_says_so():
-    result = invoke("plan", "--gpu", "1", "--memory", "24GiB", "--model", "A10G", "--purchase", "spot")
+    result = invoke("plan", "--gpu", "1", "--gpu-memory", "24GiB", "--model", "A10G", "--purchase", "spot")
 
     said, prices, notice = result.stderr.splitlines()
     assert result.exit_code == 0
@@ -16,7 +16,10 @@ def test_without_a_region_options_are_planned_offline_and_one_line_says_so():
     assert "on-demand prices of us-east-1, bundled" in prices
     assert "spot prices are not known" in prices
     assert notice.startswith("every interruption of a spot instance starts this job from its beginning")
-    assert result.stdout.splitlines()[2].split() == ["1", "g5.xlarge", "spot", "5", "zones", "<=1.0060"]
+    assert result.stdout.splitlines()[1] == (
+        "would run on g5.xlarge (1x A10G 24 GiB) spot in us-east-1a for at most $1.0060/h"
+    )
+    assert result.stdout.splitlines()[4].split()[-7:] == ["spot", "us-east-1a", "b", "c", "d", "f", "<=1.0060"]
 
 
 def test_offline_has_every_type_of_the_region_in_its_zones_by_both_purchase_options():
@@ -38,9 +41,11 @@ def test_no_stack_cap_applies_offline():
 
 @pytest.mark.parametrize("cap", [(), ("--max-price", "9999")])
 def test_a_type_without_a_price_is_unknown_and_last_unless_a_cap_is_given(cap):
-    result = invoke("plan", "--offline", "--model", "H200", "--region", "us-east-2", "--purchase", "on-demand", *cap)
+    result = invoke(
+        "plan", "--offline", "--model", "H200", "--region", "us-east-2", "--purchase", "on-demand", "--rejected", *cap
+    )
 
-    dear, unpriced = (line.split() for line in result.stdout.splitlines()[2:4])
+    dear, unpriced = (line.split() for line in result.stdout.splitlines()[4:6])
     if cap:
         assert "p5e.48xlarge on-demand: its price is not known, and the job's" in flat(result.stdout)
     else:
@@ -48,7 +53,8 @@ def test_a_type_without_a_price_is_unknown_and_last_unless_a_cap_is_given(cap):
 
 
 def test_the_upper_limit_of_a_spot_price_is_not_called_a_price():
-    result = invoke("plan", "--offline", "--model", "L40S", "--purchase", "spot", "--max-price", "1.5")
+    asked = ("--model", "L40S", "--purchase", "spot", "--max-price", "1.5")
+    result = invoke("plan", "--offline", "--rejected", *asked)
 
     text = flat(result.stdout)
     assert "its spot price is not known, and may be up to 1.861 USD per hour, the on-demand price" in text
@@ -144,7 +150,7 @@ def test_a_type_that_a_region_does_not_offer_is_explained():
 def test_a_filters_reasons_are_cut_short_unless_all_are_wanted():
     arguments = ("plan", "--offline", "--gpu", "1", "--model", "A10G")
 
-    short, full = invoke(*arguments).stdout, invoke(*arguments, "--all").stdout
+    short, full = invoke(*arguments, "--rejected").stdout, invoke(*arguments, "--all").stdout
 
     assert "more for other reasons of this filter" in flat(short)
     assert "its GPU is H200" not in flat(short)

@@ -8,17 +8,19 @@ from fakes.cli_session import flat
 
 
 def test_options_are_planned_on_the_stacks_capacity_providers(relaunch):
-    result = relaunch("plan", "--gpu", "1", "--memory", "24GiB", "--purchase", "spot")
+    result = relaunch("plan", "--gpu", "1", "--gpu-memory", "24GiB", "--purchase", "spot")
 
     lines = result.stdout.splitlines()
     assert result.exit_code == 0
-    assert lines[0].startswith("1x GPU 24GiB, spot  capacity providers")
-    assert lines[2].split() == ["1", "g5.xlarge", "spot", "any", "0.4000", "60%", "g5-xlarge-spot"]
+    assert lines[0].startswith("1x GPU 24 GiB, spot  capacity providers")
+    assert lines[1] == "would run on g5.xlarge (1x A10G 24 GiB) spot by g5-xlarge-spot at $0.4000/h"
+    accelerator = ["1x", "A10G", "24", "GiB"]
+    assert lines[4].split() == ["1", "g5.xlarge", *accelerator, "spot", "any", "0.4000", "60%", "g5-xlarge-spot"]
     assert "offline" not in result.stderr
 
 
 def test_a_price_cap_and_a_reservation_count_as_a_definitions_would(relaunch):
-    result = relaunch("plan", "--gpu", "1", "--max-price", "0.42", "--vcpus", "4", "--ram", "32GiB")
+    result = relaunch("plan", "--gpu", "1", "--max-price", "0.42", "--vcpus", "4", "--memory", "32GiB")
 
     assert result.exit_code == 4
     assert "the task reserves 32,768 MiB" in flat(result.stdout)
@@ -32,24 +34,28 @@ def test_what_the_image_is_for_counts_too(relaunch):
 
 
 def test_an_estimated_duration_tells_what_it_costs_to_finish(relaunch):
-    options = ("--gpu", "1", "--memory", "24GiB", "--estimated-duration", "20h")
+    options = ("--gpu", "1", "--gpu-memory", "24GiB", "--estimated-duration", "20h")
 
     without = relaunch("plan", *options)
     with_checkpoints = relaunch("plan", *options, "--checkpoint", "s3://acme/checkpoints")
 
-    assert without.stdout.splitlines()[1].split()[6:9] == ["TO", "FINISH", "CAPACITY"]
-    assert without.stdout.splitlines()[2].split()[1:3] == ["g5.xlarge", "on-demand"]
-    assert with_checkpoints.stdout.splitlines()[2].split()[1:3] == ["g5.xlarge", "spot"]
+    assert without.stdout.splitlines()[3].split()[7:10] == ["TO", "FINISH", "CAPACITY"]
+    answer = without.stdout.splitlines()[1]
+    assert answer.startswith(
+        "would run on g5.xlarge (1x A10G 24 GiB) on-demand by g5-xlarge-on-demand at $1.0000/h, about"
+    )
+    assert answer.endswith(" to finish")
+    assert " spot by g5-xlarge-spot " in with_checkpoints.stdout.splitlines()[1]
     assert "TO FINISH" not in relaunch("plan", "--gpu", "1").stdout
 
 
 def test_all_types_are_those_of_the_region_zone_by_zone_with_placement_scores(relaunch, session):
     result = relaunch("plan", "--gpu", "1", "--purchase", "spot", "--all-types", columns=120)
 
-    lines = [line.split() for line in result.stdout.splitlines()[1:]]
+    lines = [line.split() for line in result.stdout.splitlines()[3:]]
     assert lines[0] == ["#", "TYPE", "ACCELERATOR", "PURCHASE", "ZONE", "$/H", "SAVES", "SCORE"]
-    assert lines[1][5:] == ["spot", "us-east-1b", "c", "0.1600", "70%", "3/10"]
-    assert lines[2][5:] == ["spot", "us-east-1a", "0.2100", "60%", "9/10"]
+    assert lines[1][6:] == ["spot", "us-east-1b", "c", "0.1600", "70%", "3/10"]
+    assert lines[2][6:] == ["spot", "us-east-1a", "0.2100", "60%", "9/10"]
     assert "all types of the region" in result.stdout
 
 
@@ -61,7 +67,7 @@ def test_the_placement_score_of_a_capacity_provider_is_shown_and_stored_with_the
     job_id = session.submit()
     session.launch(job_id)
 
-    planned, explained = relaunch("plan", "--gpu", "1", columns=120), relaunch("explain", job_id, columns=120)
+    planned, explained = relaunch("plan", "--gpu", "1"), relaunch("explain", job_id, "--full")
     (selection,) = relaunch("explain", job_id, "--json").document["selections"]
 
     assert "60%   7/10  g5-xlarge-spot" in planned.stdout
@@ -108,8 +114,8 @@ def test_lines_beyond_the_limit_are_counted(relaunch):
     everything = relaunch("plan", "--gpu", "1", "--limit", "0")
 
     assert "and 4 offerings more: see --limit" in result.stdout
-    assert len(result.stdout.splitlines()) == 5
-    assert len(everything.stdout.splitlines()) == 8
+    assert len(result.stdout.splitlines()) == 7
+    assert len(everything.stdout.splitlines()) == 10
 
 
 def test_a_request_as_json_has_no_definition_but_what_was_asked(relaunch):
@@ -129,7 +135,7 @@ def test_a_request_as_json_has_no_definition_but_what_was_asked(relaunch):
 
 
 def test_a_share_has_notices_on_sharing(relaunch):
-    result = relaunch("plan", "--memory", "2GiB", "--compute-percent", "30")
+    result = relaunch("plan", "--gpu-memory", "2GiB", "--compute-percent", "30")
 
     assert result.exit_code == 0
     assert "a share of a GPU is for one CUDA process" in result.stderr
@@ -173,9 +179,9 @@ def test_what_is_planned_must_be_clear(relaunch, arguments, message):
 
 
 def test_every_wrong_option_is_named(relaunch):
-    result = relaunch("plan", "--memory", "24GB", "--model", "A10")
+    result = relaunch("plan", "--gpu-memory", "24GB", "--model", "A10")
 
     first, second = result.stderr.splitlines()
     assert result.exit_code == 2
-    assert first.startswith("relaunch: --memory: `24GB` is not in a binary unit")
+    assert first.startswith("relaunch: --gpu-memory: `24GB` is not in a binary unit")
     assert second == "relaunch: --model: unknown GPU model `A10`; did you mean `A100` or `A10G`?"

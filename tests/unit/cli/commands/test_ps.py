@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from fakes.builders import make_definition
 from relaunch_cli import commands
 
 
@@ -26,12 +27,12 @@ def test_ps_says_what_a_job_waits_for(relaunch, session):
     assert "WAITING (launch)" in relaunch("ps").stdout
 
 
-def test_a_wide_ps_keeps_one_line_per_job(relaunch, session):
+def test_a_wide_ps_has_reasons_and_keeps_one_line_per_job(relaunch, session):
     session.submit("a")
     session.clock.advance(1)
     session.submit("b")
 
-    lines = relaunch("ps", columns=120).stdout.splitlines()
+    lines = relaunch("ps", columns=200).stdout.splitlines()
 
     assert len(lines) == 3
     assert lines[0].split()[-1] == "REASON"
@@ -105,3 +106,59 @@ def test_watching_goes_on_until_ctrl_c(relaunch, session):
 
     assert result.exit_code == 130
     assert "LAUNCHING" in result.stdout
+
+
+def shown_jobs(relaunch, *options):
+    return [each["job_id"] for each in relaunch("ps", *options, "--json").document["jobs"]]
+
+
+def test_jobs_are_found_by_state_definition_and_age(relaunch, session):
+    session.register(make_definition(name="bert"))
+    old = session.submit("old")
+    session.clock.advance(timedelta(hours=3))
+    failed = session.submit("a")
+    task = session.launch(failed)
+    session.run(task)
+    session.finish(task)
+    other = session.submit("b", definition="bert")
+
+    assert shown_jobs(relaunch, "--state", "waiting") == [other, old]
+    assert shown_jobs(relaunch, "--state", "SUCCEEDED") == [failed]
+    assert shown_jobs(relaunch, "--state", "SUCCEEDED", "--state", "WAITING") == [other, failed, old]
+    assert shown_jobs(relaunch, "--definition", "bert") == [other]
+    assert shown_jobs(relaunch, "--since", "2h") == [other, failed]
+    assert shown_jobs(relaunch, "--since", "2h", "--state", "WAITING", "--definition", "resnet") == []
+    assert relaunch("ps", "--definition", "nobody").stderr == "no such jobs\n"
+
+
+def test_what_no_job_can_be_found_by_is_refused(relaunch):
+    state, age = relaunch("ps", "--state", "RUNING"), relaunch("ps", "--since", "yesterday")
+
+    assert (state.exit_code, age.exit_code) == (2, 2)
+    assert "did you mean RUNNING?" in state.stderr
+    assert "the states are WAITING, LAUNCHING" in relaunch("ps", "--state", "x").stderr
+    assert "--since: " in age.stderr
+
+
+def test_older_jobs_that_have_ended_are_not_missing_from_the_last_hour(relaunch, session):
+    for key in "abc":
+        end(session, session.submit(key))
+        session.clock.advance(timedelta(hours=1))
+
+    result = relaunch("ps", "--since", "3h", "--limit", "2", "--json").document
+
+    assert len(result["jobs"]) == 1
+    assert result["is_cut"] is False
+
+
+def test_a_job_says_since_when_and_by_whom_it_was_started(relaunch, session):
+    session.submit("a")
+    session.clock.advance(90)
+
+    lines = relaunch("ps", columns=160).stdout.splitlines()
+    (document,) = relaunch("ps", "--json").document["jobs"]
+
+    assert lines[0].split()[:7] == ["JOB", "STATE", "SINCE", "ATT", "MACHINE", "ZONE", "COST"]
+    assert "1m30s" in lines[1]
+    assert document["state_since"]
+    assert document["started_by"]

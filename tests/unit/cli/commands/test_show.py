@@ -56,7 +56,7 @@ def test_a_cost_at_an_unknown_price_is_not_shown_as_nothing(relaunch, session):
     assert "0 failures, at an unknown cost" in text
     assert (document["cost_usd"], document["is_cost_limit"]) == (None, False)
     assert document["attempts"][0]["price_usd_per_hour"] is None
-    assert relaunch("ps", "--all").stdout.splitlines()[1].split()[-1] == "?"
+    assert relaunch("ps", "--all", columns=80).stdout.splitlines()[1].split()[-1] == "?"
     assert relaunch("ps", "--all", "--json").document["jobs"][0]["cost_usd"] is None
 
 

@@ -22,7 +22,7 @@ WAIT = ImageWait("trainer", "{sha}", timedelta(minutes=5))
 @pytest.mark.parametrize(
     ("accelerator", "text"),
     [
-        (AcceleratorRequirement(gpu=GpuRequirement(2, 24576, ("A10G", "L4"))), "2x GPU A10G/L4 24GiB"),
+        (AcceleratorRequirement(gpu=GpuRequirement(2, 24576, ("A10G", "L4"))), "2x GPU A10G/L4 24 GiB"),
         (AcceleratorRequirement(neuron=NeuronRequirement(devices=2)), "2 Neuron devices"),
         (AcceleratorRequirement(neuron=NeuronRequirement(cores=4)), "4 Neuron cores"),
         (

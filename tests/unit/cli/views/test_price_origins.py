@@ -15,14 +15,25 @@ def test_a_plan_says_where_its_prices_are_from_and_how_old_they_are(relaunch):
     assert "warning" not in result.stderr
 
 
-def test_a_plan_warns_of_stale_prices(relaunch, session):
+def test_a_plan_warns_of_prices_that_are_no_longer_refreshed(relaunch, session):
+    refreshed = Origin("AWS Price List", NOW - timedelta(days=4))
+    session.offerings.origins = (PriceOrigin(SnapshotPart.ON_DEMAND_PRICES, refreshed),)
+
+    result = relaunch("plan", "resnet")
+
+    assert "on-demand prices of AWS Price List, 4 days old" in result.stderr
+    assert "warning: on-demand prices are more than three days old" in result.stderr
+
+
+def test_prices_that_were_never_refreshed_are_named_and_nobody_is_warned(relaunch, session):
     bundled = Origin("us-east-1, bundled", NOW - timedelta(days=124))
     session.offerings.origins = (PriceOrigin(SnapshotPart.ON_DEMAND_PRICES, bundled),)
 
     result = relaunch("plan", "resnet")
 
     assert "on-demand prices of us-east-1, bundled, 124 days old" in result.stderr
-    assert "warning: on-demand prices are more than three days old" in result.stderr
+    assert "warning" not in result.stderr
+    assert "refresh_offerings" not in result.stderr
 
 
 def test_a_plan_says_how_old_quotas_and_placement_scores_are(relaunch, session):

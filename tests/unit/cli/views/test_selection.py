@@ -1,6 +1,7 @@
 """Tables of a selection."""
 
 from collections.abc import Sequence
+from io import StringIO
 
 import pytest
 from rich.console import Console, RenderableType
@@ -12,13 +13,13 @@ from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.rows import explain_rows
 from relaunch.core.selection.selection import RejectedOffering, Selection
-from relaunch_cli.views.selection import Row, render_selection
+from relaunch_cli.views.selection import Row, SelectionOptions, render_selection
 
 
-def text_of(renderable: RenderableType, width: int = 80) -> str:
-    console = Console(width=width, color_system=None)
+def text_of(renderable: RenderableType) -> str:
+    console = Console(file=StringIO(), color_system=None)
     with console.capture() as captured:
-        console.print(renderable)
+        console.print(renderable, soft_wrap=True)
     return captured.get()
 
 
@@ -27,13 +28,13 @@ def rows_of(*offerings: Offering) -> Sequence[Row]:
 
 
 def table_of(*offerings: Offering) -> RenderableType:
-    return render_selection(rows_of(*offerings), (), 160)
+    return render_selection(rows_of(*offerings), (), SelectionOptions())
 
 
 def selection_of(*offerings, rejected=()) -> str:
     count = len(offerings) + len(rejected)
     selection = Selection(offerings, rejected, (("price-cap", count, len(offerings)),))
-    return text_of(render_selection(explain_rows(selection), selection.filter_counts, 80))
+    return text_of(render_selection(explain_rows(selection), selection.filter_counts, SelectionOptions()))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_a_reservation_is_shown_with_its_room_and_its_end():
     reserved = make_reserved(make_block(reservation_id="cr-0b10c"))
     lasting = make_reserved(make_reservation(reservation_id="cr-0de0d"))
 
-    text = " ".join(text_of(table_of(reserved, lasting, make_offering()), 160).split())
+    text = " ".join(text_of(table_of(reserved, lasting, make_offering())).split())
 
     assert "cr-0b10c, 3 of 4 free, ends 2026-03-15 09:26 UTC" in text
     assert "cr-0de0d, 2 of 2 free own machine" in text
@@ -79,4 +80,4 @@ def test_a_reservation_is_shown_with_its_room_and_its_end():
 def test_a_stored_table_of_before_has_no_reservation():
     rows = [{name: value for name, value in row.items() if name != "reservation"} for row in rows_of(make_offering())]
 
-    assert "RESERVATION" not in text_of(render_selection(rows, (), 160), 160)
+    assert "RESERVATION" not in text_of(render_selection(rows, (), SelectionOptions()))

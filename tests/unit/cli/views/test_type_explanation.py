@@ -7,7 +7,7 @@ from relaunch_cli.views.type_explanation import explain_type
 
 
 def test_a_type_that_was_not_chosen_is_explained(relaunch):
-    result = relaunch("plan", "--gpu", "1", "--memory", "24GiB", "--explain", "g4dn.xlarge")
+    result = relaunch("plan", "--gpu", "1", "--gpu-memory", "24GiB", "--explain", "g4dn.xlarge")
 
     text = flat(result.stdout)
     assert result.exit_code == 0

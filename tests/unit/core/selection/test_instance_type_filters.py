@@ -8,7 +8,7 @@ from fakes.builders import make_instance_type
 from relaunch.core.definitions.accelerator import Interconnect
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.selection.gpu_share import ShareRequirement
-from relaunch.core.selection.instance_type_filters import RESERVED_PORTS, TYPE_FILTERS, format_mib
+from relaunch.core.selection.instance_type_filters import RESERVED_PORTS, TYPE_FILTERS, format_gpu_memory, format_mib
 from relaunch.core.selection.requirements import Requirements
 from unit.core.selection.offered import A10G, AMD, EIGHTH, FOUR_A10G, INFERENTIA2, UNKNOWN
 
@@ -63,7 +63,7 @@ def having(filter_name: str, machine: InstanceType, name: str, **required: Any) 
         missing(
             "memory-per-card",
             A10G,
-            "its GPU has 22,888 MiB of memory; 45,776 MiB are asked for",
+            "its GPU has 24 GiB of memory; 48 GiB are asked for",
             0.5,
             gpu_memory_mib=45_776,
         ),
@@ -174,6 +174,17 @@ def test_a_card_further_away_than_the_tolerance_is_another_card():
 
 def test_ports_that_machines_need_themselves_are_those_the_api_reference_names():
     assert set(RESERVED_PORTS) == {22, 2375, 2376, 51_678, 51_679, 51_680}
+
+
+@pytest.mark.parametrize(
+    ("memory_mib", "text"),
+    [
+        *((22_888, "24 GiB"), (45_776, "48 GiB"), (2_861, "3 GiB"), (16_384, "16 GiB"), (144_384, "141 GiB")),
+        *((183_359, "179.1 GiB"), (1_500, "1.465 GiB"), (0, "0 GiB")),
+    ],
+)
+def test_the_memory_of_a_gpu_is_its_nominal_size(memory_mib, text):
+    assert format_gpu_memory(memory_mib) == text
 
 
 @pytest.mark.parametrize(

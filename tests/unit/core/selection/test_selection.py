@@ -59,7 +59,7 @@ def test_the_sentence_names_the_last_filter_and_the_nearest_miss() -> None:
 
     assert explain_rejection(selection) == (
         "nothing satisfies this job: memory-per-card removed the last 2 of 3 offerings; the nearest was "
-        "g5.xlarge on-demand: its GPU has 22,888 MiB of memory; 80 GiB are asked for"
+        "g5.xlarge on-demand: its GPU has 24 GiB of memory; 80 GiB are asked for"
     )
 
 

@@ -26,7 +26,9 @@ def test_a_direct_request_starts_the_definition_it_names_without_any_trigger():
 def test_a_direct_request_may_come_from_nobody_known():
     request = DirectRequest("api:key:1", "resnet")
 
-    assert matched(request, github("push")).facts == TriggerFacts("direct", "api:key:1", "asked for")
+    assert matched(request, github("push")).facts == TriggerFacts(
+        "direct", "api:key:1", "asked for", short="direct call"
+    )
 
 
 RULES = {"learning_rate": InputRule("[0-9.e-]+", "0.1"), "epochs": InputRule("[0-9]+", "90")}

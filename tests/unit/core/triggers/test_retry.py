@@ -109,7 +109,9 @@ def test_the_request_runs_the_image_and_says_which_job_it_retries(caller, summar
 
     assert decision.image == ("trainer", "v1")
     assert decision.image_timeout is None
-    assert decision.facts == TriggerFacts("direct", "api:1", summary, {"RELAUNCH_GIT_SHA": "5e07"}, caller)
+    assert decision.facts == TriggerFacts(
+        "direct", "api:1", summary, {"RELAUNCH_GIT_SHA": "5e07"}, caller, "retry of resnet-1"
+    )
 
 
 def test_inputs_that_the_definition_does_not_take_any_more_are_refused():

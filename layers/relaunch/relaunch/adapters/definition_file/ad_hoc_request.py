@@ -31,7 +31,7 @@ _GPU, _NEURON, _KUBERNETES = ("accelerator", "gpu"), ("accelerator", "neuron"), 
 OPTIONS: Mapping[str, KeyPath] = MappingProxyType(
     {
         "--gpu": (*_GPU, "count"),
-        "--memory": (*_GPU, "memory"),
+        "--gpu-memory": (*_GPU, "memory"),
         "--model": (*_GPU, "models"),
         "--compute-percent": (*_GPU, "compute_percent"),
         "--isolation": (*_GPU, "isolation"),
@@ -57,7 +57,7 @@ KUBERNETES_OPTIONS: Mapping[str, KeyPath] = MappingProxyType(
     {
         "--image": (*_KUBERNETES, "image"),
         "--vcpus": (*_KUBERNETES, "vcpus"),
-        "--ram": (*_KUBERNETES, "memory"),
+        "--memory": (*_KUBERNETES, "memory"),
         "--model": (*_KUBERNETES, "gpu_model"),
         "--driver": (*_KUBERNETES, "gpu_driver"),
         "--gpu-sharing": (*_KUBERNETES, "gpu_sharing"),
@@ -70,7 +70,7 @@ KUBERNETES_OPTIONS: Mapping[str, KeyPath] = MappingProxyType(
 """The options for keys of the block `kubernetes`; on ECS some of them are for other keys, and others for none."""
 
 _KUBERNETES_TARGETS = frozenset(str(target) for target in Target if target.is_kubernetes)
-_ON_ECS_TOO = frozenset({"--vcpus", "--ram", "--model", "--driver"})
+_ON_ECS_TOO = frozenset({"--vcpus", "--memory", "--model", "--driver"})
 
 # Values that YAML reads as numbers; others stay strings, which the models reject.
 _WHOLE, _NUMBER = re.compile(r"[-+]?[0-9]{1,18}"), re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)")
@@ -116,7 +116,7 @@ def parse_request(options: Mapping[str, Value], catalogue: Mapping[str, Instance
         return _kubernetes_request(model, problems)
     problems += [f"{each}: is for `--target ack` and `--target acs`" for each in _misplaced(options)]
     vcpus = _read(options, "--vcpus", _parse_vcpus, problems)
-    memory_mib = _read(options, "--ram", parse_size_mib, problems)
+    memory_mib = _read(options, "--memory", parse_size_mib, problems)
     architecture = _read_architecture(options, problems)
     if problems or model is None:
         raise AdHocRequestError(problems)

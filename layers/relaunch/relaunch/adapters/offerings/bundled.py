@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from relaunch.core.offerings.instance_types import InstanceType, nearest_names
-from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, SnapshotPart
+from relaunch.core.offerings.snapshot import BUNDLED, OfferingsSnapshot, Origin, SnapshotPart
 
 _DATA = Path(__file__).with_name("data")
 
@@ -99,8 +99,8 @@ def bundled_snapshot(region: str) -> OfferingsSnapshot:
     number of other zones. For an unknown region there are only prices.
     """
     zones, prices = _load_zones(), load_on_demand_prices()
-    collected = Origin(f"{zones['source']}, bundled", datetime.fromisoformat(zones["date"]).replace(tzinfo=UTC))
-    priced = Origin(f"{prices.region}, bundled", prices.at)
+    collected = Origin(f"{zones['source']}{BUNDLED}", datetime.fromisoformat(zones["date"]).replace(tzinfo=UTC))
+    priced = Origin(f"{prices.region}{BUNDLED}", prices.at)
     snapshot = OfferingsSnapshot(region).with_part(SnapshotPart.ON_DEMAND_PRICES, prices.usd_per_hour, priced)
     offered = zones["regions"].get(region)
     if offered is None:

@@ -364,6 +364,7 @@ class TriggerFacts:
     """What started the job, as a summary and as environment variables of the training.
 
     `caller` is who asked for it directly (core.jobs.callers); empty if an event started it, or an earlier version.
+    `short` is the summary in a few words, empty in jobs of an earlier version.
     """
 
     source: str
@@ -371,6 +372,7 @@ class TriggerFacts:
     summary: str
     environment: Mapping[str, str] = field(default_factory=dict)
     caller: str = ""
+    short: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -494,7 +496,7 @@ class JobSummary:
     """What `relaunch ps` shows of a job; `run_seconds` and `cost_usd` are without the running task.
 
     `machine_id` is the machine of our own that it waits for, or that its next task is to run on. `running` is None of a
-    job without a running task, and of one that was stored before it was kept.
+    job without a running task, and of one that was stored before it was kept. `started_by` is `trigger` in a few words.
     """
 
     job_id: str
@@ -514,3 +516,5 @@ class JobSummary:
     cost_basis: CostBasis = CostBasis.PRICE
     machine_id: str = ""
     running: RunningTask | None = None
+    state_since: datetime | None = None
+    started_by: str = ""

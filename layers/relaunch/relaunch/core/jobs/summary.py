@@ -25,4 +25,6 @@ def summarize_job(job: Job) -> JobSummary:
         cost_basis=job.cost_basis,
         machine_id=job.machine_id,
         running=running_task(job),
+        state_since=job.state_since,
+        started_by=job.trigger.short or job.trigger.summary,
     )

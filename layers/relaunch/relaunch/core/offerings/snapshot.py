@@ -11,6 +11,7 @@ from typing import Any
 
 from relaunch.core.offerings.instance_types import InstanceType
 
+BUNDLED = ", bundled"
 STALE_AFTER = timedelta(days=3)
 """Prices are refreshed daily; older ones than this are reported as stale."""
 
@@ -39,10 +40,15 @@ _MAX_AGES = {SnapshotPart.QUOTAS: timedelta(days=1), SnapshotPart.PLACEMENT_SCOR
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The source of a part (`EC2`, `AWS Price List`, a package) and its time."""
+    """The source of a part (`EC2`, `AWS Price List`, a package; bundled ones end in BUNDLED) and its time."""
 
     source: str
     at: datetime
+
+    @property
+    def is_bundled(self) -> bool:
+        """Return whether it came with Relaunch, and was not refreshed."""
+        return self.source.endswith(BUNDLED)
 
     def is_stale(self, now: datetime) -> bool:
         """Return whether it is older than STALE_AFTER."""

@@ -81,7 +81,7 @@ def check_gpu_memory(required: Requirements, machine: InstanceType) -> Rejection
     """Reject GPUs with less memory than required, with a tolerance for GB and GiB."""
     if machine.gpu_memory_mib >= required.gpu_memory_mib * (1 - GPU_MEMORY_TOLERANCE):
         return None
-    has, asked = format_mib(machine.gpu_memory_mib), format_mib(required.gpu_memory_mib)
+    has, asked = format_gpu_memory(machine.gpu_memory_mib), format_gpu_memory(required.gpu_memory_mib)
     return Rejection(
         f"its GPU has {has} of memory; {asked} are asked for", 1 - machine.gpu_memory_mib / required.gpu_memory_mib
     )
@@ -207,6 +207,17 @@ TYPE_FILTERS: tuple[tuple[str, TypeFilter], ...] = (
 def format_mib(memory_mib: int) -> str:
     """Return `24 GiB` for a whole number of GiB, else `22,888 MiB`."""
     return f"{memory_mib // 1024:,} GiB" if memory_mib % 1024 == 0 else f"{memory_mib:,} MiB"
+
+
+def format_gpu_memory(memory_mib: int) -> str:
+    """Return the nominal size of a GPU's memory, as definitions ask for it: `24 GiB` for the 22,888 MiB of an A10G.
+
+    DescribeInstanceTypes gives some sizes as the vendor's GB in MiB (24 x 10^9 bytes), and others with each GB as a
+    GiB; the EC2 pages name both by their number of GiB.
+    """
+    gigabytes = memory_mib * 2**20 / 10**9
+    is_vendors = memory_mib % 1024 != 0 and abs(gigabytes - round(gigabytes)) * 2**10 < gigabytes
+    return f"{round(gigabytes)} GiB" if is_vendors else f"{memory_mib / 1024:.4g} GiB"
 
 
 def _dotted(version: tuple[int, int]) -> str:

@@ -33,16 +33,24 @@ def collect_facts(event: TriggerEvent, sha: str = "", repository: str = "") -> T
     if event.retried is not None:
         return _collect_retry_facts(event, event.retried)
     summary = f"asked for by {event.caller}" if event.caller else "asked for"
+    short = _shorten_caller(event.caller) or "direct call"
     if not event.image_tag:
-        return TriggerFacts("direct", event.identity, summary, caller=event.caller)
+        return TriggerFacts("direct", event.identity, summary, caller=event.caller, short=short)
     environment = _image_environment(repository, event.image_tag, sha)
-    facts = _facts("direct", event, f"{summary} with image {repository}:{event.image_tag}", environment)
+    facts = _facts("direct", event, f"{summary} with image {repository}:{event.image_tag}", environment, short)
     return replace(facts, caller=event.caller)
+
+
+def _shorten_caller(caller: str) -> str:
+    """Return the last part of an ARN: `alice`, `root`, the name of a session."""
+    return caller.rpartition("/")[2].rpartition(":")[2]
 
 
 def _collect_retry_facts(event: DirectRequest, retried: RetriedJob) -> TriggerFacts:
     summary = f"retry of {retried.job_id}" + (f", asked for by {event.caller}" if event.caller else "")
-    return TriggerFacts("direct", event.identity, summary, retried.environment, event.caller)
+    return TriggerFacts(
+        "direct", event.identity, summary, retried.environment, event.caller, f"retry of {retried.job_id}"
+    )
 
 
 def _collect_github_facts(event: GithubEvent) -> TriggerFacts:
@@ -55,11 +63,30 @@ def _collect_github_facts(event: GithubEvent) -> TriggerFacts:
         environment |= {"RELAUNCH_PACKAGE": event.package, "RELAUNCH_PACKAGE_TAG": event.tag}
     sender = f" by {event.sender}" if event.sender else ""
     summary = f"{_summarize_github(event)} in {event.repository}{sender}"
-    return _facts("github", event, summary, environment)
+    return _facts("github", event, summary, environment, _shorten_github(event))
+
+
+def _shorten_github(event: GithubEvent) -> str:
+    name = _name_of(event.ref)
+    match event:
+        case Push():
+            return f"push {event.sha[:7]} {name}"
+        case WorkflowDispatch() | WorkflowRun():
+            return f"workflow {event.workflow.rpartition('/')[2]} {name}"
+        case RepositoryDispatch():
+            return f"dispatch {event.event_type}"
+        case Release():
+            return f"release {name}"
+        case _:
+            return f"package {':'.join(part for part in (event.package, event.tag) if part)}"
+
+
+def _name_of(ref: str) -> str:
+    return ref.removeprefix("refs/heads/").removeprefix("refs/tags/")
 
 
 def _summarize_github(event: GithubEvent) -> str:
-    name = event.ref.removeprefix("refs/heads/").removeprefix("refs/tags/")
+    name = _name_of(event.ref)
     match event:
         case Push():
             is_tag = event.ref.startswith("refs/tags/")
@@ -79,17 +106,19 @@ def _summarize_github(event: GithubEvent) -> str:
 def _collect_object_facts(event: ObjectCreated) -> TriggerFacts:
     uri = f"s3://{event.bucket}/{event.key}"
     environment = {"RELAUNCH_OBJECT_URI": uri, "RELAUNCH_OBJECT_VERSION_ID": event.version_id}
-    return _facts("s3", event, f"upload of {uri}", environment)
+    return _facts("s3", event, f"upload of {uri}", environment, f"upload {event.key.rpartition('/')[2] or event.key}")
 
 
 def _collect_image_facts(event: ImagePushed, sha: str) -> TriggerFacts:
     environment = _image_environment(event.repository, event.tag, sha) | {"RELAUNCH_IMAGE_DIGEST": event.digest}
-    return _facts("image", event, f"image {event.repository}:{event.tag} pushed", environment)
+    image = f"image {event.repository}:{event.tag}"
+    return _facts("image", event, f"{image} pushed", environment, image)
 
 
 def _image_environment(repository: str, tag: str, sha: str) -> dict[str, str]:
     return {"RELAUNCH_IMAGE_REPOSITORY": repository, "RELAUNCH_IMAGE_TAG": tag, "RELAUNCH_GIT_SHA": sha}
 
 
-def _facts(source: str, event: TriggerEvent, summary: str, environment: dict[str, str]) -> TriggerFacts:
-    return TriggerFacts(source, event.identity, summary, {name: text for name, text in environment.items() if text})
+def _facts(source: str, event: TriggerEvent, summary: str, environment: dict[str, str], short: str) -> TriggerFacts:
+    known = {name: text for name, text in environment.items() if text}
+    return TriggerFacts(source, event.identity, summary, known, short=short)
