@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
+# Hours since an origin are not exact: two ticks of ten minutes may be a little less than 20 apart.
+_ROUNDING = 1e-6
+
+
 class Place(StrEnum):
     """Where a job is."""
 
@@ -37,7 +41,8 @@ class Pool:
 
     def may_be_tried_in(self, retry_interval: float) -> float:
         """Return the hours until a try is worth it: 0 but for a pool that refused less than the interval ago."""
-        return max(retry_interval - self.seen_ago, 0.0) if self.has_capacity is False else 0.0
+        left = retry_interval - self.seen_ago
+        return left if self.has_capacity is False and left > _ROUNDING else 0.0
 
 
 @dataclass(frozen=True, slots=True)
