@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import product
@@ -33,14 +34,19 @@ Progress = Callable[[int, int], None]
 
 
 def make_thresholds(
-    hazards: Hazards, source: str, grid: Grid = WHOLE, on_progress: Progress = lambda _done, _of: None
+    hazards: Hazards,
+    source: str,
+    grid: Grid = WHOLE,
+    on_progress: Progress = lambda _done, _of: None,
+    processes: int | None = None,
 ) -> Thresholds:
-    """Solve for every point of a grid, on all processors."""
+    """Solve for every point of a grid, on all processors, or in some processes."""
     axes = (grid.overheads, grid.price_ratios, grid.multiples, grid.multiples)
     points = [Market(*point) for point in product(*axes)]
     solved: list[list[bytes]] = []
-    with multiprocessing.get_context("spawn").Pool() as pool:
-        for done in pool.imap(partial(code_market, hazards, work_left=grid.work_left), points, chunksize=4):
+    code = partial(code_market, hazards, work_left=grid.work_left)
+    with multiprocessing.get_context("spawn").Pool(processes) if processes != 1 else nullcontext() as pool:
+        for done in pool.imap(code, points, chunksize=4) if pool else map(code, points):
             solved.append(done)
             on_progress(len(solved), len(points))
     codes = b"".join(by_ladder[ladder] for ladder in Ladder for by_ladder in solved)
@@ -49,7 +55,7 @@ def make_thresholds(
 
 def code_market(hazards: Hazards, market: Market, work_left: Sequence[float]) -> list[bytes]:
     """Return the codes of one point of a grid by ladder, for each hours of work left and each age group."""
-    spare = solve(market, hazards, max(work_left), min(_SLACK_HOURS, max(work_left))).spare
+    spare = solve(market, hazards, max(work_left), _SLACK_HOURS).spare
     rows = [round(hours / TICK) for hours in work_left]
     return [
         bytes(encode(float(spare[ladder, row, group])) for row in rows for group in range(len(AGE_EDGES)))

@@ -5,7 +5,7 @@ data of "Can't Be Late" (NSDI 2024), by age group; a series that begins or ends 
 the time that is known. `python -m policy hazards` computes them from a folder of series.
 """
 
-from relaunch.core.market.thresholds import AGE_EDGES, age_group
+from relaunch.core.market.thresholds import AGE_EDGES
 
 OUTAGE_ENDS_PER_HOUR = (3.81, 1.47, 1.03, 0.80, 0.34, 0.31, 0.16, 0.04)
 SPELL_ENDS_PER_HOUR = (2.45, 1.48, 1.05, 0.62, 0.41, 0.24, 0.18, 0.08)
@@ -13,10 +13,5 @@ SPELL_ENDS_PER_HOUR = (2.45, 1.48, 1.05, 0.62, 0.41, 0.24, 0.18, 0.08)
 
 def expected_ends(ends_per_hour: tuple[float, ...], start: float, end: float) -> float:
     """Return how often a state would have ended between two of its ages, in hours, if it ended as usual."""
-    total = 0.0
-    for group in range(age_group(start), len(AGE_EDGES)):
-        until = AGE_EDGES[group + 1] if group + 1 < len(AGE_EDGES) else end
-        total += ends_per_hour[group] * max(min(until, end) - max(start, AGE_EDGES[group]), 0.0)
-        if until >= end:
-            break
-    return total
+    groups = zip(ends_per_hour, AGE_EDGES, (*AGE_EDGES[1:], end), strict=True)
+    return sum(ends * max(min(until, end) - max(since, start), 0.0) for ends, since, until in groups)

@@ -13,7 +13,7 @@ from relaunch.core.market.situation import Pool
 
 HALF_LIFE = 24.0
 # The least that loses little where pools are as usual and wins most where they are not (docs/market-policy.md).
-PRIOR_ENDS = 15.0
+PRIOR_ENDS = 30.0
 CONTINUOUS = 0.5
 """Between two tries that are not further apart, the state of a pool is taken to be seen."""
 _LEAST, _MOST = 0.25, 4.0
@@ -60,8 +60,8 @@ def seen(record: PoolRecord, at: float, *, has_capacity: bool) -> PoolRecord:
 
 
 def interrupted(record: PoolRecord, started_at: float, at: float) -> PoolRecord:
-    """Return the record after EC2 took a machine away that had run since `started_at`."""
-    if record.has_capacity is False and record.state_since >= at:
+    """Return the record after EC2 took a machine away that had run since `started_at`; late news are left out."""
+    if record.has_capacity is not None and (record.seen_at > at or record.state_since >= at):
         return record
     spell = _in_spell(record, started_at)
     counted = _counted(spell, max(started_at, spell.seen_at), at, is_end=True)
