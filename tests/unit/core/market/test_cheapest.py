@@ -135,7 +135,7 @@ class Run:
     """A job of 12 h, with a padding of a fifth, against pools and on-demand starts that fail at random."""
 
     policy: Policy
-    random: random.Random
+    chance: random.Random
     deadline: float
     failing: float
     wrong_by: float
@@ -149,7 +149,7 @@ class Run:
 
     def late_by(self) -> float:
         """Run to the end, and return how late it is, in hours."""
-        self.up = [self.random.random() < 0.5 for _ in self.records]
+        self.up = [self.chance.random() < 0.5 for _ in self.records]
         tick = 0
         while self.done < WORK * self.wrong_by - 1e-9:
             self._step(tick * TICK)
@@ -160,7 +160,7 @@ class Run:
         return tick * TICK - self.deadline
 
     def _step(self, now: float) -> None:
-        self.up = [each if self.random.random() > 0.25 else not each for each in self.up]
+        self.up = [each if self.chance.random() > 0.25 else not each for each in self.up]
         if self.place is Place.SPOT and not self.up[self.pool]:
             self.records[self.pool] = interrupted(self.records[self.pool], self.begun, now)
             self.place = Place.IDLE
@@ -171,7 +171,7 @@ class Run:
                 self.place, self.starting = Place.SPOT, OVERHEAD
                 return
             self.records[number] = refused(self.records[number], now)
-        if choice.action is Action.ON_DEMAND and self.random.random() >= self.failing:
+        if choice.action is Action.ON_DEMAND and self.chance.random() >= self.failing:
             self.place, self.starting = Place.ON_DEMAND, OVERHEAD
 
     def _situation(self, now: float) -> Situation:
