@@ -115,12 +115,17 @@ check: lint ## The lint and the unit tests (about a minute)
 # Only they are measured: it would double the time of the rest.
 test: setup build ## All tests, also those that deploy into the emulator (four to five minutes on two processors)
 	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) tests/unit/core --cov
-	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser and not kubernetes" --durations=20 --durations-min=8
+	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser and not kubernetes and not pytorch" --durations=20 --durations-min=8
 
 # Nothing installs Chromium here: it needs root, and is the command `chromium` of Debian's package of that name.
 .PHONY: test-browser
 test-browser: environment environment-emulator build ## A page in Chromium, which must be installed, attacks the local world (half a minute)
 	@$(ENVIRONMENT)/pytest -q -m browser tests/browser
+
+.PHONY: test-pytorch
+test-pytorch: ## The training of examples/pytorch on CPU, interrupted and resumed (installs five gigabytes, once)
+	@$(INSTALL) .venv-pytorch --requirement requirements/dev.txt --requirement requirements/pytorch.txt --project
+	@.venv-pytorch/bin/pytest -q -m pytorch tests/functional/examples
 
 # The programs are those of $KUBEBUILDER_ASSETS; else Kubernetes 1.20.2 is built from Debian's source package, once.
 .PHONY: test-kubernetes kubernetes-programs
@@ -203,6 +208,6 @@ catalogue: environment ## Make the bundled catalogue again from pinned releases,
 	@$(ENVIRONMENT)/python catalogue/generate.py
 
 clean: ## Remove everything that was installed or built
-	rm -rf .venv .venv-sam .venv-emulator .venv-bench .venv-peers .venv-kubernetes .venv-mutate .venv-requirements .venv-workflows .venv-audit .venv*.lock .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-sam .venv-emulator .venv-bench .venv-peers .venv-kubernetes .venv-mutate .venv-pytorch .venv-requirements .venv-workflows .venv-audit .venv*.lock .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache
 	rm -rf .import_linter_cache .hypothesis .coverage dist demo.json demo-failure.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

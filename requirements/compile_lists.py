@@ -41,6 +41,7 @@ LISTS = (
     RequirementList(f"{KUBERNETES_LAYER}.in", f"{KUBERNETES_LAYER}.txt", LAYER),
     RequirementList("pyproject.toml", DEVELOPMENT, LAYER),
     RequirementList("requirements/mutate.in", "requirements/mutate.txt", DEVELOPMENT),
+    RequirementList("requirements/pytorch.in", "requirements/pytorch.txt", DEVELOPMENT),
     RequirementList("examples/train/requirements.in", "examples/train/requirements.txt", LAYER),
     RequirementList("requirements/sam.in", "requirements/sam.txt"),
     RequirementList("requirements/emulator.in", "requirements/emulator.txt"),
