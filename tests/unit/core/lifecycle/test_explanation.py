@@ -131,6 +131,12 @@ WAITS = {
         f"they are read again; what was saved is kept, and {ONLY_END}",
         GRANTS,
     ),
+    "market": (
+        waiting_job(WaitReason.MARKET, "no spot is to be had"),
+        "spot: no spot is to be had",
+        "its policy, uniform-progress, chooses again between spot, on-demand and waiting",
+        (f"an earlier `deadline`, less `patience` or `policy: on-demand-first` would start it sooner: {AGAIN}",),
+    ),
     "machine": (
         waiting_job(WaitReason.MACHINE, "i-1 is starting"),
         "its machine: i-1 is starting",

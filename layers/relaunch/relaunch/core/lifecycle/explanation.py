@@ -174,6 +174,16 @@ def _wait_for_checkpoints(job: Job, waiting: Waiting, _now: datetime) -> Explana
     )
 
 
+def _wait_for_market(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
+    return Explanation(
+        f"spot: {waiting.detail}",
+        waiting.since,
+        f"its policy, {job.definition.policy}, chooses again between spot, on-demand and waiting",
+        waiting.until or job.wake_at,
+        (f"an earlier `deadline`, less `patience` or `policy: on-demand-first` would start it sooner: {_AGAIN}",),
+    )
+
+
 def _wait_for_machine(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
     return Explanation(
         f"its machine: {waiting.detail}",
@@ -206,6 +216,7 @@ _WAITS: Mapping[WaitReason, Callable[[Job, Waiting, datetime], Explanation]] = {
     WaitReason.PRICE: _wait_for_price,
     WaitReason.BACKOFF: _wait_for_backoff,
     WaitReason.CHECKPOINT: _wait_for_checkpoints,
+    WaitReason.MARKET: _wait_for_market,
     WaitReason.MACHINE: _wait_for_machine,
     WaitReason.MACHINE_LIMIT: _wait_for_machine_limit,
 }

@@ -24,6 +24,7 @@ from relaunch.core.jobs.job import (
     WaitReason,
 )
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.progress import kept_time
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,
@@ -106,6 +107,8 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
         return _give_up(job, verdict, now)
     chosen = event.offering
     number, closed = _attempt_to_launch(job.attempt)
+    if not closed:
+        job = replace(job, kept_seconds=kept_time(job, event.newest).total_seconds())
     placement = Placement(
         number=closed[-1].number + 1 if closed else 1,
         offering=chosen.key,
@@ -165,8 +168,12 @@ def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimi
         return replace(decision, selection=event.selection, selected_at=now)
     # Not only at `retry_at`: an instance that arrives late ends an avoidance early, and only the oldest jobs are woken.
     poll_at = now + _CAPACITY_POLL_INTERVAL
-    retry_at = max(min(event.retry_at or poll_at, poll_at), now + timedelta(seconds=15))
+    # A market policy says itself when it chooses again.
+    latest = event.retry_at if event.is_market and event.retry_at else min(event.retry_at or poll_at, poll_at)
+    retry_at = max(latest, now + timedelta(seconds=15))
     reason = WaitReason.PRICE if event.is_price else WaitReason.CAPACITY
+    if event.is_market:
+        reason = WaitReason.MARKET
     decision = _try_again_at(job, reason, event.message, now, retry_at)
     return replace(decision, selection=event.selection, selected_at=now)
 
