@@ -168,7 +168,7 @@ apart: apart-ack apart-ecs ## The demo on ACK without the code for ECS, and that
 apart-ack apart-ecs: apart-%: setup build
 	@$(ENVIRONMENT)/python -m relaunch_local.demo.apart $*
 
-.PHONY: demo demo-picture local bench bench-peers bench-kubernetes catalogue clean
+.PHONY: demo demo-picture local bench bench-peers bench-kubernetes policy-thresholds catalogue clean
 TARGET ?= ecs
 demo: setup build ## The whole story on this machine, with no account; TARGET=ack on a cluster of Alibaba Cloud
 	@$(ENVIRONMENT)/python -m relaunch_local.demo --target $(TARGET)
@@ -194,6 +194,9 @@ sam-local: setup build ## Every event of events/ in a real container (needs Dock
 bench: setup build environment-bench ## Cold starts, decision times, AWS calls: docs/benchmarks.md (about 5 minutes)
 	@$(ENVIRONMENT)/pytest -q -m benchmark
 	@$(ENVIRONMENT)/python -m benchmarks
+
+policy-thresholds: environment ## Make the thresholds of the market policy again (5 minutes); TRACES=folder from other series
+	@$(ENVIRONMENT)/python -m policy thresholds $(if $(TRACES),--traces $(TRACES))
 
 catalogue: environment ## Make the bundled catalogue again from pinned releases, which are downloaded
 	@$(ENVIRONMENT)/python catalogue/fetch.py

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from benchmarks import (
     aws_calls,
+    command_time,
     decision_time,
     first_deployment,
     functions_cold_start,
@@ -58,6 +59,7 @@ BENCHMARKS = {
         "200 Jobs on a real API server, beside the official client (make bench-kubernetes)", kubernetes_client.measure
     ),
     "world": Benchmark("the local world: from nothing to ready, from a push to RUNNING", local_world_time.measure),
+    "command": Benchmark("the command in the local world, beside bare boto3 with the same calls", command_time.measure),
     "deployment": Benchmark(
         "from an empty account to a task that runs: commands, seconds, resources", first_deployment.measure
     ),

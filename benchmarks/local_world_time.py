@@ -54,15 +54,30 @@ def measure(_session: Session) -> list[Table]:
     ]
 
 
-def _carry_push(local: LocalWorld, world: Dependencies) -> list[tuple[str, float]]:
+def run_pushed_job(local: LocalWorld, world: Dependencies) -> Job:
+    """Register the example definitions, push, and return the job once it runs.
+
+    Raises:
+        NotMeasurableError: the push was not accepted, or no job ran in time.
+    """
+    _push(local, world)
+    return _wait_until_running(world)
+
+
+def _push(local: LocalWorld, world: Dependencies) -> tuple[datetime, datetime]:
+    """Return when the push was sent, and when it was answered."""
     for definition in example_definitions():
         world.definitions.save_definition(definition)
     push = make_request(json.dumps(load_event("github.push")).encode(), secret=local.deployment.webhook_secret)
     sent_at = datetime.now(UTC)
     status = post(local.deployment.webhook_url, push)
-    answered_at = datetime.now(UTC)
     if status != 202:
         raise NotMeasurableError(f"the webhook answered {status}")
+    return sent_at, datetime.now(UTC)
+
+
+def _carry_push(local: LocalWorld, world: Dependencies) -> list[tuple[str, float]]:
+    sent_at, answered_at = _push(local, world)
     job = _wait_until_running(world)
     run_task = next(each for each in local.simulator.requests if each.action == "RunTask")
     history = world.jobs.load_history(job.job_id)

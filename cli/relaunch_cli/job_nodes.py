@@ -1,19 +1,26 @@
 """Which nodes have room for the pod of a job that waits for one, as far as the caller's kubeconfig may see them."""
 
+from typing import TYPE_CHECKING
+
 from relaunch.core.jobs.job import Job, JobState
-from relaunch.core.kubernetes.node_fit import NodeFit
-from relaunch.core.kubernetes.rules import predict_job_fit
 from relaunch.ports import PortError
 
+if TYPE_CHECKING:
+    from relaunch.core.kubernetes.node_fit import NodeFit
 
-def find_node_fits(job: Job) -> tuple[NodeFit, ...]:
+
+def find_node_fits(job: Job) -> "tuple[NodeFit, ...]":
     """Return what each node says of the job's pod, if it has none yet; empty if none can tell, or cannot be read."""
+    is_placed = job.attempt is not None and job.attempt.node is not None
+    if job.state is not JobState.LAUNCHING or is_placed:
+        return ()
+    from relaunch.core.kubernetes.rules import predict_job_fit
+
+    if predict_job_fit(job.definition, ()) is None:
+        return ()
     from relaunch.adapters.kubernetes.inspection import ClusterInspection
     from relaunch_cli.own_cluster import open_cluster
 
-    is_placed = job.attempt is not None and job.attempt.node is not None
-    if job.state is not JobState.LAUNCHING or is_placed or predict_job_fit(job.definition, ()) is None:
-        return ()
     try:
         with open_cluster(None, "") as cluster:
             return predict_job_fit(job.definition, ClusterInspection(cluster).gpu_nodes()) or ()

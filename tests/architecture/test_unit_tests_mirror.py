@@ -10,6 +10,7 @@ SOURCES = {
     "local": REPOSITORY / "local" / "relaunch_local",
     "catalogue": REPOSITORY / "catalogue",
     "requirements": REPOSITORY / "requirements",
+    "policy": REPOSITORY / "policy",
     "infrastructure": REPOSITORY / "infrastructure",
     "action": REPOSITORY / "action" / "relaunch_action",
 }

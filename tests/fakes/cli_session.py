@@ -250,6 +250,9 @@ class CliSession:
         self.owner = Owner("", "relaunch.yaml", self.caller)
         self.register(make_definition(max_price_usd_per_hour=4.0))
 
+    def now(self) -> datetime:
+        return self.clock.now()
+
     @property
     def all_types(self) -> Dependencies:
         return replace(self.deps, offerings=self.region_offerings, zone_scores=self.placement_scores)

@@ -135,7 +135,7 @@ def unreachable_aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS"):
             monkeypatch.delenv(name, raising=False)
         once = Config(connect_timeout=1, retries={"mode": "standard", "total_max_attempts": 1})
-        monkeypatch.setattr(bootstrap, "_CLIENT_CONFIG", once)
+        monkeypatch.setattr(bootstrap, "CLIENT_CONFIG", once)
         _forget_worlds()
         yield
         _forget_worlds()
@@ -175,6 +175,7 @@ def test_while_dynamodb_and_sqs_are_down_messages_are_left_to_their_queue(functi
         ("job_api", "job_api.submit"),
         ("job_api", "job_api.show"),
         ("job_api", "job_api.cancel"),
+        ("job_api", "job_api.retry"),
         ("job_api", "job_api.plan"),
         ("reconcile", "schedule.reconcile"),
         ("refresh_offerings", "schedule.refresh-offerings"),

@@ -10,7 +10,7 @@ import pytest
 from fakes.repository import REPOSITORY
 
 STANDALONE = ("webhook", "decision", "selection")
-BUILT = ("calls", "functions", "kubernetes", "emulator", "world", "deployment")
+BUILT = ("calls", "functions", "kubernetes", "emulator", "world", "command", "deployment")
 
 
 def run(*arguments: str) -> "subprocess.CompletedProcess[str]":

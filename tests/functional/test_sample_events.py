@@ -94,6 +94,19 @@ def test_the_sample_of_a_submission_starts_a_job() -> None:
     assert (answer["is_new"], [answer["job"]["job_id"]]) == (True, stack.started)
 
 
+def test_the_sample_of_a_retry_starts_one_job_once_that_job_has_ended() -> None:
+    stack, refused = invoke("job_api", "job_api.retry")
+    stack.functions.invoke("observe_task", load_event("sqs.task-changes.stopped-exit-0"))
+    ended = stack.jobs.job(JOB_ID)
+
+    answers = [stack.functions.invoke("job_api", load_event("job_api.retry")) for _ in range(2)]
+
+    assert refused["error"]["code"] == "CannotRetry"
+    assert [answer["is_new"] for answer in answers] == [True, False]
+    assert [answer["job"]["job_id"] for answer in answers] == stack.started * 2
+    assert stack.jobs.job(JOB_ID) == ended
+
+
 def test_the_samples_of_schedules_are_answered_with_what_was_done() -> None:
     _, reconciled = invoke("reconcile", "schedule.reconcile")
     _, refreshed = invoke("refresh_offerings", "schedule.refresh-offerings")

@@ -587,6 +587,7 @@ BUGS = (
         _every_refusal_is_final,
         "every stop is accounted for",
         30,
+        first=90,
     ),
     PlantedBug(
         "warning-explains-nothing",

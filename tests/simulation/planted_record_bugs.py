@@ -1,5 +1,7 @@
 """Bugs in what a job's item, its timeline and its training are told, which the simulation must find."""
 
+import itertools
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -10,17 +12,28 @@ from relaunch.core.lifecycle import explanation
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection import selection as selecting
 from relaunch.core.selection.rejection import Rejection
+from relaunch.core.triggers.events import RetriedJob
 from relaunch.entrypoints import job_api
 from relaunch.usecases import launch_attempt as launching_attempts
 from relaunch.usecases import observe_task as observing
+from relaunch.usecases import retry_job as retrying
 from simulation.broken_parts import Planting, action, changed, replaced
 from simulation.planted_bugs import PlantedBug
-from simulation.planting import writes
+from simulation.planting import patched, writes
 
 
 def _saved(**members: Any) -> Planting:
     """Save every job with these members."""
     return lambda: writes(lambda _before, decision: replace(decision, job=replace(decision.job, **members)))
+
+
+def _dearest_everywhere(_before: Job, decision: Decision) -> Decision:
+    attempt = decision.job.attempt
+    if attempt is None or not attempt.placement.usd_per_hour_by_zone:
+        return decision
+    prices = attempt.placement.usd_per_hour_by_zone
+    dearest = replace(attempt.placement, usd_per_hour_by_zone=dict.fromkeys(prices, max(prices.values())))
+    return replace(decision, job=replace(decision.job, attempt=replace(attempt, placement=dearest)))
 
 
 def _since_kept(before: Job, decision: Decision) -> Decision:
@@ -38,7 +51,59 @@ def _environment_without(prefix: str) -> Planting:
     return replaced(launch_plan, "training_environment", make)
 
 
+def _from_the_beginning(original: Any) -> Any:
+    def retry(*parts: Any) -> Any:
+        found = original(*parts)
+        return replace(found, resume_from=()) if isinstance(found, RetriedJob) else found
+
+    return retry
+
+
+def _without_trigger_facts(original: Any) -> Any:
+    def retry(*parts: Any) -> Any:
+        found = original(*parts)
+        return replace(found, environment={}) if isinstance(found, RetriedJob) else found
+
+    return retry
+
+
+def _identity_of_each_request() -> AbstractContextManager[object]:
+    numbers, original = itertools.count(), job_api.retry_job
+
+    def retry_job(job: Job, identity: str, *parts: Any, **chosen: Any) -> Any:
+        return original(job, f"{identity} {next(numbers)}", *parts, **chosen)
+
+    return patched(job_api, retry_job=retry_job)
+
+
 RECORD_BUGS = (
+    PlantedBug(
+        "retry-from-the-beginning",
+        "a retry does not resume from the checkpoints of the job that it retries",
+        replaced(retrying, "retry", _from_the_beginning),
+        "an attempt resumes from the newest complete checkpoint",
+        40,
+    ),
+    PlantedBug(
+        "retry-without-its-trigger",
+        "a retry does not get what the trigger of the job gave its training",
+        replaced(retrying, "retry", _without_trigger_facts),
+        "a retry has the inputs and the trigger of the job it retries",
+        20,
+    ),
+    PlantedBug(
+        "retry-twice-is-two-jobs",
+        "a request to retry a job that is sent twice starts two jobs",
+        _identity_of_each_request,
+        "one retry is one job",
+        20,
+    ),
+    PlantedBug(
+        "price-of-the-dearest-zone",
+        "a task costs what the dearest zone does",
+        lambda: writes(_dearest_everywhere),
+        "a task costs what its zone does",
+    ),
     PlantedBug(
         "cancelling-raises",
         "cancelling a job whose task is stopping raises an exception",

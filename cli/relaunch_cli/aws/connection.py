@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from relaunch.core.checks import Check
     from relaunch.core.definitions.definition import JobDefinition
     from relaunch.core.offerings.amis import Ami, AmiKind, AmiSystem
-    from relaunch.ports import DeadLetters, Dependencies, UploadRules
+    from relaunch.ports import DeadLetters, Dependencies, JobListing, UploadRules
     from relaunch.settings import Settings
     from relaunch_cli.account_readers.diagnosis import StackAccess
     from relaunch_cli.aws.account import AwsAccount
@@ -64,6 +65,19 @@ class Connection(Protocol):
         Raises:
             CommandError: as `deps`.
         """
+
+    @property
+    def jobs(self) -> "JobListing":
+        """Return the list of the stack's jobs, which takes less time to import than `deps`.
+
+        Raises:
+            CommandError: as `deps`.
+        """
+        ...
+
+    def now(self) -> datetime:
+        """Return the current time, aware, in UTC."""
+        ...
 
     @property
     def logs(self) -> LogSource:
@@ -178,6 +192,20 @@ class AwsConnection:
         from relaunch.bootstrap import make_dependencies
 
         return make_dependencies(settings, self._session, has_all_types=True)
+
+    @cached_property
+    def jobs(self) -> "JobListing":
+        name = self._outputs().get("TableName")
+        if name is None:
+            raise self._other_stack("output TableName is missing")
+        from relaunch.adapters.aws.client_config import CLIENT_CONFIG
+        from relaunch.adapters.aws.dynamodb.job_listing import DynamoDbJobListing
+        from relaunch.adapters.aws.dynamodb.table import JobsTable
+
+        return DynamoDbJobListing(JobsTable(self._session.client("dynamodb", config=CLIENT_CONFIG), name))
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
 
     @cached_property
     def _settings(self) -> "Settings":

@@ -30,9 +30,7 @@ def explain(
     from relaunch_cli.job_machines import load_job_machines
     from relaunch_cli.job_nodes import find_node_fits
     from relaunch_cli.views.jobs import render_full_explanation
-    from relaunch_cli.views.json_output.jobs import explanation_json
     from relaunch_cli.views.machine_progress import with_progress
-    from relaunch_cli.views.node_fit import fits_json, render_fits
     from relaunch_cli.views.screen import print_json, print_result, progress
 
     deps = connect(context, stack).deps
@@ -44,19 +42,25 @@ def explain(
     now = deps.clock.now()
     explanation = explain_job(history.job, now)
     if as_json:
+        from relaunch_cli.views.json_output.jobs import explanation_json
+        from relaunch_cli.views.node_fit import fits_json
+
         print_json({**explanation_json(history, explanation, now, waiting, machines), "nodes": fits_json(fits)})
     else:
         explanation = with_progress(explanation, history.job, machines, now, deps.limits.machines)
         print_result(render_full_explanation(history, explanation, now, waiting, is_full=is_full))
         if fits:
+            from relaunch_cli.views.node_fit import render_fits
+
             print_result(render_fits(fits))
 
 
 def _count_waiting(job: "Job", deps: "Dependencies") -> "WaitingJobs | None":
     """Count the jobs that wait beside a waiting job, by the limit of its definition as it is now."""
     from relaunch.core.jobs.job import JobState
-    from relaunch.usecases.count_waiting_jobs import count_waiting_jobs
 
     if job.state is not JobState.WAITING:
         return None
+    from relaunch.usecases.count_waiting_jobs import count_waiting_jobs
+
     return count_waiting_jobs(deps.definitions.load_definition(job.definition.name) or job.definition, deps)

@@ -10,11 +10,12 @@ from relaunch_cli.lookup import MOST_OPEN, connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack, parse_age
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from relaunch.core.jobs.job import JobSummary
-    from relaunch.ports import Dependencies
+    from relaunch.core.machines.machine import Machine
+    from relaunch.ports import JobStore
     from relaunch_cli.aws.connection import Connection
 
 _PAGE_SIZE = 100
@@ -74,27 +75,25 @@ def ps(  # noqa: PLR0913, PLR0917 - a command has the options it has
     stack: Stack = DEFAULT_STACK,
 ) -> None:
     """List the open jobs, newest first; their costs include the running task."""
-    from relaunch_cli.job_machines import load_awaited
     from relaunch_cli.views.jobs import render_jobs
-    from relaunch_cli.views.json_output.jobs import summary_json
     from relaunch_cli.views.screen import print_json, print_note, print_result, progress
 
     states = _parse_states(state or [])
     age = parse_age(since) if since else None
     connection = connect(context, stack)
-    deps = connection.deps
-    wanted = _Filter(limit, is_all or bool(age), states, definition, deps.clock.now() - age if age else None)
+    wanted = _Filter(limit, is_all or bool(age), states, definition, connection.now() - age if age else None)
     if watch and not as_json:
         _watch(connection, wanted)
     with progress("reading jobs"):
-        jobs, is_cut = _load_jobs(deps, wanted)
-    now = deps.clock.now()
+        jobs, is_cut = _load_jobs(connection, wanted)
+    now = connection.now()
     if as_json:
+        from relaunch_cli.views.json_output.jobs import summary_json
+
         print_json({"jobs": [summary_json(job, now) for job in jobs], "is_cut": is_cut})
         return
     if jobs:
-        awaited = load_awaited(jobs, deps.machines)
-        print_result(render_jobs(jobs, now, awaited))
+        print_result(render_jobs(jobs, now, _load_awaited(jobs, connection)))
     else:
         print_note(_describe_none(wanted))
     if is_cut:
@@ -124,44 +123,49 @@ def _describe_none(wanted: _Filter) -> str:
     return "no jobs" if wanted.has_ended else "no open jobs; --all includes jobs that have ended"
 
 
-def _load_jobs(deps: "Dependencies", wanted: _Filter) -> "tuple[list[JobSummary], bool]":
+def _load_jobs(connection: "Connection", wanted: _Filter) -> "tuple[list[JobSummary], bool]":
     """Return the jobs, and whether older ones that have ended were left unread."""
     found: list[JobSummary] = []
     cursor: str | None = None
     missing: set[str] | None = None
     limit = wanted.limit
     while True:
-        page, cursor = deps.jobs.list_jobs(min(_PAGE_SIZE, max(limit - len(found), 1)), cursor)
+        page, cursor = connection.jobs.list_jobs(min(_PAGE_SIZE, max(limit - len(found), 1)), cursor)
         found += page
         if cursor is None or (wanted.after and page[-1].accepted_at < wanted.after):
             cursor = None
             break
         if len(found) >= limit:
-            missing = set(deps.jobs.load_open(MOST_OPEN)) if missing is None else missing
+            missing = set(connection.jobs.load_open(MOST_OPEN)) if missing is None else missing
             missing -= {job.job_id for job in found}
             if len(missing) <= _MOST_ONE_BY_ONE:
-                found += _load_one_by_one(missing, deps)
+                found += _load_one_by_one(missing, connection.deps.jobs)
                 break
             limit = len(found) + _PAGE_SIZE
     return [job for job in found if wanted.matches(job)], wanted.wants_ended and cursor is not None
 
 
-def _load_one_by_one(job_ids: "Collection[str]", deps: "Dependencies") -> "list[JobSummary]":
+def _load_one_by_one(job_ids: "Collection[str]", store: "JobStore") -> "list[JobSummary]":
     from relaunch.core.jobs.summary import summarize_job
 
-    loaded = (deps.jobs.load_job(job_id) for job_id in job_ids)
+    loaded = (store.load_job(job_id) for job_id in job_ids)
     return sorted((summarize_job(job) for job in loaded if job), key=lambda job: job.accepted_at, reverse=True)
 
 
-def _watch(connection: "Connection", wanted: _Filter) -> NoReturn:
+def _load_awaited(jobs: "Sequence[JobSummary]", connection: "Connection") -> "Mapping[str, Machine]":
+    if not any(job.machine_id for job in jobs):
+        return {}
     from relaunch_cli.job_machines import load_awaited
+
+    return load_awaited(jobs, connection.deps.machines)
+
+
+def _watch(connection: "Connection", wanted: _Filter) -> NoReturn:
     from relaunch_cli.views.jobs import render_jobs
     from relaunch_cli.views.screen import refreshed, stdout_console
 
-    deps = connection.deps
     with refreshed(stdout_console()) as show:
         while True:
-            jobs, _ = _load_jobs(deps, wanted)
-            awaited = load_awaited(jobs, deps.machines)
-            show(render_jobs(jobs, deps.clock.now(), awaited))
+            jobs, _ = _load_jobs(connection, wanted)
+            show(render_jobs(jobs, connection.now(), _load_awaited(jobs, connection)))
             connection.pause(_POLL_SECONDS)

@@ -11,8 +11,6 @@ def show(context: typer.Context, job: JobId, as_json: Json = False, stack: Stack
     from relaunch.core.lifecycle.explanation import explain
     from relaunch_cli.job_machines import load_job_machines
     from relaunch_cli.views.jobs import render_job
-    from relaunch_cli.views.json_output.definitions import owner_json
-    from relaunch_cli.views.json_output.jobs import history_json
     from relaunch_cli.views.machine_progress import with_progress
     from relaunch_cli.views.screen import print_json, print_result, progress
 
@@ -23,6 +21,9 @@ def show(context: typer.Context, job: JobId, as_json: Json = False, stack: Stack
         machines = load_job_machines(history.job, deps.machines)
     now, owner = deps.clock.now(), registered.owner if registered else None
     if as_json:
+        from relaunch_cli.views.json_output.definitions import owner_json
+        from relaunch_cli.views.json_output.jobs import history_json
+
         print_json({**history_json(history, now, machines), "definition_owner": owner_json(owner)})
     else:
         explanation = with_progress(explain(history.job, now), history.job, machines, now, deps.limits.machines)

@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import CostBasis, Placement
+from relaunch.core.jobs.cost import attempt_price
+from relaunch.core.jobs.job import Attempt, CostBasis
 
 _TASK_ARN = re.compile(r"arn:aws[a-z-]*:ecs:[^\s:]*:\d*:task/[^\s:]*?([0-9a-f]{32})")
 
@@ -48,10 +49,11 @@ def format_price(usd_per_hour: object) -> str:
     return f"{usd_per_hour:.4f}" if isinstance(usd_per_hour, int | float) else "?"
 
 
-def format_placement_price(placement: Placement) -> str:
-    """Format the price per hour of a placement: `<=` before an upper limit, `?` if it is not known."""
-    limit = "<=" if placement.is_price_limit else ""
-    return limit + format_price(placement.price_usd_per_hour or None)
+def format_attempt_price(attempt: Attempt) -> str:
+    """Format the price per hour of an attempt: `<=` before an upper limit, `?` if it is not known."""
+    price = attempt_price(attempt)
+    limit = "<=" if price.basis is CostBasis.LIMIT else ""
+    return limit + format_price(price.usd_per_hour or None)
 
 
 def format_percentage(fraction: object) -> str:

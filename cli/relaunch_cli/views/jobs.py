@@ -1,34 +1,39 @@
 """Tables of jobs, attempts, timelines and events."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from __future__ import annotations
+
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from relaunch.core.definitions.ownership import Owner
 from relaunch.core.jobs.cost import cost_so_far
-from relaunch.core.jobs.job import Attempt, CostBasis, Job, JobSummary, TimelineEntry
-from relaunch.core.lifecycle.explanation import Explanation
-from relaunch.core.machines.machine import Machine
-from relaunch.core.revisions.stop_timeout import find_stop_timeout
-from relaunch.core.triggers.waiting_jobs import WaitingJobs
-from relaunch.ports import EventRecord, JobHistory, StoredSelection
+from relaunch.core.jobs.job import CostBasis
 from relaunch_cli.terminal import one_line
 from relaunch_cli.views.formatting import (
+    format_attempt_price,
     format_cost,
     format_count,
     format_duration,
-    format_placement_price,
     format_time,
     format_timestamp,
     shorten_task_arns,
 )
-from relaunch_cli.views.machines import short_offering
 from relaunch_cli.views.screen import state_text
-from relaunch_cli.views.selection import SelectionOptions, describe_choice, render_selection
-from relaunch_cli.views.table import Cell, PlainTable, key_values
+from relaunch_cli.views.table import PlainTable, key_values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from relaunch.core.definitions.ownership import Owner
+    from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
+    from relaunch.core.lifecycle.explanation import Explanation
+    from relaunch.core.machines.machine import Machine
+    from relaunch.core.triggers.waiting_jobs import WaitingJobs
+    from relaunch.ports import EventRecord, JobHistory, StoredSelection
+    from relaunch_cli.views.table import Cell
 
 # What one attempt usually has.
 _LAST_ENTRIES = 6
@@ -63,6 +68,8 @@ def render_jobs(
 def _describe_place(job: JobSummary, awaited: Machine | None) -> tuple[str, str]:
     """Return type and zone of the machine that the job waits for, else those of its last placement."""
     if awaited is not None:
+        from relaunch_cli.views.machines import short_offering
+
         return short_offering(awaited)
     if job.offering is None:
         return "-", "-"
@@ -133,7 +140,7 @@ def _attempts(attempts: Sequence[Attempt], now: datetime) -> list[RenderableType
             str(attempt.number),
             f"{offering.instance_type} {offering.purchase}",
             attempt.zone or offering.zone or "?",
-            format_placement_price(attempt.placement),
+            format_attempt_price(attempt),
             format_time(started, now) if started else "-",
             ran,
             _ending(attempt),
@@ -171,6 +178,8 @@ def render_full_explanation(
 
 
 def _selection_parts(stored: StoredSelection, now: datetime, *, is_full: bool) -> list[RenderableType]:
+    from relaunch_cli.views.selection import SelectionOptions, describe_choice, render_selection
+
     title = f"Selection of attempt {stored.attempt_number}"
     if stored.placement_number > 1:
         title += f", placement try {stored.placement_number}"
@@ -187,7 +196,10 @@ def _selection_parts(stored: StoredSelection, now: datetime, *, is_full: bool) -
 def _render_explanation(
     job: Job, explanation: Explanation, now: datetime, waiting: WaitingJobs | None
 ) -> RenderableType:
+    from relaunch.core.revisions.stop_timeout import find_stop_timeout
+
     table = key_values()
+    table.add_row("Ran", _ran(job, now))
     if explanation.waiting_for:
         table.add_row("Waits for", Text(explanation.waiting_for))
     _add_rows(table, "Machine", explanation.machines)

@@ -12,6 +12,7 @@ import boto3
 from botocore.config import Config
 
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
+from relaunch.adapters.aws.client_config import CLIENT_CONFIG
 from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
@@ -25,6 +26,7 @@ from relaunch.adapters.aws.sqs.machine_queue import SqsMachineQueue
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.adapters.checkpoint_stores import CheckpointStores
 from relaunch.adapters.input_patterns import Re2Patterns
+from relaunch.adapters.market_thresholds import load_thresholds
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.adapters.offerings.capacity_providers import CapacityProviderOfferings
 from relaunch.adapters.offerings.combined import CombinedOfferings
@@ -57,14 +59,8 @@ if TYPE_CHECKING:
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 # Short enough that a function can retry a hanging call within its time-out.
-_CLIENT_CONFIG = Config(
-    connect_timeout=3,
-    read_timeout=8,
-    retries={"mode": "standard", "total_max_attempts": 3},
-    user_agent_extra="relaunch",
-)
 # CreateFleet answers when it has tried the offerings, about one per second; a repetition is ours to decide on.
-_FLEET_CONFIG = _CLIENT_CONFIG.merge(Config(read_timeout=40, retries={"mode": "standard", "total_max_attempts": 1}))
+_FLEET_CONFIG = CLIENT_CONFIG.merge(Config(read_timeout=40, retries={"mode": "standard", "total_max_attempts": 1}))
 # The client ID of the OIDC provider in RAM that stands for AWS (docs/kubernetes.md).
 _ALIBABA_AUDIENCE = "sts.aliyuncs.com"
 
@@ -226,7 +222,7 @@ class _Clients:
     def region(self) -> str:
         return self._session.region_name or ""
 
-    def lazy(self, service: str, region: str | None = None, config: Config = _CLIENT_CONFIG) -> Any:
+    def lazy(self, service: str, region: str | None = None, config: Config = CLIENT_CONFIG) -> Any:
         if (service, config) not in self._clients:
             make: Callable[..., Any] = self._session.client
             self._clients[service, config] = LazyClient(lambda: make(service, region_name=region, config=config))
@@ -253,6 +249,7 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         images=EcrImages(clients.lazy("ecr")),
         patterns=Re2Patterns(),
         checkpoints=_checkpoints(settings, clients),
+        load_thresholds=load_thresholds,
         launches=SqsLaunchQueue(clients.lazy("sqs"), settings.attempts_queue_url),
         clock=clock,
         log=log,
@@ -333,7 +330,7 @@ def _checkpoints(settings: Settings, clients: _Clients) -> CheckpointSource:
         def open_source(assumed: AssumedRole) -> CheckpointSource:
             key = assumed.credentials
             keys = StoreKeys(key.access_key_id, key.access_key_secret, key.security_token)
-            return S3Checkpoints(open_s3_compatible(endpoint_of(region), region, keys, _CLIENT_CONFIG), "oss")
+            return S3Checkpoints(open_s3_compatible(endpoint_of(region), region, keys, CLIENT_CONFIG), "oss")
 
         role = RamRole(region, kubernetes.role_arn, kubernetes.oidc_provider_arn)
         identity = WebIdentity(clients.lazy("sts"), _ALIBABA_AUDIENCE)

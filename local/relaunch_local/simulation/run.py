@@ -15,6 +15,7 @@ from relaunch_local.simulation.faults.late_machines import LateMachines
 from relaunch_local.simulation.faults.machines import MachineFaults
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.options import Options
+from relaunch_local.simulation.retries import Retries
 from relaunch_local.simulation.workload import Workload
 
 _MINUTE = 60.0
@@ -83,6 +84,7 @@ class SeedRun:
         self.late_machines = LateMachines(self.account, self.workload.cancel_any_job)
         self.machine_faults = MachineFaults(self.account, self.workload.cancel_any_job)
         self.steps_until_idle = 0
+        Retries(self.account, self.workload)
         Schedule(self.account)
 
     def run(self) -> SeedResult:

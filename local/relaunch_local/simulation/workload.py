@@ -134,7 +134,7 @@ class Workload:
 
         def on_end(_answer: Any, error: BaseException | None) -> None:
             if error is not None:
-                self._expect("github_webhook", error)
+                self.expect("github_webhook", error)
                 delay = self._dice.uniform(*self.redelivered_after_seconds)
                 self._at(delay, lambda: self._deliver(event, payload, delivery, hook))
             else:
@@ -211,7 +211,7 @@ class Workload:
 
         def on_end(answer: Any, error: BaseException | None) -> None:
             if error is not None:
-                self._expect("job_api", error)
+                self.expect("job_api", error)
             else:
                 account.invariants.check("a request that is right is granted", "job" in answer, f"{request}: {answer}")
             if error is not None or "job" not in answer:
@@ -226,7 +226,7 @@ class Workload:
 
         account.lambdas.call("job_api", lambda: answer_request(request, "", account.deps), on_end)
 
-    def _expect(self, function: str, error: BaseException) -> None:
+    def expect(self, function: str, error: BaseException) -> None:
         """Let faults be answered by an error, and nothing else."""
         if not isinstance(error, (KilledError, PortError, DeliveryError, *AwsError)):
             self.account.invariants.unhandled(function, error)

@@ -51,3 +51,29 @@ def test_wrong_usage_ends_with_2():
 
 def test_the_version_is_that_of_the_package():
     assert CliRunner().invoke(app, ["--version"]).stdout.startswith("relaunch 0.")
+
+
+_PS = """
+import sys
+from types import SimpleNamespace
+from relaunch_cli.app import app
+from relaunch_cli.aws.connection import AwsConnection
+table = SimpleNamespace(query=lambda **_request: {"Items": []})
+AwsConnection._outputs = lambda self: {"TableName": "jobs"}
+AwsConnection._session = SimpleNamespace(client=lambda service, config: {"dynamodb": table}[service])
+app(["ps"], standalone_mode=False)
+print("\\n".join(name for name in sys.modules if name.partition(".")[0] in ("relaunch", "httpx", "yaml")))
+"""
+
+
+def test_ps_imports_the_list_of_jobs_and_nothing_of_how_they_are_decided_on():
+    shown = subprocess.run([sys.executable, "-c", _PS], capture_output=True, text=True, check=True)
+    imported = set(shown.stdout.split())
+
+    assert shown.stderr == "no open jobs; --all includes jobs that have ended\n"
+    assert "relaunch.adapters.aws.dynamodb.job_listing" in imported
+    unneeded = ("relaunch.bootstrap", "relaunch.settings", "relaunch.usecases", "relaunch.entrypoints", "httpx", "yaml")
+    unneeded += tuple(
+        f"relaunch.core.{room}" for room in ("lifecycle", "selection", "machines", "triggers", "launches")
+    )
+    assert sorted(imported.intersection(unneeded)) == []

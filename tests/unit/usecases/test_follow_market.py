@@ -16,7 +16,7 @@ from relaunch.core.market.policies import PolicyName
 from relaunch.ports import PermanentError, TransientError
 
 HOUR = timedelta(hours=1)
-WITHIN = {"estimated_duration": 10 * HOUR, "deadline": 20 * HOUR, "padding": 0.0}
+WITHIN = {"estimated_duration": 10 * HOUR, "deadline": 20 * HOUR, "padding": 0.0, "policy": PolicyName.UNIFORM_PROGRESS}
 NO_SPOT = make_failed_placement("RESOURCE:GPU")
 
 
@@ -56,6 +56,22 @@ def test_without_spot_a_job_that_is_behind_takes_on_demand():
 
     assert purchases(story) == ["spot", "spot", "on-demand"]
     assert story.job(job_id).state is JobState.LAUNCHING
+
+
+def test_the_cheapest_waits_for_a_fresh_outage_to_end_though_the_job_is_not_ahead():
+    story = Story(make_definition(**{**WITHIN, "policy": PolicyName.CHEAPEST}))
+    job_id = story.submit()
+    story.clock.advance(MINUTE)
+    story.tasks.outcomes.extend([NO_SPOT, NO_SPOT])
+
+    story.settle()
+
+    waiting = story.job(job_id).waiting
+    assert waiting is not None
+    assert (waiting.reason, purchases(story)) == (WaitReason.MARKET, ["spot", "spot"])
+    assert waiting.detail.startswith(
+        "no spot is to be had, and its limit leaves time to wait; on-demand is taken from "
+    )
 
 
 def test_without_spot_a_job_that_is_ahead_waits_until_it_is_not():

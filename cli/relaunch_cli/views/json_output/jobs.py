@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from relaunch.core.jobs.cost import cost_so_far
+from relaunch.core.jobs.cost import attempt_price, cost_so_far
 from relaunch.core.jobs.job import Attempt, CostBasis, Job, JobSummary, TimelineEntry, Waiting
 from relaunch.core.lifecycle.explanation import Explanation
 from relaunch.core.revisions.stop_timeout import find_stop_timeout
@@ -140,7 +140,7 @@ def _cost_json(usd: float, basis: CostBasis) -> JsonObject:
 
 
 def _attempt_json(attempt: Attempt) -> JsonObject:
-    chosen, stop = attempt.placement, attempt.stop
+    chosen, stop, price = attempt.placement, attempt.stop, attempt_price(attempt)
     return {
         "number": attempt.number,
         "placement_try": chosen.number,
@@ -148,8 +148,8 @@ def _attempt_json(attempt: Attempt) -> JsonObject:
         "purchase": chosen.offering.purchase.value,
         "zone": attempt.zone or chosen.offering.zone,
         "capacity_provider": chosen.capacity_provider,
-        "price_usd_per_hour": chosen.price_usd_per_hour or None,
-        "is_price_limit": chosen.is_price_limit,
+        "price_usd_per_hour": price.usd_per_hour or None,
+        "is_price_limit": price.basis is CostBasis.LIMIT,
         "task_arn": attempt.task_id,
         "task_status": attempt.task_status or None,
         "instance_id": attempt.instance_id,

@@ -72,10 +72,10 @@ def _answer(event: object, caller: str, request_id: str, deps: RequestDependenci
             case PlanRequest():
                 return _plan(request, caller, deps)
             case ShowRequest():
-                return _found(_load_own(request.job_id, caller, deps), request.job_id)
+                return _found(_load_own(request.job_id, caller, deps), request.job_id, deps)
             case CancelRequest():
                 _load_own(request.job_id, caller, deps)
-                return _found(cancel_job(request.job_id, request.reason, deps), request.job_id)
+                return _found(cancel_job(request.job_id, request.reason, deps), request.job_id, deps)
     except PermanentError as error:
         return _refusal(error)
 
@@ -85,21 +85,22 @@ def _submit(request: SubmitRequest, caller: str, request_id: str, deps: RequestD
     direct = DirectRequest(
         identity, request.definition, request.inputs, caller, deps.clock.now(), request.image_tag or ""
     )
-    return _submitted(submit_request(direct, deps))
+    return _submitted(submit_request(direct, deps), deps)
 
 
 def _retry(request: RetryRequest, caller: str, request_id: str, deps: RequestDependencies) -> dict[str, Any]:
     identity = _identity(request.idempotency_key, caller, request_id)
     job = _load_own(request.job_id, caller, deps)
-    return _submitted(retry_job(job, identity, caller, deps, step=request.step, attempt=request.attempt))
+    submission = retry_job(job, identity, caller, deps, step=request.step, attempt=request.attempt)
+    return _submitted(submission, deps)
 
 
 def _identity(key: str | None, caller: str, request_id: str) -> str:
     return keyed_identity(caller, key) if key else f"api:call:{request_id}"
 
 
-def _submitted(submission: Submission) -> dict[str, Any]:
-    return {**_found(submission.job, ""), "is_new": submission.is_new, "note": submission.note}
+def _submitted(submission: Submission, deps: RequestDependencies) -> dict[str, Any]:
+    return {**_found(submission.job, "", deps), "is_new": submission.is_new, "note": submission.note}
 
 
 def _plan(request: PlanRequest, caller: str, deps: RequestDependencies) -> dict[str, Any]:
@@ -121,10 +122,10 @@ def _load_own(job_id: str, caller: str, deps: RequestDependencies) -> Job:
     return job
 
 
-def _found(job: Job | None, job_id: str) -> dict[str, Any]:
+def _found(job: Job | None, job_id: str, deps: RequestDependencies) -> dict[str, Any]:
     if job is None:
         raise _unknown(job_id)
-    return {"job": describe_job(job)}
+    return {"job": describe_job(job, deps.clock.now())}
 
 
 def _unknown(job_id: str) -> UnknownJobError:

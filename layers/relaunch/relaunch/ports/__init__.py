@@ -55,6 +55,7 @@ from relaunch.ports.stores import EventRecord as EventRecord
 from relaunch.ports.stores import EventStore as EventStore
 from relaunch.ports.stores import FoundRevision as FoundRevision
 from relaunch.ports.stores import JobHistory as JobHistory
+from relaunch.ports.stores import JobListing as JobListing
 from relaunch.ports.stores import JobStore as JobStore
 from relaunch.ports.stores import MaintenanceStore as MaintenanceStore
 from relaunch.ports.stores import RevisionMaintenance as RevisionMaintenance

@@ -1,9 +1,12 @@
 """Checkpoints in S3, or in OSS."""
 
-from typing import Protocol
+from __future__ import annotations
 
-from relaunch.core.definitions.checkpoint_bucket import BucketFacts
-from relaunch.core.jobs.progress import SavedCheckpoint
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from relaunch.core.definitions.checkpoint_bucket import BucketFacts
+    from relaunch.core.jobs.progress import SavedCheckpoint
 
 
 class CheckpointSource(Protocol):

@@ -1,32 +1,53 @@
 """Dependencies of the use cases; each use case takes the narrowest dataclass that it needs."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from __future__ import annotations
 
-from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
-from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.kubernetes.acs_drivers import AcsDrivers
-from relaunch.core.machines.settings import MachineSettings
-from relaunch.core.offerings.instance_types import InstanceType
-from relaunch.ports.checkpoints import BucketSource, CheckpointSource
-from relaunch.ports.ec2 import (
-    InstanceTypeSource,
-    PriceListSource,
-    QuotaSource,
-    RegionScoreSource,
-    SpotPriceSource,
-    ZoneScoreSource,
-    ZoneSource,
-)
-from relaunch.ports.images import ImageSource
-from relaunch.ports.machines import MachineQueue, MachineSource, MachineStore
-from relaunch.ports.observability import Clock, DecisionLog, Metrics, NullMetrics
-from relaunch.ports.offerings import OfferingSource
-from relaunch.ports.patterns import InputPatterns
-from relaunch.ports.queues import LaunchQueue
-from relaunch.ports.stores import CapacityStore, DefinitionStore, EventStore, JobStore, MaintenanceStore, SnapshotStore
-from relaunch.ports.targets import Targets
-from relaunch.ports.task_definitions import RevisionRegistry, RevisionSource
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from relaunch.ports.observability import NullMetrics
+
+if TYPE_CHECKING:
+    from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
+    from relaunch.core.jobs.limits import StackLimits
+    from relaunch.core.kubernetes.acs_drivers import AcsDrivers
+    from relaunch.core.machines.settings import MachineSettings
+    from relaunch.core.market.thresholds import Thresholds
+    from relaunch.core.offerings.instance_types import InstanceType
+    from relaunch.ports.checkpoints import BucketSource, CheckpointSource
+    from relaunch.ports.ec2 import (
+        InstanceTypeSource,
+        PriceListSource,
+        QuotaSource,
+        RegionScoreSource,
+        SpotPriceSource,
+        ZoneScoreSource,
+        ZoneSource,
+    )
+    from relaunch.ports.images import ImageSource
+    from relaunch.ports.machines import MachineQueue, MachineSource, MachineStore
+    from relaunch.ports.observability import Clock, DecisionLog, Metrics
+    from relaunch.ports.offerings import OfferingSource
+    from relaunch.ports.patterns import InputPatterns
+    from relaunch.ports.queues import LaunchQueue
+    from relaunch.ports.stores import (
+        CapacityStore,
+        DefinitionStore,
+        EventStore,
+        JobStore,
+        MaintenanceStore,
+        SnapshotStore,
+    )
+    from relaunch.ports.targets import Targets
+    from relaunch.ports.task_definitions import RevisionRegistry, RevisionSource
+
+
+def _no_limits() -> StackLimits:
+    # Imported here because what the command reads of jobs starts without.
+    from relaunch.core.jobs.limits import StackLimits  # noqa: PLC0415
+
+    return StackLimits()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +67,7 @@ class JobDependencies(_Observed):
     targets: Targets
     launches: LaunchQueue
     capacity: CapacityStore
-    limits: StackLimits = field(default_factory=StackLimits)
+    limits: StackLimits = field(default_factory=_no_limits)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +92,7 @@ class MaintenanceDependencies(_Observed):
     jobs: JobStore
     registry: RevisionRegistry
     maintenance: MaintenanceStore
-    limits: StackLimits = field(default_factory=StackLimits)
+    limits: StackLimits = field(default_factory=_no_limits)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,14 +104,15 @@ class OfferingDependencies(_Observed):
     machine_settings: MachineSettings
     capacity: CapacityStore
     offerings: OfferingSource
-    limits: StackLimits = field(default_factory=StackLimits)
+    limits: StackLimits = field(default_factory=_no_limits)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchDependencies(JobDependencies, OfferingDependencies, MaintenanceDependencies):
-    """Dependencies of launching a job."""
+    """Dependencies of launching a job; `load_thresholds` returns those of the market policy."""
 
     checkpoints: CheckpointSource
+    load_thresholds: Callable[[], Thresholds]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,11 +1,14 @@
 """EC2: instance types, the zones that offer them, prices, spot placement scores and quotas."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from relaunch.core.offerings.instance_types import InstanceType
-from relaunch.core.offerings.reservations import Reservation
+if TYPE_CHECKING:
+    from relaunch.core.offerings.instance_types import InstanceType
+    from relaunch.core.offerings.reservations import Reservation
 
 
 class InstanceTypeSource(Protocol):

@@ -1,8 +1,11 @@
 """Container images in ECR."""
 
-from typing import Protocol
+from __future__ import annotations
 
-from relaunch.core.revisions.images import FoundImage
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from relaunch.core.revisions.images import FoundImage
 
 
 class ImageSource(Protocol):

@@ -1,13 +1,16 @@
 """Machines of our own: EC2 Fleet, the store of machines, and the queue of their requests."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from relaunch.core.machines.decision import MachineDecision, MachineTotals
-from relaunch.core.machines.events import FleetAnswer, InstanceObservation
-from relaunch.core.machines.machine import FleetRequest, Machine
+if TYPE_CHECKING:
+    from relaunch.core.machines.decision import MachineDecision, MachineTotals
+    from relaunch.core.machines.events import FleetAnswer, InstanceObservation
+    from relaunch.core.machines.machine import FleetRequest, Machine
 
 
 class Termination(StrEnum):

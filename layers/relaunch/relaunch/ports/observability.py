@@ -1,9 +1,12 @@
 """The time, the log and the metrics."""
 
-from datetime import datetime
-from typing import Protocol
+from __future__ import annotations
 
-from relaunch.core.lifecycle.metrics import MetricDatum
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from relaunch.core.lifecycle.metrics import MetricDatum
 
 
 class Clock(Protocol):

@@ -1,14 +1,18 @@
 """Offerings: instance types, purchase options and prices."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.offerings.instance_types import InstanceType
-from relaunch.core.offerings.offering import Offering
-from relaunch.core.offerings.snapshot import OfferingsSnapshot, PriceOrigin
+
+if TYPE_CHECKING:
+    from relaunch.core.offerings.instance_types import InstanceType
+    from relaunch.core.offerings.offering import Offering
+    from relaunch.core.offerings.snapshot import OfferingsSnapshot, PriceOrigin
 
 
 @dataclass(frozen=True, slots=True)

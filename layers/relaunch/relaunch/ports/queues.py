@@ -1,9 +1,12 @@
 """The queues between the functions."""
 
-from collections.abc import Collection, Sequence
-from typing import Protocol
+from __future__ import annotations
 
-from relaunch.core.messages.dead_letter import DeadLetterMessage, DeadLetterQueue
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from relaunch.core.messages.dead_letter import DeadLetterMessage, DeadLetterQueue
 
 
 class LaunchQueue(Protocol):

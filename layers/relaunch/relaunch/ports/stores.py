@@ -1,18 +1,22 @@
 """Stores of the jobs table: jobs, definitions, events, capacity, maintenance and offerings."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from relaunch.core.definitions.definition import JobDefinition, TriggerSource
-from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
 from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
-from relaunch.core.lifecycle.decision import Decision
-from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory
-from relaunch.core.offerings.snapshot import OfferingsSnapshot
-from relaunch.core.offerings.spot_runs import SpotRun, SpotRuns
-from relaunch.core.triggers.dispatch_rate import DispatchStarts
+
+if TYPE_CHECKING:
+    from relaunch.core.definitions.definition import JobDefinition, TriggerSource
+    from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
+    from relaunch.core.lifecycle.decision import Decision
+    from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory
+    from relaunch.core.offerings.snapshot import OfferingsSnapshot
+    from relaunch.core.offerings.spot_runs import SpotRun, SpotRuns
+    from relaunch.core.triggers.dispatch_rate import DispatchStarts
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,22 @@ class EventRecord:
     at: datetime
 
 
-class JobStore(Protocol):
+class JobListing(Protocol):
+    """Lists of jobs, read from indexes: for those who read no job itself."""
+
+    def load_open(self, limit: int) -> list[str]:
+        """Return ids of open jobs, and of finished ones while effects are pending."""
+        ...
+
+    def list_jobs(self, limit: int, cursor: str | None = None) -> tuple[list[JobSummary], str | None]:
+        """Return jobs, newest first, and the cursor of the next page.
+
+        Raises:
+            PermanentError: the cursor is invalid.
+        """
+
+
+class JobStore(JobListing, Protocol):
     """The jobs table. Reads are strongly consistent, except those of indexes.
 
     load_due, load_open, load_waiting, load_slot_holders and list_jobs read indexes. An open job must have a `wake_at`;
@@ -83,10 +102,6 @@ class JobStore(Protocol):
     def load_due(self, now: datetime, limit: int) -> list[str]:
         """Return ids of open jobs whose `wake_at` is not after `now`, most overdue first."""
 
-    def load_open(self, limit: int) -> list[str]:
-        """Return ids of open jobs, and of finished ones while effects are pending."""
-        ...
-
     def load_waiting(self, slot: str, limit: int) -> list[str]:
         """Return ids of jobs that wait for this slot (core.jobs.lookup.waited_slot), oldest first.
 
@@ -110,13 +125,6 @@ class JobStore(Protocol):
     def load_warning(self, instance_id: str) -> datetime | None:
         """Return when the EC2 instance was warned, None if it was not."""
         ...
-
-    def list_jobs(self, limit: int, cursor: str | None = None) -> tuple[list[JobSummary], str | None]:
-        """Return jobs, newest first, and the cursor of the next page.
-
-        Raises:
-            PermanentError: the cursor is invalid.
-        """
 
 
 class EventStore(Protocol):

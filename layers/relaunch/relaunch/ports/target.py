@@ -1,13 +1,16 @@
 """Tasks and nodes of a target: where trainings run."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from __future__ import annotations
 
-from relaunch.core.jobs.attempt_key import AttemptKey
-from relaunch.core.launches.capabilities import Capabilities
-from relaunch.core.launches.launch import LaunchOutcome, LaunchRequest, NodeObservation, TaskObservation
-from relaunch.core.selection.gpu_devices import GpuDevice
-from relaunch.core.selection.neuron_devices import RemainingResources
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from relaunch.core.jobs.attempt_key import AttemptKey
+    from relaunch.core.launches.capabilities import Capabilities
+    from relaunch.core.launches.launch import LaunchOutcome, LaunchRequest, NodeObservation, TaskObservation
+    from relaunch.core.selection.gpu_devices import GpuDevice
+    from relaunch.core.selection.neuron_devices import RemainingResources
 
 
 class TaskTarget(Protocol):

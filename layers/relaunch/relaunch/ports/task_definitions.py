@@ -1,10 +1,13 @@
 """ECS task definitions: the newest revision of a family, and derived revisions."""
 
-from datetime import datetime, timedelta
-from typing import Protocol
+from __future__ import annotations
 
-from relaunch.core.launches.derived_revision import TaskDefinition
-from relaunch.core.revisions.revision import Revision
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from relaunch.core.launches.derived_revision import TaskDefinition
+    from relaunch.core.revisions.revision import Revision
 
 
 class RevisionSource(Protocol):

@@ -1,8 +1,11 @@
 """The EventBridge rules that send watched uploads to the stack."""
 
-from typing import Protocol
+from __future__ import annotations
 
-from relaunch.core.triggers.upload_rules import FoundRule, UploadRule
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from relaunch.core.triggers.upload_rules import FoundRule, UploadRule
 
 
 class UploadRules(Protocol):

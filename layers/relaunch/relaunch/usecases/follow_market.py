@@ -4,6 +4,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import SavedCheckpoint, measure_progress
 from relaunch.core.lifecycle.market_choice import choose, is_in_market, narrow
 from relaunch.core.lifecycle.spot_pools import find_pools
+from relaunch.core.market.policies import policy_named
 from relaunch.core.selection.selection import Selection
 from relaunch.ports import CheckpointSource, LaunchDependencies, PermanentError
 from relaunch.usecases.load_offerings import AvailableOfferings
@@ -29,7 +30,8 @@ def follow_market(job: Job, selection: Selection, available: AvailableOfferings,
     if progress is None:
         return selection
     pools = find_pools(selection, available.memory, available.runs, available.at)
-    market = choose(job, progress, selection, pools, available.at)
+    policy = policy_named(job.definition.policy, deps.load_thresholds)
+    market = choose(job, policy, progress, selection, pools, available.at)
     if market is None:
         return selection
     deps.log.decided(f"market: {market.choice.action}", job_id=job.job_id, reason=market.reason)

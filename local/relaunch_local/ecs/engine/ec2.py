@@ -50,7 +50,7 @@ class Ec2Offerings:
     def _in_force(self, request: JsonObject) -> Iterable[SpotPrice]:
         start, end = request.get("StartTime"), request.get("EndTime")
         newest: dict[tuple[str, str], SpotPrice] = {}
-        for price in sorted(self.spot_prices, key=lambda each: each.since.timestamp() if each.since else float("inf")):
+        for price in sorted(self.spot_prices, key=lambda each: each.since.timestamp() if each.since else float("-inf")):
             if end is not None and price.since is not None and price.since > end:
                 continue
             if start is not None and (price.since is None or price.since <= start):

@@ -205,7 +205,7 @@ class SpotPrice:
     zone: str
     price_usd_per_hour: float
     since: datetime | None = None
-    """None: an hour before the request."""
+    """None: before all others, told as an hour before the request."""
 
 
 @dataclass(frozen=True, slots=True)

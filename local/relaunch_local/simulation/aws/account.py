@@ -22,6 +22,7 @@ from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
 from relaunch.adapters.aws.sqs.machine_queue import SqsMachineQueue
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.adapters.input_patterns import Re2Patterns
+from relaunch.adapters.market_thresholds import load_thresholds
 from relaunch.adapters.messages.intake import parse_intake_message
 from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.job import Job, RequestMachine, StopTask, TimelineEntry
@@ -224,6 +225,7 @@ class SimulatedAccount:
             "images": EcrImages(ecr),
             "patterns": Re2Patterns(),
             "checkpoints": S3Checkpoints(s3),
+            "load_thresholds": load_thresholds,
             "launches": SqsLaunchQueue(self._sqs(), "AttemptsQueue"),
             "clock": clock,
             "log": self.trace,

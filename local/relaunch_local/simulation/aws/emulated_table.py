@@ -11,6 +11,7 @@ from moto import mock_aws
 
 from relaunch.adapters.aws.dynamodb import job_items, machine_items
 from relaunch.adapters.aws.dynamodb.capacity import DynamoDbCapacity
+from relaunch.adapters.aws.dynamodb.job_listing import job_id_of
 from relaunch.adapters.aws.dynamodb.jobs import DynamoDbJobs
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.dynamodb.table import JobsTable
@@ -117,7 +118,7 @@ class EmulatedTable:
         body = next((item for item in put if item["sk"]["S"] == "JOB"), None)
         if body is None:
             return
-        job = self.raw.jobs.load_job(job_items.job_id_of(body["pk"]["S"]))
+        job = self.raw.jobs.load_job(job_id_of(body["pk"]["S"]))
         if job is None:
             raise LookupError(body["pk"]["S"])
         timeline = [job_items.read_timeline_entry(item) for item in put if item["sk"]["S"].startswith("TIMELINE#")]

@@ -71,15 +71,16 @@ class SimulatedOfferings:
         self, provider: CapacityProviderOffer, spot: Mapping[tuple[str, str], tuple[float, datetime]], now: datetime
     ) -> Offering:
         on_demand = self._on_demand_usd_per_hour.get(provider.instance_type)
-        prices = [price for (name, _), (price, _) in spot.items() if name == provider.instance_type]
         is_spot = provider.purchase is PurchaseOption.SPOT
+        prices = {zone: usd for (name, zone), (usd, _) in spot.items() if is_spot and name == provider.instance_type}
         return Offering(
             instance_type=load_catalogue()[provider.instance_type],
             purchase=provider.purchase,
-            price_usd_per_hour=max(prices, default=None) if is_spot else on_demand,
+            price_usd_per_hour=max(prices.values(), default=None) if is_spot else on_demand,
             price_at=now,
             on_demand_usd_per_hour=on_demand,
             capacity_provider=provider.name,
+            usd_per_hour_by_zone=prices,
         )
 
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from relaunch.core.jobs.job import (
+    Attempt,
     CountRun,
     Effect,
     Job,
@@ -34,6 +35,7 @@ from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.simulation.aws.clients import TASK_STATE_CHANGE
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.record import check_explanation, check_parameters, check_record
+from relaunch_local.simulation.checks.retries import chain_of, check_retry, newest_checkpoint
 
 # The longest interval between two wakes of a job: 15 minutes for a slot, 30 for the start of an instance.
 WAKE_HORIZON = timedelta(minutes=31)
@@ -75,7 +77,8 @@ class Invariants:
     jobs: dict[str, Job] = field(default_factory=dict)
     stops: dict[str, dict[str, Stop]] = field(default_factory=lambda: defaultdict(dict))
     """By job and task: the stop that was recorded."""
-    prices: dict[str, float] = field(default_factory=dict)
+    attempts: dict[str, Attempt] = field(default_factory=dict)
+    """By task: its attempt as it was written last."""
     intents: dict[str, datetime] = field(default_factory=dict)
     """Since when each task is meant to stop."""
     placed: dict[str, datetime] = field(default_factory=dict)
@@ -127,6 +130,8 @@ class Invariants:
         """Check a job that was created or saved."""
         before = self.jobs.get(job.job_id)
         self.jobs[job.job_id] = job
+        if is_new:
+            check_retry(self.check, job, self.jobs)
         self.timelines[job.job_id].extend(timeline)
         for entry in timeline:
             if entry.event == ORPHANED:
@@ -363,13 +368,13 @@ class Invariants:
         chosen = attempt.placement
         if known and (known.number, known.placement.number) == (attempt.number, chosen.number):
             return
-        newest = self._objects.newest.get(job.job_id) if job.definition.checkpoint_uri else None
-        expected = newest.uri if newest else None
+        expected = newest_checkpoint(job, self.jobs, self._objects)
         self._pending_resumes[job.job_id, attempt.number].add(chosen.resume_uri)
         allowed = {expected}
-        if job.definition.checkpoint_uri and self._live[job.job_id] & self.denied:
+        chain = [each for each in chain_of(job, self.jobs) if self._live[each] & self.denied]
+        for job_id in chain if job.definition.checkpoint_uri else ():
             # A live task that ECS denies may complete another one between the function's read and its save.
-            overtaken, until = self._objects.overtaken.get(job.job_id, (expected, self._clock.now()))
+            overtaken, until = self._objects.overtaken.get(job_id, (expected, self._clock.now()))
             allowed |= {overtaken} if self._clock.now() - until < _LONGEST_FUNCTION else set()
         self.check(
             "an attempt resumes from the newest complete checkpoint",
@@ -394,7 +399,7 @@ class Invariants:
             self.failed_starts.pop(job.job_id, None)
         if attempt.placement.placed_at is not None:
             self.placed.setdefault(attempt.task_id, attempt.placement.placed_at)
-        self.prices[attempt.task_id] = attempt.placement.price_usd_per_hour
+        self.attempts[attempt.task_id] = attempt
         if attempt.stop is None or (before and before.attempt and before.attempt.stop == attempt.stop):
             return
         stops = self.stops[job.job_id]

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.job import Job, JobState, Stop, StopKind
+from relaunch.core.jobs.cost import attempt_price
+from relaunch.core.jobs.job import Attempt, CostBasis, Job, JobState, Stop, StopKind
 from relaunch.core.lifecycle.restart_policy import is_failure
 from relaunch.core.lifecycle.running import UNKNOWN_TASK
 from relaunch.ports import CapacityProviderOffer
@@ -32,6 +33,12 @@ UNANSWERED = timedelta(minutes=56)
 # The job's check may be late by some runs of the schedule, whose calls fail.
 LOOK_OVERSHOOT = timedelta(minutes=15)
 START_LIMIT = timedelta(minutes=30)
+# What a function read, it read at most the time-out of its function ago.
+_READ = timedelta(seconds=67)
+# ECR is asked every two minutes in case its event was lost.
+_IMAGE_LOOK = timedelta(seconds=130)
+# A function keeps spot prices for ten minutes, and may run for two after it has read them.
+PRICES_KEPT = timedelta(minutes=12) + 2 * CLOCK_SKEW
 _FORBIDDEN = re.compile("(the cluster refuses the launch: |registering .*)AccessDenied")
 # ECS describes a stopped task for an hour.
 STOPPED_KEPT = timedelta(hours=1) - CLOCK_SKEW
@@ -151,6 +158,10 @@ class Verdict:
             return "" if failed >= job.failures else f"it failed {failed} times, not {job.failures}"
         if _FORBIDDEN.match(job.reason):
             return "" if self._account.delayed_ecs.forbidden_until else "nobody forbade it"
+        if job.attempt is None and job.reason.endswith("is not in ECR: push it first"):
+            # Whoever retries a job does not wait for its image.
+            came_at = self._image_came_at(job)
+            return "" if came_at is None or came_at >= job.accepted_at - _READ else "its image was there"
         if job.attempt is None and job.reason.startswith("waiting for image"):
             return self._image_was_there(job)
         if job.attempt is None and job.reason.startswith("nothing satisfies this job"):
@@ -184,11 +195,19 @@ class Verdict:
     def _image_was_there(self, job: Job) -> str:
         wait = timedelta(minutes=30)
         is_late = job.ended_at is not None and job.ended_at >= job.accepted_at + wait - CLOCK_SKEW
-        came_at = next((e.at_seconds + (e.image_after_seconds or 1e9) for e in self._account.scenario.events
-                        if job.image and e.token == job.image[1]), 1e9)  # fmt: skip
-        accepted = (job.accepted_at - self._account.started_at).total_seconds()
-        was_there = came_at < accepted + wait.total_seconds() - 130
+        came_at = self._image_came_at(job)
+        was_there = came_at is not None and came_at < job.accepted_at + wait - _IMAGE_LOOK
         return "" if is_late and not was_there else "its image was there"
+
+    def _image_came_at(self, job: Job) -> datetime | None:
+        """Return when the image was pushed that a job waits for or looked for, None if it was not."""
+        seconds = (
+            each.at_seconds + each.image_after_seconds
+            for each in self._account.scenario.events
+            if job.image and each.token == job.image[1] and each.image_after_seconds is not None
+        )
+        came_after = next(seconds, None)
+        return None if came_after is None else self._account.started_at + timedelta(seconds=came_after)
 
     def _check_stops(self, job: Job) -> None:
         stops, tasks = self._invariants.stops[job.job_id], self._invariants.tasks[job.job_id]
@@ -302,7 +321,9 @@ class Verdict:
             return
         bill, slack = 0.0, 0.000001
         for arn, stop in self._invariants.stops[job.job_id].items():
-            price = self._invariants.prices[arn]
+            attempt = self._invariants.attempts[arn]
+            self._check_price(job, attempt)
+            price = attempt_price(attempt).usd_per_hour
             seconds = _run_seconds(self._invariants.tasks[job.job_id].get(arn, {}))
             bill += seconds / 3600 * price
             slack += TIMESTAMP_PRECISION.total_seconds() / 3600 * price
@@ -311,6 +332,22 @@ class Verdict:
                 slack += 86_400 / 3600 * price
         is_right = abs(bill - job.cost_usd) <= slack
         self._check("the record's cost is the bill", is_right, f"{job.job_id}: {job.cost_usd:.6f}, billed {bill:.6f}")
+
+    def _check_price(self, job: Job, attempt: Attempt) -> None:
+        """Check that a task by a capacity provider on spot costs what EC2 told of its zone before it was placed."""
+        placement, price = attempt.placement, attempt_price(attempt)
+        is_told = placement.capacity_provider and placement.offering.purchase is PurchaseOption.SPOT
+        if not is_told or attempt.zone is None or price.basis is not CostBasis.PRICE:
+            return
+        name, until = placement.offering.instance_type, placement.requested_at + CLOCK_SKEW
+        known = [each for each in self._account.scenario.spot_prices
+                 if (each.instance_type, each.zone) == (name, attempt.zone)]  # fmt: skip
+        since = until - PRICES_KEPT
+        earlier = [each for each in known if each.since is None or each.since <= since]
+        told = {each.price_usd_per_hour for each in known if each.since and since < each.since <= until}
+        told |= {earlier[-1].price_usd_per_hour} if earlier else set()
+        message = f"{job.job_id}: {price.usd_per_hour} in {attempt.zone}, EC2 told {sorted(told)}"
+        self._check("a task costs what its zone does", price.usd_per_hour in told, message)
 
     def _check_runtime(self, job: Job) -> None:
         tasks, denied = self._invariants.tasks[job.job_id], self._invariants.denied

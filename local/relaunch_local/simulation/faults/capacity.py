@@ -1,6 +1,7 @@
 """Faults of instances, capacity, prices and quotas."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -60,6 +61,7 @@ class CapacityFaults(FaultInjector):
         if self._account.delayed_ecs.answers_lost_until is not None:
             self._account.delayed_ecs.answers_lost_until = self._account.clock.now()
         self._account.bus.held_until = None
+        self._restore_prices()
         for host in list(simulator.instances.by_id.values()):
             host.start_error = ""
             simulator.instances.set_agent(host, connected=True)
@@ -211,8 +213,16 @@ class CapacityFaults(FaultInjector):
         prices: list[Any] = self._account.scenario.spot_prices
         old = self._random.choice(prices)
         price = round(old.price_usd_per_hour * self._random.choice((0.7, 1.5, 2.5)), 4)
+        # No spot price is above the on-demand price.
+        price = min(price, self._account.scenario.on_demand_usd_per_hour.get(old.instance_type, price))
         prices.append(SpotPrice(old.instance_type, old.zone, price, self._account.clock.now()))
         return f"{old.instance_type} {old.zone}: {price}"
+
+    def _restore_prices(self) -> None:
+        prices: list[Any] = self._account.scenario.spot_prices
+        now, changed = self._account.clock.now(), {(each.instance_type, each.zone) for each in prices if each.since}
+        first = [each for each in prices if each.since is None and (each.instance_type, each.zone) in changed]
+        prices.extend(replace(each, since=now) for each in first)
 
     def _exhaust_rate_limit(self) -> str:
         # Another caller in the account uses up the rate limit of ECS.

@@ -83,7 +83,7 @@ def problems_of_job(*lines: str, accelerator: str = "{gpu: {}}") -> list[str]:
         pytest.param("total_steps: 900", "3:18: jobs.a.total_steps: only checkpoints say which step a training has reached: add `checkpoint`"),
         pytest.param("policy: greedy", "3:13: jobs.a.policy: `policy` is for a job with a `deadline` or with `patience`: add one of them"),
         pytest.param("padding: 0.2", "3:14: jobs.a.padding: `padding` is for a job with a `deadline` or with `patience`: add one of them"),
-        pytest.param("estimated_duration: 2h\ndeadline: 9h\npolicy: gredy", "5:13: jobs.a.policy: `gredy` is none of uniform-progress, greedy, on-demand-first; did you mean `greedy`?"),
+        pytest.param("estimated_duration: 2h\ndeadline: 9h\npolicy: gredy", "5:13: jobs.a.policy: `gredy` is none of cheapest, uniform-progress, greedy, on-demand-first; did you mean `greedy`?"),
         pytest.param("estimated_duration: 2h\ndeadline: 9h\npadding: 20", "5:14: jobs.a.padding: must be 1 or less"),
         pytest.param("estimated_duration: 20h\ndeadline: 19h30m", "4:15: jobs.a.deadline: 19h30m is shorter than estimated_duration (20h)", id="a deadline before the estimate"),
     ],

@@ -1,8 +1,10 @@
 """Answers of job_api."""
 
+from datetime import timedelta
+
 import pytest
 
-from fakes.builders import make_running_job
+from fakes.builders import NOW, make_running_job
 from relaunch.adapters.messages.job_api import describe_job
 from relaunch.core.jobs.job import CostBasis
 
@@ -12,6 +14,12 @@ from relaunch.core.jobs.job import CostBasis
     [(CostBasis.PRICE, 0.1235, False), (CostBasis.LIMIT, 0.1235, True), (CostBasis.UNKNOWN, None, False)],
 )
 def test_a_cost_says_whether_it_is_a_limit_and_is_null_if_unknown(basis, cost, is_limit):
-    described = describe_job(make_running_job(cost_usd=0.12345678, cost_basis=basis))
+    described = describe_job(make_running_job(cost_usd=0.12345678, cost_basis=basis), NOW)
 
     assert (described["cost_usd"], described["is_cost_limit"]) == (cost, is_limit)
+
+
+def test_the_cost_includes_the_running_attempt():
+    described = describe_job(make_running_job(cost_usd=1.0), NOW + timedelta(hours=2))
+
+    assert (described["cost_usd"], described["is_cost_limit"]) == (1.8, False)

@@ -93,6 +93,7 @@ def test_a_spot_provider_costs_what_its_dearest_zone_costs() -> None:
     (offering,) = region.offerings
 
     assert (offering.zone, offering.zones) == (None, ("us-east-1a", "us-east-1b"))
+    assert offering.usd_per_hour_by_zone == {"us-east-1a": 0.4, "us-east-1b": 0.7}
     assert (offering.price_usd_per_hour, offering.price_at) == (0.7, NOW)
     assert offering.on_demand_usd_per_hour == 1.006
     assert region.origins[SnapshotPart.SPOT_PRICES] == Origin("EC2", NOW)

@@ -27,11 +27,12 @@ def test_a_stack_of_something_else_is_refused(monkeypatch):
     monkeypatch.setenv("RELAUNCH_STACK", "shop")
     with mock_aws():
         create_stack("shop", {})
-        result = invoke("ps")
+        results = {name: invoke(*name.split()) for name in ("definitions", "ps")}
 
-    assert result.exit_code == 3
-    assert "stack 'shop': setting" in result.stderr
-    assert "is it a stack of Relaunch" in result.stderr
+    assert [result.exit_code for result in results.values()] == [3, 3]
+    assert "stack 'shop': setting" in results["definitions"].stderr
+    assert "stack 'shop': output TableName is missing" in results["ps"].stderr
+    assert all("is it a stack of Relaunch" in result.stderr for result in results.values())
 
 
 @pytest.mark.usefixtures("_credentials")

@@ -81,7 +81,7 @@ def start_own_machines(session) -> None:
         each for each in session.offerings.available if str(each.key) == "g5.xlarge spot" and each.capacity_provider
     )
     own = tuple(
-        replace(provider, capacity_provider=None, zones=(), zone=zone, is_own_machine=True, disk_gib=200)
+        replace(provider, capacity_provider=None, usd_per_hour_by_zone={}, zone=zone, is_own_machine=True, disk_gib=200)
         for zone in ("us-east-1a", "us-east-1b")
     )
     session.offerings.available = (*session.offerings.available, *own)

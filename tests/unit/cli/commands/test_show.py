@@ -60,6 +60,35 @@ def test_a_cost_at_an_unknown_price_is_not_shown_as_nothing(relaunch, session):
     assert relaunch("ps", "--all", "--json").document["jobs"][0]["cost_usd"] is None
 
 
+BY_ZONE = {"price_usd_per_hour": 0.9, "usd_per_hour_by_zone": {"us-east-1a": 0.5, "us-east-1b": 0.9}}
+"""The tasks of a session are in us-east-1a."""
+
+
+def test_every_answer_has_the_cost_in_the_zone_of_the_task_not_in_the_dearest(relaunch, session):
+    session.deps.definitions.save_definition(make_definition())
+    session.offerings.available = (make_offering("g5.xlarge", **BY_ZONE),)
+    job_id = session.submit()
+    task = session.launch(job_id)
+    session.run(task)
+    session.clock.advance(2 * 3600)
+
+    usd = [relaunch(name, job_id, "--json").document["cost_usd"] for name in ("show", "explain")]
+    usd += [job["cost_usd"] for job in relaunch("ps", "--json").document["jobs"]]
+    texts = {
+        name: relaunch(name, *arguments).stdout for name, *arguments in (("ps",), ("show", job_id), ("explain", job_id))
+    }
+
+    assert usd == [pytest.approx(1.0)] * 3
+    assert all("$1.00" in text for text in texts.values())
+    assert "about $1.00" in texts["explain"]
+    assert " 0.5000 " in texts["show"]
+    assert "at $0.5000 to $0.9000/h, by zone" in " ".join(texts["explain"].split())
+    session.finish(task)
+    ended = relaunch("show", job_id, "--json").document
+    assert ended["cost_usd"] == relaunch("ps", "--all", "--json").document["jobs"][0]["cost_usd"] == pytest.approx(1.5)
+    assert (ended["attempts"][0]["price_usd_per_hour"], ended["is_cost_limit"]) == (0.5, False)
+
+
 def test_inputs_of_a_job_are_shown(relaunch, session):
     session.deps.definitions.save_definition(make_definition(inputs={"rate": InputRule("[0-9.]+", "0.1")}))
 

@@ -4,14 +4,14 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import NOW, make_placement
+from fakes.builders import NOW, make_attempt, make_placement
 from relaunch.core.jobs.job import CostBasis
 from relaunch_cli.views.formatting import (
+    format_attempt_price,
     format_cost,
     format_count,
     format_duration,
     format_percentage,
-    format_placement_price,
     format_price,
     format_time,
     format_timestamp,
@@ -51,10 +51,10 @@ def test_an_unknown_cost_is_no_amount():
     assert (format_cost(0, CostBasis.UNKNOWN), format_cost(0.4, CostBasis.UNKNOWN)) == ("?", "?")
 
 
-def test_the_price_of_a_placement_is_marked_as_in_a_plan():
-    assert format_placement_price(make_placement()) == "0.4000"
-    assert format_placement_price(make_placement(is_price_limit=True)) == "<=0.4000"
-    assert format_placement_price(make_placement(price_usd_per_hour=0.0)) == "?"
+def test_the_price_of_an_attempt_is_marked_as_in_a_plan():
+    assert format_attempt_price(make_attempt()) == "0.4000"
+    assert format_attempt_price(make_attempt(placement=make_placement(is_price_limit=True))) == "<=0.4000"
+    assert format_attempt_price(make_attempt(placement=make_placement(price_usd_per_hour=0.0))) == "?"
 
 
 def test_unknown_prices_and_percentages():

@@ -41,8 +41,8 @@ def selection_of(*offerings, rejected=()) -> str:
     ("offering", "cell"),
     [
         (make_offering(zone="us-east-1a"), "us-east-1a"),
-        (make_offering(zones=("us-east-1a",)), "us-east-1a"),
-        (make_offering(zones=("us-east-1a", "us-east-1b")), "2 zones"),
+        (make_offering(usd_per_hour_by_zone={"us-east-1a": 0.4}), "us-east-1a"),
+        (make_offering(usd_per_hour_by_zone={"us-east-1a": 0.4, "us-east-1b": 0.4}), "2 zones"),
         (make_offering(price_usd_per_hour=None), "<=1.0000"),
         (make_offering(price_usd_per_hour=None, on_demand_usd_per_hour=None), "?"),
     ],

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import NOW, make_placement, make_running_attempt, make_running_job
-from relaunch.core.jobs.cost import cost_so_far, running_task
-from relaunch.core.jobs.job import CostBasis, Job, RunningTask, Stop, StopKind
+from fakes.builders import NOW, make_attempt, make_placement, make_running_attempt, make_running_job
+from relaunch.core.jobs.cost import HourlyPrice, attempt_price, cost_so_far, running_task
+from relaunch.core.jobs.job import CostBasis, Job, Placement, RunningTask, Stop, StopKind
 from relaunch.core.jobs.summary import summarize_job
 
 LATER = NOW + timedelta(hours=2)
@@ -39,3 +39,43 @@ def test_the_running_task_is_included_in_the_job_and_in_its_summary(job: Job, us
 
 def test_a_task_runs_since_it_started_at_the_price_of_its_placement() -> None:
     assert running_task(make_running_job()) == RunningTask(NOW, 0.4)
+
+
+def test_a_task_that_starts_by_a_clock_ahead_of_ours_has_cost_nothing_yet() -> None:
+    assert cost_so_far(make_running_job(), NOW - timedelta(seconds=3)) == (0.0, CostBasis.PRICE)
+
+
+BY_ZONE = make_placement(usd_per_hour_by_zone={"us-east-1a": 0.3, "us-east-1b": 0.4}, limit_usd_per_hour=1.006)
+NO_LIMIT = make_placement(usd_per_hour_by_zone={"us-east-1a": 0.3, "us-east-1b": 0.4})
+ALIKE = make_placement(usd_per_hour_by_zone={"us-east-1a": 0.4, "us-east-1b": 0.4})
+
+
+@pytest.mark.parametrize(
+    ("placement", "zone", "price"),
+    [
+        pytest.param(BY_ZONE, "us-east-1a", HourlyPrice(0.3, CostBasis.PRICE), id="cheaper-zone"),
+        pytest.param(BY_ZONE, "us-east-1b", HourlyPrice(0.4, CostBasis.PRICE), id="dearest-zone"),
+        pytest.param(BY_ZONE, "us-east-1c", HourlyPrice(1.006, CostBasis.LIMIT), id="zone-without-a-price"),
+        pytest.param(NO_LIMIT, "us-east-1c", HourlyPrice(0.0, CostBasis.UNKNOWN), id="and-no-on-demand-price"),
+        pytest.param(BY_ZONE, None, HourlyPrice(0.4, CostBasis.LIMIT), id="zone-not-known-yet"),
+        pytest.param(ALIKE, None, HourlyPrice(0.4, CostBasis.PRICE), id="same-price-in-all-zones"),
+        pytest.param(make_placement(), "us-east-1a", HourlyPrice(0.4, CostBasis.PRICE), id="of-an-earlier-version"),
+        pytest.param(
+            make_placement(is_price_limit=True),
+            "us-east-1a",
+            HourlyPrice(0.4, CostBasis.LIMIT),
+            id="no-zone-has-a-price",
+        ),
+    ],
+)
+def test_an_attempt_costs_what_the_zone_of_its_task_does(
+    placement: Placement, zone: str | None, price: HourlyPrice
+) -> None:
+    assert attempt_price(make_attempt(placement=placement, zone=zone)) == price
+
+
+def test_the_zone_decides_the_cost_of_a_running_job_and_of_its_summary() -> None:
+    job = make_running_job(attempt=make_running_attempt(placement=BY_ZONE, zone="us-east-1a"))
+
+    assert cost_so_far(job, LATER) == (pytest.approx(0.6), CostBasis.PRICE)
+    assert cost_so_far(summarize_job(job), LATER) == cost_so_far(job, LATER)

@@ -134,7 +134,7 @@ WAITS = {
     "market": (
         waiting_job(WaitReason.MARKET, "no spot is to be had"),
         "spot: no spot is to be had",
-        "its policy, uniform-progress, chooses again between spot, on-demand and waiting",
+        "its policy, cheapest, chooses again between spot, on-demand and waiting",
         (f"an earlier `deadline`, less `patience` or `policy: on-demand-first` would start it sooner: {AGAIN}",),
     ),
     "machine": (

@@ -68,6 +68,19 @@ def test_everything_that_was_prepared_is_saved_with_the_placement():
     )
 
 
+def test_the_prices_of_the_zones_are_saved_with_the_placement_until_it_is_closed():
+    prices = {"us-east-1a": 0.30, "us-east-1b": 0.40}
+
+    first = after(SITUATIONS["w0"], chosen(usd_per_hour_by_zone=prices))
+    failed = after(first, LaunchAnswered(1, 1, make_failed_placement("RESOURCE:GPU")))
+    second = after(failed, chosen(usd_per_hour_by_zone=prices, on_demand_usd_per_hour=None)).current_attempt
+
+    placement = first.current_attempt.placement
+    assert (placement.usd_per_hour_by_zone, placement.limit_usd_per_hour) == (prices, 1.0)
+    assert (second.placement.usd_per_hour_by_zone, second.placement.limit_usd_per_hour) == (prices, 0.0)
+    assert [each.usd_per_hour_by_zone for each in second.closed_placements] == [{}]
+
+
 def test_a_neuron_job_is_told_its_devices():
     chosen_devices = OfferingChosen(make_offering(), make_selection(), None, PreparedRevision(None, (3,)))
 

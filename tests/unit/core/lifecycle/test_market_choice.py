@@ -10,7 +10,8 @@ from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.progress import Progress
 from relaunch.core.lifecycle.market_choice import MarketChoice, choose, is_in_market, market_wait, narrow
-from relaunch.core.market.policies import POLICIES, PolicyName
+from relaunch.core.market.policies import PolicyName, policy_named
+from relaunch.core.market.published import uniform_progress
 from relaunch.core.market.situation import Action, Choice, Place, Pool, Rule, Situation
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import RejectedOffering
@@ -20,14 +21,17 @@ SPOT, OTHER_SPOT = make_offering(), make_offering("g6.xlarge", price_usd_per_hou
 ON_DEMAND = make_offering(purchase=PurchaseOption.ON_DEMAND)
 RESERVED = make_offering(purchase=PurchaseOption.RESERVED, price_usd_per_hour=0.0)
 ALL = make_selection(kept=(SPOT, OTHER_SPOT, ON_DEMAND), rejected=(), filter_counts=(("any", 3, 3),))
-DEFINITION = make_definition(estimated_duration=10 * HOUR, deadline=20 * HOUR, padding=0.0)
+DEFINITION = make_definition(
+    estimated_duration=10 * HOUR, deadline=20 * HOUR, padding=0.0, policy=PolicyName.UNIFORM_PROGRESS
+)
 FREE, BUSY = Pool("g5.xlarge spot", 0.40), Pool("g5.xlarge spot", 0.40, False, 0.0, 1.0)
 OTHER = Pool("g6.xlarge spot", 0.50)
 START = Progress(0 * HOUR, 10 * HOUR)
 
 
 def chosen(definition=DEFINITION, progress=START, selection=ALL, pools=(FREE, OTHER), now=NOW, **job) -> MarketChoice:
-    made = choose(make_job(definition=definition, **job), progress, selection, tuple(pools), now)
+    policy = policy_named(definition.policy, lambda: pytest.fail("the tests of thresholds are elsewhere"))
+    made = choose(make_job(definition=definition, **job), policy, progress, selection, tuple(pools), now)
     assert made is not None
     return made
 
@@ -121,11 +125,10 @@ def test_on_demand_is_known_where_the_job_may_run_on_it(purchase, selection, pri
 def test_what_is_reserved_needs_no_policy():
     selection = replace(ALL, kept=(SPOT, RESERVED))
 
-    assert choose(make_job(definition=DEFINITION), START, selection, (FREE,), NOW) is None
+    assert choose(make_job(definition=DEFINITION), uniform_progress, START, selection, (FREE,), NOW) is None
 
 
 def test_the_definition_names_the_policy():
-    assert set(POLICIES) == set(PolicyName)
     assert chosen(replace(DEFINITION, policy=PolicyName.ON_DEMAND_FIRST)).choice.rule is Rule.ON_DEMAND_FIRST
     assert chosen(replace(DEFINITION, policy=PolicyName.GREEDY), pools=(BUSY,)).choice.rule is Rule.OUTAGE
 

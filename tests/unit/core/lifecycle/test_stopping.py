@@ -67,6 +67,21 @@ def test_what_a_task_ran_is_summed_up_and_paid_for():
     assert ended.cost_usd == pytest.approx(1.0 + 2 * 0.40)
 
 
+@pytest.mark.parametrize(("zone", "usd_per_hour"), [("us-east-1a", 0.2), ("us-east-1b", 0.4)])
+def test_a_zone_that_becomes_known_with_the_stop_decides_the_price(zone, usd_per_hour):
+    job = SITUATIONS["ru"]
+    placement = replace(
+        job.current_attempt.placement,
+        usd_per_hour_by_zone={"us-east-1a": 0.2, "us-east-1b": 0.4},
+        limit_usd_per_hour=1.0,
+    )
+    job = replace(job, attempt=replace(job.current_attempt, placement=placement, zone=None))
+
+    ended = stopped(job, 0, NOW + timedelta(hours=2), zone=zone)
+
+    assert (ended.cost_usd, ended.cost_basis) == (pytest.approx(2 * usd_per_hour), CostBasis.PRICE)
+
+
 @pytest.mark.parametrize(
     ("price", "expected"),
     [

@@ -10,7 +10,7 @@ from unit.core.selection.offered import A10G, FOUR_A10G, ON_DEMAND, ONE_GPU, SPO
 
 def test_equal_prices_are_ordered_by_zones_then_by_name() -> None:
     two_zones = [offered(T4, zone=zone) for zone in ("us-east-1a", "us-east-1b")]
-    named = offered(FOUR_A10G, zones=("us-east-1a", "us-east-1b", "us-east-1c"))
+    named = offered(FOUR_A10G, usd_per_hour_by_zone=dict.fromkeys(("us-east-1a", "us-east-1b", "us-east-1c"), 0.4))
     one_zone = [offered(make_instance_type(name), zone="us-east-1a") for name in ("g6.xlarge", "g5.xlarge")]
 
     selection = selected(ONE_GPU, *one_zone, *two_zones, named)
@@ -33,7 +33,7 @@ def test_of_equal_prices_a_type_that_is_offered_in_more_zones_is_first() -> None
 
 def test_of_equal_prices_a_rejected_offering_with_known_zones_is_first() -> None:
     anywhere = offered(make_instance_type("g5.xlarge"))
-    known = offered(make_instance_type("g6.xlarge"), zones=("us-east-1a",))
+    known = offered(make_instance_type("g6.xlarge"), usd_per_hour_by_zone={"us-east-1a": 0.4})
 
     rejected = selected(needing_gpu(count=8), anywhere, known).rejected
 
@@ -49,7 +49,9 @@ def test_of_equal_offerings_the_one_without_a_zone_then_the_first_provider_by_na
 
 def test_of_equal_prices_a_machine_of_our_own_is_first_even_with_a_worse_score_and_fewer_zones() -> None:
     own = offered(T4, SPOT, zone="us-east-1b", capacity_provider=None, is_own_machine=True)
-    provider = offered(A10G, SPOT, placement_score=9, zones=("us-east-1a", "us-east-1b"))
+    provider = offered(
+        A10G, SPOT, placement_score=9, usd_per_hour_by_zone=dict.fromkeys(("us-east-1a", "us-east-1b"), 0.4)
+    )
 
     assert selected(ONE_GPU, provider, own).kept == (own, provider)
 

@@ -1,10 +1,10 @@
 """What becomes of Jobs: their life, lost pods, deadlines, deletions, shares of GPUs."""
 
 import pytest
-from tests.unit.local.kubernetes.conftest import NAMESPACE, manifest
 
 from relaunch_local.ecs.processes.port import Script
 from relaunch_local.kubernetes.errors import ApiError
+from tests.unit.local.kubernetes.conftest import NAMESPACE, manifest
 
 IGNORE = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}
 FAIL_ON_2 = {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [2]}}]}

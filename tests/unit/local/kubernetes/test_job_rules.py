@@ -4,10 +4,10 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from tests.unit.local.kubernetes.conftest import manifest
 
 from relaunch_local.kubernetes.errors import ApiError
 from relaunch_local.kubernetes.job_rules import admit_job, with_requests
+from tests.unit.local.kubernetes.conftest import manifest
 
 LIMITS = "spec.template.spec.containers[0].resources.limits"
 MEMORY, COMPUTE = "aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage"

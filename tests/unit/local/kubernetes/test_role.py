@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.local.kubernetes.conftest import NAMESPACE, manifest
 
 from fakes.builders import make_launch_request
 from fakes.kubernetes_clusters import STACK, served_cluster
@@ -21,6 +20,7 @@ from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch_local.kubernetes.role import Access, Role, read_role
 from relaunch_local.repository import REPOSITORY
+from tests.unit.local.kubernetes.conftest import NAMESPACE, manifest
 
 FILE = REPOSITORY / "infrastructure" / "kubernetes" / "role.yaml"
 ROLE = read_role(FILE)

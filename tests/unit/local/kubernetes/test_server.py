@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.unit.local.kubernetes.conftest import NAMESPACE, World, manifest
 
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.connection import Connection
@@ -22,6 +21,7 @@ from relaunch_local.ecs.processes.port import LogTarget, Script
 from relaunch_local.kubernetes.certificates import CertificateAuthority
 from relaunch_local.kubernetes.errors import ApiError
 from relaunch_local.kubernetes.server import Fault, KubernetesServer
+from tests.unit.local.kubernetes.conftest import NAMESPACE, World, manifest
 
 
 def test_a_job_is_created_followed_and_deleted(client: KubernetesClient, world: World) -> None:

@@ -221,7 +221,7 @@ class JobModel(
     """Within which time after it was accepted the job should be done; needs `estimated_duration` or `total_steps`."""
     patience: Duration | None = None
     """Instead of a deadline: how long in all a job may wait for spot before it takes on-demand."""
-    policy: Literal["uniform-progress", "greedy", "on-demand-first"] = DEFAULT_POLICY.value
+    policy: Literal["cheapest", "uniform-progress", "greedy", "on-demand-first"] = DEFAULT_POLICY.value
     """What chooses between spot, on-demand and waiting, for a job with `deadline` or `patience`."""
     padding: float = Field(default=DEFAULT_PADDING, ge=0, le=1, allow_inf_nan=False)
     """By which share `estimated_duration` may be too low (`0.1`: 10 %) with the deadline still met."""

@@ -6,11 +6,13 @@
 import json
 import sys
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from relaunch.adapters.validation import describe_errors
+from relaunch.core.jobs.cost import cost_so_far
 from relaunch.core.jobs.job import CostBasis, Job, JobState
 from relaunch.ports import PermanentError
 
@@ -130,10 +132,11 @@ class JobDescription(BaseModel):
     interruptions: int = Field(ge=0)
     failures: int = Field(ge=0)
     cost_usd: float | None = Field(
-        ge=0, description="The cost of the finished attempts; null if one ran at an unknown price."
+        ge=0,
+        description="The cost of the attempts so far, the running one included; null if one has an unknown price.",
     )
     is_cost_limit: bool = Field(
-        description="Whether the cost is an upper limit: an attempt ran on spot at a price that EC2 did not tell."
+        description="Whether the cost is an upper limit: an attempt is or was on spot at a price that EC2 did not tell."
     )
 
 
@@ -185,9 +188,9 @@ def parse_request(event: object) -> AnyRequest:
         raise InvalidRequestError(describe_errors(error)) from error
 
 
-def describe_job(job: Job) -> dict[str, Any]:
+def describe_job(job: Job, now: datetime) -> dict[str, Any]:
     """Return a job as in a response, JSON-serializable."""
-    attempt = job.attempt
+    attempt, (usd, basis) = job.attempt, cost_so_far(job, now)
     return JobDescription(
         job_id=job.job_id,
         definition=job.definition.name,
@@ -202,8 +205,8 @@ def describe_job(job: Job) -> dict[str, Any]:
         task_arn=attempt.task_id if attempt else None,
         interruptions=job.interruptions,
         failures=job.failures,
-        cost_usd=None if job.cost_basis is CostBasis.UNKNOWN else round(job.cost_usd, 4),
-        is_cost_limit=job.cost_basis is CostBasis.LIMIT,
+        cost_usd=None if basis is CostBasis.UNKNOWN else round(usd, 4),
+        is_cost_limit=basis is CostBasis.LIMIT,
     ).model_dump(mode="json")
 
 

@@ -111,7 +111,7 @@ def _offering(
         price_at=price_at,
         on_demand_usd_per_hour=on_demand,
         capacity_provider=provider.name,
-        zones=tuple(sorted(spot)) if is_spot else (),
+        usd_per_hour_by_zone={zone: usd for zone, (usd, _) in spot.items()} if is_spot else {},
         offered_zones=tuple(sorted(snapshot.zones.get(provider.instance_type, ()))),
         placement_score=snapshot.placement_scores.get(provider.instance_type) if is_spot else None,
         is_managed=provider.is_managed,

@@ -105,7 +105,10 @@ class Placement:
     the derived revision that it runs, None for the revision of the job. `neuron_devices` are the devices that the
     revision lists; `takes_all_neuron` requests all of them from ECS, as Managed Instances support.
     `gpu_partition_size` is that of the instance type, 1 for whole GPUs. `is_managed`: the capacity provider is one of
-    ECS Managed Instances. `price_usd_per_hour` is 0 if unknown; `is_price_limit`: it is an upper limit of a spot price.
+    ECS Managed Instances. `price_usd_per_hour` is what the selection expected, 0 if unknown: where the target chooses
+    the zone, the highest of `usd_per_hour_by_zone`; core.jobs.cost has the price of the zone that the task is in.
+    `is_price_limit`: it is an upper limit of a spot price. `limit_usd_per_hour` is that of a zone without a price, 0 if
+    unknown. A placement of an earlier version has no prices by zone.
     `instance_id` and `machine_id` are those of the machine of our own that it must run on; empty for one by a capacity
     provider.
     """
@@ -129,6 +132,8 @@ class Placement:
     is_price_limit: bool = False
     instance_id: str = ""
     machine_id: str = ""
+    usd_per_hour_by_zone: Mapping[str, float] = field(default_factory=dict, hash=False)
+    limit_usd_per_hour: float = 0.0
 
     @property
     def cost_basis(self) -> CostBasis:
@@ -141,11 +146,17 @@ class Placement:
 
     @property
     def price_text(self) -> str:
-        """Return the price in words: `$0.4000/h`, `up to $1.0060/h`, or that it is not known."""
+        """Return the price in words, or that it is not known.
+
+        `$0.4000/h`, `up to $1.0060/h`, and `$0.3000 to $0.4000/h, by zone` until the zone is known.
+        """
         if self.offering.purchase is PurchaseOption.RESERVED:
             return "paid for with its reservation"
         if self.cost_basis is CostBasis.UNKNOWN:
             return "an unknown price"
+        lowest = min(self.usd_per_hour_by_zone.values(), default=self.price_usd_per_hour)
+        if lowest < self.price_usd_per_hour:
+            return f"${lowest:.4f} to ${self.price_usd_per_hour:.4f}/h, by zone"
         return f"{'up to ' if self.is_price_limit else ''}${self.price_usd_per_hour:.4f}/h"
 
 

@@ -124,6 +124,8 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
         is_price_limit=chosen.price_usd_per_hour is None and chosen.expected_usd_per_hour is not None,
         instance_id=(event.machine.instance_id or "") if event.machine else "",
         machine_id=event.machine.machine_id if event.machine else "",
+        usd_per_hour_by_zone=chosen.usd_per_hour_by_zone,
+        limit_usd_per_hour=chosen.on_demand_usd_per_hour or 0.0 if chosen.usd_per_hour_by_zone else 0.0,
     )
     attempt = Attempt(number, placement, closed_placements=_kept_placements(closed))
     effects = admits_next(job)
@@ -155,10 +157,12 @@ def _attempt_to_launch(previous: Attempt | None) -> tuple[int, tuple[Placement, 
 
 
 def _kept_placements(closed: tuple[Placement, ...]) -> tuple[Placement, ...]:
-    """Return the latest placements, those with a task first: a late event of a task needs its placement."""
+    """Return the latest placements without their prices, those with a task first: a late event of it needs them."""
     surplus = max(len(closed) - _KEPT_PLACEMENTS, 0)
     taskless = [each.number for each in closed[:-1] if each.task_id is None][:surplus]
-    return tuple(each for each in closed if each.number not in taskless)[-_KEPT_PLACEMENTS:]
+    kept = [each for each in closed if each.number not in taskless][-_KEPT_PLACEMENTS:]
+    # Nothing ran there, or it would be another attempt.
+    return tuple(replace(each, usd_per_hour_by_zone={}) for each in kept)
 
 
 def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimits) -> Decision:

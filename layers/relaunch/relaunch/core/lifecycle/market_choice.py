@@ -11,8 +11,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import Progress
 from relaunch.core.lifecycle.spot_pools import RETRY_INTERVAL
-from relaunch.core.market.policies import POLICIES
-from relaunch.core.market.situation import Action, Choice, Place, Pool, Rule, Situation
+from relaunch.core.market.situation import Action, Choice, Place, Policy, Pool, Rule, Situation
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL, START_OVERHEAD
 from relaunch.core.selection.rejection import Rejection
@@ -75,13 +74,13 @@ def is_in_market(job: Job) -> bool:
 
 
 def choose(
-    job: Job, progress: Progress, selection: Selection, pools: tuple[Pool, ...], now: datetime
+    job: Job, policy: Policy, progress: Progress, selection: Selection, pools: tuple[Pool, ...], now: datetime
 ) -> MarketChoice | None:
     """Return where an idle job is to be launched; None if something reserved was kept, which costs nothing more."""
     if any(each.purchase is PurchaseOption.RESERVED for each in selection.kept):
         return None
     situation = _situation(job, progress, selection, pools, now)
-    return MarketChoice(POLICIES[job.definition.policy](situation), situation, now)
+    return MarketChoice(policy(situation), situation, now)
 
 
 def _situation(job: Job, progress: Progress, selection: Selection, pools: tuple[Pool, ...], now: datetime) -> Situation:

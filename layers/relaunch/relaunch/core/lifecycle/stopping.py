@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.job import (
     Attempt,
     CountRun,
@@ -121,7 +122,7 @@ def _count_run(job: Job, stop: Stop) -> tuple[Effect, ...]:
 
 def _account(job: Job, stop: Stop) -> Job:
     attempt = job.current_attempt
-    ran = _ran_seconds(attempt, stop)
+    ran, price = _ran_seconds(attempt, stop), attempt_price(attempt)
     attempt = replace(
         attempt,
         stop=stop,
@@ -132,8 +133,8 @@ def _account(job: Job, stop: Stop) -> Job:
         job,
         attempt=attempt,
         run_seconds=job.run_seconds + ran,
-        cost_usd=job.cost_usd + ran / 3600 * attempt.placement.price_usd_per_hour,
-        cost_basis=job.cost_basis.plus(attempt.placement.cost_basis) if ran else job.cost_basis,
+        cost_usd=job.cost_usd + ran / 3600 * price.usd_per_hour,
+        cost_basis=job.cost_basis.plus(price.basis) if ran else job.cost_basis,
         first_started_at=job.first_started_at or attempt.started_at,
         failures=job.failures + is_failure(stop.kind),
         interruptions=job.interruptions + is_interruption(stop.kind),

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+# Hours since an origin are not exact: two ticks of ten minutes may be a little less than 20 apart.
+_ROUNDING = 1e-6
+
 
 class Place(StrEnum):
     """Where a job is."""
@@ -39,15 +42,15 @@ class Pool:
 
     def may_be_tried_in(self, retry_interval: float) -> float:
         """Return the hours until a try is worth it: 0 but for a pool that refused less than the interval ago."""
-        refused_for = max(retry_interval - self.seen_ago, 0.0) if self.has_capacity is False else 0.0
-        return max(refused_for, self.avoided_for)
+        left = retry_interval - self.seen_ago
+        return max(left if self.has_capacity is False and left > _ROUNDING else 0.0, self.avoided_for)
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
     """A job with a time limit, and what is known of the pools it may use.
 
-    `work_done` and `work_left` are hours of running on any machine; `work_left` is an estimate that may be too low by
+    `work_done` and `work_left` are hours of running on any machine; their sum is an estimate that may be too low by
     the share `padding`. `elapsed` is the time since the job was accepted, `time_left` that until its deadline (for a
     job that has none but may wait for some time: the work left and the rest of that time); None without any limit.
     `overhead` is lost with each start. `reserve` is the time kept for on-demand starts that fail.
@@ -70,8 +73,10 @@ class Situation:
 
     @property
     def slack(self) -> float | None:
-        """Return the time that may pass without work, if the estimate is as much too low as the padding allows."""
-        return None if self.time_left is None else self.time_left - self.work_left * (1 + self.padding)
+        """Return the time that may pass without work, if the estimate of all work is too low by the whole padding."""
+        if self.time_left is None:
+            return None
+        return self.time_left - self.work_left - self.padding * (self.work_done + self.work_left)
 
     @property
     def spare(self) -> float | None:

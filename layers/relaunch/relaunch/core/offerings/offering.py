@@ -1,7 +1,7 @@
 """Offerings: instance types with zone, purchase option and price."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from relaunch.core.definitions.accelerator import PurchaseOption
@@ -15,9 +15,9 @@ from relaunch.core.offerings.reservations import Reservation
 class Offering:
     """An instance type in a zone with a purchase option, at a price in USD per hour.
 
-    `zone` is None for capacity providers, whose Auto Scaling group chooses the zone; `zones` are then the zones whose
-    prices are known, and the price is the highest of them; `offered_zones` are those that EC2 offers the type in, of
-    which the group uses some or all. `price_usd_per_hour` is None if unknown; `price_at` is the
+    `zone` is None for capacity providers, whose Auto Scaling group chooses the zone; `usd_per_hour_by_zone` has then
+    the prices that are known, of which the price is the highest; `offered_zones` are the zones that EC2 offers the type
+    in, of which the group uses some or all. `price_usd_per_hour` is None if unknown; `price_at` is the
     time of the price. `on_demand_usd_per_hour` is the on-demand price of the same type. `is_managed` is whether the
     capacity provider is one of ECS Managed Instances. `is_own_machine`: Relaunch itself requests the instance from EC2
     Fleet, in `zone`. `disk_gib` is the size of the root volume, None if unknown.
@@ -36,7 +36,7 @@ class Offering:
     price_at: datetime | None = None
     on_demand_usd_per_hour: float | None = None
     capacity_provider: str | None = None
-    zones: tuple[str, ...] = ()
+    usd_per_hour_by_zone: Mapping[str, float] = field(default_factory=dict, hash=False)
     offered_zones: tuple[str, ...] = ()
     interruptions_per_hour: float | None = None
     placement_score: int | None = None
@@ -49,6 +49,11 @@ class Offering:
     def key(self) -> "OfferingKey":
         """Return the key of this offering in the capacity memory."""
         return OfferingKey(self.instance_type.name, self.zone, self.purchase)
+
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """Return the zones whose prices are known, of an offering without a zone."""
+        return tuple(sorted(self.usd_per_hour_by_zone))
 
     @property
     def expected_usd_per_hour(self) -> float | None:

@@ -25,7 +25,7 @@ from fakes.builders import (
 )
 from fakes.stored_items import kinds, size_of
 from fakes.strategies import any_of
-from relaunch.adapters.aws.dynamodb import job_items
+from relaunch.adapters.aws.dynamodb import job_items, job_listing
 from relaunch.adapters.aws.dynamodb.table import stamp
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
@@ -172,7 +172,7 @@ class TestIndexes:
 
     def test_the_listing_needs_the_summary_alone(self) -> None:
         job = make_running_job()
-        assert job_items.read_summary(job_items.job_item(job, "a write")) == summarize_job(job)
+        assert job_listing.read_summary(job_items.job_item(job, "a write")) == summarize_job(job)
 
     def test_due_at_is_none_exactly_for_jobs_that_are_over_and_done(self) -> None:
         assert due_at(make_job(wake_at=NOW)) == NOW
@@ -215,7 +215,9 @@ class TestSizes:
             )
             for number in range(1, 31)
         )
+        prices = {f"us-east-1{letter}": 12.3456 for letter in "abcdef"}
         attempt = make_attempt(
+            placement=make_placement(31, usd_per_hour_by_zone=prices, limit_usd_per_hour=55.04),
             closed_placements=closed,
             intent=StopIntent(IntentKind.INTERRUPTION, NOW, "EC2 announced an interruption"),
             stop=Stop(StopKind.HOST_LOST, NOW, "TerminationNotice", "Host EC2 (instance i-0123) terminated. " * 6),
@@ -259,10 +261,11 @@ def test_what_was_stored_before_prices_and_costs_had_a_basis_is_read():
     for each, name in ((item, "body"), (item, "summary"), (attempt, "body")):
         content = json.loads(each[name]["S"])
         content.pop("cost_basis", None)
-        content.get("placement", {}).pop("is_price_limit", None)
+        for added in ("is_price_limit", "usd_per_hour_by_zone", "limit_usd_per_hour"):
+            content.get("placement", {}).pop(added, None)
         each[name] = {"S": json.dumps(content)}
 
     job = job_items.read_job(item | {"attempt_number": {"N": "1"}}, attempt)
 
     assert job == stored
-    assert job_items.read_summary(item).cost_basis is CostBasis.PRICE
+    assert job_listing.read_summary(item).cost_basis is CostBasis.PRICE

@@ -68,3 +68,12 @@ def test_an_unknown_instance_type_is_refused(region: SimulatedRegion) -> None:
 )
 def test_a_zone_has_an_id_of_the_form_that_ec2_gives_it(zone: str, expected: str) -> None:
     assert zone_id(zone) == expected
+
+
+def test_a_price_without_a_time_is_the_first_one_which_later_changes_replace() -> None:
+    given = SpotPrice("g5.xlarge", "us-east-1a", 0.3)
+    region = SimulatedRegion(spot_prices=[given, SpotPrice("g5.xlarge", "us-east-1a", 0.5, EPOCH - 3 * HOUR)])
+
+    history = region.simulator.call_ec2("DescribeSpotPriceHistory", {"StartTime": EPOCH})["SpotPriceHistory"]
+
+    assert [each["SpotPrice"] for each in history] == ["0.500000"]

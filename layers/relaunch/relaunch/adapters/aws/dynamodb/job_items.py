@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from relaunch.adapters.aws.dynamodb.job_listing import LISTING, OPEN, job_id_of, summary_text
 from relaunch.adapters.aws.dynamodb.table import (
     READ_UNIT_BYTES,
     Item,
@@ -20,7 +21,7 @@ from relaunch.adapters.aws.dynamodb.table import (
     text,
 )
 from relaunch.adapters.validation import permanent_if_invalid
-from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
+from relaunch.core.jobs.job import Attempt, Job, TimelineEntry
 from relaunch.core.jobs.lookup import due_at, may_have_instance, selected_placement, waited_slot
 from relaunch.core.jobs.summary import summarize_job
 from relaunch.core.lifecycle.decision import Decision
@@ -32,17 +33,14 @@ KEPT_AFTER_END = timedelta(days=90)
 # After this time a job is found only by its `wake_at`.
 KEPT_AFTER_LIMIT = timedelta(days=2)
 
-LISTING = "JOBS"
 WARNING = "WARNING"
 WARNING_KEPT = timedelta(days=1)
 HELD = "#HELD"
 """The key in the index `slots` of jobs that have a slot and may use an instance; other keys are what jobs wait for."""
-OPEN = "OPEN"
 
 _JOB = TypeAdapter(Job)
 _ATTEMPT = TypeAdapter(Attempt)
 _TIMELINE_ENTRY = TypeAdapter(TimelineEntry)
-_SUMMARY = TypeAdapter(JobSummary)
 _SELECTION = TypeAdapter(StoredSelection)
 
 
@@ -53,11 +51,6 @@ class TornReadError(Exception):
 def job_pk(job_id: str) -> str:
     """Return the partition key of the items of a job."""
     return f"JOB#{job_id}"
-
-
-def job_id_of(value: str) -> str:
-    """Return the job id of a key."""
-    return value.removeprefix("JOB#")
 
 
 def expiry(job: Job) -> dict[str, Any] | None:
@@ -78,7 +71,7 @@ def job_item(job: Job, write_id: str) -> Item:
         "write_id": text(write_id),
         "listing": text(LISTING),
         "accepted_at": text(stamp(job.accepted_at)),
-        "summary": _dump(_SUMMARY, summarize_job(job)),
+        "summary": summary_text(summarize_job(job)),
         "body": _dump(_JOB, replace(job, attempt=None)),
     }
     if job.attempt:
@@ -207,11 +200,6 @@ def read_timeline_entry(item: Mapping[str, Any]) -> TimelineEntry:
 def read_selection(item: Mapping[str, Any]) -> StoredSelection:
     """Return the selection of a SELECTION item."""
     return _SELECTION.validate_json(zlib.decompress(item["packed"]["B"]))
-
-
-def read_summary(item: Mapping[str, Any]) -> JobSummary:
-    """Return the summary of a JOB item."""
-    return _SUMMARY.validate_json(item["summary"]["S"])
 
 
 def _dump(adapter: TypeAdapter[Any], value: object) -> dict[str, Any]:

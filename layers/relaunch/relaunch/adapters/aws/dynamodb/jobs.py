@@ -1,14 +1,12 @@
 """Jobs in the jobs table, saved by one transaction and loaded by one Query (keys: table.py)."""
 
-import base64
-import binascii
-import json
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from relaunch.adapters.aws.dynamodb import job_items as items
+from relaunch.adapters.aws.dynamodb.job_listing import OPEN, DynamoDbJobListing, job_id_of, job_ids
 from relaunch.adapters.aws.dynamodb.machines import refusal, save_machines
 from relaunch.adapters.aws.dynamodb.slots import full_cap, release_slots, take_slots
 from relaunch.adapters.aws.dynamodb.table import (
@@ -16,25 +14,20 @@ from relaunch.adapters.aws.dynamodb.table import (
     Action,
     CancelledError,
     Item,
-    JobsTable,
-    key,
     number,
     put,
     stamp,
     text,
 )
-from relaunch.core.jobs.job import Job, JobSummary, TimelineEntry
+from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.ports import JobHistory, PermanentError, StaleWriteError, TransientError
+from relaunch.ports import JobHistory, StaleWriteError, TransientError
 
 _READ_ATTEMPTS = 4
 
 
-class DynamoDbJobs:
+class DynamoDbJobs(DynamoDbJobListing):
     """Implements JobStore."""
-
-    def __init__(self, table: JobsTable) -> None:
-        self._table = table
 
     def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
         write_id = str(uuid.uuid4())
@@ -128,11 +121,8 @@ class DynamoDbJobs:
         raise TransientError(f"job {job_id} was written by others each time it was read")
 
     def load_due(self, now: datetime, limit: int) -> list[str]:
-        values = {":due": text(items.OPEN), ":now": text(stamp(now))}
-        return _job_ids(self._table.query("due = :due AND wake_at <= :now", values, index="due", limit=limit))
-
-    def load_open(self, limit: int) -> list[str]:
-        return _job_ids(self._table.query("due = :due", {":due": text(items.OPEN)}, index="due", limit=limit))
+        values = {":due": text(OPEN), ":now": text(stamp(now))}
+        return job_ids(self._table.query("due = :due AND wake_at <= :now", values, index="due", limit=limit))
 
     def load_waiting(self, slot: str, limit: int) -> list[str]:
         return self._in_slot(slot, limit)
@@ -144,7 +134,7 @@ class DynamoDbJobs:
         return self._in_slot(items.HELD, limit)
 
     def _in_slot(self, slot: str, limit: int) -> list[str]:
-        return _job_ids(self._table.query("slot = :slot", {":slot": text(slot)}, index="slots", limit=limit))
+        return job_ids(self._table.query("slot = :slot", {":slot": text(slot)}, index="slots", limit=limit))
 
     def load_on_instance(self, instance_id: str) -> list[str]:
         return self._linked_jobs(items.instance_pk(instance_id))
@@ -159,23 +149,7 @@ class DynamoDbJobs:
     def _linked_jobs(self, pk: str) -> list[str]:
         linked = f"attribute_not_exists({items.UNLINKED})"
         found = self._table.query("pk = :pk", {":pk": text(pk)}, FilterExpression=linked)
-        return [items.job_id_of(item["sk"]["S"]) for item in found]
-
-    def list_jobs(self, limit: int, cursor: str | None = None) -> tuple[list[JobSummary], str | None]:
-        # One more item than `limit` shows whether there is a next page.
-        found = list(
-            self._table.query(
-                "listing = :listing",
-                {":listing": text(items.LISTING)},
-                index="listing",
-                limit=limit + 1,
-                newest_first=True,
-                start=_read_cursor(cursor) if cursor else None,
-                ProjectionExpression="pk, accepted_at, summary",
-            )
-        )
-        page = found[:limit]
-        return [items.read_summary(item) for item in page], _cursor(page[-1]) if len(found) > limit else None
+        return [job_id_of(item["sk"]["S"]) for item in found]
 
 
 def _history(found: Sequence[Item]) -> JobHistory:
@@ -189,20 +163,3 @@ def _history(found: Sequence[Item]) -> JobHistory:
         tuple(items.read_timeline_entry(item) for item in parts["TIMELINE"]),
         tuple(items.read_selection(item) for item in parts["SELECTION"]),
     )
-
-
-def _job_ids(found: Iterable[Item]) -> list[str]:
-    return [items.job_id_of(item["pk"]["S"]) for item in found]
-
-
-def _cursor(item: Item) -> str:
-    position = [item["pk"]["S"], item["accepted_at"]["S"]]
-    return base64.urlsafe_b64encode(json.dumps(position).encode()).decode()
-
-
-def _read_cursor(cursor: str) -> Item:
-    try:
-        pk, accepted_at = json.loads(base64.urlsafe_b64decode(cursor))
-    except (binascii.Error, ValueError, TypeError) as error:
-        raise PermanentError(f"{cursor!r} is no cursor of a list of jobs") from error
-    return key(str(pk), "JOB") | {"listing": text(items.LISTING), "accepted_at": text(str(accepted_at))}

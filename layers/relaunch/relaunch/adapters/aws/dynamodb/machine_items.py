@@ -23,7 +23,7 @@ from relaunch.core.machines.machine import Machine
 MACHINE = "MACHINE"
 """The sort key of machines, and of the items that link instances to them."""
 DUE = "MACHINES"
-"""The key in the index `due` of machines that are not gone; that of jobs is job_items.OPEN."""
+"""The key in the index `due` of machines that are not gone; that of jobs is job_listing.OPEN."""
 ROOM = "#ROOM"
 """The key in the index `slots` of machines with room for another job."""
 

@@ -1,0 +1,147 @@
+"""The policy `cheapest`: be where the job is expected to finish in time for the least money.
+
+It follows three ladders of thresholds on the time to spare (core.market.thresholds): how much of it a wait for spot is
+worth by the age of the outage, and from how much on a running on-demand machine is left for spot, by the age of the
+spell if the pool is known to have capacity, else by the time since it last refused. The longer an outage lasts the
+longer it is going to, and the same holds for a spell; Uniform Progress has one line for all ages instead.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+
+from relaunch.core.market.hazards import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR
+from relaunch.core.market.published import greedy, stay, take_safety_net, wait
+from relaunch.core.market.situation import Action, Choice, Place, Policy, Pool, Rule, Situation
+from relaunch.core.market.thresholds import AGE_EDGES, Ladder, Market, Thresholds, age_group
+
+# A crossing within an age group is found to a minute of this many halvings of at most 64 ticks.
+_HALVINGS = 10
+
+Needed = Callable[[float], float]
+"""The spare hours needed after some hours."""
+
+
+def cheapest(thresholds: Thresholds) -> Policy:
+    """Return the policy that follows these thresholds."""
+    return partial(_choose, thresholds)
+
+
+def _choose(thresholds: Thresholds, situation: Situation) -> Choice:
+    if situation.place is Place.SPOT:
+        return stay(situation)
+    if situation.spare is None or situation.on_demand_usd_per_hour is None:
+        return greedy(situation)
+    if situation.place is Place.ON_DEMAND:
+        return _on_demand(thresholds, situation)
+    return take_safety_net(situation) or _take_spot(situation) or _idle(thresholds, situation)
+
+
+def _take_spot(situation: Situation) -> Choice | None:
+    pools = _by_cost(situation, situation.pools_to_try)
+    return Choice(Action.TRY, Rule.SPOT_MAY_BE_HAD, pool=pools[0].name) if pools else None
+
+
+def _by_cost(situation: Situation, pools: Iterable[Pool]) -> list[Pool]:
+    """Return the pools that cost less than on-demand, by what an hour of work costs there with its interruptions."""
+    limit = situation.on_demand_usd_per_hour or 0.0
+    return sorted((each for each in pools if each.usd_per_hour < limit), key=lambda each: _hour(each, situation))
+
+
+def _hour(pool: Pool, situation: Situation) -> float:
+    age = pool.state_age if pool.has_capacity else 0.0
+    ends = SPELL_ENDS_PER_HOUR[age_group(age)] * pool.spell_ends
+    return pool.usd_per_hour * (1 + ends * situation.overhead)
+
+
+def _idle(thresholds: Thresholds, situation: Situation) -> Choice:
+    pools, spare = _by_cost(situation, situation.pools), situation.spare or 0.0
+    if not pools:
+        return Choice(Action.ON_DEMAND, Rule.OUTAGE, value=spare)
+    age = min(each.state_age for each in pools)
+    ends = sum(each.outage_ends * OUTAGE_ENDS_PER_HOUR[age_group(each.state_age)] for each in pools)
+    market = _market(situation, pools[0], outage_ends=ends / OUTAGE_ENDS_PER_HOUR[age_group(age)])
+
+    def needed(after: float) -> float:
+        return thresholds.spare_needed(Ladder.WAIT, market, situation.work_left, age_group(age + after))
+
+    if spare <= needed(0.0):
+        return Choice(Action.ON_DEMAND, Rule.OUTAGE, value=spare, threshold=needed(0.0))
+    crossing = _first(lambda after: spare - after <= needed(after), _group_edges(age), spare)
+    choice = wait(situation, Rule.OUTAGE, crossing)
+    return Choice(choice.action, choice.rule, until=choice.until, value=spare, threshold=needed(0.0))
+
+
+def _on_demand(thresholds: Thresholds, situation: Situation) -> Choice:
+    spare = situation.spare or 0.0
+    if spare < 0:
+        return Choice(Action.STAY, Rule.SAFETY_NET, value=spare)
+    offers = [_leaving(thresholds, situation, pool) for pool in _by_cost(situation, situation.pools)]
+    for offer in offers:
+        if offer.pays(spare, 0.0):
+            return Choice(Action.TRY, Rule.COMES_BACK, offer.pool, value=spare, threshold=offer.needed(0.0))
+    times = [each for offer in offers if (each := offer.pays_in(spare, situation.work_left)) is not None]
+    lowest = min((offer.needed(0.0) for offer in offers), default=0.0)
+    return Choice(Action.STAY, Rule.STAYS_ON_DEMAND, until=min(times, default=None), value=spare, threshold=lowest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """Leaving on-demand for a pool: `needed` spare hours, by an age that it goes by, and not before `not_before`."""
+
+    pool: str
+    needed: Needed
+    age: float
+    not_before: float
+
+    def pays(self, spare: float, after: float) -> bool:
+        return after >= self.not_before and spare > self.needed(after)
+
+    def pays_in(self, spare: float, at_most: float) -> float | None:
+        return _first(partial(self.pays, spare), [self.not_before, *_group_edges(self.age)], at_most)
+
+
+def _leaving(thresholds: Thresholds, situation: Situation, pool: Pool) -> _Offer:
+    market = _market(situation, pool, outage_ends=pool.outage_ends)
+    ladder, age = Ladder.TRY, pool.seen_ago if pool.has_capacity is False else AGE_EDGES[-1]
+    if pool.has_capacity and pool.seen_ago < situation.retry_interval:
+        ladder, age = Ladder.BACK, pool.state_age
+
+    def needed(after: float) -> float:
+        left = max(situation.work_left - after, 0.0)
+        return thresholds.spare_needed(ladder, market, left, age_group(age + after))
+
+    return _Offer(pool.name, needed, age, pool.may_be_tried_in(situation.retry_interval))
+
+
+def _market(situation: Situation, pool: Pool, *, outage_ends: float) -> Market:
+    ratio = (situation.on_demand_usd_per_hour or 0.0) / max(pool.usd_per_hour, 1e-9)
+    return Market(situation.overhead, ratio, outage_ends, pool.spell_ends)
+
+
+def _group_edges(age: float) -> list[float]:
+    """Return in how many hours an age comes into each of the later groups."""
+    return [edge - age for edge in AGE_EDGES[age_group(age) + 1 :]]
+
+
+def _first(is_so: Callable[[float], bool], edges: Iterable[float], at_most: float) -> float | None:
+    """Return the first time within `at_most` hours when something is so, to a minute; None if it never is.
+
+    Between two edges it becomes so at most once, and stays so until the later one.
+    """
+    start = 0.0
+    for edge in sorted({*(each for each in edges if 0 < each < at_most), at_most}):
+        if is_so(start):
+            return start
+        end = edge - 1e-6
+        if end > start and is_so(end):
+            return _bisect(is_so, start, end)
+        start = edge
+    return start if is_so(start) else None
+
+
+def _bisect(is_so: Callable[[float], bool], start: float, end: float) -> float:
+    for _ in range(_HALVINGS):
+        middle = (start + end) / 2
+        start, end = (start, middle) if is_so(middle) else (middle, end)
+    return end

@@ -1,0 +1,127 @@
+"""What is learned of a spot pool from tries, and from the lives of machines.
+
+A pool's outages and spells end as often as usual for their age (core.market.hazards), times a multiple that is learned:
+the ends that were seen over those that were expected in the time that was seen. What is not seen, because nothing was
+tried, counts for neither. Before anything was seen the multiple is 1, with the weight of PRIOR_ENDS ends; what was seen
+a HALF_LIFE ago counts half. Times are hours from any fixed origin.
+"""
+
+from dataclasses import dataclass, replace
+
+from relaunch.core.market.hazards import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR, expected_ends
+from relaunch.core.market.situation import Pool
+
+HALF_LIFE = 24.0
+# The least that loses little where pools are as usual and wins most where they are not (docs/market-policy.md).
+PRIOR_ENDS = 30.0
+CONTINUOUS = 0.5
+"""Between two tries that are not further apart, the state of a pool is taken to be seen."""
+_LEAST, _MOST = 0.25, 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class PoolRecord:
+    """What was seen of a pool: the state at `seen_at`, since when, and the decayed sums of ends at `summed_at`."""
+
+    name: str
+    has_capacity: bool | None = None
+    seen_at: float = 0.0
+    state_since: float = 0.0
+    outage_ends: float = 0.0
+    outage_expected: float = 0.0
+    spell_ends: float = 0.0
+    spell_expected: float = 0.0
+    summed_at: float = 0.0
+
+
+def granted(record: PoolRecord, at: float) -> PoolRecord:
+    """Return the record after a try that was granted."""
+    return seen(record, at, has_capacity=True)
+
+
+def refused(record: PoolRecord, at: float) -> PoolRecord:
+    """Return the record after a try that was refused."""
+    return seen(record, at, has_capacity=False)
+
+
+def seen(record: PoolRecord, at: float, *, has_capacity: bool) -> PoolRecord:
+    """Return the record after the state of the pool was seen; what was seen later before is kept."""
+    if record.has_capacity is not None and at <= record.seen_at:
+        return record
+    if record.has_capacity is None:
+        return replace(record, has_capacity=has_capacity, seen_at=at, state_since=at, summed_at=at)
+    is_changed = has_capacity is not record.has_capacity
+    is_continuous = at - record.seen_at <= CONTINUOUS
+    counted = _counted(record, record.seen_at, at, is_end=is_changed) if is_continuous else record
+    # An outage that is seen again after a long time is likely still the same; of a spell that is less sure.
+    is_same = not is_changed and (is_continuous or not has_capacity)
+    since = record.state_since if is_same else at
+    return replace(counted, has_capacity=has_capacity, seen_at=at, state_since=since)
+
+
+def interrupted(record: PoolRecord, started_at: float, at: float) -> PoolRecord:
+    """Return the record after EC2 took a machine away that had run since `started_at`; late news are left out."""
+    if record.has_capacity is not None and (record.seen_at > at or record.state_since >= at):
+        return record
+    spell = _in_spell(record, started_at)
+    counted = _counted(spell, max(started_at, spell.seen_at), at, is_end=True)
+    return replace(counted, has_capacity=False, seen_at=at, state_since=at)
+
+
+def left(record: PoolRecord, started_at: float, at: float) -> PoolRecord:
+    """Return the record after a machine that had run since `started_at` was given back."""
+    if record.has_capacity is not None and record.seen_at >= at:
+        return record
+    spell = _in_spell(record, started_at)
+    counted = _counted(spell, max(started_at, spell.seen_at), at, is_end=False)
+    return replace(counted, seen_at=at)
+
+
+def pool_of(record: PoolRecord, usd_per_hour: float, now: float, *, is_used: bool = False) -> Pool:
+    """Return what is known of a pool now; `is_used`: the job runs in it."""
+    return Pool(
+        name=record.name,
+        usd_per_hour=usd_per_hour,
+        has_capacity=True if is_used else record.has_capacity,
+        seen_ago=0.0 if is_used else max(now - record.seen_at, 0.0),
+        state_age=max(now - record.state_since, 0.0),
+        outage_ends=_multiple(record.outage_ends, record.outage_expected, record.summed_at, now),
+        spell_ends=_multiple(record.spell_ends, record.spell_expected, record.summed_at, now),
+    )
+
+
+def _in_spell(record: PoolRecord, started_at: float) -> PoolRecord:
+    """Return the record as in the spell in which a machine was started."""
+    if record.has_capacity and record.state_since <= started_at:
+        return record
+    summed_at = started_at if record.has_capacity is None else record.summed_at
+    return replace(record, has_capacity=True, seen_at=started_at, state_since=started_at, summed_at=summed_at)
+
+
+def _counted(record: PoolRecord, start: float, end: float, *, is_end: bool) -> PoolRecord:
+    """Return the record with a time in its state added to the sums; `is_end`: the state ended with it."""
+    kept, ages = _weight(record.summed_at, end), (start - record.state_since, end - record.state_since)
+    outage, spell = (record.outage_ends, record.outage_expected), (record.spell_ends, record.spell_expected)
+    if record.has_capacity:
+        spell = (spell[0] + is_end / kept, spell[1] + expected_ends(SPELL_ENDS_PER_HOUR, *ages) / kept)
+    else:
+        outage = (outage[0] + is_end / kept, outage[1] + expected_ends(OUTAGE_ENDS_PER_HOUR, *ages) / kept)
+    return replace(
+        record,
+        outage_ends=outage[0] * kept,
+        outage_expected=outage[1] * kept,
+        spell_ends=spell[0] * kept,
+        spell_expected=spell[1] * kept,
+        summed_at=max(end, record.summed_at),
+    )
+
+
+def _weight(since: float, now: float) -> float:
+    weight: float = 0.5 ** (max(now - since, 0.0) / HALF_LIFE)
+    return weight
+
+
+def _multiple(ends: float, expected: float, summed_at: float, now: float) -> float:
+    kept = _weight(summed_at, now)
+    multiple = (ends * kept + PRIOR_ENDS) / (expected * kept + PRIOR_ENDS)
+    return min(max(multiple, _LEAST), _MOST)

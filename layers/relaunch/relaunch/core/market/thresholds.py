@@ -1,0 +1,104 @@
+"""The thresholds of the policy `cheapest`: how much time a job must have to spare to wait, or to leave on-demand.
+
+They are made offline by a dynamic programme (policy/, docs/market-policy.md), for a grid of overheads, of ratios of
+the on-demand price to the spot price, of how often outages and spells end compared with the usual, of the work left,
+and of ages. Between the points of the grid the codes are interpolated linearly in the logarithms of the first five.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import product
+
+AGE_EDGES = tuple(ticks / 6 for ticks in (0, 1, 2, 4, 8, 16, 32, 64))
+"""Where the age groups begin, in hours."""
+NEVER = 255
+"""The code of a threshold that no spare time reaches."""
+# A code is a logarithm: 1 stands for SMALLEST hours, and every STEP further for e times as much.
+SMALLEST = 0.02
+STEP = 27.0
+
+
+class Ladder(IntEnum):
+    """What is decided by a threshold for each age."""
+
+    WAIT = 0  # idle: wait, by the age of the outage
+    BACK = 1  # on-demand: to a pool that is known to have capacity, by the age of its spell
+    TRY = 2  # on-demand: try a pool of which nothing is known, by the time since it last refused
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Codes of thresholds, by ladder, overhead, price ratio, `outage_ends`, `spell_ends`, work left and age.
+
+    The axes are in hours, as a ratio, as multiples, and in hours; all ascend. `source` says what the codes rest on.
+    """
+
+    overheads: Sequence[float]
+    price_ratios: Sequence[float]
+    outage_ends: Sequence[float]
+    spell_ends: Sequence[float]
+    work_left: Sequence[float]
+    codes: bytes
+    source: str = ""
+
+    def spare_needed(self, ladder: Ladder, market: "Market", work_left: float, age_group: int) -> float:
+        """Return the hours of spare time (Situation.spare) above which the ladder's choice pays; may be infinite."""
+        axes = (self.overheads, self.price_ratios, self.outage_ends, self.spell_ends, self.work_left)
+        at = (market.overhead, market.price_ratio, market.outage_ends, market.spell_ends, work_left)
+        places = [_between(axis, value) for axis, value in zip(axes, at, strict=True)]
+        code = 0.0
+        for corner in product(*places):
+            index, weight = int(ladder), 1.0
+            for axis, (position, share) in zip(axes, corner, strict=True):
+                index = index * len(axis) + position
+                weight *= share
+            code += weight * self.codes[index * len(AGE_EDGES) + age_group]
+        # With less work than the first point the thresholds shrink with it, with more than the last they grow with it.
+        nearest = min(max(work_left, self.work_left[0]), self.work_left[-1])
+        return decode(code) * work_left / nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Market:
+    """What the thresholds depend on beside the job: hours, and ratios; see Thresholds."""
+
+    overhead: float
+    price_ratio: float
+    outage_ends: float = 1.0
+    spell_ends: float = 1.0
+
+
+def age_group(age: float) -> int:
+    """Return the age group of an age in hours."""
+    # An age that is a multiple of a tick is not to fall below its group by rounding.
+    return bisect_right(AGE_EDGES, age + 1e-9) - 1
+
+
+def decode(code: float) -> float:
+    """Return the spare hours of a code, between codes too."""
+    if code >= NEVER - 1:
+        return math.inf
+    return 0.0 if code <= 0 else SMALLEST * math.exp((code - 1) / STEP) * min(code, 1.0)
+
+
+def encode(hours: float) -> int:
+    """Return the code of spare hours, rounded up; NEVER for infinity."""
+    if hours <= 0:
+        return 0
+    if math.isinf(hours):
+        return NEVER
+    return min(max(1 + math.ceil(STEP * math.log(hours / SMALLEST) - 1e-9), 1), NEVER - 2)
+
+
+def _between(axis: Sequence[float], value: float) -> tuple[tuple[int, float], ...]:
+    """Return the points of an axis around a value with their weights: the last one alone beyond an end."""
+    value = min(max(value, axis[0]), axis[-1])
+    upper = min(bisect_right(axis, value), len(axis) - 1)
+    lower = max(upper - 1, 0)
+    if lower == upper or value == axis[upper]:
+        return ((upper, 1.0),)
+    share = math.log(value / axis[lower]) / math.log(axis[upper] / axis[lower])
+    return ((lower, 1.0),) if share == 0 else ((lower, 1.0 - share), (upper, share))

@@ -1,0 +1,55 @@
+"""Series of the availability of spot pools, in the format of skypilot-org/spot-traces."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class SeriesError(Exception):
+    """A file is no series; the message says what is wrong and what is expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The availability of one pool, one value in `gap_hours`: whether an instance could be launched at that tick."""
+
+    name: str
+    gap_hours: float
+    available: tuple[bool, ...]
+
+
+def read_series(folder: Path) -> list[Series]:
+    """Return the series of a folder, one for each `*.json`, by name.
+
+    Raises:
+        SeriesError: there are none, or one of them is none.
+    """
+    files = sorted(folder.glob("*.json")) if folder.is_dir() else []
+    if not files:
+        raise SeriesError(f'{folder} has no series: files like {{"metadata": {{"gap_seconds": 600}}, "data": [0, 1]}}')
+    return [_read(file) for file in files]
+
+
+def _read(file: Path) -> Series:
+    try:
+        content = json.loads(file.read_bytes())
+        gap_seconds, data = content["metadata"]["gap_seconds"], content["data"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise SeriesError(f"{file}: no series: it has no `metadata.gap_seconds` and `data` ({error!r})") from error
+    if not isinstance(gap_seconds, int | float) or not gap_seconds > 0:
+        raise SeriesError(f"{file}: `gap_seconds` must be a number above 0, not {gap_seconds!r}")
+    if not isinstance(data, list) or len(data) < 2 or not all(_is_count(value) for value in data):
+        raise SeriesError(f"{file}: `data` must list two counts of instances or more: 0 (none available), 1, 2…")
+    return Series(file.stem, gap_seconds / 3600, tuple(value > 0 for value in data))
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int | float) and value >= 0
+
+
+def at_gap(series: Sequence[Series], gap_hours: float) -> list[Series]:
+    """Return series at a longer gap, a multiple of their own: the pool is seen at every tick that is left."""
+    return [
+        Series(each.name, gap_hours, each.available[:: max(round(gap_hours / each.gap_hours), 1)]) for each in series
+    ]

@@ -1,0 +1,50 @@
+import json
+
+import pytest
+
+from policy.series import Series, SeriesError, at_gap, read_series
+
+
+def write(folder, content, name="a.json"):
+    (folder / name).write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+
+
+def test_a_folder_has_one_series_for_each_file(tmp_path):
+    write(tmp_path, {"metadata": {"gap_seconds": 600}, "data": [0, 1, 3]}, "b.json")
+    write(tmp_path, {"metadata": {"gap_seconds": 1800.0}, "data": [1, 0]})
+
+    assert read_series(tmp_path) == [Series("a", 0.5, (True, False)), Series("b", 1 / 6, (False, True, True))]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("[", "has no `metadata.gap_seconds` and `data`"),
+        ("[]", "has no `metadata.gap_seconds` and `data`"),
+        ({"data": [0, 1]}, "'metadata'"),
+        ({"metadata": {"gap_seconds": 0}, "data": [0, 1]}, "`gap_seconds` must be a number above 0, not 0"),
+        ({"metadata": {"gap_seconds": "10m"}, "data": [0, 1]}, "not '10m'"),
+        ({"metadata": {"gap_seconds": 600}, "data": [0]}, "`data` must list two counts of instances or more"),
+        ({"metadata": {"gap_seconds": 600}, "data": [0, -1]}, "`data` must list two counts"),
+        ({"metadata": {"gap_seconds": 600}, "data": [0, "1"]}, "`data` must list two counts"),
+    ],
+)
+def test_a_file_that_is_no_series_is_named_with_what_is_wrong(tmp_path, content, problem):
+    write(tmp_path, content)
+
+    with pytest.raises(SeriesError, match=r"a\.json") as caught:
+        read_series(tmp_path)
+
+    assert problem in str(caught.value)
+
+
+def test_a_folder_without_series_says_what_they_look_like(tmp_path):
+    for folder in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(SeriesError, match='"gap_seconds": 600'):
+            read_series(folder)
+
+
+def test_a_longer_gap_leaves_ticks_out():
+    series = Series("a", 1 / 12, (True, False, False, True, True))
+
+    assert at_gap([series], 1 / 6) == [Series("a", 1 / 6, (True, False, True))]
