@@ -257,6 +257,15 @@ def test_a_running_job_says_when_it_is_stopped_at_the_latest():
     )
 
 
+def test_a_running_job_says_why_its_market_policy_launched_it_there():
+    explanation = explain(make_running_job(market_reason="only on-demand instances keep its limit"), NOW)
+
+    assert explanation.waiting_for == (
+        "the training to finish; it runs on g5.xlarge spot, for when it was launched, "
+        "only on-demand instances keep its limit"
+    )
+
+
 @pytest.mark.parametrize(
     ("purchase", "is_told"),
     [

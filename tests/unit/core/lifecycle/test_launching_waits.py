@@ -97,7 +97,8 @@ def test_nothing_for_now_is_waited_for(is_price, retry_in, reason, wakes_in):
 @pytest.mark.parametrize(
     ("retry_in", "wakes_in"),
     [
-        pytest.param(timedelta(hours=4), timedelta(hours=4), id="when-the-policy-chooses-again"),
+        pytest.param(timedelta(minutes=29), timedelta(minutes=29), id="when-the-policy-chooses-again"),
+        pytest.param(timedelta(hours=4), timedelta(minutes=30), id="what-other-jobs-see-of-the-market"),
         pytest.param(None, timedelta(minutes=5), id="after-a-look-if-it-does-not-say"),
         pytest.param(timedelta(0), timedelta(seconds=15), id="not-in-a-hurry"),
     ],

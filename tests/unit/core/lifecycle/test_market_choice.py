@@ -9,7 +9,14 @@ from fakes.builders import NOW, make_definition, make_job, make_offering, make_r
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.progress import Progress
-from relaunch.core.lifecycle.market_choice import MarketChoice, choose, is_in_market, market_wait, narrow
+from relaunch.core.lifecycle.market_choice import (
+    MarketChoice,
+    choose,
+    is_in_market,
+    market_wait,
+    narrow,
+    with_market_reason,
+)
 from relaunch.core.market.policies import PolicyName, policy_named
 from relaunch.core.market.published import uniform_progress
 from relaunch.core.market.situation import Action, Choice, Place, Pool, Rule, Situation
@@ -174,6 +181,15 @@ def test_a_selection_of_nothing_else_is_left_as_it_is():
 
     assert narrow(selection, chosen()) is selection
     assert market_wait(selection) is None
+
+
+def test_a_job_keeps_why_it_is_launched_there_until_it_is_launched_elsewhere():
+    market = chosen(now=NOW + 10 * HOUR)
+    launched = with_market_reason(make_job(), narrow(ALL, market))
+
+    assert launched.market_reason == "only on-demand instances, started now, keep its limit"
+    assert with_market_reason(launched, None) is launched
+    assert with_market_reason(launched, ALL).market_reason == ""
 
 
 def test_what_other_filters_removed_waits_for_no_market():

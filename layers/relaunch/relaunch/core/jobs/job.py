@@ -393,7 +393,8 @@ class Job:
     ready since a task of the job last ran; `refused_since` is since when EC2 refuses its requests for a reason that
     other offerings would not change. `resume_from` are the jobs that it retries, the latest first: it resumes from the
     first of them with a checkpoint. `kept_seconds` is the running time, before the current attempt, whose work a
-    checkpoint keeps (core.jobs.progress).
+    checkpoint keeps (core.jobs.progress). `market_reason` is why its market policy launched it where it is, empty if
+    nothing else could be had.
     """
 
     job_id: str
@@ -430,6 +431,7 @@ class Job:
     refused_since: datetime | None = None
     resume_from: tuple[ResumePoint, ...] = ()
     kept_seconds: float = 0.0
+    market_reason: str = ""
     version: int = 0
 
     @property

@@ -283,8 +283,9 @@ def _explain_running(job: Job, now: datetime) -> Explanation:
     advice: tuple[str, ...] = ()
     if job.definition.checkpoint_uri is None and job.definition.purchase is not PurchasePolicy.ON_DEMAND:
         advice = ("the definition has no `checkpoint`: after an interruption the training starts over",)
+    why = f", for when it was launched, {job.market_reason}" if job.market_reason else ""
     return Explanation(
-        f"the training to finish; it runs on {attempt.placement.offering}",
+        f"the training to finish; it runs on {attempt.placement.offering}{why}",
         attempt.started_at,
         "the job ends with its program; at its time limit it is stopped",
         next_time_limit(job, now),

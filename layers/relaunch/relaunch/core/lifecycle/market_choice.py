@@ -4,7 +4,7 @@ That is a job with a deadline or with patience, on ECS, whose work is known (cor
 paid for anyway and goes before all others.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
@@ -152,6 +152,14 @@ def market_wait(selection: Selection) -> Rejection | None:
     if selection.kept or selection.last_filter != FILTER_NAME:
         return None
     return next(each.rejection for each in selection.rejected if each.filter_name == FILTER_NAME)
+
+
+def with_market_reason(job: Job, selection: Selection | None) -> Job:
+    """Return the job with why its policy launches it there; the same job if there is no new selection."""
+    if selection is None:
+        return job
+    reasons = (each.rejection.reason for each in selection.rejected if each.filter_name == FILTER_NAME)
+    return replace(job, market_reason=next(reasons, ""))
 
 
 def _rejected(offering: Offering, market: MarketChoice) -> RejectedOffering:
