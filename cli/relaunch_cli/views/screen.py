@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -109,7 +110,7 @@ def refreshed(console: Console) -> Iterator[Callable[[RenderableType], None]]:
     """Yield a function that shows a result in the place of the one before, or below it where that is no terminal."""
     if not console.is_interactive:
         # Every time, also an unchanged one: writing is what tells that nobody reads any more.
-        yield console.print
+        yield partial(console.print, soft_wrap=True)
         return
     from rich.live import Live
 

@@ -67,9 +67,10 @@ class PlainTable:
         """Return the number of records."""
         return len(self._rows)
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines; none is longer than the terminal is wide, unless what is never left out is."""
-        width = options.max_width if console.is_terminal else None
+        # Nothing is wrapped in a pipe (print_result).
+        width = None if options.no_wrap else options.max_width
         columns, has_prose = self._fitting(width)
         for record in self._records():
             for line in self._lines(record, columns, has_prose, width):

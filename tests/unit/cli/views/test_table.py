@@ -13,8 +13,8 @@ ARN = "arn:aws:ecs:eu-central-1:111122223333:task/relaunch/d24bace4307bf3262f120
 
 def shown(table: PlainTable, width: int = 0) -> list[str]:
     """Return the lines of a table on a terminal of this width, in a pipe without one."""
-    console = Console(file=StringIO(), width=width or 40, force_terminal=bool(width), color_system=None)
-    console.print(table, crop=False)
+    console = Console(file=StringIO(), width=width or 40, color_system=None)
+    console.print(table, crop=False, soft_wrap=not width)
     return console.file.getvalue().splitlines()
 
 
