@@ -53,7 +53,8 @@ _UNPULLABLE_SHARE = 0.1
 _LARGE_TYPES_SHARE = 0.2
 # A big company takes as long to simulate as dozens of others.
 _BIG_COMPANY_EVERY = 100
-_LIMITED_SHARE = 0.4
+_LIMITED_EVERY = 4
+_LIMITED_SHARE = 0.8
 _PATIENT_SHARE = 0.4
 _LONGEST_ESTIMATE = timedelta(hours=4)
 _HUNDREDS = 250
@@ -298,6 +299,8 @@ def _with_machines(chance: Chance, scenario: Scenario) -> Scenario:
 
 def _with_limits(chance: Chance, scenario: Scenario) -> Scenario:
     """Let market policies launch the jobs of some definitions, which have a deadline or patience."""
+    if chance.seed % _LIMITED_EVERY != _LIMITED_EVERY // 2:
+        return scenario
     dice = chance.stream("scenario/limits")
     definitions = (_with_limit(dice, each, scenario.recipes[each.name]) for each in scenario.definitions)
     return replace(scenario, definitions=tuple(definitions))

@@ -258,3 +258,37 @@ def test_a_spot_machine_that_is_refused_is_tried_again_after_ten_minutes(own):
     own.fleet.refused.clear()
     own.settle_all()
     assert own.machine(job_id).offering == G5
+
+
+def warn(own: MachineStory) -> str:
+    """Let a job train for a while and its machine be warned; return the job's id."""
+    job_id = own.train()
+    own.clock.advance(MINUTE)
+    instance_id = own.attempt(job_id).instance_id
+    assert instance_id is not None
+    own.warn(instance_id)
+    return job_id
+
+
+def test_the_next_machine_of_a_warned_task_is_the_one_that_the_policy_wants(own):
+    own.deps.definitions.save_definition(make_definition(**WITHIN | {"deadline": 11 * HOUR}))
+
+    job_id = warn(own)
+    own.settle_all()
+
+    assert own.job(job_id).state is JobState.STOPPING
+    assert own.load(own.job(job_id).machine_id).offering == replace(G5, purchase=PurchaseOption.ON_DEMAND)
+
+
+def test_no_next_machine_is_requested_for_a_warned_task_that_is_to_wait(own):
+    own.deps.definitions.save_definition(make_definition(**WITHIN | {"policy": PolicyName.GREEDY}))
+
+    job_id = warn(own)
+    own.settle_all()
+    assert own.job(job_id).machine_id == ""
+
+    own.end(job_id, 143)
+    own.settle_all()
+    waiting = own.job(job_id).waiting
+    assert waiting is not None
+    assert waiting.reason is WaitReason.MARKET

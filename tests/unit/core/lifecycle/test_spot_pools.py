@@ -5,9 +5,18 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import NOW, make_capacity_failure, make_offering, make_offering_key, make_selection
+from fakes.builders import (
+    NOW,
+    make_capacity_failure,
+    make_job,
+    make_offering,
+    make_offering_key,
+    make_placement,
+    make_running_attempt,
+    make_selection,
+)
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.lifecycle.spot_pools import RETRY_INTERVAL, find_pools, retried_sooner
+from relaunch.core.lifecycle.spot_pools import RETRY_INTERVAL, find_pools, retried_sooner, warnings_of
 from relaunch.core.market.situation import Pool
 from relaunch.core.offerings.capacity_scopes import zone_scope
 from relaunch.core.offerings.offering import CapacityFailure
@@ -57,6 +66,14 @@ def found(memory: tuple[CapacityFailure, ...] = (), *seen: SpotRuns, offering=ZO
 )
 def test_a_pool_is_what_was_seen_of_it_last(pool, expected):
     assert pool == expected
+
+
+def test_a_warning_says_at_once_that_the_pool_of_the_machine_has_none_left():
+    placement = make_placement(offering=KEY)
+    warned = make_job(attempt=make_running_attempt(placement=placement, zone=None, warned_at=NOW - HOUR))
+
+    assert found((), runs(3 * HOUR), *warnings_of(warned)) == Pool(NAME, 0.40, False, 1.0, 1.0)
+    assert warnings_of(make_job(attempt=make_running_attempt())) == warnings_of(make_job()) == ()
 
 
 def test_a_pool_in_any_zone_is_what_was_seen_in_all_of_them():

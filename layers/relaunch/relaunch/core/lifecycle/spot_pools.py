@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.job import Job
 from relaunch.core.market.situation import Pool
 from relaunch.core.offerings.capacity_scopes import is_scope
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Offering, OfferingKey
@@ -53,6 +54,19 @@ def find_pools(
         for offering, avoided_until in _spot_offerings(selection)
         if (price := offering.expected_usd_per_hour) is not None
     )
+
+
+def warnings_of(job: Job) -> tuple[SpotRuns, ...]:
+    """Return what the warning of its current machine says of that pool; empty if there was none.
+
+    The interruption itself is counted for all jobs when the task has stopped.
+    """
+    attempt = job.attempt
+    if attempt is None or attempt.warned_at is None:
+        return ()
+    offering = attempt.placement.offering
+    ran_on = replace(offering, zone=attempt.zone or offering.zone)
+    return (SpotRuns(ran_on, attempt.warned_at.date(), interrupted_at=attempt.warned_at),)
 
 
 def _spot_offerings(selection: Selection) -> Iterator[tuple[Offering, datetime | None]]:
