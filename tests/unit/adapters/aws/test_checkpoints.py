@@ -58,7 +58,7 @@ def test_a_job_without_checkpoints_has_none(checkpoints):
     assert checkpoints.newest_complete(ROOT, JOB) is None
 
 
-def test_the_newest_is_told_with_its_step_and_when_s3_got_its_manifest(checkpoints, s3):
+def test_the_newest_is_told_with_its_step_and_when_s3_got_the_last_of_it(checkpoints, s3):
     assert checkpoints.newest_saved(ROOT, JOB) is None
     uri = save(3, 200)
     written = s3.head_object(Bucket=BUCKET, Key=uri.removeprefix(f"s3://{BUCKET}/") + "manifest.json")["LastModified"]

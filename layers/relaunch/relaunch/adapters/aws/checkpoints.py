@@ -63,7 +63,7 @@ class S3Checkpoints:
         return found.uri if found is not None else None
 
     def newest_saved(self, checkpoint_uri: str, job_id: str) -> SavedCheckpoint | None:
-        """Return the newest complete checkpoint as `newest_complete` does, with when S3 got its manifest.
+        """Return the newest complete checkpoint as `newest_complete` does, with when S3 got the last of its objects.
 
         Raises:
             TransientError: throttled or unreachable.
@@ -84,8 +84,10 @@ class S3Checkpoints:
                     continue
                 manifest = self._read(bucket, found.key + MANIFEST_OBJECT)
                 if manifest is not None and _is_complete(manifest, found.key, sizes):
-                    uri, saved_at = f"{self._scheme}://{bucket}/{found.key}", listed[found.key + MANIFEST_OBJECT][1]
-                    return SavedCheckpoint(uri, found.step, found.attempt, saved_at)
+                    saved_at = max(at for key, (_, at) in listed.items() if key.startswith(found.key))
+                    return SavedCheckpoint(
+                        f"{self._scheme}://{bucket}/{found.key}", found.step, found.attempt, saved_at
+                    )
         return None
 
     def probe(self, checkpoint_uri: str, job_id: str) -> None:
