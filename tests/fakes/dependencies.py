@@ -9,6 +9,7 @@ from fakes.registry import FakeRegistry
 from fakes.sources import FakeCheckpoints, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
 from fakes.tasks import FakeTasks
 from relaunch.adapters.input_patterns import Re2Patterns
+from relaunch.adapters.market_thresholds import load_thresholds
 from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.machines.settings import MachineSettings
 from relaunch.ports import Dependencies, Targets
@@ -34,6 +35,7 @@ def make_dependencies(**overrides: Any) -> Dependencies:
         "images": FakeImages(),
         "patterns": Re2Patterns(),
         "checkpoints": FakeCheckpoints(),
+        "load_thresholds": load_thresholds,
         "launches": FakeLaunchQueue(),
         "machine_queue": FakeMachineQueue(),
         "fleet": FakeMachineSource(),

@@ -1,12 +1,14 @@
 """Fakes of what is only asked: revisions, offerings, spot prices, images, checkpoints; and of what is only told."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from fakes.builders import NOW, make_offering, make_revision
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
@@ -154,10 +156,11 @@ def image_digest(repository: str, tag: str) -> str:
 class FakeCheckpoints:
     """Implements CheckpointSource: `complete` maps a job's id to the URI of its newest complete checkpoint.
 
-    `refusal`, when set, is raised by every call.
+    `refusal`, when set, is raised by every call. All were saved at `saved_at`.
     """
 
     refusal: Exception | None = None
+    saved_at: datetime = NOW
 
     def __init__(self, complete: Mapping[str, str] | None = None) -> None:
         self.complete = dict(complete or {})
@@ -169,6 +172,13 @@ class FakeCheckpoints:
         found = self.complete.get(job_id)
         chosen = ("" if attempt is None else f"/attempt-{attempt}/", "" if step is None else f"/step-{step:07d}/")
         return found if found is not None and all(part in found for part in chosen) else None
+
+    def newest_saved(self, checkpoint_uri: str, job_id: str) -> SavedCheckpoint | None:
+        uri = self.newest_complete(checkpoint_uri, job_id)
+        if uri is None:
+            return None
+        attempt, step = re.findall(r"/(?:attempt|step)-([0-9]+)", uri)
+        return SavedCheckpoint(uri, int(step), int(attempt), self.saved_at)
 
     def probe(self, checkpoint_uri: str, job_id: str) -> None:
         if self.refusal is not None:

@@ -26,12 +26,14 @@ from relaunch.core.jobs.job import (
     WaitReason,
 )
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.launches.launch import TaskObservation, TaskPhase
 from relaunch.core.lifecycle import running, stopping, table
 from relaunch.core.lifecycle.decision import Decision, look_again, move, stop_effect
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, TaskMissing, TaskSeen
 from relaunch.core.lifecycle.restart_policy import GiveUp, RestartAfter
 from relaunch.core.lifecycle.stopping import follow_stop
+from relaunch.core.market.situation import Situation
 from relaunch.core.triggers.events import TriggerEvent
 from relaunch.core.triggers.matching import Match, derive_job_id, match
 from relaunch.ports import Dependencies
@@ -141,12 +143,22 @@ def steps_of_anything(job_prefix: str, sizes: Mapping[str, int]) -> Iterator[Any
             yield checkpoints._Step(int(match[3]), int(match[2]), job_prefix + match[1])
 
 
-def of_any_job(self: Any, checkpoint_uri: str, _job_id: str) -> str | None:
+def of_any_job(self: Any, checkpoint_uri: str, _job_id: str) -> SavedCheckpoint | None:
     bucket, prefix = self._split(checkpoint_uri)
     with errors.aws_errors("looking for checkpoints"):
-        keys = [key for key, _ in self._list(bucket, prefix) if key.endswith("/manifest.json")]
-    newest = max(keys, key=lambda key: key.rpartition("step-")[2], default=None)
-    return f"s3://{bucket}/{newest.removesuffix('manifest.json')}" if newest else None
+        found = [(key, at) for key, _, at in self._list(bucket, prefix) if key.endswith("/manifest.json")]
+    newest, at = max(found, key=lambda each: each[0].rpartition("step-")[2], default=("", None))
+    if at is None:
+        return None
+    return SavedCheckpoint(f"s3://{bucket}/{newest.removesuffix('manifest.json')}", 1, 1, at)
+
+
+def with_two_more_hours(original: Callable[..., Situation]) -> Callable[..., Situation]:
+    def situation(*parts: Any) -> Situation:
+        known = original(*parts)
+        return replace(known, time_left=(known.time_left or 0.0) + 2.0)
+
+    return situation
 
 
 @contextmanager

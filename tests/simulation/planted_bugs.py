@@ -23,7 +23,7 @@ from relaunch.core.jobs.job import AdmitWaiting, CountRun, JobState, RememberCap
 from relaunch.core.launches import derived_revision, launch_plan
 from relaunch.core.launches.launch import LaunchRefused, PlacementFailed, ReportedCause
 from relaunch.core.lifecycle import decision as deciding
-from relaunch.core.lifecycle import handover, launching, restart_policy, running, stop_reason, stopping
+from relaunch.core.lifecycle import handover, launching, market_choice, restart_policy, running, stop_reason, stopping
 from relaunch.core.lifecycle.restart_policy import RestartAfter, is_failure, is_interruption, out_of_time
 from relaunch.core.selection import selection
 from relaunch.core.triggers import upload_rules
@@ -187,14 +187,22 @@ BUGS = (
     PlantedBug(
         "checkpoint-of-another-job",
         "an attempt resumes from the newest checkpoint of any job",
-        changed(S3Checkpoints, newest_complete=broken.of_any_job),
+        changed(S3Checkpoints, newest_saved=broken.of_any_job),
         "an attempt resumes from the newest complete checkpoint",
     ),
     PlantedBug(
         "never-resumes",
         "no attempt resumes",
-        changed(launching_attempts, _resume_uri=lambda _job, _deps: None),
+        changed(launching_attempts, _resume_uri=lambda _job, _deps: (None, None)),
         "an attempt resumes from the newest complete checkpoint",
+    ),
+    PlantedBug(
+        "deadline-too-late",
+        "the market policy takes every deadline for two hours later than it is",
+        replaced(market_choice, "_situation", broken.with_two_more_hours),
+        "a wait for the market leaves the time for on-demand",
+        40,
+        first=140,
     ),
     PlantedBug(
         "unreadable-is-the-end",

@@ -26,6 +26,7 @@ from relaunch.adapters.aws.sqs.machine_queue import SqsMachineQueue
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.adapters.checkpoint_stores import CheckpointStores
 from relaunch.adapters.input_patterns import Re2Patterns
+from relaunch.adapters.market_thresholds import load_thresholds
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.adapters.offerings.capacity_providers import CapacityProviderOfferings
 from relaunch.adapters.offerings.combined import CombinedOfferings
@@ -248,6 +249,7 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         images=EcrImages(clients.lazy("ecr")),
         patterns=Re2Patterns(),
         checkpoints=_checkpoints(settings, clients),
+        load_thresholds=load_thresholds,
         launches=SqsLaunchQueue(clients.lazy("sqs"), settings.attempts_queue_url),
         clock=clock,
         log=log,

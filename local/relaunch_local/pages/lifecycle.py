@@ -42,6 +42,7 @@ _WAITS = {
     WaitReason.CAPACITY: "every offering that satisfies it failed or was interrupted recently",
     WaitReason.PRICE: "every offering that satisfies it currently exceeds its maximum price",
     WaitReason.BACKOFF: "its program failed, or every request of a machine would; it is launched again after a delay",
+    WaitReason.MARKET: "its market policy rather waits for spot than pays for on-demand, as its limit allows",
     WaitReason.MACHINE: "the machine of the stack's own that it claims is not ready yet (machine-lifecycle.md)",
     WaitReason.MACHINE_LIMIT: "a limit of the stack on machines of its own is reached",
     WaitReason.CHECKPOINT: "its checkpoints cannot be read; they are tried again after 5 minutes, later every 30",

@@ -12,6 +12,7 @@ from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuReq
 from relaunch.core.definitions.definition import GithubTrigger, ImageWait, InputRule, JobDefinition, S3Trigger
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.machines.limits import TaskStop
+from relaunch.core.market.policies import PolicyName
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import (
     AutoScalingGroup,
@@ -25,6 +26,7 @@ from relaunch_local.ecs import (
 from relaunch_local.simulation.aws.offerings import LARGE_TYPES, ON_DEMAND_USD_PER_HOUR, USD_PER_HOUR
 from relaunch_local.simulation.aws.template import ACCOUNT, CLUSTER, REGION
 from relaunch_local.simulation.aws.trainings import Recipe
+from relaunch_local.simulation.checks.market import work_of
 from relaunch_local.simulation.faults.chance import Chance
 from relaunch_local.simulation.machine_scenario import MachineScenario, draw_machines
 
@@ -51,6 +53,10 @@ _UNPULLABLE_SHARE = 0.1
 _LARGE_TYPES_SHARE = 0.2
 # A big company takes as long to simulate as dozens of others.
 _BIG_COMPANY_EVERY = 100
+_LIMITED_EVERY = 4
+_LIMITED_SHARE = 0.8
+_PATIENT_SHARE = 0.4
+_LONGEST_ESTIMATE = timedelta(hours=4)
 _HUNDREDS = 250
 _MACHINES_FOR_HUNDREDS = 20
 
@@ -133,7 +139,7 @@ class Scenario:
             ],
             on_demand_usd_per_hour=_draw_on_demand_prices(chance.stream("scenario/prices")),
         )
-        return _with_machines(chance, _vary_company(chance, scenario))
+        return _with_limits(chance, _with_machines(chance, _vary_company(chance, scenario)))
 
     def simulator_settings(self, seed: int) -> SimulatorSettings:
         """Return the settings of the ECS simulator."""
@@ -289,6 +295,27 @@ def _with_machines(chance: Chance, scenario: Scenario) -> Scenario:
     machines = replace(machines, limits=replace(machines.limits, task_stop=task_stop))
     limits = replace(scenario.limits, machines=machines.limits)
     return replace(scenario, machines=machines, providers=providers, capacity=capacity, limits=limits)
+
+
+def _with_limits(chance: Chance, scenario: Scenario) -> Scenario:
+    """Let market policies launch the jobs of some definitions, which have a deadline or patience."""
+    if chance.seed % _LIMITED_EVERY != _LIMITED_EVERY // 2:
+        return scenario
+    dice = chance.stream("scenario/limits")
+    definitions = (_with_limit(dice, each, scenario.recipes[each.name]) for each in scenario.definitions)
+    return replace(scenario, definitions=tuple(definitions))
+
+
+def _with_limit(dice: random.Random, definition: JobDefinition, recipe: Recipe) -> JobDefinition:
+    work, policy, padding = work_of(recipe), dice.choice(tuple(PolicyName)), dice.choice((0.0, 0.1, 0.2))
+    spare, draw = timedelta(seconds=dice.uniform(0.0, 20_000.0)), dice.random()
+    if draw > _LIMITED_SHARE or work > _LONGEST_ESTIMATE:
+        return definition
+    limited = replace(definition, estimated_duration=work, policy=policy, padding=padding)
+    if definition.checkpoint_uri is not None and draw < _LIMITED_SHARE / 2:
+        limited = replace(limited, total_steps=round(recipe.work_seconds))
+    is_patient = definition.deadline is None and dice.random() < _PATIENT_SHARE
+    return replace(limited, patience=spare) if is_patient else replace(limited, deadline=work + spare)
 
 
 def _with_large_types(scenario: Scenario) -> Scenario:

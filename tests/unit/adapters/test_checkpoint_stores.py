@@ -17,6 +17,8 @@ def test_each_scheme_has_a_store_of_its_own():
     assert stores.newest_complete("s3://b/p/", "j", attempt=1) == "s3://b/p/j/attempt-1/step-1/"
     assert stores.newest_complete("s3://b/p/", "j", attempt=2) is None
     assert stores.newest_complete("s3://b/p/", "j", step=9) is None
+    assert stores.newest_saved("oss://b/p/", "j") == oss.newest_saved("oss://b/p/", "j")
+    assert stores.newest_saved("s3://b/p/", "j") == s3.newest_saved("s3://b/p/", "j")
 
 
 def test_a_store_that_the_stack_does_not_have_is_refused():

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.ports import CheckpointSource, PermanentError
 
 
@@ -20,6 +21,14 @@ class CheckpointStores:
             PermanentError: checkpoints cannot be read.
         """
         return self._store_of(checkpoint_uri).newest_complete(checkpoint_uri, job_id, step=step, attempt=attempt)
+
+    def newest_saved(self, checkpoint_uri: str, job_id: str) -> SavedCheckpoint | None:
+        """Return the newest complete checkpoint of the job with its step and time, None if there is none.
+
+        Raises:
+            PermanentError: checkpoints cannot be read.
+        """
+        return self._store_of(checkpoint_uri).newest_saved(checkpoint_uri, job_id)
 
     def probe(self, checkpoint_uri: str, job_id: str) -> None:
         """Check, before a job without checkpoints is launched, that its checkpoints could be read.

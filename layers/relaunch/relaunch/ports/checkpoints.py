@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from relaunch.core.definitions.checkpoint_bucket import BucketFacts
+    from relaunch.core.jobs.progress import SavedCheckpoint
 
 
 class CheckpointSource(Protocol):
@@ -17,6 +18,13 @@ class CheckpointSource(Protocol):
         """Return the URI of the newest complete checkpoint of the job, None if there is none.
 
         With `step` it is the newest of that step, with `attempt` of those that this attempt wrote.
+
+        Raises:
+            PermanentError: checkpoints cannot be read.
+        """
+
+    def newest_saved(self, checkpoint_uri: str, job_id: str) -> SavedCheckpoint | None:
+        """Return the newest complete checkpoint of the job with its step and time, None if there is none.
 
         Raises:
             PermanentError: checkpoints cannot be read.

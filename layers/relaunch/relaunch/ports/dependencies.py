@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from relaunch.core.jobs.limits import StackLimits
     from relaunch.core.kubernetes.acs_drivers import AcsDrivers
     from relaunch.core.machines.settings import MachineSettings
+    from relaunch.core.market.thresholds import Thresholds
     from relaunch.core.offerings.instance_types import InstanceType
     from relaunch.ports.checkpoints import BucketSource, CheckpointSource
     from relaunch.ports.ec2 import (
@@ -108,9 +109,10 @@ class OfferingDependencies(_Observed):
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchDependencies(JobDependencies, OfferingDependencies, MaintenanceDependencies):
-    """Dependencies of launching a job."""
+    """Dependencies of launching a job; `load_thresholds` returns those of the market policy."""
 
     checkpoints: CheckpointSource
+    load_thresholds: Callable[[], Thresholds]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from relaunch.core.jobs.job import STACK_SLOT, Job, JobState, PlacementState, RequestLaunch, WaitReason
+from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.kubernetes.offerings import select_on_kubernetes
 from relaunch.core.kubernetes.rules import find_problems
 from relaunch.core.launches.capabilities import missing_capability
@@ -23,6 +24,8 @@ from relaunch.core.lifecycle.events import (
 )
 from relaunch.core.lifecycle.handover import is_last_moment
 from relaunch.core.lifecycle.machine_waits import hands_over
+from relaunch.core.lifecycle.market_choice import is_in_market, market_wait
+from relaunch.core.lifecycle.spot_pools import retried_sooner
 from relaunch.core.machines.machine import Machine
 from relaunch.core.offerings.capacity_memory import with_own
 from relaunch.core.offerings.offering import Offering
@@ -41,6 +44,7 @@ from relaunch.usecases.advance_job import act, advance_job, apply_event
 from relaunch.usecases.claim_machine import claim_machine, find_machine
 from relaunch.usecases.explain_placement import explain_placement
 from relaunch.usecases.find_resume_uri import MissingCheckpointError, find_resume_uri
+from relaunch.usecases.follow_market import UnreadableProgressError, follow_market, newest_of
 from relaunch.usecases.load_offerings import load_offerings
 from relaunch.usecases.observe_task import task_seen
 from relaunch.usecases.prepare_revision import prepare_revision
@@ -130,7 +134,15 @@ def _choose(job: Job, deps: LaunchDependencies) -> Job:
     if job.machine_id:
         found = find_machine(job, deps)
         return found if isinstance(found, Job) else _use(found, job, deps)
-    selection = _select_on_kubernetes(job, deps) if job.definition.target.is_kubernetes else _select(job, deps)
+    try:
+        selection = _select_on_kubernetes(job, deps) if job.definition.target.is_kubernetes else _select(job, deps)
+    except UnreadableProgressError as error:
+        return apply_event(job, CheckpointsUnreadable(str(error)), deps)
+    return _take(job, selection, deps)
+
+
+def _take(job: Job, selection: Selection, deps: LaunchDependencies) -> Job:
+    """Take the best of what selection kept."""
     if not selection.kept:
         return apply_event(job, _nothing_kept(selection), deps)
     if selection.kept[0].is_own_machine:
@@ -142,9 +154,10 @@ def _choose(job: Job, deps: LaunchDependencies) -> Job:
 
 def _select(job: Job, deps: LaunchDependencies) -> Selection:
     available = load_offerings(deps, job.job_id)
-    memory = with_own(available.memory, job.own_failures)
+    memory = retried_sooner(available.memory) if is_in_market(job) else available.memory
+    memory = with_own(memory, job.own_failures)
     selection = select(job.definition, job.revision, available.offerings, memory, available.at, available.limits)
-    return prefer_undoubted(selection, available.doubts)
+    return follow_market(job, prefer_undoubted(selection, available.doubts), available, deps)
 
 
 def _select_on_kubernetes(job: Job, deps: LaunchDependencies) -> Selection:
@@ -195,17 +208,19 @@ def _place(job: Job, chosen: OfferingChosen, deps: LaunchDependencies) -> Job:
     except PermanentError as error:
         return apply_event(job, LaunchImpossible(str(error)), deps)
     try:
-        resume_uri = _resume_uri(job, deps)
+        resume_uri, newest = _resume_uri(job, deps)
     except PermanentError as error:
         return apply_event(job, _resume_obstacle(error), deps)
     try:
-        return apply_event(job, replace(chosen, resume_uri=resume_uri, prepared=prepared), deps)
+        return apply_event(job, replace(chosen, resume_uri=resume_uri, prepared=prepared, newest=newest), deps)
     except SlotsFullError as full:
         slot = STACK_SLOT if full.cap == "stack" else job.definition.name
         return apply_event(job, SlotDenied(slot, full.limit), deps)
 
 
 def _nothing_kept(selection: Selection) -> NothingKept:
+    if (waits := market_wait(selection)) is not None:
+        return NothingKept(selection, waits.reason, False, False, waits.retry_at, is_market=True)
     return NothingKept(
         selection,
         explain_rejection(selection),
@@ -215,17 +230,16 @@ def _nothing_kept(selection: Selection) -> NothingKept:
     )
 
 
-def _resume_uri(job: Job, deps: LaunchDependencies) -> str | None:
-    """Return the newest complete checkpoint, its own or that of a job that it retries.
+def _resume_uri(job: Job, deps: LaunchDependencies) -> tuple[str | None, SavedCheckpoint | None]:
+    """Return the newest complete checkpoint, its own or that of a job that it retries, and which one is its own.
 
     Before the first launch it has none of its own, and it is checked that they could be read.
     """
-    own, uri = None, job.definition.checkpoint_uri
+    uri = job.definition.checkpoint_uri
     if uri is not None and job.attempt is None:
         deps.checkpoints.probe(uri, job.job_id)
-    elif uri is not None:
-        own = deps.checkpoints.newest_complete(uri, job.job_id)
-    return own or find_resume_uri(job.resume_from, deps.checkpoints)
+    own = newest_of(job, deps.checkpoints)
+    return (own.uri if own else find_resume_uri(job.resume_from, deps.checkpoints)), own
 
 
 def _resume_obstacle(error: PermanentError) -> CheckpointsUnreadable | LaunchImpossible:

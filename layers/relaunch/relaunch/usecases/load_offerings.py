@@ -10,7 +10,7 @@ from relaunch.core.jobs.quota_use import may_be_short, room_of_quotas
 from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.offerings.quotas import Quotas
 from relaunch.core.offerings.snapshot import OfferingsSnapshot
-from relaunch.core.offerings.spot_runs import Doubts, find_doubts, with_observed_rates
+from relaunch.core.offerings.spot_runs import Doubts, SpotRuns, find_doubts, with_observed_rates
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import OfferingDependencies, PermanentError, ZoneScoreSource
 
@@ -25,7 +25,7 @@ MAX_LOOKED_AT = 10
 class AvailableOfferings:
     """The offerings at `at`, with observed interruption rates, the capacity memory and limits.
 
-    `doubts` are about spot offerings that may be short of capacity (core.offerings.spot_runs).
+    `doubts` are about spot offerings that may be short of capacity, `runs` the runs on spot (core.offerings.spot_runs).
     """
 
     at: datetime
@@ -33,6 +33,7 @@ class AvailableOfferings:
     memory: CapacityMemory
     limits: SelectionLimits
     doubts: Doubts = field(default_factory=dict)
+    runs: Sequence[SpotRuns] = ()
 
 
 def load_offerings(deps: OfferingDependencies, own_job_id: str = "") -> AvailableOfferings:
@@ -49,7 +50,8 @@ def load_offerings(deps: OfferingDependencies, own_job_id: str = "") -> Availabl
     limits = replace(deps.limits.selection, quotas=_quotas(snapshot, offerings, own_job_id, deps))
     if snapshot.gp3_usd_per_gib_month is not None:
         limits = replace(limits, gp3_usd_per_gib_month=snapshot.gp3_usd_per_gib_month)
-    return AvailableOfferings(now, with_observed_rates(offerings, runs, now), memory, limits, find_doubts(runs, now))
+    rated = with_observed_rates(offerings, runs, now)
+    return AvailableOfferings(now, rated, memory, limits, find_doubts(runs, now), runs)
 
 
 def with_placement_scores(

@@ -22,6 +22,7 @@ from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
 from relaunch.adapters.aws.sqs.machine_queue import SqsMachineQueue
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.adapters.input_patterns import Re2Patterns
+from relaunch.adapters.market_thresholds import load_thresholds
 from relaunch.adapters.messages.intake import parse_intake_message
 from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.job import Job, RequestMachine, StopTask, TimelineEntry
@@ -51,6 +52,7 @@ from relaunch_local.simulation.aws.template import CLUSTER, STACK, Rule, SourceS
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.checks.invariants import Invariants, is_late
 from relaunch_local.simulation.checks.machines import MachineInvariants
+from relaunch_local.simulation.checks.market import check_market_wait
 from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.faults.chance import Chance
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
@@ -224,6 +226,7 @@ class SimulatedAccount:
             "images": EcrImages(ecr),
             "patterns": Re2Patterns(),
             "checkpoints": S3Checkpoints(s3),
+            "load_thresholds": load_thresholds,
             "launches": SqsLaunchQueue(self._sqs(), "AttemptsQueue"),
             "clock": clock,
             "log": self.trace,
@@ -325,6 +328,7 @@ class SimulatedAccount:
         self.trace.saved(job, timeline)
         before = self.invariants.jobs.get(job.job_id)
         self.invariants.job_saved(job, timeline, is_new=is_new)
+        check_market_wait(self.invariants.check, job, self.scenario.recipes, self.objects, self.clock.now())
         self.machines.job_saved(before, job)
 
     def _machine_saved(self, machine: Machine) -> None:

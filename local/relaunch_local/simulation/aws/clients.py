@@ -4,7 +4,7 @@ import io
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,6 @@ from relaunch_local.simulation.aws.sqs import Queues
 from relaunch_local.simulation.faults.chance import Chance
 
 # No decision depends on when an object was written.
-_WRITTEN_AT = datetime(2026, 1, 1, tzinfo=UTC)
 TASK_STATE_CHANGE = "ECS Task State Change"
 
 
@@ -332,8 +331,10 @@ class ModelS3:
         """ListObjectsV2, all of it in one page."""
         if self._objects.closed_since is not None:
             raise _client_error("AccessDenied", "ListObjectsV2")
-        found = self._objects.listed(parameters["Bucket"], parameters["Prefix"])
-        return {"Contents": [{"Key": key, "Size": len(body), "LastModified": _WRITTEN_AT} for key, body in found]}
+        bucket = parameters["Bucket"]
+        found = self._objects.listed(bucket, parameters["Prefix"])
+        times = {key: self._objects.written_at(bucket, key) for key, _ in found}
+        return {"Contents": [{"Key": key, "Size": len(body), "LastModified": times[key]} for key, body in found]}
 
     def get_object(self, **parameters: Any) -> Any:
         """GetObject; a key of KMS matters only where there is an object."""

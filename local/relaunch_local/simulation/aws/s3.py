@@ -30,10 +30,16 @@ class ObjectStore:
     is_locked: bool = False
     """Whether the role may not use the key that objects are encrypted with: only reading an object is denied."""
     _by_job: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=lambda: defaultdict(dict))
+    _written_at: dict[tuple[str, str], datetime] = field(default_factory=dict)
 
-    def write(self, bucket: str, key: str, body: bytes) -> None:
+    def write(self, bucket: str, key: str, body: bytes, at: datetime) -> None:
         """Put an object; keys are `<prefix>/<job>/attempt-N/…`."""
         self._by_job[bucket, _job_prefix(key)][key] = body
+        self._written_at[bucket, key] = at
+
+    def written_at(self, bucket: str, key: str) -> datetime:
+        """Return when an object was put, to the second, as S3 tells it."""
+        return self._written_at[bucket, key].replace(microsecond=0)
 
     def complete(self, job_id: str, checkpoint: Checkpoint, now: datetime) -> None:
         """Record a checkpoint as complete: its manifest was written."""

@@ -143,7 +143,7 @@ class _Training:
         def write(index: int) -> None:
             name = pieces[index]
             body = manifest_of(step, self.attempt, sizes) if name == "manifest.json" else b"x" * sizes[name]
-            self.trainings.objects.write(match[1], folder + name, body)
+            self.trainings.objects.write(match[1], folder + name, body, self.trainings.clock.now())
             if index + 1 < len(pieces):
                 self._after(self.recipe.save_seconds / len(pieces), lambda: write(index + 1))
             else:

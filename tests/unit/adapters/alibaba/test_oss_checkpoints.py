@@ -66,6 +66,9 @@ def test_the_newest_complete_one_is_found_under_its_own_scheme(checkpoints):
     assert checkpoints.newest_complete(ROOT, JOB) == newest
     assert checkpoints.newest_complete(ROOT, JOB, step=100, attempt=1) == newest.replace("0000200", "0000100")
     assert checkpoints.newest_complete(ROOT, JOB, attempt=2) is None
+    saved = checkpoints.newest_saved(ROOT, JOB)
+    assert saved is not None
+    assert (saved.uri, saved.step, saved.attempt) == (newest, 200, 1)
 
 
 def test_a_uri_of_s3_is_refused(checkpoints):

@@ -9,6 +9,7 @@ import pytest
 from fakes.aws import Faults, make_client, refusal, refuse
 from fakes.builders import NOW
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
+from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.ports import PermanentError, TransientError
 from train.checkpoint import Manifest, describe_object, find_complete_checkpoints, save_checkpoint
 
@@ -55,6 +56,14 @@ def delete(s3: Any, uri: str) -> None:
 
 def test_a_job_without_checkpoints_has_none(checkpoints):
     assert checkpoints.newest_complete(ROOT, JOB) is None
+
+
+def test_the_newest_is_told_with_its_step_and_when_s3_got_the_last_of_it(checkpoints, s3):
+    assert checkpoints.newest_saved(ROOT, JOB) is None
+    uri = save(3, 200)
+    written = s3.head_object(Bucket=BUCKET, Key=uri.removeprefix(f"s3://{BUCKET}/") + "manifest.json")["LastModified"]
+
+    assert checkpoints.newest_saved(ROOT, JOB) == SavedCheckpoint(uri, 200, 3, written)
 
 
 def test_the_highest_step_is_the_newest_whatever_the_attempt(checkpoints, s3):

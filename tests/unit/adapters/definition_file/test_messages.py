@@ -5,6 +5,7 @@
 import pytest
 
 from fakes.builders import make_instance_type
+from relaunch.adapters.definition_file.models import WORK_MISSING
 from relaunch.adapters.definition_file.parser import DefinitionFileError, parse_definitions
 
 CATALOGUE = {
@@ -76,6 +77,14 @@ def problems_of_job(*lines: str, accelerator: str = "{gpu: {}}") -> list[str]:
         pytest.param("inputs: {r: {default: '1'}}", "3:14: jobs.a.inputs.r.pattern: `pattern` is missing"),
         pytest.param("on: {image: {repository: t}}", "3:9: jobs.a.on: must be a list"),
         pytest.param("disk: 1GiB\ndisk: 2GiB", "4:5: jobs.a.disk: `disk` is here twice: line 3 has it already", id="a key that is there twice"),
+        pytest.param("deadline: 19h", f"3:15: jobs.a.deadline: {WORK_MISSING}"),
+        pytest.param("patience: 19h", f"3:15: jobs.a.patience: {WORK_MISSING}"),
+        pytest.param("estimated_duration: 2h\ndeadline: 9h\npatience: 1h", "5:15: jobs.a.patience: a job with a `deadline` waits for as long as that allows: give one of the two"),
+        pytest.param("total_steps: 900", "3:18: jobs.a.total_steps: only checkpoints say which step a training has reached: add `checkpoint`"),
+        pytest.param("policy: greedy", "3:13: jobs.a.policy: `policy` is for a job with a `deadline` or with `patience`: add one of them"),
+        pytest.param("padding: 0.2", "3:14: jobs.a.padding: `padding` is for a job with a `deadline` or with `patience`: add one of them"),
+        pytest.param("estimated_duration: 2h\ndeadline: 9h\npolicy: gredy", "5:13: jobs.a.policy: `gredy` is none of cheapest, uniform-progress, greedy, on-demand-first; did you mean `greedy`?"),
+        pytest.param("estimated_duration: 2h\ndeadline: 9h\npadding: 20", "5:14: jobs.a.padding: must be 1 or less"),
         pytest.param("estimated_duration: 20h\ndeadline: 19h30m", "4:15: jobs.a.deadline: 19h30m is shorter than estimated_duration (20h)", id="a deadline before the estimate"),
     ],
 )  # fmt: skip

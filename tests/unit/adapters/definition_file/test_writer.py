@@ -38,6 +38,7 @@ from relaunch.core.definitions.kubernetes_workload import (
     KubernetesWorkload,
     Target,
 )
+from relaunch.core.market.policies import PolicyName
 
 CATALOGUE = load_catalogue()
 LEAST = JobDefinition("a", "trainer", AcceleratorRequirement(gpu=GpuRequirement()))
@@ -67,7 +68,10 @@ EVERY_KEY = JobDefinition(
     purchase=PurchasePolicy.RESERVED_THEN_SPOT,
     checkpoint_uri="s3://acme-checkpoints/all/",
     estimated_duration=timedelta(hours=1, seconds=1),
+    total_steps=9_000,
     deadline=timedelta(days=2),
+    policy=PolicyName.GREEDY,
+    padding=0.25,
     max_runtime=timedelta(minutes=90),
     max_running_jobs=1,
     max_waiting_jobs=2,
@@ -97,6 +101,7 @@ ON_ACS = replace(
 DEFINITIONS = {
     "least": LEAST,
     "every key": EVERY_KEY,
+    "patience": replace(EVERY_KEY, deadline=None, patience=timedelta(minutes=30)),
     "partition of a GPU": replace(
         LEAST,
         accelerator=AcceleratorRequirement(

@@ -131,6 +131,12 @@ WAITS = {
         f"they are read again; what was saved is kept, and {ONLY_END}",
         GRANTS,
     ),
+    "market": (
+        waiting_job(WaitReason.MARKET, "no spot is to be had"),
+        "spot: no spot is to be had",
+        "its policy, cheapest, chooses again between spot, on-demand and waiting",
+        (f"an earlier `deadline`, less `patience` or `policy: on-demand-first` would start it sooner: {AGAIN}",),
+    ),
     "machine": (
         waiting_job(WaitReason.MACHINE, "i-1 is starting"),
         "its machine: i-1 is starting",
@@ -248,6 +254,15 @@ def test_a_running_job_says_when_it_is_stopped_at_the_latest():
         NOW,
         "the job ends with its program; at its time limit it is stopped",
         NOW + timedelta(hours=48),
+    )
+
+
+def test_a_running_job_says_why_its_market_policy_launched_it_there():
+    explanation = explain(make_running_job(market_reason="only on-demand instances keep its limit"), NOW)
+
+    assert explanation.waiting_for == (
+        "the training to finish; it runs on g5.xlarge spot, for when it was launched, "
+        "only on-demand instances keep its limit"
     )
 
 

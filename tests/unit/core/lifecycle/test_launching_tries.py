@@ -1,4 +1,5 @@
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -9,14 +10,25 @@ from fakes.builders import (
     make_instance_type,
     make_offering,
     make_placement,
+    make_running_attempt,
     make_selection,
     task_id,
 )
 from relaunch.core.jobs.job import Placement, PlacementState, Stop, StopKind
+from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.launches.derived_revision import PreparedRevision
 from relaunch.core.lifecycle.events import LaunchAnswered, OfferingChosen
 from unit.core.lifecycle.steps import SOON, after, chosen, decided
 from unit.core.lifecycle.table_matrix import SITUATIONS
+
+
+def test_the_next_attempt_begins_with_what_the_one_before_kept():
+    attempt = make_running_attempt(stop=Stop(StopKind.INTERRUPTION, NOW + timedelta(minutes=5)))
+    before = replace(SITUATIONS["wr"], attempt=attempt, kept_seconds=60.0)
+    saved = SavedCheckpoint("s3://c/", 7, attempt.number, NOW + timedelta(minutes=2))
+
+    assert after(before, replace(chosen(), newest=saved)).kept_seconds == 180.0
+    assert after(before, chosen()).kept_seconds == 0.0, "what no checkpoint keeps is lost"
 
 
 def test_the_first_launch_freezes_everything_the_request_is_made_of():

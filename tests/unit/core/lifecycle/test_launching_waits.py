@@ -94,6 +94,25 @@ def test_nothing_for_now_is_waited_for(is_price, retry_in, reason, wakes_in):
     assert (decision.selection, decision.selected_at) == (event.selection, SOON)
 
 
+@pytest.mark.parametrize(
+    ("retry_in", "wakes_in"),
+    [
+        pytest.param(timedelta(minutes=29), timedelta(minutes=29), id="when-the-policy-chooses-again"),
+        pytest.param(timedelta(hours=4), timedelta(minutes=30), id="what-other-jobs-see-of-the-market"),
+        pytest.param(None, timedelta(minutes=5), id="after-a-look-if-it-does-not-say"),
+        pytest.param(timedelta(0), timedelta(seconds=15), id="not-in-a-hurry"),
+    ],
+)
+def test_a_market_policy_waits_until_it_chooses_again(retry_in, wakes_in):
+    retry_at = None if retry_in is None else SOON + retry_in
+    event = NothingKept(make_selection(kept=()), "no spot", False, False, retry_at, is_market=True)
+
+    decision = decided(SITUATIONS["w0"], event)
+
+    assert decision.job.waiting == Waiting(WaitReason.MARKET, SOON, "no spot", SOON + wakes_in)
+    assert decision.job.wake_at == SOON + wakes_in
+
+
 def test_a_wait_for_capacity_ends_with_the_deadline_at_the_latest():
     job = make_job(definition=make_definition(deadline=timedelta(minutes=3)))
     event = NothingKept(make_selection(kept=()), "none", False, False, SOON + timedelta(hours=1))

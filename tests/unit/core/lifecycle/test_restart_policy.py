@@ -145,6 +145,13 @@ def test_interruptions_are_budgeted_by_the_time_they_cost(idle, interruptions, i
     assert out_of_time(idle_job(idle, interruptions), NOW) == (over if is_over else None)
 
 
+@pytest.mark.parametrize(("idle", "is_over"), [(INTERRUPTION_BUDGET + HOUR, False), (INTERRUPTION_BUDGET * 2, True)])
+def test_patience_is_time_that_the_interruptions_may_cost_as_well(idle, is_over):
+    job = idle_job(idle, 1, definition=make_definition(patience=INTERRUPTION_BUDGET))
+
+    assert (out_of_time(job, NOW) is not None) is is_over
+
+
 def test_idle_time_counts_from_the_first_start_and_is_never_negative():
     assert idle_time(make_job(), NOW + HOUR) == timedelta(0)
     assert idle_time(make_running_job(), NOW + HOUR) == timedelta(0)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from relaunch.adapters.alibaba.ram_role import AssumedRole
+from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.ports import CheckpointSource
 
 _SPARE = timedelta(seconds=60)
@@ -46,6 +47,15 @@ class OssCheckpoints:
             PermanentError: checkpoints cannot be read.
         """
         return self._checkpoints().newest_complete(checkpoint_uri, job_id, step=step, attempt=attempt)
+
+    def newest_saved(self, checkpoint_uri: str, job_id: str) -> SavedCheckpoint | None:
+        """Return the newest complete checkpoint of the job with its step and time, None if there is none.
+
+        Raises:
+            TransientError: OSS or STS is throttling or not reachable.
+            PermanentError: checkpoints cannot be read.
+        """
+        return self._checkpoints().newest_saved(checkpoint_uri, job_id)
 
     def probe(self, checkpoint_uri: str, job_id: str) -> None:
         """Check, before a job without checkpoints is launched, that its checkpoints could be read.

@@ -9,11 +9,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
 from relaunch.adapters.aws.errors import aws_errors, error_code
+from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.ports import PermanentError
 
 if TYPE_CHECKING:
@@ -57,16 +59,35 @@ class S3Checkpoints:
             TransientError: throttled or unreachable.
             PermanentError: the URI is invalid, or the bucket cannot be read.
         """
+        found = self._find(checkpoint_uri, job_id, step=step, attempt=attempt)
+        return found.uri if found is not None else None
+
+    def newest_saved(self, checkpoint_uri: str, job_id: str) -> SavedCheckpoint | None:
+        """Return the newest complete checkpoint as `newest_complete` does, with when S3 got the last of its objects.
+
+        Raises:
+            TransientError: throttled or unreachable.
+            PermanentError: the URI is invalid, or the bucket cannot be read.
+        """
+        return self._find(checkpoint_uri, job_id, step=None, attempt=None)
+
+    def _find(
+        self, checkpoint_uri: str, job_id: str, *, step: int | None, attempt: int | None
+    ) -> SavedCheckpoint | None:
         bucket, prefix = self._split(checkpoint_uri)
         job_prefix = f"{prefix}{job_id}/"
         with aws_errors(f"looking for checkpoints in {self._scheme}://{bucket}/{job_prefix}"):
-            sizes = dict(self._list(bucket, job_prefix))
+            listed = {key: (size, at) for key, size, at in self._list(bucket, job_prefix)}
+            sizes = {key: size for key, (size, _) in listed.items()}
             for found in sorted(_steps(job_prefix, sizes), reverse=True):
                 if step not in {None, found.step} or attempt not in {None, found.attempt}:
                     continue
                 manifest = self._read(bucket, found.key + MANIFEST_OBJECT)
                 if manifest is not None and _is_complete(manifest, found.key, sizes):
-                    return f"{self._scheme}://{bucket}/{found.key}"
+                    saved_at = max(at for key, (_, at) in listed.items() if key.startswith(found.key))
+                    return SavedCheckpoint(
+                        f"{self._scheme}://{bucket}/{found.key}", found.step, found.attempt, saved_at
+                    )
         return None
 
     def probe(self, checkpoint_uri: str, job_id: str) -> None:
@@ -104,10 +125,10 @@ class S3Checkpoints:
         prefix = match["prefix"]
         return match["bucket"], prefix if not prefix or prefix.endswith("/") else prefix + "/"
 
-    def _list(self, bucket: str, prefix: str) -> Iterator[tuple[str, int]]:
+    def _list(self, bucket: str, prefix: str) -> Iterator[tuple[str, int, datetime]]:
         for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
             for found in page.get("Contents", []):
-                yield found["Key"], found["Size"]
+                yield found["Key"], found["Size"], found["LastModified"]
 
     def _read(self, bucket: str, key: str) -> bytes | None:
         try:

@@ -33,8 +33,8 @@ _KINDS = {
 }
 _LIMITS = {
     "union_tag_not_found": f"`event` is missing: one of {', '.join(GITHUB_EVENTS)}",
-    "greater_than_equal": "must be {ge} or more",
-    "less_than_equal": "must be {le} or less",
+    "greater_than_equal": "must be {ge:g} or more",
+    "less_than_equal": "must be {le:g} or less",
     "greater_than": "must be more than {gt:g}",
     "finite_number": "must be a finite number",
     "too_short": "is empty: leave the key out, or give it something",

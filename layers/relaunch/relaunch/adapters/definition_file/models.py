@@ -35,12 +35,14 @@ from relaunch.core.definitions.accelerator import (
 )
 from relaunch.core.definitions.definition import InputRule, JobDefinition
 from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.market.policies import DEFAULT_PADDING, DEFAULT_POLICY, PolicyName
 from relaunch.core.offerings.instance_types import is_inference_model
 from relaunch.core.selection.gpu_share import MAX_COMPUTE_PERCENT, MIN_COMPUTE_PERCENT, check_requirement
 
 DEFAULT_MAX_RUNTIME = timedelta(hours=48)
 JOB_NAME_PATTERN = "[a-z][a-z0-9-]{0,47}"
 ACCELERATOR_CHOICE = Choice(frozenset({"gpu", "neuron"}), "give `gpu` or `neuron`, not both: no machine has both")
+WORK_MISSING = "how much work is left must be known: add `estimated_duration`, or `total_steps` with a `checkpoint`"
 NEURON_CHOICE = Choice(frozenset({"devices", "cores"}), "give exactly one of `devices` and `cores`")
 
 
@@ -213,8 +215,16 @@ class JobModel(
     """Longest running time of a job, all attempts together."""
     estimated_duration: Duration | None = None
     """How long the training takes on a machine that is never taken away."""
+    total_steps: int | None = Field(default=None, ge=1)
+    """The step at which the training has finished, as its checkpoints count them; needs `checkpoint`."""
     deadline: Duration | None = None
-    """Within which time after it was accepted the job should be done."""
+    """Within which time after it was accepted the job should be done; needs `estimated_duration` or `total_steps`."""
+    patience: Duration | None = None
+    """Instead of a deadline: how long in all a job may wait for spot before it takes on-demand."""
+    policy: Literal["cheapest", "uniform-progress", "greedy", "on-demand-first"] = DEFAULT_POLICY.value
+    """What chooses between spot, on-demand and waiting, for a job with `deadline` or `patience`."""
+    padding: float = Field(default=DEFAULT_PADDING, ge=0, le=1, allow_inf_nan=False)
+    """By which share `estimated_duration` may be too low (`0.1`: 10 %) with the deadline still met."""
     max_running_jobs: int = Field(default=5, ge=1)
     """How many jobs of this definition may run at a time; others wait."""
     max_waiting_jobs: int = Field(default=1000, ge=1)
@@ -235,6 +245,39 @@ class JobModel(
             shown = write_duration(limit) + (", its default" if limit == DEFAULT_MAX_RUNTIME else "")
             raise ValueError(f"{write_duration(estimate)} is longer than max_runtime ({shown}): no job could finish")
         return estimate
+
+    @field_validator("total_steps")
+    @classmethod
+    def check_steps(cls, steps: int | None, info: ValidationInfo) -> int | None:
+        """Reject steps that no checkpoint would count."""
+        if steps is not None and "checkpoint" in info.data and info.data["checkpoint"] is None:
+            raise ValueError("only checkpoints say which step a training has reached: add `checkpoint`")
+        return steps
+
+    @field_validator("deadline", "patience")
+    @classmethod
+    def check_work(cls, limit: timedelta | None, info: ValidationInfo) -> timedelta | None:
+        """Reject a promise about a job whose work is not known."""
+        known = [info.data.get(each, "invalid") for each in ("estimated_duration", "total_steps")]
+        if limit is not None and not any(known):
+            raise ValueError(WORK_MISSING)
+        return limit
+
+    @field_validator("patience")
+    @classmethod
+    def check_patience(cls, patience: timedelta | None, info: ValidationInfo) -> timedelta | None:
+        """Reject patience beside a deadline, which says already how long a job may wait."""
+        if patience is not None and info.data.get("deadline") is not None:
+            raise ValueError("a job with a `deadline` waits for as long as that allows: give one of the two")
+        return patience
+
+    @field_validator("policy", "padding")
+    @classmethod
+    def check_use(cls, value: object, info: ValidationInfo) -> object:
+        """Reject settings of the market policy for a job without a limit, for which none decides."""
+        if not any(info.data.get(each, "invalid") for each in ("deadline", "patience")):
+            raise ValueError(f"`{info.field_name}` is for a job with a `deadline` or with `patience`: add one of them")
+        return value
 
     @field_validator("deadline")
     @classmethod
@@ -262,7 +305,11 @@ class JobModel(
             purchase=PurchasePolicy(self.purchase),
             checkpoint_uri=self.checkpoint,
             estimated_duration=self.estimated_duration,
+            total_steps=self.total_steps,
             deadline=self.deadline,
+            patience=self.patience,
+            policy=PolicyName(self.policy),
+            padding=self.padding,
             max_runtime=self.max_runtime,
             max_running_jobs=self.max_running_jobs,
             max_waiting_jobs=self.max_waiting_jobs,

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, PurchasePolicy
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.market.policies import DEFAULT_PADDING, DEFAULT_POLICY, PolicyName
 
 
 class TriggerSource(StrEnum):
@@ -87,6 +88,10 @@ class JobDefinition:
     one. `max_price_usd_per_hour` is per instance; if None, only the stack's limit applies. `checkpoint_uri` ends with a
     slash; if None, the training writes no checkpoints and each attempt starts from the beginning.
 
+    With a `deadline`, or with `patience` instead, `policy` chooses when a job is on spot, on-demand or waits.
+    `total_steps` is the step at which the training has finished, as its checkpoints count them. `patience` is how long
+    a job may wait for spot in all. `padding` is the share by which the estimate of the work may be too low.
+
     On ECS a task runs the family `task_definition`, which is empty in a definition for Kubernetes alone; on Kubernetes
     it runs the workload `kubernetes`. A definition may have both, and `target` chooses.
     """
@@ -103,7 +108,11 @@ class JobDefinition:
     purchase: PurchasePolicy = PurchasePolicy.SPOT_THEN_ON_DEMAND
     checkpoint_uri: str | None = None
     estimated_duration: timedelta | None = None
+    total_steps: int | None = None
     deadline: timedelta | None = None
+    patience: timedelta | None = None
+    policy: PolicyName = DEFAULT_POLICY
+    padding: float = DEFAULT_PADDING
     max_runtime: timedelta = timedelta(hours=48)
     max_running_jobs: int = 5
     max_waiting_jobs: int = 1000

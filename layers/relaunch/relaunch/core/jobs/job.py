@@ -46,6 +46,7 @@ class WaitReason(StrEnum):
     PRICE = "price"  # every offering that satisfies it is too expensive
     BACKOFF = "backoff"  # a delay after a failure of the program
     CHECKPOINT = "checkpoint"  # its checkpoints cannot be read
+    MARKET = "market"  # spot, which its market policy rather waits for than pay for on-demand
     MACHINE = "machine"  # the machine of our own that it claims
     MACHINE_LIMIT = "machine-limit"  # the limits of the stack on machines of its own
 
@@ -391,7 +392,9 @@ class Job:
     for its next placement, and `machine_requests` how many were requested for it. `failed_machines` did not become
     ready since a task of the job last ran; `refused_since` is since when EC2 refuses its requests for a reason that
     other offerings would not change. `resume_from` are the jobs that it retries, the latest first: it resumes from the
-    first of them with a checkpoint.
+    first of them with a checkpoint. `kept_seconds` is the running time, before the current attempt, whose work a
+    checkpoint keeps (core.jobs.progress). `market_reason` is why its market policy launched it where it is, empty if
+    nothing else could be had.
     """
 
     job_id: str
@@ -427,6 +430,8 @@ class Job:
     failed_machines: int = 0
     refused_since: datetime | None = None
     resume_from: tuple[ResumePoint, ...] = ()
+    kept_seconds: float = 0.0
+    market_reason: str = ""
     version: int = 0
 
     @property

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.launches.derived_revision import PreparedRevision
 from relaunch.core.launches.launch import LaunchOutcome, Node, TaskObservation
 from relaunch.core.machines.decision import MachineDecision
@@ -27,6 +28,7 @@ class OfferingChosen:
 
     `resume_uri` is the newest complete checkpoint of the job, None if there is none. `prepared` is the revision to run.
     `machine` is the machine of our own to run it on, which is ready; the selection was saved when it was claimed.
+    `newest` is the checkpoint of the job itself, which says what its last attempt kept.
     """
 
     offering: Offering
@@ -34,17 +36,22 @@ class OfferingChosen:
     resume_uri: str | None
     prepared: PreparedRevision = field(default_factory=PreparedRevision)
     machine: Machine | None = None
+    newest: SavedCheckpoint | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NothingKept:
-    """Selection kept no offering; `message` names the filter that removed the last one."""
+    """Selection kept no offering; `message` names the filter that removed the last one.
+
+    `is_market`: the market policy of the job waits, until `retry_at`; `message` is its reason.
+    """
 
     selection: Selection
     message: str
     is_permanent: bool
     is_price: bool
     retry_at: datetime | None
+    is_market: bool = False
 
 
 @dataclass(frozen=True, slots=True)

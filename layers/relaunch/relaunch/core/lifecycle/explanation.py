@@ -174,6 +174,16 @@ def _wait_for_checkpoints(job: Job, waiting: Waiting, _now: datetime) -> Explana
     )
 
 
+def _wait_for_market(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
+    return Explanation(
+        f"spot: {waiting.detail}",
+        waiting.since,
+        f"its policy, {job.definition.policy}, chooses again between spot, on-demand and waiting",
+        waiting.until or job.wake_at,
+        (f"an earlier `deadline`, less `patience` or `policy: on-demand-first` would start it sooner: {_AGAIN}",),
+    )
+
+
 def _wait_for_machine(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
     return Explanation(
         f"its machine: {waiting.detail}",
@@ -206,6 +216,7 @@ _WAITS: Mapping[WaitReason, Callable[[Job, Waiting, datetime], Explanation]] = {
     WaitReason.PRICE: _wait_for_price,
     WaitReason.BACKOFF: _wait_for_backoff,
     WaitReason.CHECKPOINT: _wait_for_checkpoints,
+    WaitReason.MARKET: _wait_for_market,
     WaitReason.MACHINE: _wait_for_machine,
     WaitReason.MACHINE_LIMIT: _wait_for_machine_limit,
 }
@@ -272,8 +283,9 @@ def _explain_running(job: Job, now: datetime) -> Explanation:
     advice: tuple[str, ...] = ()
     if job.definition.checkpoint_uri is None and job.definition.purchase is not PurchasePolicy.ON_DEMAND:
         advice = ("the definition has no `checkpoint`: after an interruption the training starts over",)
+    why = f", for when it was launched, {job.market_reason}" if job.market_reason else ""
     return Explanation(
-        f"the training to finish; it runs on {attempt.placement.offering}",
+        f"the training to finish; it runs on {attempt.placement.offering}{why}",
         attempt.started_at,
         "the job ends with its program; at its time limit it is stopped",
         next_time_limit(job, now),

@@ -24,6 +24,7 @@ from relaunch.core.jobs.job import (
     WaitReason,
 )
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.progress import kept_time
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,
@@ -57,6 +58,7 @@ from relaunch.core.lifecycle.events import (
     TimePassed,
 )
 from relaunch.core.lifecycle.machine_waits import admits_next, next_machine
+from relaunch.core.lifecycle.market_choice import with_market_reason
 from relaunch.core.lifecycle.restart_policy import GiveUp, out_of_time
 from relaunch.core.lifecycle.stopping import avoid, stop_with_intent, with_task
 from relaunch.core.revisions.images import describe_pin, plan_pins, with_platforms
@@ -75,7 +77,7 @@ _UNCERTAIN_DELAY_SECONDS = 5
 _LONGEST_REPEAT_DELAY_SECONDS = 300
 # A job that ends admits the next one; this interval covers a lost message.
 _SLOT_POLL_INTERVAL = timedelta(minutes=15)
-_CAPACITY_POLL_INTERVAL = timedelta(minutes=5)
+_CAPACITY_POLL_INTERVAL, _MARKET_POLL_INTERVAL = timedelta(minutes=5), timedelta(minutes=30)
 # A permission is granted within minutes or within days: every wait is as long as all before it together.
 _FIRST_CHECKPOINT_POLL, _LAST_CHECKPOINT_POLL = timedelta(minutes=5), timedelta(minutes=30)
 # The interval at which ECR is queried for an awaited image, in case its event was lost.
@@ -106,6 +108,8 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
         return _give_up(job, verdict, now)
     chosen = event.offering
     number, closed = _attempt_to_launch(job.attempt)
+    if not closed:
+        job = replace(job, kept_seconds=kept_time(job, event.newest).total_seconds())
     placement = Placement(
         number=closed[-1].number + 1 if closed else 1,
         offering=chosen.key,
@@ -127,7 +131,7 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
     attempt = Attempt(number, placement, closed_placements=_kept_placements(closed))
     effects = admits_next(job)
     slots = None if job.has_slot else (job.definition.max_running_jobs, limits.max_running_jobs)
-    job = replace(job, attempt=attempt, has_slot=True, reason="", machine_id="")
+    job = replace(with_market_reason(job, event.selection), attempt=attempt, has_slot=True, reason="", machine_id="")
     where = f" on {placement.instance_id}" if event.machine else f" by {placement.capacity_provider}"
     # On Kubernetes the cluster chooses the node, and there is no price.
     detail = (
@@ -168,9 +172,10 @@ def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimi
         decision = end(job, JobState.FAILED, now, event="nothing satisfies it", detail=event.message)
         return replace(decision, selection=event.selection, selected_at=now)
     # Not only at `retry_at`: an instance that arrives late ends an avoidance early, and only the oldest jobs are woken.
-    poll_at = now + _CAPACITY_POLL_INTERVAL
+    # A market policy knows when it chooses again, but what other jobs see of the market is no event of this one.
+    poll_at = now + (_MARKET_POLL_INTERVAL if event.is_market and event.retry_at else _CAPACITY_POLL_INTERVAL)
     retry_at = max(min(event.retry_at or poll_at, poll_at), now + timedelta(seconds=15))
-    reason = WaitReason.PRICE if event.is_price else WaitReason.CAPACITY
+    reason = WaitReason.PRICE if event.is_price else WaitReason.MARKET if event.is_market else WaitReason.CAPACITY
     decision = _try_again_at(job, reason, event.message, now, retry_at)
     return replace(decision, selection=event.selection, selected_at=now)
 

@@ -32,6 +32,7 @@ from relaunch.core.lifecycle.decision import (
     waits_for_slot,
 )
 from relaunch.core.lifecycle.events import MachineAwaited, MachineClaimed, MachineLimitReached, MachineLost
+from relaunch.core.lifecycle.market_choice import with_market_reason
 from relaunch.core.lifecycle.restart_policy import out_of_time
 from relaunch.core.machines.machine import Consequence, MachineState
 from relaunch.core.machines.refusals import delay_before
@@ -84,6 +85,7 @@ def _with_selection(decision: Decision, event: MachineClaimed, now: datetime) ->
 
 def _with_claim(job: Job, event: MachineClaimed) -> Job:
     requests = job.machine_requests + (1 if event.is_new else 0)
+    job = with_market_reason(job, event.selection)
     return replace(job, machine_id=event.decision.machine.machine_id, machine_requests=requests)
 
 

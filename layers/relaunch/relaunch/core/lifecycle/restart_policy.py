@@ -101,10 +101,11 @@ def out_of_time(job: Job, now: datetime) -> GiveUp | None:
         return GiveUp(JobState.TIMED_OUT, f"the deadline of {definition.deadline} after acceptance has passed")
     if job.run_time(now) >= definition.max_runtime:
         return GiveUp(JobState.TIMED_OUT, f"its tasks have run for max_runtime, {definition.max_runtime}")
-    if definition.deadline is None and job.interruptions and idle_time(job, now) >= INTERRUPTION_BUDGET:
+    budget = INTERRUPTION_BUDGET + (definition.patience or timedelta(0))
+    if definition.deadline is None and job.interruptions and idle_time(job, now) >= budget:
         return GiveUp(
             JobState.FAILED,
-            f"interrupted {job.interruptions} times and not running for {INTERRUPTION_BUDGET} in all: "
+            f"interrupted {job.interruptions} times and not running for {budget} in all: "
             "allow on-demand, more instance types, or set a deadline",
         )
     return None

@@ -27,7 +27,8 @@ class Pool:
     `has_capacity` is what was last seen, None if nothing ever was. `seen_ago` is how long ago that was, `state_age` how
     long before now the state began, as far as it was seen: `state_age >= seen_ago`. A pool that the job runs in has
     capacity, and is seen now. `outage_ends` and `spell_ends` are how often outages and spells end in this pool,
-    compared with the usual: 1 if nothing was learned.
+    compared with the usual: 1 if nothing was learned. `avoided_for` is how long launches leave it out anyway, for what
+    else is known of it.
     """
 
     name: str
@@ -37,11 +38,12 @@ class Pool:
     state_age: float = 0.0
     outage_ends: float = 1.0
     spell_ends: float = 1.0
+    avoided_for: float = 0.0
 
     def may_be_tried_in(self, retry_interval: float) -> float:
         """Return the hours until a try is worth it: 0 but for a pool that refused less than the interval ago."""
         left = retry_interval - self.seen_ago
-        return left if self.has_capacity is False and left > _ROUNDING else 0.0
+        return max(left if self.has_capacity is False and left > _ROUNDING else 0.0, self.avoided_for)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,87 @@
+"""How much work of a job is done, and how much is left: what a deadline is held against.
+
+Work is measured in running time. What no complete checkpoint keeps is lost with the task; a definition without
+checkpoints starts over. With `total_steps` the newest checkpoint says which share is done, and the running time that
+it took says how fast the job is; before a MEASURED_SHARE is done, and without steps, `estimated_duration` is taken.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.job import Job
+
+# Before that, loading data and compiling are most of what a checkpoint says of the speed.
+MEASURED_SHARE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class SavedCheckpoint:
+    """A complete checkpoint: its URI, the step it was saved after, the attempt that wrote it, and when it was done."""
+
+    uri: str
+    step: int
+    attempt: int
+    saved_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The work done and left of a job; `left` is right if the estimate is, or by the padding too low."""
+
+    done: timedelta
+    left: timedelta
+
+
+def kept_time(job: Job, newest: SavedCheckpoint | None) -> timedelta:
+    """Return the running time whose work the newest complete checkpoint keeps.
+
+    A checkpoint of an earlier attempt was counted when that attempt was followed by the next one.
+    """
+    before, attempt = timedelta(seconds=job.kept_seconds), job.attempt
+    if newest is None:
+        return timedelta(0)
+    if attempt is None or attempt.started_at is None or newest.attempt != attempt.number:
+        return before
+    saved_at = newest.saved_at if attempt.stop is None else min(newest.saved_at, attempt.stop.at)
+    return before + max(saved_at - attempt.started_at, timedelta(0))
+
+
+def measure_progress(job: Job, newest: SavedCheckpoint | None, now: datetime) -> Progress | None:
+    """Return the work done and left at `now`; None if nothing says how much work the job is.
+
+    What a running task did since the newest checkpoint is counted as done.
+    """
+    kept = kept_time(job, newest)
+    unsaved = _unsaved_time(job, kept, now)
+    by_steps = _by_steps(job, newest, kept)
+    if by_steps is None:
+        return _by_estimate(job, kept + unsaved)
+    return Progress(by_steps.done + unsaved, max(by_steps.left - unsaved, timedelta(0)))
+
+
+def _unsaved_time(job: Job, kept: timedelta, now: datetime) -> timedelta:
+    attempt = job.attempt
+    if attempt is None or attempt.started_at is None or attempt.stop is not None:
+        return timedelta(0)
+    began_with = timedelta(seconds=job.kept_seconds)
+    return max(now - attempt.started_at - max(kept - began_with, timedelta(0)), timedelta(0))
+
+
+def _by_estimate(job: Job, done: timedelta) -> Progress | None:
+    estimate = job.definition.estimated_duration
+    if estimate is None:
+        return None
+    # If the whole estimate is too low by the padding, so is the part of it that is done.
+    return Progress(done, max(estimate - done / (1 + job.definition.padding), timedelta(0)))
+
+
+def _by_steps(job: Job, newest: SavedCheckpoint | None, kept: timedelta) -> Progress | None:
+    total_steps, estimate = job.definition.total_steps, job.definition.estimated_duration
+    if total_steps is None or newest is None or newest.step <= 0:
+        return None
+    share = min(newest.step / total_steps, 1.0)
+    # Of a job that retries another one, the steps of that one took none of its own time.
+    is_measured = bool(kept) and not job.resume_from
+    if is_measured and (share >= MEASURED_SHARE or estimate is None):
+        return Progress(kept, kept / share * (1 - share))
+    return None if estimate is None else Progress(kept, estimate * (1 - share))

@@ -1,0 +1,181 @@
+"""Which purchase options a job may be launched with now: its market policy decides, if it has a limit on its time.
+
+That is a job with a deadline or with patience, on ECS, whose work is known (core.jobs.progress). What is reserved is
+paid for anyway and goes before all others.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.progress import Progress
+from relaunch.core.lifecycle.spot_pools import RETRY_INTERVAL
+from relaunch.core.market.situation import Action, Choice, Place, Policy, Pool, Rule, Situation
+from relaunch.core.offerings.offering import Offering
+from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL, START_OVERHEAD
+from relaunch.core.selection.rejection import Rejection
+from relaunch.core.selection.selection import RejectedOffering, Selection
+
+FILTER_NAME = "market"
+"""The filter that rejects what a market policy does not want now."""
+# One machine that does not register in time (five minutes) and another one that is refused after minutes, and the
+# minute between two runs of reconcile. A budget: five in a hundred on-demand starts fail in the goals of the policy.
+ON_DEMAND_RESERVE = timedelta(minutes=15)
+
+
+@dataclass(frozen=True, slots=True)
+class MarketChoice:
+    """What a market policy chose at `at`, in which situation; `reason` is why, in a sentence."""
+
+    choice: Choice
+    situation: Situation
+    at: datetime
+
+    @property
+    def until(self) -> datetime | None:
+        """Return when the policy chooses again if nothing happens; None if only an event changes the choice."""
+        return None if self.choice.until is None else self.at + timedelta(hours=self.choice.until)
+
+    @property
+    def reason(self) -> str:
+        """Return why the job is, or is to be, where the policy wants it, and what would change that."""
+        return f"{_REASONS[self.choice.rule].format(**self._times())}"
+
+    def _times(self) -> dict[str, str]:
+        spare, is_allowed = self.situation.spare, self.situation.on_demand_usd_per_hour is not None
+        latest = ""
+        if spare is not None and is_allowed:
+            latest = f"; on-demand is taken from {_clock(self.at, spare)} UTC on at the latest"
+        behind = _duration(abs(self.choice.value))
+        again = "" if self.until is None else f"; the next look is at {_clock(self.at, self.choice.until or 0.0)} UTC"
+        return {"latest": latest, "value": behind, "again": again}
+
+
+_REASONS = {
+    Rule.RUNS_ON_SPOT: "it runs on spot until that is taken away",
+    Rule.SAFETY_NET: "only on-demand instances, started now, keep its limit",
+    Rule.SPOT_MAY_BE_HAD: "spot may be had, and is cheaper{latest}",
+    Rule.BEHIND: "it is {value} behind even progress to its limit, so that it takes on-demand",
+    Rule.AHEAD: "it is {value} ahead of even progress to its limit, and waits for spot{latest}{again}",
+    Rule.OUTAGE: "no spot is to be had, and its limit leaves time to wait{latest}{again}",
+    Rule.COMES_BACK: "leaving on-demand for spot pays",
+    Rule.STAYS_ON_DEMAND: "leaving on-demand for spot does not pay{again}",
+    Rule.NO_ON_DEMAND: "no spot is to be had, and it may not run on on-demand{again}",
+    Rule.ON_DEMAND_FIRST: "its policy is on-demand first",
+}
+
+
+def is_in_market(job: Job) -> bool:
+    """Return whether a market policy decides where the job runs, if its work is known."""
+    definition = job.definition
+    has_limit = definition.deadline is not None or definition.patience is not None
+    return has_limit and not definition.target.is_kubernetes
+
+
+def choose(
+    job: Job, policy: Policy, progress: Progress, selection: Selection, pools: tuple[Pool, ...], now: datetime
+) -> MarketChoice | None:
+    """Return where an idle job is to be launched; None if something reserved was kept, which costs nothing more."""
+    if any(each.purchase is PurchaseOption.RESERVED for each in selection.kept):
+        return None
+    situation = _situation(job, progress, selection, pools, now)
+    return MarketChoice(policy(situation), situation, now)
+
+
+def _situation(job: Job, progress: Progress, selection: Selection, pools: tuple[Pool, ...], now: datetime) -> Situation:
+    left = _hours(progress.left)
+    overhead, reserve = _hours(START_OVERHEAD), _hours(ON_DEMAND_RESERVE + _most_lost(job, progress))
+    elapsed = _hours(now - job.accepted_at)
+    if job.definition.deadline is not None:
+        time_left = _hours(job.definition.deadline) - elapsed
+    else:
+        waited = now - job.accepted_at - job.run_time(now)
+        patience = _hours((job.definition.patience or timedelta(0)) - waited)
+        time_left = left * (1 + job.definition.padding) + 2 * overhead + reserve + patience
+    return Situation(
+        place=Place.IDLE,
+        work_done=_hours(progress.done),
+        work_left=left,
+        elapsed=elapsed,
+        time_left=time_left,
+        overhead=overhead,
+        on_demand_usd_per_hour=_on_demand_price(job, selection),
+        pools=pools,
+        padding=job.definition.padding,
+        reserve=reserve,
+        retry_interval=_hours(RETRY_INTERVAL),
+    )
+
+
+def _most_lost(job: Job, progress: Progress) -> timedelta:
+    """Return the work that one interruption of spot may lose: all of it without checkpoints."""
+    if job.definition.checkpoint_uri is None:
+        return progress.left
+    return min(CHECKPOINT_INTERVAL, progress.left)
+
+
+def _on_demand_price(job: Job, selection: Selection) -> float | None:
+    """Return the lowest on-demand price, also of what cannot be had just now; None if the job may not run on it."""
+    if PurchaseOption.ON_DEMAND not in job.definition.purchase.options:
+        return None
+    rejected = (each.offering for each in selection.rejected if not each.rejection.is_permanent)
+    offered = (each for each in (*selection.kept, *rejected) if each.purchase is PurchaseOption.ON_DEMAND)
+    return min((each.expected_usd_per_hour or 0.0 for each in offered), default=None)
+
+
+def narrow(selection: Selection, market: MarketChoice) -> Selection:
+    """Return the selection with only what the policy wants now; the rest is rejected, with the reason.
+
+    Without any on-demand offering a policy that wants one takes what there is: nothing else keeps its limit.
+    """
+    choice = market.choice
+    if choice.action is Action.ON_DEMAND:
+        wanted = {each.key for each in selection.kept if each.purchase is PurchaseOption.ON_DEMAND}
+        wanted = wanted or {each.key for each in selection.kept}
+    elif choice.action is Action.TRY:
+        names = {each.name for each in market.situation.pools_to_try}
+        wanted = {each.key for each in selection.kept if str(each.key) in names}
+    else:
+        wanted = set()
+    kept = [each for each in selection.kept if each.key in wanted]
+    kept.sort(key=lambda each: choice.action is Action.TRY and str(each.key) != choice.pool)
+    refused = tuple(_rejected(each, market) for each in selection.kept if each.key not in wanted)
+    if not refused:
+        return selection
+    counts = (*selection.filter_counts, (FILTER_NAME, len(selection.kept), len(kept)))
+    return Selection(tuple(kept), (*refused, *selection.rejected), counts, selection.work)
+
+
+def market_wait(selection: Selection) -> Rejection | None:
+    """Return why and until when a market policy waits, if that is why nothing was kept."""
+    if selection.kept or selection.last_filter != FILTER_NAME:
+        return None
+    return next(each.rejection for each in selection.rejected if each.filter_name == FILTER_NAME)
+
+
+def with_market_reason(job: Job, selection: Selection | None) -> Job:
+    """Return the job with why its policy launches it there; the same job if there is no new selection."""
+    if selection is None:
+        return job
+    reasons = (each.rejection.reason for each in selection.rejected if each.filter_name == FILTER_NAME)
+    return replace(job, market_reason=next(reasons, ""))
+
+
+def _rejected(offering: Offering, market: MarketChoice) -> RejectedOffering:
+    rejection = Rejection(market.reason, is_permanent=False, retry_at=market.until)
+    return RejectedOffering(offering, FILTER_NAME, rejection)
+
+
+def _hours(time: timedelta) -> float:
+    return time / timedelta(hours=1)
+
+
+def _duration(hours: float) -> str:
+    minutes = round(hours * 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+
+
+def _clock(at: datetime, hours: float) -> str:
+    then = at + timedelta(hours=max(hours, 0.0))
+    return f"{then:%Y-%m-%d %H:%M}" if then.date() != at.date() else f"{then:%H:%M}"

@@ -1,0 +1,108 @@
+"""How much work of a job is done, and how much is left."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import NOW, make_definition, make_job, make_running_attempt
+from relaunch.core.jobs.job import Job, Stop, StopKind
+from relaunch.core.jobs.progress import Progress, SavedCheckpoint, kept_time, measure_progress
+from relaunch.core.jobs.resume_point import ResumePoint
+
+HOUR = timedelta(hours=1)
+SHARED = {"padding": 0.0, "max_runtime": 100 * HOUR}
+ESTIMATED = make_definition(estimated_duration=10 * HOUR, **SHARED)
+STEPS = make_definition(total_steps=1000, **SHARED)
+BOTH = replace(STEPS, estimated_duration=10 * HOUR)
+
+
+def saved(after: timedelta = HOUR, step: int = 100, attempt: int = 2) -> SavedCheckpoint:
+    return SavedCheckpoint(f"s3://b/j/attempt-{attempt}/step-{step:07d}/", step, attempt, NOW + after)
+
+
+def running(**fields) -> Job:
+    """Build a job whose second attempt runs since NOW; of the first one 3 h are kept."""
+    return make_job(**{"attempt": make_running_attempt(2), "kept_seconds": 10800.0, **fields})
+
+
+def stopped(after: timedelta = 2 * HOUR, **fields) -> Job:
+    return running(attempt=make_running_attempt(2, stop=Stop(StopKind.INTERRUPTION, NOW + after)), **fields)
+
+
+@pytest.mark.parametrize(
+    ("job", "newest", "kept"),
+    [
+        pytest.param(make_job(), None, 0 * HOUR, id="before the first launch"),
+        pytest.param(make_job(), saved(), 0 * HOUR, id="of a job that was launched under another number"),
+        pytest.param(running(), saved(), 4 * HOUR, id="saved by the running attempt"),
+        pytest.param(running(), saved(attempt=1), 3 * HOUR, id="saved by the one before"),
+        pytest.param(running(), saved(-HOUR), 3 * HOUR, id="saved before the start, by a clock that is late"),
+        pytest.param(running(), None, 0 * HOUR, id="checkpoints that are gone"),
+        pytest.param(running(attempt=make_running_attempt(2, started_at=None)), saved(), 3 * HOUR, id="not started"),
+        pytest.param(stopped(), saved(), 4 * HOUR, id="saved an hour before the stop"),
+        pytest.param(stopped(), saved(3 * HOUR), 5 * HOUR, id="reported after the stop"),
+    ],
+)
+def test_what_a_checkpoint_keeps_is_the_time_until_it_was_saved(job, newest, kept):
+    assert kept_time(job, newest) == kept
+
+
+@pytest.mark.parametrize(
+    ("job", "newest", "progress"),
+    [
+        pytest.param(make_job(definition=ESTIMATED), None, Progress(0 * HOUR, 10 * HOUR), id="all of the estimate"),
+        pytest.param(make_job(definition=make_definition()), None, None, id="nobody said how much"),
+        pytest.param(make_job(definition=STEPS), None, None, id="steps that no checkpoint counted yet"),
+        pytest.param(running(definition=ESTIMATED), saved(), Progress(5 * HOUR, 5 * HOUR), id="a running task"),
+        pytest.param(stopped(definition=ESTIMATED), saved(), Progress(4 * HOUR, 6 * HOUR), id="its loss is not done"),
+        pytest.param(stopped(definition=ESTIMATED), None, Progress(0 * HOUR, 10 * HOUR), id="without checkpoints"),
+        pytest.param(
+            running(definition=replace(ESTIMATED, estimated_duration=2 * HOUR)),
+            saved(),
+            Progress(5 * HOUR, 0 * HOUR),
+            id="more than was estimated",
+        ),
+        pytest.param(
+            stopped(definition=STEPS), saved(step=400), Progress(4 * HOUR, 6 * HOUR), id="steps at their own speed"
+        ),
+        pytest.param(
+            stopped(definition=BOTH), saved(step=800), Progress(4 * HOUR, HOUR), id="steps rather than the estimate"
+        ),
+        pytest.param(
+            stopped(definition=BOTH), saved(step=40), Progress(4 * HOUR, 9.6 * HOUR), id="too few steps to go by"
+        ),
+        pytest.param(
+            stopped(definition=STEPS), saved(step=10), Progress(4 * HOUR, 396 * HOUR), id="few steps, and no estimate"
+        ),
+        pytest.param(
+            running(definition=BOTH), saved(step=800), Progress(5 * HOUR, 0 * HOUR), id="steps since the checkpoint"
+        ),
+        pytest.param(stopped(definition=BOTH), saved(step=2000), Progress(4 * HOUR, 0 * HOUR), id="all steps"),
+        pytest.param(stopped(definition=BOTH), saved(step=0), Progress(4 * HOUR, 6 * HOUR), id="no step yet"),
+        pytest.param(
+            stopped(definition=BOTH, resume_from=(ResumePoint("j1", "s3://b/"),)),
+            saved(step=800),
+            Progress(4 * HOUR, 2 * HOUR),
+            id="steps of a job that it retries",
+        ),
+        pytest.param(
+            stopped(definition=STEPS, resume_from=(ResumePoint("j1", "s3://b/"),)),
+            saved(step=800),
+            None,
+            id="steps of a job that it retries, and no estimate",
+        ),
+    ],
+)
+def test_work_left_is_what_steps_or_the_estimate_leave(job, newest, progress):
+    assert measure_progress(job, newest, NOW + 2 * HOUR) == progress
+
+
+def test_work_that_is_done_is_as_much_less_than_estimated_as_the_padding_allows():
+    job = stopped(definition=replace(ESTIMATED, padding=0.25))
+
+    progress = measure_progress(job, saved(2 * HOUR), NOW + 2 * HOUR)
+
+    assert progress is not None
+    assert progress.left == 6 * HOUR
+    assert progress.done + progress.left * 1.25 == 12.5 * HOUR

@@ -1,0 +1,231 @@
+"""Which purchase options a job may be launched with now."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import NOW, make_definition, make_job, make_offering, make_running_attempt, make_selection
+from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
+from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.jobs.progress import Progress
+from relaunch.core.lifecycle.market_choice import (
+    MarketChoice,
+    choose,
+    is_in_market,
+    market_wait,
+    narrow,
+    with_market_reason,
+)
+from relaunch.core.market.policies import PolicyName, policy_named
+from relaunch.core.market.published import uniform_progress
+from relaunch.core.market.situation import Action, Choice, Place, Pool, Rule, Situation
+from relaunch.core.selection.rejection import Rejection
+from relaunch.core.selection.selection import RejectedOffering
+
+HOUR = timedelta(hours=1)
+SPOT, OTHER_SPOT = make_offering(), make_offering("g6.xlarge", price_usd_per_hour=0.50)
+ON_DEMAND = make_offering(purchase=PurchaseOption.ON_DEMAND)
+RESERVED = make_offering(purchase=PurchaseOption.RESERVED, price_usd_per_hour=0.0)
+ALL = make_selection(kept=(SPOT, OTHER_SPOT, ON_DEMAND), rejected=(), filter_counts=(("any", 3, 3),))
+DEFINITION = make_definition(
+    estimated_duration=10 * HOUR, deadline=20 * HOUR, padding=0.0, policy=PolicyName.UNIFORM_PROGRESS
+)
+FREE, BUSY = Pool("g5.xlarge spot", 0.40), Pool("g5.xlarge spot", 0.40, False, 0.0, 1.0)
+OTHER = Pool("g6.xlarge spot", 0.50)
+START = Progress(0 * HOUR, 10 * HOUR)
+
+
+def chosen(definition=DEFINITION, progress=START, selection=ALL, pools=(FREE, OTHER), now=NOW, **job) -> MarketChoice:
+    policy = policy_named(definition.policy, lambda: pytest.fail("the tests of thresholds are elsewhere"))
+    made = choose(make_job(definition=definition, **job), policy, progress, selection, tuple(pools), now)
+    assert made is not None
+    return made
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_in"),
+    [
+        ({}, True),
+        ({"deadline": None}, False),
+        ({"deadline": None, "patience": HOUR}, True),
+        ({"target": Target.ACK}, False),
+    ],
+)
+def test_a_policy_decides_for_jobs_with_a_limit_on_ecs(fields, is_in):
+    assert is_in_market(make_job(definition=replace(DEFINITION, **fields))) is is_in
+
+
+def test_the_situation_is_the_work_the_time_and_the_prices():
+    situation = chosen(progress=Progress(4 * HOUR, 6 * HOUR), now=NOW + 5 * HOUR).situation
+
+    assert situation == Situation(
+        place=Place.IDLE,
+        work_done=4.0,
+        work_left=6.0,
+        elapsed=5.0,
+        time_left=15.0,
+        overhead=pytest.approx(8 / 60),
+        on_demand_usd_per_hour=1.00,
+        pools=(FREE, OTHER),
+        padding=0.0,
+        reserve=0.75,
+        retry_interval=pytest.approx(1 / 6),
+    )
+
+
+def test_without_checkpoints_an_interruption_may_lose_all_that_is_left():
+    definition = replace(DEFINITION, checkpoint_uri=None)
+
+    assert chosen(definition).situation.reserve == 10.25
+    assert chosen(definition).choice.rule is Rule.SAFETY_NET
+    assert chosen(replace(definition, deadline=21 * HOUR)).choice.action is Action.TRY
+
+
+def test_the_last_minutes_of_work_are_all_that_an_interruption_may_lose():
+    assert chosen(progress=Progress(9.9 * HOUR, 0.1 * HOUR)).situation.reserve == pytest.approx(0.35)
+
+
+def test_patience_is_what_is_left_of_it_after_all_waits():
+    definition = replace(DEFINITION, deadline=None, patience=3 * HOUR, padding=0.5)
+    waited = chosen(definition, run_seconds=7200.0, now=NOW + 4 * HOUR).situation
+    over = chosen(definition, now=NOW + 4 * HOUR)
+
+    assert waited.spare == pytest.approx(1.0)
+    assert over.situation.spare == pytest.approx(-1.0)
+    assert over.choice.action is Action.ON_DEMAND
+
+
+def test_a_running_task_is_no_wait():
+    definition = replace(DEFINITION, deadline=None, patience=3 * HOUR)
+    situation = chosen(definition, attempt=make_running_attempt(), now=NOW + 2 * HOUR).situation
+
+    assert situation.spare == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(
+    ("purchase", "selection", "price"),
+    [
+        pytest.param(PurchasePolicy.SPOT_THEN_ON_DEMAND, ALL, 1.00, id="kept"),
+        pytest.param(PurchasePolicy.SPOT, ALL, None, id="not allowed"),
+        pytest.param(PurchasePolicy.SPOT_THEN_ON_DEMAND, make_selection(), None, id="rejected for good"),
+        pytest.param(
+            PurchasePolicy.SPOT_THEN_ON_DEMAND,
+            make_selection(rejected=(RejectedOffering(ON_DEMAND, "any", Rejection("", is_permanent=False)),)),
+            1.00,
+            id="rejected for now",
+        ),
+        pytest.param(
+            PurchasePolicy.SPOT_THEN_ON_DEMAND,
+            make_selection(kept=(replace(ON_DEMAND, price_usd_per_hour=None, on_demand_usd_per_hour=None),)),
+            0.0,
+            id="at an unknown price",
+        ),
+    ],
+)
+def test_on_demand_is_known_where_the_job_may_run_on_it(purchase, selection, price):
+    definition = replace(DEFINITION, purchase=purchase)
+
+    assert chosen(definition, selection=selection).situation.on_demand_usd_per_hour == price
+
+
+def test_what_is_reserved_needs_no_policy():
+    selection = replace(ALL, kept=(SPOT, RESERVED))
+
+    assert choose(make_job(definition=DEFINITION), uniform_progress, START, selection, (FREE,), NOW) is None
+
+
+def test_the_definition_names_the_policy():
+    assert chosen(replace(DEFINITION, policy=PolicyName.ON_DEMAND_FIRST)).choice.rule is Rule.ON_DEMAND_FIRST
+    assert chosen(replace(DEFINITION, policy=PolicyName.GREEDY), pools=(BUSY,)).choice.rule is Rule.OUTAGE
+
+
+def kept(market: MarketChoice, selection=ALL):
+    return narrow(selection, market).kept
+
+
+def test_a_try_takes_spot_that_may_be_tried_that_of_the_policy_first():
+    market = chosen(pools=(FREE, OTHER))
+
+    assert kept(market) == (SPOT, OTHER_SPOT)
+    assert kept(chosen(pools=(BUSY, OTHER))) == (OTHER_SPOT,)
+    assert kept(replace(market, choice=replace(market.choice, pool=OTHER.name))) == (OTHER_SPOT, SPOT)
+
+
+def test_a_job_that_has_to_run_takes_on_demand_or_else_what_there_is():
+    market = chosen(now=NOW + 10 * HOUR)
+
+    assert market.choice.rule is Rule.SAFETY_NET
+    assert kept(market) == (ON_DEMAND,)
+    assert kept(market, replace(ALL, kept=(SPOT, OTHER_SPOT))) == (SPOT, OTHER_SPOT)
+
+
+def test_a_job_that_waits_takes_nothing_and_says_why_and_until_when():
+    market = chosen(progress=Progress(4 * HOUR, 6 * HOUR), pools=(BUSY,), now=NOW + HOUR)
+
+    selection = narrow(ALL, market)
+
+    reason = (
+        "it is 7 h 0 min ahead of even progress to its limit, and waits for spot; on-demand is taken from 22:25 UTC on "
+        "at the latest; the next look is at 10:36 UTC"
+    )
+    wait = market_wait(selection)
+    assert wait == Rejection(reason, is_permanent=False, retry_at=NOW + HOUR + timedelta(minutes=10))
+    assert selection.kept == ()
+    assert [each.offering for each in selection.rejected] == [SPOT, OTHER_SPOT, ON_DEMAND]
+    assert selection.filter_counts == (("any", 3, 3), ("market", 3, 0))
+
+
+def test_a_selection_of_nothing_else_is_left_as_it_is():
+    selection = replace(ALL, kept=(SPOT, OTHER_SPOT))
+
+    assert narrow(selection, chosen()) is selection
+    assert market_wait(selection) is None
+
+
+def test_a_job_keeps_why_it_is_launched_there_until_it_is_launched_elsewhere():
+    market = chosen(now=NOW + 10 * HOUR)
+    launched = with_market_reason(make_job(), narrow(ALL, market))
+
+    assert launched.market_reason == "only on-demand instances, started now, keep its limit"
+    assert with_market_reason(launched, None) is launched
+    assert with_market_reason(launched, ALL).market_reason == ""
+
+
+def test_what_other_filters_removed_waits_for_no_market():
+    selection = make_selection(kept=(), filter_counts=(("price-cap", 1, 0),))
+
+    assert market_wait(selection) is None
+
+
+def reason_of(
+    rule: Rule,
+    until: float | None = None,
+    spare: float | None = 30.0,
+    value: float = 0.0,
+    on_demand: float | None = 1.0,
+) -> str:
+    situation = Situation(Place.IDLE, 0.0, 0.0, 0.0, spare, 0.0, on_demand, ())
+    return MarketChoice(Choice(Action.WAIT, rule, until=until, value=value), situation, NOW).reason
+
+
+@pytest.mark.parametrize(
+    ("reason", "text"),
+    [
+        (reason_of(Rule.OUTAGE, 0.5), "no spot is to be had, and its limit leaves time to wait; on-demand is "
+         "taken from 2026-03-15 15:26 UTC on at the latest; the next look is at 09:56 UTC"),
+        (reason_of(Rule.OUTAGE, None, None), "no spot is to be had, and its limit leaves time to wait"),
+        (reason_of(Rule.NO_ON_DEMAND), "no spot is to be had, and it may not run on on-demand"),
+        (reason_of(Rule.BEHIND, value=-0.5), "it is 30 min behind even progress to its limit, so that it takes "
+         "on-demand"),
+        (reason_of(Rule.SPOT_MAY_BE_HAD, spare=-1.0), "spot may be had, and is cheaper; on-demand is taken "
+         "from 09:26 UTC on at the latest"),
+        (reason_of(Rule.SPOT_MAY_BE_HAD, on_demand=None), "spot may be had, and is cheaper"),
+    ],
+)  # fmt: skip
+def test_a_choice_says_why_and_what_would_change_it(reason, text):
+    assert reason == text
+
+
+def test_every_rule_has_a_sentence():
+    assert all(reason_of(rule) for rule in Rule)
