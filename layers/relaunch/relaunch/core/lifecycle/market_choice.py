@@ -92,7 +92,8 @@ def _situation(job: Job, progress: Progress, selection: Selection, pools: tuple[
     else:
         waited = now - job.accepted_at - job.run_time(now)
         patience = _hours((job.definition.patience or timedelta(0)) - waited)
-        time_left = left * (1 + job.definition.padding) + 2 * overhead + reserve + patience
+        most = left + job.definition.padding * (_hours(progress.done) + left)
+        time_left = most + 2 * overhead + reserve + patience
     return Situation(
         place=Place.IDLE,
         work_done=_hours(progress.done),
