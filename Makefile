@@ -173,7 +173,7 @@ apart: apart-ack apart-ecs ## The demo on ACK without the code for ECS, and that
 apart-ack apart-ecs: apart-%: setup build
 	@$(ENVIRONMENT)/python -m relaunch_local.demo.apart $*
 
-.PHONY: demo demo-picture local bench bench-peers bench-kubernetes policy-thresholds catalogue clean
+.PHONY: demo demo-picture local bench bench-peers bench-kubernetes policy policy-thresholds catalogue clean
 TARGET ?= ecs
 demo: setup build ## The whole story on this machine, with no account; TARGET=ack on a cluster of Alibaba Cloud
 	@$(ENVIRONMENT)/python -m relaunch_local.demo --target $(TARGET)
@@ -199,6 +199,9 @@ sam-local: setup build ## Every event of events/ in a real container (needs Dock
 bench: setup build environment-bench ## Cold starts, decision times, AWS calls: docs/benchmarks.md (about 5 minutes)
 	@$(ENVIRONMENT)/pytest -q -m benchmark
 	@$(ENVIRONMENT)/python -m benchmarks
+
+policy: environment ## What market policies cost over the optimum on series: TRACES=folder, else drawn ones; JSON=1, DECISIONS=1, POOLS=together
+	@$(ENVIRONMENT)/python -m policy replay $(if $(TRACES),--traces $(TRACES)) $(if $(JSON),--json) $(if $(DECISIONS),--decisions) $(if $(POOLS),--pools $(POOLS)) $(REPLAY)
 
 policy-thresholds: environment ## Make the thresholds of the market policy again (5 minutes); TRACES=folder from other series
 	@$(ENVIRONMENT)/python -m policy thresholds $(if $(TRACES),--traces $(TRACES))

@@ -1,39 +1,151 @@
-"""`python -m policy thresholds|hazards`: make what the market policy rests on, from a folder of series."""
+"""`python -m policy thresholds|hazards|replay`: make what the market policy rests on, and measure it on series.
+
+`replay` runs jobs over a folder of series, or over drawn ones, and prints what each policy costs over the optimum.
+"""
 
 import argparse
+import json
 import sys
+from dataclasses import asdict
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
+from policy.comparison import compare
+from policy.figures import Cell, Sample, difference, figures
+from policy.generator import draw_series
 from policy.hazards import Hazards, count_hazards
+from policy.replay import Job, Knowledge
 from policy.series import SeriesError, at_gap, read_series
 from policy.threshold_file import make_thresholds, write_thresholds
 from relaunch.adapters.market_thresholds import FILE
 from relaunch.core.market.hazards import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR
 
 _GAP_HOURS = 1 / 6
+_SHARES = (0.6, 0.7, 0.8, 0.9)
+_USUAL = (0.2, 3.145)
+_OTHERS = ((0.05, 3.145), (0.5, 3.145), (0.2, 1.4))
+_ALL = tuple((overhead, ratio) for overhead in (0.05, 0.2, 0.5) for ratio in (3.145, 1.4))
 
 
 def main() -> int:
     """Run one of the programs; the exit code is 2 if the series cannot be used."""
-    parser = argparse.ArgumentParser(prog="python -m policy", description=__doc__)
-    parser.add_argument("program", choices=("hazards", "thresholds"))
-    parser.add_argument("--traces", type=Path, help="folder of series; default: the published hazards")
-    parser.add_argument("--to", type=Path, default=FILE, help="file of the thresholds; default: the application's")
-    arguments = parser.parse_args()
+    arguments = _parse()
     try:
-        hazards, source = _hazards(arguments.traces)
+        return {"hazards": _print_hazards, "thresholds": _make, "replay": _replay}[arguments.program](arguments)
     except SeriesError as error:
         print(f"policy: {error}", file=sys.stderr)
         return 2
-    if arguments.program == "hazards":
-        print("outages end per hour ", *(f"{each:.2f}" for each in hazards.outage))
-        print("spells end per hour  ", *(f"{each:.2f}" for each in hazards.spell))
-        return 0
-    thresholds = make_thresholds(hazards, source, on_progress=_show)
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m policy", description=__doc__)
+    parser.add_argument("program", choices=("hazards", "thresholds", "replay"))
+    parser.add_argument("--traces", type=Path, help="folder of series; default: published hazards, or drawn series")
+    parser.add_argument("--to", type=Path, default=FILE, help="thresholds: file to write; default: the application's")
+    parser.add_argument("--thresholds", type=Path, default=FILE, help="replay: those of cheapest")
+    parser.add_argument("--json", action="store_true", dest="as_json", help="replay: print one document")
+    parser.add_argument("--decisions", action="store_true", help="replay: with every decision and its tick, as JSON")
+    parser.add_argument(
+        "--pools", choices=("apart", "together"), default="apart", help="replay: one job, several pools"
+    )
+    parser.add_argument("--starts", type=int, default=40, metavar="N", help="replay: runs per series (40)")
+    parser.add_argument("--all-cells", action="store_true", help="replay: every overhead with every price ratio")
+    parser.add_argument("--estimate", type=float, default=1.0, help="replay: estimate of the work, as a share of it")
+    parser.add_argument("--padding", type=float, default=0.0, help="replay: the padding of the estimate")
+    parser.add_argument("--failing", type=float, default=0.0, help="replay: share of on-demand starts that fail")
+    parser.add_argument("--reserve", type=float, default=0.0, help="replay: hours kept for those that fail")
+    return parser.parse_args()
+
+
+def _print_hazards(arguments: argparse.Namespace) -> int:
+    hazards, _ = _hazards(arguments.traces)
+    print("outages end per hour ", *(f"{each:.2f}" for each in hazards.outage))
+    print("spells end per hour  ", *(f"{each:.2f}" for each in hazards.spell))
+    return 0
+
+
+def _make(arguments: argparse.Namespace) -> int:
+    thresholds = make_thresholds(*_hazards(arguments.traces), on_progress=_show)
     print(file=sys.stderr)
     write_thresholds(thresholds, arguments.to)
-    print(f"{arguments.to}: {len(thresholds.codes):,} thresholds, from {source}")
+    print(f"{arguments.to}: {len(thresholds.codes):,} thresholds, from {thresholds.source}")
     return 0
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    series = read_series(arguments.traces) if arguments.traces else draw_series(_hazards(None)[0])
+    groups = [series] if arguments.pools == "together" else [[each] for each in series]
+    is_document = arguments.as_json or arguments.decisions
+    cells, documents = _cells(arguments), []
+    run = partial(compare, groups, arguments.thresholds, arguments.starts)
+    with get_context("spawn").Pool() as pool:
+        for cell, samples in zip(cells, pool.imap(run, cells), strict=True):
+            if not samples:
+                raise SeriesError(f"no series is as long as the {cell.job.time:.1f} h that a job has")
+            if not is_document:
+                _print_cell(cell, samples)
+            documents.append(_document(cell, samples, has_decisions=arguments.decisions))
+    if is_document:
+        print(json.dumps({"series": [each.name for each in series], "cells": documents}))
+    return 0
+
+
+def _cells(arguments: argparse.Namespace) -> list[Cell]:
+    usual = [(share, *setting) for setting in (_ALL if arguments.all_cells else (_USUAL,)) for share in _SHARES]
+    others = [] if arguments.all_cells else [(0.8, *setting) for setting in _OTHERS]
+    jobs = [
+        Job(
+            time=48.0 / share,
+            overhead=overhead,
+            price_ratio=ratio,
+            estimate=arguments.estimate,
+            padding=arguments.padding,
+            reserve=arguments.reserve,
+            failing=arguments.failing,
+        )
+        for share, overhead, ratio in (*usual, *others)
+    ]
+    return [Cell(job, knowledge) for knowledge in Knowledge for job in jobs]
+
+
+def _print_cell(cell: Cell, samples: list[Sample]) -> None:
+    job = cell.job
+    share = f"C/R {job.work / job.time:.1f}, overhead {job.overhead:g} h, price ratio {job.price_ratio:g}"
+    print(f"\n{share}, {cell.knowledge}, {len(samples)} runs")
+    print(f"{'policy':18}{'% over':>8}{'90 % interval':>16}{'in time':>9}{'starts':>8}{'cost':>8}")
+    for each in figures(samples):
+        low, high = each.interval
+        spread = f"{low:.1f} to {high:.1f}"
+        print(f"{each.policy:18}{each.over:8.1f}{spread:>16}{each.met:9.1%}{each.starts:8.1f}{each.cost:8.2f}")
+    points, (low, high) = difference(samples, "cheapest", "uniform-progress")
+    print(f"cheapest less uniform-progress: {points:+.1f} points ({low:+.1f} to {high:+.1f})", flush=True)
+
+
+def _document(cell: Cell, samples: list[Sample], *, has_decisions: bool) -> dict[str, object]:
+    points, spread = difference(samples, "cheapest", "uniform-progress")
+    document: dict[str, object] = {
+        "job": asdict(cell.job),
+        "knowledge": cell.knowledge.value,
+        "runs": len(samples),
+        "policies": [asdict(each) for each in figures(samples)],
+        "cheapest_less_uniform_progress": {"points": points, "interval": spread},
+    }
+    if has_decisions:
+        document["samples"] = [_sample_document(sample) for sample in samples]
+    return document
+
+
+def _sample_document(sample: Sample) -> dict[str, object]:
+    return {
+        "series": sample.block[0],
+        "start": sample.start,
+        "optimum": sample.optimum,
+        "decisions": {
+            title: [{"tick": each.tick, **asdict(each.choice)} for each in outcome.decided]
+            for title, outcome in sample.outcomes.items()
+        },
+    }
 
 
 def _hazards(folder: Path | None) -> tuple[Hazards, str]:

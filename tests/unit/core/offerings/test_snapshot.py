@@ -4,6 +4,7 @@ import pytest
 
 from fakes.builders import NOW, make_instance_type
 from relaunch.core.offerings.snapshot import (
+    BUNDLED,
     STALE_AFTER,
     OfferingsSnapshot,
     Origin,
@@ -67,6 +68,11 @@ def test_outdated_quotas_and_placement_scores_are_unknown_and_prices_stay(part, 
 )
 def test_prices_are_stale_after_three_days(age, is_stale):
     assert Origin("EC2", NOW - age).is_stale(NOW) == is_stale
+
+
+def test_what_came_with_relaunch_is_told_from_what_was_refreshed():
+    assert Origin(f"us-east-1{BUNDLED}", NOW).is_bundled
+    assert not Origin("AWS Price List", NOW).is_bundled
 
 
 def test_a_described_type_stays_as_the_catalogue_has_it():

@@ -1,0 +1,29 @@
+"""The policies that replays compare."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+
+from policy.baselines import retrying
+from policy.figures import Cell, Sample, replay
+from policy.series import Series
+from relaunch.adapters.market_thresholds import read_thresholds
+from relaunch.core.market.cheapest import cheapest
+from relaunch.core.market.published import greedy, on_demand_first, uniform_progress
+from relaunch.core.market.situation import Policy
+
+
+def compare(groups: Iterable[Sequence[Series]], thresholds: Path, starts: int, cell: Cell) -> list[Sample]:
+    """Run a job from some starts of each group of pools by each policy; `thresholds` is the file of `cheapest`."""
+    policies: dict[str, Policy] = {
+        "on-demand": on_demand_first,
+        "greedy": greedy,
+        "uniform-progress": uniform_progress,
+        "cheapest": cheapest(read_thresholds(thresholds)),
+    }
+    made: dict[str, Callable[[], Policy]] = {title: partial(_same, policy) for title, policy in policies.items()}
+    return replay(groups, cell, {"retry-3": retrying(3), **made}, starts)
+
+
+def _same(policy: Policy) -> Policy:
+    return policy

@@ -1,0 +1,159 @@
+"""Replays of a job over series of spot availability, through the policies that production runs.
+
+A tick is the gap of the series. A job pays for the tick wherever it runs, works in it but for the overhead of its
+start, and loses a spot machine at the tick at which the series turns 0 ("Can't Be Late", NSDI 2024, section 5). With
+`Knowledge.TRIES` the policy knows what a launcher knows: its tries, each of which is a launch, and the lives of its
+machines. With `Knowledge.EVERY_TICK` it is told the state of every pool at every tick, as in the paper.
+"""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from policy.series import Series
+from relaunch.core.market.learning import PoolRecord, granted, interrupted, pool_of, refused, seen
+from relaunch.core.market.situation import Action, Choice, Place, Policy, Situation
+
+_DONE = 1e-9
+
+
+class Knowledge(StrEnum):
+    """What a policy is told of the market."""
+
+    TRIES = "tries only"
+    EVERY_TICK = "every tick seen"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job in hours; on-demand costs 1 per hour, spot `1 / price_ratio`.
+
+    `estimate` is what the policy is told of the work, as a share of the real one. `failing` is the share of on-demand
+    starts that fail.
+    """
+
+    work: float = 48.0
+    time: float = 60.0
+    overhead: float = 0.2
+    price_ratio: float = 3.145
+    estimate: float = 1.0
+    padding: float = 0.0
+    reserve: float = 0.0
+    failing: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A choice at a tick of a run."""
+
+    tick: int
+    choice: Choice
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended: `cost` in hours of on-demand, `late` in hours (0 or less: in time), and how often it started."""
+
+    cost: float
+    late: float
+    starts: int
+    decided: tuple[Decided, ...]
+
+
+def start_ticks(series: Series, job: Job, count: int) -> list[int]:
+    """Return evenly spaced ticks of a series at which a job may begin and have all of its time."""
+    last = len(series.available) - ticks_of(job, series) - 1
+    if last < 0:
+        return []
+    return sorted({round(last * number / max(count - 1, 1)) for number in range(count)})
+
+
+def ticks_of(job: Job, series: Series) -> int:
+    """Return the ticks of a job's time."""
+    return math.ceil(job.time / series.gap_hours - _DONE)
+
+
+@dataclass(slots=True)
+class Run:
+    """A job that runs from a tick of series, one for each pool, at the same gap."""
+
+    pools: Sequence[Series]
+    start: int
+    job: Job
+    policy: Policy
+    knowledge: Knowledge
+    chance: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311 - draws failing starts
+    _place: Place = Place.IDLE
+    _pool: int = -1
+    _begun: float = 0.0
+    _starting: float = 0.0
+    _done: float = 0.0
+    _cost: float = 0.0
+    _starts: int = 0
+    _records: list[PoolRecord] = field(default_factory=list)
+    _decided: list[Decided] = field(default_factory=list)
+
+    def to_end(self) -> Outcome:
+        """Run until the work is done; without a machine for as long as the series last, until their end."""
+        gap, tick = self.pools[0].gap_hours, 0
+        self._records = [PoolRecord(each.name) for each in self.pools]
+        while self._done < self.job.work - _DONE and self.start + tick < len(self.pools[0].available):
+            self._decide(tick, tick * gap)
+            if self._place is not Place.IDLE:
+                self._cost += gap / (self.job.price_ratio if self._place is Place.SPOT else 1.0)
+                self._done += max(gap - self._starting, 0.0)
+                self._starting = max(self._starting - gap, 0.0)
+            tick += 1
+        late = tick - ticks_of(self.job, self.pools[0]) if self._done >= self.job.work - _DONE else math.inf
+        return Outcome(self._cost, max(late, 0) * gap, self._starts, tuple(self._decided))
+
+    def _decide(self, tick: int, now: float) -> None:
+        up = [each.available[self.start + tick] for each in self.pools]
+        if self._place is Place.SPOT and not up[self._pool]:
+            self._records[self._pool] = interrupted(self._records[self._pool], self._begun, now)
+            self._place = Place.IDLE
+        if self.knowledge is Knowledge.EVERY_TICK:
+            states = zip(self._records, up, strict=True)
+            self._records = [seen(record, now, has_capacity=is_up) for record, is_up in states]
+        # On spot every policy stays until the machine is taken away.
+        while self._place is not Place.SPOT:
+            choice = self.policy(self._situation(now))
+            self._decided.append(Decided(tick, choice))
+            if choice.action is not Action.TRY:
+                if choice.action is Action.ON_DEMAND and self.chance.random() >= self.job.failing:
+                    self._begin(Place.ON_DEMAND, -1, now)
+                return
+            number = next(index for index, each in enumerate(self.pools) if each.name == choice.pool)
+            if up[number]:
+                self._records[number] = granted(self._records[number], now)
+                self._begin(Place.SPOT, number, now)
+            else:
+                self._records[number] = refused(self._records[number], now)
+
+    def _begin(self, place: Place, pool: int, now: float) -> None:
+        self._place, self._pool, self._begun, self._starting = place, pool, now, self.job.overhead
+        self._starts += 1
+
+    def _situation(self, now: float) -> Situation:
+        used = self._pool if self._place is Place.SPOT else -1
+        known = tuple(
+            pool_of(record, 1 / self.job.price_ratio, now, is_used=number == used)
+            for number, record in enumerate(self._records)
+        )
+        situation = Situation(
+            self._place,
+            self._done,
+            max(self.job.work * self.job.estimate - self._done, 0.0),
+            now,
+            self.job.time - now,
+            self.job.overhead,
+            1.0,
+            known,
+            pool=self.pools[used].name if used >= 0 else "",
+        )
+        gap = self.pools[0].gap_hours
+        # It can act at ticks alone: a safety net between two of them is one of the tick before.
+        reserve = self.job.reserve + max(gap - 2 * self.job.overhead, 0.0)
+        return replace(situation, padding=self.job.padding, reserve=reserve, retry_interval=gap)
