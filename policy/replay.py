@@ -154,6 +154,6 @@ class Run:
             pool=self.pools[used].name if used >= 0 else "",
         )
         gap = self.pools[0].gap_hours
-        # It can act at ticks alone: a safety net between two of them is one of the tick before.
-        reserve = self.job.reserve + max(gap - 2 * self.job.overhead, 0.0)
+        # It can act at ticks alone: after one more tick of waiting an on-demand start has to be in time.
+        reserve = self.job.reserve + max(gap - self.job.overhead, 0.0)
         return replace(situation, padding=self.job.padding, reserve=reserve, retry_interval=gap)
