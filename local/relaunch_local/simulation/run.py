@@ -14,6 +14,7 @@ from relaunch_local.simulation.faults.chance import Injection
 from relaunch_local.simulation.faults.late_machines import LateMachines
 from relaunch_local.simulation.faults.machines import MachineFaults
 from relaunch_local.simulation.faults.rare import RareFaults
+from relaunch_local.simulation.faults.spot_drought import SpotDrought
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.retries import Retries
 from relaunch_local.simulation.workload import Workload
@@ -82,6 +83,7 @@ class SeedRun:
         self.capacity_faults = CapacityFaults(self.account, self.workload.cancel_any_job)
         self.rare_faults = RareFaults(self.account, self.workload.cancel_any_job)
         self.late_machines = LateMachines(self.account, self.workload.cancel_any_job)
+        SpotDrought(self.account)
         self.machine_faults = MachineFaults(self.account, self.workload.cancel_any_job)
         self.steps_until_idle = 0
         Retries(self.account, self.workload)

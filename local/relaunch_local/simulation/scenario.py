@@ -55,6 +55,8 @@ _LARGE_TYPES_SHARE = 0.2
 _BIG_COMPANY_EVERY = 100
 _LIMITED_EVERY = 4
 _LIMITED_SHARE = 0.8
+_MOVED_SHARE = 0.5
+_LONGEST_SPARE = timedelta(seconds=20_000)
 _PATIENT_SHARE = 0.4
 _LONGEST_ESTIMATE = timedelta(hours=4)
 _HUNDREDS = 250
@@ -302,13 +304,44 @@ def _with_limits(chance: Chance, scenario: Scenario) -> Scenario:
     if chance.seed % _LIMITED_EVERY != _LIMITED_EVERY // 2:
         return scenario
     dice = chance.stream("scenario/limits")
+    if scenario.machines.types and dice.random() < _MOVED_SHARE:
+        return _with_moves(dice, scenario)
     definitions = (_with_limit(dice, each, scenario.recipes[each.name]) for each in scenario.definitions)
     return replace(scenario, definitions=tuple(definitions))
 
 
-def _with_limit(dice: random.Random, definition: JobDefinition, recipe: Recipe) -> JobDefinition:
+def _with_moves(dice: random.Random, scenario: Scenario) -> Scenario:
+    """Let trainings last long enough, and have time enough, for a move from on-demand to spot to pay."""
+    recipes = {
+        name: replace(each, work_seconds=dice.uniform(6_000.0, 12_000.0), checkpoint_seconds=dice.uniform(100.0, 400.0))
+        for name, each in scenario.recipes.items()
+    }
+    definitions = (
+        replace(
+            _with_limit(dice, each, recipes[each.name], 4 * _LONGEST_SPARE),
+            purchase=PurchasePolicy.SPOT_THEN_ON_DEMAND,
+            policy=dice.choice((PolicyName.CHEAPEST, PolicyName.UNIFORM_PROGRESS)),
+            checkpoint_uri=f"s3://{CHECKPOINTS}/{each.name}/",
+            max_runtime=timedelta(hours=48),
+            max_price_usd_per_hour=None,
+        )
+        for each in scenario.definitions
+    )
+    limits = replace(scenario.machines.limits, max_machines=20, max_usd_per_hour=0.0)
+    return replace(
+        scenario,
+        definitions=tuple(definitions),
+        recipes=recipes,
+        machines=replace(scenario.machines, limits=limits),
+        limits=replace(scenario.limits, machines=limits),
+    )
+
+
+def _with_limit(
+    dice: random.Random, definition: JobDefinition, recipe: Recipe, longest_spare: timedelta = _LONGEST_SPARE
+) -> JobDefinition:
     work, policy, padding = work_of(recipe), dice.choice(tuple(PolicyName)), dice.choice((0.0, 0.1, 0.2))
-    spare, draw = timedelta(seconds=dice.uniform(0.0, 20_000.0)), dice.random()
+    spare, draw = dice.random() * longest_spare, dice.random()
     if draw > _LIMITED_SHARE or work > _LONGEST_ESTIMATE:
         return definition
     limited = replace(definition, estimated_duration=work, policy=policy, padding=padding)

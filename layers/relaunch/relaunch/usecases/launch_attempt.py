@@ -26,6 +26,7 @@ from relaunch.core.lifecycle.events import (
 from relaunch.core.lifecycle.handover import is_last_moment
 from relaunch.core.lifecycle.machine_waits import hands_over
 from relaunch.core.lifecycle.market_choice import is_in_market, market_wait
+from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.spot_pools import retried_sooner
 from relaunch.core.machines.machine import Machine
 from relaunch.core.offerings.capacity_memory import with_own
@@ -45,8 +46,8 @@ from relaunch.usecases.advance_job import act, advance_job, apply_event
 from relaunch.usecases.claim_machine import claim_machine, find_machine
 from relaunch.usecases.explain_placement import explain_placement
 from relaunch.usecases.find_resume_uri import MissingCheckpointError, find_resume_uri
-from relaunch.usecases.follow_market import UnreadableProgressError, follow_market, newest_of
-from relaunch.usecases.load_offerings import load_offerings
+from relaunch.usecases.follow_market import UnreadableProgressError, find_move, follow_market, newest_of
+from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings
 from relaunch.usecases.observe_task import task_seen
 from relaunch.usecases.prepare_revision import prepare_revision
 
@@ -111,12 +112,20 @@ def _hand_over(job: Job, deps: LaunchDependencies) -> Job:
         return apply_event(job, TimePassed(), deps)
     if hands_over(job):
         return _choose(job, deps)
+    if may_move(job):
+        return _consider_move(job, deps)
     if not job.machine_id:
         return job
     found = find_machine(job, deps)
     if isinstance(found, Job):
         return found
     return apply_event(job, NextMachineReady(found.machine_id), deps) if job.state is JobState.RUNNING else job
+
+
+def _consider_move(job: Job, deps: LaunchDependencies) -> Job:
+    """Claim a machine on spot for a task on on-demand, if its market policy wants that."""
+    found = find_move(job, *_select_offerings(job, deps), deps)
+    return claim_machine(job, found, deps) if isinstance(found, Selection) else apply_event(job, found, deps)
 
 
 def _may_choose(job: Job, deps: LaunchDependencies) -> bool:
@@ -154,11 +163,16 @@ def _take(job: Job, selection: Selection, deps: LaunchDependencies) -> Job:
 
 
 def _select(job: Job, deps: LaunchDependencies) -> Selection:
+    selection, available = _select_offerings(job, deps)
+    return follow_market(job, selection, available, deps)
+
+
+def _select_offerings(job: Job, deps: LaunchDependencies) -> tuple[Selection, AvailableOfferings]:
     available = load_offerings(deps, job.job_id)
     memory = retried_sooner(available.memory) if is_in_market(job) else available.memory
     memory = with_own(memory, job.own_failures)
     selection = select(job.definition, job.revision, available.offerings, memory, available.at, available.limits)
-    return follow_market(job, prefer_undoubted(selection, available.doubts), available, deps)
+    return prefer_undoubted(selection, available.doubts), available
 
 
 def _select_on_kubernetes(job: Job, deps: LaunchDependencies) -> Selection:

@@ -52,7 +52,7 @@ from relaunch_local.simulation.aws.template import CLUSTER, STACK, Rule, SourceS
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.checks.invariants import Invariants, is_late
 from relaunch_local.simulation.checks.machines import MachineInvariants
-from relaunch_local.simulation.checks.market import check_market_wait
+from relaunch_local.simulation.checks.market import check_market_wait, check_move
 from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.faults.chance import Chance
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
@@ -328,7 +328,9 @@ class SimulatedAccount:
         self.trace.saved(job, timeline)
         before = self.invariants.jobs.get(job.job_id)
         self.invariants.job_saved(job, timeline, is_new=is_new)
-        check_market_wait(self.invariants.check, job, self.scenario.recipes, self.objects, self.clock.now())
+        recipes, now = self.scenario.recipes, self.clock.now()
+        check_market_wait(self.invariants.check, job, recipes, self.objects, now)
+        check_move(self.invariants.check, before, job, recipes, self.objects, now)
         self.machines.job_saved(before, job)
 
     def _machine_saved(self, machine: Machine) -> None:

@@ -1,10 +1,10 @@
-"""What a job that waits for spot must be left: the time for all its work on an on-demand machine."""
+"""What a job that waits for spot, or is moved to it, must be left: the time for all its work on an on-demand machine."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.job import IntentKind, Job
 from relaunch.core.jobs.state import WaitReason
 from relaunch.core.selection.expected_cost import START_OVERHEAD
 from relaunch_local.simulation.aws.s3 import ObjectStore
@@ -42,3 +42,25 @@ def check_market_wait(
     is_kept = waiting.until <= max(latest, now) + _CLOCK_SKEW and now <= latest + _CLOCK_SKEW
     message = f"{job.job_id} waits until {waiting.until:%H:%M:%S}, and must start by {latest:%H:%M:%S}"
     check("a wait for the market leaves the time for on-demand", is_kept, message)
+
+
+def check_move(
+    check: Check, before: Job | None, job: Job, recipes: Mapping[str, Recipe], objects: ObjectStore, now: datetime
+) -> None:
+    """Check that a task is moved only from on-demand, after it saved, and that a return still meets the deadline."""
+    attempt = job.attempt
+    intent = attempt.intent if attempt is not None else None
+    is_known = before is not None and before.attempt is not None and before.attempt.intent == intent
+    if attempt is None or intent is None or intent.kind is not IntentKind.MOVE or is_known:
+        return
+    is_on_demand = attempt.placement.offering.purchase is PurchaseOption.ON_DEMAND
+    check("only a task on on-demand is moved", is_on_demand and bool(job.machine_id), job.job_id)
+    saved = objects.newest.get(job.job_id)
+    has_saved = saved is not None and saved.attempt == attempt.number
+    check("no move without a saved checkpoint", has_saved, f"{job.job_id}: {saved}")
+    if saved is None or job.definition.deadline is None:
+        return
+    left = work_of(recipes[job.definition.name], saved.step)
+    latest = job.accepted_at + job.definition.deadline - left - 2 * START_OVERHEAD
+    message = f"{job.job_id} is moved at {now:%H:%M:%S}, and had to be by {latest:%H:%M:%S}"
+    check("a move leaves the time for on-demand", now <= latest + _CLOCK_SKEW, message)

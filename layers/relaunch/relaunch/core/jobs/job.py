@@ -101,6 +101,7 @@ class IntentKind(StrEnum):
     """Why Relaunch stops a task."""
 
     INTERRUPTION = "interruption"
+    MOVE = "move"  # its market policy leaves on-demand for spot
     CANCEL = "cancel"
     TIME_OUT = "time-out"
     PLACEMENT_WITHDRAWN = "placement-withdrawn"
@@ -118,15 +119,17 @@ class StopIntent:
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """The task trains on, although EC2 takes its machine away, until the next machine is ready.
+    """The task trains on, although it is to leave its machine, until the next machine is ready.
 
     `reason` is what EC2 said. `stop_by` is the last moment at which the task is stopped so that it can save before the
-    interruption; None after a rebalance recommendation, which announces none.
+    interruption; None after a rebalance recommendation, which announces none. `is_move`: EC2 said nothing, the market
+    policy of the job leaves on-demand for spot, for `reason`.
     """
 
     since: datetime
     reason: str
     stop_by: datetime | None = None
+    is_move: bool = False
 
 
 class StopKind(StrEnum):
@@ -134,6 +137,7 @@ class StopKind(StrEnum):
 
     SUCCESS = "success"
     INTERRUPTION = "interruption"
+    MOVED = "moved"
     HOST_LOST = "host-lost"
     OUT_OF_MEMORY = "out-of-memory"
     IMAGE = "image"

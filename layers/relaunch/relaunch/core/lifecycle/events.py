@@ -102,9 +102,17 @@ class MachineLost:
 
 @dataclass(frozen=True, slots=True)
 class NextMachineReady:
-    """The machine for the next placement is ready, while the task trains on on one that EC2 takes away."""
+    """The machine for the next placement is ready, while the task trains on on the one that it is to leave."""
 
     machine_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class MoveDeclined:
+    """The market policy leaves the task on on-demand, for `reason`; it decides anew at `until`, if that is known."""
+
+    reason: str
+    until: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +209,7 @@ JobEvent = (
     | MachineAwaited
     | MachineLost
     | NextMachineReady
+    | MoveDeclined
     | MachineLimitReached
     | SlotDenied
     | LaunchAnswered

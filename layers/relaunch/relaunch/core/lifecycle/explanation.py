@@ -248,6 +248,13 @@ def _explain_launching(job: Job) -> Explanation:
 
 def _explain_handover(job: Job, handover: Handover, now: datetime) -> Explanation:
     stop_by = handover.stop_by
+    if handover.is_move:
+        return Explanation(
+            f"a machine on spot: {handover.reason}",
+            handover.since,
+            f"it trains on until that machine is ready; then it saves, is launched again there, and {_resumption(job)}",
+            next_time_limit(job, now),
+        )
     if job.machine_id:
         latest = f", at the latest {stop_by:%H:%M:%S} UTC" if stop_by is not None else ""
         until = f"until the next machine is ready{latest}"
@@ -284,7 +291,7 @@ def _explain_running(job: Job, now: datetime) -> Explanation:
     advice: tuple[str, ...] = ()
     if job.definition.checkpoint_uri is None and job.definition.purchase is not PurchasePolicy.ON_DEMAND:
         advice = ("the definition has no `checkpoint`: after an interruption the training starts over",)
-    why = f", for when it was launched, {job.market_reason}" if job.market_reason else ""
+    why = f"; when its market policy last looked, {job.market_reason}" if job.market_reason else ""
     return Explanation(
         f"the training to finish; it runs on {attempt.placement.offering}{why}",
         attempt.started_at,
@@ -302,6 +309,7 @@ def _explain_stopping(job: Job) -> Explanation:
     follows = {
         None: "how it ended decides: the job ends, or is launched again",
         IntentKind.INTERRUPTION: f"it is launched again {_next_place(job)}, and {_resumption(job)}",
+        IntentKind.MOVE: f"it is launched again {_next_place(job)}, and {_resumption(job)}",
         IntentKind.PLACEMENT_WITHDRAWN: "another offering is tried",
         IntentKind.START_WITHDRAWN: "after a pause another machine is tried",
         IntentKind.CANCEL: "the job ends CANCELLED",

@@ -127,8 +127,13 @@ def _choose_after(job: Job, consequence: Consequence, reason: str, now: datetime
 
 def next_machine_lost(job: Job, event: MachineLost, now: datetime, _limits: StackLimits) -> Decision:
     """Forget the machine for the next placement; ask for another one if EC2 had none of that kind."""
+    without = replace(job, machine_id="")
+    attempt = job.current_attempt
+    if attempt.handover is not None and attempt.handover.is_move:
+        # It may stay where it is.
+        return look_again(replace(without, attempt=replace(attempt, handover=None)), job.wake_at or now)
     effects: tuple[Effect, ...] = (RequestLaunch(),) if event.refusal is Consequence.NEXT else ()
-    return look_again(replace(job, machine_id=""), job.wake_at or now, effects)
+    return look_again(without, job.wake_at or now, effects)
 
 
 def machine_limit_reached(job: Job, event: MachineLimitReached, now: datetime, _limits: StackLimits) -> Decision:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import Progress
 from relaunch.core.lifecycle.spot_pools import RETRY_INTERVAL
@@ -79,11 +80,20 @@ def choose(
     """Return where an idle job is to be launched; None if something reserved was kept, which costs nothing more."""
     if any(each.purchase is PurchaseOption.RESERVED for each in selection.kept):
         return None
-    situation = _situation(job, progress, selection, pools, now)
+    situation = _situation(job, progress, _on_demand_price(job, selection), pools, now)
     return MarketChoice(policy(situation), situation, now)
 
 
-def _situation(job: Job, progress: Progress, selection: Selection, pools: tuple[Pool, ...], now: datetime) -> Situation:
+def choose_again(job: Job, policy: Policy, progress: Progress, pools: tuple[Pool, ...], now: datetime) -> MarketChoice:
+    """Return whether a job that runs on on-demand is to stay there, or to try one of these pools."""
+    price = attempt_price(job.current_attempt).usd_per_hour
+    situation = replace(_situation(job, progress, price, pools, now), place=Place.ON_DEMAND)
+    return MarketChoice(policy(situation), situation, now)
+
+
+def _situation(
+    job: Job, progress: Progress, on_demand_usd_per_hour: float | None, pools: tuple[Pool, ...], now: datetime
+) -> Situation:
     left = _hours(progress.left)
     overhead, reserve = _hours(START_OVERHEAD), _hours(ON_DEMAND_RESERVE + _most_lost(job, progress))
     elapsed = _hours(now - job.accepted_at)
@@ -101,7 +111,7 @@ def _situation(job: Job, progress: Progress, selection: Selection, pools: tuple[
         elapsed=elapsed,
         time_left=time_left,
         overhead=overhead,
-        on_demand_usd_per_hour=_on_demand_price(job, selection),
+        on_demand_usd_per_hour=on_demand_usd_per_hour,
         pools=pools,
         padding=job.definition.padding,
         reserve=reserve,

@@ -60,7 +60,7 @@ def decide_restart(job: Job, stop: Stop, now: datetime) -> GiveUp | RestartAfter
       ├─ cancellation requested ──▶ CANCELLED
       ├─ failure ──▶ FAILED if there are more than max_failures; else again after 30 s, 60 s, 120 s…
       ├─ out of time ──▶ FAILED or TIMED_OUT
-      ├─ interruption ──▶ again at once
+      ├─ interruption or move ──▶ again at once
       ├─ not started ──▶ again on another instance, after 30 s, 60 s, 120 s…
       └─ no capacity ──▶ again at once, on another offering
     """
@@ -136,6 +136,7 @@ def describe_stop(stop: Stop) -> str:
     words = {
         StopKind.SUCCESS: "the program finished",
         StopKind.INTERRUPTION: "the machine was taken away",
+        StopKind.MOVED: "it was moved to spot",
         StopKind.HOST_LOST: "the machine was lost",
         StopKind.OUT_OF_MEMORY: "the container ran out of memory",
         StopKind.IMAGE: "the container image could not be used",

@@ -23,6 +23,7 @@ from relaunch.core.lifecycle.events import (
 from relaunch.core.lifecycle.handover import is_last_moment, last_moment, may_train_on, next_look, stops_by, train_on
 from relaunch.core.lifecycle.launching import start_deadline
 from relaunch.core.lifecycle.machine_waits import hands_over
+from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.polling import POLL_INTERVAL, is_polled
 from relaunch.core.lifecycle.restart_policy import out_of_time
 from relaunch.core.lifecycle.stopping import (
@@ -220,8 +221,8 @@ def wake_running(job: Job, _event: TimePassed, now: datetime, _limits: StackLimi
     if handover is not None and is_last_moment(job, now):
         intent = StopIntent(IntentKind.INTERRUPTION, now, handover.reason)
         return stop_with_intent(job, intent, now, event="last moment to save")
-    # If EC2 had no next machine, it may have one now.
-    effects = (RequestLaunch(),) if hands_over(job) else ()
+    # If EC2 had no next machine, it may have one now; and spot may be had again.
+    effects = (RequestLaunch(),) if hands_over(job) or may_move(job) else ()
     return look_again(job, next_look(job, now), effects)
 
 
@@ -229,8 +230,8 @@ def next_machine_ready(job: Job, _event: NextMachineReady, now: datetime, _limit
     """Stop the task, which goes on there."""
     handover = job.current_attempt.handover
     reason = handover.reason if handover is not None else _WARNING
-    intent = StopIntent(IntentKind.INTERRUPTION, now, reason)
-    return stop_with_intent(job, intent, now, event="next machine ready")
+    kind = IntentKind.MOVE if handover is not None and handover.is_move else IntentKind.INTERRUPTION
+    return stop_with_intent(job, StopIntent(kind, now, reason), now, event="next machine ready")
 
 
 def wake_stopping(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:

@@ -105,6 +105,7 @@ _BY_INTENT = {
     IntentKind.CANCEL: StopKind.CANCELLED,
     IntentKind.TIME_OUT: StopKind.TIME_OUT,
     IntentKind.INTERRUPTION: StopKind.INTERRUPTION,
+    IntentKind.MOVE: StopKind.MOVED,
     IntentKind.PLACEMENT_WITHDRAWN: StopKind.NO_CAPACITY,
     IntentKind.START_WITHDRAWN: StopKind.NOT_STARTED,
 }

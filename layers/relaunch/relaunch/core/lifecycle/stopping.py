@@ -173,8 +173,8 @@ def _interrupted_at(attempt: Attempt, stop: Stop) -> datetime | None:
 
 def stop_with_intent(job: Job, intent: StopIntent, now: datetime, *, event: str) -> Decision:
     """Save the intent to stop the task; StopTask follows."""
-    # Only an interrupted job needs the next machine.
-    machine_id = job.machine_id if intent.kind is IntentKind.INTERRUPTION else ""
+    # Only a job that goes on elsewhere needs the next machine.
+    machine_id = job.machine_id if intent.kind in {IntentKind.INTERRUPTION, IntentKind.MOVE} else ""
     attempt = replace(job.current_attempt, intent=intent)
     job = replace(job, attempt=attempt, reason=intent.detail, machine_id=machine_id)
     effects = stop_effect(job, intent.detail)

@@ -11,7 +11,7 @@ from typing import Any
 from relaunch.core.jobs.job import Job, PlacementState
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
-from relaunch.core.lifecycle import launching, machine_waits, orphans, running
+from relaunch.core.lifecycle import launching, machine_waits, moves, orphans, running
 from relaunch.core.lifecycle.decision import Decision, ignore, with_unlink
 from relaunch.core.lifecycle.events import (
     CancelAsked,
@@ -26,6 +26,7 @@ from relaunch.core.lifecycle.events import (
     MachineClaimed,
     MachineLimitReached,
     MachineLost,
+    MoveDeclined,
     NextMachineReady,
     NothingKept,
     OfferingChosen,
@@ -36,6 +37,7 @@ from relaunch.core.lifecycle.events import (
     TimePassed,
 )
 from relaunch.core.lifecycle.machine_waits import hands_over, with_releases
+from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.polling import with_poll
 
 # The event has the type of the row's `event` column, which the type system cannot express.
@@ -193,6 +195,8 @@ TABLE: tuple[Row, ...] = (
     _row("W", MachineClaimed, needs_machine, machine_waits.claim_machine, "Wft"),
     _row("R", MachineClaimed, hands_over, machine_waits.claim_next_machine, "R"),
     _row("S", MachineClaimed, hands_over, machine_waits.claim_next_machine, "S"),
+    _row("R", MachineClaimed, may_move, moves.claim_machine_to_move_to, "R"),
+    _row("R", MoveDeclined, may_move, moves.move_declined, "R"),
     _row("W", MachineAwaited, claims_machine, machine_waits.await_machine, "W"),
     _row("W", MachineLost, claims_lost_machine, machine_waits.machine_lost, "W"),
     _row("RS", MachineLost, claims_lost_machine, machine_waits.next_machine_lost, ""),

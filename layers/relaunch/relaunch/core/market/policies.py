@@ -21,6 +21,8 @@ class PolicyName(StrEnum):
 
 DEFAULT_POLICY = PolicyName.CHEAPEST
 """The policy of a job definition that names none."""
+LEAVE_ON_DEMAND = frozenset({PolicyName.CHEAPEST, PolicyName.UNIFORM_PROGRESS})
+"""The policies that leave a running on-demand machine for spot."""
 DEFAULT_PADDING = 0.1
 """By which share an estimate of the work may be too low, if a definition does not say it."""
 

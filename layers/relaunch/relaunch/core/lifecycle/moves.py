@@ -1,0 +1,74 @@
+"""A running task on on-demand is moved to spot when its market policy wants that: claim a machine, save, stop, go on.
+
+The machine comes first, as when EC2 recommends to leave one: until it is ready the task trains on, so that a refusal
+costs nothing. A capacity provider cannot be asked for an instance without a task, so that moves lead to machines of
+our own only.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.cost import attempt_price
+from relaunch.core.jobs.job import Handover, Job
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.progress import Progress, SavedCheckpoint, measure_progress
+from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.decision import Decision, look_again
+from relaunch.core.lifecycle.events import MachineClaimed, MoveDeclined
+from relaunch.core.lifecycle.handover import next_look
+from relaunch.core.lifecycle.machine_waits import claim_next_machine
+from relaunch.core.lifecycle.market_choice import is_in_market
+from relaunch.core.lifecycle.polling import POLL_INTERVAL
+from relaunch.core.market.policies import LEAVE_ON_DEMAND
+from relaunch.core.market.situation import Pool
+from relaunch.core.selection.selection import Selection
+
+_WHY = "its market policy leaves on-demand for spot"
+
+
+def may_move(job: Job, _event: object = None) -> bool:
+    """Return whether the market policy of the job may move its task: it runs on on-demand, and it can be resumed."""
+    attempt = job.attempt
+    if attempt is None or job.state is not JobState.RUNNING:
+        return False
+    is_free = not (job.machine_id or job.cancel_requested or attempt.handover or attempt.warned_at)
+    is_on_demand = attempt.placement.offering.purchase is PurchaseOption.ON_DEMAND
+    definition = job.definition
+    wants_to = definition.policy in LEAVE_ON_DEMAND and PurchaseOption.SPOT in definition.purchase.options
+    return is_free and is_on_demand and is_in_market(job) and wants_to and definition.checkpoint_uri is not None
+
+
+def resumable_progress(job: Job, newest: SavedCheckpoint | None) -> Progress | None:
+    """Return the work done and left if the running task were stopped now and saved nothing more.
+
+    None if nothing says how much work the job is, or the task has saved no checkpoint yet: only one that has is known
+    to be resumed.
+    """
+    if newest is None or newest.attempt != job.current_attempt.number:
+        return None
+    return measure_progress(job, newest, newest.saved_at)
+
+
+def pools_to_move_to(job: Job, selection: Selection, pools: Iterable[Pool]) -> tuple[Pool, ...]:
+    """Return the pools of machines of our own that cost less than the task does."""
+    offerings = (*selection.kept, *(each.offering for each in selection.rejected))
+    own = {str(each.key) for each in offerings if each.is_own_machine}
+    paid = attempt_price(job.current_attempt).usd_per_hour
+    return tuple(each for each in pools if each.name in own and each.usd_per_hour < paid)
+
+
+def claim_machine_to_move_to(job: Job, event: MachineClaimed, now: datetime, limits: StackLimits) -> Decision:
+    """Let the task train on until the machine on spot is ready."""
+    decision = claim_next_machine(job, event, now, limits)
+    claimed = decision.job
+    handover = Handover(now, claimed.market_reason or _WHY, is_move=True)
+    return replace(decision, job=replace(claimed, attempt=replace(claimed.current_attempt, handover=handover)))
+
+
+def move_declined(job: Job, event: MoveDeclined, now: datetime, _limits: StackLimits) -> Decision:
+    """Keep why the task stays where it is, and look again when the policy says so."""
+    at_latest = next_look(job, now)
+    wake_at = at_latest if event.until is None else min(max(event.until, now + POLL_INTERVAL), at_latest)
+    return look_again(replace(job, market_reason=event.reason), wake_at)
