@@ -3,7 +3,7 @@
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import SavedCheckpoint, measure_progress
 from relaunch.core.lifecycle.market_choice import choose, is_in_market, narrow
-from relaunch.core.lifecycle.spot_pools import find_pools, warnings_of
+from relaunch.core.lifecycle.spot_pools import find_pools, with_warning
 from relaunch.core.market.policies import policy_named
 from relaunch.core.selection.selection import Selection
 from relaunch.ports import CheckpointSource, LaunchDependencies, PermanentError
@@ -29,8 +29,7 @@ def follow_market(job: Job, selection: Selection, available: AvailableOfferings,
     progress = measure_progress(job, newest, available.at)
     if progress is None:
         return selection
-    runs = (*available.runs, *warnings_of(job))
-    pools = find_pools(selection, available.memory, runs, available.at)
+    pools = find_pools(selection, with_warning(available.pools, job), available.at)
     policy = policy_named(job.definition.policy, deps.load_thresholds)
     market = choose(job, policy, progress, selection, pools, available.at)
     if market is None:

@@ -86,3 +86,11 @@ def test_a_score_changes_neither_a_known_rate_nor_that_of_on_demand():
     on_demand = make_offering(purchase=PurchaseOption.ON_DEMAND, placement_score=1)
 
     assert (measured.interruption_rate, on_demand.interruption_rate) == (0.3, 0.0)
+
+
+def test_the_better_the_score_the_sooner_outages_end_within_a_factor_of_two():
+    factors = [capacity_factor(score) for score in range(WORST_SCORE, BEST_SCORE + 1)]
+
+    assert factors == sorted(factors)
+    assert factors[-1] / factors[0] == pytest.approx(2.0)
+    assert factors[0] * factors[-1] == pytest.approx(1.0)
