@@ -174,6 +174,22 @@ def test_steps_without_an_estimate_promise_nothing_before_the_first_checkpoint()
     assert purchases(story)[-1] == "on-demand", "the other 900 steps take 18 hours"
 
 
+def test_what_starts_took_so_far_is_kept_for_the_next_ones():
+    story = within()
+    story.submit()
+    story.settle()
+    job_id = story.submit()
+    for _ in range(2):
+        story.settle()
+        story.clock.advance(20 * MINUTE)
+        story.run(job_id)
+        interrupt(story, job_id, HOUR)
+    story.settle()
+
+    job = story.job(job_id)
+    assert (job.measured_starts, job.start_seconds) == (2, pytest.approx(2 * 22 * 60.0, abs=60.0))
+
+
 def test_a_job_without_a_limit_is_launched_as_ever():
     story = Story(make_definition(estimated_duration=10 * HOUR))
     story.tasks.outcomes.extend([NO_SPOT, NO_SPOT])
@@ -271,7 +287,7 @@ def warn(own: MachineStory) -> str:
 
 
 def test_the_next_machine_of_a_warned_task_is_the_one_that_the_policy_wants(own):
-    own.deps.definitions.save_definition(make_definition(**WITHIN | {"deadline": 11 * HOUR}))
+    own.deps.definitions.save_definition(make_definition(**WITHIN | {"deadline": 10.75 * HOUR}))
 
     job_id = warn(own)
     own.settle_all()

@@ -1,6 +1,7 @@
 """Let the market policy of a job choose among the offerings that selection kept."""
 
 from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.overheads import Measured, measure_overheads
 from relaunch.core.jobs.progress import SavedCheckpoint, measure_progress
 from relaunch.core.lifecycle.market_choice import choose, is_in_market, narrow
 from relaunch.core.lifecycle.spot_pools import find_pools, with_warning
@@ -31,7 +32,8 @@ def follow_market(job: Job, selection: Selection, available: AvailableOfferings,
         return selection
     pools = find_pools(selection, with_warning(available.pools, job), available.at)
     policy = policy_named(job.definition.policy, deps.load_thresholds)
-    market = choose(job, policy, progress, selection, pools, available.at)
+    measured = Measured(progress, measure_overheads(job, newest))
+    market = choose(job, policy, measured, selection, pools, available.at)
     if market is None:
         return selection
     deps.log.decided(f"market: {market.choice.action}", job_id=job.job_id, reason=market.reason)

@@ -8,6 +8,7 @@ import pytest
 from fakes.builders import NOW, make_definition, make_job, make_offering, make_running_attempt, make_selection
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.jobs.overheads import Measured, Overheads
 from relaunch.core.jobs.progress import Progress
 from relaunch.core.lifecycle.market_choice import (
     MarketChoice,
@@ -34,11 +35,21 @@ DEFINITION = make_definition(
 FREE, BUSY = Pool("g5.xlarge spot", 0.40), Pool("g5.xlarge spot", 0.40, False, 0.0, 1.0)
 OTHER = Pool("g6.xlarge spot", 0.50)
 START = Progress(0 * HOUR, 10 * HOUR)
+MEASURED_NOTHING = Overheads()
 
 
-def chosen(definition=DEFINITION, progress=START, selection=ALL, pools=(FREE, OTHER), now=NOW, **job) -> MarketChoice:
+def chosen(
+    definition=DEFINITION,
+    progress=START,
+    selection=ALL,
+    pools=(FREE, OTHER),
+    now=NOW,
+    overheads: Overheads = MEASURED_NOTHING,
+    **job,
+) -> MarketChoice:
     policy = policy_named(definition.policy, lambda: pytest.fail("the tests of thresholds are elsewhere"))
-    made = choose(make_job(definition=definition, **job), policy, progress, selection, tuple(pools), now)
+    measured = Measured(progress, overheads)
+    made = choose(make_job(definition=definition, **job), policy, measured, selection, tuple(pools), now)
     assert made is not None
     return made
 
@@ -72,6 +83,12 @@ def test_the_situation_is_the_work_the_time_and_the_prices():
         reserve=0.75,
         retry_interval=pytest.approx(1 / 6),
     )
+
+
+def test_what_was_measured_of_the_overheads_counts():
+    situation = chosen(overheads=Overheads(timedelta(minutes=20), 2 * HOUR)).situation
+
+    assert (situation.overhead, situation.reserve) == (pytest.approx(1 / 3), 2.25)
 
 
 def test_without_checkpoints_an_interruption_may_lose_all_that_is_left():
@@ -132,7 +149,7 @@ def test_on_demand_is_known_where_the_job_may_run_on_it(purchase, selection, pri
 def test_what_is_reserved_needs_no_policy():
     selection = replace(ALL, kept=(SPOT, RESERVED))
 
-    assert choose(make_job(definition=DEFINITION), uniform_progress, START, selection, (FREE,), NOW) is None
+    assert choose(make_job(definition=DEFINITION), uniform_progress, Measured(START), selection, (FREE,), NOW) is None
 
 
 def test_the_definition_names_the_policy():

@@ -4,8 +4,11 @@ from fakes.builders import make_instance_type, make_offering
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.interruption_rate import estimated_interruptions_per_hour
 from relaunch.core.offerings.placement_score import (
+    BEST_SCORE,
     MAX_QUESTIONS,
+    WORST_SCORE,
     ScoreQuestion,
+    capacity_factor,
     interruption_rate_factor,
     score_questions,
     sizes_of_family,

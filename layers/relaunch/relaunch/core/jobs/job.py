@@ -110,7 +110,7 @@ class Placement:
     `is_price_limit`: it is an upper limit of a spot price. `limit_usd_per_hour` is that of a zone without a price, 0 if
     unknown. A placement of an earlier version has no prices by zone.
     `instance_id` and `machine_id` are those of the machine of our own that it must run on; empty for one by a capacity
-    provider.
+    provider. `asked_at` is since when the job waited for that machine, None if it did not.
     """
 
     number: int
@@ -134,6 +134,7 @@ class Placement:
     machine_id: str = ""
     usd_per_hour_by_zone: Mapping[str, float] = field(default_factory=dict, hash=False)
     limit_usd_per_hour: float = 0.0
+    asked_at: datetime | None = None
 
     @property
     def cost_basis(self) -> CostBasis:
@@ -393,8 +394,9 @@ class Job:
     ready since a task of the job last ran; `refused_since` is since when EC2 refuses its requests for a reason that
     other offerings would not change. `resume_from` are the jobs that it retries, the latest first: it resumes from the
     first of them with a checkpoint. `kept_seconds` is the running time, before the current attempt, whose work a
-    checkpoint keeps (core.jobs.progress). `market_reason` is why its market policy launched it where it is, empty if
-    nothing else could be had.
+    checkpoint keeps (core.jobs.progress). `measured_starts`, `start_seconds` and `checkpoint_seconds` are what the
+    attempts before the current one say of its overheads (core.jobs.overheads). `market_reason` is why its market policy
+    launched it where it is, empty if nothing else could be had.
     """
 
     job_id: str
@@ -431,6 +433,9 @@ class Job:
     refused_since: datetime | None = None
     resume_from: tuple[ResumePoint, ...] = ()
     kept_seconds: float = 0.0
+    measured_starts: int = 0
+    start_seconds: float = 0.0
+    checkpoint_seconds: float = 0.0
     market_reason: str = ""
     version: int = 0
 

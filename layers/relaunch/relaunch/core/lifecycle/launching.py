@@ -24,7 +24,7 @@ from relaunch.core.jobs.job import (
     WaitReason,
 )
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.progress import kept_time
+from relaunch.core.jobs.overheads import asked_at, with_measured
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,
@@ -108,8 +108,7 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
         return _give_up(job, verdict, now)
     chosen = event.offering
     number, closed = _attempt_to_launch(job.attempt)
-    if not closed:
-        job = replace(job, kept_seconds=kept_time(job, event.newest).total_seconds())
+    job = job if closed else with_measured(job, event.newest)
     placement = Placement(
         number=closed[-1].number + 1 if closed else 1,
         offering=chosen.key,
@@ -125,6 +124,7 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
         is_price_limit=chosen.price_usd_per_hour is None and chosen.expected_usd_per_hour is not None,
         instance_id=(event.machine.instance_id or "") if event.machine else "",
         machine_id=event.machine.machine_id if event.machine else "",
+        asked_at=asked_at(job) if event.machine else None,
         usd_per_hour_by_zone=chosen.usd_per_hour_by_zone,
         limit_usd_per_hour=chosen.on_demand_usd_per_hour or 0.0 if chosen.usd_per_hour_by_zone else 0.0,
     )

@@ -9,11 +9,10 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.progress import Progress
+from relaunch.core.jobs.overheads import Measured
 from relaunch.core.lifecycle.spot_pools import RETRY_INTERVAL
 from relaunch.core.market.situation import Action, Choice, Place, Policy, Pool, Rule, Situation
 from relaunch.core.offerings.offering import Offering
-from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL, START_OVERHEAD
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import RejectedOffering, Selection
 
@@ -74,18 +73,18 @@ def is_in_market(job: Job) -> bool:
 
 
 def choose(
-    job: Job, policy: Policy, progress: Progress, selection: Selection, pools: tuple[Pool, ...], now: datetime
+    job: Job, policy: Policy, measured: Measured, selection: Selection, pools: tuple[Pool, ...], now: datetime
 ) -> MarketChoice | None:
     """Return where an idle job is to be launched; None if something reserved was kept, which costs nothing more."""
     if any(each.purchase is PurchaseOption.RESERVED for each in selection.kept):
         return None
-    situation = _situation(job, progress, selection, pools, now)
+    situation = _situation(job, measured, selection, pools, now)
     return MarketChoice(policy(situation), situation, now)
 
 
-def _situation(job: Job, progress: Progress, selection: Selection, pools: tuple[Pool, ...], now: datetime) -> Situation:
-    left = _hours(progress.left)
-    overhead, reserve = _hours(START_OVERHEAD), _hours(ON_DEMAND_RESERVE + _most_lost(job, progress))
+def _situation(job: Job, measured: Measured, selection: Selection, pools: tuple[Pool, ...], now: datetime) -> Situation:
+    progress, left = measured.progress, _hours(measured.progress.left)
+    overhead, reserve = _hours(measured.overheads.start), _hours(ON_DEMAND_RESERVE + _most_lost(job, measured))
     elapsed = _hours(now - job.accepted_at)
     if job.definition.deadline is not None:
         time_left = _hours(job.definition.deadline) - elapsed
@@ -109,11 +108,10 @@ def _situation(job: Job, progress: Progress, selection: Selection, pools: tuple[
     )
 
 
-def _most_lost(job: Job, progress: Progress) -> timedelta:
+def _most_lost(job: Job, measured: Measured) -> timedelta:
     """Return the work that one interruption of spot may lose: all of it without checkpoints."""
-    if job.definition.checkpoint_uri is None:
-        return progress.left
-    return min(CHECKPOINT_INTERVAL, progress.left)
+    left = measured.progress.left
+    return left if job.definition.checkpoint_uri is None else min(measured.overheads.checkpoint_interval, left)
 
 
 def _on_demand_price(job: Job, selection: Selection) -> float | None:

@@ -26,8 +26,8 @@ WORST_SCORE, BEST_SCORE = 1, 10
 # (SpotOptions, allocationStrategy, EC2 API Reference), and the score is about capacity. There are no published figures:
 # half the interruption rate at the best score is an assumption.
 _RATE_AT_BEST_SCORE = 0.5
-# The same assumption, for a pool that no launch has seen lately: at the best score its spells end half as often as at the
-# worst, and its outages twice as often; in the middle both end as usual.
+# The same assumption, for a pool that no launch has seen lately: at the best score its spells end half as often as at
+# the worst, and its outages twice as often; in the middle both end as usual.
 _CAPACITY_BEST_TO_WORST = 2.0
 
 
