@@ -1,11 +1,14 @@
 """Let the market policy of a job choose among the offerings that selection kept."""
 
+from collections.abc import Callable
+
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.overheads import Measured, measure_overheads
 from relaunch.core.jobs.progress import SavedCheckpoint, measure_progress
-from relaunch.core.lifecycle.market_choice import choose, is_in_market, narrow
+from relaunch.core.lifecycle.market_choice import MarketChoice, choose, is_in_market, narrow
 from relaunch.core.lifecycle.spot_pools import find_pools, with_warning
 from relaunch.core.market.policies import policy_named
+from relaunch.core.market.thresholds import Thresholds
 from relaunch.core.selection.selection import Selection
 from relaunch.ports import CheckpointSource, LaunchDependencies, PermanentError
 from relaunch.usecases.load_offerings import AvailableOfferings
@@ -27,17 +30,31 @@ def follow_market(job: Job, selection: Selection, available: AvailableOfferings,
         newest = newest_of(job, deps.checkpoints)
     except PermanentError as error:
         raise UnreadableProgressError(str(error)) from error
-    progress = measure_progress(job, newest, available.at)
-    if progress is None:
-        return selection
-    pools = find_pools(selection, with_warning(available.pools, job), available.at)
-    policy = policy_named(job.definition.policy, deps.load_thresholds)
-    measured = Measured(progress, measure_overheads(job, newest))
-    market = choose(job, policy, measured, selection, pools, available.at)
+    market = choose_market(job, newest, selection, available, deps.load_thresholds)
     if market is None:
         return selection
     deps.log.decided(f"market: {market.choice.action}", job_id=job.job_id, reason=market.reason)
     return narrow(selection, market)
+
+
+def choose_market(
+    job: Job,
+    newest: SavedCheckpoint | None,
+    selection: Selection,
+    available: AvailableOfferings,
+    load_thresholds: Callable[[], Thresholds],
+) -> MarketChoice | None:
+    """Return what the policy of the job wants now; None if it has no limit, no known work, or nothing to choose from.
+
+    `newest` is its newest checkpoint.
+    """
+    progress = measure_progress(job, newest, available.at)
+    if not is_in_market(job) or not selection.kept or progress is None:
+        return None
+    pools = find_pools(selection, with_warning(available.pools, job), available.at)
+    policy = policy_named(job.definition.policy, load_thresholds)
+    measured = Measured(progress, measure_overheads(job, newest))
+    return choose(job, policy, measured, selection, pools, available.at)
 
 
 def newest_of(job: Job, checkpoints: CheckpointSource) -> SavedCheckpoint | None:

@@ -14,6 +14,7 @@ from relaunch.core.lifecycle.market_choice import (
     MarketChoice,
     choose,
     is_in_market,
+    market_notices,
     market_wait,
     narrow,
     with_market_reason,
@@ -146,6 +147,28 @@ def test_on_demand_is_known_where_the_job_may_run_on_it(purchase, selection, pri
     assert chosen(definition, selection=selection).situation.on_demand_usd_per_hour == price
 
 
+@pytest.mark.parametrize(
+    ("fields", "selection", "begins"),
+    [
+        pytest.param({}, ALL, None, id="on-demand may be had"),
+        pytest.param(
+            {"purchase": PurchasePolicy.SPOT},
+            ALL,
+            "no deadline can be promised with `purchase: spot`: ",
+            id="spot alone",
+        ),
+        pytest.param({}, make_selection(), "no deadline can be promised: nothing satisfies it on demand", id="none"),
+        pytest.param({"deadline": None, "patience": HOUR}, make_selection(), None, id="patience promises nothing"),
+    ],
+)
+def test_a_deadline_without_on_demand_is_no_promise(fields, selection, begins):
+    definition = replace(DEFINITION, **fields)
+
+    notices = market_notices(definition, chosen(definition, selection=selection))
+
+    assert [each.startswith(begins or "-") for each in notices] == ([True] if begins else [])
+
+
 def test_what_is_reserved_needs_no_policy():
     selection = replace(ALL, kept=(SPOT, RESERVED))
 
@@ -242,6 +265,13 @@ def reason_of(
 )  # fmt: skip
 def test_a_choice_says_why_and_what_would_change_it(reason, text):
     assert reason == text
+
+
+def test_a_job_that_waits_no_longer_is_not_said_to_have_time_to_wait():
+    situation = Situation(Place.IDLE, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, ())
+    market = MarketChoice(Choice(Action.ON_DEMAND, Rule.OUTAGE), situation, NOW)
+
+    assert market.reason.startswith("no spot that costs less is to be had, and to wait for it does not pay")
 
 
 def test_every_rule_has_a_sentence():

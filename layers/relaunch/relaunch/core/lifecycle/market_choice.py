@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.overheads import Measured
 from relaunch.core.lifecycle.spot_pools import RETRY_INTERVAL
@@ -39,6 +40,8 @@ class MarketChoice:
     @property
     def reason(self) -> str:
         """Return why the job is, or is to be, where the policy wants it, and what would change that."""
+        if self.choice.rule is Rule.OUTAGE and self.choice.action is Action.ON_DEMAND:
+            return _NO_LONGER
         return f"{_REASONS[self.choice.rule].format(**self._times())}"
 
     def _times(self) -> dict[str, str]:
@@ -51,6 +54,7 @@ class MarketChoice:
         return {"latest": latest, "value": behind, "again": again}
 
 
+_NO_LONGER = "no spot that costs less is to be had, and to wait for it does not pay with the time that its limit leaves"
 _REASONS = {
     Rule.RUNS_ON_SPOT: "it runs on spot until that is taken away",
     Rule.SAFETY_NET: "only on-demand instances, started now, keep its limit",
@@ -67,7 +71,11 @@ _REASONS = {
 
 def is_in_market(job: Job) -> bool:
     """Return whether a market policy decides where the job runs, if its work is known."""
-    definition = job.definition
+    return follows_market(job.definition)
+
+
+def follows_market(definition: JobDefinition) -> bool:
+    """Return whether a market policy decides where jobs of the definition run, if their work is known."""
     has_limit = definition.deadline is not None or definition.patience is not None
     return has_limit and not definition.target.is_kubernetes
 
@@ -144,6 +152,18 @@ def narrow(selection: Selection, market: MarketChoice) -> Selection:
         return selection
     counts = (*selection.filter_counts, (FILTER_NAME, len(selection.kept), len(kept)))
     return Selection(tuple(kept), (*refused, *selection.rejected), counts, selection.work)
+
+
+def market_notices(definition: JobDefinition, market: MarketChoice) -> tuple[str, ...]:
+    """Return notices about a deadline that on-demand instances cannot keep, for they are not to be had."""
+    if definition.deadline is None or market.situation.on_demand_usd_per_hour is not None:
+        return ()
+    if PurchaseOption.ON_DEMAND not in definition.purchase.options:
+        return (
+            f"no deadline can be promised with `purchase: {definition.purchase}`: spot may be gone for any time; "
+            "allow on-demand instances too",
+        )
+    return ("no deadline can be promised: nothing satisfies it on demand, and spot may be gone for any time",)
 
 
 def market_wait(selection: Selection) -> Rejection | None:
