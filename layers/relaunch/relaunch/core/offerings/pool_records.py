@@ -74,7 +74,7 @@ def change_by_run(run: SpotRun) -> PoolChange | None:
             return partial(interrupted, started_at=at - run.hours, at=at)
         case Observed.END:
             return partial(left, started_at=at - run.hours, at=at)
-        case Observed.REBALANCE:
+        case _:
             return None
 
 
