@@ -10,6 +10,7 @@ from fakes.machine_story import G5, MachineStory, make_own_offering
 from fakes.story import MINUTE, Story
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import JobState, WaitReason
+from relaunch.core.jobs.overheads import starts_so_far
 from relaunch.core.lifecycle.restart_policy import INTERRUPTION_BUDGET
 from relaunch.core.machines.events import RefusalKind
 from relaunch.core.market.policies import PolicyName
@@ -176,8 +177,6 @@ def test_steps_without_an_estimate_promise_nothing_before_the_first_checkpoint()
 
 def test_what_starts_took_so_far_is_kept_for_the_next_ones():
     story = within()
-    story.submit()
-    story.settle()
     job_id = story.submit()
     for _ in range(2):
         story.settle()
@@ -274,6 +273,19 @@ def test_a_spot_machine_that_is_refused_is_tried_again_after_ten_minutes(own):
     own.fleet.refused.clear()
     own.settle_all()
     assert own.machine(job_id).offering == G5
+
+
+def test_the_start_of_a_machine_of_our_own_counts_from_its_request(own):
+    job_id = own.start()
+    own.clock.advance(4 * MINUTE)
+    own.register(own.machine(job_id))
+    own.settle_all()
+    own.clock.advance(3 * MINUTE)
+    own.run(job_id)
+
+    job = own.job(job_id)
+    assert job.attempt.placement.asked_at is not None
+    assert starts_so_far(job, None).seconds == pytest.approx((4 + 3 + 2) * 60.0)
 
 
 def warn(own: MachineStory) -> str:
