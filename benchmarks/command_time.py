@@ -2,6 +2,8 @@
 
 Each case is a fresh process, from its start to its end. Beside a command stand two short programs: boto3 making
 the command's call of the jobs table alone, and boto3 making all of its calls, whose clients are most of the difference.
+A third one makes all of these calls in a command of Typer with four options, and prints a line: what no command of ours
+can be faster than.
 """
 
 import os
@@ -10,6 +12,7 @@ import sys
 import time
 from collections.abc import Mapping
 from functools import partial
+from textwrap import indent
 from unittest.mock import patch
 
 from benchmarks.errors import NotMeasurableError
@@ -21,7 +24,7 @@ from relaunch.settings import Settings
 from relaunch_local.stack.deployment import STACK
 from relaunch_local.stack.local_world import LocalWorldSettings, local_world
 
-_COMMAND = "from relaunch_cli.app import main; main()"
+_COMMAND = "from relaunch_cli.main import main; main()"
 _BARE = "bare interpreter"
 _TABLE = """
 import boto3, os, sys
@@ -60,7 +63,24 @@ boto3.client("ecr").batch_get_image(repositoryName="trainer", imageIds=[{"imageT
 boto3.client("s3").head_bucket(Bucket=os.environ["BUCKET"])
 boto3.client("s3").get_bucket_encryption(Bucket=os.environ["BUCKET"])
 """
-_COLUMNS = ("command", "median ms", "fastest ms", "same query ms", "x same query", "same calls ms", "x same calls")
+_IN_TYPER = """
+import typer
+from typing import Annotated
+from rich.console import Console
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+@app.command()
+def run(
+    job: str = "", stack: Annotated[str, typer.Option(envvar="RELAUNCH_STACK")] = "",
+    as_json: Annotated[bool, typer.Option("--json")] = False, limit: Annotated[int, typer.Option(min=1)] = 1,
+) -> None:
+{calls}
+    Console().print("done")
+app()
+"""
+_COLUMNS = (
+    *("command", "median ms", "fastest ms", "same query ms", "x same query"),
+    *("same calls ms", "x same calls", "same calls in Typer ms", "x in Typer"),
+)
 
 
 def measure(session: Session) -> list[Table]:
@@ -101,7 +121,9 @@ def _cases(job_id: str, definition: str) -> dict[str, list[str]]:
     for name, (query, others) in queries.items():
         cases[name] = ["-c", _COMMAND, name, *arguments[name]]
         cases[f"{name}, same query"] = ["-c", "".join((_TABLE, *query))]
-        cases[f"{name}, same calls"] = ["-c", "".join((_TABLE, *query, *others))]
+        calls = "".join((_TABLE, *query, *others))
+        cases[f"{name}, same calls"] = ["-c", calls]
+        cases[f"{name}, in Typer"] = ["-c", _IN_TYPER.format(calls=indent(calls, "    "))]
     return cases
 
 
@@ -120,5 +142,6 @@ def _run(name: str, arguments: list[str], environment: Mapping[str, str]) -> flo
 
 
 def _row(name: str, samples: Mapping[str, list[float]]) -> tuple[str | float, ...]:
-    took, query, calls = (median(samples[each]) for each in (name, f"{name}, same query", f"{name}, same calls"))
-    return f"relaunch {name}", took, min(samples[name]), query, took / query, calls, took / calls
+    took = median(samples[name])
+    floors = [median(samples[f"{name}, {each}"]) for each in ("same query", "same calls", "in Typer")]
+    return f"relaunch {name}", took, min(samples[name]), *(value for each in floors for value in (each, took / each))

@@ -16,7 +16,8 @@ from benchmarks.session import Session
 from benchmarks.tables import Table
 from fakes.webhook import load_event, make_request, post
 from relaunch.bootstrap import make_dependencies
-from relaunch.core.jobs.job import Job, JobState
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState
 from relaunch.ports import Dependencies
 from relaunch.settings import Settings
 from relaunch_local.stack.local_world import LocalWorld, LocalWorldSettings, local_world

@@ -1,4 +1,4 @@
-"""Entry point of the `relaunch` command, and the list of its subcommands."""
+"""The subcommands of the `relaunch` command, and how it ends."""
 
 import os
 import sys
@@ -103,7 +103,7 @@ def _show_version(is_wanted: bool) -> None:
 
 
 def _debug(is_wanted: bool) -> None:
-    # The environment tells `main`, which has no context of the command any more.
+    # The environment tells `run`, which has no context of the command any more.
     os.environ[DEBUG_VARIABLE] = "1" if is_wanted else ""
 
 
@@ -126,8 +126,8 @@ def _relaunch(
     """
 
 
-def main() -> None:
-    """Run the command."""
+def run() -> None:
+    """Run the command that the arguments name."""
     if COMPLETE_VARIABLE in os.environ:
         from typer.completion import get_completion_inspect_parameters
 

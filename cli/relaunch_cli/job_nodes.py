@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from relaunch.core.jobs.job import Job, JobState
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState
 from relaunch.ports import PortError
 
 if TYPE_CHECKING:

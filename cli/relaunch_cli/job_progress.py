@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from relaunch.core.jobs.job import Job, JobState
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.explanation import explain, time_left
 from relaunch.ports import Dependencies, TransientError
 from relaunch_cli import exit_codes

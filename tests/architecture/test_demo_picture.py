@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import typer
 
 from fakes.repository import REPOSITORY
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.state import JobState
 from relaunch_cli.app import app
 
 PICTURE = REPOSITORY / "docs" / "demo.svg"

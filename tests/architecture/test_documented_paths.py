@@ -5,7 +5,7 @@ import re
 import pytest
 
 from fakes.repository import REPOSITORY
-from relaunch.core.jobs.job import WaitReason
+from relaunch.core.jobs.state import WaitReason
 
 PAGES = sorted([*(REPOSITORY / "docs").glob("*.md"), REPOSITORY / "README.md", REPOSITORY / "examples" / "README.md"])
 PATH = re.compile(r"`((?:layers|functions|cli|local|tests|docs|events|examples|benchmarks|catalogue)/[\w./-]*)`")

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from architecture.conftest import REPOSITORY, Template, referred
-from relaunch.core.jobs.job import JobState, StopKind
+from relaunch.core.jobs.job import StopKind
+from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.metrics import METRICS, NAMESPACE, Metric, Unit
 from relaunch.core.machines.machine import Consequence
 from relaunch.core.machines.refusals import delay_before

@@ -9,7 +9,8 @@ import pytest
 from fakes.aws import aws_in_process, create_jobs_table, make_client
 from fakes.builders import NOW, make_timeline_entry
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
-from relaunch.core.jobs.job import Job, JobState
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState
 from relaunch.ports import JobStore
 from relaunch_local.in_memory.stores import InMemoryStores
 

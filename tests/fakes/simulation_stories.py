@@ -7,8 +7,9 @@ from typing import Any
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.definition import GithubTrigger, ImageWait, JobDefinition, S3Trigger
-from relaunch.core.jobs.job import JobState, StopKind
+from relaunch.core.jobs.job import StopKind
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState
 from relaunch.ports import CapacityProviderOffer
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch_local.ecs import SpotPrice, Timing

@@ -18,7 +18,7 @@ from fakes.webhook import load_event, make_delivery
 from relaunch import bootstrap
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
 from relaunch.core.definitions.definition import GithubTrigger, S3Trigger
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.state import JobState
 from relaunch.ports import TransientError
 
 WATCHED = S3Trigger("acme-datasets", "images/", ".manifest")

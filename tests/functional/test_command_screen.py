@@ -25,7 +25,7 @@ def screen(columns: int, **environment: str) -> str:
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     path = os.pathsep.join(str(REPOSITORY / folder) for folder in ("layers/relaunch", "cli"))
     done = subprocess.Popen(
-        [sys.executable, "-c", "from relaunch_cli.app import main; main()", *COMMAND],
+        [sys.executable, "-c", "from relaunch_cli.main import main; main()", *COMMAND],
         stdin=theirs,
         stdout=theirs,
         stderr=subprocess.DEVNULL,

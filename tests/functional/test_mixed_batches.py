@@ -18,7 +18,7 @@ from fakes.sources import FakeLaunchQueue
 from fakes.tasks import FakeTasks
 from fakes.webhook import load_event, make_delivery
 from relaunch.core.definitions.definition import GithubTrigger, S3Trigger
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import LaunchUncertain
 from relaunch.ports import TransientError
 from relaunch_local.in_memory.stores import InMemoryStores

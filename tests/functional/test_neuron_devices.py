@@ -26,7 +26,8 @@ from relaunch.core.definitions.accelerator import (
     NeuronRequirement,
     PurchaseOption,
 )
-from relaunch.core.jobs.job import Job, JobState
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.derived_revision import TaskDefinition
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.triggers.events import DirectRequest

@@ -8,7 +8,7 @@ from fakes.busy_stack import JOB_ID, BusyStack
 from fakes.functions import QUEUE_FUNCTIONS
 from fakes.repository import REPOSITORY
 from fakes.webhook import EVENTS, load_event
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.state import JobState
 
 # What the names of the files begin with, by function; github_webhook speaks HTTP, and has its own tests.
 SAMPLES = {

@@ -19,7 +19,7 @@ from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.bootstrap import make_dependencies
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.ownership import Owner
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.derived_revision import DERIVED_FROM
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.core.machines.tags import JOB_TAG, MACHINE_TAG

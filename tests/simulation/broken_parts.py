@@ -13,20 +13,10 @@ from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.adapters.aws.ecs import run_task as ecs_run_task
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.jobs.job import (
-    Attempt,
-    Effect,
-    IntentKind,
-    Job,
-    JobState,
-    Stop,
-    StopIntent,
-    StopKind,
-    TimelineEntry,
-    WaitReason,
-)
+from relaunch.core.jobs.job import Attempt, Effect, IntentKind, Job, Stop, StopIntent, StopKind, TimelineEntry
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.progress import SavedCheckpoint
+from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import TaskObservation, TaskPhase
 from relaunch.core.lifecycle import running, stopping, table
 from relaunch.core.lifecycle.decision import Decision, look_again, move, stop_effect

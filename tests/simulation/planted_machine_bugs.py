@@ -10,7 +10,8 @@ from typing import Any
 from relaunch.adapters.aws.ec2 import create_fleet, fleet, fleet_errors
 from relaunch.adapters.aws.ecs import run_task
 from relaunch.adapters.aws.ecs.placement_constraints import instance_type_is
-from relaunch.core.jobs.job import Job, JobState
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle import handover, machine_waits, running
 from relaunch.core.lifecycle import table as job_table
 from relaunch.core.lifecycle.decision import HEARTBEAT, Decision

@@ -11,8 +11,9 @@ from fakes.jobs import make_unreadable
 from fakes.story import MINUTE, WAITS_FOR_IMAGE, Story, image, machine, push
 from relaunch.core.definitions.accelerator import PurchasePolicy
 from relaunch.core.definitions.definition import ImageTrigger
-from relaunch.core.jobs.job import JobState, StopKind, WaitReason
+from relaunch.core.jobs.job import StopKind
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.submit_job import submit_event

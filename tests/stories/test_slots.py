@@ -8,8 +8,8 @@ from fakes.builders import make_definition
 from fakes.jobs import InMemoryJobs
 from fakes.story import MINUTE, Story, push, upload
 from relaunch.core.definitions.definition import GithubTrigger, S3Trigger
-from relaunch.core.jobs.job import JobState, WaitReason
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import LaunchRefused
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.launch_attempt import launch_attempt

@@ -57,7 +57,7 @@ def explain(
 
 def _count_waiting(job: "Job", deps: "Dependencies") -> "WaitingJobs | None":
     """Count the jobs that wait beside a waiting job, by the limit of its definition as it is now."""
-    from relaunch.core.jobs.job import JobState
+    from relaunch.core.jobs.state import JobState
 
     if job.state is not JobState.WAITING:
         return None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from relaunch.core.jobs.job import JobSummary
+    from relaunch.core.jobs.state import JobSummary
     from relaunch.core.machines.machine import Machine
     from relaunch.ports import JobStore
     from relaunch_cli.aws.connection import Connection
@@ -41,7 +41,7 @@ class _Filter:
     @property
     def wants_ended(self) -> bool:
         """Return whether jobs that have ended may match."""
-        from relaunch.core.jobs.job import FINAL_STATES
+        from relaunch.core.jobs.state import FINAL_STATES
 
         return not self.states.isdisjoint(FINAL_STATES) if self.states else self.has_ended
 
@@ -106,7 +106,7 @@ def _parse_states(names: "Iterable[str]") -> frozenset[str]:
     Raises:
         CommandError: there is no such state.
     """
-    from relaunch.core.jobs.job import JobState
+    from relaunch.core.jobs.state import JobState
     from relaunch_cli.errors import CommandError, did_you_mean
 
     known = [each.value for each in JobState]

@@ -3,9 +3,13 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from relaunch.core.jobs.cost import attempt_price
-from relaunch.core.jobs.job import Attempt, CostBasis
+from relaunch.core.jobs.state import CostBasis
+
+if TYPE_CHECKING:
+    from relaunch.core.jobs.job import Attempt
 
 _TASK_ARN = re.compile(r"arn:aws[a-z-]*:ecs:[^\s:]*:\d*:task/[^\s:]*?([0-9a-f]{32})")
 
@@ -49,7 +53,7 @@ def format_price(usd_per_hour: object) -> str:
     return f"{usd_per_hour:.4f}" if isinstance(usd_per_hour, int | float) else "?"
 
 
-def format_attempt_price(attempt: Attempt) -> str:
+def format_attempt_price(attempt: "Attempt") -> str:
     """Format the price per hour of an attempt: `<=` before an upper limit, `?` if it is not known."""
     price = attempt_price(attempt)
     limit = "<=" if price.basis is CostBasis.LIMIT else ""

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from relaunch.core.jobs.cost import cost_so_far
-from relaunch.core.jobs.job import CostBasis
+from relaunch.core.jobs.state import CostBasis
 from relaunch_cli.terminal import one_line
 from relaunch_cli.views.formatting import (
     format_attempt_price,
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from relaunch.core.definitions.ownership import Owner
-    from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
+    from relaunch.core.jobs.job import Attempt, Job, TimelineEntry
+    from relaunch.core.jobs.state import JobSummary
     from relaunch.core.lifecycle.explanation import Explanation
     from relaunch.core.machines.machine import Machine
     from relaunch.core.triggers.waiting_jobs import WaitingJobs

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import Attempt, Job, PlacementState, WaitReason
+from relaunch.core.jobs.job import Attempt, Job, PlacementState
+from relaunch.core.jobs.state import WaitReason
 from relaunch.core.lifecycle.explanation import Explanation
 from relaunch.core.machines.explanation import describe_request
 from relaunch.core.machines.limits import MachineLimits

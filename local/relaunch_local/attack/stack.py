@@ -10,8 +10,8 @@ from typing import Any
 from relaunch.adapters.github.signature import SecretRing
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption
 from relaunch.core.definitions.definition import GithubTrigger, InputRule, JobDefinition, S3Trigger
-from relaunch.core.jobs.job import JobSummary
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobSummary
 from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
 from relaunch.entrypoints.intake import handle_message
 from relaunch.entrypoints.webhook import handle_request

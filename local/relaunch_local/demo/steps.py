@@ -4,7 +4,8 @@ from typing import Any
 
 from rich.text import Text
 
-from relaunch.core.jobs.job import Attempt, JobSummary
+from relaunch.core.jobs.job import Attempt
+from relaunch.core.jobs.state import JobSummary
 from relaunch.core.launches.derived_revision import DERIVED_FROM
 from relaunch.core.machines.machine import Machine
 from relaunch.ports import JobHistory

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.text import Text
 
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.state import JobState
 from relaunch.core.machines.machine import Machine
 from relaunch.ports import JobHistory
 from relaunch_cli.views.jobs import render_timeline

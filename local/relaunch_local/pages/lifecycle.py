@@ -10,7 +10,6 @@ from pathlib import Path
 from relaunch.core.jobs.job import (
     AdmitWaiting,
     CountRun,
-    JobState,
     LookForWarning,
     PlacementState,
     ReleaseMachine,
@@ -18,8 +17,8 @@ from relaunch.core.jobs.job import (
     RequestLaunch,
     RequestMachine,
     StopTask,
-    WaitReason,
 )
+from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.events import JobEvent
 from relaunch.core.lifecycle.table import TABLE
 from relaunch_local.pages.transitions import diagram, effects_list, events_section, section, transitions_section

@@ -25,7 +25,6 @@ from relaunch.core.jobs.job import (
     CountRun,
     Effect,
     Job,
-    JobState,
     Placement,
     PlacementState,
     RememberCapacity,
@@ -34,6 +33,7 @@ from relaunch.core.jobs.job import (
     TriggerFacts,
 )
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.stopping import count_run, follow_stop
 from relaunch.core.offerings.interruption_rate import SCARCE_PER_HOUR
 from relaunch.core.offerings.offering import CapacityFailure, Offering

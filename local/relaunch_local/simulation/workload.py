@@ -9,7 +9,7 @@ from typing import Any
 from relaunch.adapters.aws.errors import AwsError
 from relaunch.adapters.github.signature import SecretRing
 from relaunch.adapters.github.webhook_secrets import DEFAULT_SCOPE
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.state import JobState
 from relaunch.entrypoints.job_api import answer_request
 from relaunch.entrypoints.webhook import handle_request
 from relaunch.ports import PortError

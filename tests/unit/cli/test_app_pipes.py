@@ -11,7 +11,7 @@ from rich.text import Text
 
 from relaunch_cli.views.screen import TerminalConsole, refreshed
 
-PLAIN = "from relaunch_cli.app import main; main()"
+PLAIN = "from relaunch_cli.main import main; main()"
 WATCHING = """
 from fakes.cli_session import CliSession
 from relaunch_cli import app, lookup
@@ -20,7 +20,7 @@ session = CliSession()
 session.submit()
 session.on_pause = [lambda: None] * 1000
 lookup.AwsConnection = lambda *_: session
-app.main()
+app.run()
 """
 
 

@@ -26,7 +26,7 @@ def run(monkeypatch, capsys):
         monkeypatch.setattr(sys, "argv", ["relaunch", *arguments])
         monkeypatch.setattr("relaunch_cli.lookup.AwsConnection", fail)
         with pytest.raises((SystemExit, KeyError)) as ended:
-            command.main()
+            command.run()
         return ended.value, capsys.readouterr().err
 
     return run

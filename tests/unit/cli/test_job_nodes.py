@@ -10,7 +10,8 @@ from fakes.ack_cluster import NAMESPACE, AckCluster, serving_ack_cluster
 from fakes.builders import make_attempt, make_definition, make_job
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
-from relaunch.core.jobs.job import Job, JobState
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState
 from relaunch_cli.job_nodes import find_node_fits
 from relaunch_local.kubernetes.role import read_role
 from relaunch_local.stack.ack_cluster import ROLE

@@ -5,7 +5,7 @@ import pytest
 from fakes.builders import make_running_job
 from fakes.jobs import InMemoryJobs
 from fakes.story import Story
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import CancelAsked, TimePassed
 from relaunch.ports import StaleWriteError, TransientError

@@ -7,7 +7,7 @@ import pytest
 
 from fakes.machine_story import FIRST_TIER, G5, G6, G6_DEMAND, MachineStory
 from fakes.story import MINUTE
-from relaunch.core.jobs.job import JobState, WaitReason
+from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.machines.events import (
     ClaimAsked,
     FleetAnswered,

@@ -6,7 +6,7 @@ from unittest.mock import Mock
 from fakes.builders import make_offering
 from fakes.machine_story import G5, SETTINGS, MachineStory
 from fakes.story import MINUTE
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.state import JobState
 from relaunch.core.machines.events import FleetUncertain
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import MachineState

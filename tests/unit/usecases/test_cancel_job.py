@@ -4,7 +4,7 @@ import pytest
 
 from fakes.builders import make_definition, make_failed_placement
 from fakes.story import MINUTE, Story, machine, push
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import LaunchDeferred
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.launch_attempt import launch_attempt

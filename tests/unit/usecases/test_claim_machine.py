@@ -11,7 +11,7 @@ from fakes.machine_story import G5, MachineStory, make_own_offering
 from fakes.story import MINUTE, push
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.job import JobState, WaitReason
+from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.machines.events import ClaimAsked, RefusalKind
 from relaunch.core.machines.machine import Claim, Consequence, MachineState
 from relaunch.core.machines.resources import Resources

@@ -9,7 +9,7 @@ from fakes.machine_story import G5, MachineStory, make_own_offering
 from fakes.reservations import make_block, make_reserved
 from fakes.story import push
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.state import JobState
 from relaunch.core.machines.machine import MachineState
 
 FOUR_GPUS = make_instance_type("g5.12xlarge", gpu_count=4, logical_gpu_count=4, vcpus=48, memory_mib=196_608)

@@ -8,8 +8,8 @@ import pytest
 from fakes.builders import make_definition
 from fakes.metrics import ListMetrics
 from fakes.story import WAITS_FOR_IMAGE, Story, push
-from relaunch.core.jobs.job import WaitReason
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import WaitReason
 from relaunch.core.lifecycle.metrics import Metric
 from relaunch.core.triggers.events import DirectRequest
 from relaunch.ports import TransientError

@@ -5,7 +5,7 @@ import pytest
 from fakes.builders import make_definition, make_failed_placement
 from fakes.story import Story
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import LaunchRefused
 from relaunch.core.selection.gpu_devices import GpuDevice
 from relaunch.ports import PermanentError, TransientError

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from relaunch.core.jobs.job import JobState
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState
 from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
 from relaunch.usecases.launch_attempt import launch_attempt
 

@@ -4,7 +4,7 @@ import pytest
 
 from fakes.machine_story import G6_DEMAND, MachineStory
 from fakes.story import MINUTE
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.state import JobState
 from relaunch.core.machines.events import RefusalKind
 from relaunch.core.machines.machine import MachineState
 from relaunch.usecases.cancel_job import cancel_job

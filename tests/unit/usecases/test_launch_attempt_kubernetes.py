@@ -13,7 +13,7 @@ from relaunch.core.definitions.accelerator import (
     PurchasePolicy,
 )
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
-from relaunch.core.jobs.job import JobState, WaitReason
+from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
 

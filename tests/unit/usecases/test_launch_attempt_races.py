@@ -3,7 +3,7 @@
 import pytest
 
 from fakes.story import machine
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import LaunchUncertain
 from relaunch.ports import StaleWriteError
 from relaunch.usecases.launch_attempt import launch_attempt

@@ -5,7 +5,7 @@ from dataclasses import replace
 from fakes.builders import make_definition, make_failed_placement, make_instance_type, make_offering
 from fakes.story import Story
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, Isolation
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.accelerators import GpuPartition, GpuShare
 from relaunch.core.launches.launch import LaunchUncertain
 from relaunch.core.selection.gpu_devices import GpuDevice

@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from fakes.machine_story import MachineStory
-from relaunch.core.jobs.job import IntentKind, JobState
+from relaunch.core.jobs.job import IntentKind
+from relaunch.core.jobs.state import JobState
 from relaunch.core.machines.events import RefusalKind
 from relaunch.core.machines.limits import TaskStop
 from relaunch.core.machines.machine import MachineState

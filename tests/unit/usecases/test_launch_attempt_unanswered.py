@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from fakes.story import MINUTE, machine
-from relaunch.core.jobs.job import FailedStart, JobState, PlacementState
+from relaunch.core.jobs.job import FailedStart, PlacementState
+from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import LaunchRefused, LaunchUncertain
 from relaunch.usecases.launch_attempt import launch_attempt
 

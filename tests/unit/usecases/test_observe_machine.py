@@ -8,7 +8,7 @@ import pytest
 
 from fakes.builders import make_capacity_failure, make_job, make_offering_key
 from fakes.story import Story, machine
-from relaunch.core.jobs.job import Waiting, WaitReason
+from relaunch.core.jobs.state import Waiting, WaitReason
 from relaunch.core.launches.launch import NodeObservation
 from relaunch.core.machines.machine import MachineState
 from relaunch.ports import TransientError

@@ -9,7 +9,7 @@ from fakes.machine_story import FIRST_TIER, MachineStory, make_own_offering
 from fakes.reservations import BLOCK_ID, make_block, make_reservation, make_reserved
 from fakes.story import Story
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
-from relaunch.core.jobs.job import JobState, WaitReason
+from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import ReservationEnding
 from relaunch.core.machines.events import RefusalKind
 from relaunch.core.machines.limits import TaskStop

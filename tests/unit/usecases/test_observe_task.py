@@ -7,7 +7,8 @@ import pytest
 
 from fakes.builders import make_observation
 from fakes.story import machine
-from relaunch.core.jobs.job import FailedStart, JobState
+from relaunch.core.jobs.job import FailedStart
+from relaunch.core.jobs.state import JobState
 from relaunch.ports import TransientError
 from relaunch.usecases.observe_task import observe_task, task_seen
 

@@ -9,7 +9,7 @@ from fakes.sources import FakeImages, image_digest
 from fakes.story import DIGEST, HOME, MINUTE, OTHER, SHA, WAITS_FOR_IMAGE, Story, image
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.state import JobState
 from relaunch.core.revisions.images import FoundImage
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.submit_job import submit_event

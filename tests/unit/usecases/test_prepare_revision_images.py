@@ -8,7 +8,7 @@ from fakes.builders import make_definition, make_revision
 from fakes.sources import EVERY_PLATFORM, image_digest
 from fakes.story import DIGEST, HOME, MINUTE, OTHER, SHA, WAITS_FOR_IMAGE, Story, image, push
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.derived_revision import DERIVED_FROM, TaskDefinition
 from relaunch.core.revisions.images import FoundImage
 from relaunch.ports import PermanentError, TransientError

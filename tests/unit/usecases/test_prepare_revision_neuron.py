@@ -17,7 +17,8 @@ from relaunch.core.definitions.accelerator import (
     NeuronRequirement,
     PurchaseOption,
 )
-from relaunch.core.jobs.job import JobState, PlacementState
+from relaunch.core.jobs.job import PlacementState
+from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.accelerators import AllNeuronDevices
 from relaunch.core.launches.derived_revision import TaskDefinition
 from relaunch.core.selection.neuron_devices import FIRST_PORT, RemainingResources

@@ -10,7 +10,8 @@ from fakes.story import MINUTE, Story, push
 from fakes.tasks import FakeTasks
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchasePolicy
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
-from relaunch.core.jobs.job import JobState, StopKind
+from relaunch.core.jobs.job import StopKind
+from relaunch.core.jobs.state import JobState
 from relaunch.core.triggers.events import DirectRequest
 from relaunch.ports import PermanentError, Targets, TransientError
 

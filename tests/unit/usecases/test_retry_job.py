@@ -5,7 +5,8 @@ import pytest
 from fakes.builders import make_definition, make_revision
 from fakes.story import MINUTE, SHA, WAITS_FOR_IMAGE, Story, image, push, upload
 from relaunch.core.definitions.definition import ImageTrigger, InputRule, S3Trigger
-from relaunch.core.jobs.job import Job, JobState, WaitReason
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.triggers.events import DirectRequest
 from relaunch.ports import PermanentError
 from relaunch.usecases.cancel_job import cancel_job

@@ -5,8 +5,8 @@ import pytest
 from fakes.builders import make_definition, make_revision
 from fakes.sources import FakeRevisions
 from fakes.story import Story
-from relaunch.core.jobs.job import JobState
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState
 from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
 
 LIMITS = StackLimits(task_definitions=TaskDefinitionGrants(("trainer",), "relaunch/"))

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from relaunch.core.jobs.cost import attempt_price, cost_so_far
-from relaunch.core.jobs.job import Attempt, CostBasis, Job, JobSummary, TimelineEntry, Waiting
+from relaunch.core.jobs.job import Attempt, Job, TimelineEntry
+from relaunch.core.jobs.state import CostBasis, JobSummary, Waiting
 from relaunch.core.lifecycle.explanation import Explanation
 from relaunch.core.revisions.stop_timeout import find_stop_timeout
 from relaunch.core.triggers.waiting_jobs import WaitingJobs

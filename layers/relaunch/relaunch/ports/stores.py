@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
-
 if TYPE_CHECKING:
     from relaunch.core.definitions.definition import JobDefinition, TriggerSource
     from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
+    from relaunch.core.jobs.job import Attempt, Job, TimelineEntry
+    from relaunch.core.jobs.state import JobSummary
     from relaunch.core.lifecycle.decision import Decision
     from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, OfferingKey
     from relaunch.core.offerings.pool_records import SpotPool

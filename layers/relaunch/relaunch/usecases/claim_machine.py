@@ -3,8 +3,9 @@
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from relaunch.core.jobs.job import STACK_SLOT, Job, WaitReason
+from relaunch.core.jobs.job import STACK_SLOT, Job
 from relaunch.core.jobs.lookup import selected_placement
+from relaunch.core.jobs.state import WaitReason
 from relaunch.core.lifecycle.events import MachineAwaited, MachineClaimed, MachineLimitReached, MachineLost, SlotDenied
 from relaunch.core.machines.events import ClaimAsked
 from relaunch.core.machines.explanation import describe_machine

@@ -3,8 +3,9 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from relaunch.core.jobs.job import STACK_SLOT, Job, JobState, PlacementState, RequestLaunch, WaitReason
+from relaunch.core.jobs.job import STACK_SLOT, Job, PlacementState, RequestLaunch
 from relaunch.core.jobs.progress import SavedCheckpoint
+from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.kubernetes.offerings import select_on_kubernetes
 from relaunch.core.kubernetes.rules import find_problems
 from relaunch.core.launches.capabilities import missing_capability

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from relaunch.core.definitions.kubernetes_workload import Target
-from relaunch.core.jobs.job import Job, JobState, WaitReason
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.events import HostWarned, ImageArrived, JobEvent, TaskMissing, TimePassed
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum

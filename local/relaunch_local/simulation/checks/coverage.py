@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.table import TABLE as JOB_TABLE
 from relaunch.core.lifecycle.table import Row as JobRow
 from relaunch.core.machines.table import TABLE as MACHINE_TABLE

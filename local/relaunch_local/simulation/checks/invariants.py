@@ -11,7 +11,6 @@ from relaunch.core.jobs.job import (
     CountRun,
     Effect,
     Job,
-    JobState,
     LookForWarning,
     PlacementState,
     ReleaseMachine,
@@ -22,8 +21,8 @@ from relaunch.core.jobs.job import (
     StopKind,
     StopTask,
     TimelineEntry,
-    WaitReason,
 )
+from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.lifecycle.handover import stops_by
 from relaunch.core.lifecycle.orphans import ORPHANED

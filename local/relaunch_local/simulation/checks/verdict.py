@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.cost import attempt_price
-from relaunch.core.jobs.job import Attempt, CostBasis, Job, JobState, Stop, StopKind
+from relaunch.core.jobs.job import Attempt, Job, Stop, StopKind
+from relaunch.core.jobs.state import CostBasis, JobState
 from relaunch.core.lifecycle.restart_policy import is_failure
 from relaunch.core.lifecycle.running import UNKNOWN_TASK
 from relaunch.ports import CapacityProviderOffer

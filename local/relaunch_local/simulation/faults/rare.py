@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.state import JobState
 from relaunch_local.ecs.engine.model import CapacityProvider, Task
 from relaunch_local.simulation.aws.account import SimulatedAccount
 from relaunch_local.simulation.aws.template import CLUSTER

@@ -6,7 +6,7 @@ import pytest
 
 from fakes.builders import NOW, make_running_job
 from relaunch.adapters.messages.job_api import describe_job
-from relaunch.core.jobs.job import CostBasis
+from relaunch.core.jobs.state import CostBasis
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ SHELLS = ("bash", "zsh", "fish")
 def program(tmp_path):
     """A folder with the command as a program, for PATH."""
     program = tmp_path / "relaunch"
-    program.write_text(f"#!{sys.executable}\nfrom relaunch_cli.app import main\nmain()\n", encoding="utf-8")
+    program.write_text(f"#!{sys.executable}\nfrom relaunch_cli.main import main\nmain()\n", encoding="utf-8")
     program.chmod(0o755)
     return tmp_path
 

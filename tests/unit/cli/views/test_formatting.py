@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW, make_attempt, make_placement
-from relaunch.core.jobs.job import CostBasis
+from relaunch.core.jobs.state import CostBasis
 from relaunch_cli.views.formatting import (
     format_attempt_price,
     format_cost,

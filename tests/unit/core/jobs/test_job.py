@@ -3,7 +3,7 @@ import pytest
 from fakes.builders import make_attempt, make_job, make_offering_key, make_placement, make_running_job, task_id
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.attempt_key import AttemptKey
-from relaunch.core.jobs.job import FINAL_STATES, CostBasis, JobState
+from relaunch.core.jobs.state import FINAL_STATES, CostBasis, JobState
 from relaunch.core.lifecycle.decision import stop_effect
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW, make_job, make_placement, make_running_attempt
-from relaunch.core.jobs.job import Job, Waiting, WaitReason
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.overheads import (
     LONGEST_START,
     SHORTEST_START,
@@ -17,6 +17,7 @@ from relaunch.core.jobs.overheads import (
     with_measured,
 )
 from relaunch.core.jobs.progress import SavedCheckpoint
+from relaunch.core.jobs.state import Waiting, WaitReason
 
 MINUTE = timedelta(minutes=1)
 RESUMED = "s3://b/j/attempt-1/step-0000100/"

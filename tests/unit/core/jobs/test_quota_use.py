@@ -13,8 +13,9 @@ from fakes.builders import (
     make_running_job,
 )
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.job import Job, JobState
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.quota_use import may_be_short, room_of_quotas
+from relaunch.core.jobs.state import JobState
 from relaunch.core.machines.machine import Claim, FleetOverride, FleetRequest, Machine, MachineState
 from relaunch.core.machines.resources import Resources
 from relaunch.core.offerings.quotas import QuotaUsage

@@ -22,19 +22,9 @@ from fakes.builders import (
     task_id,
 )
 from fakes.machines import claim, fleet_request
-from relaunch.core.jobs.job import (
-    Handover,
-    IntentKind,
-    Job,
-    JobState,
-    PlacementState,
-    Stop,
-    StopIntent,
-    StopKind,
-    Waiting,
-    WaitReason,
-)
+from relaunch.core.jobs.job import Handover, IntentKind, Job, PlacementState, Stop, StopIntent, StopKind
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.launches import launch
 from relaunch.core.lifecycle import events
 from relaunch.core.lifecycle.decision import Decision

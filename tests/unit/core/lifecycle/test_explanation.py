@@ -15,18 +15,8 @@ from fakes.builders import (
     task_id,
 )
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, PurchasePolicy
-from relaunch.core.jobs.job import (
-    FailedStart,
-    Handover,
-    IntentKind,
-    JobState,
-    PlacementState,
-    Stop,
-    StopIntent,
-    StopKind,
-    Waiting,
-    WaitReason,
-)
+from relaunch.core.jobs.job import FailedStart, Handover, IntentKind, PlacementState, Stop, StopIntent, StopKind
+from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.explanation import Explanation, explain, time_left
 
 LATER = NOW + timedelta(minutes=5)

@@ -18,7 +18,6 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import (
     IntentKind,
     Job,
-    JobState,
     PlacementState,
     RememberCapacity,
     RequestLaunch,
@@ -26,6 +25,7 @@ from relaunch.core.jobs.job import (
     StopTask,
 )
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,

@@ -4,7 +4,8 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW, make_definition, make_job, make_selection
-from relaunch.core.jobs.job import STACK_SLOT, JobState, Waiting, WaitReason
+from relaunch.core.jobs.job import STACK_SLOT
+from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.events import (
     CheckpointsUnreadable,
     ImageArrived,

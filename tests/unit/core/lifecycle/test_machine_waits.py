@@ -6,7 +6,8 @@ import pytest
 
 from fakes.builders import NOW, make_failed_placement
 from fakes.machines import claim, machine
-from relaunch.core.jobs.job import JobState, ReleaseMachine, RequestLaunch, RequestMachine, WaitReason
+from relaunch.core.jobs.job import ReleaseMachine, RequestLaunch, RequestMachine
+from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.events import MachineClaimed, MachineLost
 from relaunch.core.machines.events import ClaimAsked
 from relaunch.core.machines.limits import MachineLimits

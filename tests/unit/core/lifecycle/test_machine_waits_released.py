@@ -4,9 +4,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 from fakes.builders import NOW, make_definition, make_job
-from relaunch.core.jobs.job import JobState, ReleaseMachine, Waiting, WaitReason
+from relaunch.core.jobs.job import ReleaseMachine
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.lookup import due_at
+from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.events import CheckpointsUnreadable, TimePassed
 from relaunch.core.lifecycle.table import decide
 from unit.core.lifecycle.steps import SOON

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from fakes.builders import INSTANCE_ID, NOW, make_attempt, make_job, make_placement, make_running_job, task_id
-from relaunch.core.jobs.job import Effect, Handover, IntentKind, Job, JobState, PlacementState, Stop, StopKind, StopTask
+from relaunch.core.jobs.job import Effect, Handover, IntentKind, Job, PlacementState, Stop, StopKind, StopTask
+from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import CancelAsked, HostEnded, HostWarned, JobEvent, TimePassed

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.builders import NOW, make_definition, make_job, make_running_attempt, make_running_job
-from relaunch.core.jobs.job import FailedStart, JobState, Stop, StopKind
+from relaunch.core.jobs.job import FailedStart, Stop, StopKind
+from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.restart_policy import (
     INTERRUPTION_BUDGET,
     GiveUp,

@@ -19,7 +19,6 @@ from relaunch.core.jobs.job import (
     CountRun,
     Effect,
     IntentKind,
-    JobState,
     LookForWarning,
     PlacementState,
     Stop,
@@ -27,6 +26,7 @@ from relaunch.core.jobs.job import (
     StopKind,
     StopTask,
 )
+from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.events import CancelAsked, HostEnded, HostWarned, TaskMissing, TaskSeen, TimePassed
 from relaunch.core.lifecycle.running import MISSING_GRACE
 from relaunch.core.offerings.spot_runs import Observed, SpotRun

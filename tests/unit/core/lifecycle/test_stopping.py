@@ -6,20 +6,17 @@ import pytest
 from fakes.builders import NOW, container_instance_arn, make_attempt, make_offering_key, make_placement, task_id
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import (
-    CostBasis,
     CountRun,
     FailedStart,
     IntentKind,
     Job,
-    JobState,
     PlacementState,
     RememberCapacity,
     RequestLaunch,
     Stop,
     StopKind,
-    Waiting,
-    WaitReason,
 )
+from relaunch.core.jobs.state import CostBasis, JobState, Waiting, WaitReason
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.lifecycle.stopping import follow_stop
 from relaunch.core.offerings.offering import CapacityFailure

@@ -7,7 +7,8 @@ from typing import get_args
 import pytest
 
 from fakes.builders import NOW, make_definition, task_id
-from relaunch.core.jobs.job import FINAL_STATES, IntentKind, Job, JobState, WaitReason
+from relaunch.core.jobs.job import IntentKind, Job
+from relaunch.core.jobs.state import FINAL_STATES, JobState, WaitReason
 from relaunch.core.lifecycle.events import JobEvent, TaskMissing, TimePassed
 from relaunch.core.lifecycle.running import MISSING_GRACE
 from relaunch.core.lifecycle.table import TABLE, Row, decide

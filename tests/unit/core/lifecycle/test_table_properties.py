@@ -18,8 +18,9 @@ from fakes.builders import (
     make_selection,
     task_id,
 )
-from relaunch.core.jobs.job import Job, JobState, PlacementState, StopTask
+from relaunch.core.jobs.job import Job, PlacementState, StopTask
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState
 from relaunch.core.launches import launch
 from relaunch.core.launches.launch import TaskPhase
 from relaunch.core.lifecycle import events

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from fakes.builders import make_job
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.state import JobState
 from relaunch.ports import JobHistory
 from relaunch_local.demo.recorder import Recorder
 from relaunch_local.demo.screen import Screen

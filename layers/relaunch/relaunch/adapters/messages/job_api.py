@@ -13,7 +13,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 
 from relaunch.adapters.validation import describe_errors
 from relaunch.core.jobs.cost import cost_so_far
-from relaunch.core.jobs.job import CostBasis, Job, JobState
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import CostBasis, JobState
 from relaunch.ports import PermanentError
 
 # ECS limits all overrides together to 8,192 characters. With a limit pydantic also rejects unpaired surrogates.

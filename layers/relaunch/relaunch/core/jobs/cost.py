@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from relaunch.core.jobs.job import Attempt, CostBasis, Job, JobSummary, RunningTask
+from relaunch.core.jobs.state import CostBasis, JobSummary, RunningTask
+
+if TYPE_CHECKING:
+    from relaunch.core.jobs.job import Attempt, Job
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +18,7 @@ class HourlyPrice:
     basis: CostBasis
 
 
-def attempt_price(attempt: Attempt) -> HourlyPrice:
+def attempt_price(attempt: "Attempt") -> HourlyPrice:
     """Return the price of an attempt: that of the zone that its task is in, as it was when it was selected.
 
     In a zone whose price was not told it is an upper limit, the on-demand price. Until the zone is known it is the
@@ -32,7 +36,7 @@ def attempt_price(attempt: Attempt) -> HourlyPrice:
     return HourlyPrice(highest, CostBasis.LIMIT if min(prices.values()) < highest else CostBasis.PRICE)
 
 
-def running_task(job: Job) -> RunningTask | None:
+def running_task(job: "Job") -> RunningTask | None:
     """Return the task that runs, None if none does."""
     attempt = job.attempt
     if attempt is None or attempt.started_at is None or attempt.stop is not None:
@@ -41,9 +45,9 @@ def running_task(job: Job) -> RunningTask | None:
     return RunningTask(attempt.started_at, price.usd_per_hour, price.basis)
 
 
-def cost_so_far(job: Job | JobSummary, now: datetime) -> tuple[float, CostBasis]:
+def cost_so_far(job: "Job | JobSummary", now: datetime) -> tuple[float, CostBasis]:
     """Return what the tasks of a job have cost in USD, and what that rests on."""
-    running = running_task(job) if isinstance(job, Job) else job.running
+    running = job.running if isinstance(job, JobSummary) else running_task(job)
     if running is None:
         return job.cost_usd, job.cost_basis
     # ECS's clock may be ahead.

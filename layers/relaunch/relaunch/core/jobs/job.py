@@ -10,46 +10,10 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.jobs.resume_point import ResumePoint
+from relaunch.core.jobs.state import CostBasis, JobState, Waiting, WaitReason
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 from relaunch.core.offerings.spot_runs import SpotRun
 from relaunch.core.revisions.revision import Revision
-
-
-class JobState(StrEnum):
-    """The state of a job; the last four are final."""
-
-    WAITING = "WAITING"
-    LAUNCHING = "LAUNCHING"
-    RUNNING = "RUNNING"
-    STOPPING = "STOPPING"
-    SUCCEEDED = "SUCCEEDED"
-    FAILED = "FAILED"
-    CANCELLED = "CANCELLED"
-    TIMED_OUT = "TIMED_OUT"
-
-    @property
-    def is_final(self) -> bool:
-        """Return whether the state is final."""
-        return self in FINAL_STATES
-
-
-FINAL_STATES = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED, JobState.TIMED_OUT})
-
-
-class WaitReason(StrEnum):
-    """What a WAITING job waits for."""
-
-    LAUNCH = "launch"  # its message is in the attempts queue
-    IMAGE = "image"
-    SLOT = "slot"  # max_running_jobs of its definition, or of the stack
-    CAPACITY = "capacity"  # every offering that satisfies it failed recently
-    PRICE = "price"  # every offering that satisfies it is too expensive
-    BACKOFF = "backoff"  # a delay after a failure of the program
-    CHECKPOINT = "checkpoint"  # its checkpoints cannot be read
-    MARKET = "market"  # spot, which its market policy rather waits for than pay for on-demand
-    MACHINE = "machine"  # the machine of our own that it claims
-    MACHINE_LIMIT = "machine-limit"  # the limits of the stack on machines of its own
-
 
 # What a job that has run waits for though there may be capacity for it.
 _HELD_BACK_BY = frozenset({WaitReason.CHECKPOINT, WaitReason.SLOT, WaitReason.MACHINE_LIMIT})
@@ -62,39 +26,12 @@ CAPACITY = "#CAPACITY"
 """The name under which jobs that wait for capacity are found, like those that wait for a slot."""
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """What a job waits for.
-
-    `slot` is set if the reason is SLOT: the name of the definition, or STACK_SLOT.
-    """
-
-    reason: WaitReason
-    since: datetime
-    detail: str
-    until: datetime | None = None
-    slot: str = ""
-
-
 class PlacementState(StrEnum):
     """The state of a placement."""
 
     PENDING = "PENDING"  # saved; the target may or may not have been asked to launch it
     PLACED = "PLACED"  # the target has its task
     CLOSED = "CLOSED"  # its task has stopped, or it will have none
-
-
-class CostBasis(StrEnum):
-    """What a price or a cost rests on."""
-
-    PRICE = "price"
-    LIMIT = "limit"  # at least in part on an upper limit: EC2 answered no spot price, so the on-demand price
-    UNKNOWN = "unknown"  # at least in part on nothing: there is no price
-
-    def plus(self, other: "CostBasis") -> "CostBasis":
-        """Return the basis of a sum: the worse of both."""
-        order = tuple(CostBasis)
-        return max(self, other, key=order.index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -490,41 +427,3 @@ class TimelineEntry:
     event: str
     detail: str = ""
     attempt_number: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RunningTask:
-    """Since when a task runs, at which price, and what that rests on."""
-
-    since: datetime
-    usd_per_hour: float
-    basis: CostBasis = CostBasis.PRICE
-
-
-@dataclass(frozen=True, slots=True)
-class JobSummary:
-    """What `relaunch ps` shows of a job; `run_seconds` and `cost_usd` are without the running task.
-
-    `machine_id` is the machine of our own that it waits for, or that its next task is to run on. `running` is None of a
-    job without a running task, and of one that was stored before it was kept. `started_by` is `trigger` in a few words.
-    """
-
-    job_id: str
-    definition: str
-    state: JobState
-    accepted_at: datetime
-    reason: str = ""
-    waiting: Waiting | None = None
-    attempt_number: int = 0
-    offering: OfferingKey | None = None
-    interruptions: int = 0
-    failures: int = 0
-    run_seconds: float = 0.0
-    cost_usd: float = 0.0
-    trigger: str = ""
-    ended_at: datetime | None = None
-    cost_basis: CostBasis = CostBasis.PRICE
-    machine_id: str = ""
-    running: RunningTask | None = None
-    state_since: datetime | None = None
-    started_by: str = ""

@@ -2,7 +2,8 @@
 
 from datetime import datetime
 
-from relaunch.core.jobs.job import CAPACITY, MACHINES_SLOT, Job, PlacementState, WaitReason
+from relaunch.core.jobs.job import CAPACITY, MACHINES_SLOT, Job, PlacementState
+from relaunch.core.jobs.state import WaitReason
 
 
 def due_at(job: Job) -> datetime | None:

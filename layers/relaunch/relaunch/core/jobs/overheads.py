@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from relaunch.core.jobs.job import Attempt, Job, WaitReason
+from relaunch.core.jobs.job import Attempt, Job
 from relaunch.core.jobs.progress import Progress, SavedCheckpoint, kept_time
+from relaunch.core.jobs.state import WaitReason
 from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL, START_OVERHEAD
 
 # The part of START_OVERHEAD in which a task loads data and compiles: taken for an attempt without two checkpoints.

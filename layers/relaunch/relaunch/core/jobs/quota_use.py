@@ -3,7 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from relaunch.core.jobs.job import Job, JobState
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering

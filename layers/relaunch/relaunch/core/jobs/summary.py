@@ -1,7 +1,8 @@
 """The summary of a job, for lists of jobs."""
 
 from relaunch.core.jobs.cost import running_task
-from relaunch.core.jobs.job import Job, JobSummary
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobSummary
 
 
 def summarize_job(job: Job) -> JobSummary:

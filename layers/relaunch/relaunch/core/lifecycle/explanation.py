@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from relaunch.core.definitions.accelerator import PurchasePolicy
-from relaunch.core.jobs.job import Handover, IntentKind, Job, JobState, PlacementState, StopKind, Waiting, WaitReason
+from relaunch.core.jobs.job import Handover, IntentKind, Job, PlacementState, StopKind
+from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.restart_policy import describe_stop, next_time_limit
 

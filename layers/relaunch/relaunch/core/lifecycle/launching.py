@@ -15,16 +15,14 @@ from relaunch.core.jobs.job import (
     Effect,
     IntentKind,
     Job,
-    JobState,
     Placement,
     PlacementState,
     RequestLaunch,
     StopIntent,
-    Waiting,
-    WaitReason,
 )
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.overheads import asked_at, with_measured
+from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,

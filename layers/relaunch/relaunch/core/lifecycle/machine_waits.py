@@ -12,15 +12,13 @@ from relaunch.core.jobs.job import (
     Effect,
     IntentKind,
     Job,
-    JobState,
     ReleaseMachine,
     RequestLaunch,
     RequestMachine,
     StopKind,
-    Waiting,
-    WaitReason,
 )
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import (
     LAUNCH_TIMEOUT,
     Decision,

@@ -7,7 +7,8 @@ listed every minute, as long as one of them is of an open job.
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import Job, JobState, PlacementState
+from relaunch.core.jobs.job import Job, PlacementState
+from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
 
 POLL_INTERVAL = timedelta(minutes=1)

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import Job, JobState, Stop, StopKind
+from relaunch.core.jobs.job import Job, Stop, StopKind
+from relaunch.core.jobs.state import JobState
 
 # A job without a deadline fails when it has not run for this time in all since it first ran. Interruptions are limited
 # by time, not by number: on the traces of "Can't Be Late" (NSDI 2024) a limit of three interruptions loses most of the

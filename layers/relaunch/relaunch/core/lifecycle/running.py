@@ -6,17 +6,9 @@ Each is a pure function of (job, event, now, limits) and returns the decision to
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import (
-    IntentKind,
-    Job,
-    JobState,
-    LookForWarning,
-    RequestLaunch,
-    Stop,
-    StopIntent,
-    StopKind,
-)
+from relaunch.core.jobs.job import IntentKind, Job, LookForWarning, RequestLaunch, Stop, StopIntent, StopKind
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import StopReport, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.decision import Decision, look_again, move, stop_effect
 from relaunch.core.lifecycle.events import (

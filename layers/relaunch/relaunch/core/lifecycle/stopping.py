@@ -12,7 +12,6 @@ from relaunch.core.jobs.job import (
     FailedStart,
     IntentKind,
     Job,
-    JobState,
     PlacementState,
     RememberCapacity,
     RequestLaunch,
@@ -20,6 +19,7 @@ from relaunch.core.jobs.job import (
     StopIntent,
     StopKind,
 )
+from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.decision import Decision, end, move, stop_effect, wait_for_launch
 from relaunch.core.lifecycle.machine_waits import hands_over

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from relaunch.core.jobs.job import Job, JobState, PlacementState, WaitReason
+from relaunch.core.jobs.job import Job, PlacementState
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle import launching, machine_waits, orphans, running
 from relaunch.core.lifecycle.decision import Decision, ignore, with_unlink
 from relaunch.core.lifecycle.events import (

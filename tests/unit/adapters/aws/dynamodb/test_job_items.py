@@ -36,18 +36,9 @@ from relaunch.core.definitions.kubernetes_workload import (
     KubernetesWorkload,
     Target,
 )
-from relaunch.core.jobs.job import (
-    Attempt,
-    CostBasis,
-    IntentKind,
-    Job,
-    JobState,
-    Stop,
-    StopIntent,
-    StopKind,
-    TimelineEntry,
-)
+from relaunch.core.jobs.job import Attempt, IntentKind, Job, Stop, StopIntent, StopKind, TimelineEntry
 from relaunch.core.jobs.lookup import due_at
+from relaunch.core.jobs.state import CostBasis, JobState
 from relaunch.core.jobs.summary import summarize_job
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.rejection import Rejection

@@ -22,7 +22,7 @@ from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.dynamodb.table import key, put
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.definition import GithubTrigger, S3Trigger, TriggerSource
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
 from relaunch.ports import PermanentError, StaleWriteError

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from relaunch.adapters.aws.dynamodb.table import Item, JobsTable, key, text
-from relaunch.core.jobs.job import JobSummary
+from relaunch.core.jobs.state import JobSummary
 from relaunch.ports import PermanentError
 
 LISTING = "JOBS"

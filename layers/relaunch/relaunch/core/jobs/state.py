@@ -1,0 +1,108 @@
+"""The state of a job, what it waits for, what its cost rests on, and its summary; lists of jobs import no more."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from relaunch.core.offerings.offering import OfferingKey
+
+
+class JobState(StrEnum):
+    """The state of a job; the last four are final."""
+
+    WAITING = "WAITING"
+    LAUNCHING = "LAUNCHING"
+    RUNNING = "RUNNING"
+    STOPPING = "STOPPING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+    TIMED_OUT = "TIMED_OUT"
+
+    @property
+    def is_final(self) -> bool:
+        """Return whether the state is final."""
+        return self in FINAL_STATES
+
+
+FINAL_STATES = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED, JobState.TIMED_OUT})
+
+
+class WaitReason(StrEnum):
+    """What a WAITING job waits for."""
+
+    LAUNCH = "launch"  # its message is in the attempts queue
+    IMAGE = "image"
+    SLOT = "slot"  # max_running_jobs of its definition, or of the stack
+    CAPACITY = "capacity"  # every offering that satisfies it failed recently
+    PRICE = "price"  # every offering that satisfies it is too expensive
+    BACKOFF = "backoff"  # a delay after a failure of the program
+    CHECKPOINT = "checkpoint"  # its checkpoints cannot be read
+    MARKET = "market"  # spot, which its market policy rather waits for than pay for on-demand
+    MACHINE = "machine"  # the machine of our own that it claims
+    MACHINE_LIMIT = "machine-limit"  # the limits of the stack on machines of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a job waits for.
+
+    `slot` is set if the reason is SLOT: the name of the definition, or STACK_SLOT.
+    """
+
+    reason: WaitReason
+    since: datetime
+    detail: str
+    until: datetime | None = None
+    slot: str = ""
+
+
+class CostBasis(StrEnum):
+    """What a price or a cost rests on."""
+
+    PRICE = "price"
+    LIMIT = "limit"  # at least in part on an upper limit: EC2 answered no spot price, so the on-demand price
+    UNKNOWN = "unknown"  # at least in part on nothing: there is no price
+
+    def plus(self, other: "CostBasis") -> "CostBasis":
+        """Return the basis of a sum: the worse of both."""
+        order = tuple(CostBasis)
+        return max(self, other, key=order.index)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningTask:
+    """Since when a task runs, at which price, and what that rests on."""
+
+    since: datetime
+    usd_per_hour: float
+    basis: CostBasis = CostBasis.PRICE
+
+
+@dataclass(frozen=True, slots=True)
+class JobSummary:
+    """What `relaunch ps` shows of a job; `run_seconds` and `cost_usd` are without the running task.
+
+    `machine_id` is the machine of our own that it waits for, or that its next task is to run on. `running` is None of a
+    job without a running task, and of one that was stored before it was kept. `started_by` is `trigger` in a few words.
+    """
+
+    job_id: str
+    definition: str
+    state: JobState
+    accepted_at: datetime
+    reason: str = ""
+    waiting: Waiting | None = None
+    attempt_number: int = 0
+    offering: OfferingKey | None = None
+    interruptions: int = 0
+    failures: int = 0
+    run_seconds: float = 0.0
+    cost_usd: float = 0.0
+    trigger: str = ""
+    ended_at: datetime | None = None
+    cost_basis: CostBasis = CostBasis.PRICE
+    machine_id: str = ""
+    running: RunningTask | None = None
+    state_since: datetime | None = None
+    started_by: str = ""
