@@ -284,7 +284,7 @@ def test_the_start_of_a_machine_of_our_own_counts_from_its_request(own):
     own.run(job_id)
 
     job = own.job(job_id)
-    assert job.attempt.placement.asked_at is not None
+    assert job.asked_at is not None
     assert starts_so_far(job, None).seconds == pytest.approx((4 + 3 + 2) * 60.0)
 
 

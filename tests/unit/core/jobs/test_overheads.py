@@ -11,7 +11,7 @@ from relaunch.core.jobs.overheads import (
     SHORTEST_START,
     Overheads,
     StartsSoFar,
-    asked_at,
+    machine_asked_at,
     measure_overheads,
     starts_so_far,
     with_measured,
@@ -32,12 +32,9 @@ def saved(*steps_and_minutes: tuple[int, float], attempt: int = 2) -> SavedCheck
 
 def running(requested: float = 3, asked: float | None = None, resume_uri: str | None = None, **fields) -> Job:
     """Build a job whose second attempt runs since NOW, requested so many minutes before."""
-    placement = make_placement(
-        requested_at=NOW - requested * MINUTE,
-        asked_at=None if asked is None else NOW - asked * MINUTE,
-        resume_uri=resume_uri,
-    )
-    return make_job(attempt=make_running_attempt(2, placement=placement), **fields)
+    placement = make_placement(requested_at=NOW - requested * MINUTE, resume_uri=resume_uri)
+    asked_at = None if asked is None else NOW - asked * MINUTE
+    return make_job(attempt=make_running_attempt(2, placement=placement), asked_at=asked_at, **fields)
 
 
 def start_minutes(job: Job, newest: SavedCheckpoint | None = None) -> float:
@@ -85,9 +82,9 @@ def test_a_new_attempt_begins_with_what_those_before_it_said():
 
 
 def test_a_machine_is_waited_for_since_it_was_asked_for():
-    assert asked_at(make_job(waiting=Waiting(WaitReason.MACHINE, NOW, ""))) == NOW
-    assert asked_at(make_job(waiting=Waiting(WaitReason.LAUNCH, NOW, ""))) is None
-    assert asked_at(make_job(waiting=None)) is None
+    assert machine_asked_at(make_job(waiting=Waiting(WaitReason.MACHINE, NOW, ""))) == NOW
+    assert machine_asked_at(make_job(waiting=Waiting(WaitReason.LAUNCH, NOW, ""))) is None
+    assert machine_asked_at(make_job(waiting=None)) is None
 
 
 def test_the_starts_of_earlier_attempts_and_the_constant_count_alike():

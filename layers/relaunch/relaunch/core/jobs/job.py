@@ -47,7 +47,7 @@ class Placement:
     `is_price_limit`: it is an upper limit of a spot price. `limit_usd_per_hour` is that of a zone without a price, 0 if
     unknown. A placement of an earlier version has no prices by zone.
     `instance_id` and `machine_id` are those of the machine of our own that it must run on; empty for one by a capacity
-    provider. `asked_at` is since when the job waited for that machine, None if it did not.
+    provider.
     """
 
     number: int
@@ -71,7 +71,6 @@ class Placement:
     machine_id: str = ""
     usd_per_hour_by_zone: Mapping[str, float] = field(default_factory=dict, hash=False)
     limit_usd_per_hour: float = 0.0
-    asked_at: datetime | None = None
 
     @property
     def cost_basis(self) -> CostBasis:
@@ -332,8 +331,9 @@ class Job:
     other offerings would not change. `resume_from` are the jobs that it retries, the latest first: it resumes from the
     first of them with a checkpoint. `kept_seconds` is the running time, before the current attempt, whose work a
     checkpoint keeps (core.jobs.progress). `measured_starts`, `start_seconds` and `checkpoint_seconds` are what the
-    attempts before the current one say of its overheads (core.jobs.overheads). `market_reason` is why its market policy
-    launched it where it is, empty if nothing else could be had.
+    attempts before the current one say of its overheads (core.jobs.overheads); `asked_at` is since when it waited for
+    the machine of its current placement, None if it did not. `market_reason` is why its market policy launched it where
+    it is, empty if nothing else could be had.
     """
 
     job_id: str
@@ -373,6 +373,7 @@ class Job:
     measured_starts: int = 0
     start_seconds: float = 0.0
     checkpoint_seconds: float = 0.0
+    asked_at: datetime | None = None
     market_reason: str = ""
     version: int = 0
 

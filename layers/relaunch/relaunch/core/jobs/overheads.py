@@ -70,7 +70,7 @@ def with_measured(job: Job, newest: SavedCheckpoint | None) -> Job:
     )
 
 
-def asked_at(job: Job) -> datetime | None:
+def machine_asked_at(job: Job) -> datetime | None:
     """Return since when a job waits for the machine of its next task; None if it does not."""
     waiting = job.waiting
     return waiting.since if waiting is not None and waiting.reason is WaitReason.MACHINE else None
@@ -82,8 +82,7 @@ def starts_so_far(job: Job, newest: SavedCheckpoint | None) -> StartsSoFar:
     if attempt is None or attempt.started_at is None:
         return StartsSoFar(count, seconds, job.checkpoint_seconds)
     own = newest if newest is not None and newest.attempt == attempt.number else None
-    placement = attempt.placement
-    to_running = max(attempt.started_at - (placement.asked_at or placement.requested_at), timedelta(0))
+    to_running = max(attempt.started_at - (job.asked_at or attempt.placement.requested_at), timedelta(0))
     loading = _loading(attempt, own) if own is not None else None
     seconds += (to_running + (_LOADING if loading is None else loading)).total_seconds()
     longest = max(job.checkpoint_seconds, _longest_interval(own) if own is not None else 0.0)

@@ -21,7 +21,7 @@ from relaunch.core.jobs.job import (
     StopIntent,
 )
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.overheads import asked_at, with_measured
+from relaunch.core.jobs.overheads import machine_asked_at, with_measured
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.launches.launch import (
     LaunchConflict,
@@ -106,7 +106,7 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
         return _give_up(job, verdict, now)
     chosen = event.offering
     number, closed = _attempt_to_launch(job.attempt)
-    job = job if closed else with_measured(job, event.newest)
+    job = replace(job if closed else with_measured(job, event.newest), asked_at=machine_asked_at(job))
     placement = Placement(
         number=closed[-1].number + 1 if closed else 1,
         offering=chosen.key,
@@ -122,7 +122,6 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
         is_price_limit=chosen.price_usd_per_hour is None and chosen.expected_usd_per_hour is not None,
         instance_id=(event.machine.instance_id or "") if event.machine else "",
         machine_id=event.machine.machine_id if event.machine else "",
-        asked_at=asked_at(job) if event.machine else None,
         usd_per_hour_by_zone=chosen.usd_per_hour_by_zone,
         limit_usd_per_hour=chosen.on_demand_usd_per_hour or 0.0 if chosen.usd_per_hour_by_zone else 0.0,
     )

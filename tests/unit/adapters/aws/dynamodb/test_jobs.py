@@ -70,6 +70,12 @@ class TestCalls:
         assert (set(memory), len(runs), len(pools)) == (offerings, 1, 1)
         assert table.calls == {"Query": 1}
 
+    def test_pools_sort_before_what_earlier_versions_read_of_the_capacity(self, table):
+        table.stores.capacity.save_pool(make_spot_pool())
+        (item,) = table.client.scan(TableName=table.name)["Items"]
+        assert item["pk"]["S"] == "CAPACITY"
+        assert item["sk"]["S"] < "RUNS#"
+
     def test_who_needs_the_failures_only_reads_no_runs_and_no_pools(self, table):
         table.stores.capacity.save_pool(make_spot_pool())
         for day in range(3):

@@ -17,9 +17,10 @@ _FAILURE = TypeAdapter(CapacityFailure)
 _RECORD = TypeAdapter(PoolRecord)
 _PK = "CAPACITY"
 # Sort before the keys of failures, which begin with an instance type in lower case, so that one Query reads all.
+# Records of pools sort before what earlier versions read, which cannot parse them.
+_POOLS = "POOL#"
 _RUNS = "RUNS#"
-_POOLS = "SPOT#"
-_FAILURES = "SPOT$"
+_AFTER_RUNS = "RUNS$"
 # `in_a_row` is the number of interruptions since the latest start.
 _MORE = {
     Observed.START: ("", ", started_at = :at, in_a_row = :zero", {":zero": number(0)}),
@@ -35,11 +36,11 @@ class DynamoDbCapacity:
         self._table = table
 
     def load_capacity_memory(self, now: datetime) -> CapacityMemory:
-        memory, *_ = self._load(_FAILURES, now)
+        memory, *_ = self._load(_AFTER_RUNS, now)
         return memory
 
     def load_capacity(self, now: datetime) -> tuple[CapacityMemory, Sequence[SpotRuns], Sequence[SpotPool]]:
-        return self._load(f"{_RUNS}{first_day(now)}", now)
+        return self._load(_POOLS, now)
 
     def remember(self, failure: CapacityFailure) -> None:
         stored = self._table.get(_PK, _sk(failure.offering))
@@ -106,7 +107,8 @@ class DynamoDbCapacity:
             else:
                 failure = _FAILURE.validate_json(item["body"]["S"])
                 memory[failure.offering] = failure
-        return memory, runs, [pool for pool in pools if pool.forgotten_at > now]
+        days_that_count = [each for each in runs if each.day >= first_day(now)]
+        return memory, days_that_count, [pool for pool in pools if pool.forgotten_at > now]
 
 
 def _item(failure: CapacityFailure) -> Item:
