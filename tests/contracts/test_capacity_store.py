@@ -6,10 +6,12 @@ from datetime import timedelta
 import pytest
 
 from contracts.conftest import Stores
-from fakes.builders import NOW, make_capacity_failure, make_offering_key
+from fakes.builders import NOW, make_capacity_failure, make_offering_key, make_spot_pool
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.market.learning import granted
 from relaunch.core.offerings.capacity_scopes import purchase_scope, quota_scope, zone_scope
 from relaunch.core.offerings.offering import OfferingKey
+from relaunch.core.offerings.pool_records import unknown_pool
 from relaunch.core.offerings.spot_runs import KEPT_FOR, Observed, SpotRun, SpotRuns
 from relaunch.ports import CapacityStore
 
@@ -88,7 +90,7 @@ def test_what_offerings_share_is_remembered_beside_them_and_beside_runs(
     store.count_run(run(Observed.START))
     for failure in (shared, one, shared):
         store.remember(failure)
-    memory, runs = store.load_capacity(NOW)
+    memory, runs, _ = store.load_capacity(NOW)
     assert (memory, len(runs)) == ({scope: shared, one.offering: one}, 1)
     assert store.load_capacity_memory(NOW + MINUTE) == {scope: shared}
 
@@ -140,7 +142,7 @@ def test_runs_are_added_up_by_day_and_a_repetition_counts_once(store: CapacitySt
     for each in (start, interruption, interruption, run(Observed.END, "b/1/1", 0.1, 2 * MINUTE)):
         store.count_run(each)
     store.count_run(run(Observed.REBALANCE, "i-0aaa", at=3 * MINUTE))
-    _, (runs,) = store.load_capacity(NOW)
+    _, (runs,), _ = store.load_capacity(NOW)
     assert runs == SpotRuns(start.offering, NOW.date(), 1.6, 1.5, NOW + MINUTE, NOW, 1)
 
 
@@ -159,13 +161,51 @@ def test_runs_are_kept_for_some_days_each_offering_and_zone_by_itself(store: Cap
     assert list(store.load_capacity(NOW + KEPT_FOR + timedelta(days=1))[1]) == []
 
 
+def test_of_a_pool_that_nothing_was_seen_of_nothing_is_known(store: CapacityStore) -> None:
+    offering = make_offering_key(zone="us-east-1a")
+    assert store.load_pool(offering) == unknown_pool(offering)
+
+
+@pytest.mark.parametrize("zone", [None, "us-east-1a"])
+def test_a_pool_is_kept_as_it_was_last_saved(store: CapacityStore, zone: str | None) -> None:
+    first = make_spot_pool(offering=make_offering_key(zone=zone))
+    second = replace(first, record=granted(first.record, first.record.seen_at + 0.25), version=1)
+    assert store.save_pool(first)
+    assert store.load_pool(first.offering) == replace(first, version=1)
+    assert store.save_pool(second)
+    assert store.load_pool(first.offering) == replace(second, version=2)
+    assert list(store.load_capacity(NOW)[2]) == [replace(second, version=2)]
+
+
+def test_of_two_that_change_a_pool_at_once_one_has_to_look_again(store: CapacityStore) -> None:
+    pool = make_spot_pool()
+    assert [store.save_pool(pool), store.save_pool(pool)] == [True, False]
+    later = replace(pool, record=granted(pool.record, pool.record.seen_at + 0.25), version=1)
+    assert [store.save_pool(later), store.save_pool(later)] == [True, False]
+    assert store.load_pool(pool.offering).version == 2
+
+
+def test_a_pool_is_forgotten_some_days_after_it_was_last_seen(store: CapacityStore) -> None:
+    store.save_pool(make_spot_pool())
+    assert len(store.load_capacity(NOW + KEPT_FOR - MINUTE)[2]) == 1
+    assert list(store.load_capacity(NOW + KEPT_FOR)[2]) == []
+
+
+def test_failures_runs_and_pools_are_told_apart(store: CapacityStore) -> None:
+    store.save_pool(make_spot_pool())
+    store.count_run(run(Observed.START))
+    store.remember(make_capacity_failure(until=NOW + MINUTE))
+    assert [len(each) for each in store.load_capacity(NOW)] == [1, 1, 1]
+    assert len(store.load_capacity_memory(NOW)) == 1
+
+
 def test_failures_and_runs_are_loaded_together_and_neither_is_taken_for_the_other(store: CapacityStore) -> None:
     counted, failure = run(Observed.END, hours=1.0), make_capacity_failure(until=NOW + MINUTE)
     store.count_run(counted)
     store.remember(failure)
     runs = [SpotRuns(counted.offering, NOW.date(), 1.0)]
     assert store.load_capacity_memory(NOW) == {failure.offering: failure}
-    memory, loaded = store.load_capacity(NOW)
+    memory, loaded, _ = store.load_capacity(NOW)
     assert (memory, list(loaded)) == ({failure.offering: failure}, runs)
-    memory, loaded = store.load_capacity(NOW + MINUTE)
+    memory, loaded, _ = store.load_capacity(NOW + MINUTE)
     assert (memory, list(loaded)) == ({}, runs)

@@ -18,8 +18,10 @@ from relaunch.core.jobs.job import Attempt, Job, Placement, PlacementState, Time
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.launches.accelerators import WholeGpus
 from relaunch.core.launches.launch import LaunchRequest, Node, PlacementFailed, TaskObservation
+from relaunch.core.market.learning import PoolRecord, granted
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import CapacityFailure, Offering, OfferingKey
+from relaunch.core.offerings.pool_records import SpotPool, pool_hours
 from relaunch.core.revisions.revision import ContainerRequirement, Revision
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import RejectedOffering, Selection
@@ -129,6 +131,12 @@ def make_capacity_failure(**fields: Any) -> CapacityFailure:
         offering=make_offering_key(), reason="interrupted", at=NOW, until=NOW + timedelta(minutes=30)
     )
     return replace(failure, **fields)
+
+
+def make_spot_pool(offering: OfferingKey | None = None, **fields: Any) -> SpotPool:
+    """Build the record of a pool, the usual offering in a zone if none is named, that had capacity at NOW."""
+    key = offering or make_offering_key(zone="us-east-1a")
+    return replace(SpotPool(key, granted(PoolRecord(str(key)), pool_hours(NOW))), **fields)
 
 
 def make_selection(**fields: Any) -> Selection:

@@ -13,6 +13,8 @@ from relaunch.adapters.definition_file.ad_hoc_request import NAME
 from relaunch.adapters.definition_file.values import write_duration
 from relaunch.adapters.kubernetes.manifest import preview_job
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.lifecycle.market_choice import MarketChoice
+from relaunch.core.market.situation import Action
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.snapshot import PriceOrigin, SnapshotPart
 from relaunch.core.selection.rows import explain_rows
@@ -24,6 +26,9 @@ from relaunch_cli.views.node_fit import render_fits
 from relaunch_cli.views.price_origins import describe_prices, stale_warning
 from relaunch_cli.views.selection import SelectionOptions, describe_choice, render_selection
 from relaunch_cli.views.type_explanation import render_type
+
+# Of a job that does not run yet; none stays where it is.
+_WOULD = {Action.TRY: "try spot", Action.ON_DEMAND: "take on-demand", Action.WAIT: "wait"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,8 @@ def render_plans(plans: Sequence[Plan], basis: PlanBasis, options: PlanOptions) 
         parts += [*([Text()] if parts else []), _title(plan, basis)]
         if plan.problem:
             parts.append(Text(plan.problem, style="red"))
+        if plan.market is not None and options.explained is None:
+            parts.append(Text(_describe_market(plan.definition, plan.market)))
         if (manifest := find_manifest(plan, basis)) is not None:
             parts += [Text(), Text(write_manifest(manifest), no_wrap=True, overflow="ignore")]
         if plan.fits is not None:
@@ -132,6 +139,10 @@ def _title(plan: Plan, basis: PlanBasis) -> Text:
         shown = f"{revision.family}:{revision.revision}" if revision else definition.task_definition
         name, rest = definition.name, f"{shown}  {basis.name}"
     return Text(name, style="bold").append(f"  {rest}  {plan.at:%H:%M} UTC", style="dim")
+
+
+def _describe_market(definition: JobDefinition, market: MarketChoice) -> str:
+    return f"policy {definition.policy} would {_WOULD[market.choice.action]}: {market.reason}"
 
 
 def _describe_request(definition: JobDefinition) -> str:

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from relaunch.core.offerings.capacity_memory import remember, reopened
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, OfferingKey
+from relaunch.core.offerings.pool_records import SpotPool, unknown_pool
 from relaunch.core.offerings.spot_runs import Observed, SpotRun, SpotRuns, first_day
 from relaunch.core.triggers.dispatch_rate import DispatchStarts
 from relaunch.ports import EventRecord, FoundRevision, RevisionMaintenance
@@ -20,13 +21,15 @@ class InMemoryCapacity:
     def __init__(self) -> None:
         self._failures: dict[OfferingKey, CapacityFailure] = {}
         self._runs: dict[tuple[date, OfferingKey], tuple[SpotRuns, str]] = {}
+        self._pools: dict[OfferingKey, SpotPool] = {}
 
     def load_capacity_memory(self, now: datetime) -> CapacityMemory:
         return {key: failure for key, failure in self._failures.items() if failure.until > now}
 
-    def load_capacity(self, now: datetime) -> tuple[CapacityMemory, Sequence[SpotRuns]]:
+    def load_capacity(self, now: datetime) -> tuple[CapacityMemory, Sequence[SpotRuns], Sequence[SpotPool]]:
         runs = [runs for (day, _), (runs, _last) in sorted(self._runs.items(), key=str) if day >= first_day(now)]
-        return self.load_capacity_memory(now), runs
+        pools = [pool for _, pool in sorted(self._pools.items(), key=str) if pool.forgotten_at > now]
+        return self.load_capacity_memory(now), runs, pools
 
     def remember(self, failure: CapacityFailure) -> None:
         self._failures[failure.offering] = remember(self._failures.get(failure.offering), failure)
@@ -47,6 +50,15 @@ class InMemoryCapacity:
         elif run.what is Observed.START:
             after = replace(after, started_at=run.at, interrupted_in_a_row=0)
         self._runs[day, run.offering] = (after, this)
+
+    def load_pool(self, offering: OfferingKey) -> SpotPool:
+        return self._pools.get(offering, unknown_pool(offering))
+
+    def save_pool(self, pool: SpotPool) -> bool:
+        if self.load_pool(pool.offering).version != pool.version:
+            return False
+        self._pools[pool.offering] = replace(pool, version=pool.version + 1)
+        return True
 
 
 class InMemoryMaintenance:

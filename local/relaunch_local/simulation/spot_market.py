@@ -135,7 +135,7 @@ class SpotMarket:
                 self._after(within, partial(self._interrupt, number, attempt))
 
     def _choose(self, number: int) -> None:
-        memory, runs = self.capacity.load_capacity(self.now)
+        memory, runs, _ = self.capacity.load_capacity(self.now)
         if self.shuts_for_all:
             runs = ()
         offerings = with_observed_rates(_OFFERINGS, runs, self.now)

@@ -9,6 +9,7 @@ from fakes.builders import make_definition, make_failed_placement
 from fakes.machine_story import G5, MachineStory, make_own_offering
 from fakes.story import MINUTE, Story
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.overheads import starts_so_far
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.restart_policy import INTERRUPTION_BUDGET
 from relaunch.core.machines.events import RefusalKind
@@ -174,6 +175,20 @@ def test_steps_without_an_estimate_promise_nothing_before_the_first_checkpoint()
     assert purchases(story)[-1] == "on-demand", "the other 900 steps take 18 hours"
 
 
+def test_what_starts_took_so_far_is_kept_for_the_next_ones():
+    story = within()
+    job_id = story.submit()
+    for _ in range(2):
+        story.settle()
+        story.clock.advance(20 * MINUTE)
+        story.run(job_id)
+        interrupt(story, job_id, HOUR)
+    story.settle()
+
+    job = story.job(job_id)
+    assert (job.measured_starts, job.start_seconds) == (2, pytest.approx(2 * 22 * 60.0, abs=60.0))
+
+
 def test_a_job_without_a_limit_is_launched_as_ever():
     story = Story(make_definition(estimated_duration=10 * HOUR))
     story.tasks.outcomes.extend([NO_SPOT, NO_SPOT])
@@ -260,6 +275,19 @@ def test_a_spot_machine_that_is_refused_is_tried_again_after_ten_minutes(own):
     assert own.machine(job_id).offering == G5
 
 
+def test_the_start_of_a_machine_of_our_own_counts_from_its_request(own):
+    job_id = own.start()
+    own.clock.advance(4 * MINUTE)
+    own.register(own.machine(job_id))
+    own.settle_all()
+    own.clock.advance(3 * MINUTE)
+    own.run(job_id)
+
+    job = own.job(job_id)
+    assert job.asked_at is not None
+    assert starts_so_far(job, None).seconds == pytest.approx((4 + 3 + 2) * 60.0)
+
+
 def warn(own: MachineStory) -> str:
     """Let a job train for a while and its machine be warned; return the job's id."""
     job_id = own.train()
@@ -271,7 +299,7 @@ def warn(own: MachineStory) -> str:
 
 
 def test_the_next_machine_of_a_warned_task_is_the_one_that_the_policy_wants(own):
-    own.deps.definitions.save_definition(make_definition(**WITHIN | {"deadline": 11 * HOUR}))
+    own.deps.definitions.save_definition(make_definition(**WITHIN | {"deadline": 10.75 * HOUR}))
 
     job_id = warn(own)
     own.settle_all()

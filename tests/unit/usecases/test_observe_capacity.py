@@ -297,7 +297,7 @@ def test_an_interruption_shuts_no_offering_for_other_jobs(story):
     story.warn(HERE)
     story.lose_host(job_id)
 
-    memory, (runs,) = story.deps.capacity.load_capacity(story.now)
+    memory, (runs,), _ = story.deps.capacity.load_capacity(story.now)
     assert memory == {}
     assert (runs.offering, runs.interruptions) == (make_offering_key(zone="us-east-1a"), 1.0)
 
@@ -343,7 +343,7 @@ def test_a_rebalance_recommendation_only_counts_for_the_rate_once_per_machine(st
     rebalance(story)
 
     assert story.job(running_id) == before
-    memory, (runs,) = story.deps.capacity.load_capacity(story.now)
+    memory, (runs,), _ = story.deps.capacity.load_capacity(story.now)
     assert (memory, runs.interruptions) == ({}, 0.5)
 
 

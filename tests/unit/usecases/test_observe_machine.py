@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from fakes.builders import make_capacity_failure, make_job
+from fakes.builders import make_capacity_failure, make_job, make_offering_key
 from fakes.story import Story, machine
 from relaunch.core.jobs.state import Waiting, WaitReason
 from relaunch.core.launches.launch import NodeObservation
@@ -44,6 +44,7 @@ def test_a_machine_that_arrives_late_opens_its_offering_and_wakes_jobs_that_wait
     observe_machine(arrive(story), story.deps)
 
     assert story.deps.capacity.load_capacity_memory(story.now) == {}
+    assert story.deps.capacity.load_pool(make_offering_key()).record.has_capacity is True
     assert story.log.decisions == ["reopened"]
     assert len({job_id for job_id, delay in story.launches.requested if delay == 0}) == 10
 

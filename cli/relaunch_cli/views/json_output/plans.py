@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from relaunch.adapters.definition_file.ad_hoc_request import NAME
+from relaunch.core.lifecycle.market_choice import MarketChoice
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.selection.rows import explain_rows
 from relaunch.core.selection.selection import explain_rejection
@@ -47,6 +48,7 @@ def _plan_json(plan: Plan, basis: PlanBasis, explained: InstanceType | None) -> 
         "accelerator": accelerator_json(plan.definition.accelerator),
         "filters": filters_json(selection.filter_counts) if selection else [],
         "offerings": [dict(row) for row in rows],
+        "market": _market_json(plan, plan.market) if plan.market else None,
         "fleet_request": fleet_request_json(plan.request) if plan.request else None,
         "manifest": dict(manifest) if manifest else None,
         "nodes": None if plan.fits is None else fits_json(plan.fits),
@@ -54,6 +56,21 @@ def _plan_json(plan: Plan, basis: PlanBasis, explained: InstanceType | None) -> 
     if explained is not None and selection is not None:
         document["explained"] = _explained_json(rows, explained.name)
     return document
+
+
+def _market_json(plan: Plan, market: MarketChoice) -> JsonObject:
+    situation = market.situation
+    return {
+        "policy": str(plan.definition.policy),
+        "action": str(market.choice.action),
+        "pool": market.choice.pool or None,
+        "reason": market.reason,
+        "until": json_time(market.until),
+        "spare_hours": situation.spare,
+        "work_left_hours": situation.work_left,
+        "overhead_hours": situation.overhead,
+        "reserve_hours": situation.reserve,
+    }
 
 
 def _explained_json(rows: Sequence[Mapping[str, object]], instance_type: str) -> JsonObject:

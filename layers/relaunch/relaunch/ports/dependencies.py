@@ -128,7 +128,7 @@ class SubmitDependencies(JobDependencies):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanDependencies(OfferingDependencies):
-    """Dependencies of planning.
+    """Dependencies of planning; `load_thresholds` returns those of the market policy.
 
     The command only sets `zone_scores`, because it plans for whole regions, `buckets` and `checkpoint_grants`, to check
     the buckets of checkpoints with the identity of its caller, and `acs_drivers`.
@@ -138,6 +138,7 @@ class PlanDependencies(OfferingDependencies):
     revisions: RevisionSource
     images: ImageSource
     machine_settings: MachineSettings
+    load_thresholds: Callable[[], Thresholds]
     zone_scores: ZoneScoreSource | None = None
     buckets: BucketSource | None = None
     checkpoint_grants: CheckpointGrants | None = None

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from relaunch.core.jobs.job import Attempt, Job, TimelineEntry
     from relaunch.core.jobs.state import JobSummary
     from relaunch.core.lifecycle.decision import Decision
-    from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory
+    from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, OfferingKey
+    from relaunch.core.offerings.pool_records import SpotPool
     from relaunch.core.offerings.snapshot import OfferingsSnapshot
     from relaunch.core.offerings.spot_runs import SpotRun, SpotRuns
     from relaunch.core.triggers.dispatch_rate import DispatchStarts
@@ -184,15 +185,15 @@ class DefinitionStore(Protocol):
 
 
 class CapacityStore(Protocol):
-    """The capacity memory and the runs on spot, shared by all jobs."""
+    """The capacity memory, the runs on spot and what is known of spot pools, shared by all jobs."""
 
     def load_capacity_memory(self, now: datetime) -> CapacityMemory:
         """Return the failures that have not expired."""
 
-    def load_capacity(self, now: datetime) -> tuple[CapacityMemory, Sequence[SpotRuns]]:
-        """Return the failures that have not expired, and the runs on spot by offering and day, in one read.
+    def load_capacity(self, now: datetime) -> tuple[CapacityMemory, Sequence[SpotRuns], Sequence[SpotPool]]:
+        """Return, in one read, the failures that have not expired, the runs on spot, and what is known of spot pools.
 
-        The runs are those since core.offerings.spot_runs.first_day.
+        The runs are by offering and day, those since core.offerings.spot_runs.first_day.
         """
         ...
 
@@ -213,6 +214,14 @@ class CapacityStore(Protocol):
         If another run is counted in between, a repetition counts again: the rate is an estimate, and a repetition takes
         a function that ends between two calls.
         """
+        ...
+
+    def load_pool(self, offering: OfferingKey) -> SpotPool:
+        """Return what is known of one spot pool; with version 0 if nothing is."""
+        ...
+
+    def save_pool(self, pool: SpotPool) -> bool:
+        """Save it until it is forgotten, if the stored version is `pool.version`; return whether."""
         ...
 
 

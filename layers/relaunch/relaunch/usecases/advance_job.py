@@ -23,8 +23,10 @@ from relaunch.core.lifecycle.metrics import decision_metrics, stop_metrics
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.events import ClaimReleased
 from relaunch.core.offerings.offering import CapacityFailure
+from relaunch.core.offerings.pool_records import change_by_failure, change_by_run
 from relaunch.ports import JobDependencies, StaleWriteError
 from relaunch.usecases.advance_machine import advance_machine
+from relaunch.usecases.learn_pool import learn_pool
 
 # Each conflict means that another write succeeded; this many in a row are a fault.
 _ATTEMPTS = 6
@@ -116,8 +118,10 @@ def _perform(job: Job, effect: Effect, deps: JobDependencies) -> None:
                 gpu_count=effect.gpu_count,
             )
             deps.capacity.remember(failure)
-        case CountRun():
-            deps.capacity.count_run(effect.run)
+            learn_pool(failure.offering, change_by_failure(failure), deps)
+        case CountRun(run):
+            deps.capacity.count_run(run)
+            learn_pool(run.offering, change_by_run(run), deps)
         case AdmitWaiting():
             _admit_waiting(job, deps)
         case RequestMachine() | ReleaseMachine():

@@ -20,7 +20,9 @@ from relaunch.core.machines.machine import (
     TerminateInstance,
 )
 from relaunch.core.machines.table import decide
+from relaunch.core.offerings.pool_records import change_by_failure
 from relaunch.ports import JobDependencies, StaleWriteError
+from relaunch.usecases.learn_pool import learn_pool
 
 # Each conflict means that another write succeeded; this many in a row are a fault.
 _ATTEMPTS = 6
@@ -107,6 +109,7 @@ def _perform(machine: Machine, effect: MachineEffect, deps: JobDependencies) -> 
         case RememberFailures(failures):
             for failure in failures:
                 deps.capacity.remember(failure)
+                learn_pool(failure.offering, change_by_failure(failure), deps)
 
 
 def _request_launches(job_ids: Iterable[str], deps: JobDependencies) -> None:

@@ -1,13 +1,17 @@
 """Let the market policy of a job choose among the offerings that selection kept, and whether to leave on-demand."""
 
+from collections.abc import Callable
+
 from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.overheads import Measured, measure_overheads
 from relaunch.core.jobs.progress import SavedCheckpoint, measure_progress
 from relaunch.core.lifecycle.events import MoveDeclined
-from relaunch.core.lifecycle.market_choice import choose, choose_again, is_in_market, narrow
+from relaunch.core.lifecycle.market_choice import MarketChoice, choose, choose_again, is_in_market, narrow
 from relaunch.core.lifecycle.moves import pools_to_move_to, resumable_progress
-from relaunch.core.lifecycle.spot_pools import find_pools, warnings_of
+from relaunch.core.lifecycle.spot_pools import find_pools, with_warning
 from relaunch.core.market.policies import policy_named
 from relaunch.core.market.situation import Action
+from relaunch.core.market.thresholds import Thresholds
 from relaunch.core.selection.selection import Selection
 from relaunch.ports import CheckpointSource, LaunchDependencies, PermanentError
 from relaunch.usecases.load_offerings import AvailableOfferings
@@ -29,17 +33,31 @@ def follow_market(job: Job, selection: Selection, available: AvailableOfferings,
         newest = newest_of(job, deps.checkpoints)
     except PermanentError as error:
         raise UnreadableProgressError(str(error)) from error
-    progress = measure_progress(job, newest, available.at)
-    if progress is None:
-        return selection
-    runs = (*available.runs, *warnings_of(job))
-    pools = find_pools(selection, available.memory, runs, available.at)
-    policy = policy_named(job.definition.policy, deps.load_thresholds)
-    market = choose(job, policy, progress, selection, pools, available.at)
+    market = choose_market(job, newest, selection, available, deps.load_thresholds)
     if market is None:
         return selection
     deps.log.decided(f"market: {market.choice.action}", job_id=job.job_id, reason=market.reason)
     return narrow(selection, market)
+
+
+def choose_market(
+    job: Job,
+    newest: SavedCheckpoint | None,
+    selection: Selection,
+    available: AvailableOfferings,
+    load_thresholds: Callable[[], Thresholds],
+) -> MarketChoice | None:
+    """Return what the policy of the job wants now; None if it has no limit, no known work, or nothing to choose from.
+
+    `newest` is its newest checkpoint.
+    """
+    progress = measure_progress(job, newest, available.at)
+    if not is_in_market(job) or not selection.kept or progress is None:
+        return None
+    pools = find_pools(selection, with_warning(available.pools, job), available.at)
+    policy = policy_named(job.definition.policy, load_thresholds)
+    measured = Measured(progress, measure_overheads(job, newest))
+    return choose(job, policy, measured, selection, pools, available.at)
 
 
 def find_move(
@@ -57,8 +75,10 @@ def find_move(
     progress = resumable_progress(job, newest)
     if progress is None:
         return MoveDeclined("it has saved no checkpoint since it was launched", None)
-    pools = pools_to_move_to(job, selection, find_pools(selection, available.memory, available.runs, available.at))
-    market = choose_again(job, policy_named(job.definition.policy, deps.load_thresholds), progress, pools, available.at)
+    pools = pools_to_move_to(job, selection, find_pools(selection, available.pools, available.at))
+    policy = policy_named(job.definition.policy, deps.load_thresholds)
+    measured = Measured(progress, measure_overheads(job, newest))
+    market = choose_again(job, policy, measured, pools, available.at)
     if market.choice.action is not Action.TRY:
         return MoveDeclined(market.reason, market.until)
     deps.log.decided("market: move", job_id=job.job_id, reason=market.reason)

@@ -8,9 +8,10 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.quota_use import may_be_short, room_of_quotas
 from relaunch.core.offerings.offering import CapacityMemory, Offering
+from relaunch.core.offerings.pool_records import SpotPool
 from relaunch.core.offerings.quotas import Quotas
 from relaunch.core.offerings.snapshot import OfferingsSnapshot
-from relaunch.core.offerings.spot_runs import Doubts, SpotRuns, find_doubts, with_observed_rates
+from relaunch.core.offerings.spot_runs import Doubts, find_doubts, with_observed_rates
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import OfferingDependencies, PermanentError, ZoneScoreSource
 
@@ -25,7 +26,8 @@ MAX_LOOKED_AT = 10
 class AvailableOfferings:
     """The offerings at `at`, with observed interruption rates, the capacity memory and limits.
 
-    `doubts` are about spot offerings that may be short of capacity, `runs` the runs on spot (core.offerings.spot_runs).
+    `doubts` are about spot offerings that may be short of capacity, `pools` is what is known of the spot pools
+    (core.offerings.pool_records).
     """
 
     at: datetime
@@ -33,7 +35,7 @@ class AvailableOfferings:
     memory: CapacityMemory
     limits: SelectionLimits
     doubts: Doubts = field(default_factory=dict)
-    runs: Sequence[SpotRuns] = ()
+    pools: Sequence[SpotPool] = ()
 
 
 def load_offerings(deps: OfferingDependencies, own_job_id: str = "") -> AvailableOfferings:
@@ -45,13 +47,13 @@ def load_offerings(deps: OfferingDependencies, own_job_id: str = "") -> Availabl
         TransientError: the table or the prices could not be read.
     """
     now = deps.clock.now()
-    memory, runs = deps.capacity.load_capacity(now)
+    memory, runs, pools = deps.capacity.load_capacity(now)
     offerings, snapshot = _with_room(deps.offerings.offerings(now), deps), deps.offerings.snapshot(now)
     limits = replace(deps.limits.selection, quotas=_quotas(snapshot, offerings, own_job_id, deps))
     if snapshot.gp3_usd_per_gib_month is not None:
         limits = replace(limits, gp3_usd_per_gib_month=snapshot.gp3_usd_per_gib_month)
     rated = with_observed_rates(offerings, runs, now)
-    return AvailableOfferings(now, rated, memory, limits, find_doubts(runs, now), runs)
+    return AvailableOfferings(now, rated, memory, limits, find_doubts(runs, now), pools)
 
 
 def with_placement_scores(

@@ -1,17 +1,21 @@
 """Plan where jobs of definitions would run now, without launching or storing anything."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.jobs.job import Job, TriggerFacts
 from relaunch.core.kubernetes.acs_drivers import AcsDrivers, find_driver_notices, find_strict_problems
 from relaunch.core.kubernetes.node_fit import GpuNode, NodeFit
 from relaunch.core.kubernetes.rules import find_kubernetes_notices, find_problems, predict_job_fit
 from relaunch.core.kubernetes.workload_revision import kubernetes_revision
+from relaunch.core.lifecycle.market_choice import MarketChoice, follows_market, market_notices, narrow
+from relaunch.core.lifecycle.spot_pools import retried_sooner
 from relaunch.core.machines.machine import FleetRequest
 from relaunch.core.machines.request import build_request
+from relaunch.core.market.thresholds import Thresholds
 from relaunch.core.revisions.images import parse_ecr_image, with_platforms
 from relaunch.core.revisions.revision import Revision
 from relaunch.core.revisions.stop_timeout import StopTimeout, find_stop_timeout
@@ -22,6 +26,7 @@ from relaunch.core.selection.selection import Selection, explain_rejection, sele
 from relaunch.core.triggers.origins import image_repositories
 from relaunch.ports import ImageSource, NoActiveRevisionError, PlanDependencies, PortError, ZoneScoreSource
 from relaunch.usecases.check_bucket import check_bucket
+from relaunch.usecases.follow_market import choose_market
 from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings, with_placement_scores
 from relaunch.usecases.pin_images import pin_images
 
@@ -33,10 +38,11 @@ class Plan:
     """The plan of a definition at `at`; `revision` is None if task definitions are not read.
 
     `problem` says why a job can never run, empty if it can; `is_unsatisfiable`: no offering satisfies the definition.
-    `image_doubts` describe what is unknown of its images, `bucket_notices` what its checkpoints may lack, and
-    `driver_notices` what is doubtful about its driver on ACS. `request` is what EC2 Fleet would be asked for, None if
-    another way to a machine is better or the only one. `fits` says of each node of a cluster whether the pod fits, None
-    if the cluster was not asked, or no node can tell.
+    `market` is what its market policy would choose for a job that is accepted now, None if it has none or its work is
+    not known: `selection` keeps what that choice would be launched on. `image_doubts` describe what is unknown of its
+    images, `bucket_notices` what its checkpoints may lack, and `driver_notices` what is doubtful about its driver on
+    ACS. `request` is what EC2 Fleet would be asked for, None if another way to a machine is better or the only one.
+    `fits` says of each node of a cluster whether the pod fits, None if the cluster was not asked, or no node can tell.
     """
 
     definition: JobDefinition
@@ -49,6 +55,7 @@ class Plan:
     bucket_notices: tuple[str, ...] = ()
     driver_notices: tuple[str, ...] = ()
     request: FleetRequest | None = None
+    market: MarketChoice | None = None
     fits: tuple[NodeFit, ...] | None = None
 
     @property
@@ -58,7 +65,8 @@ class Plan:
             found = () if self.problem else find_kubernetes_notices(self.definition)
             return (*found, *self.driver_notices, *self.bucket_notices, _NO_PRICES)
         found = find_notices(self.definition, self.revision, self.selection)
-        return (*found, *self.image_doubts, *self.bucket_notices)
+        promised = market_notices(self.definition, self.market) if self.market else ()
+        return (*found, *promised, *self.image_doubts, *self.bucket_notices)
 
     @property
     def stop_timeout(self) -> StopTimeout | None:
@@ -94,7 +102,7 @@ def _plan_on_ecs(
             yield Plan(definition, available.at, None, None, str(error))
             continue
         revision, doubts = _look_up_images(definition, revision, deps.images)
-        plan = with_request(plan_on(available, definition, revision, deps.zone_scores), deps)
+        plan = with_request(plan_on(available, definition, revision, deps.zone_scores, deps.load_thresholds), deps)
         bucket_problem, notices = check_bucket(definition, deps)
         problem = plan.problem or revision_problem(revision, deps.limits.task_definitions) or bucket_problem
         yield replace(plan, problem=problem, image_doubts=doubts, bucket_notices=notices)
@@ -156,21 +164,35 @@ def plan_on(
     definition: JobDefinition,
     revision: Revision | None,
     score: ZoneScoreSource | None = None,
+    load_thresholds: Callable[[], Thresholds] | None = None,
 ) -> Plan:
     """Return the plan of a definition for these offerings; without a revision only the definition is checked.
 
     Spot placement scores are requested for the types that satisfy the definition, because EC2 scores a set of types as
-    a whole.
+    a whole. Without thresholds no market policy is asked: offline, where spot prices are not known.
     """
-    selection = select(definition, revision, available.offerings, available.memory, available.at, available.limits)
+    memory = retried_sooner(available.memory) if follows_market(definition) else available.memory
+    selection = select(definition, revision, available.offerings, memory, available.at, available.limits)
     spot = {each.instance_type.name for each in selection.kept if each.purchase is PurchaseOption.SPOT}
     if score is not None and spot:
         offerings = with_placement_scores(available.offerings, score, spot)
-        selection = select(definition, revision, offerings, available.memory, available.at, available.limits)
+        selection = select(definition, revision, offerings, memory, available.at, available.limits)
     problem = container_problem(definition, revision) if revision is not None and revision.containers else None
     if problem is None and selection.is_permanent:
         return Plan(definition, available.at, revision, selection, explain_rejection(selection), True)
-    return Plan(definition, available.at, revision, selection, problem or "")
+    plan = Plan(definition, available.at, revision, selection, problem or "")
+    return _with_market(plan, selection, available, load_thresholds) if load_thresholds else plan
+
+
+def _with_market(
+    plan: Plan, selection: Selection, available: AvailableOfferings, load_thresholds: Callable[[], Thresholds]
+) -> Plan:
+    """Return the plan with what the market policy of its definition would choose for a job that is accepted now."""
+    definition = plan.definition
+    revision = plan.revision or Revision("", definition.task_definition, 0, ())
+    job = Job("", definition, TriggerFacts("", "", ""), revision, available.at)
+    market = choose_market(job, None, selection, available, load_thresholds)
+    return plan if market is None else replace(plan, selection=narrow(selection, market), market=market)
 
 
 def with_request(plan: Plan, deps: PlanDependencies) -> Plan:

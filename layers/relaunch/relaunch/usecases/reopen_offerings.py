@@ -5,7 +5,9 @@ from collections.abc import Iterable, Sequence
 from relaunch.core.jobs.job import CAPACITY
 from relaunch.core.launches.launch import NodeObservation, refutes
 from relaunch.core.offerings.offering import CapacityFailure
+from relaunch.core.offerings.pool_records import change_by_arrival
 from relaunch.ports import JobDependencies
+from relaunch.usecases.learn_pool import learn_pool
 
 # The oldest jobs may need another offering. The instance has room for few, and the others look again within five
 # minutes, in less than the 15 after which managed scaling terminates an unused instance.
@@ -27,6 +29,7 @@ def reopen_offerings(
         if late is None or late.registered_at is None:
             continue
         deps.capacity.reopen(failure, late.registered_at)
+        learn_pool(failure.offering, change_by_arrival(failure, late.registered_at), deps)
         arrived = f"{late.node.instance_id or late.node.name} registered after {failure.reason!r}"
         deps.log.decided("reopened", offering=str(failure.offering), reason=arrived)
         for job_id in deps.jobs.load_waiting(CAPACITY, _MAX_WOKEN):

@@ -1,4 +1,4 @@
-"""What a job that waits for spot, or is moved to it, must be left: the time for all its work on an on-demand machine."""
+"""What a job that waits for spot, or is moved to it, must be left: the time for all its work on on-demand."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta

@@ -66,6 +66,17 @@ def test_the_newest_is_told_with_its_step_and_when_s3_got_the_last_of_it(checkpo
     assert checkpoints.newest_saved(ROOT, JOB) == SavedCheckpoint(uri, 200, 3, written)
 
 
+def test_the_newest_is_told_with_those_of_its_attempt_before_it(checkpoints, s3):
+    uris = {(attempt, step): save(attempt, step) for attempt, step in ((1, 100), (2, 400), (2, 200), (2, 300))}
+    delete(s3, uris[2, 300] + "manifest.json")
+
+    newest = checkpoints.newest_saved(ROOT, JOB)
+
+    assert newest.uri == uris[2, 400]
+    key = uris[2, 200].removeprefix(f"s3://{BUCKET}/") + "manifest.json"
+    assert newest.earlier == ((200, s3.head_object(Bucket=BUCKET, Key=key)["LastModified"]),)
+
+
 def test_the_highest_step_is_the_newest_whatever_the_attempt(checkpoints, s3):
     save(1, 100)
     newest = save(1, 300)

@@ -1,8 +1,11 @@
 """plan of registered definitions and of files."""
 
 from dataclasses import replace
+from datetime import timedelta
 
-from fakes.builders import NOW, make_definition, make_offering, make_offering_key
+import pytest
+
+from fakes.builders import NOW, make_capacity_failure, make_definition, make_offering, make_offering_key
 from fakes.cli_machines import MachineSession, own_machine
 from fakes.cli_session import flat, invoke, rewrite
 from fakes.reservations import make_block, make_reserved
@@ -215,3 +218,88 @@ def test_a_plan_shows_the_reservation_its_end_and_what_its_price_leaves_out():
     ) in text
     assert document["fleet_request"]["reservation_id"] == "cr-0b10c0b10c0b10c00"
     assert document["offerings"][0]["reservation"]["available"] == 3
+
+
+HOUR = timedelta(hours=1)
+
+
+def save_limited(session, **fields) -> None:
+    limits = {"estimated_duration": 10 * HOUR, "deadline": 20 * HOUR}
+    session.deps.definitions.save_definition(make_definition(name="limited", **limits | fields))
+
+
+def refuse_spot(session) -> None:
+    """Let every launch on spot have been refused just now."""
+    for offering in session.offerings.available:
+        if offering.purchase is PurchaseOption.SPOT:
+            provider = offering.capacity_provider
+            failure = make_capacity_failure(offering=offering.key, capacity_provider=provider)
+            session.deps.capacity.remember(failure)
+
+
+def test_a_plan_with_a_limit_says_what_its_policy_would_choose_and_why(relaunch, session):
+    save_limited(session)
+
+    result = relaunch("plan", "limited", "--rejected")
+
+    latest = (NOW + 20 * HOUR - 11 * HOUR - timedelta(minutes=16 + 15 + 30)).strftime("%H:%M")
+    assert result.stdout.splitlines()[1] == (
+        "policy cheapest would try spot: spot may be had, and is cheaper; on-demand is taken from "
+        f"{latest} UTC on at the latest"
+    )
+    assert "would run on g4dn.xlarge (1x T4 15 GiB) spot" in result.stdout
+    assert "market" in result.stdout
+
+
+def test_the_plan_of_a_job_that_would_wait_for_spot_says_so_and_ends_with_4(relaunch, session):
+    save_limited(session)
+    refuse_spot(session)
+
+    result = relaunch("plan", "limited")
+    (document,) = relaunch("plan", "limited", "--json").document["plans"]
+
+    assert result.exit_code == 4
+    assert "policy cheapest would wait: no spot is to be had, and its limit leaves time to wait" in flat(result.stdout)
+    assert {row["filter"] for row in document["offerings"] if row["purchase"] == "on-demand"} >= {"market"}
+    market = document["market"]
+    assert (market["policy"], market["action"], market["pool"]) == ("cheapest", "wait", None)
+    assert market["until"] is not None
+    assert market["spare_hours"] == pytest.approx(20 - 11 - 61 / 60)
+
+
+def test_the_plan_of_a_job_without_time_to_spare_takes_on_demand(relaunch, session):
+    save_limited(session, deadline=11 * HOUR)
+
+    (document,) = relaunch("plan", "limited", "--json").document["plans"]
+
+    assert document["market"]["action"] == "on-demand"
+    assert document["market"]["reason"] == "only on-demand instances, started now, keep its limit"
+    assert document["offerings"][0]["purchase"] == "on-demand"
+    assert any(each.startswith("no market can promise a deadline of 11:00:00") for each in document["notices"])
+
+
+def test_spot_alone_promises_no_deadline(relaunch, session):
+    save_limited(session, purchase=PurchasePolicy.SPOT)
+
+    (document,) = relaunch("plan", "limited", "--json").document["plans"]
+
+    assert any(each.startswith("no deadline can be promised with `purchase: spot`") for each in document["notices"])
+
+
+def test_without_a_limit_or_known_work_no_policy_chooses(relaunch, session):
+    save_limited(session, deadline=None)
+    assert relaunch("plan", "limited", "--json").document["plans"][0]["market"] is None
+
+    save_limited(session, estimated_duration=None, total_steps=1000)
+    (document,) = relaunch("plan", "limited", "--json").document["plans"]
+    assert document["market"] is None
+    assert any(each.startswith("`deadline` counts from the first checkpoint on") for each in document["notices"])
+
+
+def test_offline_where_no_spot_price_is_known_no_policy_chooses(relaunch, file):
+    rewrite(file, "    container: main\n", "    container: main\n    estimated_duration: 10h\n    deadline: 20h\n")
+
+    result = relaunch("plan", str(file), "--offline", "--json")
+
+    assert [each["market"] for each in result.document["plans"]] == [None, None]
+    assert result.document["plans"][0]["is_satisfiable"] is True

@@ -8,11 +8,13 @@ import pytest
 from fakes.builders import NOW, make_definition, make_job, make_offering, make_running_attempt, make_selection
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.jobs.overheads import Measured, Overheads
 from relaunch.core.jobs.progress import Progress
 from relaunch.core.lifecycle.market_choice import (
     MarketChoice,
     choose,
     is_in_market,
+    market_notices,
     market_wait,
     narrow,
     with_market_reason,
@@ -34,11 +36,21 @@ DEFINITION = make_definition(
 FREE, BUSY = Pool("g5.xlarge spot", 0.40), Pool("g5.xlarge spot", 0.40, False, 0.0, 1.0)
 OTHER = Pool("g6.xlarge spot", 0.50)
 START = Progress(0 * HOUR, 10 * HOUR)
+MEASURED_NOTHING = Overheads()
 
 
-def chosen(definition=DEFINITION, progress=START, selection=ALL, pools=(FREE, OTHER), now=NOW, **job) -> MarketChoice:
+def chosen(
+    definition=DEFINITION,
+    progress=START,
+    selection=ALL,
+    pools=(FREE, OTHER),
+    now=NOW,
+    overheads: Overheads = MEASURED_NOTHING,
+    **job,
+) -> MarketChoice:
     policy = policy_named(definition.policy, lambda: pytest.fail("the tests of thresholds are elsewhere"))
-    made = choose(make_job(definition=definition, **job), policy, progress, selection, tuple(pools), now)
+    measured = Measured(progress, overheads)
+    made = choose(make_job(definition=definition, **job), policy, measured, selection, tuple(pools), now)
     assert made is not None
     return made
 
@@ -72,6 +84,12 @@ def test_the_situation_is_the_work_the_time_and_the_prices():
         reserve=0.75,
         retry_interval=pytest.approx(1 / 6),
     )
+
+
+def test_what_was_measured_of_the_overheads_counts():
+    situation = chosen(overheads=Overheads(timedelta(minutes=20), 2 * HOUR)).situation
+
+    assert (situation.overhead, situation.reserve) == (pytest.approx(1 / 3), 2.25)
 
 
 def test_without_checkpoints_an_interruption_may_lose_all_that_is_left():
@@ -129,10 +147,32 @@ def test_on_demand_is_known_where_the_job_may_run_on_it(purchase, selection, pri
     assert chosen(definition, selection=selection).situation.on_demand_usd_per_hour == price
 
 
+@pytest.mark.parametrize(
+    ("fields", "selection", "begins"),
+    [
+        pytest.param({}, ALL, None, id="on-demand may be had"),
+        pytest.param(
+            {"purchase": PurchasePolicy.SPOT},
+            ALL,
+            "no deadline can be promised with `purchase: spot`: ",
+            id="spot alone",
+        ),
+        pytest.param({}, make_selection(), "no deadline can be promised: nothing satisfies it on demand", id="none"),
+        pytest.param({"deadline": None, "patience": HOUR}, make_selection(), None, id="patience promises nothing"),
+    ],
+)
+def test_a_deadline_without_on_demand_is_no_promise(fields, selection, begins):
+    definition = replace(DEFINITION, **fields)
+
+    notices = market_notices(definition, chosen(definition, selection=selection))
+
+    assert [each.startswith(begins or "-") for each in notices] == ([True] if begins else [])
+
+
 def test_what_is_reserved_needs_no_policy():
     selection = replace(ALL, kept=(SPOT, RESERVED))
 
-    assert choose(make_job(definition=DEFINITION), uniform_progress, START, selection, (FREE,), NOW) is None
+    assert choose(make_job(definition=DEFINITION), uniform_progress, Measured(START), selection, (FREE,), NOW) is None
 
 
 def test_the_definition_names_the_policy():
@@ -225,6 +265,13 @@ def reason_of(
 )  # fmt: skip
 def test_a_choice_says_why_and_what_would_change_it(reason, text):
     assert reason == text
+
+
+def test_a_job_that_waits_no_longer_is_not_said_to_have_time_to_wait():
+    situation = Situation(Place.IDLE, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, ())
+    market = MarketChoice(Choice(Action.ON_DEMAND, Rule.OUTAGE), situation, NOW)
+
+    assert market.reason.startswith("no spot that costs less is to be had, and to wait for it does not pay")
 
 
 def test_every_rule_has_a_sentence():

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import reduce
 
 import pytest
 
@@ -16,11 +17,12 @@ from fakes.builders import (
     make_selection,
 )
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.lifecycle.spot_pools import RETRY_INTERVAL, find_pools, retried_sooner, warnings_of
+from relaunch.core.lifecycle.spot_pools import RETRY_INTERVAL, find_pools, retried_sooner, with_warning
+from relaunch.core.market.learning import seen
 from relaunch.core.market.situation import Pool
 from relaunch.core.offerings.capacity_scopes import zone_scope
-from relaunch.core.offerings.offering import CapacityFailure
-from relaunch.core.offerings.spot_runs import SpotRuns
+from relaunch.core.offerings.offering import Offering, OfferingKey
+from relaunch.core.offerings.pool_records import PoolChange, SpotPool, pool_hours, unknown_pool
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import RejectedOffering
 
@@ -28,58 +30,102 @@ HOUR = timedelta(hours=1)
 ZONE = make_offering(zone="us-east-1a", capacity_provider=None, is_own_machine=True)
 KEY = ZONE.key
 NAME = "g5.xlarge spot us-east-1a"
-REFUSED = make_capacity_failure(offering=KEY, at=NOW - HOUR)
+AT = pool_hours(NOW)
 
 
-def runs(started_ago: timedelta | None = None, interrupted_ago: timedelta | None = None, key=KEY) -> SpotRuns:
-    started_at = None if started_ago is None else NOW - started_ago
-    interrupted_at = None if interrupted_ago is None else NOW - interrupted_ago
-    return SpotRuns(key, NOW.date(), 1.0, 0.0, interrupted_at, started_at)
+def known(*changes: PoolChange, key: OfferingKey = KEY) -> SpotPool:
+    """Return what is known of a pool after some changes."""
+    record = reduce(lambda before, change: change(before), changes, unknown_pool(key).record)
+    return SpotPool(key, record, len(changes))
 
 
-def found(memory: tuple[CapacityFailure, ...] = (), *seen: SpotRuns, offering=ZONE) -> Pool:
-    selection = make_selection(kept=(offering,), rejected=())
-    (pool,) = find_pools(selection, {each.offering: each for each in memory}, seen, NOW)
+def was(has_capacity: bool, hours_ago: float) -> PoolChange:
+    return lambda record: seen(record, AT - hours_ago, has_capacity=has_capacity)
+
+
+def found(*pools: SpotPool, offering: Offering = ZONE) -> Pool:
+    (pool,) = find_pools(make_selection(kept=(offering,), rejected=()), pools, NOW)
     return pool
 
 
+def test_of_a_pool_that_was_never_seen_nothing_is_known():
+    assert found() == Pool(NAME, 0.40)
+    assert found(known(was(False, 1.0), key=make_offering_key("g6.xlarge", zone="us-east-1a"))) == Pool(NAME, 0.40)
+    assert found(known(was(False, 1.0), key=make_offering_key(zone="us-east-1b"))) == Pool(NAME, 0.40)
+
+
 @pytest.mark.parametrize(
-    ("pool", "expected"),
+    ("changes", "state", "seen_ago", "state_age"),
     [
-        pytest.param(found(), Pool(NAME, 0.40), id="nothing"),
-        pytest.param(found((REFUSED,)), Pool(NAME, 0.40, False, 1.0, 1.0), id="a refusal"),
-        pytest.param(found((replace(REFUSED, is_refuted=True),)), Pool(NAME, 0.40), id="a refusal that is refuted"),
-        pytest.param(found((), runs(3 * HOUR)), Pool(NAME, 0.40, True, 3.0, 3.0), id="a start"),
-        pytest.param(found((), runs(3 * HOUR, 2 * HOUR)), Pool(NAME, 0.40, False, 2.0, 2.0), id="an interruption"),
-        pytest.param(
-            found((REFUSED,), runs(3 * HOUR, 2 * HOUR)), Pool(NAME, 0.40, False, 1.0, 2.0), id="and a refusal after it"
-        ),
-        pytest.param(found((REFUSED,), runs(HOUR / 2)), Pool(NAME, 0.40, True, 0.5, 0.5), id="a start after a refusal"),
-        pytest.param(
-            found((), runs(9 * HOUR, 8 * HOUR), runs(2 * HOUR)),
-            Pool(NAME, 0.40, True, 2.0, 2.0),
-            id="two days, any order",
-        ),
-        pytest.param(found((), runs(-HOUR)), Pool(NAME, 0.40, True, 0.0, 0.0), id="a start by a clock that is early"),
-        pytest.param(found((), runs(HOUR, key=make_offering_key("g6.xlarge"))), Pool(NAME, 0.40), id="another pool"),
+        pytest.param([was(False, 1.0)], False, 1.0, 1.0, id="refused"),
+        pytest.param([was(False, 2.0), was(False, 1.0)], False, 1.0, 2.0, id="and again"),
+        pytest.param([was(True, 3.0)], True, 3.0, 3.0, id="granted"),
+        pytest.param([was(False, 1.0), was(True, 0.5)], True, 0.5, 0.5, id="granted after a refusal"),
+        pytest.param([was(True, -1.0)], True, 0.0, 0.0, id="by a clock that is early"),
     ],
 )
-def test_a_pool_is_what_was_seen_of_it_last(pool, expected):
-    assert pool == expected
+def test_a_pool_is_what_was_seen_of_it_last(changes, state, seen_ago, state_age):
+    pool = found(known(*changes))
+
+    assert (pool.name, pool.usd_per_hour, pool.has_capacity) == (NAME, 0.40, state)
+    assert (pool.seen_ago, pool.state_age) == pytest.approx((seen_ago, state_age))
+
+
+def test_what_a_pool_learned_is_taken_with_it():
+    often = known(
+        *(change for hour in range(40, 1, -2) for change in (was(True, hour / 4), was(False, hour / 4 - 0.2)))
+    )
+
+    assert found(often).spell_ends > 1.1
+    assert found(known(was(True, 10.0), was(False, 9.8))).spell_ends == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize("pools", [(), (known(was(True, 5.0)),)], ids=["never", "hours ago"])
+def test_of_a_pool_that_was_not_seen_lately_the_placement_score_says_something(pools):
+    def ends(score: int | None) -> tuple[float, float]:
+        pool = found(*pools, offering=replace(ZONE, placement_score=score))
+        return pool.outage_ends, pool.spell_ends
+
+    assert ends(None) == (1.0, 1.0)
+    assert ends(1) == pytest.approx((0.5**0.5, 2**0.5))
+    assert ends(10) == pytest.approx((2**0.5, 0.5**0.5))
+
+
+def test_what_a_launch_has_just_seen_counts_more_than_a_score():
+    pools = (known(was(True, 3.0)),)
+
+    assert found(*pools, offering=replace(ZONE, placement_score=1)) == found(*pools)
 
 
 def test_a_warning_says_at_once_that_the_pool_of_the_machine_has_none_left():
     placement = make_placement(offering=KEY)
     warned = make_job(attempt=make_running_attempt(placement=placement, zone=None, warned_at=NOW - HOUR))
+    elsewhere = known(was(True, 3.0), key=make_offering_key("g6.xlarge"))
 
-    assert found((), runs(3 * HOUR), *warnings_of(warned)) == Pool(NAME, 0.40, False, 1.0, 1.0)
-    assert warnings_of(make_job(attempt=make_running_attempt())) == warnings_of(make_job()) == ()
+    pools = with_warning((elsewhere, known(was(True, 3.0))), warned)
+
+    assert pools[:-1] == (elsewhere,)
+    assert (found(*pools).has_capacity, found(*pools).seen_ago) == (False, pytest.approx(1.0))
+    assert found(*with_warning((), warned)).has_capacity is False
+
+
+def test_a_task_that_is_not_warned_says_nothing_of_its_pool():
+    pools = (known(was(True, 3.0)),)
+
+    assert with_warning(pools, make_job(attempt=make_running_attempt())) == with_warning(pools, make_job()) == pools
 
 
 def test_a_pool_in_any_zone_is_what_was_seen_in_all_of_them():
-    pool = found((), runs(3 * HOUR), runs(HOUR, key=make_offering_key(zone="us-east-1b")), offering=make_offering())
+    pools = (
+        known(was(True, 3.0)),
+        known(was(True, 1.0), key=make_offering_key(zone="us-east-1b")),
+        known(was(False, 2.0), key=make_offering_key()),
+        known(was(False, 0.5), key=make_offering_key("g6.xlarge")),
+    )
 
-    assert pool == Pool("g5.xlarge spot", 0.40, True, 1.0, 1.0)
+    pool = found(*pools, offering=make_offering())
+
+    assert (pool.name, pool.has_capacity, pool.seen_ago) == ("g5.xlarge spot", True, pytest.approx(1.0))
 
 
 def test_what_selection_rejects_for_some_time_is_a_pool_and_the_rest_is_not():
@@ -98,7 +144,7 @@ def test_what_selection_rejects_for_some_time_is_a_pool_and_the_rest_is_not():
         ),
     )
 
-    pools = find_pools(selection, {}, (), NOW)
+    pools = find_pools(selection, (), NOW)
 
     assert [(each.name, each.avoided_for) for each in pools] == [("g5.xlarge spot", 1.0), ("g4dn.xlarge spot", 1 / 60)]
     assert all(each.may_be_tried_in(1 / 6) > 0 for each in pools)

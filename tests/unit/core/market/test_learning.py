@@ -10,6 +10,7 @@ from relaunch.core.market.learning import (
     HALF_LIFE,
     PRIOR_ENDS,
     PoolRecord,
+    combined,
     granted,
     interrupted,
     left,
@@ -66,6 +67,28 @@ def test_a_machine_of_a_pool_that_is_not_known_tells_of_a_spell_of_its_own():
 
     assert record.spell_expected == pytest.approx(expected_ends(SPELL_ENDS_PER_HOUR, 0.0, 1.0))
     assert left(refused(NEW, 1.0), 2.0, 3.0).has_capacity is True
+
+
+def test_an_interruption_that_takes_several_machines_is_one_end():
+    taken = interrupted(granted(NEW, 1.0), 1.0, 4.0)
+
+    another = interrupted(taken, 2.0, 4.1)
+
+    assert (another.has_capacity, another.state_since, another.seen_at) == (False, 4.0, 4.1)
+    assert another.spell_ends == pytest.approx(taken.spell_ends, rel=0.01)
+    assert interrupted(taken, 4.5, 6.0).spell_ends > taken.spell_ends, "a machine of a later spell is another end"
+
+
+def test_pools_that_a_launch_may_be_granted_in_are_one_by_what_was_seen_last():
+    first, second = refused(NEW, 8.0), interrupted(replace(granted(NEW, 1.0), name="b"), 1.0, 1.0 + HALF_LIFE)
+    earlier = interrupted(granted(NEW, 1.0), 1.0, 4.0)
+
+    both = combined("any", (first, second))
+
+    assert (both.name, both.has_capacity, both.seen_at, both.state_since) == ("any", False, 25.0, 25.0)
+    assert (both.spell_ends, both.spell_expected, both.summed_at) == (1.0, second.spell_expected, 25.0)
+    assert combined("any", (second, earlier)).spell_ends == pytest.approx(1.0 + 0.5 ** (21.0 / HALF_LIFE))
+    assert combined(NEW.name, (earlier,)) == earlier
 
 
 def test_what_other_tries_saw_of_a_machines_life_counts_once():

@@ -4,8 +4,11 @@ from fakes.builders import make_instance_type, make_offering
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.interruption_rate import estimated_interruptions_per_hour
 from relaunch.core.offerings.placement_score import (
+    BEST_SCORE,
     MAX_QUESTIONS,
+    WORST_SCORE,
     ScoreQuestion,
+    capacity_factor,
     interruption_rate_factor,
     score_questions,
     sizes_of_family,
@@ -86,3 +89,11 @@ def test_a_score_changes_neither_a_known_rate_nor_that_of_on_demand():
     on_demand = make_offering(purchase=PurchaseOption.ON_DEMAND, placement_score=1)
 
     assert (measured.interruption_rate, on_demand.interruption_rate) == (0.3, 0.0)
+
+
+def test_the_better_the_score_the_sooner_outages_end_within_a_factor_of_two():
+    factors = [capacity_factor(score) for score in range(WORST_SCORE, BEST_SCORE + 1)]
+
+    assert factors == sorted(factors)
+    assert factors[-1] / factors[0] == pytest.approx(2.0)
+    assert factors[0] * factors[-1] == pytest.approx(1.0)

@@ -137,6 +137,21 @@ def test_work_is_likely_lost_once_an_interruption_is_as_likely_as_none(interrupt
 
 
 @pytest.mark.parametrize(
+    ("fields", "begins"),
+    [
+        ({"total_steps": 9, "deadline": timedelta(hours=9)}, "`deadline` counts from the first checkpoint on, "),
+        ({"total_steps": 9, "patience": timedelta(hours=9)}, "`patience` counts from the first checkpoint on, "),
+        ({"total_steps": 9, "deadline": timedelta(hours=9), "estimated_duration": timedelta(hours=1)}, None),
+        ({"total_steps": 9}, None),
+    ],
+)
+def test_a_limit_that_means_nothing_before_the_first_checkpoint_is_told(fields, begins):
+    notices = notices_of(make_definition(**fields), make_revision())
+
+    assert [each.startswith(begins or "-") for each in notices] == ([True] if begins else [])
+
+
+@pytest.mark.parametrize(
     ("fields", "count"),
     [
         pytest.param({"deadline": timedelta(hours=11, minutes=8)}, 1, id="no time to spare"),

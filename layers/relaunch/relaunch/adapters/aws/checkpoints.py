@@ -65,6 +65,8 @@ class S3Checkpoints:
     def newest_saved(self, checkpoint_uri: str, job_id: str) -> SavedCheckpoint | None:
         """Return the newest complete checkpoint as `newest_complete` does, with when S3 got the last of its objects.
 
+        Those of its attempt before it are told by their manifests, whether or not they are complete.
+
         Raises:
             TransientError: throttled or unreachable.
             PermanentError: the URI is invalid, or the bucket cannot be read.
@@ -79,15 +81,20 @@ class S3Checkpoints:
         with aws_errors(f"looking for checkpoints in {self._scheme}://{bucket}/{job_prefix}"):
             listed = {key: (size, at) for key, size, at in self._list(bucket, job_prefix)}
             sizes = {key: size for key, (size, _) in listed.items()}
-            for found in sorted(_steps(job_prefix, sizes), reverse=True):
+            steps = sorted(_steps(job_prefix, sizes))
+            for found in reversed(steps):
                 if step not in {None, found.step} or attempt not in {None, found.attempt}:
                     continue
                 manifest = self._read(bucket, found.key + MANIFEST_OBJECT)
                 if manifest is not None and _is_complete(manifest, found.key, sizes):
                     saved_at = max(at for key, (_, at) in listed.items() if key.startswith(found.key))
-                    return SavedCheckpoint(
-                        f"{self._scheme}://{bucket}/{found.key}", found.step, found.attempt, saved_at
+                    earlier = tuple(
+                        (each.step, listed[each.key + MANIFEST_OBJECT][1])
+                        for each in steps
+                        if each.attempt == found.attempt and each < found
                     )
+                    uri = f"{self._scheme}://{bucket}/{found.key}"
+                    return SavedCheckpoint(uri, found.step, found.attempt, saved_at, earlier)
         return None
 
     def probe(self, checkpoint_uri: str, job_id: str) -> None:

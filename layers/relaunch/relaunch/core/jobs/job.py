@@ -334,8 +334,10 @@ class Job:
     ready since a task of the job last ran; `refused_since` is since when EC2 refuses its requests for a reason that
     other offerings would not change. `resume_from` are the jobs that it retries, the latest first: it resumes from the
     first of them with a checkpoint. `kept_seconds` is the running time, before the current attempt, whose work a
-    checkpoint keeps (core.jobs.progress). `market_reason` is why its market policy launched it where it is, empty if
-    nothing else could be had.
+    checkpoint keeps (core.jobs.progress). `measured_starts`, `start_seconds` and `checkpoint_seconds` are what the
+    attempts before the current one say of its overheads (core.jobs.overheads); `asked_at` is since when it waited for
+    the machine of its current placement, None if it did not. `market_reason` is why its market policy launched it where
+    it is, empty if nothing else could be had.
     """
 
     job_id: str
@@ -372,6 +374,10 @@ class Job:
     refused_since: datetime | None = None
     resume_from: tuple[ResumePoint, ...] = ()
     kept_seconds: float = 0.0
+    measured_starts: int = 0
+    start_seconds: float = 0.0
+    checkpoint_seconds: float = 0.0
+    asked_at: datetime | None = None
     market_reason: str = ""
     version: int = 0
 

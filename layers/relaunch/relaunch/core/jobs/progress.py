@@ -16,12 +16,16 @@ MEASURED_SHARE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class SavedCheckpoint:
-    """A complete checkpoint: its URI, the step it was saved after, the attempt that wrote it, and when it was done."""
+    """A complete checkpoint: its URI, the step it was saved after, the attempt that wrote it, and when it was done.
+
+    `earlier` are the steps and times of the checkpoints of that attempt before it, as far as they are still there.
+    """
 
     uri: str
     step: int
     attempt: int
     saved_at: datetime
+    earlier: tuple[tuple[int, datetime], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from relaunch.core.jobs.job import (
     StopIntent,
 )
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.progress import kept_time
+from relaunch.core.jobs.overheads import machine_asked_at, with_measured
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.launches.launch import (
     LaunchConflict,
@@ -106,8 +106,7 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
         return _give_up(job, verdict, now)
     chosen = event.offering
     number, closed = _attempt_to_launch(job.attempt)
-    if not closed:
-        job = replace(job, kept_seconds=kept_time(job, event.newest).total_seconds())
+    job = replace(job if closed else with_measured(job, event.newest), asked_at=machine_asked_at(job))
     placement = Placement(
         number=closed[-1].number + 1 if closed else 1,
         offering=chosen.key,

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.progress import Progress
+from relaunch.core.jobs.overheads import Measured
 from relaunch.core.lifecycle.spot_pools import RETRY_INTERVAL
 from relaunch.core.market.situation import Action, Choice, Place, Policy, Pool, Rule, Situation
 from relaunch.core.offerings.offering import Offering
-from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL, START_OVERHEAD
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import RejectedOffering, Selection
 
@@ -41,6 +41,8 @@ class MarketChoice:
     @property
     def reason(self) -> str:
         """Return why the job is, or is to be, where the policy wants it, and what would change that."""
+        if self.choice.rule is Rule.OUTAGE and self.choice.action is Action.ON_DEMAND:
+            return _NO_LONGER
         return f"{_REASONS[self.choice.rule].format(**self._times())}"
 
     def _times(self) -> dict[str, str]:
@@ -53,6 +55,7 @@ class MarketChoice:
         return {"latest": latest, "value": behind, "again": again}
 
 
+_NO_LONGER = "no spot that costs less is to be had, and to wait for it does not pay with the time that its limit leaves"
 _REASONS = {
     Rule.RUNS_ON_SPOT: "it runs on spot until that is taken away",
     Rule.SAFETY_NET: "only on-demand instances, started now, keep its limit",
@@ -69,33 +72,37 @@ _REASONS = {
 
 def is_in_market(job: Job) -> bool:
     """Return whether a market policy decides where the job runs, if its work is known."""
-    definition = job.definition
+    return follows_market(job.definition)
+
+
+def follows_market(definition: JobDefinition) -> bool:
+    """Return whether a market policy decides where jobs of the definition run, if their work is known."""
     has_limit = definition.deadline is not None or definition.patience is not None
     return has_limit and not definition.target.is_kubernetes
 
 
 def choose(
-    job: Job, policy: Policy, progress: Progress, selection: Selection, pools: tuple[Pool, ...], now: datetime
+    job: Job, policy: Policy, measured: Measured, selection: Selection, pools: tuple[Pool, ...], now: datetime
 ) -> MarketChoice | None:
     """Return where an idle job is to be launched; None if something reserved was kept, which costs nothing more."""
     if any(each.purchase is PurchaseOption.RESERVED for each in selection.kept):
         return None
-    situation = _situation(job, progress, _on_demand_price(job, selection), pools, now)
+    situation = _situation(job, measured, _on_demand_price(job, selection), pools, now)
     return MarketChoice(policy(situation), situation, now)
 
 
-def choose_again(job: Job, policy: Policy, progress: Progress, pools: tuple[Pool, ...], now: datetime) -> MarketChoice:
+def choose_again(job: Job, policy: Policy, measured: Measured, pools: tuple[Pool, ...], now: datetime) -> MarketChoice:
     """Return whether a job that runs on on-demand is to stay there, or to try one of these pools."""
     price = attempt_price(job.current_attempt).usd_per_hour
-    situation = replace(_situation(job, progress, price, pools, now), place=Place.ON_DEMAND)
+    situation = replace(_situation(job, measured, price, pools, now), place=Place.ON_DEMAND)
     return MarketChoice(policy(situation), situation, now)
 
 
 def _situation(
-    job: Job, progress: Progress, on_demand_usd_per_hour: float | None, pools: tuple[Pool, ...], now: datetime
+    job: Job, measured: Measured, on_demand_usd_per_hour: float | None, pools: tuple[Pool, ...], now: datetime
 ) -> Situation:
-    left = _hours(progress.left)
-    overhead, reserve = _hours(START_OVERHEAD), _hours(ON_DEMAND_RESERVE + _most_lost(job, progress))
+    progress, left = measured.progress, _hours(measured.progress.left)
+    overhead, reserve = _hours(measured.overheads.start), _hours(ON_DEMAND_RESERVE + _most_lost(job, measured))
     elapsed = _hours(now - job.accepted_at)
     if job.definition.deadline is not None:
         time_left = _hours(job.definition.deadline) - elapsed
@@ -119,11 +126,10 @@ def _situation(
     )
 
 
-def _most_lost(job: Job, progress: Progress) -> timedelta:
+def _most_lost(job: Job, measured: Measured) -> timedelta:
     """Return the work that one interruption of spot may lose: all of it without checkpoints."""
-    if job.definition.checkpoint_uri is None:
-        return progress.left
-    return min(CHECKPOINT_INTERVAL, progress.left)
+    left = measured.progress.left
+    return left if job.definition.checkpoint_uri is None else min(measured.overheads.checkpoint_interval, left)
 
 
 def _on_demand_price(job: Job, selection: Selection) -> float | None:
@@ -156,6 +162,18 @@ def narrow(selection: Selection, market: MarketChoice) -> Selection:
         return selection
     counts = (*selection.filter_counts, (FILTER_NAME, len(selection.kept), len(kept)))
     return Selection(tuple(kept), (*refused, *selection.rejected), counts, selection.work)
+
+
+def market_notices(definition: JobDefinition, market: MarketChoice) -> tuple[str, ...]:
+    """Return notices about a deadline that on-demand instances cannot keep, for they are not to be had."""
+    if definition.deadline is None or market.situation.on_demand_usd_per_hour is not None:
+        return ()
+    if PurchaseOption.ON_DEMAND not in definition.purchase.options:
+        return (
+            f"no deadline can be promised with `purchase: {definition.purchase}`: spot may be gone for any time; "
+            "allow on-demand instances too",
+        )
+    return ("no deadline can be promised: nothing satisfies it on demand, and spot may be gone for any time",)
 
 
 def market_wait(selection: Selection) -> Rejection | None:

@@ -1,25 +1,31 @@
 """What this stack has seen of the spot pools that a job may use: one pool for each offering.
 
-A launch that was refused, an interruption and a start each say whether a pool had capacity at that moment. They are
-those of the capacity memory and of the runs on spot, which all jobs share.
+A launch that was refused, a start, an interruption and the end of a run each say whether a pool had capacity at that
+moment. What all jobs saw of a pool is kept in one record (core.offerings.pool_records), which also says how often its
+outages and its spells end.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job
+from relaunch.core.market.learning import combined, pool_of, refused
 from relaunch.core.market.situation import Pool
 from relaunch.core.offerings.capacity_scopes import is_scope
-from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Offering, OfferingKey
-from relaunch.core.offerings.spot_runs import SpotRuns
+from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Offering
+from relaunch.core.offerings.placement_score import capacity_factor
+from relaunch.core.offerings.pool_records import SpotPool, pool_hours, unknown_pool
+from relaunch.core.offerings.spot_runs import DOUBTED_FOR
 from relaunch.core.selection.selection import Selection
 
 RETRY_INTERVAL = timedelta(minutes=10)
 """After this time a pool that refused is tried again: EC2 answers a request for a machine at once and for nothing."""
 
 _LEAST_HOURS = 1 / 60
+# After this time what a launch saw says little more than a score does: nine of ten shortages have ended.
+_SEEN_LATELY = DOUBTED_FOR / timedelta(hours=1)
 
 
 def retried_sooner(memory: CapacityMemory) -> CapacityMemory:
@@ -41,32 +47,31 @@ def _sooner(failure: CapacityFailure) -> CapacityFailure:
     return replace(failure, until=min(failure.until, failure.at + RETRY_INTERVAL))
 
 
-def find_pools(
-    selection: Selection, memory: CapacityMemory, runs: Sequence[SpotRuns], now: datetime
-) -> tuple[Pool, ...]:
+def find_pools(selection: Selection, known: Sequence[SpotPool], now: datetime) -> tuple[Pool, ...]:
     """Return the spot pools that selection kept, or rejected until a known time; those without any price are left out.
 
-    The name of a pool is that of its offering.
+    The name of a pool is that of its offering. An offering without a zone may run in any: it is what is known of all.
     """
-    seen = _latest_runs(runs)
     return tuple(
-        _pool(offering, price, avoided_until, memory, seen, now)
+        replace(_pool(offering, price, known, now), avoided_for=_avoided_for(avoided_until, now))
         for offering, avoided_until in _spot_offerings(selection)
         if (price := offering.expected_usd_per_hour) is not None
     )
 
 
-def warnings_of(job: Job) -> tuple[SpotRuns, ...]:
-    """Return what the warning of its current machine says of that pool; empty if there was none.
+def with_warning(known: Sequence[SpotPool], job: Job) -> tuple[SpotPool, ...]:
+    """Return what is known of the pools, with what the warning of the job's current machine says of the one it is in.
 
-    The interruption itself is counted for all jobs when the task has stopped.
+    The interruption itself is learned for all jobs when the task has stopped.
     """
     attempt = job.attempt
     if attempt is None or attempt.warned_at is None:
-        return ()
+        return tuple(known)
     offering = attempt.placement.offering
     ran_on = replace(offering, zone=attempt.zone or offering.zone)
-    return (SpotRuns(ran_on, attempt.warned_at.date(), interrupted_at=attempt.warned_at),)
+    before = next((each for each in known if each.offering == ran_on), unknown_pool(ran_on))
+    warned = replace(before, record=refused(before.record, pool_hours(attempt.warned_at)))
+    return (*(each for each in known if each.offering != ran_on), warned)
 
 
 def _spot_offerings(selection: Selection) -> Iterator[tuple[Offering, datetime | None]]:
@@ -78,44 +83,24 @@ def _spot_offerings(selection: Selection) -> Iterator[tuple[Offering, datetime |
             yield each.offering, each.rejection.retry_at
 
 
-_Seen = Mapping[OfferingKey, tuple[datetime | None, datetime | None]]
-"""When something last started in a pool, and when something was last interrupted there."""
+def _pool(offering: Offering, price: float, known: Sequence[SpotPool], now: datetime) -> Pool:
+    key, in_any_zone = offering.key, offering.zone is None
+    records = [
+        each.record
+        for each in known
+        if each.offering == key or (in_any_zone and replace(each.offering, zone=None) == key)
+    ]
+    pool = pool_of(combined(str(key), records), price, pool_hours(now)) if records else Pool(str(key), price)
+    return _by_score(pool, offering.placement_score)
 
 
-def _latest_runs(runs: Sequence[SpotRuns]) -> _Seen:
-    seen: dict[OfferingKey, tuple[datetime | None, datetime | None]] = {}
-    for each in runs:
-        for key in {each.offering, replace(each.offering, zone=None)}:
-            started_at, interrupted_at = seen.get(key, (None, None))
-            seen[key] = _later(started_at, each.started_at), _later(interrupted_at, each.interrupted_at)
-    return seen
-
-
-def _later(first: datetime | None, second: datetime | None) -> datetime | None:
-    return max((at for at in (first, second) if at is not None), default=None)
-
-
-def _pool(
-    offering: Offering,
-    price: float,
-    avoided_until: datetime | None,
-    memory: CapacityMemory,
-    seen: _Seen,
-    now: datetime,
-) -> Pool:
-    granted_at, interrupted_at = seen.get(offering.key, (None, None))
-    failure = memory.get(offering.key)
-    refused_at = failure.at if failure is not None and not failure.is_refuted else None
-    missed = [at for at in (interrupted_at, refused_at) if at is not None and (granted_at is None or at >= granted_at)]
-    pool = Pool(str(offering.key), price, avoided_for=_avoided_for(avoided_until, now))
-    if missed:
-        return replace(
-            pool, has_capacity=False, seen_ago=_hours(now - max(missed)), state_age=_hours(now - min(missed))
-        )
-    if granted_at is None:
+def _by_score(pool: Pool, score: int | None) -> Pool:
+    """Return a pool that was not seen lately with what EC2's placement score says of it."""
+    is_seen = pool.has_capacity is not None and pool.seen_ago < _SEEN_LATELY
+    if score is None or is_seen:
         return pool
-    age = _hours(now - granted_at)
-    return replace(pool, has_capacity=True, seen_ago=age, state_age=age)
+    factor = capacity_factor(score)
+    return replace(pool, outage_ends=pool.outage_ends * factor, spell_ends=pool.spell_ends / factor)
 
 
 def _avoided_for(until: datetime | None, now: datetime) -> float:

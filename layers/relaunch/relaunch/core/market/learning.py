@@ -6,6 +6,7 @@ tried, counts for neither. Before anything was seen the multiple is 1, with the 
 a HALF_LIFE ago counts half. Times are hours from any fixed origin.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from relaunch.core.market.hazards import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR, expected_ends
@@ -63,6 +64,9 @@ def interrupted(record: PoolRecord, started_at: float, at: float) -> PoolRecord:
     """Return the record after EC2 took a machine away that had run since `started_at`; late news are left out."""
     if record.has_capacity is not None and (record.seen_at > at or record.state_since >= at):
         return record
+    if record.has_capacity is False and started_at <= record.state_since:
+        # The spell that it ran in has ended already, with another machine: one end, however many machines it took.
+        return refused(record, at)
     spell = _in_spell(record, started_at)
     counted = _counted(spell, max(started_at, spell.seen_at), at, is_end=True)
     return replace(counted, has_capacity=False, seen_at=at, state_since=at)
@@ -75,6 +79,26 @@ def left(record: PoolRecord, started_at: float, at: float) -> PoolRecord:
     spell = _in_spell(record, started_at)
     counted = _counted(spell, max(started_at, spell.seen_at), at, is_end=False)
     return replace(counted, seen_at=at)
+
+
+def combined(name: str, records: Sequence[PoolRecord]) -> PoolRecord:
+    """Return one record of several pools that a launch may be granted in: what was seen last, and the sums of all."""
+    latest = max(records, key=lambda each: each.seen_at)
+    summed_at = max(each.summed_at for each in records)
+    weights = [_weight(each.summed_at, summed_at) for each in records]
+
+    def total(sums: Callable[[PoolRecord], float]) -> float:
+        return sum(weight * sums(each) for weight, each in zip(weights, records, strict=True))
+
+    return replace(
+        latest,
+        name=name,
+        outage_ends=total(lambda each: each.outage_ends),
+        outage_expected=total(lambda each: each.outage_expected),
+        spell_ends=total(lambda each: each.spell_ends),
+        spell_expected=total(lambda each: each.spell_expected),
+        summed_at=summed_at,
+    )
 
 
 def pool_of(record: PoolRecord, usd_per_hour: float, now: float, *, is_used: bool = False) -> Pool:

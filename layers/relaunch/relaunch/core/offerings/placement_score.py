@@ -26,6 +26,9 @@ WORST_SCORE, BEST_SCORE = 1, 10
 # (SpotOptions, allocationStrategy, EC2 API Reference), and the score is about capacity. There are no published figures:
 # half the interruption rate at the best score is an assumption.
 _RATE_AT_BEST_SCORE = 0.5
+# The same assumption, for a pool that no launch has seen lately: at the best score its spells end half as often as at
+# the worst, and its outages twice as often; in the middle both end as usual.
+_CAPACITY_BEST_TO_WORST = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +84,10 @@ def interruption_rate_factor(score: int | None) -> float:
     if score is None:
         return 1.0
     return 1.0 - (1.0 - _RATE_AT_BEST_SCORE) * (score - WORST_SCORE) / (BEST_SCORE - WORST_SCORE)
+
+
+def capacity_factor(score: int) -> float:
+    """Return the factor for how often outages of a pool end; that for its spells is the inverse. 1 in the middle."""
+    share = (score - WORST_SCORE) / (BEST_SCORE - WORST_SCORE)
+    factor: float = _CAPACITY_BEST_TO_WORST ** (share - 0.5)
+    return factor

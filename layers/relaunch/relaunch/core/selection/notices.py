@@ -17,7 +17,7 @@ _LIKELY_INTERRUPTIONS = 0.7
 
 def find_notices(definition: JobDefinition, revision: Revision | None, selection: Selection | None) -> tuple[str, ...]:
     """Return notices about the definition and, if any offering was kept, about the best one."""
-    notices = [*share_notices(definition), *_near_deadline(definition)]
+    notices = [*share_notices(definition), *_near_deadline(definition), *_unknown_work(definition)]
     chosen = selection.chosen if selection else None
     if selection is not None and chosen is not None:
         required = derive_requirements(definition, revision)
@@ -47,6 +47,18 @@ def _near_deadline(definition: JobDefinition) -> tuple[str, ...]:
         f"no market can promise a deadline of {deadline}: estimated_duration with a padding of "
         f"{definition.padding:.0%} and a start of {START_OVERHEAD} takes {needed}; every job goes to on-demand at once "
         "where `purchase` allows it: give a later `deadline`, or a smaller `padding`",
+    )
+
+
+def _unknown_work(definition: JobDefinition) -> tuple[str, ...]:
+    """Say that a limit means nothing until a checkpoint has measured the speed."""
+    has_limit = definition.deadline is not None or definition.patience is not None
+    if not has_limit or definition.estimated_duration is not None or definition.total_steps is None:
+        return ()
+    limit = "deadline" if definition.deadline is not None else "patience"
+    return (
+        f"`{limit}` counts from the first checkpoint on, which says how long `total_steps` take: until then a job is "
+        "launched as without it; give an `estimated_duration` too",
     )
 
 

@@ -15,6 +15,7 @@ from fakes.builders import (
     make_offering_key,
     make_running_job,
     make_selection,
+    make_spot_pool,
     make_timeline_entry,
 )
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
@@ -58,17 +59,25 @@ class TestCalls:
         )
         assert table.calls == {"TransactWriteItems": 1}
 
-    def test_failures_of_every_known_type_and_the_runs_are_loaded_by_one_query(self, table):
+    def test_failures_of_every_known_type_the_runs_and_the_pools_are_loaded_by_one_query(self, table):
         table.stores.capacity.count_run(SpotRun(make_offering_key(), "a/1/1", Observed.START, NOW))
         offerings = {make_offering_key(name) for name in load_catalogue()}
         for offering in offerings:
             table.stores.capacity.remember(make_capacity_failure(offering=offering))
+        table.stores.capacity.save_pool(make_spot_pool())
         table.calls.clear()
-        memory, runs = table.stores.capacity.load_capacity(NOW)
-        assert (set(memory), len(runs)) == (offerings, 1)
+        memory, runs, pools = table.stores.capacity.load_capacity(NOW)
+        assert (set(memory), len(runs), len(pools)) == (offerings, 1, 1)
         assert table.calls == {"Query": 1}
 
-    def test_who_needs_the_failures_only_reads_no_runs(self, table):
+    def test_pools_sort_before_what_earlier_versions_read_of_the_capacity(self, table):
+        table.stores.capacity.save_pool(make_spot_pool())
+        (item,) = table.client.scan(TableName=table.name)["Items"]
+        assert item["pk"]["S"] == "CAPACITY"
+        assert item["sk"]["S"] < "RUNS#"
+
+    def test_who_needs_the_failures_only_reads_no_runs_and_no_pools(self, table):
+        table.stores.capacity.save_pool(make_spot_pool())
         for day in range(3):
             table.stores.capacity.count_run(
                 SpotRun(make_offering_key(), "a/1/1", Observed.START, NOW + timedelta(days=day))

@@ -1,4 +1,4 @@
-"""The capacity memory and the runs on spot in the jobs table."""
+"""The capacity memory, the runs on spot and the records of spot pools in the jobs table."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
@@ -7,13 +7,18 @@ from pydantic import TypeAdapter
 
 from relaunch.adapters.aws.dynamodb.table import Item, JobsTable, epoch, key, number, stamp, text
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.market.learning import PoolRecord
 from relaunch.core.offerings.capacity_memory import forgotten_at, remember, reopened
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, OfferingKey
+from relaunch.core.offerings.pool_records import SpotPool, unknown_pool
 from relaunch.core.offerings.spot_runs import KEPT_FOR, Observed, SpotRun, SpotRuns, first_day
 
 _FAILURE = TypeAdapter(CapacityFailure)
+_RECORD = TypeAdapter(PoolRecord)
 _PK = "CAPACITY"
-# Sort before the keys of failures, which begin with an instance type in lower case, so that one Query reads both.
+# Sort before the keys of failures, which begin with an instance type in lower case, so that one Query reads all.
+# Records of pools sort before what earlier versions read, which cannot parse them.
+_POOLS = "POOL#"
 _RUNS = "RUNS#"
 _AFTER_RUNS = "RUNS$"
 # `in_a_row` is the number of interruptions since the latest start.
@@ -31,11 +36,11 @@ class DynamoDbCapacity:
         self._table = table
 
     def load_capacity_memory(self, now: datetime) -> CapacityMemory:
-        memory, _ = self._load(_AFTER_RUNS, now)
+        memory, *_ = self._load(_AFTER_RUNS, now)
         return memory
 
-    def load_capacity(self, now: datetime) -> tuple[CapacityMemory, Sequence[SpotRuns]]:
-        return self._load(f"{_RUNS}{first_day(now)}", now)
+    def load_capacity(self, now: datetime) -> tuple[CapacityMemory, Sequence[SpotRuns], Sequence[SpotPool]]:
+        return self._load(_POOLS, now)
 
     def remember(self, failure: CapacityFailure) -> None:
         stored = self._table.get(_PK, _sk(failure.offering))
@@ -70,7 +75,21 @@ class DynamoDbCapacity:
             values,
         )
 
-    def _load(self, first: str, now: datetime) -> tuple[CapacityMemory, Sequence[SpotRuns]]:
+    def load_pool(self, offering: OfferingKey) -> SpotPool:
+        stored = self._table.get(_PK, _pool_sk(offering))
+        return _spot_pool(stored) if stored else unknown_pool(offering)
+
+    def save_pool(self, pool: SpotPool) -> bool:
+        item = key(_PK, _pool_sk(pool.offering)) | {
+            "version": number(pool.version + 1),
+            "expires_at": epoch(pool.forgotten_at),
+            "body": text(_RECORD.dump_json(pool.record).decode()),
+        }
+        if pool.version == 0:
+            return self._table.put(item, "attribute_not_exists(pk)")
+        return self._table.put(item, "version = :version", {":version": number(pool.version)})
+
+    def _load(self, first: str, now: datetime) -> tuple[CapacityMemory, Sequence[SpotRuns], Sequence[SpotPool]]:
         # Time to live deletes expired items only after days.
         items = self._table.query(
             "pk = :pk AND sk >= :first",
@@ -79,13 +98,17 @@ class DynamoDbCapacity:
         )
         memory: dict[OfferingKey, CapacityFailure] = {}
         runs: list[SpotRuns] = []
+        pools: list[SpotPool] = []
         for item in items:
             if item["sk"]["S"].startswith(_RUNS):
                 runs.append(_spot_runs(item))
+            elif item["sk"]["S"].startswith(_POOLS):
+                pools.append(_spot_pool(item))
             else:
                 failure = _FAILURE.validate_json(item["body"]["S"])
                 memory[failure.offering] = failure
-        return memory, runs
+        days_that_count = [each for each in runs if each.day >= first_day(now)]
+        return memory, days_that_count, [pool for pool in pools if pool.forgotten_at > now]
 
 
 def _item(failure: CapacityFailure) -> Item:
@@ -106,6 +129,16 @@ def _spot_runs(item: Item) -> SpotRuns:
     )
     in_a_row = int(item["in_a_row"]["N"]) if "in_a_row" in item else 0
     return SpotRuns(offering, date.fromisoformat(day), hours, interruptions, interrupted_at, started_at, in_a_row)
+
+
+def _spot_pool(item: Item) -> SpotPool:
+    _, instance_type, zone = item["sk"]["S"].split("#")
+    offering = OfferingKey(instance_type, None if zone == "*" else zone, PurchaseOption.SPOT)
+    return SpotPool(offering, _RECORD.validate_json(item["body"]["S"]), int(item["version"]["N"]))
+
+
+def _pool_sk(offering: OfferingKey) -> str:
+    return f"{_POOLS}{offering.instance_type}#{offering.zone or '*'}"
 
 
 def _sk(offering: OfferingKey) -> str:

@@ -1,0 +1,82 @@
+"""What is kept of a spot pool: its record, and what each fact that a launch or a machine leaves changes in it.
+
+A pool is one offering on spot. The facts are those of the capacity memory and of the runs on spot; the record says what
+was seen last, and how often outages and spells ended compared with the usual (core.market.learning). Its times are
+hours since 1970 (UTC).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.market.learning import PoolRecord, granted, interrupted, left, refused
+from relaunch.core.offerings.capacity_scopes import is_scope
+from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
+from relaunch.core.offerings.spot_runs import KEPT_FOR, Observed, SpotRun
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+PoolChange = Callable[[PoolRecord], PoolRecord]
+"""What a fact changes in a record. A fact that comes twice, or after a later one, changes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpotPool:
+    """The record of a pool, as the jobs table has it; `version` is that of its item, 0 if there is none."""
+
+    offering: OfferingKey
+    record: PoolRecord
+    version: int = 0
+
+    @property
+    def forgotten_at(self) -> datetime:
+        """Return when nothing that the record says counts any more."""
+        return _EPOCH + timedelta(hours=self.record.seen_at) + KEPT_FOR
+
+
+def unknown_pool(offering: OfferingKey) -> SpotPool:
+    """Return a pool of which nothing is known."""
+    return SpotPool(offering, PoolRecord(str(offering)))
+
+
+def pool_hours(at: datetime) -> float:
+    """Return a time as records have it."""
+    return (at - _EPOCH) / timedelta(hours=1)
+
+
+def change_by_failure(failure: CapacityFailure) -> PoolChange | None:
+    """Return what a launch without capacity changes in the record of its offering; None if it says nothing of a pool.
+
+    It does if EC2 answered that it has none, or a capacity provider got no instance in time. What several offerings
+    share, or a request that EC2 could not serve for another reason, is no refusal of a pool.
+    """
+    is_refusal = failure.is_shortage or bool(failure.capacity_provider)
+    return partial(refused, at=pool_hours(failure.at)) if is_refusal and _is_pool(failure.offering) else None
+
+
+def change_by_arrival(failure: CapacityFailure, at: datetime) -> PoolChange | None:
+    """Return what the instance of a launch without capacity that arrives at `at`, too late for it, changes."""
+    return partial(granted, at=pool_hours(at)) if _is_pool(failure.offering) else None
+
+
+def change_by_run(run: SpotRun) -> PoolChange | None:
+    """Return what a run on spot changes in the record of where it ran; None if it says nothing of its capacity."""
+    at = pool_hours(run.at)
+    match run.what:
+        case Observed.START:
+            return partial(granted, at=at)
+        case Observed.INTERRUPTION if run.hours <= 0:
+            # Nothing ran: since when the machine was there is not known, and so no life of one.
+            return partial(refused, at=at)
+        case Observed.INTERRUPTION:
+            return partial(interrupted, started_at=at - run.hours, at=at)
+        case Observed.END:
+            return partial(left, started_at=at - run.hours, at=at)
+        case _:
+            return None
+
+
+def _is_pool(offering: OfferingKey) -> bool:
+    return offering.purchase is PurchaseOption.SPOT and not is_scope(offering)
