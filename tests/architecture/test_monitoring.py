@@ -79,7 +79,7 @@ def labels_of(metric: Metric) -> set[str]:
     """Return every value of a metric's dimension that the template may name."""
     return {
         "state": {state.value for state in JobState if state.is_final},
-        "kind": {kind.value for kind in StopKind if kind is not StopKind.STARTS_NOWHERE},
+        "kind": {kind.value for kind in StopKind if kind not in {StopKind.STARTS_NOWHERE, StopKind.MOVED}},
         "queue": QUEUES,
         "consequence": {each.value for each in Consequence},
     }.get(METRICS[metric].dimension, {""})

@@ -22,6 +22,7 @@ from fakes.builders import (
     task_id,
 )
 from fakes.machines import claim, fleet_request
+from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.jobs.job import Handover, IntentKind, Job, PlacementState, Stop, StopIntent, StopKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
@@ -33,6 +34,7 @@ from relaunch.core.machines.decision import MachineTotals
 from relaunch.core.machines.limits import MachineLimits, TaskStop
 from relaunch.core.machines.machine import Consequence
 from relaunch.core.machines.requesting import request_machine
+from relaunch.core.offerings.offering import OfferingKey
 from relaunch.core.revisions.images import FoundImage
 
 SOON = NOW + timedelta(minutes=1)
@@ -96,6 +98,11 @@ def _over(state: JobState) -> Job:
 
 
 _ON_MACHINE = replace(make_running_attempt().placement, capacity_provider="", machine_id="m-0", instance_id=INSTANCE_ID)
+_MAY_MOVE = replace(DEFINITION, purchase=PurchasePolicy.SPOT_THEN_ON_DEMAND, estimated_duration=timedelta(hours=20))
+_ON_DEMAND = replace(
+    _ON_MACHINE, offering=OfferingKey("g5.xlarge", zone="eu-central-1a", purchase=PurchaseOption.ON_DEMAND)
+)
+_MOVE = Handover(NOW, "leaving on-demand for spot pays", is_move=True)
 _WARNED = Handover(NOW, "spot interruption warning", NOW + timedelta(minutes=10))
 
 SITUATIONS: Mapping[str, Job] = {
@@ -115,6 +122,8 @@ SITUATIONS: Mapping[str, Job] = {
     "ro": _running(placement=_ON_MACHINE),
     "rh": _running(placement=_ON_MACHINE, handover=Handover(NOW, "rebalance recommendation")),
     "rn": replace(_running(placement=_ON_MACHINE, warned_at=NOW, handover=_WARNED), machine_id="m-1"),
+    "rd": replace(_running(placement=_ON_DEMAND), definition=_MAY_MOVE),
+    "rm": replace(_running(placement=_ON_DEMAND, handover=_MOVE), definition=_MAY_MOVE, machine_id="m-1"),
     "si": _stopping(intent=intent(IntentKind.INTERRUPTION), warned_at=NOW),
     "sn": _stopping(),
     "sc": _stopping("enough", intent=intent(IntentKind.CANCEL)),
@@ -130,8 +139,9 @@ SITUATIONS: Mapping[str, Job] = {
 """w waiting: 0 at first, r after an interruption, i for its image, s for a slot, c for capacity, b backing off,
 k for checkpoints that cannot be read, m for the machine m-1, l for the limits on machines.
 fz pending, fx pending and to be cancelled, pl placed; ru running, ro on a machine of our own, rh until EC2 has another
-one, rn until m-1 is ready; s stopping: i after a warning, n by itself, c cancelled, o after a warning on a machine of
-our own, p with m-1 as the next; then the final states."""
+one, rn until m-1 is ready, rd on on-demand with a deadline, rm until m-1 on spot is ready; s stopping: i after a
+warning, n by itself, c cancelled, o after a warning on a machine of our own, p with m-1 as the next; then the final
+states."""
 
 
 NO_CAPACITY = {
@@ -234,6 +244,7 @@ EVENTS: Mapping[str, events.JobEvent] = {
     "another-lost": events.MachineLost("m-9", None, "it never registered"),
     "next-ready": events.NextMachineReady("m-1"),
     "another-ready": events.NextMachineReady("m-9"),
+    "move-declined": events.MoveDeclined("leaving on-demand for spot does not pay", None),
     "machine-limit": events.MachineLimitReached("machines"),
     "claimed-too-late": _machine_claimed(),
     "chosen-too-late": events.OfferingChosen(make_offering(), make_selection(), None),
@@ -241,59 +252,60 @@ EVENTS: Mapping[str, events.JobEvent] = {
 
 # . nothing happens; else the state it is in afterwards: W L R S, D succeeded, F failed, C cancelled, T timed out.
 MATRIX = """
-                 w0 wr wi ws wc wb wk wm wl   fz fx pl   ru ro rh rn   si sn sc so sp   ok ng ca to
-image-arrived    .  .  W  .  .  .  .  .  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-another-image    .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-chosen           L  L  .  L  L  L  L  L  L    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-nothing-for-now  W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-nothing-ever     F  F  .  F  F  F  F  F  F    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-impossible       F  F  .  F  F  F  F  F  F    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-unreadable       W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-slot-denied      W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-placed           W  .  W  W  W  W  W  W  W    L  S  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-placed-another   W  W  W  W  W  W  W  W  W    L  S  L    R  R  R  R    S  S  S  S  S    D  F  C  T
-placed-late      W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R    S  S  S  S  S    D  F  C  T
-placed-before    W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R    S  S  S  S  S    D  F  C  T
-place-failed     .  .  .  .  .  .  .  .  .    W  C  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-fail-late        .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-deferred         .  .  .  .  .  .  .  .  .    L  L  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-refused          .  .  .  .  .  .  .  .  .    F  C  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-conflict         W  .  W  W  W  W  W  W  W    L  S  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-conflict-empty   .  .  .  .  .  .  .  .  .    F  C  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-uncertain        .  .  .  .  .  .  .  .  .    L  L  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-expired          .  .  .  .  .  .  .  .  .    W  C  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-expired-late     .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-seen-pending     W  W  W  W  W  W  W  W  W    L  S  L    R  R  R  R    S  S  S  S  S    D  F  C  T
-seen-running     W  W  W  W  W  W  W  W  W    R  S  R    R  R  R  R    S  S  S  S  S    D  F  C  T
-seen-old         W  .  W  W  W  W  W  W  W    R  S  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-seen-ending      .  .  .  .  .  .  .  .  .    S  S  S    S  S  S  S    S  S  S  S  S    .  .  .  .
-seen-stopping    .  .  .  .  .  .  .  .  .    S  S  S    S  S  S  S    S  S  S  S  S    .  .  .  .
-seen-exit-0      .  .  .  .  .  .  .  .  .    D  C  D    D  D  D  W    W  D  C  W  W    .  .  .  .
-seen-exit-1      .  .  .  .  .  .  .  .  .    W  C  W    W  W  W  W    W  W  C  W  W    .  .  .  .
-seen-deleted     .  .  .  .  .  .  .  .  .    D  C  D    D  D  D  W    W  D  C  W  W    .  .  .  .
-orphan           W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R    S  S  S  S  S    D  F  C  T
-orphan-sibling   W  W  W  W  W  W  W  W  W    R  S  L    R  R  R  R    S  S  S  S  S    D  F  C  T
-orphan-over      .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-missing          .  .  .  .  .  .  .  .  .    .  .  L    R  R  R  R    S  S  S  S  S    .  .  .  .
-missing-another  .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-warned           .  .  .  .  .  .  .  .  .    .  .  S    S  R  R  .    .  S  S  .  .    .  .  .  .
-warned-by-task   .  .  .  .  .  .  .  .  .    .  .  S    S  R  R  .    .  S  S  .  .    .  .  .  .
-warned-another   .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-host-ended       .  .  .  .  .  .  .  .  .    .  .  L    R  R  R  R    S  S  S  S  S    .  .  .  .
-host-another     .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-cancel           C  C  C  C  C  C  C  C  C    L  .  S    S  S  S  S    S  S  .  S  S    .  .  .  .
-time             W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R    S  S  S  S  S    .  .  .  .
-time-too-late    T  T  T  T  T  T  T  T  T    L  L  S    S  S  S  S    S  S  S  S  S    .  .  .  .
-chosen-too-late  T  T  .  T  T  T  T  T  T    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-machine-claimed  W  W  .  W  W  W  W  .  W    .  .  .    .  .  R  .    .  .  .  S  .    .  .  .  .
-machine-awaited  .  .  .  .  .  .  .  W  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-machine-lost     .  .  .  .  .  .  .  W  .    .  .  .    .  .  .  R    .  .  .  .  S    .  .  .  .
-machine-refused  .  .  .  .  .  .  .  W  .    .  .  .    .  .  .  R    .  .  .  .  S    .  .  .  .
-another-lost     .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-machine-limit    W  W  .  W  W  W  W  .  W    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
-claimed-too-late T  T  .  T  T  T  T  .  T    .  .  .    .  .  R  .    .  .  .  S  .    .  .  .  .
-next-ready       .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  S    .  .  .  .  .    .  .  .  .
-another-ready    .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+                 w0 wr wi ws wc wb wk wm wl   fz fx pl   ru ro rh rn rd rm   si sn sc so sp   ok ng ca to
+image-arrived    .  .  W  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+another-image    .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+chosen           L  L  .  L  L  L  L  L  L    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+nothing-for-now  W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+nothing-ever     F  F  .  F  F  F  F  F  F    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+impossible       F  F  .  F  F  F  F  F  F    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+unreadable       W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+slot-denied      W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+placed           W  .  W  W  W  W  W  W  W    L  S  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+placed-another   W  W  W  W  W  W  W  W  W    L  S  L    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
+placed-late      W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
+placed-before    W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
+place-failed     .  .  .  .  .  .  .  .  .    W  C  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+fail-late        .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+deferred         .  .  .  .  .  .  .  .  .    L  L  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+refused          .  .  .  .  .  .  .  .  .    F  C  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+conflict         W  .  W  W  W  W  W  W  W    L  S  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+conflict-empty   .  .  .  .  .  .  .  .  .    F  C  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+uncertain        .  .  .  .  .  .  .  .  .    L  L  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+expired          .  .  .  .  .  .  .  .  .    W  C  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+expired-late     .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+seen-pending     W  W  W  W  W  W  W  W  W    L  S  L    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
+seen-running     W  W  W  W  W  W  W  W  W    R  S  R    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
+seen-old         W  .  W  W  W  W  W  W  W    R  S  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+seen-ending      .  .  .  .  .  .  .  .  .    S  S  S    S  S  S  S  S  S    S  S  S  S  S    .  .  .  .
+seen-stopping    .  .  .  .  .  .  .  .  .    S  S  S    S  S  S  S  S  S    S  S  S  S  S    .  .  .  .
+seen-exit-0      .  .  .  .  .  .  .  .  .    D  C  D    D  D  D  W  D  D    W  D  C  W  W    .  .  .  .
+seen-exit-1      .  .  .  .  .  .  .  .  .    W  C  W    W  W  W  W  W  W    W  W  C  W  W    .  .  .  .
+seen-deleted     .  .  .  .  .  .  .  .  .    D  C  D    D  D  D  W  D  D    W  D  C  W  W    .  .  .  .
+orphan           W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
+orphan-sibling   W  W  W  W  W  W  W  W  W    R  S  L    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
+orphan-over      .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+missing          .  .  .  .  .  .  .  .  .    .  .  L    R  R  R  R  R  R    S  S  S  S  S    .  .  .  .
+missing-another  .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+warned           .  .  .  .  .  .  .  .  .    .  .  S    S  R  R  .  R  R    .  S  S  .  .    .  .  .  .
+warned-by-task   .  .  .  .  .  .  .  .  .    .  .  S    S  R  R  .  R  R    .  S  S  .  .    .  .  .  .
+warned-another   .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+host-ended       .  .  .  .  .  .  .  .  .    .  .  L    R  R  R  R  R  R    S  S  S  S  S    .  .  .  .
+host-another     .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+cancel           C  C  C  C  C  C  C  C  C    L  .  S    S  S  S  S  S  S    S  S  .  S  S    .  .  .  .
+time             W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R  R  R    S  S  S  S  S    .  .  .  .
+time-too-late    T  T  T  T  T  T  T  T  T    L  L  S    S  S  S  S  S  S    S  S  S  S  S    .  .  .  .
+chosen-too-late  T  T  .  T  T  T  T  T  T    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+machine-claimed  W  W  .  W  W  W  W  .  W    .  .  .    .  .  R  .  R  .    .  .  .  S  .    .  .  .  .
+machine-awaited  .  .  .  .  .  .  .  W  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+machine-lost     .  .  .  .  .  .  .  W  .    .  .  .    .  .  .  R  .  R    .  .  .  .  S    .  .  .  .
+machine-refused  .  .  .  .  .  .  .  W  .    .  .  .    .  .  .  R  .  R    .  .  .  .  S    .  .  .  .
+another-lost     .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+machine-limit    W  W  .  W  W  W  W  .  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+claimed-too-late T  T  .  T  T  T  T  .  T    .  .  .    .  .  R  .  R  .    .  .  .  S  .    .  .  .  .
+next-ready       .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  S  .  S    .  .  .  .  .    .  .  .  .
+another-ready    .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+move-declined    .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  R  .    .  .  .  .  .    .  .  .  .
 """
 
 _STATES_BY_CODE = dict(zip("WLRSDFCT", JobState, strict=True))

@@ -251,8 +251,21 @@ def test_a_running_job_says_why_its_market_policy_launched_it_there():
     explanation = explain(make_running_job(market_reason="only on-demand instances keep its limit"), NOW)
 
     assert explanation.waiting_for == (
-        "the training to finish; it runs on g5.xlarge spot, for when it was launched, "
+        "the training to finish; it runs on g5.xlarge spot; when its market policy last looked, "
         "only on-demand instances keep its limit"
+    )
+
+
+def test_a_task_that_is_to_be_moved_says_why_and_what_follows():
+    handover = Handover(NOW, "leaving on-demand for spot pays", is_move=True)
+    job = make_running_job(attempt=make_running_attempt(handover=handover), machine_id="m-1")
+
+    explanation = explain(job, NOW)
+
+    assert explanation.waiting_for == "a machine on spot: leaving on-demand for spot pays"
+    assert explanation.next_step == (
+        "it trains on until that machine is ready; then it saves, is launched again there, "
+        "and resumes from its newest checkpoint"
     )
 
 
@@ -274,6 +287,7 @@ def test_a_training_on_spot_without_checkpoints_is_told_what_that_means(purchase
 
 ENDS = {
     IntentKind.INTERRUPTION: "it is launched again on another offering, and resumes from its newest checkpoint",
+    IntentKind.MOVE: "it is launched again on another offering, and resumes from its newest checkpoint",
     IntentKind.PLACEMENT_WITHDRAWN: "another offering is tried",
     IntentKind.START_WITHDRAWN: "after a pause another machine is tried",
     IntentKind.CANCEL: "the job ends CANCELLED",

@@ -5,7 +5,15 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import NOW, make_definition, make_job, make_offering, make_running_attempt, make_selection
+from fakes.builders import (
+    NOW,
+    make_definition,
+    make_job,
+    make_offering,
+    make_placement,
+    make_running_attempt,
+    make_selection,
+)
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.overheads import Measured, Overheads
@@ -13,6 +21,7 @@ from relaunch.core.jobs.progress import Progress
 from relaunch.core.lifecycle.market_choice import (
     MarketChoice,
     choose,
+    choose_again,
     is_in_market,
     market_notices,
     market_wait,
@@ -53,6 +62,20 @@ def chosen(
     made = choose(make_job(definition=definition, **job), policy, measured, selection, tuple(pools), now)
     assert made is not None
     return made
+
+
+@pytest.mark.parametrize(
+    ("kept_hours", "action", "rule"), [(4, Action.TRY, Rule.SPOT_MAY_BE_HAD), (2, Action.STAY, Rule.STAYS_ON_DEMAND)]
+)
+def test_a_job_on_on_demand_pays_for_its_own_machine_while_it_may_leave(kept_hours, action, rule):
+    placement = make_placement(price_usd_per_hour=1.25)
+    job = make_job(definition=DEFINITION, attempt=make_running_attempt(placement=placement))
+    measured = Measured(Progress(kept_hours * HOUR, (10 - kept_hours) * HOUR), MEASURED_NOTHING)
+
+    market = choose_again(job, uniform_progress, measured, (FREE,), NOW + 5 * HOUR)
+
+    assert (market.choice.action, market.choice.rule) == (action, rule)
+    assert (market.situation.place, market.situation.on_demand_usd_per_hour) == (Place.ON_DEMAND, 1.25)
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,12 @@ def test_a_stop_that_shows_that_a_task_starts_nowhere_counts_as_one_that_did_not
     assert (datum.metric, datum.label) == (Metric.STOPS, "not-started")
 
 
+def test_a_move_counts_as_no_stop() -> None:
+    moved = Decision(make_job(state=JobState.WAITING, attempt=make_attempt(stop=Stop(StopKind.MOVED, NOW))))
+
+    assert decision_metrics(make_running_job(), moved, NOW) == ()
+
+
 def test_a_job_that_ends_without_a_task_counts_no_stop() -> None:
     job = make_job(state=JobState.WAITING, attempt=make_attempt(3, stop=Stop(StopKind.NO_CAPACITY, NOW)))
 

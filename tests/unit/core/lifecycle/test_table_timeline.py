@@ -27,13 +27,13 @@ slot-denied     | ws                | 900  |
 placed          | w0 wi ws wc wb wk wm wl | 0    | orphaned task: TASK
 placed          | fz                | 900  | task placed: TASK
 placed          | fx                | 180  | cancelling: cancel
-placed-another  | w0 wr wi ws wc wb wk pl ru si sn sc wm wl ro rh rn so sp | 0    | orphaned task: ORPHAN
+placed-another  | w0 wr wi ws wc wb wk pl ru si sn sc wm wl ro rh rn so sp rd rm | 0    | orphaned task: ORPHAN
 placed-another  | fz                | 900  | task placed: ORPHAN
 placed-another  | fx                | 180  | cancelling: cancel
 placed-another  | ok ng ca to       | 300  | orphaned task: ORPHAN
-placed-late     | w0 wr wi ws wc wb wk fz fx pl ru si sn sc wm wl ro rh rn so sp | 0    | orphaned task: ORPHAN
+placed-late     | w0 wr wi ws wc wb wk fz fx pl ru si sn sc wm wl ro rh rn so sp rd rm | 0    | orphaned task: ORPHAN
 placed-late     | ok ng ca to       | 300  | orphaned task: ORPHAN
-placed-before   | w0 wr wi ws wc wb wk fz fx pl ru si sn sc wm wl ro rh rn so sp | 0    | orphaned task: ORPHAN
+placed-before   | w0 wr wi ws wc wb wk fz fx pl ru si sn sc wm wl ro rh rn so sp rd rm | 0    | orphaned task: ORPHAN
 placed-before   | ok ng ca to       | 300  | orphaned task: ORPHAN
 place-failed    | fz                | 300  | placement failed: the cluster placed nothing: RESOURCE:GPU
 place-failed    | fx                | 300  | cancelled: enough
@@ -52,7 +52,7 @@ seen-pending    | w0 wr wi ws wc wb wk wm wl | 0    | orphaned task: TASK
 seen-pending    | fz                | 900  | task PENDING:
 seen-pending    | fx                | 180  | cancelling: cancel
 seen-pending    | pl                | 1740 | task PENDING: MACHINE
-seen-pending    | ru ro rh          | 600  | still running: MACHINE us-east-1a
+seen-pending    | ru ro rh rd rm | 600  | still running: MACHINE us-east-1a
 seen-pending    | rn                | 540  | still running: MACHINE us-east-1a
 seen-pending    | si sn sc so sp    | 180  | task stopping: PENDING
 seen-pending    | ok ng ca to       | 300  | orphaned task: TASK
@@ -60,49 +60,49 @@ seen-running    | w0 wr wi ws wc wb wk wm wl | 0    | orphaned task: TASK
 seen-running    | fz                | 600  | running:
 seen-running    | fx                | 180  | cancelling: cancel
 seen-running    | pl                | 600  | running: MACHINE
-seen-running    | ru ro rh          | 600  | still running: MACHINE us-east-1a
+seen-running    | ru ro rh rd rm | 600  | still running: MACHINE us-east-1a
 seen-running    | rn                | 540  | still running: MACHINE us-east-1a
 seen-running    | si sn sc so sp    | 180  | task stopping: RUNNING
 seen-running    | ok ng ca to       | 300  | orphaned task: TASK
 seen-old        | w0 wi ws wc wb wk wm wl | 0    | orphaned task: TASK
 seen-old        | fz                | 600  | running:
 seen-old        | fx                | 180  | cancelling: cancel
-seen-ending     | fz pl ru si sn sc ro rh rn so sp | 180  | task stopping: DEACTIVATING
+seen-ending     | fz pl ru si sn sc ro rh rn so sp rd rm | 180  | task stopping: DEACTIVATING
 seen-ending     | fx                | 180  | cancelling: cancel
-seen-stopping   | fz pl ru si sn sc ro rh rn so sp | 180  | task stopping: RUNNING
+seen-stopping   | fz pl ru si sn sc ro rh rn so sp rd rm | 180  | task stopping: RUNNING
 seen-stopping   | fx                | 180  | cancelling: cancel
-seen-exit-0     | fz pl ru sn ro rh | 300  | succeeded: the program finished (exit code 0; …
+seen-exit-0     | fz pl ru sn ro rh rd rm | 300  | succeeded: the program finished (exit code 0; …
 seen-exit-0     | fx sc             | 300  | cancelled: cancelled (exit code 0; …
 seen-exit-0     | si so sp rn       | 300  | stopped: interruption: the machine was taken away (exit code 0; …
-seen-exit-1     | fz pl ru sn ro rh rn | 330  | stopped: user-error: the program failed (exit code 1; …
+seen-exit-1     | fz pl ru sn ro rh rn rd rm | 330  | stopped: user-error: the program failed (exit code 1; …
 seen-exit-1     | fx sc             | 300  | cancelled: cancelled (exit code 1; …
 seen-exit-1     | si so sp          | 300  | stopped: interruption: the machine was taken away (exit code 1; …
-seen-deleted    | fz pl ru sn ro rh | 300  | succeeded: the program finished (exit code 0; …
+seen-deleted    | fz pl ru sn ro rh rd rm | 300  | succeeded: the program finished (exit code 0; …
 seen-deleted    | fx sc             | 300  | cancelled: cancelled (exit code 0; …
 seen-deleted    | si so sp rn       | 300  | stopped: interruption: the machine was taken away (exit code 0; …
-orphan          | w0 wr wi ws wc wb wk fz fx pl ru si sn sc wm wl ro rh rn so sp | 0    | orphaned task: ORPHAN
+orphan          | w0 wr wi ws wc wb wk fz fx pl ru si sn sc wm wl ro rh rn so sp rd rm | 0    | orphaned task: ORPHAN
 orphan          | ok ng ca to       | 300  | orphaned task: ORPHAN
-orphan-sibling  | w0 wr wi ws wc wb wk pl ru si sn sc wm wl ro rh rn so sp | 0    | orphaned task: ORPHAN
+orphan-sibling  | w0 wr wi ws wc wb wk pl ru si sn sc wm wl ro rh rn so sp rd rm | 0    | orphaned task: ORPHAN
 orphan-sibling  | fz                | 600  | running:
 orphan-sibling  | fx                | 180  | cancelling: cancel
 orphan-sibling  | ok ng ca to       | 300  | orphaned task: ORPHAN
-missing         | pl ru si sn sc ro rh rn so sp | 120  | task missing: TASK
+missing         | pl ru si sn sc ro rh rn so sp rd rm | 120  | task missing: TASK
 warned          | pl ru sn sc       | 180  | interruption warning: spot interruption warning for MACHINE
-warned | ro rh | 20 | interruption warning: spot interruption warning for MACHINE; it trains on until…
+warned | ro rh rd rm | 20 | interruption warning: spot interruption warning for MACHINE; it trains on until…
 warned-by-task  | pl ru sn sc       | 180  | interruption warning: spot interruption warning for OTHER
-warned-by-task | ro rh | 20 | interruption warning: spot interruption warning for OTHER; it trains on until…
-host-ended      | pl ru si sn sc ro rh rn so sp | 60   | machine ended: MACHINE is shutting-down
+warned-by-task | ro rh rd rm | 20 | interruption warning: spot interruption warning for OTHER; it trains on until…
+host-ended      | pl ru si sn sc ro rh rn so sp rd rm | 60   | machine ended: MACHINE is shutting-down
 cancel          | w0 wi wc wb wk wl | -    | cancelled: enough
 cancel          | wr ws wm          | 300  | cancelled: enough
 cancel          | fz                | 300  | cancel asked: enough
-cancel          | pl ru ro rh rn    | 180  | cancelling: enough
+cancel          | pl ru ro rh rn rd rm | 180  | cancelling: enough
 cancel          | si sn so sp       | 180  | cancel asked: enough
 time            | w0 wr wc wb wk wm wl | 300  |
 time            | wi                | 120  |
 time            | ws                | 900  |
 time            | fz fx             | 300  | launch requested: the placement try has no task yet
 time            | pl                | 1740 |
-time            | ru ro rh          | 600  |
+time            | ru ro rh rd rm | 600  |
 time            | rn                | 540  |
 time            | si so sp          | 180  | stop repeated: interruption
 time            | sn                | 180  |
@@ -110,25 +110,27 @@ time            | sc                | 180  | stop repeated: cancel
 time-too-late   | w0 wi wc wb wk wl | -    | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
 time-too-late   | wr ws wm          | 300  | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
 time-too-late   | fz fx             | 300  | launch requested: the placement try has no task yet
-time-too-late   | pl ru ro rh rn    | 180  | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
+time-too-late   | pl ru ro rh rn rd rm | 180  | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
 time-too-late   | si so sp          | 180  | stop repeated: interruption
 time-too-late   | sn                | 180  |
 time-too-late   | sc                | 180  | stop repeated: cancel
 chosen-too-late | w0 wc wb wk wl    | -    | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
 chosen-too-late | wr ws wm          | 300  | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
 machine-claimed | w0 wr ws wc wb wk wl | 120  | machine claimed: EC2 is asked for g5.xlarge
-machine-claimed | so rh             | 0    | next machine claimed: EC2 is asked for g5.xlarge
+machine-claimed | so rh rd | 0    | next machine claimed: EC2 is asked for g5.xlarge
 machine-awaited | wm                | 120  |
 machine-lost    | wm                | 300  | machine lost: it never registered
-machine-lost    | sp rn             | 0    |
+machine-lost    | sp rn rm | 0    |
 machine-refused | wm                | 300  | machine lost: EC2 has no capacity for it
-machine-refused | sp rn             | 0    |
+machine-refused | sp rn rm | 0    |
 machine-limit|w0 wr ws wc wb wk|300|waiting for machine limit: the stack has reached its limit of machines of its own
 machine-limit   | wl                | 300  |
 claimed-too-late | w0 wc wb wk wl    | -    | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
 claimed-too-late | wr ws             | 300  | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
-claimed-too-late | so rh             | -133140 | next machine claimed: EC2 is asked for g5.xlarge
+claimed-too-late | so rh rd | -133140 | next machine claimed: EC2 is asked for g5.xlarge
 next-ready      | rn                | 180  | next machine ready: spot interruption warning
+next-ready      | rm                | 180  | next machine ready: leaving on-demand for spot pays
+move-declined   | rd                | 600  |
 """
 
 

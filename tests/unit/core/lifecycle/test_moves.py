@@ -1,0 +1,112 @@
+"""Whether, and where to, a running task on on-demand may be moved."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import NOW, make_offering, make_placement, make_selection
+from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
+from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.jobs.job import Handover, Job
+from relaunch.core.jobs.progress import SavedCheckpoint
+from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.decision import HEARTBEAT
+from relaunch.core.lifecycle.events import MoveDeclined
+from relaunch.core.lifecycle.moves import may_move, pools_to_move_to, resumable_progress
+from relaunch.core.lifecycle.polling import POLL_INTERVAL
+from relaunch.core.lifecycle.table import decide
+from relaunch.core.market.policies import PolicyName
+from relaunch.core.market.situation import Pool
+from unit.core.lifecycle.table_matrix import EVENTS, LIMITS, SITUATIONS, SOON, with_attempt
+
+HOUR = timedelta(hours=1)
+JOB = SITUATIONS["rd"]
+
+
+def defined(**fields) -> Job:
+    return replace(JOB, definition=replace(JOB.definition, **fields))
+
+
+def on(purchase: PurchaseOption) -> Job:
+    placement = JOB.current_attempt.placement
+    return with_attempt("rd", placement=replace(placement, offering=replace(placement.offering, purchase=purchase)))
+
+
+def test_a_task_on_on_demand_with_a_limit_and_checkpoints_may_be_moved():
+    assert may_move(JOB)
+    assert may_move(defined(deadline=None, patience=HOUR))
+    assert may_move(defined(policy=PolicyName.UNIFORM_PROGRESS))
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        pytest.param(on(PurchaseOption.SPOT), id="on-spot"),
+        pytest.param(on(PurchaseOption.RESERVED), id="reserved"),
+        pytest.param(defined(deadline=None), id="without-a-limit"),
+        pytest.param(defined(checkpoint_uri=None), id="without-checkpoints"),
+        pytest.param(defined(policy=PolicyName.GREEDY), id="greedy"),
+        pytest.param(defined(policy=PolicyName.ON_DEMAND_FIRST), id="on-demand-first"),
+        pytest.param(defined(purchase=PurchasePolicy.ON_DEMAND), id="never-on-spot"),
+        pytest.param(defined(target=Target.ACK), id="on-kubernetes"),
+        pytest.param(replace(JOB, cancel_requested="enough"), id="cancelled"),
+        pytest.param(replace(JOB, machine_id="m-1"), id="next-machine-claimed"),
+        pytest.param(replace(JOB, state=JobState.STOPPING), id="stopping"),
+        pytest.param(replace(JOB, attempt=None), id="never-launched"),
+        pytest.param(with_attempt("rd", warned_at=NOW), id="warned"),
+        pytest.param(with_attempt("rd", handover=Handover(NOW, "warning")), id="handed-over"),
+    ],
+)
+def test_no_other_task_is_moved(job):
+    assert not may_move(job)
+
+
+def test_what_the_task_did_since_its_checkpoint_counts_as_lost():
+    attempt = JOB.current_attempt
+    saved = SavedCheckpoint("s3://b/c", 7, attempt.number, attempt.started_at + 3 * HOUR)
+
+    progress = resumable_progress(defined(padding=0.0), saved)
+
+    assert (progress.done, progress.left) == (3 * HOUR, 17 * HOUR)
+
+
+@pytest.mark.parametrize("newest", [None, SavedCheckpoint("s3://b/c", 7, 0, NOW)])
+def test_without_a_checkpoint_of_its_own_nothing_is_known_to_be_resumed(newest):
+    assert resumable_progress(JOB, newest) is None
+
+
+def test_pools_are_those_of_own_machines_that_cost_less():
+    job = with_attempt("rd", placement=make_placement(price_usd_per_hour=0.5))
+    own, dear = (make_offering(zone=zone, is_own_machine=True, capacity_provider=None) for zone in ("a", "b"))
+    others = make_offering("g6.xlarge")
+    selection = make_selection(kept=(own, dear, others))
+    pools = (Pool(str(own.key), 0.4), Pool(str(dear.key), 0.5), Pool(str(others.key), 0.1))
+
+    assert pools_to_move_to(job, selection, pools) == pools[:1]
+
+
+@pytest.mark.parametrize(
+    ("until", "look"),
+    [
+        (None, HEARTBEAT),
+        (SOON + HEARTBEAT * 2, HEARTBEAT),
+        (SOON + HEARTBEAT / 2, HEARTBEAT / 2),
+        (SOON, POLL_INTERVAL),
+    ],
+)
+def test_a_task_that_stays_is_looked_at_again_when_its_policy_says_so(until, look):
+    declined = decide(JOB, MoveDeclined("it does not pay", until), SOON, LIMITS).job
+
+    assert (declined.market_reason, declined.wake_at, declined.pending) == ("it does not pay", SOON + look, ())
+
+
+def test_the_task_that_is_to_be_moved_says_why():
+    job = replace(JOB, market_reason="leaving on-demand for spot pays")
+
+    moving = decide(job, EVENTS["machine-claimed"], SOON, LIMITS).job
+
+    assert moving.machine_id == "m-1"
+    assert moving.current_attempt.handover == Handover(
+        SOON, "its market policy leaves on-demand for spot", is_move=True
+    )

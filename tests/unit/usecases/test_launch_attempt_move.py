@@ -1,0 +1,229 @@
+"""A task on on-demand is moved to spot: a machine is claimed, the task saves and stops, and goes on there."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import make_definition
+from fakes.machine_story import G5, MachineStory, make_own_offering
+from fakes.story import MINUTE
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.job import IntentKind
+from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.decision import HEARTBEAT
+from relaunch.core.lifecycle.explanation import explain
+from relaunch.core.machines.events import RefusalKind
+from relaunch.core.machines.machine import MachineState
+from relaunch.core.market.policies import PolicyName
+from relaunch.ports import PermanentError, TransientError
+from relaunch.usecases.cancel_job import cancel_job
+
+HOUR = timedelta(hours=1)
+WITHIN = {"estimated_duration": 10 * HOUR, "deadline": 20 * HOUR, "padding": 0.0, "policy": PolicyName.UNIFORM_PROGRESS}
+ON_DEMAND = replace(G5, purchase=PurchaseOption.ON_DEMAND)
+FULL = (RefusalKind.NO_CAPACITY, "InsufficientInstanceCapacity")
+
+
+def within(**fields) -> MachineStory:
+    """Return a story of a job with a deadline, with spot of machines of our own in one zone, and on-demand."""
+    story = MachineStory()
+    story.offerings.available = (make_own_offering(G5, 0.40), make_own_offering(ON_DEMAND, 1.00))
+    story.deps.definitions.save_definition(make_definition(**WITHIN | fields))
+    return story
+
+
+def train_on_demand(story: MachineStory) -> str:
+    """Let a job run on on-demand, because EC2 had no spot when it was launched; it has some again."""
+    story.fleet.refused[G5] = FULL
+    job_id = story.submit()
+    story.clock.advance(MINUTE)
+    story.settle_all()
+    story.register(story.machine(job_id))
+    story.settle_all()
+    story.run(job_id)
+    assert story.attempt(job_id).placement.offering.purchase is PurchaseOption.ON_DEMAND
+    del story.fleet.refused[G5]
+    return job_id
+
+
+def save(story: MachineStory, job_id: str, step: int = 100) -> None:
+    """Let the task save a checkpoint now."""
+    number = story.attempt(job_id).number
+    story.checkpoints.complete[job_id] = f"s3://acme-checkpoints/resnet/{job_id}/attempt-{number}/step-{step:07d}/"
+    story.checkpoints.saved_at = story.now
+
+
+def look(story: MachineStory) -> None:
+    """Let the next look at the running job come."""
+    story.reconcile(HEARTBEAT)
+    story.settle_all()
+
+
+@pytest.fixture
+def story() -> MachineStory:
+    return within()
+
+
+@pytest.fixture
+def leaving(story: MachineStory) -> str:
+    """Return the ID of a job that trains on on on-demand until its machine on spot is ready."""
+    job_id = train_on_demand(story)
+    story.clock.advance(HOUR)
+    save(story, job_id)
+    look(story)
+    assert story.machine(job_id).offering == G5
+    return job_id
+
+
+def test_it_trains_on_until_the_machine_on_spot_is_ready(story, leaving):
+    assert story.job(leaving).state is JobState.RUNNING
+    assert story.machine(leaving).state is MachineState.STARTING
+    assert story.tasks.stops == []
+    explanation = explain(story.job(leaving), story.now)
+    assert explanation.waiting_for.startswith("a machine on spot: ")
+    assert "it trains on until that machine is ready" in explanation.next_step
+
+
+def test_it_saves_stops_and_goes_on_there_and_never_beside_itself(story, leaving):
+    spot = story.machine(leaving)
+    story.register(spot)
+    story.settle_all()
+
+    job = story.job(leaving)
+    assert (job.state, job.current_attempt.intent.kind) == (JobState.STOPPING, IntentKind.MOVE)
+    assert len(story.tasks.requests) == 1, "never beside a live task"
+
+    story.end(leaving, 143, stop_code="UserInitiated")
+    story.settle_all()
+    story.run(leaving)
+    moved = story.job(leaving)
+    assert (moved.state, moved.current_attempt.number) == (JobState.RUNNING, 2)
+    assert moved.current_attempt.placement.offering == G5
+    assert (moved.interruptions, moved.failures) == (0, 0)
+    assert "stopped: moved" in story.timeline(leaving)
+
+
+def test_the_machine_that_it_left_is_given_back(story, leaving):
+    left = story.attempt(leaving).placement.machine_id
+    story.register(story.machine(leaving))
+    story.settle_all()
+    story.end(leaving, 0, stop_code="UserInitiated")
+    story.settle_all()
+
+    assert story.load(left).claims == ()
+
+
+def test_a_program_that_ends_meanwhile_has_ended_and_the_machine_is_given_back(story, leaving):
+    claimed = story.machine(leaving).machine_id
+
+    story.end(leaving, 0)
+    story.settle_all()
+
+    assert story.job(leaving).state is JobState.SUCCEEDED
+    assert story.load(claimed).claims == ()
+
+
+def test_a_cancelled_job_gives_the_machine_back(story, leaving):
+    claimed = story.machine(leaving).machine_id
+
+    cancel_job(leaving, "enough", story.deps)
+    story.settle_all()
+
+    assert story.attempt(leaving).intent.kind is IntentKind.CANCEL
+    assert story.load(claimed).claims == ()
+
+
+def test_a_refusal_costs_nothing_and_it_is_tried_again_after_ten_minutes(story):
+    job_id = train_on_demand(story)
+    story.fleet.refused[G5] = FULL
+    story.clock.advance(HOUR)
+    save(story, job_id)
+
+    look(story)
+
+    job = story.job(job_id)
+    assert (job.state, job.machine_id, job.current_attempt.handover) == (JobState.RUNNING, "", None)
+    assert story.tasks.stops == []
+    del story.fleet.refused[G5]
+    look(story)
+    look(story)
+    assert story.machine(job_id).offering == G5
+
+
+def test_a_machine_that_does_not_come_leaves_it_where_it_is(story, leaving):
+    story.reconcile(HEARTBEAT)
+    story.look(timedelta(minutes=6))
+    story.settle_all()
+
+    job = story.job(leaving)
+    assert (job.state, story.tasks.stops) == (JobState.RUNNING, [])
+    assert job.current_attempt.placement.offering == ON_DEMAND
+
+
+@pytest.mark.parametrize("saved_by", ["nothing", "an earlier attempt"])
+def test_it_stays_until_its_task_has_saved_a_checkpoint(story, saved_by):
+    job_id = train_on_demand(story)
+    if saved_by != "nothing":
+        story.checkpoints.complete[job_id] = f"s3://acme-checkpoints/resnet/{job_id}/attempt-0/step-0000001/"
+    story.clock.advance(HOUR)
+
+    look(story)
+
+    assert story.job(job_id).machine_id == ""
+    assert story.job(job_id).market_reason == "it has saved no checkpoint since it was launched"
+
+
+def test_it_stays_while_its_checkpoints_cannot_be_read(story):
+    job_id = train_on_demand(story)
+    story.checkpoints.refusal = PermanentError("AccessDenied")
+
+    look(story)
+
+    job = story.job(job_id)
+    assert (job.state, job.machine_id) == (JobState.RUNNING, "")
+    assert job.market_reason == "its checkpoints cannot be read: AccessDenied"
+
+
+def test_what_is_temporary_is_tried_again_with_its_message(story):
+    job_id = train_on_demand(story)
+    story.checkpoints.refusal = TransientError("SlowDown")
+
+    with pytest.raises(TransientError):
+        look(story)
+
+    assert story.job(job_id).state is JobState.RUNNING
+
+
+def test_it_stays_where_that_is_safer_and_says_when_it_is_looked_at_again(story):
+    job_id = train_on_demand(story)
+    story.clock.advance(MINUTE)
+    save(story, job_id)
+
+    look(story)
+
+    job = story.job(job_id)
+    assert job.machine_id == ""
+    assert job.market_reason.startswith("leaving on-demand for spot does not pay; the next look is at ")
+    assert story.now < job.wake_at <= story.now + HEARTBEAT
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"policy": PolicyName.ON_DEMAND_FIRST},
+        {"policy": PolicyName.GREEDY, "deadline": timedelta(hours=10.2)},
+        {"checkpoint_uri": None},
+    ],
+    ids=["on-demand-first", "greedy", "without-checkpoints"],
+)
+def test_a_job_that_is_never_moved_is_not_looked_at_for_it(fields):
+    story = within(**fields)
+    job_id = train_on_demand(story)
+    story.clock.advance(HOUR)
+    launches = len(story.launches.requested)
+
+    story.reconcile(HEARTBEAT)
+
+    assert len(story.launches.requested) == launches
+    assert story.job(job_id).state is JobState.RUNNING
