@@ -15,7 +15,7 @@ from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.job import Attempt, Effect, IntentKind, Job, Stop, StopIntent, StopKind, TimelineEntry
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.progress import SavedCheckpoint
+from relaunch.core.jobs.progress import Progress, SavedCheckpoint, measure_progress
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import TaskObservation, TaskPhase
 from relaunch.core.lifecycle import running, stopping, table
@@ -149,6 +149,10 @@ def with_two_more_hours(original: Callable[..., Situation]) -> Callable[..., Sit
         return replace(known, time_left=(known.time_left or 0.0) + 2.0)
 
     return situation
+
+
+def without_its_own_checkpoint(_original: object) -> Callable[[Job, SavedCheckpoint | None], Progress | None]:
+    return lambda job, newest: measure_progress(job, newest, job.current_attempt.started_at or job.accepted_at)
 
 
 @contextmanager

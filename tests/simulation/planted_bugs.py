@@ -30,6 +30,7 @@ from relaunch.core.selection import selection
 from relaunch.core.triggers import upload_rules
 from relaunch.entrypoints import task_changes
 from relaunch.usecases import advance_job as advancing
+from relaunch.usecases import follow_market
 from relaunch.usecases import launch_attempt as launching_attempts
 from relaunch.usecases import reconcile_jobs as reconciling
 from relaunch.usecases import sweep_cluster as sweeping
@@ -204,6 +205,14 @@ BUGS = (
         "a wait for the market leaves the time for on-demand",
         40,
         first=140,
+    ),
+    PlantedBug(
+        "moved-unsaved",
+        "a task is moved to spot before it has saved a checkpoint",
+        replaced(follow_market, "resumable_progress", broken.without_its_own_checkpoint),
+        "no move without a saved checkpoint",
+        200,
+        first=500,
     ),
     PlantedBug(
         "unreadable-is-the-end",

@@ -313,7 +313,7 @@ def _with_limits(chance: Chance, scenario: Scenario) -> Scenario:
 def _with_moves(dice: random.Random, scenario: Scenario) -> Scenario:
     """Let trainings last long enough, and have time enough, for a move from on-demand to spot to pay."""
     recipes = {
-        name: replace(each, work_seconds=dice.uniform(6_000.0, 12_000.0), checkpoint_seconds=dice.uniform(100.0, 400.0))
+        name: replace(each, work_seconds=dice.uniform(5_000.0, 9_000.0), checkpoint_seconds=dice.uniform(100.0, 1_500.0))
         for name, each in scenario.recipes.items()
     }
     definitions = (
@@ -323,6 +323,8 @@ def _with_moves(dice: random.Random, scenario: Scenario) -> Scenario:
             policy=dice.choice((PolicyName.CHEAPEST, PolicyName.UNIFORM_PROGRESS)),
             checkpoint_uri=f"s3://{CHECKPOINTS}/{each.name}/",
             max_runtime=timedelta(hours=48),
+            # One after the other they would take days.
+            max_running_jobs=5,
             max_price_usd_per_hour=None,
         )
         for each in scenario.definitions
