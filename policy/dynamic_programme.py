@@ -97,9 +97,9 @@ class _Programme:
         """Return the value of a start on spot, by the age of the spell."""
         # With the same work an idle job is not computed yet: what it costs more than with a tick less is extrapolated.
         idle = self._idle[0] + (self._idle[0] - self._idle_before[0] if tick > 1 else TICK)
-        ends = 1 - self._started.sum(axis=1)[:, None]
+        half, ends = self._overhead / 2, 1 - self._started.sum(axis=1)[:, None]
         lasting = self._started @ (self._spot * self._overhead + self._later(on_spot, self._overhead))
-        value: Array = lasting + ends * (self._spot * self._overhead + self._later(idle, self._overhead))
+        value: Array = lasting + ends * (self._spot * half + self._later(idle, half))
         value[:, self._is_late] = late + 1e-3
         return value
 

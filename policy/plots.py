@@ -5,13 +5,15 @@ black, so there is no background.
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
+from matplotlib.patches import Patch
 
 from policy.comparison import compared_policies
 from policy.figures import Cell, Sample, interval
@@ -32,35 +34,28 @@ _STYLES = {
     "cheapest": ("#D55E00", "-", "o"),
     "optimum": ("#009E73", "-.", ""),
 }
-_COLOURS = {Activity.SPOT: "#009E73", Activity.ON_DEMAND: "#D55E00", Activity.STARTING: "#E69F00"}
-_DRAWN = ("greedy", "uniform-progress", "cheapest")
-_SETTINGS: dict[str, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "relaunch",  # the same plot has the same bytes
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "text.color": _GREY,
-    "axes.labelcolor": _GREY,
-    "axes.edgecolor": _GREY,
-    "xtick.color": _GREY,
-    "ytick.color": _GREY,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
+# With how opaque it is.
+_COLOURS = {
+    Activity.SPOT: ("#009E73", 1.0),
+    Activity.ON_DEMAND: ("#D55E00", 1.0),
+    Activity.STARTING: ("#E69F00", 1.0),
+    Activity.WAITING: (_GREY, 0.2),
 }
+_DRAWN = ("greedy", "uniform-progress", "cheapest")
 
 
 def draw_costs(cells: Sequence[tuple[Cell, Sequence[Sample]]], file: Path) -> None:
     """Draw what each policy costs by slack, in percent of on-demand, with its 90 % interval."""
-    with matplotlib.rc_context(_SETTINGS):
-        drawing = Drawing(figsize=(7.2, 4.6), layout="constrained")
+    with _settings():
+        drawing = Drawing(figsize=(8.0, 4.6), layout="constrained")
         axes = drawing.subplots()
         slack = [100 * (cell.job.time / cell.job.work - 1) for cell, _ in cells]
         for title, (colour, line, marker) in _STYLES.items():
-            shares = [_share_of_on_demand(title, samples) for _, samples in cells]
-            spread = [interval(samples, lambda drawn, of=title: _share_of_on_demand(of, drawn)) for _, samples in cells]
+            share = partial(_share_of_on_demand, title)
+            low, high = zip(*(interval(samples, share) for _, samples in cells), strict=True)
+            shares = [share(samples) for _, samples in cells]
             axes.plot(slack, shares, color=colour, linestyle=line, marker=marker, markersize=5, label=title)
-            axes.fill_between(slack, *zip(*spread, strict=True), color=colour, alpha=0.15, linewidth=0)
+            axes.fill_between(slack, low, high, color=colour, alpha=0.15, linewidth=0)
         axes.set_xscale("log")
         axes.set_xticks(
             slack,
@@ -69,7 +64,7 @@ def draw_costs(cells: Sequence[tuple[Cell, Sequence[Sample]]], file: Path) -> No
         axes.minorticks_off()
         axes.set_xlabel("slack, % of the work, and C/R below")
         axes.set_ylabel("cost, % of on-demand")
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(20, 102)
         axes.grid(visible=True, color=_GREY, alpha=0.2)
         job = cells[0][0].job
         axes.set_title(
@@ -96,8 +91,8 @@ def draw_course(
         courses[f"{title}\n{100 * run.to_end().cost / shown.outcomes['on-demand'].cost:.0f} % of on-demand"] = (
             run.course
         )
-    with matplotlib.rc_context(_SETTINGS):
-        drawing = Drawing(figsize=(7.2, 5.2), layout="constrained")
+    with _settings():
+        drawing = Drawing(figsize=(8.0, 5.2), layout="constrained")
         above, below = drawing.subplots(2, height_ratios=(3, 2), sharex=True)
         _draw_progress(above, courses, cell.job, pools[0].gap_hours)
         _draw_rows(below, pools, shown.start, courses, cell.job)
@@ -127,20 +122,40 @@ def _draw_rows(axes: Axes, pools: Sequence[Series], start: int, courses: dict[st
     axes.invert_yaxis()
     axes.axvline(job.time, color=_GREY, linestyle="--")
     axes.set_xlabel("hours since the start")
-    for activity, colour in _COLOURS.items():
-        axes.barh([0], [0], color=colour, label=activity.value)
-    axes.barh([0], [0], color=_GREY, alpha=0.2, label="waiting, or no spot")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.4, -0.3), ncols=4)
+    shown = [Patch(color=colour, alpha=alpha, linewidth=0) for colour, alpha in _COLOURS.values()]
+    titles = ["on spot, or spot available", "on-demand", "starting", "waiting, or no spot"]
+    axes.legend(shown, titles, loc="upper center", bbox_to_anchor=(0.4, -0.3), ncols=4, fontsize="small")
 
 
 def _draw_row(axes: Axes, row: int, activities: Sequence[Activity], gap: float) -> None:
+    spans: dict[Activity, list[tuple[float, float]]] = {activity: [] for activity in Activity}
     begin = 0
     for activity, ticks in groupby(activities):
         length = len(list(ticks))
-        is_waiting = activity is Activity.WAITING
-        colour = _GREY if is_waiting else _COLOURS[activity]
-        axes.barh(row, length * gap, left=begin * gap, height=0.7, color=colour, alpha=0.2 if is_waiting else 1.0)
+        spans[activity].append((begin * gap, length * gap))
         begin += length
+    for activity, drawn in spans.items():
+        colour, alpha = _COLOURS[activity]
+        axes.broken_barh(drawn, (row - 0.35, 0.7), color=colour, alpha=alpha, linewidth=0)
+
+
+def _settings() -> AbstractContextManager[None]:
+    return matplotlib.rc_context(
+        {
+            "svg.fonttype": "none",
+            "svg.hashsalt": "relaunch",  # the same plot has the same bytes
+            "font.family": "sans-serif",
+            "font.size": 10,
+            "text.color": _GREY,
+            "axes.labelcolor": _GREY,
+            "axes.edgecolor": _GREY,
+            "xtick.color": _GREY,
+            "ytick.color": _GREY,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "legend.frameon": False,
+        }
+    )
 
 
 def _save(drawing: Drawing, file: Path) -> None:
