@@ -108,7 +108,7 @@ class _Offer:
 
 
 def _leaving(thresholds: Thresholds, situation: Situation, pool: Pool, pools: Sequence[Pool]) -> _Offer:
-    # After an interruption any of the pools may be had: an outage is then shorter than that of one pool.
+    # The sooner any other pool can be had, the longer on-demand can wait for a spell that has lasted.
     others = sum(_outage_ends_per_hour(each) for each in pools if each is not pool)
     market = _market(situation, pool, outage_ends=pool.outage_ends + _OTHERS * others / OUTAGE_ENDS_PER_HOUR[0])
     ladder, caution, age = Ladder.TRY, 1.0, pool.seen_ago if pool.has_capacity is False else AGE_EDGES[-1]
