@@ -11,9 +11,11 @@ from itertools import groupby
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, PathPatch
+from matplotlib.path import Path as DrawnPath
 
 from policy.comparison import compared_policies
 from policy.figures import Cell, Sample, interval
@@ -119,7 +121,8 @@ def _draw_rows(axes: Axes, pools: Sequence[Series], start: int, courses: dict[st
     for row, course in enumerate(courses.values(), start=len(pools)):
         _draw_row(axes, row, [each.activity for each in course], gap)
     axes.set_yticks(range(len(titles)), titles)
-    axes.invert_yaxis()
+    axes.set_xlim(0, 1.03 * job.time)
+    axes.set_ylim(len(titles) - 0.5, -0.5)
     axes.axvline(job.time, color=_GREY, linestyle="--")
     axes.set_xlabel("hours since the start")
     shown = [Patch(color=colour, alpha=alpha, linewidth=0) for colour, alpha in _COLOURS.values()]
@@ -128,15 +131,18 @@ def _draw_rows(axes: Axes, pools: Sequence[Series], start: int, courses: dict[st
 
 
 def _draw_row(axes: Axes, row: int, activities: Sequence[Activity], gap: float) -> None:
-    spans: dict[Activity, list[tuple[float, float]]] = {activity: [] for activity in Activity}
-    begin = 0
+    boxes: dict[Activity, list[list[tuple[float, float]]]] = {activity: [] for activity in Activity}
+    begin, low, high = 0, row - 0.35, row + 0.35
     for activity, ticks in groupby(activities):
-        length = len(list(ticks))
-        spans[activity].append((begin * gap, length * gap))
-        begin += length
-    for activity, drawn in spans.items():
-        colour, alpha = _COLOURS[activity]
-        axes.broken_barh(drawn, (row - 0.35, 0.7), color=colour, alpha=alpha, linewidth=0)
+        end = begin + len(list(ticks))
+        left, right = begin * gap, end * gap
+        boxes[activity].append([(left, low), (right, low), (right, high), (left, high)])
+        begin = end
+    for activity, drawn in boxes.items():
+        if drawn:
+            colour, alpha = _COLOURS[activity]
+            path = DrawnPath.make_compound_path_from_polys(np.array(drawn))
+            axes.add_patch(PathPatch(path, facecolor=colour, alpha=alpha, linewidth=0))
 
 
 def _settings() -> AbstractContextManager[None]:
