@@ -66,9 +66,10 @@ def _idle(thresholds: Thresholds, situation: Situation) -> Choice:
     age = min(each.state_age for each in pools)
     ends = sum(_outage_ends_per_hour(each) for each in pools)
     market = _market(situation, pools[0], outage_ends=ends / OUTAGE_ENDS_PER_HOUR[age_group(age)])
+    rungs = thresholds.rungs(Ladder.WAIT, market)
 
     def needed(after: float) -> float:
-        return thresholds.spare_needed(Ladder.WAIT, market, situation.work_left, age_group(age + after))
+        return rungs.spare_needed(situation.work_left, age_group(age + after))
 
     if spare <= needed(0.0):
         return Choice(Action.ON_DEMAND, Rule.OUTAGE, value=spare, threshold=needed(0.0))
@@ -114,10 +115,11 @@ def _leaving(thresholds: Thresholds, situation: Situation, pool: Pool, pools: Se
     ladder, caution, age = Ladder.TRY, 1.0, pool.seen_ago if pool.has_capacity is False else AGE_EDGES[-1]
     if pool.has_capacity and pool.seen_ago < situation.retry_interval:
         ladder, caution, age = Ladder.BACK, _CAUTION, pool.state_age
+    rungs = thresholds.rungs(ladder, market)
 
     def needed(after: float) -> float:
         left = max(situation.work_left - after, 0.0)
-        return caution * thresholds.spare_needed(ladder, market, left, age_group(age + after))
+        return caution * rungs.spare_needed(left, age_group(age + after))
 
     return _Offer(pool.name, needed, age, pool.may_be_tried_in(situation.retry_interval))
 
