@@ -200,8 +200,8 @@ bench: setup build environment-bench ## Cold starts, decision times, AWS calls: 
 	@$(ENVIRONMENT)/pytest -q -m benchmark
 	@$(ENVIRONMENT)/python -m benchmarks
 
-policy: environment ## What market policies cost over the optimum on series: TRACES=folder, else drawn ones; JSON=1, DECISIONS=1, POOLS=together
-	@$(ENVIRONMENT)/python -m policy replay $(if $(TRACES),--traces $(TRACES)) $(if $(JSON),--json) $(if $(DECISIONS),--decisions) $(if $(POOLS),--pools $(POOLS)) $(REPLAY)
+policy: environment ## What market policies cost over the optimum on series: TRACES=folder, else drawn ones; JSON=1, DECISIONS=1, POOLS=together, PLOTS=folder
+	@$(ENVIRONMENT)/python -m policy replay $(if $(TRACES),--traces $(TRACES)) $(if $(JSON),--json) $(if $(DECISIONS),--decisions) $(if $(POOLS),--pools $(POOLS)) $(if $(PLOTS),--plots $(PLOTS)) $(REPLAY)
 
 policy-thresholds: environment ## Make the thresholds of the market policy again (5 minutes); TRACES=folder from other series
 	@$(ENVIRONMENT)/python -m policy thresholds $(if $(TRACES),--traces $(TRACES))

@@ -16,7 +16,7 @@ from policy.figures import Cell, Sample, difference, figures
 from policy.generator import draw_series
 from policy.hazards import Hazards, count_hazards
 from policy.replay import Job, Knowledge
-from policy.series import SeriesError, at_gap, read_series
+from policy.series import Series, SeriesError, at_gap, read_series
 from policy.threshold_file import make_thresholds, write_thresholds
 from relaunch.adapters.market_thresholds import FILE
 from relaunch.core.market.hazards import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR
@@ -49,6 +49,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument(
         "--pools", choices=("apart", "together"), default="apart", help="replay: one job, several pools"
     )
+    parser.add_argument("--plots", type=Path, metavar="FOLDER", help="replay: draw two plots instead of tables")
     parser.add_argument("--starts", type=int, default=40, metavar="N", help="replay: runs per series (40)")
     parser.add_argument("--all-cells", action="store_true", help="replay: every overhead with every price ratio")
     parser.add_argument("--estimate", type=float, default=1.0, help="replay: estimate of the work, as a share of it")
@@ -76,6 +77,8 @@ def _make(arguments: argparse.Namespace) -> int:
 def _replay(arguments: argparse.Namespace) -> int:
     series = read_series(arguments.traces) if arguments.traces else draw_series(_hazards(None)[0])
     groups = [series] if arguments.pools == "together" else [[each] for each in series]
+    if arguments.plots:
+        return _draw(arguments, groups)
     is_document = arguments.as_json or arguments.decisions
     cells, documents = _cells(arguments), []
     run = partial(compare, groups, arguments.thresholds, arguments.starts)
@@ -91,22 +94,41 @@ def _replay(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _draw(arguments: argparse.Namespace, groups: list[list[Series]]) -> int:
+    from policy import plots  # matplotlib takes a second to import, and no other program needs it
+
+    arguments.plots.mkdir(parents=True, exist_ok=True)
+    cells = [Cell(_job(arguments, share, *_USUAL), Knowledge.TRIES) for share in plots.SHARES]
+    run = partial(compare, groups, arguments.thresholds, arguments.starts)
+    with get_context("spawn").Pool() as pool:
+        samples = pool.map(run, cells, chunksize=1)
+    if not all(samples):
+        raise SeriesError(f"no series is as long as the {max(cell.job.time for cell in cells):.1f} h that a job has")
+    costs, course = arguments.plots / "market-cost.svg", arguments.plots / "market-job.svg"
+    plots.draw_costs(list(zip(cells, samples, strict=True)), costs)
+    shown = plots.SHARES.index(plots.SHOWN_SHARE)
+    plots.draw_course(groups, cells[shown], samples[shown], arguments.thresholds, course)
+    print(f"{costs}\n{course}")
+    return 0
+
+
 def _cells(arguments: argparse.Namespace) -> list[Cell]:
     usual = [(share, *setting) for setting in (_ALL if arguments.all_cells else (_USUAL,)) for share in _SHARES]
     others = [] if arguments.all_cells else [(0.8, *setting) for setting in _OTHERS]
-    jobs = [
-        Job(
-            time=48.0 / share,
-            overhead=overhead,
-            price_ratio=ratio,
-            estimate=arguments.estimate,
-            padding=arguments.padding,
-            reserve=arguments.reserve,
-            failing=arguments.failing,
-        )
-        for share, overhead, ratio in (*usual, *others)
-    ]
+    jobs = [_job(arguments, *cell) for cell in (*usual, *others)]
     return [Cell(job, knowledge) for knowledge in Knowledge for job in jobs]
+
+
+def _job(arguments: argparse.Namespace, share: float, overhead: float, price_ratio: float) -> Job:
+    return Job(
+        time=48.0 / share,
+        overhead=overhead,
+        price_ratio=price_ratio,
+        estimate=arguments.estimate,
+        padding=arguments.padding,
+        reserve=arguments.reserve,
+        failing=arguments.failing,
+    )
 
 
 def _print_cell(cell: Cell, samples: list[Sample]) -> None:

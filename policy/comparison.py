@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from policy.baselines import retrying
-from policy.figures import Cell, Sample, replay
+from policy.figures import Cell, Policies, Sample, replay
 from policy.series import Series
 from relaunch.adapters.market_thresholds import read_thresholds
 from relaunch.core.market.cheapest import cheapest
@@ -15,6 +15,11 @@ from relaunch.core.market.situation import Policy
 
 def compare(groups: Iterable[Sequence[Series]], thresholds: Path, starts: int, cell: Cell) -> list[Sample]:
     """Run a job from some starts of each group of pools by each policy; `thresholds` is the file of `cheapest`."""
+    return replay(groups, cell, compared_policies(thresholds), starts)
+
+
+def compared_policies(thresholds: Path) -> Policies:
+    """Return what makes the policies that are compared, by title; `thresholds` is the file of `cheapest`."""
     policies: dict[str, Policy] = {
         "on-demand": on_demand_first,
         "greedy": greedy,
@@ -22,7 +27,7 @@ def compare(groups: Iterable[Sequence[Series]], thresholds: Path, starts: int, c
         "cheapest": cheapest(read_thresholds(thresholds)),
     }
     made: dict[str, Callable[[], Policy]] = {title: partial(_same, policy) for title, policy in policies.items()}
-    return replay(groups, cell, {"retry-3": retrying(3), **made}, starts)
+    return {"retry-3": retrying(3), **made}
 
 
 def _same(policy: Policy) -> Policy:

@@ -52,6 +52,23 @@ class Decided:
     choice: Choice
 
 
+class Activity(StrEnum):
+    """What a job does during a tick."""
+
+    WAITING = "waiting"
+    STARTING = "starting"
+    SPOT = "on spot"
+    ON_DEMAND = "on-demand"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A tick of a run, and the hours of work that are done at its end; a tick with any work in it is no start."""
+
+    activity: Activity
+    done: float
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a run ended: `cost` in hours of on-demand, `late` in hours (0 or less: in time), and how often it started."""
@@ -77,7 +94,7 @@ def ticks_of(job: Job, series: Series) -> int:
 
 @dataclass(slots=True)
 class Run:
-    """A job that runs from a tick of series, one for each pool, at the same gap."""
+    """A job that runs from a tick of series, one for each pool, at the same gap; its `course` grows with each tick."""
 
     pools: Sequence[Series]
     start: int
@@ -85,6 +102,7 @@ class Run:
     policy: Policy
     knowledge: Knowledge
     chance: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311 - draws failing starts
+    course: list[Moment] = field(default_factory=list)
     _place: Place = Place.IDLE
     _pool: int = -1
     _begun: float = 0.0
@@ -105,9 +123,17 @@ class Run:
                 self._cost += gap / (self.job.price_ratio if self._place is Place.SPOT else 1.0)
                 self._done += max(gap - self._starting, 0.0)
                 self._starting = max(self._starting - gap, 0.0)
+            self.course.append(Moment(self._activity(), self._done))
             tick += 1
         late = tick - ticks_of(self.job, self.pools[0]) if self._done >= self.job.work - _DONE else math.inf
         return Outcome(self._cost, max(late, 0) * gap, self._starts, tuple(self._decided))
+
+    def _activity(self) -> Activity:
+        if self._place is Place.IDLE:
+            return Activity.WAITING
+        if self._starting > _DONE:
+            return Activity.STARTING
+        return Activity.SPOT if self._place is Place.SPOT else Activity.ON_DEMAND
 
     def _decide(self, tick: int, now: float) -> None:
         up = [each.available[self.start + tick] for each in self.pools]

@@ -313,7 +313,9 @@ def _with_limits(chance: Chance, scenario: Scenario) -> Scenario:
 def _with_moves(dice: random.Random, scenario: Scenario) -> Scenario:
     """Let trainings last long enough, and have time enough, for a move from on-demand to spot to pay."""
     recipes = {
-        name: replace(each, work_seconds=dice.uniform(5_000.0, 9_000.0), checkpoint_seconds=dice.uniform(100.0, 1_500.0))
+        name: replace(
+            each, work_seconds=dice.uniform(5_000.0, 9_000.0), checkpoint_seconds=dice.uniform(100.0, 1_500.0)
+        )
         for name, each in scenario.recipes.items()
     }
     definitions = (

@@ -4,7 +4,7 @@ import pytest
 
 from policy.comparison import compare
 from policy.figures import Cell
-from policy.replay import Job, Knowledge, Run, start_ticks, ticks_of
+from policy.replay import Activity, Job, Knowledge, Run, start_ticks, ticks_of
 from policy.series import Series
 from relaunch.adapters.market_thresholds import FILE, load_thresholds
 from relaunch.core.market.cheapest import cheapest
@@ -49,6 +49,18 @@ def test_an_interruption_is_seen_at_the_tick_at_which_the_series_turns_0():
 
 def test_a_start_costs_its_overhead():
     assert run("1" * 40, greedy, job=Job(1.0, 3.0, 0.2, 2.0)).cost == pytest.approx(8 * TICK / 2)
+
+
+def test_the_course_of_a_run_has_what_the_job_does_in_each_tick():
+    job = Job(1.0, 1.95, 0.2, 2.0)
+    replayed = Run([series("011101" + "0" * 20)], 0, job, greedy, Knowledge.TRIES)
+    replayed.to_end()
+
+    # A start of twelve minutes takes one tick and a part of the next.
+    spot = [Activity.WAITING, Activity.STARTING, Activity.SPOT, Activity.SPOT]
+    on_demand = [Activity.WAITING, *[Activity.STARTING] * 2, *[Activity.ON_DEMAND] * 5]
+    assert [each.activity for each in replayed.course] == spot + on_demand
+    assert [round(60 * each.done) for each in replayed.course] == [0, 0, 8, 18, 18, 18, 18, 26, 36, 46, 56, 66]
 
 
 def test_on_demand_starts_may_fail():

@@ -11,6 +11,7 @@ from relaunch.core.market.cheapest import cheapest
 from relaunch.core.market.learning import PoolRecord, granted, interrupted, pool_of, refused
 from relaunch.core.market.published import greedy, on_demand_first, uniform_progress
 from relaunch.core.market.situation import Action, Choice, Place, Policy, Pool, Rule, Situation
+from relaunch.core.market.thresholds import Ladder, Market, age_group
 
 POLICY = cheapest(load_thresholds())
 REFUSED = Pool("a", 1.0, has_capacity=False)
@@ -90,6 +91,32 @@ def test_on_demand_is_left_for_a_spell_that_has_lasted_and_not_for_a_fresh_one()
     assert stays.value <= stays.threshold
     assert leaves == Choice(Action.TRY, Rule.COMES_BACK, "a", value=leaves.value, threshold=leaves.threshold)
     assert leaves.value > leaves.threshold
+
+
+def threshold_beside(*others: Pool) -> float:
+    lasting = Pool("a", 1.0, has_capacity=True, state_age=0.5)
+    return POLICY(on_demand(lasting, slack=0.5, pools=(lasting, *others))).threshold
+
+
+def test_on_demand_is_not_left_for_a_young_spell_beside_pools_that_can_be_had_soon():
+    alone, old = threshold_beside(), threshold_beside(replace(REFUSED, name="b", state_age=20.0))
+    fresh, two = threshold_beside(replace(REFUSED, name="b")), threshold_beside(REFUSED, replace(REFUSED, name="b"))
+
+    assert 0 < alone < old < fresh < two
+
+
+def test_a_pool_that_costs_more_than_on_demand_shortens_no_outage():
+    assert threshold_beside(Pool("dear", 9.0, has_capacity=False)) == threshold_beside()
+
+
+def test_leaving_for_a_spell_needs_more_than_the_threshold_says():
+    thresholds, lasting = load_thresholds(), Pool("a", 1.0, has_capacity=True, state_age=3.0)
+    market = Market(FRESH.overhead, 3.145)
+
+    choice = POLICY(on_demand(lasting, slack=0.41))
+
+    assert choice.threshold == pytest.approx(1.4 * thresholds.spare_needed(Ladder.BACK, market, 24.0, age_group(3.0)))
+    assert choice.threshold > choice.value
 
 
 def test_a_pool_that_refused_is_tried_again_when_that_is_long_ago():

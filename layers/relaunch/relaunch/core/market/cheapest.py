@@ -6,7 +6,7 @@ spell if the pool is known to have capacity, else by the time since it last refu
 longer it is going to, and the same holds for a spell; Uniform Progress has one line for all ages instead.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,6 +17,11 @@ from relaunch.core.market.thresholds import AGE_EDGES, Ladder, Market, Threshold
 
 # A crossing within an age group is found to a minute of this many halvings of at most 64 ticks.
 _HALVINGS = 10
+# Pools go down together more than by chance: the ends of the outages of other pools count half.
+_OTHERS = 0.5
+# How soon fresh spells end differs most between pools, by twice and more: leaving on-demand for one that is known to
+# have capacity needs so much more than the thresholds say (docs/market-policy.md).
+_CAUTION = 1.4
 
 Needed = Callable[[float], float]
 """The spare hours needed after some hours."""
@@ -59,11 +64,12 @@ def _idle(thresholds: Thresholds, situation: Situation) -> Choice:
     if not pools:
         return Choice(Action.ON_DEMAND, Rule.OUTAGE, value=spare)
     age = min(each.state_age for each in pools)
-    ends = sum(each.outage_ends * OUTAGE_ENDS_PER_HOUR[age_group(each.state_age)] for each in pools)
+    ends = sum(_outage_ends_per_hour(each) for each in pools)
     market = _market(situation, pools[0], outage_ends=ends / OUTAGE_ENDS_PER_HOUR[age_group(age)])
+    rungs = thresholds.rungs(Ladder.WAIT, market)
 
     def needed(after: float) -> float:
-        return thresholds.spare_needed(Ladder.WAIT, market, situation.work_left, age_group(age + after))
+        return rungs.spare_needed(situation.work_left, age_group(age + after))
 
     if spare <= needed(0.0):
         return Choice(Action.ON_DEMAND, Rule.OUTAGE, value=spare, threshold=needed(0.0))
@@ -76,7 +82,8 @@ def _on_demand(thresholds: Thresholds, situation: Situation) -> Choice:
     spare = situation.spare or 0.0
     if spare < 0:
         return Choice(Action.STAY, Rule.SAFETY_NET, value=spare)
-    offers = [_leaving(thresholds, situation, pool) for pool in _by_cost(situation, situation.pools)]
+    pools = _by_cost(situation, situation.pools)
+    offers = [_leaving(thresholds, situation, pool, pools) for pool in pools]
     for offer in offers:
         if offer.pays(spare, 0.0):
             return Choice(Action.TRY, Rule.COMES_BACK, offer.pool, value=spare, threshold=offer.needed(0.0))
@@ -101,17 +108,26 @@ class _Offer:
         return _first(partial(self.pays, spare), [self.not_before, *_group_edges(self.age)], at_most)
 
 
-def _leaving(thresholds: Thresholds, situation: Situation, pool: Pool) -> _Offer:
-    market = _market(situation, pool, outage_ends=pool.outage_ends)
-    ladder, age = Ladder.TRY, pool.seen_ago if pool.has_capacity is False else AGE_EDGES[-1]
+def _leaving(thresholds: Thresholds, situation: Situation, pool: Pool, pools: Sequence[Pool]) -> _Offer:
+    # The sooner any other pool can be had, the longer on-demand can wait for a spell that has lasted.
+    others = sum(_outage_ends_per_hour(each) for each in pools if each is not pool)
+    market = _market(situation, pool, outage_ends=pool.outage_ends + _OTHERS * others / OUTAGE_ENDS_PER_HOUR[0])
+    ladder, caution, age = Ladder.TRY, 1.0, pool.seen_ago if pool.has_capacity is False else AGE_EDGES[-1]
     if pool.has_capacity and pool.seen_ago < situation.retry_interval:
-        ladder, age = Ladder.BACK, pool.state_age
+        ladder, caution, age = Ladder.BACK, _CAUTION, pool.state_age
+    rungs = thresholds.rungs(ladder, market)
 
     def needed(after: float) -> float:
         left = max(situation.work_left - after, 0.0)
-        return thresholds.spare_needed(ladder, market, left, age_group(age + after))
+        return caution * rungs.spare_needed(left, age_group(age + after))
 
     return _Offer(pool.name, needed, age, pool.may_be_tried_in(situation.retry_interval))
+
+
+def _outage_ends_per_hour(pool: Pool) -> float:
+    """Return how often an outage of the pool ends, at its age; of one that has no outage, a fresh one's."""
+    age = pool.state_age if pool.has_capacity is False else 0.0
+    return pool.outage_ends * OUTAGE_ENDS_PER_HOUR[age_group(age)]
 
 
 def _market(situation: Situation, pool: Pool, *, outage_ends: float) -> Market:

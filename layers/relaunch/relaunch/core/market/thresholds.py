@@ -46,16 +46,36 @@ class Thresholds:
 
     def spare_needed(self, ladder: Ladder, market: "Market", work_left: float, age_group: int) -> float:
         """Return the hours of spare time (Situation.spare) above which the ladder's choice pays; may be infinite."""
-        axes = (self.overheads, self.price_ratios, self.outage_ends, self.spell_ends, self.work_left)
-        at = (market.overhead, market.price_ratio, market.outage_ends, market.spell_ends, work_left)
-        places = [_between(axis, value) for axis, value in zip(axes, at, strict=True)]
-        code = 0.0
-        for corner in product(*places):
+        return self.rungs(ladder, market).spare_needed(work_left, age_group)
+
+    def rungs(self, ladder: Ladder, market: "Market") -> "Rungs":
+        """Return the ladder of one market, for a decision that looks at many of its rungs."""
+        axes = (self.overheads, self.price_ratios, self.outage_ends, self.spell_ends)
+        at = (market.overhead, market.price_ratio, market.outage_ends, market.spell_ends)
+        corners = []
+        for corner in product(*(_between(axis, value) for axis, value in zip(axes, at, strict=True))):
             index, weight = int(ladder), 1.0
             for axis, (position, share) in zip(axes, corner, strict=True):
                 index = index * len(axis) + position
                 weight *= share
-            code += weight * self.codes[index * len(AGE_EDGES) + age_group]
+            corners.append((index * len(self.work_left) * len(AGE_EDGES), weight))
+        return Rungs(self.codes, self.work_left, tuple(corners))
+
+
+@dataclass(frozen=True, slots=True)
+class Rungs:
+    """A ladder between points of the grid: where the codes of each begin, with its weight."""
+
+    codes: bytes
+    work_left: Sequence[float]
+    corners: Sequence[tuple[int, float]]
+
+    def spare_needed(self, work_left: float, age_group: int) -> float:
+        """Return the hours of spare time (Situation.spare) above which the ladder's choice pays; may be infinite."""
+        codes, code = self.codes, 0.0
+        for position, share in _between(self.work_left, work_left):
+            offset = position * len(AGE_EDGES) + age_group
+            code += share * sum(weight * codes[begin + offset] for begin, weight in self.corners)
         # With less work than the first point the thresholds shrink with it, with more than the last they grow with it.
         nearest = min(max(work_left, self.work_left[0]), self.work_left[-1])
         return decode(code) * work_left / nearest
