@@ -273,7 +273,7 @@ def test_the_plan_of_a_job_without_time_to_spare_takes_on_demand(relaunch, sessi
     (document,) = relaunch("plan", "limited", "--json").document["plans"]
 
     assert document["market"]["action"] == "on-demand"
-    assert document["market"]["reason"] == "only on-demand instances, started now, keep its limit"
+    assert document["market"]["reason"] == "only on-demand instances keep its limit from now on"
     assert document["offerings"][0]["purchase"] == "on-demand"
     assert any(each.startswith("no market can promise a deadline of 11:00:00") for each in document["notices"])
 

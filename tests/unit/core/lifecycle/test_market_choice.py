@@ -250,7 +250,7 @@ def test_a_job_keeps_why_it_is_launched_there_until_it_is_launched_elsewhere():
     market = chosen(now=NOW + 10 * HOUR)
     launched = with_market_reason(make_job(), narrow(ALL, market))
 
-    assert launched.market_reason == "only on-demand instances, started now, keep its limit"
+    assert launched.market_reason == "only on-demand instances keep its limit from now on"
     assert with_market_reason(launched, None) is launched
     assert with_market_reason(launched, ALL).market_reason == ""
 

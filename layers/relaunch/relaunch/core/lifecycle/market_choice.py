@@ -58,7 +58,7 @@ class MarketChoice:
 _NO_LONGER = "no spot that costs less is to be had, and to wait for it does not pay with the time that its limit leaves"
 _REASONS = {
     Rule.RUNS_ON_SPOT: "it runs on spot until that is taken away",
-    Rule.SAFETY_NET: "only on-demand instances, started now, keep its limit",
+    Rule.SAFETY_NET: "only on-demand instances keep its limit from now on",
     Rule.SPOT_MAY_BE_HAD: "spot may be had, and is cheaper{latest}",
     Rule.BEHIND: "it is {value} behind even progress to its limit, so that it takes on-demand",
     Rule.AHEAD: "it is {value} ahead of even progress to its limit, and waits for spot{latest}{again}",
