@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from relaunch_cli import exit_codes
+from relaunch_cli.completions import complete_definition
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect, find_instance_type, names_stack
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
@@ -24,7 +25,12 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     context: typer.Context,
     target: Annotated[
         _Text,
-        typer.Argument(metavar="DEFINITION|FILE", help="Name of a registered job definition, or a definition file."),
+        typer.Argument(
+            metavar="DEFINITION|FILE",
+            help="Name of a registered job definition, or a definition file.",
+            # What is no beginning of a name is completed by the shell, as a file.
+            autocompletion=complete_definition,
+        ),
     ] = None,
     gpu: Annotated[_Text, typer.Option(metavar="COUNT", help="Number of NVIDIA GPUs.")] = None,
     gpu_memory: Annotated[

@@ -4,9 +4,11 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+from typer.main import get_command
 
 from fakes.builders import make_definition
 from relaunch_cli import completions
+from relaunch_cli.app import app
 from relaunch_cli.completions import complete_definition, complete_job
 
 
@@ -58,3 +60,13 @@ def test_a_name_that_a_shell_might_evaluate_is_left_out(session, context, name):
     session.register(make_definition(name="good", task_definition=name))
 
     assert [word for word, _ in complete_definition(context, "")] == ["resnet"]
+
+
+@pytest.mark.parametrize("command", [["submit"], ["plan"], ["definitions", "show"], ["definitions", "delete"]])
+def test_every_command_that_takes_a_definition_completes_it(context, command):
+    known = get_command(app)
+    for name in command:
+        known = known.commands[name]
+    (argument,) = (each for each in known.params if each.param_type_name == "argument")
+
+    assert [item.value for item in argument.shell_complete(context, "re")] == ["resnet"]
