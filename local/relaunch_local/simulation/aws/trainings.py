@@ -66,6 +66,8 @@ class _Training:
     exits_with: int | None = None
     ending: str = "sigterm"
     terminated_at: datetime | None = None
+    resumed_at: datetime | None = None
+    """Since when it works on from `done`."""
 
     def resume(self) -> None:
         """Work until the next checkpoint, the failure or the end, whichever comes first."""
@@ -76,6 +78,7 @@ class _Training:
         if self.fails_at is not None and self.fails_at <= target:
             target, then = self.fails_at, self._fail
         begun, worked = self.done, max(target - self.done, 0.0)
+        self.resumed_at = self.trainings.clock.now()
 
         def arrive() -> None:
             self.done = begun + worked
@@ -98,6 +101,8 @@ class _Training:
     def _stop(self, exit_code: int, ending: str) -> None:
         self.exits_with, self.ending = exit_code, ending
         if not self.is_saving:
+            if self.resumed_at is not None:
+                self.done += (self.trainings.clock.now() - self.resumed_at).total_seconds()
             if self.recipe.saves_on_sigterm and self.spec.environment.get("RELAUNCH_CHECKPOINT_URI"):
                 self._save()
             else:
