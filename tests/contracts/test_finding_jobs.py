@@ -14,7 +14,8 @@ from fakes.builders import (
     make_running_attempt,
     make_running_job,
 )
-from relaunch.core.jobs.job import CAPACITY, AdmitWaiting
+from relaunch.core.jobs.effects import AdmitWaiting
+from relaunch.core.jobs.job import CAPACITY
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.jobs.summary import summarize_job
 from relaunch.core.lifecycle.decision import Decision

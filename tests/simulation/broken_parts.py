@@ -13,7 +13,8 @@ from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.adapters.aws.ecs import run_task as ecs_run_task
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.jobs.job import Attempt, Effect, IntentKind, Job, Stop, StopIntent, StopKind, TimelineEntry
+from relaunch.core.jobs.effects import Effect
+from relaunch.core.jobs.job import Attempt, IntentKind, Job, Stop, StopIntent, StopKind, TimelineEntry
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.progress import Progress, SavedCheckpoint, measure_progress
 from relaunch.core.jobs.state import JobState, WaitReason

@@ -7,17 +7,17 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from relaunch.core.jobs.job import (
+from relaunch.core.jobs.effects import (
     AdmitWaiting,
     CountRun,
     LookForWarning,
-    PlacementState,
     ReleaseMachine,
     RememberCapacity,
     RequestLaunch,
     RequestMachine,
     StopTask,
 )
+from relaunch.core.jobs.job import PlacementState
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.events import JobEvent
 from relaunch.core.lifecycle.table import TABLE

@@ -12,7 +12,6 @@ from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuReq
 from relaunch.core.definitions.definition import GithubTrigger, ImageWait, InputRule, JobDefinition, S3Trigger
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.machines.limits import TaskStop
-from relaunch.core.market.policies import PolicyName
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import (
     AutoScalingGroup,
@@ -26,8 +25,8 @@ from relaunch_local.ecs import (
 from relaunch_local.simulation.aws.offerings import LARGE_TYPES, ON_DEMAND_USD_PER_HOUR, USD_PER_HOUR
 from relaunch_local.simulation.aws.template import ACCOUNT, CLUSTER, REGION
 from relaunch_local.simulation.aws.trainings import Recipe
-from relaunch_local.simulation.checks.market import work_of
 from relaunch_local.simulation.faults.chance import Chance
+from relaunch_local.simulation.limit_scenario import draw_limits, draw_moves, draws_moves
 from relaunch_local.simulation.machine_scenario import MachineScenario, draw_machines
 
 ZONES = ("us-east-1a", "us-east-1b")
@@ -54,11 +53,6 @@ _LARGE_TYPES_SHARE = 0.2
 # A big company takes as long to simulate as dozens of others.
 _BIG_COMPANY_EVERY = 100
 _LIMITED_EVERY = 4
-_LIMITED_SHARE = 0.8
-_MOVED_SHARE = 0.5
-_LONGEST_SPARE = timedelta(seconds=20_000)
-_PATIENT_SHARE = 0.4
-_LONGEST_ESTIMATE = timedelta(hours=4)
 _HUNDREDS = 250
 _MACHINES_FOR_HUNDREDS = 20
 
@@ -303,56 +297,15 @@ def _with_limits(chance: Chance, scenario: Scenario) -> Scenario:
     """Let market policies launch the jobs of some definitions, which have a deadline or patience."""
     if chance.seed % _LIMITED_EVERY != _LIMITED_EVERY // 2:
         return scenario
-    dice = chance.stream("scenario/limits")
-    if scenario.machines.types and dice.random() < _MOVED_SHARE:
-        return _with_moves(dice, scenario)
-    definitions = (_with_limit(dice, each, scenario.recipes[each.name]) for each in scenario.definitions)
-    return replace(scenario, definitions=tuple(definitions))
-
-
-def _with_moves(dice: random.Random, scenario: Scenario) -> Scenario:
-    """Let trainings last long enough, and have time enough, for a move from on-demand to spot to pay."""
-    recipes = {
-        name: replace(
-            each, work_seconds=dice.uniform(5_000.0, 9_000.0), checkpoint_seconds=dice.uniform(100.0, 1_500.0)
-        )
-        for name, each in scenario.recipes.items()
-    }
-    definitions = (
-        replace(
-            _with_limit(dice, each, recipes[each.name], 4 * _LONGEST_SPARE),
-            purchase=PurchasePolicy.SPOT_THEN_ON_DEMAND,
-            policy=dice.choice((PolicyName.CHEAPEST, PolicyName.UNIFORM_PROGRESS)),
-            checkpoint_uri=f"s3://{CHECKPOINTS}/{each.name}/",
-            max_runtime=timedelta(hours=48),
-            # One after the other they would take days.
-            max_running_jobs=5,
-            max_price_usd_per_hour=None,
-        )
-        for each in scenario.definitions
+    dice, machines = chance.stream("scenario/limits"), scenario.machines
+    if not machines.types or not draws_moves(dice):
+        return replace(scenario, definitions=draw_limits(dice, scenario.definitions, scenario.recipes))
+    definitions, recipes = draw_moves(dice, scenario.definitions, scenario.recipes, CHECKPOINTS)
+    limits = replace(machines.limits, max_machines=20, max_usd_per_hour=0.0)
+    owned = replace(
+        scenario, machines=replace(machines, limits=limits), limits=replace(scenario.limits, machines=limits)
     )
-    limits = replace(scenario.machines.limits, max_machines=20, max_usd_per_hour=0.0)
-    return replace(
-        scenario,
-        definitions=tuple(definitions),
-        recipes=recipes,
-        machines=replace(scenario.machines, limits=limits),
-        limits=replace(scenario.limits, machines=limits),
-    )
-
-
-def _with_limit(
-    dice: random.Random, definition: JobDefinition, recipe: Recipe, longest_spare: timedelta = _LONGEST_SPARE
-) -> JobDefinition:
-    work, policy, padding = work_of(recipe), dice.choice(tuple(PolicyName)), dice.choice((0.0, 0.1, 0.2))
-    spare, draw = dice.random() * longest_spare, dice.random()
-    if draw > _LIMITED_SHARE or work > _LONGEST_ESTIMATE:
-        return definition
-    limited = replace(definition, estimated_duration=work, policy=policy, padding=padding)
-    if definition.checkpoint_uri is not None and draw < _LIMITED_SHARE / 2:
-        limited = replace(limited, total_steps=round(recipe.work_seconds))
-    is_patient = definition.deadline is None and dice.random() < _PATIENT_SHARE
-    return replace(limited, patience=spare) if is_patient else replace(limited, deadline=work + spare)
+    return replace(owned, definitions=definitions, recipes=recipes)
 
 
 def _with_large_types(scenario: Scenario) -> Scenario:

@@ -8,7 +8,7 @@ import pytest
 from fakes.builders import NOW
 from fakes.machine_story import G5, MachineStory
 from fakes.story import MINUTE
-from relaunch.core.jobs.job import ReleaseMachine
+from relaunch.core.jobs.effects import ReleaseMachine
 from relaunch.core.jobs.state import JobState
 from relaunch.core.machines.events import InstanceState
 from relaunch.core.machines.machine import MachineState

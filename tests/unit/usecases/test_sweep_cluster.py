@@ -8,7 +8,7 @@ import pytest
 from fakes.builders import NOW, make_capacity_failure, make_job, task_id
 from fakes.machine_story import MachineStory
 from fakes.story import MINUTE, Story, machine, push
-from relaunch.core.jobs.job import StopTask
+from relaunch.core.jobs.effects import StopTask
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import NodeObservation
 from relaunch.core.lifecycle.metrics import Metric

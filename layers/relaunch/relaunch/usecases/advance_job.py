@@ -3,13 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from relaunch.core.jobs.job import (
-    MACHINES_SLOT,
-    STACK_SLOT,
+from relaunch.core.jobs.effects import (
     AdmitWaiting,
     CountRun,
     Effect,
-    Job,
     LookForWarning,
     ReleaseMachine,
     RememberCapacity,
@@ -17,6 +14,7 @@ from relaunch.core.jobs.job import (
     RequestMachine,
     StopTask,
 )
+from relaunch.core.jobs.job import MACHINES_SLOT, STACK_SLOT, Job
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import HostWarned, JobEvent
 from relaunch.core.lifecycle.metrics import decision_metrics, stop_metrics

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from relaunch.core.jobs.job import STACK_SLOT, Job, PlacementState, RequestLaunch
+from relaunch.core.jobs.effects import RequestLaunch
+from relaunch.core.jobs.job import STACK_SLOT, Job, PlacementState
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.kubernetes.offerings import select_on_kubernetes

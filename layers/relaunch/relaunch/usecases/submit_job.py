@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.jobs.job import Job, RequestLaunch, TimelineEntry
+from relaunch.core.jobs.effects import RequestLaunch
+from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.kubernetes.rules import find_problems
 from relaunch.core.kubernetes.workload_revision import kubernetes_revision

@@ -25,7 +25,8 @@ from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.market_thresholds import load_thresholds
 from relaunch.adapters.messages.intake import parse_intake_message
 from relaunch.core.definitions.kubernetes_workload import Target
-from relaunch.core.jobs.job import Job, RequestMachine, StopTask, TimelineEntry
+from relaunch.core.jobs.effects import RequestMachine, StopTask
+from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.machines.machine import Machine
 from relaunch.core.messages.dead_letter import DeadLetterQueue
 from relaunch.core.offerings.offering import CapacityFailure

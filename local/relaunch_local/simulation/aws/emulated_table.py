@@ -15,7 +15,7 @@ from relaunch.adapters.aws.dynamodb.job_listing import job_id_of
 from relaunch.adapters.aws.dynamodb.jobs import DynamoDbJobs
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.dynamodb.table import JobsTable
-from relaunch.core.jobs.job import AdmitWaiting, CountRun, LookForWarning, RememberCapacity
+from relaunch.core.jobs.effects import AdmitWaiting, CountRun, LookForWarning, RememberCapacity
 from relaunch.core.machines.machine import Machine
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import SpotRun

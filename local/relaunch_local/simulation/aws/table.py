@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from relaunch.core.jobs.job import AdmitWaiting, CountRun, Effect, Job, LookForWarning, RememberCapacity, TimelineEntry
+from relaunch.core.jobs.effects import AdmitWaiting, CountRun, Effect, LookForWarning, RememberCapacity
+from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.lookup import due_at, waited_slot
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.machines.machine import Machine

@@ -6,22 +6,17 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from relaunch.core.jobs.job import (
-    Attempt,
+from relaunch.core.jobs.effects import (
     CountRun,
     Effect,
-    Job,
     LookForWarning,
-    PlacementState,
     ReleaseMachine,
     RememberCapacity,
     RequestLaunch,
     RequestMachine,
-    Stop,
-    StopKind,
     StopTask,
-    TimelineEntry,
 )
+from relaunch.core.jobs.job import Attempt, Job, PlacementState, Stop, StopKind, TimelineEntry
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.lifecycle.handover import stops_by

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from relaunch.core.jobs.claims import claimed_machines
-from relaunch.core.jobs.job import Job, ReleaseMachine
+from relaunch.core.jobs.effects import ReleaseMachine
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.machines.decision import MachineTotals, micro_usd
 from relaunch.core.machines.limits import MachineLimits

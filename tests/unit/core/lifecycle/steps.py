@@ -1,7 +1,8 @@
 """How the tests bring a job step by step to where they look at it."""
 
 from fakes.builders import make_offering, make_selection
-from relaunch.core.jobs.job import AdmitWaiting, Job, RequestLaunch
+from relaunch.core.jobs.effects import AdmitWaiting, RequestLaunch
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import JobEvent, OfferingChosen

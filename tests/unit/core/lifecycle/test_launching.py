@@ -15,15 +15,8 @@ from fakes.builders import (
     task_id,
 )
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.job import (
-    IntentKind,
-    Job,
-    PlacementState,
-    RememberCapacity,
-    RequestLaunch,
-    StopIntent,
-    StopTask,
-)
+from relaunch.core.jobs.effects import RememberCapacity, RequestLaunch, StopTask
+from relaunch.core.jobs.job import IntentKind, Job, PlacementState, StopIntent
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import (

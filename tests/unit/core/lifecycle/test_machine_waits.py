@@ -6,7 +6,7 @@ import pytest
 
 from fakes.builders import NOW, make_failed_placement
 from fakes.machines import claim, machine
-from relaunch.core.jobs.job import ReleaseMachine, RequestLaunch, RequestMachine
+from relaunch.core.jobs.effects import ReleaseMachine, RequestLaunch, RequestMachine
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.events import MachineClaimed, MachineLost
 from relaunch.core.machines.events import ClaimAsked

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from fakes.builders import NOW, make_definition, make_job
-from relaunch.core.jobs.job import ReleaseMachine
+from relaunch.core.jobs.effects import ReleaseMachine
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.lookup import due_at
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason

@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 
 from fakes.builders import NOW, make_placement, make_running_attempt, task_id
-from relaunch.core.jobs.job import Job, PlacementState, Stop, StopKind, StopTask
+from relaunch.core.jobs.effects import StopTask
+from relaunch.core.jobs.job import Job, PlacementState, Stop, StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import LaunchConflict, TaskPlaced
 from relaunch.core.lifecycle.events import JobEvent

@@ -8,7 +8,8 @@ import pytest
 from fakes.builders import NOW, make_definition
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
-from relaunch.core.jobs.job import IntentKind, StopTask
+from relaunch.core.jobs.effects import StopTask
+from relaunch.core.jobs.job import IntentKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import ignore
 from relaunch.core.lifecycle.events import HostWarned, TaskSeen, TimePassed

@@ -5,17 +5,8 @@ import pytest
 
 from fakes.builders import NOW, container_instance_arn, make_attempt, make_offering_key, make_placement, task_id
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.job import (
-    CountRun,
-    FailedStart,
-    IntentKind,
-    Job,
-    PlacementState,
-    RememberCapacity,
-    RequestLaunch,
-    Stop,
-    StopKind,
-)
+from relaunch.core.jobs.effects import CountRun, RememberCapacity, RequestLaunch
+from relaunch.core.jobs.job import FailedStart, IntentKind, Job, PlacementState, Stop, StopKind
 from relaunch.core.jobs.state import CostBasis, JobState, Waiting, WaitReason
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.lifecycle.stopping import follow_stop

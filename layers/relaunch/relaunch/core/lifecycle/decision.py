@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import AdmitWaiting, Effect, Job, PlacementState, RequestLaunch, StopTask, TimelineEntry
+from relaunch.core.jobs.effects import AdmitWaiting, Effect, RequestLaunch, StopTask
+from relaunch.core.jobs.job import Job, PlacementState, TimelineEntry
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.machines.decision import MachineDecision
 from relaunch.core.selection.selection import Selection

@@ -306,10 +306,11 @@ def _explain_stopping(job: Job) -> Explanation:
     kind = intent.kind if intent else None
     if job.cancel_requested:
         kind = IntentKind.CANCEL
+    goes_on = f"it is launched again {_next_place(job)}, and {_resumption(job)}"
     follows = {
         None: "how it ended decides: the job ends, or is launched again",
-        IntentKind.INTERRUPTION: f"it is launched again {_next_place(job)}, and {_resumption(job)}",
-        IntentKind.MOVE: f"it is launched again {_next_place(job)}, and {_resumption(job)}",
+        IntentKind.INTERRUPTION: goes_on,
+        IntentKind.MOVE: goes_on,
         IntentKind.PLACEMENT_WITHDRAWN: "another offering is tried",
         IntentKind.START_WITHDRAWN: "after a pause another machine is tried",
         IntentKind.CANCEL: "the job ends CANCELLED",

@@ -4,7 +4,8 @@ import math
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import Handover, Job, RequestLaunch
+from relaunch.core.jobs.effects import RequestLaunch
+from relaunch.core.jobs.job import Handover, Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import HEARTBEAT, Decision, move
 from relaunch.core.lifecycle.restart_policy import next_time_limit

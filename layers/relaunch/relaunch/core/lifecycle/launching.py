@@ -8,18 +8,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.job import (
-    STACK_SLOT,
-    AdmitWaiting,
-    Attempt,
-    Effect,
-    IntentKind,
-    Job,
-    Placement,
-    PlacementState,
-    RequestLaunch,
-    StopIntent,
-)
+from relaunch.core.jobs.effects import AdmitWaiting, Effect, RequestLaunch
+from relaunch.core.jobs.job import STACK_SLOT, Attempt, IntentKind, Job, Placement, PlacementState, StopIntent
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.overheads import machine_asked_at, with_measured
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason

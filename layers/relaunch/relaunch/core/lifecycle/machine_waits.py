@@ -7,16 +7,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.claims import claimed_machines
-from relaunch.core.jobs.job import (
-    AdmitWaiting,
-    Effect,
-    IntentKind,
-    Job,
-    ReleaseMachine,
-    RequestLaunch,
-    RequestMachine,
-    StopKind,
-)
+from relaunch.core.jobs.effects import AdmitWaiting, Effect, ReleaseMachine, RequestLaunch, RequestMachine
+from relaunch.core.jobs.job import IntentKind, Job, StopKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import (

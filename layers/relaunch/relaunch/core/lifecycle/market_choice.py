@@ -43,7 +43,7 @@ class MarketChoice:
         """Return why the job is, or is to be, where the policy wants it, and what would change that."""
         if self.choice.rule is Rule.OUTAGE and self.choice.action is Action.ON_DEMAND:
             return _NO_LONGER
-        return f"{_REASONS[self.choice.rule].format(**self._times())}"
+        return _REASONS[self.choice.rule].format(**self._times())
 
     def _times(self) -> dict[str, str]:
         spare, is_allowed = self.situation.spare, self.situation.on_demand_usd_per_hour is not None

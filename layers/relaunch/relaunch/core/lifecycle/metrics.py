@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from relaunch.core.jobs.job import IntentKind, Job, StopKind, StopTask
+from relaunch.core.jobs.effects import StopTask
+from relaunch.core.jobs.job import IntentKind, Job, StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.handover import WARNING_TO_LAST_MOMENT

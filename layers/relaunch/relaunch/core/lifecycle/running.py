@@ -6,7 +6,8 @@ Each is a pure function of (job, event, now, limits) and returns the decision to
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import IntentKind, Job, LookForWarning, RequestLaunch, Stop, StopIntent, StopKind
+from relaunch.core.jobs.effects import LookForWarning, RequestLaunch
+from relaunch.core.jobs.job import IntentKind, Job, Stop, StopIntent, StopKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import StopReport, TaskObservation, TaskPhase

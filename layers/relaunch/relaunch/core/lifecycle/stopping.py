@@ -5,20 +5,8 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.cost import attempt_price
-from relaunch.core.jobs.job import (
-    Attempt,
-    CountRun,
-    Effect,
-    FailedStart,
-    IntentKind,
-    Job,
-    PlacementState,
-    RememberCapacity,
-    RequestLaunch,
-    Stop,
-    StopIntent,
-    StopKind,
-)
+from relaunch.core.jobs.effects import CountRun, Effect, RememberCapacity, RequestLaunch
+from relaunch.core.jobs.job import Attempt, FailedStart, IntentKind, Job, PlacementState, Stop, StopIntent, StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.decision import Decision, end, move, stop_effect, wait_for_launch
