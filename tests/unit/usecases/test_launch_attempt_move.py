@@ -15,9 +15,11 @@ from relaunch.core.lifecycle.decision import HEARTBEAT
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.machines.events import RefusalKind
 from relaunch.core.machines.machine import MachineState
+from relaunch.core.machines.settings import MachineSettings
 from relaunch.core.market.policies import PolicyName
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.cancel_job import cancel_job
+from relaunch.usecases.launch_attempt import launch_attempt
 
 HOUR = timedelta(hours=1)
 WITHIN = {"estimated_duration": 10 * HOUR, "deadline": 20 * HOUR, "padding": 0.0, "policy": PolicyName.UNIFORM_PROGRESS}
@@ -174,25 +176,47 @@ def test_it_stays_until_its_task_has_saved_a_checkpoint(story, saved_by):
     assert story.job(job_id).market_reason == "it has saved no checkpoint since it was launched"
 
 
-def test_it_stays_while_its_checkpoints_cannot_be_read(story):
+@pytest.mark.parametrize("error", [PermanentError("AccessDenied"), TransientError("SlowDown")])
+def test_it_stays_while_its_checkpoints_cannot_be_read_and_is_looked_at_again(story, error):
     job_id = train_on_demand(story)
-    story.checkpoints.refusal = PermanentError("AccessDenied")
+    story.clock.advance(HOUR)
+    save(story, job_id)
+    story.checkpoints.refusal = error
 
     look(story)
 
     job = story.job(job_id)
     assert (job.state, job.machine_id) == (JobState.RUNNING, "")
-    assert job.market_reason == "its checkpoints cannot be read: AccessDenied"
+    assert job.market_reason == f"its checkpoints cannot be read: {error}"
+    story.checkpoints.refusal = None
+    look(story)
+    assert story.machine(job_id).offering == G5
 
 
-def test_what_is_temporary_is_tried_again_with_its_message(story):
+def test_a_machine_whose_message_is_lost_is_found_ready_at_the_next_look(story, leaving):
+    story.register(story.machine(leaving))
+    story.launches.requested.clear()
+
+    look(story)
+
+    assert story.attempt(leaving).intent.kind is IntentKind.MOVE
+
+
+def test_without_a_cheaper_machine_of_our_own_no_checkpoint_is_read(story):
     job_id = train_on_demand(story)
-    story.checkpoints.refusal = TransientError("SlowDown")
+    story.offerings.available = (make_own_offering(G5, 1.50), make_own_offering(ON_DEMAND, 1.00))
+    story.checkpoints.refusal = PermanentError("nobody reads this")
 
-    with pytest.raises(TransientError):
-        look(story)
+    look(story)
 
-    assert story.job(job_id).state is JobState.RUNNING
+    assert story.job(job_id).market_reason == "no machine of our own on spot that costs less satisfies it"
+
+
+def test_in_a_stack_without_machines_of_its_own_nothing_is_selected(story):
+    job_id = train_on_demand(story)
+    story.deps = replace(story.deps, machine_settings=MachineSettings("relaunch", ""), offerings=None)
+
+    assert launch_attempt(job_id, story.deps) == story.job(job_id)
 
 
 def test_it_stays_where_that_is_safer_and_says_when_it_is_looked_at_again(story):

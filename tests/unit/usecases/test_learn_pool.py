@@ -35,6 +35,22 @@ def test_a_fact_that_comes_twice_or_late_changes_nothing():
     assert deps.capacity.load_pool(KEY) == SpotPool(KEY, REFUSED(GRANTED(PoolRecord(str(KEY)))), version=2)
 
 
+def test_of_a_hundred_machines_that_start_in_one_minute_one_is_written():
+    deps = make_dependencies()
+    for number in range(100):
+        learn_pool(KEY, partial(granted, at=AT + number / 6_001), deps)
+
+    assert deps.capacity.load_pool(KEY) == SpotPool(KEY, GRANTED(PoolRecord(str(KEY))), version=1)
+
+
+def test_an_outage_that_ends_within_a_minute_is_news():
+    deps = make_dependencies()
+    for change in (GRANTED, partial(refused, at=AT + 0.01), partial(granted, at=AT + 0.015)):
+        learn_pool(KEY, change, deps)
+
+    assert deps.capacity.load_pool(KEY).version == 3
+
+
 def test_a_fact_that_says_nothing_of_a_pool_costs_no_call():
     learn_pool(KEY, None, make_dependencies(capacity=None))
 

@@ -13,7 +13,7 @@ from relaunch.core.market.policies import policy_named
 from relaunch.core.market.situation import Action
 from relaunch.core.market.thresholds import Thresholds
 from relaunch.core.selection.selection import Selection
-from relaunch.ports import CheckpointSource, LaunchDependencies, PermanentError
+from relaunch.ports import CheckpointSource, LaunchDependencies, PermanentError, PortError
 from relaunch.usecases.load_offerings import AvailableOfferings
 
 
@@ -65,17 +65,18 @@ def find_move(
 ) -> Selection | MoveDeclined:
     """Return the machines of our own on spot that a job on on-demand is to be moved to, or why it stays.
 
-    Raises:
-        TransientError: its checkpoints cannot be read.
+    Its task runs meanwhile, so that nothing is tried again before the next look.
     """
+    pools = pools_to_move_to(job, selection, find_pools(selection, available.pools, available.at))
+    if not pools:
+        return MoveDeclined("no machine of our own on spot that costs less satisfies it", None)
     try:
         newest = newest_of(job, deps.checkpoints)
-    except PermanentError as error:
+    except PortError as error:
         return MoveDeclined(f"its checkpoints cannot be read: {error}", None)
     progress = resumable_progress(job, newest)
     if progress is None:
         return MoveDeclined("it has saved no checkpoint since it was launched", None)
-    pools = pools_to_move_to(job, selection, find_pools(selection, available.pools, available.at))
     policy = policy_named(job.definition.policy, deps.load_thresholds)
     measured = Measured(progress, measure_overheads(job, newest))
     market = choose_again(job, policy, measured, pools, available.at)

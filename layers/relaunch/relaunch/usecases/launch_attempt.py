@@ -124,7 +124,9 @@ def _hand_over(job: Job, deps: LaunchDependencies) -> Job:
 
 
 def _consider_move(job: Job, deps: LaunchDependencies) -> Job:
-    """Claim a machine on spot for a task on on-demand, if its market policy wants that."""
+    """Claim a machine on spot for a task on on-demand, if its market policy wants that and there may be one."""
+    if not deps.machine_settings.subnets:
+        return job
     found = find_move(job, *_select_offerings(job, deps), deps)
     return claim_machine(job, found, deps) if isinstance(found, Selection) else apply_event(job, found, deps)
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from relaunch.core.offerings.offering import OfferingKey
-from relaunch.core.offerings.pool_records import PoolChange
+from relaunch.core.offerings.pool_records import PoolChange, is_news
 from relaunch.ports import JobDependencies, PortError
 
 # Each conflict means that another function learned something of the same pool. One observation of many may be lost.
@@ -11,7 +11,7 @@ _ATTEMPTS = 4
 
 
 def learn_pool(offering: OfferingKey, change: PoolChange | None, deps: JobDependencies) -> None:
-    """Change the record of a pool; a fact that comes twice, or after a later one, changes nothing.
+    """Change the record of a pool; a fact that comes twice, after a later one, or is no news changes nothing.
 
     What cannot be saved is lost, and logged: no launch and no stop waits for it.
     """
@@ -22,7 +22,7 @@ def learn_pool(offering: OfferingKey, change: PoolChange | None, deps: JobDepend
         for _ in range(_ATTEMPTS):
             pool = deps.capacity.load_pool(offering)
             record = change(pool.record)
-            if record == pool.record or deps.capacity.save_pool(replace(pool, record=record)):
+            if not is_news(pool.record, record) or deps.capacity.save_pool(replace(pool, record=record)):
                 return
     except PortError as error:
         reason = str(error)

@@ -13,6 +13,7 @@ from relaunch.core.offerings.pool_records import (
     change_by_arrival,
     change_by_failure,
     change_by_run,
+    is_news,
     pool_hours,
     unknown_pool,
 )
@@ -103,3 +104,17 @@ def test_facts_out_of_order_leave_what_was_seen_later():
         change = change_by_run(run(what, hours))
         assert change is not None
         assert change(later) == later
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        (granted(BEFORE, AT), True),
+        (granted(BEFORE, AT - 5.0 + 0.5 / 60), False),
+        (refused(BEFORE, AT - 5.0 + 0.5 / 60), True),
+        (BEFORE, False),
+    ],
+    ids=["later", "within a minute", "another state within a minute", "the same"],
+)
+def test_what_is_the_same_within_a_minute_is_no_news(after, expected):
+    assert is_news(BEFORE, after) is expected

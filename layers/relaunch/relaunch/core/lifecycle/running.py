@@ -222,8 +222,8 @@ def wake_running(job: Job, _event: TimePassed, now: datetime, _limits: StackLimi
     if handover is not None and is_last_moment(job, now):
         intent = StopIntent(IntentKind.INTERRUPTION, now, handover.reason)
         return stop_with_intent(job, intent, now, event="last moment to save")
-    # If EC2 had no next machine, it may have one now; and spot may be had again.
-    effects = (RequestLaunch(),) if hands_over(job) or may_move(job) else ()
+    # A next machine that is claimed may be ready and its message lost; EC2 may have one now, and spot may be had again.
+    effects = (RequestLaunch(),) if job.machine_id or hands_over(job) or may_move(job) else ()
     return look_again(job, next_look(job, now), effects)
 
 

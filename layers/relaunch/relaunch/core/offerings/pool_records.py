@@ -16,6 +16,7 @@ from relaunch.core.offerings.capacity_scopes import is_scope
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 from relaunch.core.offerings.spot_runs import KEPT_FOR, Observed, SpotRun
 
+_MINUTE = 1 / 60
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 PoolChange = Callable[[PoolRecord], PoolRecord]
@@ -44,6 +45,14 @@ def unknown_pool(offering: OfferingKey) -> SpotPool:
 def pool_hours(at: datetime) -> float:
     """Return a time as records have it."""
     return (at - _EPOCH) / timedelta(hours=1)
+
+
+def is_news(before: PoolRecord, after: PoolRecord) -> bool:
+    """Return whether a changed record says more than was known a minute ago.
+
+    A hundred machines that start in one pool, or that one outage takes, all say the same, and would all write one item.
+    """
+    return before.has_capacity is not after.has_capacity or after.seen_at - before.seen_at >= _MINUTE
 
 
 def change_by_failure(failure: CapacityFailure) -> PoolChange | None:
