@@ -5,7 +5,9 @@
 
 import argparse
 import json
+import math
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from multiprocessing import get_context
@@ -25,6 +27,8 @@ _GAP_HOURS = 1 / 6
 _SHARES = (0.6, 0.7, 0.8, 0.9)
 _USUAL = (0.2, 3.145)
 _OTHERS = ((0.05, 3.145), (0.5, 3.145), (0.2, 1.4))
+# A start has a machine to boot and an image to pull, and then a task to begin: about as long.
+_OVERLAP = 0.5
 _ALL = tuple((overhead, ratio) for overhead in (0.05, 0.2, 0.5) for ratio in (3.145, 1.4))
 
 
@@ -50,13 +54,43 @@ def _parse() -> argparse.Namespace:
         "--pools", choices=("apart", "together"), default="apart", help="replay: one job, several pools"
     )
     parser.add_argument("--plots", type=Path, metavar="FOLDER", help="replay: draw two plots instead of tables")
-    parser.add_argument("--starts", type=int, default=40, metavar="N", help="replay: runs per series (40)")
+    parser.add_argument("--starts", type=_count, default=40, metavar="N", help="replay: runs per series (40)")
     parser.add_argument("--all-cells", action="store_true", help="replay: every overhead with every price ratio")
-    parser.add_argument("--estimate", type=float, default=1.0, help="replay: estimate of the work, as a share of it")
-    parser.add_argument("--padding", type=float, default=0.0, help="replay: the padding of the estimate")
-    parser.add_argument("--failing", type=float, default=0.0, help="replay: share of on-demand starts that fail")
-    parser.add_argument("--reserve", type=float, default=0.0, help="replay: hours kept for those that fail")
+    parser.add_argument(
+        "--overlap",
+        type=_share,
+        metavar="SHARE",
+        help="replay: for which share of its start a job that leaves on-demand works on there, in every table; "
+        f"default: 0, as published, and four tables more with {_OVERLAP:g}",
+    )
+    parser.add_argument("--estimate", type=_positive, default=1.0, help="replay: the estimate, as a share of the work")
+    parser.add_argument("--padding", type=_at_least_zero, default=0.0, help="replay: the padding of the estimate")
+    parser.add_argument("--failing", type=_share, default=0.0, help="replay: share of on-demand starts that fail")
+    parser.add_argument("--reserve", type=_at_least_zero, default=0.0, help="replay: hours kept for those that fail")
     return parser.parse_args()
+
+
+def _number(expected: str, is_valid: Callable[[float], bool]) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not is_valid(number):
+            raise argparse.ArgumentTypeError(f"{text!r} is not {expected}")
+        return number
+
+    return read
+
+
+_share = _number("a share from 0 to 1", lambda number: 0 <= number <= 1)
+_positive = _number("a number above 0", lambda number: 0 < number < math.inf)
+_at_least_zero = _number("0 or more", lambda number: 0 <= number < math.inf)
+_whole = _number("a whole number, 1 or more", lambda number: number >= 1 and number.is_integer())
+
+
+def _count(text: str) -> int:
+    return int(_whole(text))
 
 
 def _print_hazards(arguments: argparse.Namespace) -> int:
@@ -116,14 +150,17 @@ def _cells(arguments: argparse.Namespace) -> list[Cell]:
     usual = [(share, *setting) for setting in (_ALL if arguments.all_cells else (_USUAL,)) for share in _SHARES]
     others = [] if arguments.all_cells else [(0.8, *setting) for setting in _OTHERS]
     jobs = [_job(arguments, *cell) for cell in (*usual, *others)]
+    if arguments.overlap is None and not arguments.all_cells:
+        jobs += [_job(arguments, share, *_USUAL, overlap=_OVERLAP) for share in _SHARES]
     return [Cell(job, knowledge) for knowledge in Knowledge for job in jobs]
 
 
-def _job(arguments: argparse.Namespace, share: float, overhead: float, price_ratio: float) -> Job:
+def _job(arguments: argparse.Namespace, share: float, overhead: float, price_ratio: float, overlap: float = 0.0) -> Job:
     return Job(
         time=48.0 / share,
         overhead=overhead,
         price_ratio=price_ratio,
+        overlap=overhead * (overlap if arguments.overlap is None else arguments.overlap),
         estimate=arguments.estimate,
         padding=arguments.padding,
         reserve=arguments.reserve,
@@ -134,7 +171,8 @@ def _job(arguments: argparse.Namespace, share: float, overhead: float, price_rat
 def _print_cell(cell: Cell, samples: list[Sample]) -> None:
     job = cell.job
     share = f"C/R {job.work / job.time:.1f}, overhead {job.overhead:g} h, price ratio {job.price_ratio:g}"
-    print(f"\n{share}, {cell.knowledge}, {len(samples)} runs")
+    overlap = f", overlap {job.overlap:g} h" if job.overlap else ""
+    print(f"\n{share}{overlap}, {cell.knowledge}, {len(samples)} runs")
     print(f"{'policy':18}{'% over':>8}{'90 % interval':>16}{'in time':>9}{'starts':>8}{'cost':>8}")
     for each in figures(samples):
         low, high = each.interval

@@ -4,6 +4,9 @@ A tick is the gap of the series. A job pays for the tick wherever it runs, works
 start, and loses a spot machine at the tick at which the series turns 0 ("Can't Be Late", NSDI 2024, section 5). With
 `Knowledge.TRIES` the policy knows what a launcher knows: its tries, each of which is a launch, and the lives of its
 machines. With `Knowledge.EVERY_TICK` it is told the state of every pool at every tick, as in the paper.
+
+A job that leaves on-demand for spot stops at once, as in the paper. With an overlap it works on until its new machine
+has booted, and pays for both; if the spell ends before that, nothing has happened to it (core.lifecycle.moves).
 """
 
 import math
@@ -30,14 +33,15 @@ class Knowledge(StrEnum):
 class Job:
     """A job in hours; on-demand costs 1 per hour, spot `1 / price_ratio`.
 
-    `estimate` is what the policy is told of the work, as a share of the real one. `failing` is the share of on-demand
-    starts that fail.
+    `overlap` is the part of the overhead in which on-demand works on, if it is left for spot. `estimate` is what the
+    policy is told of the work, as a share of the real one. `failing` is the share of on-demand starts that fail.
     """
 
     work: float = 48.0
     time: float = 60.0
     overhead: float = 0.2
     price_ratio: float = 3.145
+    overlap: float = 0.0
     estimate: float = 1.0
     padding: float = 0.0
     reserve: float = 0.0
@@ -107,6 +111,8 @@ class Run:
     _pool: int = -1
     _begun: float = 0.0
     _starting: float = 0.0
+    _overlapping: float = 0.0
+    _left_starting: float = 0.0
     _done: float = 0.0
     _cost: float = 0.0
     _starts: int = 0
@@ -119,14 +125,24 @@ class Run:
         self._records = [PoolRecord(each.name) for each in self.pools]
         while self._done < self.job.work - _DONE and self.start + tick < len(self.pools[0].available):
             self._decide(tick, tick * gap)
+            is_overlapping = self._overlapping > _DONE
             if self._place is not Place.IDLE:
-                self._cost += gap / (self.job.price_ratio if self._place is Place.SPOT else 1.0)
-                self._done += max(gap - self._starting, 0.0)
-                self._starting = max(self._starting - gap, 0.0)
-            self.course.append(Moment(self._activity(), self._done))
+                self._work(gap)
+            self.course.append(Moment(Activity.ON_DEMAND if is_overlapping else self._activity(), self._done))
             tick += 1
         late = tick - ticks_of(self.job, self.pools[0]) if self._done >= self.job.work - _DONE else math.inf
         return Outcome(self._cost, max(late, 0) * gap, self._starts, tuple(self._decided))
+
+    def _work(self, gap: float) -> None:
+        self._cost += gap / (self.job.price_ratio if self._place is Place.SPOT else 1.0)
+        overlapping = min(gap, self._overlapping)
+        self._cost += overlapping
+        self._done += max(overlapping - self._left_starting, 0.0)
+        self._left_starting = max(self._left_starting - overlapping, 0.0)
+        self._overlapping -= overlapping
+        alone = gap - overlapping
+        self._done += max(alone - self._starting, 0.0)
+        self._starting = max(self._starting - alone, 0.0)
 
     def _activity(self) -> Activity:
         if self._place is Place.IDLE:
@@ -139,7 +155,8 @@ class Run:
         up = [each.available[self.start + tick] for each in self.pools]
         if self._place is Place.SPOT and not up[self._pool]:
             self._records[self._pool] = interrupted(self._records[self._pool], self._begun, now)
-            self._place = Place.IDLE
+            self._place = Place.ON_DEMAND if self._overlapping > _DONE else Place.IDLE
+            self._starting, self._overlapping = self._left_starting, 0.0
         if self.knowledge is Knowledge.EVERY_TICK:
             states = zip(self._records, up, strict=True)
             self._records = [seen(record, now, has_capacity=is_up) for record, is_up in states]
@@ -159,7 +176,9 @@ class Run:
                 self._records[number] = refused(self._records[number], now)
 
     def _begin(self, place: Place, pool: int, now: float) -> None:
-        self._place, self._pool, self._begun, self._starting = place, pool, now, self.job.overhead
+        overlap = self.job.overlap if self._place is Place.ON_DEMAND else 0.0
+        self._overlapping, self._left_starting = overlap, self._starting
+        self._place, self._pool, self._begun, self._starting = place, pool, now, self.job.overhead - overlap
         self._starts += 1
 
     def _situation(self, now: float) -> Situation:

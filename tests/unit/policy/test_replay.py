@@ -9,7 +9,7 @@ from policy.series import Series
 from relaunch.adapters.market_thresholds import FILE, load_thresholds
 from relaunch.core.market.cheapest import cheapest
 from relaunch.core.market.published import greedy, on_demand_first, uniform_progress
-from relaunch.core.market.situation import Action
+from relaunch.core.market.situation import Action, Choice, Place, Rule
 
 TICK = 1 / 6
 JOB = Job(work=1.0, time=2.0, overhead=0.0, price_ratio=2.0)
@@ -63,6 +63,40 @@ def test_the_course_of_a_run_has_what_the_job_does_in_each_tick():
     assert [round(60 * each.done) for each in replayed.course] == [0, 0, 8, 18, 18, 18, 18, 26, 36, 46, 56, 66]
 
 
+def leave_on_demand(situation):
+    """Take on-demand first, and leave it as soon as spot is granted."""
+    if situation.place is Place.IDLE:
+        return Choice(Action.ON_DEMAND, Rule.BEHIND)
+    pools = situation.pools_to_try
+    return Choice(Action.TRY, Rule.COMES_BACK, pools[0].name) if pools else Choice(Action.STAY, Rule.STAYS_ON_DEMAND)
+
+
+@pytest.mark.parametrize(
+    ("overlap", "cost", "done"),
+    [(0.0, 3 + 3 / 2, [0, 8, 18, 18, 26, 36]), (0.1, 3.6 + 3 / 2, [0, 8, 18, 24, 32, 42])],
+    ids=["none", "half"],
+)
+def test_who_leaves_on_demand_works_on_there_for_the_overlap(overlap, cost, done):
+    job = Job(done[-1] / 60, 3.0, 0.2, 2.0, overlap=overlap)
+    replayed = Run([series("000111" + "0" * 20)], 0, job, leave_on_demand, Knowledge.TRIES)
+
+    outcome = replayed.to_end()
+
+    assert [round(60 * each.done) for each in replayed.course] == done
+    assert outcome.cost == pytest.approx(cost * TICK)
+
+
+def test_a_spell_that_ends_within_the_overlap_costs_its_machine_and_nothing_else():
+    job = Job(48 / 60, 3.0, 0.2, 2.0, overlap=0.2)
+    replayed = Run([series("00010" + "0" * 20)], 0, job, leave_on_demand, Knowledge.TRIES)
+
+    outcome = replayed.to_end()
+
+    assert [each.activity for each in replayed.course] == [Activity.STARTING, *[Activity.ON_DEMAND] * 5]
+    assert [round(60 * each.done) for each in replayed.course] == [0, 8, 18, 28, 38, 48]
+    assert (outcome.cost, outcome.starts) == (pytest.approx(6.5 * TICK), 2)
+
+
 def test_on_demand_starts_may_fail():
     outcome = run("0" * 60, on_demand_first, job=Job(1.0, 2.0, 0.0, 2.0, failing=0.5), chance=random.Random(3))  # noqa: S311
 
@@ -108,10 +142,12 @@ def test_nothing_is_known_of_the_future(policy, knowledge, pools):
     assert all(decided_before() == first for _ in range(5))
 
 
-def test_every_policy_runs_from_every_start_and_is_compared_with_the_optimum():
+@pytest.mark.parametrize("overlap", [0.0, 0.15, 0.2])
+def test_every_policy_runs_from_every_start_and_is_compared_with_the_optimum(overlap):
     pools = [series("1101001110" * 30, name) for name in "ab"]
 
-    samples = compare([[each] for each in pools], FILE, 2, Cell(Job(work=6.0, time=8.0), Knowledge.TRIES))
+    job = Job(work=6.0, time=8.0, overlap=overlap)
+    samples = compare([[each] for each in pools], FILE, 2, Cell(job, Knowledge.TRIES))
 
     assert len(samples) == 4
     assert set(samples[0].outcomes) == {"on-demand", "greedy", "uniform-progress", "cheapest", "retry-3"}
