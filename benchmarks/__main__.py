@@ -21,6 +21,7 @@ from benchmarks import (
     kubernetes_client,
     kubernetes_cold_start,
     local_world_time,
+    market_choice,
     peers,
     runtime_emulator,
     selection,
@@ -54,6 +55,7 @@ BENCHMARKS = {
     "calls": Benchmark("AWS calls by function and situation", aws_calls.measure),
     "decision": Benchmark("warm: from a push to the RunTask request, without network", decision_time.measure),
     "selection": Benchmark("choosing among offerings, and loading the catalogue", selection.measure),
+    "market": Benchmark("a decision of the market policy, beside Uniform Progress", market_choice.measure),
     "peers": Benchmark("the same choice asked of SkyPilot's catalogue (make bench-peers)", peers.measure),
     "kubernetes-client": Benchmark(
         "200 Jobs on a real API server, beside the official client (make bench-kubernetes)", kubernetes_client.measure

@@ -131,6 +131,27 @@ def test_a_pool_that_refused_is_tried_again_when_that_is_long_ago():
     assert POLICY(on_demand(earlier, slack=3.0)).action is Action.STAY
 
 
+def later(situation: Situation, hours: float) -> Situation:
+    pools = tuple(
+        replace(each, seen_ago=each.seen_ago + hours, state_age=each.state_age + hours) for each in situation.pools
+    )
+    left, time_left = situation.work_left - hours, (situation.time_left or 0.0) - hours
+    return replace(situation, work_left=left, time_left=time_left, pools=pools)
+
+
+@pytest.mark.parametrize("ages", [(0.0, 2.0), (2.0, 0.0), (0.5, 0.5)], ids=["dear first", "cheap first", "together"])
+def test_of_several_pools_the_next_look_is_when_the_first_of_them_pays(ages):
+    pools = tuple(Pool(name, price, False, age, 9.0) for name, price, age in zip("ab", (1.0, 1.1), ages, strict=True))
+    situation = on_demand(pools[0], slack=1.2, pools=pools)
+
+    stays = POLICY(situation)
+
+    assert stays.action is Action.STAY
+    assert stays.until is not None
+    assert POLICY(later(situation, stays.until - 0.02)).action is Action.STAY
+    assert POLICY(later(situation, stays.until + 0.01)).action is Action.TRY
+
+
 def test_what_was_granted_long_ago_is_as_good_as_not_known():
     granted_long_ago = Pool("a", 1.0, has_capacity=True, seen_ago=9.0, state_age=9.0)
 

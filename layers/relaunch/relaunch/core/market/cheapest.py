@@ -87,9 +87,12 @@ def _on_demand(thresholds: Thresholds, situation: Situation) -> Choice:
     for offer in offers:
         if offer.pays(spare, 0.0):
             return Choice(Action.TRY, Rule.COMES_BACK, offer.pool, value=spare, threshold=offer.needed(0.0))
-    times = [each for offer in offers if (each := offer.pays_in(spare, situation.work_left)) is not None]
+    until = None
+    for offer in offers:
+        sooner = offer.pays_in(spare, situation.work_left if until is None else until)
+        until = until if sooner is None else sooner
     lowest = min((offer.needed(0.0) for offer in offers), default=0.0)
-    return Choice(Action.STAY, Rule.STAYS_ON_DEMAND, until=min(times, default=None), value=spare, threshold=lowest)
+    return Choice(Action.STAY, Rule.STAYS_ON_DEMAND, until=until, value=spare, threshold=lowest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,9 @@ class _Offer:
         return after >= self.not_before and spare > self.needed(after)
 
     def pays_in(self, spare: float, at_most: float) -> float | None:
+        # The longer a spell lasts, or no refusal is known, the less is needed: mostly nothing pays for hours.
+        if not self.pays(spare, at_most - 1e-6):
+            return None
         return _first(partial(self.pays, spare), [self.not_before, *_group_edges(self.age)], at_most)
 
 
@@ -147,11 +153,9 @@ def _first(is_so: Callable[[float], bool], edges: Iterable[float], at_most: floa
     """
     start = 0.0
     for edge in sorted({*(each for each in edges if 0 < each < at_most), at_most}):
-        if is_so(start):
-            return start
         end = edge - 1e-6
         if end > start and is_so(end):
-            return _bisect(is_so, start, end)
+            return start if is_so(start) else _bisect(is_so, start, end)
         start = edge
     return start if is_so(start) else None
 

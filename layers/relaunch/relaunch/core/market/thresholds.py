@@ -8,9 +8,8 @@ and of ages. Between the points of the grid the codes are interpolated linearly 
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
-from itertools import product
 
 AGE_EDGES = tuple(ticks / 6 for ticks in (0, 1, 2, 4, 8, 16, 32, 64))
 """Where the age groups begin, in hours."""
@@ -52,14 +51,12 @@ class Thresholds:
         """Return the ladder of one market, for a decision that looks at many of its rungs."""
         axes = (self.overheads, self.price_ratios, self.outage_ends, self.spell_ends)
         at = (market.overhead, market.price_ratio, market.outage_ends, market.spell_ends)
-        corners = []
-        for corner in product(*(_between(axis, value) for axis, value in zip(axes, at, strict=True))):
-            index, weight = int(ladder), 1.0
-            for axis, (position, share) in zip(axes, corner, strict=True):
-                index = index * len(axis) + position
-                weight *= share
-            corners.append((index * len(self.work_left) * len(AGE_EDGES), weight))
-        return Rungs(self.codes, self.work_left, tuple(corners))
+        corners = [(int(ladder), 1.0)]
+        for axis, value in zip(axes, at, strict=True):
+            around, size = _between(axis, value), len(axis)
+            corners = [(index * size + point, weight * share) for index, weight in corners for point, share in around]
+        size = len(self.work_left) * len(AGE_EDGES)
+        return Rungs(self.codes, self.work_left, tuple((index * size, weight) for index, weight in corners))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +66,24 @@ class Rungs:
     codes: bytes
     work_left: Sequence[float]
     corners: Sequence[tuple[int, float]]
+    # Of the same points of work and age groups many times of a decision are asked.
+    mixed: dict[int, float] = field(default_factory=dict, compare=False)
 
     def spare_needed(self, work_left: float, age_group: int) -> float:
         """Return the hours of spare time (Situation.spare) above which the ladder's choice pays; may be infinite."""
-        codes, code = self.codes, 0.0
-        for position, share in _between(self.work_left, work_left):
-            offset = position * len(AGE_EDGES) + age_group
-            code += share * sum(weight * codes[begin + offset] for begin, weight in self.corners)
+        code = 0.0
+        for point, share in _between(self.work_left, work_left):
+            code += share * self._code(point * len(AGE_EDGES) + age_group)
         # With less work than the first point the thresholds shrink with it, with more than the last they grow with it.
         nearest = min(max(work_left, self.work_left[0]), self.work_left[-1])
         return decode(code) * work_left / nearest
+
+    def _code(self, offset: int) -> float:
+        code = self.mixed.get(offset)
+        if code is None:
+            codes = self.codes
+            code = self.mixed[offset] = sum([weight * codes[begin + offset] for begin, weight in self.corners])
+        return code
 
 
 @dataclass(frozen=True, slots=True)
