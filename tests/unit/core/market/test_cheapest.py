@@ -170,6 +170,12 @@ def test_without_a_limit_or_without_on_demand_it_waits_for_spot():
     assert POLICY(replace(idle(9.0), on_demand_usd_per_hour=None)).rule is Rule.NO_ON_DEMAND
 
 
+def test_a_job_with_no_time_to_spare_waits_no_longer_than_it_has():
+    choice = POLICY(replace(idle(0.0), work_left=0.0, time_left=0.4 + 5e-7))
+
+    assert (choice.action, choice.until) == (Action.WAIT, pytest.approx(0.0, abs=1e-6))
+
+
 def test_a_finished_job_needs_no_crossing():
     assert POLICY(on_demand(REFUSED, work_left=0.0)).until is None
 
