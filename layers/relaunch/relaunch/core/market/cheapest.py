@@ -108,7 +108,7 @@ class _Offer:
         return after >= self.not_before and spare > self.needed(after)
 
     def pays_in(self, spare: float, at_most: float) -> float | None:
-        # The longer a spell lasts, or no refusal is known, the less is needed: mostly nothing pays for hours.
+        # Less is needed with time, so that what does not pay at the end pays at no time before.
         if not self.pays(spare, at_most - 1e-6):
             return None
         return _first(partial(self.pays, spare), [self.not_before, *_group_edges(self.age)], at_most)

@@ -66,7 +66,7 @@ class Rungs:
     codes: bytes
     work_left: Sequence[float]
     corners: Sequence[tuple[int, float]]
-    # Of the same points of work and age groups many times of a decision are asked.
+    # The codes between points by their offset: one decision asks for each of them many times.
     mixed: dict[int, float] = field(default_factory=dict, compare=False)
 
     def spare_needed(self, work_left: float, age_group: int) -> float:
