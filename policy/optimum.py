@@ -1,8 +1,9 @@
-"""The least that a job costs if the future is known: exact, by dynamic programming over ticks, work and places."""
+"""The least that a job costs if the future is known: exact, by dynamic programming over ticks, slack and places."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import product
+import math
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,105 +11,133 @@ import numpy as np
 from policy.replay import Job, ticks_of
 from policy.series import Series
 
-_UNITS_PER_HOUR = 60
-_NEVER = np.float32(1e9)
+_NEVER = 1e9
+_PER_HOUR = 3_600_000
+# Starts are solved side by side, as many as keep so many values at a time.
+_VALUES = 4_000_000
 
-Costs = np.ndarray[Any, np.dtype[np.float32]]
+Costs = np.ndarray[Any, np.dtype[np.float64]]
+_Following = deque[Costs]
 
 
 def least_costs(pools: Sequence[Series], starts: Sequence[int], job: Job) -> list[float]:
     """Return the least cost in hours of on-demand of a job from each start, with all pools together.
 
-    A change to another machine of spot costs a start, from pool to pool too. Work is counted in minutes. A job of
-    several pools may stay on a machine for as long as its own pool has capacity. If it leaves on-demand for spot it
-    works on there for its overlap.
+    A change to another machine of spot costs a start, from pool to pool too. A job of several pools may stay on a
+    machine for as long as its own pool has capacity. If it leaves on-demand for spot it works on there for its overlap.
     """
-    return [float(cost) for cost in _Programme(pools, starts, job).solve()]
+    times = _Times.of(job, pools[0])
+    at_once = max(_VALUES // ((times.slack + 1) * times.ticks_kept * (len(pools) + 1)), 1)
+    batches = (starts[first : first + at_once] for first in range(0, len(starts), at_once))
+    return [float(cost) for batch in batches for cost in _Programme(pools, batch, job, times).solve()]
 
 
 @dataclass(frozen=True, slots=True)
-class _Move:
-    """A move from on-demand: the pool it goes to, for how many ticks on-demand had run, and how many ticks it took."""
+class _Times:
+    """Times in the largest unit that all are multiples of; `start_ticks` are those that a start reaches into."""
 
-    pool: int
-    left: int
-    stage: int
+    gap: int
+    overhead: int
+    overlap: int
+    slack: int
+    start_ticks: int
+    hours: float
+
+    @property
+    def ticks_kept(self) -> int:
+        """For how many ticks values are needed: those of a start, and of the start before it that a move cuts short."""
+        return max(2 * self.start_ticks if self.overlap else self.start_ticks, 1)
+
+    @classmethod
+    def of(cls, job: Job, series: Series) -> "_Times":
+        hours = (series.gap_hours, job.overhead, job.overlap, job.work)
+        exact = [round(each * _PER_HOUR) for each in hours]
+        unit = math.gcd(*exact)
+        gap, overhead, overlap, work = (each // unit for each in exact)
+        slack = max(ticks_of(job, series) * gap - work, 0)
+        return cls(gap, overhead, overlap, slack, -(-overhead // gap), unit / _PER_HOUR)
 
 
 class _Programme:
-    """Values of all states at a tick, for all starts at once: costs to go by minutes of work left."""
+    """Costs to go by slack: the time left less the work left, which a machine that works leaves as it is.
 
-    def __init__(self, pools: Sequence[Series], starts: Sequence[int], job: Job) -> None:
-        gap_hours = pools[0].gap_hours
-        self._gap = round(gap_hours * _UNITS_PER_HOUR)
-        self._work = round(job.work * _UNITS_PER_HOUR)
-        self._overhead = round(job.overhead * _UNITS_PER_HOUR)
-        self._overlap = round(job.overlap * _UNITS_PER_HOUR)
-        # A start lasts for as many ticks as its overhead reaches into; what is left of the last one is work.
-        self._stages, self._overlap_stages = -(-self._overhead // self._gap), -(-self._overlap // self._gap)
-        self._ticks = ticks_of(job, pools[0])
-        self._prices = [np.float32(gap_hours / job.price_ratio)] * len(pools) + [np.float32(gap_hours)]
-        up = np.array([each.available for each in pools], bool)
-        at = np.array(starts)[:, None] + np.arange(self._ticks)
-        self._up = up[:, at]
+    With the future known no start is worth it that is cut short, so that a start is one step of all its ticks.
+    """
+
+    def __init__(self, pools: Sequence[Series], starts: Sequence[int], job: Job, times: _Times) -> None:
+        self._times, self._ticks = times, ticks_of(job, pools[0])
+        self._prices = [times.gap * times.hours / job.price_ratio] * len(pools) + [times.gap * times.hours]
+        self._is_in_vain = self._ticks * times.gap * times.hours < job.work - 1e-9
         self._starts = len(starts)
+        at = np.array(starts)[:, None] + np.arange(self._ticks)
+        up = np.array([each.available[: at.max() + 1] for each in pools], bool)[:, at]
+        # By pool, start and tick: for how many ticks on the pool has capacity. On-demand has it always.
+        self._lasts = np.zeros((*up.shape[:2], self._ticks + 1), int)
+        for tick in range(self._ticks - 1, -1, -1):
+            self._lasts[..., tick] = np.where(up[..., tick], self._lasts[..., tick + 1] + 1, 0)
 
     def solve(self) -> Costs:
-        idle = self._blank()
-        machines = [[self._blank() for _ in range(self._stages + 1)] for _ in self._prices]
-        # A move: to a pool, by the stage of the on-demand machine that it left and by its own.
-        moves = {move: self._blank() for move in self._all_moves()}
+        if self._is_in_vain:
+            return np.full(self._starts, _NEVER)
+        # On each machine after its start, at the ticks that follow.
+        on: list[_Following] = [deque([self._over(0)], self._times.ticks_kept) for _ in self._prices]
+        idle = self._over(0)
         for tick in range(self._ticks - 1, -1, -1):
-            run = [
-                [self._advanced(stages, stage, price) for stage in range(self._stages + 1)]
-                for stages, price in zip(machines, self._prices, strict=True)
-            ]
-            moved = {move: self._moved(move, moves, machines) for move in moves}
-            for number in range(len(self._prices) - 1):
-                gone = ~self._up[number, :, tick]
-                for values in (*run[number], *(each for move, each in moved.items() if move.pool == number)):
-                    values[gone] = _NEVER
-                    values[gone, 0] = 0
-            # From anywhere: wait, or start anew on any machine.
-            idle = np.minimum.reduce([idle, *(stages[0] for stages in run)])
-            machines = [[np.minimum(idle, values) for values in stages] for stages in run]
-            moves = {move: np.minimum(idle, values) for move, values in moved.items()}
-            for move in (each for each in moves if each.stage == 0):
-                left = machines[-1][move.left]
-                np.minimum(left, moves[move], out=left)
-        return idle[:, self._work]
+            done = self._over(self._ticks - tick)
+            running = [price + ticks[0] for price, ticks in zip(self._prices, on, strict=True)]
+            for number, values in enumerate(running[:-1]):
+                values[self._lasts[number, :, tick] < 1] = _NEVER
+            starts = (start for machine in range(len(on)) for start in self._starts_on(machine, tick, on, running))
+            idle = np.minimum.reduce([_spent(idle, self._times.gap), done, *starts])
+            for move in self._moves(tick, on, after=self._times.start_ticks):
+                np.minimum(running[-1], move, out=running[-1])
+            for values, ticks in zip(running, on, strict=True):
+                ticks.appendleft(np.minimum(values, idle))
+        return idle[:, self._times.slack]
 
-    def _all_moves(self) -> Iterator[_Move]:
-        pools, left, stages = range(len(self._prices) - 1), range(1, self._stages + 1), range(self._overlap_stages)
-        return (_Move(*each) for each in product(pools, left, stages))
-
-    def _moved(self, move: _Move, moves: Mapping[_Move, Costs], machines: Sequence[Sequence[Costs]]) -> Costs:
-        """Return the values of a tick of a move, in which both machines are paid for and on-demand works."""
-        begin, end = self._gap * move.stage, min(self._gap * (move.stage + 1), self._overlap)
-        starting = max(self._overhead - self._gap * move.left, 0)
-        after = moves.get(replace(move, stage=move.stage + 1), machines[move.pool][min(move.stage + 1, self._stages)])
-        on_demand = np.float32((end - begin) / _UNITS_PER_HOUR)
-        worked = max(end - max(begin, starting), 0)
-        return _ticked(after, worked + self._progress(move.stage), self._prices[move.pool] + on_demand)
-
-    def _blank(self) -> Costs:
-        costs = np.full((self._starts, self._work + 1), _NEVER, np.float32)
-        costs[:, 0] = 0
+    def _over(self, ticks_left: int) -> Costs:
+        """Return the costs of all starts where nothing is worked any more: 0 if the work is done."""
+        costs = np.full((self._starts, self._times.slack + 1), _NEVER)
+        costs[:, self._times.gap * ticks_left :] = 0
         return costs
 
-    def _advanced(self, stages: Sequence[Costs], stage: int, price: np.float32) -> Costs:
-        """Return the values of a tick on a machine in a stage of its start."""
-        return _ticked(stages[min(stage + 1, self._stages)], self._progress(stage), price)
+    def _starts_on(self, machine: int, tick: int, on: list[_Following], running: list[Costs]) -> Iterator[Costs]:
+        """Yield the costs of a start on a machine, for on-demand also with a move before that start is over."""
+        ticks = self._times.start_ticks
+        if ticks == 0:
+            yield running[machine]
+            return
+        if tick + ticks <= self._ticks:
+            started = ticks * self._prices[machine] + _spent(on[machine][ticks - 1], self._times.overhead)
+            yield self._lasting(started, machine, tick) if machine < len(on) - 1 else started
+        if machine == len(on) - 1 and self._times.overlap:
+            for after in range(1, ticks):
+                yield from self._moves(tick, on, after, is_start=True)
 
-    def _progress(self, stage: int) -> int:
-        """Return the minutes of work in a tick of a machine that has run for so many ticks."""
-        return min(max(self._gap * (stage + 1) - self._overhead, 0), self._gap)
+    def _moves(self, tick: int, on: list[_Following], after: int, *, is_start: bool = False) -> Iterator[Costs]:
+        """Yield the costs of moves from on-demand to each pool, `after` ticks from its start on.
+
+        Both machines are paid for in the overlap, in which on-demand works as soon as its own start is over.
+        """
+        times, waited = self._times, after if is_start else 0
+        if not times.overlap or tick + waited + times.start_ticks > self._ticks:
+            return
+        worked = max(times.overlap - max(times.overhead - after * times.gap, 0), 0)
+        paid = waited * self._prices[-1] + times.overlap * times.hours
+        spent = waited * times.gap + times.overhead - worked
+        for pool in range(len(on) - 1):
+            moved = paid + times.start_ticks * self._prices[pool]
+            costs = moved + _spent(on[pool][waited + times.start_ticks - 1], spent)
+            yield self._lasting(costs, pool, tick + waited)
+
+    def _lasting(self, costs: Costs, pool: int, tick: int) -> Costs:
+        costs[self._lasts[pool, :, tick] < self._times.start_ticks] = _NEVER
+        return costs
 
 
-def _ticked(after: Costs, progress: int, price: np.float32) -> Costs:
-    """Return the values before a tick with some minutes of work and a price."""
-    costs = np.empty_like(after)
-    costs[:, progress:] = after[:, : after.shape[1] - progress] + price
-    costs[:, :progress] = price
-    costs[:, 0] = 0
+def _spent(values: Costs, slack: int) -> Costs:
+    """Return the values with that much less slack."""
+    costs = np.full_like(values, _NEVER)
+    if slack < values.shape[1]:
+        costs[:, slack:] = values[:, : values.shape[1] - slack]
     return costs
