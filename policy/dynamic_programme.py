@@ -2,13 +2,15 @@
 
 The state is the work left, the slack (the time left less the work left), the place and its age group. Every tick the
 job pays for its machine, the work or the slack becomes less, and the outage or the spell ends by its hazard. A start
-costs the overhead at the price of its machine, and as much slack. A job that is idle with less slack than two overheads
-goes on-demand for good ("Can't Be Late", section 3.3). Ages move to the next group with the mean time in a group.
+costs the overhead at the price of its machine, and as much slack; it may be cut short at each of its ticks. A job that
+is idle with less slack than two overheads goes on-demand for good ("Can't Be Late", section 3.3). Ages move to the next
+group with the mean time in a group.
 
 An idle job sees every outage that ends, by its tries. One on-demand sees nothing (Ladder.TRY), but what it believes
 since the last refusal, or is told that the pool has capacity (Ladder.BACK, which is solved with availability seen).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +19,7 @@ import numpy as np
 from policy.hazards import Hazards
 from relaunch.core.market.thresholds import AGE_EDGES, Ladder, Market
 
+# Of values the axes are: markets, age groups, ticks of slack.
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 TICK = 1 / 6
@@ -27,13 +30,8 @@ _LEAVES = np.append(TICK / np.diff(np.array(AGE_EDGES)), 0.0)
 _SINCE = (0.0, 1.0, 2.5, 5.5, 11.5, 23.5, 47.5, 96.0)
 # What an outage was old when it refused, of which the ladder TRY is for all.
 _REFUSED_AT_GROUP = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """Hours of slack beyond two overheads from which a choice pays, by ladder, tick of work and age group."""
-
-    spare: Array
+# What pays by no more than this is rounding.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,8 @@ class _Chances:
     """The chance by age group that an outage or a spell ends within a tick, and what is believed since a refusal.
 
     `available` is the chance that the pool has capacity by the age group of the outage that refused and the group of
-    the time since; `spell` and `outage` are the age groups of what is there then.
+    the time since; `spell_groups` and `outage_groups` are the age groups of what is there then. The first axis of all
+    is the market.
     """
 
     outage: Array
@@ -51,98 +50,101 @@ class _Chances:
     outage_groups: Array
 
 
-def solve(market: Market, hazards: Hazards, work_hours: float, slack_hours: float) -> Solution:
-    """Solve for up to some hours of work and slack; the multiples of the market scale the hazards."""
-    programme = _Programme(market, _chances(market, hazards), slack_hours)
+def solve(markets: Sequence[Market], hazards: Hazards, work_hours: float, slack_hours: float) -> Array:
+    """Return the spare hours (slack beyond two overheads) from which choices pay, up to some hours of work and slack.
+
+    The axes are: markets, ladders, ticks of work left, age groups. The markets, all of one overhead, are solved side by
+    side; their multiples scale the hazards.
+    """
+    (overhead,) = {each.overhead for each in markets}
+    prices = np.array([1 / each.price_ratio for each in markets])
+    programme = _Programme(overhead, prices, _chances(markets, hazards), slack_hours)
     ticks = round(work_hours / TICK)
-    spare = np.zeros((len(Ladder), ticks + 1, _GROUPS))
+    spare = np.zeros((len(markets), len(Ladder), ticks + 1, _GROUPS))
     for tick in range(1, ticks + 1):
         for ladder, hours in programme.step(tick).items():
-            spare[ladder, tick] = hours
-    return Solution(spare)
+            spare[:, ladder, tick] = hours
+    return spare
 
 
 class _Programme:
-    """Values of all states with some work left, in on-demand hours; each step adds a tick of work."""
+    """Values of all states with some work left, in ticks of on-demand; each step adds a tick of work."""
 
-    def __init__(self, market: Market, chances: _Chances, slack_hours: float) -> None:
-        self._chances = chances
-        self._overhead, self._spot = market.overhead, 1 / market.price_ratio
-        self._slack = np.arange(round(slack_hours / TICK) + 1) * TICK
-        self._is_late = self._slack < 2 * market.overhead - 1e-9
-        size = len(self._slack)
-        self._idle, self._idle_before = np.zeros((_GROUPS, size)), np.zeros((_GROUPS, size))
-        self._on_spot = np.zeros((_GROUPS, size))
+    def __init__(self, overhead: float, prices: Array, chances: _Chances, slack_hours: float) -> None:
+        self._chances, self._price = chances, prices[:, None, None]
+        self._overhead = overhead / TICK
+        self._slack = np.arange(round(slack_hours / TICK) + 1)
+        self._is_late = self._slack < 2 * self._overhead - 1e-9
+        # A start has some whole ticks, and a part of the next one, in the rest of which the job works.
+        self._whole = int(self._overhead + 1e-9)
+        self._part = max(self._overhead - self._whole, 0.0)
+        shape = (len(prices), _GROUPS, len(self._slack))
+        self._idle, self._on_spot = np.zeros(shape), np.zeros(shape)
         # On-demand: by what the pool is (seen), or by the outage that refused and the time since.
-        self._with_outage, self._with_spell = np.zeros((_GROUPS, size)), np.zeros((_GROUPS, size))
-        self._unseen = np.zeros((_GROUPS, _GROUPS, size))
-        # The age groups after a start, of spells that last until then.
-        aging = np.diag(1 - _LEAVES) + np.diag(_LEAVES[:-1], 1)
-        self._started = _power((1 - chances.spell)[:, None] * aging, market.overhead / TICK)
+        self._with_outage, self._with_spell = np.zeros(shape), np.zeros(shape)
+        self._unseen = np.zeros((len(prices), _GROUPS, *shape[1:]))
 
     def step(self, tick: int) -> dict[Ladder, Array]:
-        """Add a tick of work, and return the spare hours of the ladders."""
-        late = tick * TICK + self._overhead
-        ends = self._chances.spell[:, None]
-        on_spot = self._spot * TICK + (1 - ends) * _older(self._on_spot) + ends * self._idle[0]
-        start = self._start(on_spot, tick, late)
-        found: dict[Ladder, Array] = {}
-        self._step_seen(start, found)
-        launched = self._overhead + self._later(self._step_unseen(start, found), self._overhead)
-        self._idle_before, self._idle = self._idle, self._wait(start[0], launched, late, found)
-        self._on_spot = on_spot
-        return found
+        """Add a tick of work, and return the spare hours of the ladders, by market and age group."""
+        ends = self._chances.spell[..., None]
+        self._on_spot = self._price + (1 - ends) * _older(self._on_spot) + ends * self._idle[:, :1]
+        stay = 1 + _older(self._unseen)
+        launched = self._overhead + self._later(stay[:, :, 0], self._overhead)
+        start, waits = self._start_or_wait(launched, tick + self._overhead)
+        back = self._step_seen(start)
+        tried = self._step_unseen(start, stay)
+        return {ladder: self._spare_from(pays) for ladder, pays in zip(Ladder, (waits, back, tried), strict=True)}
 
-    def _start(self, on_spot: Array, tick: int, late: float) -> Array:
-        """Return the value of a start on spot, by the age of the spell."""
-        # With the same work an idle job is not computed yet: what it costs more than with a tick less is extrapolated.
-        idle = self._idle[0] + (self._idle[0] - self._idle_before[0] if tick > 1 else TICK)
-        half, ends = self._overhead / 2, 1 - self._started.sum(axis=1)[:, None]
-        lasting = self._started @ (self._spot * self._overhead + self._later(on_spot, self._overhead))
-        value: Array = lasting + ends * (self._spot * half + self._later(idle, half))
-        value[:, self._is_late] = late + 1e-3
-        return value
+    def _start_or_wait(self, launched: Array, late: float) -> tuple[Array, Flags]:
+        """Solve for an idle job; return the values of a start on spot by the age of the spell, and where waiting pays.
 
-    def _step_seen(self, start: Array, found: dict[Ladder, Array]) -> None:
-        """Advance the values on-demand with availability seen."""
-        outage, spell = self._chances.outage[:, None], self._chances.spell[:, None]
-        stay = TICK + (1 - spell) * _older(self._with_spell) + spell * self._with_outage[0]
-        found[Ladder.BACK] = self._spare_from(start < stay - 1e-12)
-        with_outage = TICK + (1 - outage) * _older(self._with_outage) + outage * self._with_spell[0]
-        self._with_spell, self._with_outage = np.minimum(stay, start), with_outage
+        A start that is cut short leaves the same work and less slack, as a wait does: both are solved by ascending
+        slack. `late` is the value without the slack for anything but on-demand at once.
+        """
+        outage, spell, price = self._chances.outage, self._chances.spell, self._price[..., 0]
+        last_part = self._price * self._part + self._later(self._on_spot, self._part)
+        start = np.empty_like(last_part)
+        waits = np.zeros(last_part.shape, bool)
+        # By the whole ticks that a start still has.
+        starting = np.full((self._whole + 1, *outage.shape), late)
+        idle = np.full(outage.shape, late)
+        for slack in self._slack:
+            cut_short = price + spell * idle[:, :1]
+            starting[1:] = cut_short + (1 - spell) * _aged(starting[:-1])
+            starting[0] = last_part[..., slack]
+            waiting = (1 - outage) * _aged(idle) + outage * (start[:, :1, slack - 1] if slack else late)
+            if self._is_late[slack]:
+                start[..., slack] = late + 1e-3
+                idle = np.full(outage.shape, late)
+            else:
+                start[..., slack] = starting[-1]
+                waits[..., slack] = waiting < launched[..., slack] - _ROUNDING
+                idle = np.minimum(waiting, launched[..., slack])
+            self._idle[..., slack] = idle
+        return start, waits
 
-    def _step_unseen(self, start: Array, found: dict[Ladder, Array]) -> Array:
-        """Advance the values on-demand with nothing seen; return those of a refusal just now."""
+    def _step_seen(self, start: Array) -> Flags:
+        """Advance the values on-demand with availability seen; return where a start pays."""
+        outage, spell = self._chances.outage[..., None], self._chances.spell[..., None]
+        stay = 1 + (1 - spell) * _older(self._with_spell) + spell * self._with_outage[:, :1]
+        self._with_outage = 1 + (1 - outage) * _older(self._with_outage) + outage * self._with_spell[:, :1]
+        self._with_spell = np.minimum(stay, start)
+        pays: Flags = start < stay - _ROUNDING
+        return pays
+
+    def _step_unseen(self, start: Array, stay: Array) -> Flags:
+        """Advance the values on-demand with nothing seen; return where a try pays."""
         chances = self._chances
-        stay = TICK + _older(self._unseen)
-        granted = np.einsum("aub,bs->aus", chances.spell_groups, start)
-        refused = np.einsum("auz,zs->aus", chances.outage_groups, stay[:, 0])
-        tried = chances.available[..., None] * granted + (1 - chances.available)[..., None] * refused
-        found[Ladder.TRY] = self._spare_from(tried[_REFUSED_AT_GROUP] < stay[_REFUSED_AT_GROUP] - 1e-12)
+        granted, refused = chances.spell_groups @ start[:, None], chances.outage_groups @ stay[:, None, :, 0]
+        tried = refused + chances.available[..., None] * (granted - refused)
         self._unseen = np.minimum(stay, tried)
-        self._unseen[:, 0] = stay[:, 0]
-        just_refused: Array = self._unseen[:, 0]
-        return just_refused
+        self._unseen[:, :, 0] = stay[:, :, 0]
+        pays: Flags = (tried < stay - _ROUNDING)[:, _REFUSED_AT_GROUP]
+        return pays
 
-    def _wait(self, start: Array, launched: Array, late: float, found: dict[Ladder, Array]) -> Array:
-        """Return the values of an idle job whose pool has an outage."""
-        outage, size = self._chances.outage, len(self._slack)
-        idle, waits = np.empty((_GROUPS, size)), np.zeros((_GROUPS, size), bool)
-        idle[:, self._is_late] = late
-        before = np.full(_GROUPS, late)
-        for index in range(int(self._is_late.sum()), size):
-            taken = start[index - 1] if index else late
-            waiting = (1 - outage) * (before * (1 - _LEAVES) + np.append(before[1:], before[-1]) * _LEAVES)
-            waiting += outage * taken
-            waits[:, index] = waiting < launched[:, index] - 1e-12
-            before = np.minimum(waiting, launched[:, index])
-            idle[:, index] = before
-        found[Ladder.WAIT] = self._spare_from(waits)
-        return idle
-
-    def _later(self, values: Array, hours: float) -> Array:
+    def _later(self, values: Array, ticks: float) -> Array:
         """Return values at that much less slack, interpolated."""
-        at = np.arange(len(self._slack)) - hours / TICK
+        at = np.arange(len(self._slack)) - ticks
         lower = np.floor(at).astype(int)
         share, last = at - lower, len(self._slack) - 1
         interpolated: Array = (
@@ -155,16 +157,7 @@ class _Programme:
         size = len(self._slack)
         last_not = size - 1 - np.argmax(~pays[..., ::-1], axis=-1)
         slack = np.where(last_not >= size - 1, np.inf, (last_not + 0.5) * TICK)
-        spare: Array = np.where(pays.all(axis=-1), 0.0, np.maximum(slack - 2 * self._overhead, 0.0))
-        return spare
-
-
-def _power(matrix: Array, exponent: float) -> Array:
-    """Return a power of a matrix, interpolated between whole ones."""
-    whole = int(exponent)
-    lower: Array = np.linalg.matrix_power(matrix, whole)
-    power: Array = lower + (exponent - whole) * (lower @ matrix - lower)
-    return power
+        return np.where(pays.all(axis=-1), 0.0, np.maximum(slack - 2 * self._overhead * TICK, 0.0))
 
 
 def _older(values: Array) -> Array:
@@ -174,20 +167,31 @@ def _older(values: Array) -> Array:
     return older
 
 
-def _chances(market: Market, hazards: Hazards) -> _Chances:
-    outage = 1 - np.exp(-np.array(hazards.outage) * market.outage_ends * TICK)
-    spell = 1 - np.exp(-np.array(hazards.spell) * market.spell_ends * TICK)
-    chain = np.zeros((2 * _GROUPS, 2 * _GROUPS))
+def _aged(values: Array) -> Array:
+    """Return the same of values whose last axis is the age group."""
+    aged: Array = values * (1 - _LEAVES)
+    aged[..., :-1] += values[..., 1:] * _LEAVES[:-1]
+    return aged
+
+
+def _chances(markets: Sequence[Market], hazards: Hazards) -> _Chances:
+    outage_ends, spell_ends = (
+        np.array([each.outage_ends for each in markets])[:, None],
+        np.array([each.spell_ends for each in markets])[:, None],
+    )
+    outage = 1 - np.exp(-np.array(hazards.outage) * outage_ends * TICK)
+    spell = 1 - np.exp(-np.array(hazards.spell) * spell_ends * TICK)
+    chain = np.zeros((len(markets), 2 * _GROUPS, 2 * _GROUPS))
     for group in range(_GROUPS):
         for ends, first, other in ((outage, 0, _GROUPS), (spell, _GROUPS, 0)):
-            lasts = 1 - ends[group]
-            chain[first + group, first + group] += lasts * (1 - _LEAVES[group])
-            chain[first + group, first + min(group + 1, _GROUPS - 1)] += lasts * _LEAVES[group]
-            chain[first + group, other] += ends[group]
-    after = [np.eye(2 * _GROUPS)[:_GROUPS]]
+            lasts = 1 - ends[:, group]
+            chain[:, first + group, first + group] += lasts * (1 - _LEAVES[group])
+            chain[:, first + group, first + min(group + 1, _GROUPS - 1)] += lasts * _LEAVES[group]
+            chain[:, first + group, other] += ends[:, group]
+    after = [np.tile(np.eye(2 * _GROUPS)[:_GROUPS], (len(markets), 1, 1))]
     for _ in range(int(_SINCE[-1]) + 1):
         after.append(after[-1] @ chain)
-    believed = np.stack([_between(after, ticks) for ticks in _SINCE], axis=1)
+    believed = np.stack([_between(after, ticks) for ticks in _SINCE], axis=2)
     available = believed[..., _GROUPS:].sum(axis=-1)
     return _Chances(
         outage,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from policy.dynamic_programme import TICK, solve
 from policy.hazards import Hazards
-from relaunch.core.market.thresholds import AGE_EDGES, Ladder, Market, Thresholds, encode
+from relaunch.core.market.thresholds import Ladder, Market, Thresholds, encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +42,24 @@ def make_thresholds(
 ) -> Thresholds:
     """Solve for every point of a grid, on all processors, or in some processes."""
     axes = (grid.overheads, grid.price_ratios, grid.multiples, grid.multiples)
-    points = [Market(*point) for point in product(*axes)]
+    # The markets of one overhead and one price ratio are solved side by side.
+    points = product(product(*axes[:2]), [list(product(*axes[2:]))])
+    groups = [[Market(*first, *multiples) for multiples in all_multiples] for first, all_multiples in points]
     solved: list[list[bytes]] = []
-    code = partial(code_market, hazards, work_left=grid.work_left)
+    code = partial(code_markets, hazards, work_left=grid.work_left)
     with multiprocessing.get_context("spawn").Pool(processes) if processes != 1 else nullcontext() as pool:
-        for done in pool.imap(code, points, chunksize=4) if pool else map(code, points):
+        for done in pool.imap(code, groups) if pool else map(code, groups):
             solved.append(done)
-            on_progress(len(solved), len(points))
+            on_progress(len(solved), len(groups))
     codes = b"".join(by_ladder[ladder] for ladder in Ladder for by_ladder in solved)
     return Thresholds(*axes, grid.work_left, codes, source)
 
 
-def code_market(hazards: Hazards, market: Market, work_left: Sequence[float]) -> list[bytes]:
-    """Return the codes of one point of a grid by ladder, for each hours of work left and each age group."""
-    spare = solve(market, hazards, max(work_left), _SLACK_HOURS).spare
-    rows = [round(hours / TICK) for hours in work_left]
-    return [
-        bytes(encode(float(spare[ladder, row, group])) for row in rows for group in range(len(AGE_EDGES)))
-        for ladder in Ladder
-    ]
+def code_markets(hazards: Hazards, markets: Sequence[Market], work_left: Sequence[float]) -> list[bytes]:
+    """Return the codes of some points of a grid, all of one overhead, by ladder; see Thresholds for their order."""
+    spare = solve(markets, hazards, max(work_left), _SLACK_HOURS)
+    at_rows = spare[:, :, [round(hours / TICK) for hours in work_left]]
+    return [bytes(encode(hours) for hours in at_rows[:, ladder].ravel().tolist()) for ladder in Ladder]
 
 
 def write_thresholds(thresholds: Thresholds, file: Path) -> None:

@@ -5,7 +5,7 @@ import numpy as np
 
 from policy.dynamic_programme import TICK, solve
 from policy.hazards import Hazards
-from policy.threshold_file import WHOLE, Grid, code_market, make_thresholds, write_thresholds
+from policy.threshold_file import WHOLE, Grid, code_markets, make_thresholds, write_thresholds
 from relaunch.adapters.market_thresholds import load_thresholds, read_thresholds
 from relaunch.core.market.hazards import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR
 from relaunch.core.market.thresholds import AGE_EDGES, Ladder, Market, Thresholds
@@ -17,7 +17,7 @@ MARKET = Market(0.2, 3.145)
 def test_the_bundled_thresholds_are_those_of_the_programme():
     bundled, short = load_thresholds(), WHOLE.work_left[:2]
 
-    remade = code_market(HAZARDS, MARKET, short)
+    remade = code_markets(HAZARDS, [MARKET], short)
 
     axes = (WHOLE.overheads, WHOLE.price_ratios, WHOLE.multiples, WHOLE.multiples)
     assert (bundled.overheads, bundled.work_left) == (list(WHOLE.overheads), list(WHOLE.work_left))
@@ -33,7 +33,7 @@ def test_the_bundled_thresholds_are_those_of_the_programme():
 
 
 def test_ladders_descend_with_the_age_of_a_spell_and_of_a_refusal():
-    spare = solve(MARKET, HAZARDS, 24.0, 12.0).spare[:, round(24.0 / TICK)]
+    spare = solve([MARKET], HAZARDS, 24.0, 12.0)[0, :, round(24.0 / TICK)]
 
     for ladder in (Ladder.BACK, Ladder.TRY):
         assert all(earlier >= later for earlier, later in pairwise(spare[ladder]))
