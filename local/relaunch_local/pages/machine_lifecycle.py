@@ -15,6 +15,7 @@ from relaunch.core.machines.machine import (
     DeregisterNode,
     MachineState,
     RememberFailures,
+    RememberLaunch,
     TellJobs,
     TerminateInstance,
 )
@@ -41,6 +42,7 @@ _EFFECTS = {
     DeregisterNode: "DeregisterContainerInstance, for a registration that outlived its instance",
     TellJobs: "request the launch of the jobs that wait for it",
     AdmitJobs: "request the launch of the jobs that have waited longest for the limits on machines",
+    RememberLaunch: "that EC2 had capacity in that spot pool is kept",
     RememberFailures: "all jobs avoid the offerings that EC2 refused for some time",
 }
 

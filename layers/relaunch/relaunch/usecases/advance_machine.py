@@ -16,11 +16,12 @@ from relaunch.core.machines.machine import (
     MachineEffect,
     MachineState,
     RememberFailures,
+    RememberLaunch,
     TellJobs,
     TerminateInstance,
 )
 from relaunch.core.machines.table import decide
-from relaunch.core.offerings.pool_records import change_by_failure
+from relaunch.core.offerings.pool_records import change_by_failure, change_by_launch
 from relaunch.ports import JobDependencies, StaleWriteError
 from relaunch.usecases.learn_pool import learn_pool
 
@@ -110,6 +111,8 @@ def _perform(machine: Machine, effect: MachineEffect, deps: JobDependencies) -> 
             for failure in failures:
                 deps.capacity.remember(failure)
                 learn_pool(failure.offering, change_by_failure(failure), deps)
+        case RememberLaunch(offering, at):
+            learn_pool(offering, change_by_launch(offering, at), deps)
 
 
 def _request_launches(job_ids: Iterable[str], deps: JobDependencies) -> None:

@@ -98,6 +98,15 @@ def test_a_start_on_spot_is_counted_once_since_when_the_task_runs():
     assert again.job.pending == ()
 
 
+def test_a_start_on_a_machine_of_our_own_says_that_it_is_one():
+    placement = replace(SITUATIONS["pl"].current_attempt.placement, machine_id="m-1")
+
+    (count,) = after(with_attempt("pl", placement=placement), seen("RUNNING")).pending
+
+    assert isinstance(count, CountRun)
+    assert count.run.on_own_machine
+
+
 def test_a_start_on_demand_says_nothing_of_spot():
     offering = make_offering_key(purchase=PurchaseOption.ON_DEMAND)
     placement = replace(SITUATIONS["pl"].current_attempt.placement, offering=offering)

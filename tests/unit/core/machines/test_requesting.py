@@ -27,6 +27,7 @@ from relaunch.core.machines.machine import (
     Consequence,
     MachineState,
     RememberFailures,
+    RememberLaunch,
     TellJobs,
     TerminateInstance,
     client_token_of,
@@ -101,16 +102,17 @@ def test_instances_win_over_errors_beside_them_which_are_remembered():
     after = decide(machine(), answer, NOW, LIMITS).machine
 
     assert after.state is MachineState.STARTING
-    [remembered] = after.pending
+    remembered, launched = after.pending
     assert isinstance(remembered, RememberFailures)
     assert [failure.offering for failure in remembered.failures] == [offering()]
+    assert launched == RememberLaunch(offering("g6.xlarge", "us-east-1b"), NOW)
 
 
 def test_an_instance_that_nobody_needs_any_more_is_terminated():
     decision = decide(machine(claims=()), LAUNCHED, NOW, LIMITS)
 
     assert decision.machine.state is MachineState.ENDING
-    assert decision.machine.pending == (TerminateInstance(INSTANCE),)
+    assert decision.machine.pending == (RememberLaunch(offering(), NOW), TerminateInstance(INSTANCE))
     assert decision.added == MachineTotals(0, -100_000)
 
 

@@ -72,6 +72,22 @@ def test_of_several_pools_the_one_whose_hour_of_work_costs_least_is_tried():
     assert POLICY(replace(FRESH, pools=pools)).pool == "lasting"
 
 
+def test_what_was_seen_of_a_spell_days_ago_makes_no_pool_better():
+    pools = (Pool("b", 1.2, has_capacity=True, seen_ago=95.0, state_age=96.0), Pool("a", 1.0))
+
+    assert POLICY(replace(FRESH, pools=pools)).pool == "a"
+
+
+def test_a_pool_that_is_left_out_for_another_reason_makes_no_outage_younger():
+    old = idle(8.0, slack=6.0)
+    left_out = (Pool("b", 1.0, avoided_for=0.5), Pool("c", 1.0, has_capacity=True, avoided_for=0.5))
+
+    beside = POLICY(replace(old, pools=(*old.pools, *left_out)))
+
+    assert beside == POLICY(old)
+    assert POLICY(replace(old, pools=left_out)).action is Action.WAIT, "nothing says that they refused for long"
+
+
 def test_without_a_pool_below_the_price_of_on_demand_nothing_is_waited_for():
     dear = replace(FRESH, pools=(Pool("a", 3.2),))
 

@@ -79,6 +79,34 @@ def test_an_interruption_that_takes_several_machines_is_one_end():
     assert interrupted(taken, 4.5, 6.0).spell_ends > taken.spell_ends, "a machine of a later spell is another end"
 
 
+def test_an_interruption_after_launches_were_refused_is_the_end_of_a_life():
+    refused_before = refused(refused(granted(NEW, 0.0), 5.0), 5.8)
+
+    taken = interrupted(refused_before, 0.0, 6.0)
+    another = interrupted(taken, 1.0, 6.1)
+
+    assert taken.spell_ends == pytest.approx(1.0)
+    assert taken.spell_expected == pytest.approx(expected_ends(SPELL_ENDS_PER_HOUR, 0.0, 6.0))
+    assert (taken.has_capacity, taken.state_since, taken.seen_at) == (False, 5.0, 6.0)
+    assert another.spell_ends == pytest.approx(1.0, rel=0.01), "the same outage takes it"
+    # A spell that was seen to end between two tries is counted already.
+    assert interrupted(refused(granted(NEW, 0.0), 0.2), 0.0, 0.3).spell_ends == pytest.approx(1.0, rel=0.01)
+
+
+def test_a_machine_that_is_given_back_while_launches_are_refused_shows_no_capacity():
+    refused_before = refused(granted(NEW, 0.0), 1.9)
+
+    given_back = left(refused_before, 0.0, 2.0)
+
+    assert (given_back.has_capacity, given_back.state_since) == (False, 1.9)
+    expected = expected_ends(SPELL_ENDS_PER_HOUR, 0.0, 2.0)
+    assert (given_back.spell_ends, given_back.spell_expected) == (0.0, pytest.approx(expected))
+    assert left(given_back, 0.0, 2.0) == given_back
+    # It outlived the others of a spell that has ended.
+    others_taken = interrupted(granted(NEW, 0.0), 0.0, 1.9)
+    assert left(others_taken, 0.0, 2.0) == others_taken
+
+
 def test_pools_that_a_launch_may_be_granted_in_are_one_by_what_was_seen_last():
     first, second = refused(NEW, 8.0), interrupted(replace(granted(NEW, 1.0), name="b"), 1.0, 1.0 + HALF_LIFE)
     earlier = interrupted(granted(NEW, 1.0), 1.0, 4.0)

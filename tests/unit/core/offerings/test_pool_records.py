@@ -12,6 +12,7 @@ from relaunch.core.offerings.capacity_scopes import purchase_scope, quota_scope,
 from relaunch.core.offerings.pool_records import (
     change_by_arrival,
     change_by_failure,
+    change_by_launch,
     change_by_run,
     is_news,
     pool_hours,
@@ -23,6 +24,7 @@ SPOT = PurchaseOption.SPOT
 KEY = make_offering_key(zone="us-east-1a")
 AT = pool_hours(NOW)
 BEFORE = granted(PoolRecord(str(KEY)), AT - 5.0)
+SHUT = refused(BEFORE, AT)
 SHORT = make_capacity_failure(offering=KEY, is_shortage=True)
 
 
@@ -60,6 +62,18 @@ def test_a_run_says_whether_its_pool_had_capacity(what, hours, expected):
     assert change is not None
     assert change(BEFORE) == expected
     assert change(expected) == expected, "a fact that comes twice changes nothing"
+
+
+def test_a_task_that_starts_on_a_machine_of_our_own_says_nothing_that_its_launch_did_not():
+    assert change_by_run(replace(run(Observed.START), on_own_machine=True)) is None
+
+
+def test_an_instance_that_was_launched_shows_that_there_was_capacity():
+    change = change_by_launch(KEY, NOW)
+
+    assert change is not None
+    assert change(BEFORE) == granted(BEFORE, AT)
+    assert change_by_launch(make_offering_key(purchase=PurchaseOption.ON_DEMAND), NOW) is None
 
 
 def test_a_rebalance_recommendation_says_nothing_of_capacity():
@@ -107,14 +121,15 @@ def test_facts_out_of_order_leave_what_was_seen_later():
 
 
 @pytest.mark.parametrize(
-    ("after", "expected"),
+    ("before", "after", "expected"),
     [
-        (granted(BEFORE, AT), True),
-        (granted(BEFORE, AT - 5.0 + 0.5 / 60), False),
-        (refused(BEFORE, AT - 5.0 + 0.5 / 60), True),
-        (BEFORE, False),
+        (BEFORE, granted(BEFORE, AT), True),
+        (BEFORE, granted(BEFORE, AT - 5.0 + 0.5 / 60), False),
+        (BEFORE, refused(BEFORE, AT - 5.0 + 0.5 / 60), True),
+        (SHUT, interrupted(SHUT, AT - 5.0, AT + 0.5 / 60), True),
+        (BEFORE, BEFORE, False),
     ],
-    ids=["later", "within a minute", "another state within a minute", "the same"],
+    ids=["later", "within a minute", "another state within a minute", "an interruption within a minute", "the same"],
 )
-def test_what_is_the_same_within_a_minute_is_no_news(after, expected):
-    assert is_news(BEFORE, after) is expected
+def test_what_is_the_same_within_a_minute_is_no_news(before, after, expected):
+    assert is_news(before, after) is expected

@@ -54,7 +54,8 @@ def count_run(job: Job, what: Observed, at: datetime, hours: float = 0.0) -> tup
     if offering.purchase is not PurchaseOption.SPOT:
         return ()
     ran_on = replace(offering, zone=attempt.zone or offering.zone)
-    return (CountRun(SpotRun(ran_on, f"{job.attempt_key}/{attempt.placement.number}", what, at, hours)),)
+    run_id = f"{job.attempt_key}/{attempt.placement.number}"
+    return (CountRun(SpotRun(ran_on, run_id, what, at, hours, on_own_machine=bool(attempt.placement.machine_id))),)
 
 
 def with_task(job: Job, task_id: str, outcome: str, now: datetime) -> Job:

@@ -146,9 +146,18 @@ class RememberFailures:
     kind: Literal["remember-failures"] = "remember-failures"
 
 
+@dataclass(frozen=True, slots=True)
+class RememberLaunch:
+    """Let the record of a spot pool say that EC2 had capacity there (core.offerings.pool_records)."""
+
+    offering: OfferingKey
+    at: datetime
+    kind: Literal["remember-launch"] = "remember-launch"
+
+
 Ec2Effect = AskFleet | TerminateInstance | DeregisterNode
 """Effects that need the permissions of the consumer of the `machines` queue."""
-MachineEffect = Ec2Effect | TellJobs | AdmitJobs | RememberFailures
+MachineEffect = Ec2Effect | TellJobs | AdmitJobs | RememberFailures | RememberLaunch
 """What to do after a save; all may be repeated. `kind` is the discriminator in stored machines."""
 
 

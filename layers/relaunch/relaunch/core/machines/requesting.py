@@ -7,6 +7,7 @@ import zlib
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd
 from relaunch.core.machines.ending import gone, terminate
 from relaunch.core.machines.events import (
@@ -28,6 +29,7 @@ from relaunch.core.machines.machine import (
     MachineEffect,
     MachineState,
     RememberFailures,
+    RememberLaunch,
 )
 from relaunch.core.machines.moves import look_again, move
 from relaunch.core.machines.refusals import find_failures, judge
@@ -129,7 +131,7 @@ def _launched(machine: Machine, answer: InstanceLaunched, now: datetime, limits:
         usd_per_hour=usd_per_hour,
         uncertain_since=None,
     )
-    effects = _remember(machine, answer, now)
+    effects = (*_remember(machine, answer, now), *_remember_launch(answer, now))
     detail = f"{answer.instance_id}: {answer.offering}"
     if not machine.claims:
         decision = terminate(launched, now, event="launched", detail=f"{detail}; nobody needs it", before=effects)
@@ -144,6 +146,11 @@ def _launched(machine: Machine, answer: InstanceLaunched, now: datetime, limits:
 def _remember(machine: Machine, answer: InstanceLaunched | FleetRefused, now: datetime) -> tuple[MachineEffect, ...]:
     failures = find_failures(machine.request, answer, now)
     return (RememberFailures(failures),) if failures else ()
+
+
+def _remember_launch(answer: InstanceLaunched, now: datetime) -> tuple[MachineEffect, ...]:
+    is_spot = answer.offering.purchase is PurchaseOption.SPOT
+    return (RememberLaunch(answer.offering, now),) if is_spot else ()
 
 
 def launched_after_all(

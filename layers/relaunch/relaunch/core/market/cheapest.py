@@ -8,12 +8,12 @@ longer it is going to, and the same holds for a spell; Uniform Progress has one 
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from relaunch.core.market.hazards import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR
 from relaunch.core.market.published import greedy, stay, take_safety_net, wait
 from relaunch.core.market.situation import Action, Choice, Place, Policy, Pool, Rule, Situation
-from relaunch.core.market.thresholds import AGE_EDGES, Ladder, Market, Thresholds, age_group
+from relaunch.core.market.thresholds import AGE_EDGES, Ladder, Market, Rungs, Thresholds, age_group
 
 # A crossing within an age group is found to a minute of this many halvings of at most 64 ticks.
 _HALVINGS = 10
@@ -54,7 +54,7 @@ def _by_cost(situation: Situation, pools: Iterable[Pool]) -> list[Pool]:
 
 
 def _hour(pool: Pool, situation: Situation) -> float:
-    age = pool.state_age if pool.has_capacity else 0.0
+    age = pool.state_age if pool.is_to_be_had(situation.retry_interval) else 0.0
     ends = SPELL_ENDS_PER_HOUR[age_group(age)] * pool.spell_ends
     return pool.usd_per_hour * (1 + ends * situation.overhead)
 
@@ -63,8 +63,10 @@ def _idle(thresholds: Thresholds, situation: Situation) -> Choice:
     pools, spare = _by_cost(situation, situation.pools), situation.spare or 0.0
     if not pools:
         return Choice(Action.ON_DEMAND, Rule.OUTAGE, value=spare)
-    age = min(each.state_age for each in pools)
-    ends = sum(_outage_ends_per_hour(each) for each in pools)
+    # A pool that is left out for another reason has no outage that could end, and its state is that of another time.
+    closed = [each for each in pools if each.has_capacity is False] or pools
+    age = min(each.state_age for each in closed)
+    ends = sum(_outage_ends_per_hour(each) for each in closed)
     market = _market(situation, pools[0], outage_ends=ends / OUTAGE_ENDS_PER_HOUR[age_group(age)])
     rungs = thresholds.rungs(Ladder.WAIT, market)
 
@@ -83,7 +85,7 @@ def _on_demand(thresholds: Thresholds, situation: Situation) -> Choice:
     if spare < 0:
         return Choice(Action.STAY, Rule.SAFETY_NET, value=spare)
     pools = _by_cost(situation, situation.pools)
-    offers = [_leaving(thresholds, situation, pool, pools) for pool in pools]
+    offers = _offers(thresholds, situation, pools)
     for offer in offers:
         if offer.pays(spare, 0.0):
             return Choice(Action.TRY, Rule.COMES_BACK, offer.pool, value=spare, threshold=offer.needed(0.0))
@@ -114,14 +116,22 @@ class _Offer:
         return _first(partial(self.pays, spare), [self.not_before, *_group_edges(self.age)], at_most)
 
 
-def _leaving(thresholds: Thresholds, situation: Situation, pool: Pool, pools: Sequence[Pool]) -> _Offer:
+def _offers(thresholds: Thresholds, situation: Situation, pools: Sequence[Pool]) -> list[_Offer]:
+    rungs = cache(thresholds.rungs)  # pools of which nothing was learned share theirs
+    all_ends = sum(_outage_ends_per_hour(each) for each in pools)
+    return [_leaving(rungs, situation, each, all_ends - _outage_ends_per_hour(each)) for each in pools]
+
+
+def _leaving(
+    rungs_of: Callable[[Ladder, Market], Rungs], situation: Situation, pool: Pool, others_end_per_hour: float
+) -> _Offer:
     # The sooner any other pool can be had, the longer on-demand can wait for a spell that has lasted.
-    others = sum(_outage_ends_per_hour(each) for each in pools if each is not pool)
-    market = _market(situation, pool, outage_ends=pool.outage_ends + _OTHERS * others / OUTAGE_ENDS_PER_HOUR[0])
+    outage_ends = pool.outage_ends + _OTHERS * others_end_per_hour / OUTAGE_ENDS_PER_HOUR[0]
+    market = _market(situation, pool, outage_ends=outage_ends)
     ladder, caution, age = Ladder.TRY, 1.0, pool.seen_ago if pool.has_capacity is False else AGE_EDGES[-1]
-    if pool.has_capacity and pool.seen_ago < situation.retry_interval:
+    if pool.is_to_be_had(situation.retry_interval):
         ladder, caution, age = Ladder.BACK, _CAUTION, pool.state_age
-    rungs = thresholds.rungs(ladder, market)
+    rungs = rungs_of(ladder, market)
 
     def needed(after: float) -> float:
         left = max(situation.work_left - after, 0.0)

@@ -22,7 +22,10 @@ _LEAST, _MOST = 0.25, 4.0
 
 @dataclass(frozen=True, slots=True)
 class PoolRecord:
-    """What was seen of a pool: the state at `seen_at`, since when, and the decayed sums of ends at `summed_at`."""
+    """What was seen of a pool: the state at `seen_at`, since when, and the decayed sums of ends at `summed_at`.
+
+    `is_end_counted` says of an outage whether the spell that it ended is among the sums.
+    """
 
     name: str
     has_capacity: bool | None = None
@@ -33,6 +36,7 @@ class PoolRecord:
     spell_ends: float = 0.0
     spell_expected: float = 0.0
     summed_at: float = 0.0
+    is_end_counted: bool = False
 
 
 def granted(record: PoolRecord, at: float) -> PoolRecord:
@@ -57,28 +61,36 @@ def seen(record: PoolRecord, at: float, *, has_capacity: bool) -> PoolRecord:
     # An outage that is seen again after a long time is likely still the same; of a spell that is less sure.
     is_same = not is_changed and (is_continuous or not has_capacity)
     since = record.state_since if is_same else at
-    return replace(counted, has_capacity=has_capacity, seen_at=at, state_since=since)
+    is_end_counted = is_continuous if is_changed else record.is_end_counted
+    return replace(counted, has_capacity=has_capacity, seen_at=at, state_since=since, is_end_counted=is_end_counted)
 
 
 def interrupted(record: PoolRecord, started_at: float, at: float) -> PoolRecord:
     """Return the record after EC2 took a machine away that had run since `started_at`; late news are left out."""
     if record.has_capacity is not None and (record.seen_at > at or record.state_since >= at):
         return record
-    if record.has_capacity is False and started_at <= record.state_since:
+    is_refused = _is_refused_since(record, started_at)
+    if is_refused and record.is_end_counted:
         # The spell that it ran in has ended already, with another machine: one end, however many machines it took.
         return refused(record, at)
     spell = _in_spell(record, started_at)
     counted = _counted(spell, max(started_at, spell.seen_at), at, is_end=True)
-    return replace(counted, has_capacity=False, seen_at=at, state_since=at)
+    # Where launches were refused before, the outage began then: machines outlive the capacity for more of them.
+    since = record.state_since if is_refused else at
+    return replace(counted, has_capacity=False, seen_at=at, state_since=since, is_end_counted=True)
 
 
 def left(record: PoolRecord, started_at: float, at: float) -> PoolRecord:
     """Return the record after a machine that had run since `started_at` was given back."""
     if record.has_capacity is not None and record.seen_at >= at:
         return record
+    is_refused = _is_refused_since(record, started_at)
+    if is_refused and record.is_end_counted:
+        return record
     spell = _in_spell(record, started_at)
-    counted = _counted(spell, max(started_at, spell.seen_at), at, is_end=False)
-    return replace(counted, seen_at=at)
+    counted = replace(_counted(spell, max(started_at, spell.seen_at), at, is_end=False), seen_at=at)
+    # That a machine was left to the job does not mean that there are more of them.
+    return replace(counted, has_capacity=False, state_since=record.state_since) if is_refused else counted
 
 
 def combined(name: str, records: Sequence[PoolRecord]) -> PoolRecord:
@@ -112,6 +124,11 @@ def pool_of(record: PoolRecord, usd_per_hour: float, now: float, *, is_used: boo
         outage_ends=_multiple(record.outage_ends, record.outage_expected, record.summed_at, now),
         spell_ends=_multiple(record.spell_ends, record.spell_expected, record.summed_at, now),
     )
+
+
+def _is_refused_since(record: PoolRecord, started_at: float) -> bool:
+    """Return whether launches are refused since a moment in the life of a machine that was started then."""
+    return record.has_capacity is False and started_at <= record.state_since
 
 
 def _in_spell(record: PoolRecord, started_at: float) -> PoolRecord:

@@ -40,6 +40,10 @@ class Pool:
     spell_ends: float = 1.0
     avoided_for: float = 0.0
 
+    def is_to_be_had(self, retry_interval: float) -> bool:
+        """Return whether the pool is known to have capacity: it was seen to, within the interval."""
+        return self.has_capacity is True and self.seen_ago < retry_interval
+
     def may_be_tried_in(self, retry_interval: float) -> float:
         """Return the hours until a try is worth it: 0 but for a pool that refused less than the interval ago."""
         left = retry_interval - self.seen_ago

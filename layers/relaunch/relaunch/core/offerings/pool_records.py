@@ -52,7 +52,8 @@ def is_news(before: PoolRecord, after: PoolRecord) -> bool:
 
     A hundred machines that start in one pool, or that one outage takes, all say the same, and would all write one item.
     """
-    return before.has_capacity is not after.has_capacity or after.seen_at - before.seen_at >= _MINUTE
+    is_other_state = (before.has_capacity, before.is_end_counted) != (after.has_capacity, after.is_end_counted)
+    return is_other_state or after.seen_at - before.seen_at >= _MINUTE
 
 
 def change_by_failure(failure: CapacityFailure) -> PoolChange | None:
@@ -65,16 +66,21 @@ def change_by_failure(failure: CapacityFailure) -> PoolChange | None:
     return partial(refused, at=pool_hours(failure.at)) if is_refusal and _is_pool(failure.offering) else None
 
 
+def change_by_launch(offering: OfferingKey, at: datetime) -> PoolChange | None:
+    """Return what an instance that EC2 launched changes in the record of its offering."""
+    return partial(granted, at=pool_hours(at)) if _is_pool(offering) else None
+
+
 def change_by_arrival(failure: CapacityFailure, at: datetime) -> PoolChange | None:
     """Return what the instance of a launch without capacity that arrives at `at`, too late for it, changes."""
-    return partial(granted, at=pool_hours(at)) if _is_pool(failure.offering) else None
+    return change_by_launch(failure.offering, at)
 
 
 def change_by_run(run: SpotRun) -> PoolChange | None:
     """Return what a run on spot changes in the record of where it ran; None if it says nothing of its capacity."""
     at = pool_hours(run.at)
     match run.what:
-        case Observed.START:
+        case Observed.START if not run.on_own_machine:
             return partial(granted, at=at)
         case Observed.INTERRUPTION if run.hours <= 0:
             # Nothing ran: since when the machine was there is not known, and so no life of one.

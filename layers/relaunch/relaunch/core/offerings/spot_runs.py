@@ -48,7 +48,8 @@ _INTERRUPTIONS = {Observed.INTERRUPTION: 1.0, Observed.REBALANCE: REBALANCE_WEIG
 class SpotRun:
     """One observation of a run on spot: its start, or its end after `hours`.
 
-    `run_id` tells runs apart; the zone of `offering` is where it ran.
+    `run_id` tells runs apart; the zone of `offering` is where it ran. Of a machine of our own
+    (`on_own_machine`) its launch said what EC2 had, and the start of a task on it says no more.
     """
 
     offering: OfferingKey
@@ -56,6 +57,7 @@ class SpotRun:
     what: Observed
     at: datetime
     hours: float = 0.0
+    on_own_machine: bool = False
 
     @property
     def interruptions(self) -> float:

@@ -23,6 +23,7 @@ from relaunch.core.machines.machine import (
     MachineState,
     MachineTimelineEntry,
     RememberFailures,
+    RememberLaunch,
     TellJobs,
     TerminateInstance,
 )
@@ -85,6 +86,7 @@ def test_every_effect_comes_back_as_it_was() -> None:
         TerminateInstance("i-1"),
         DeregisterNode("node"),
         RememberFailures((failure,)),
+        RememberLaunch(make_offering_key(), NOW),
     )
     assert machine_items.read_machine(item_of(pending=effects)).pending == effects
 
