@@ -18,7 +18,7 @@ from policy.figures import Cell, Sample, difference, figures
 from policy.generator import draw_series
 from policy.hazards import Hazards, count_hazards
 from policy.replay import Job, Knowledge
-from policy.series import Series, SeriesError, at_gap, read_series
+from policy.series import Series, SeriesError, at_gap, read_series, side_by_side
 from policy.threshold_file import make_thresholds, write_thresholds
 from relaunch.adapters.market_thresholds import FILE
 from relaunch.core.market.hazards import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR
@@ -101,8 +101,7 @@ def _print_hazards(arguments: argparse.Namespace) -> int:
 
 
 def _make(arguments: argparse.Namespace) -> int:
-    thresholds = make_thresholds(*_hazards(arguments.traces), on_progress=_show)
-    print(file=sys.stderr)
+    thresholds = make_thresholds(*_hazards(arguments.traces), on_progress=partial(_show, "solving"))
     write_thresholds(thresholds, arguments.to)
     print(f"{arguments.to}: {len(thresholds.codes):,} thresholds, from {thresholds.source}")
     return 0
@@ -110,11 +109,12 @@ def _make(arguments: argparse.Namespace) -> int:
 
 def _replay(arguments: argparse.Namespace) -> int:
     series = read_series(arguments.traces) if arguments.traces else draw_series(_hazards(None)[0])
-    groups = [series] if arguments.pools == "together" else [[each] for each in series]
+    groups = [side_by_side(series)] if arguments.pools == "together" else [[each] for each in series]
     if arguments.plots:
         return _draw(arguments, groups)
     is_document = arguments.as_json or arguments.decisions
-    cells, documents = _cells(arguments), []
+    cells = _cells(arguments)
+    documents: list[dict[str, object]] = []
     run = partial(compare, groups, arguments.thresholds, arguments.starts)
     with get_context("spawn").Pool() as pool:
         for cell, samples in zip(cells, pool.imap(run, cells), strict=True):
@@ -122,6 +122,8 @@ def _replay(arguments: argparse.Namespace) -> int:
                 raise SeriesError(f"no series is as long as the {cell.job.time:.1f} h that a job has")
             if not is_document:
                 _print_cell(cell, samples)
+            elif sys.stderr.isatty():
+                _show("replaying", len(documents) + 1, len(cells))
             documents.append(_document(cell, samples, has_decisions=arguments.decisions))
     if is_document:
         print(json.dumps({"series": [each.name for each in series], "cells": documents}))
@@ -215,8 +217,8 @@ def _hazards(folder: Path | None) -> tuple[Hazards, str]:
     return count_hazards(series), f"{len(series)} series: {', '.join(each.name for each in series)}"
 
 
-def _show(done: int, of: int) -> None:
-    print(f"\rsolving {done} of {of}", end="", file=sys.stderr, flush=True)
+def _show(what: str, done: int, of: int) -> None:
+    print(f"\r{what} {done} of {of}", end="" if done < of else "\n", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

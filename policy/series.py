@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 
@@ -46,6 +46,19 @@ def _read(file: Path) -> Series:
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int | float) and value >= 0
+
+
+def side_by_side(series: Sequence[Series]) -> list[Series]:
+    """Return series of the pools of one job, for as long as all of them last.
+
+    Raises:
+        SeriesError: their gaps differ.
+    """
+    gaps = sorted({round(each.gap_hours * 3600, 3) for each in series})
+    if len(gaps) > 1:
+        raise SeriesError(f"pools together need series of one gap, not of {', '.join(f'{gap:g} s' for gap in gaps)}")
+    shortest = min(len(each.available) for each in series)
+    return [replace(each, available=each.available[:shortest]) for each in series]
 
 
 def at_gap(series: Sequence[Series], gap_hours: float) -> list[Series]:

@@ -142,11 +142,13 @@ def test_nothing_is_known_of_the_future(policy, knowledge, pools):
     assert all(decided_before() == first for _ in range(5))
 
 
+@pytest.mark.parametrize("gap_seconds", [600, 195, 34])
 @pytest.mark.parametrize("overlap", [0.0, 0.15, 0.2])
-def test_every_policy_runs_from_every_start_and_is_compared_with_the_optimum(overlap):
-    pools = [series("1101001110" * 30, name) for name in "ab"]
+def test_every_policy_runs_from_every_start_and_is_compared_with_the_optimum(overlap, gap_seconds):
+    pattern, gap_hours = series("1101001110" * 30).available, gap_seconds / 3600
+    pools = [Series(name, gap_hours, pattern) for name in "ab"]
 
-    job = Job(work=6.0, time=8.0, overlap=overlap)
+    job = Job(work=36 * gap_hours, time=48 * gap_hours, overhead=1.2 * gap_hours, overlap=6 * overlap * gap_hours)
     samples = compare([[each] for each in pools], FILE, 2, Cell(job, Knowledge.TRIES))
 
     assert len(samples) == 4

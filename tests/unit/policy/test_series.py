@@ -2,7 +2,9 @@ import json
 
 import pytest
 
-from policy.series import Series, SeriesError, at_gap, read_series
+from policy.series import Series, SeriesError, at_gap, read_series, side_by_side
+
+TICK = 1 / 6
 
 
 def write(folder, content, name="a.json"):
@@ -42,6 +44,14 @@ def test_a_folder_without_series_says_what_they_look_like(tmp_path):
     for folder in (tmp_path, tmp_path / "missing"):
         with pytest.raises(SeriesError, match='"gap_seconds": 600'):
             read_series(folder)
+
+
+def test_pools_together_last_as_long_as_the_shortest_and_have_one_gap():
+    first, second = Series("a", TICK, (True, False, False)), Series("b", TICK, (True, True))
+
+    assert side_by_side([first, second]) == [Series("a", TICK, (True, False)), second]
+    with pytest.raises(SeriesError, match="one gap, not of 195 s, 600 s"):
+        side_by_side([first, Series("b", 195 / 3600, (True, True))])
 
 
 def test_a_longer_gap_leaves_ticks_out():

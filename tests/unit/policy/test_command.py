@@ -1,0 +1,71 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fakes.repository import REPOSITORY
+
+
+def policy(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "policy", *map(str, arguments)]
+    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("series")
+    for name, pattern in (("a", [1] * 40 + [0] * 15), ("b", [1, 1, 0, 3])):
+        data = (pattern * 600)[: 620 if name == "a" else 700]
+        content = {"metadata": {"gap_seconds": 600}, "data": data}
+        (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    return folder
+
+
+def test_the_document_has_every_cell_with_every_policy_and_decision(folder):
+    done = policy("replay", "--traces", folder, "--pools", "together", "--starts", "1", "--json", "--decisions")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    document = json.loads(done.stdout)
+    assert document["series"] == ["a", "b"]
+    settings = {
+        (round(cell["job"]["work"] / cell["job"]["time"], 1), cell["job"]["overhead"], cell["job"]["price_ratio"])
+        for cell in document["cells"]
+    }
+    assert settings == {
+        *((share, 0.2, 3.145) for share in (0.6, 0.7, 0.8, 0.9)),
+        *((0.8, *setting) for setting in ((0.05, 3.145), (0.5, 3.145), (0.2, 1.4))),
+    }
+    assert {cell["knowledge"] for cell in document["cells"]} == {"tries only", "every tick seen"}
+    for cell in document["cells"]:
+        figures = {each["policy"]: each for each in cell["policies"]}
+        assert set(figures) == {"retry-3", "on-demand", "greedy", "uniform-progress", "cheapest"}
+        assert all(each["over"] >= -1e-6 for each in figures.values())
+        assert figures["cheapest"]["met"] == 1.0
+        (sample,) = cell["samples"]
+        assert sample["decisions"]["cheapest"][0]["tick"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--traces", "missing"], "missing has no series"),
+        (["--starts", "0"], "'0' is not a whole number, 1 or more"),
+        (["--overlap", "2"], "'2' is not a share from 0 to 1"),
+    ],
+)
+def test_what_cannot_be_replayed_is_said(arguments, problem):
+    done = policy("replay", *arguments)
+
+    assert done.returncode == 2
+    assert problem in done.stderr
+
+
+def test_series_that_are_too_short_say_how_long_a_job_is(tmp_path):
+    (tmp_path / "a.json").write_text('{"metadata": {"gap_seconds": 600}, "data": [0, 1]}', encoding="utf-8")
+
+    done = policy("replay", "--traces", tmp_path)
+
+    assert done.returncode == 2
+    assert "no series is as long as the 80.0 h that a job has" in done.stderr
