@@ -17,6 +17,8 @@ HALF_LIFE = 24.0
 PRIOR_ENDS = 30.0
 CONTINUOUS = 0.5
 """Between two tries that are not further apart, the state of a pool is taken to be seen."""
+# What is seen for the first time began between two looks: in the middle, but no earlier than this.
+_LONGEST_UNSEEN = 1.0
 _LEAST, _MOST = 0.25, 4.0
 
 
@@ -60,7 +62,7 @@ def seen(record: PoolRecord, at: float, *, has_capacity: bool) -> PoolRecord:
     counted = _counted(record, record.seen_at, at, is_end=is_changed) if is_continuous else record
     # An outage that is seen again after a long time is likely still the same; of a spell that is less sure.
     is_same = not is_changed and (is_continuous or not has_capacity)
-    since = record.state_since if is_same else at
+    since = record.state_since if is_same else at - min((at - record.seen_at) / 2, _LONGEST_UNSEEN)
     is_end_counted = is_continuous if is_changed else record.is_end_counted
     return replace(counted, has_capacity=has_capacity, seen_at=at, state_since=since, is_end_counted=is_end_counted)
 
