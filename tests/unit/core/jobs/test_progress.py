@@ -98,11 +98,13 @@ def test_work_left_is_what_steps_or_the_estimate_leave(job, newest, progress):
     assert measure_progress(job, newest, NOW + 2 * HOUR) == progress
 
 
-def test_work_that_is_done_is_as_much_less_than_estimated_as_the_padding_allows():
-    job = stopped(definition=replace(ESTIMATED, padding=0.25))
+@pytest.mark.parametrize(("kept_hours", "left_hours"), [(0, 22), (18, 4), (20, 2), (24, 2.4)])
+def test_at_most_the_padding_of_the_whole_estimate_is_left_beside_it(kept_hours, left_hours):
+    definition = replace(ESTIMATED, estimated_duration=20 * HOUR, padding=0.1)
+    job = stopped(kept_hours * HOUR, definition=definition, kept_seconds=0.0)
 
-    progress = measure_progress(job, saved(2 * HOUR), NOW + 2 * HOUR)
+    progress = measure_progress(job, saved(kept_hours * HOUR), NOW + 30 * HOUR)
 
     assert progress is not None
-    assert progress.left == 6 * HOUR
-    assert progress.done + progress.left * 1.25 == 12.5 * HOUR
+    assert progress.done == kept_hours * HOUR
+    assert progress.at_most_left(0.1) == left_hours * HOUR

@@ -123,8 +123,21 @@ def test_without_checkpoints_an_interruption_may_lose_all_that_is_left():
     assert chosen(replace(definition, deadline=21 * HOUR)).choice.action is Action.TRY
 
 
+def test_an_interruption_may_lose_the_padding_too():
+    padded = replace(DEFINITION, padding=0.1)
+
+    assert chosen(replace(padded, checkpoint_uri=None)).situation.reserve == pytest.approx(0.25 + 11.0)
+    assert chosen(padded, progress=Progress(10 * HOUR, 0 * HOUR)).situation.reserve == pytest.approx(0.25 + 0.5)
+
+
 def test_the_last_minutes_of_work_are_all_that_an_interruption_may_lose():
     assert chosen(progress=Progress(9.9 * HOUR, 0.1 * HOUR)).situation.reserve == pytest.approx(0.35)
+
+
+def test_the_padding_is_kept_once_for_all_work():
+    situation = chosen(replace(DEFINITION, padding=0.1), progress=Progress(9 * HOUR, HOUR)).situation
+
+    assert situation.slack == pytest.approx(20.0 - 2.0)
 
 
 def test_patience_is_what_is_left_of_it_after_all_waits():

@@ -30,10 +30,17 @@ class SavedCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The work done and left of a job; `left` is right if the estimate is, or by the padding too low."""
+    """The work done and left of a job.
+
+    If the estimate is too low by the padding, `left` lacks the padding of all work, done and left (`at_most_left`).
+    """
 
     done: timedelta
     left: timedelta
+
+    def at_most_left(self, padding: float) -> timedelta:
+        """Return the work left if the estimate of all work is too low by this share."""
+        return self.left + padding * (self.done + self.left)
 
 
 def kept_time(job: Job, newest: SavedCheckpoint | None) -> timedelta:
@@ -75,8 +82,7 @@ def _by_estimate(job: Job, done: timedelta) -> Progress | None:
     estimate = job.definition.estimated_duration
     if estimate is None:
         return None
-    # If the whole estimate is too low by the padding, so is the part of it that is done.
-    return Progress(done, max(estimate - done / (1 + job.definition.padding), timedelta(0)))
+    return Progress(done, max(estimate - done, timedelta(0)))
 
 
 def _by_steps(job: Job, newest: SavedCheckpoint | None, kept: timedelta) -> Progress | None:

@@ -109,8 +109,8 @@ def _situation(
     else:
         waited = now - job.accepted_at - job.run_time(now)
         patience = _hours((job.definition.patience or timedelta(0)) - waited)
-        most = left + job.definition.padding * (_hours(progress.done) + left)
-        time_left = most + 2 * overhead + reserve + patience
+        most = progress.at_most_left(job.definition.padding)
+        time_left = _hours(most) + 2 * overhead + reserve + patience
     return Situation(
         place=Place.IDLE,
         work_done=_hours(progress.done),
@@ -128,7 +128,7 @@ def _situation(
 
 def _most_lost(job: Job, measured: Measured) -> timedelta:
     """Return the work that one interruption of spot may lose: all of it without checkpoints."""
-    left = measured.progress.left
+    left = measured.progress.at_most_left(job.definition.padding)
     return left if job.definition.checkpoint_uri is None else min(measured.overheads.checkpoint_interval, left)
 
 
