@@ -1,5 +1,6 @@
 """Which purchase options a job may be launched with now."""
 
+import math
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,6 +15,7 @@ from fakes.builders import (
     make_running_attempt,
     make_selection,
 )
+from relaunch.adapters.market_thresholds import load_thresholds
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.overheads import Measured, Overheads
@@ -37,6 +39,7 @@ from relaunch.core.selection.selection import RejectedOffering
 HOUR = timedelta(hours=1)
 SPOT, OTHER_SPOT = make_offering(), make_offering("g6.xlarge", price_usd_per_hour=0.50)
 ON_DEMAND = make_offering(purchase=PurchaseOption.ON_DEMAND)
+UNPRICED = replace(ON_DEMAND, price_usd_per_hour=None, on_demand_usd_per_hour=None)
 RESERVED = make_offering(purchase=PurchaseOption.RESERVED, price_usd_per_hour=0.0)
 ALL = make_selection(kept=(SPOT, OTHER_SPOT, ON_DEMAND), rejected=(), filter_counts=(("any", 3, 3),))
 DEFINITION = make_definition(
@@ -171,9 +174,15 @@ def test_a_running_task_is_no_wait():
         ),
         pytest.param(
             PurchasePolicy.SPOT_THEN_ON_DEMAND,
-            make_selection(kept=(replace(ON_DEMAND, price_usd_per_hour=None, on_demand_usd_per_hour=None),)),
-            0.0,
+            make_selection(kept=(UNPRICED,)),
+            math.inf,
             id="at an unknown price",
+        ),
+        pytest.param(
+            PurchasePolicy.SPOT_THEN_ON_DEMAND,
+            make_selection(kept=(UNPRICED, ON_DEMAND)),
+            1.00,
+            id="some of it at an unknown price",
         ),
     ],
 )
@@ -181,6 +190,21 @@ def test_on_demand_is_known_where_the_job_may_run_on_it(purchase, selection, pri
     definition = replace(DEFINITION, purchase=purchase)
 
     assert chosen(definition, selection=selection).situation.on_demand_usd_per_hour == price
+
+
+@pytest.mark.parametrize("name", [each for each in PolicyName if each is not PolicyName.ON_DEMAND_FIRST])
+def test_spot_is_cheaper_than_on_demand_at_an_unknown_price(name):
+    job, measured = make_job(definition=replace(DEFINITION, policy=name)), Measured(START)
+    selection = replace(ALL, kept=(SPOT, UNPRICED))
+
+    def choice(pool: Pool) -> Choice:
+        made = choose(job, policy_named(name, load_thresholds), measured, selection, (pool,), NOW)
+        assert made is not None
+        return made.choice
+
+    assert choice(FREE).action is Action.TRY
+    assert not math.isnan(choice(BUSY).threshold)
+    assert choice(BUSY).action is Action.WAIT
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ That is a job with a deadline or with patience, on ECS, whose work is known (cor
 paid for anyway and goes before all others.
 """
 
+import math
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -133,12 +134,16 @@ def _most_lost(job: Job, measured: Measured) -> timedelta:
 
 
 def _on_demand_price(job: Job, selection: Selection) -> float | None:
-    """Return the lowest on-demand price, also of what cannot be had just now; None if the job may not run on it."""
+    """Return the lowest on-demand price, also of what cannot be had just now; None if the job may not run on it.
+
+    It is infinite if no price of it is known: as in a selection, what has a price goes before what has none.
+    """
     if PurchaseOption.ON_DEMAND not in job.definition.purchase.options:
         return None
     rejected = (each.offering for each in selection.rejected if not each.rejection.is_permanent)
-    offered = (each for each in (*selection.kept, *rejected) if each.purchase is PurchaseOption.ON_DEMAND)
-    return min((each.expected_usd_per_hour or 0.0 for each in offered), default=None)
+    offered = [each for each in (*selection.kept, *rejected) if each.purchase is PurchaseOption.ON_DEMAND]
+    known = (each.expected_usd_per_hour for each in offered if each.expected_usd_per_hour is not None)
+    return min(known, default=math.inf) if offered else None
 
 
 def narrow(selection: Selection, market: MarketChoice) -> Selection:
