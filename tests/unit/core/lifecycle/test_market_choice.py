@@ -20,6 +20,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.overheads import Measured, Overheads
 from relaunch.core.jobs.progress import Progress
+from relaunch.core.jobs.state import Waiting, WaitReason
 from relaunch.core.lifecycle.market_choice import (
     MarketChoice,
     choose,
@@ -143,7 +144,7 @@ def test_the_padding_is_kept_once_for_all_work():
     assert situation.slack == pytest.approx(20.0 - 2.0)
 
 
-def test_patience_is_what_is_left_of_it_after_all_waits():
+def test_patience_is_what_is_left_of_it_after_waits_for_capacity():
     definition = replace(DEFINITION, deadline=None, patience=3 * HOUR, padding=0.5)
     waited = chosen(definition, run_seconds=7200.0, now=NOW + 4 * HOUR).situation
     over = chosen(definition, now=NOW + 4 * HOUR)
@@ -156,6 +157,18 @@ def test_patience_is_what_is_left_of_it_after_all_waits():
 def test_a_running_task_is_no_wait():
     definition = replace(DEFINITION, deadline=None, patience=3 * HOUR)
     situation = chosen(definition, attempt=make_running_attempt(), now=NOW + 2 * HOUR).situation
+
+    assert situation.spare == pytest.approx(3.0)
+
+
+def test_a_wait_for_what_is_no_capacity_takes_nothing_of_the_patience():
+    definition = replace(DEFINITION, deadline=None, patience=3 * HOUR)
+    situation = chosen(
+        definition,
+        waiting=Waiting(WaitReason.SLOT, NOW + HOUR, ""),
+        held_back_before_seconds=3600.0,
+        now=NOW + 5 * HOUR,
+    ).situation
 
     assert situation.spare == pytest.approx(3.0)
 

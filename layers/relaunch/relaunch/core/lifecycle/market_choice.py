@@ -108,7 +108,7 @@ def _situation(
     if job.definition.deadline is not None:
         time_left = _hours(job.definition.deadline) - elapsed
     else:
-        waited = now - job.accepted_at - job.run_time(now)
+        waited = now - job.accepted_at - job.run_time(now) - job.held_back_in_all(now)
         patience = _hours((job.definition.patience or timedelta(0)) - waited)
         most = progress.at_most_left(job.definition.padding)
         time_left = _hours(most) + 2 * overhead + reserve + patience
