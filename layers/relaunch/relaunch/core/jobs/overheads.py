@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from relaunch.core.jobs.job import Attempt, Job
-from relaunch.core.jobs.progress import Progress, SavedCheckpoint, kept_time
+from relaunch.core.jobs.progress import Progress, SavedCheckpoint, kept_time, resumed_step
 from relaunch.core.jobs.state import WaitReason
 from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL, START_OVERHEAD
 
@@ -101,14 +101,8 @@ def _loading(attempt: Attempt, newest: SavedCheckpoint) -> timedelta | None:
     if newest.step <= step or newest.saved_at <= at:
         return None
     per_step = (newest.saved_at - at) / (newest.step - step)
-    worked = per_step * max(step - _resumed_step(attempt.placement.resume_uri), 0)
+    worked = per_step * max(step - resumed_step(attempt.placement.resume_uri), 0)
     return max(at - attempt.started_at - worked, timedelta(0))
-
-
-def _resumed_step(resume_uri: str | None) -> int:
-    """Return the step of the checkpoint that an attempt resumed from, `…/step-0000200/`; 0 from the beginning."""
-    step = (resume_uri or "").rstrip("/").rpartition("step-")[2]
-    return int(step) if step.isdecimal() else 0
 
 
 def _longest_interval(newest: SavedCheckpoint) -> float:
