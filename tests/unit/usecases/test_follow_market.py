@@ -177,6 +177,18 @@ def test_steps_without_an_estimate_promise_nothing_before_the_first_checkpoint()
     assert purchases(story)[-1] == "on-demand", "the other 900 steps take 18 hours"
 
 
+@pytest.mark.parametrize(("lost_hours", "purchase"), [(0.4, "spot"), (1.0, "on-demand")])
+def test_what_an_interruption_lost_may_be_lost_again(lost_hours, purchase):
+    deadline = (11.3 + lost_hours) * HOUR
+    story = Story(make_definition(**WITHIN | {"policy": PolicyName.GREEDY, "deadline": deadline}))
+    job_id = story.launch()
+
+    interrupt(story, job_id, lost_hours * HOUR)
+    story.settle()
+
+    assert purchases(story) == ["spot", purchase]
+
+
 def retry_at(story: Story, saved: int, **chosen: int) -> str:
     """Let a job end with a checkpoint of the step `saved`, and be retried; return the id of the new one."""
     job_id = story.launch()
@@ -335,7 +347,7 @@ def test_the_start_of_a_machine_of_our_own_counts_from_its_request(own):
 
     job = own.job(job_id)
     assert job.asked_at is not None
-    assert starts_so_far(job, None).seconds == pytest.approx((4 + 3 + 2) * 60.0)
+    assert starts_so_far(job, None, own.now).seconds == pytest.approx((4 + 3 + 2) * 60.0)
 
 
 def warn(own: MachineStory) -> str:

@@ -70,7 +70,7 @@ def choose_market(
         return None
     pools = find_pools(selection, with_warning(available.pools, job), available.at)
     policy = policy_named(job.definition.policy, load_thresholds)
-    measured = Measured(progress, measure_overheads(job, newest))
+    measured = Measured(progress, measure_overheads(job, newest, available.at))
     return choose(job, policy, measured, selection, pools, available.at)
 
 
@@ -92,7 +92,7 @@ def find_move(
     if progress is None:
         return MoveDeclined("it has saved no checkpoint since it was launched", None)
     policy = policy_named(job.definition.policy, deps.load_thresholds)
-    measured = Measured(progress, measure_overheads(job, newest))
+    measured = Measured(progress, measure_overheads(job, newest, available.at))
     market = choose_again(job, policy, measured, pools, available.at)
     if market.choice.action is not Action.TRY:
         return MoveDeclined(market.reason, market.until)

@@ -97,7 +97,7 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
         return _give_up(job, verdict, now)
     chosen = event.offering
     number, closed = _attempt_to_launch(job.attempt)
-    job = replace(job if closed else with_measured(job, event.newest), asked_at=machine_asked_at(job))
+    job = replace(job if closed else with_measured(job, event.newest, now), asked_at=machine_asked_at(job))
     if event.newest is None:
         job = replace(job, first_step=resumed_step(event.resume_uri))
     placement = Placement(
