@@ -15,6 +15,8 @@ from relaunch.core.lifecycle.restart_policy import INTERRUPTION_BUDGET
 from relaunch.core.machines.events import RefusalKind
 from relaunch.core.market.policies import PolicyName
 from relaunch.ports import PermanentError, TransientError
+from relaunch.usecases.cancel_job import cancel_job
+from relaunch.usecases.retry_job import retry_job
 
 HOUR = timedelta(hours=1)
 WITHIN = {"estimated_duration": 10 * HOUR, "deadline": 20 * HOUR, "padding": 0.0, "policy": PolicyName.UNIFORM_PROGRESS}
@@ -175,6 +177,66 @@ def test_steps_without_an_estimate_promise_nothing_before_the_first_checkpoint()
     assert purchases(story)[-1] == "on-demand", "the other 900 steps take 18 hours"
 
 
+@pytest.mark.parametrize(("lost_hours", "purchase"), [(0.4, "spot"), (1.0, "on-demand")])
+def test_what_an_interruption_lost_may_be_lost_again(lost_hours, purchase):
+    deadline = (11.3 + lost_hours) * HOUR
+    story = Story(make_definition(**WITHIN | {"policy": PolicyName.GREEDY, "deadline": deadline}))
+    job_id = story.launch()
+
+    interrupt(story, job_id, lost_hours * HOUR)
+    story.settle()
+
+    assert purchases(story) == ["spot", purchase]
+
+
+def retry_at(story: Story, saved: int, **chosen: int) -> str:
+    """Let a job end with a checkpoint of the step `saved`, and be retried; return the id of the new one."""
+    job_id = story.launch()
+    story.checkpoints.complete[job_id] = f"s3://acme-checkpoints/resnet/{job_id}/attempt-1/step-{saved:07d}/"
+    cancel_job(job_id, "enough", story.deps)
+    story.end(job_id, 143)
+    submission = retry_job(story.job(job_id), "api:key:k1", "ada", story.deps, **chosen)
+    assert submission.job is not None
+    return submission.job.job_id
+
+
+def test_the_steps_of_a_job_that_it_retries_take_none_of_a_jobs_own_time():
+    story = Story(make_definition(total_steps=1000, deadline=8 * HOUR, padding=0.0))
+    job_id = retry_at(story, 800)
+    story.settle()
+    story.run(job_id)
+    assert purchases(story)[-1] == "spot"
+
+    interrupt(story, job_id, 3 * HOUR, step=900)
+    story.settle()
+    assert purchases(story)[-1] == "spot", "the last 100 steps take three hours, and five are left"
+
+    story.run(job_id)
+    interrupt(story, job_id, 2 * HOUR)
+    story.settle()
+    assert purchases(story)[-1] == "on-demand"
+
+
+@pytest.mark.parametrize(("step", "purchase"), [(800, "spot"), (10, "on-demand")])
+def test_the_estimate_of_a_retry_is_held_to_the_steps_that_are_left(step, purchase):
+    story = Story(make_definition(**{**WITHIN, "deadline": 10.5 * HOUR}, total_steps=1000))
+    retry_at(story, step)
+
+    story.settle()
+
+    assert purchases(story)[-1] == purchase
+
+
+def test_a_retry_whose_checkpoint_is_gone_says_so():
+    story = Story(make_definition(**WITHIN, total_steps=1000))
+    job_id = retry_at(story, 800, step=700)
+
+    story.settle()
+
+    assert story.job(job_id).state is JobState.FAILED
+    assert "there is no complete checkpoint of step 700" in story.job(job_id).reason
+
+
 def test_what_starts_took_so_far_is_kept_for_the_next_ones():
     story = within()
     job_id = story.submit()
@@ -285,7 +347,7 @@ def test_the_start_of_a_machine_of_our_own_counts_from_its_request(own):
 
     job = own.job(job_id)
     assert job.asked_at is not None
-    assert starts_so_far(job, None).seconds == pytest.approx((4 + 3 + 2) * 60.0)
+    assert starts_so_far(job, None, own.now).seconds == pytest.approx((4 + 3 + 2) * 60.0)
 
 
 def warn(own: MachineStory) -> str:

@@ -1,10 +1,11 @@
 """Let the market policy of a job choose among the offerings that selection kept, and whether to leave on-demand."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.overheads import Measured, measure_overheads
-from relaunch.core.jobs.progress import SavedCheckpoint, measure_progress
+from relaunch.core.jobs.progress import SavedCheckpoint, measure_progress, resumed_step
 from relaunch.core.lifecycle.events import MoveDeclined
 from relaunch.core.lifecycle.market_choice import MarketChoice, choose, choose_again, is_in_market, narrow
 from relaunch.core.lifecycle.moves import pools_to_move_to, resumable_progress
@@ -14,6 +15,7 @@ from relaunch.core.market.situation import Action
 from relaunch.core.market.thresholds import Thresholds
 from relaunch.core.selection.selection import Selection
 from relaunch.ports import CheckpointSource, LaunchDependencies, PermanentError, PortError
+from relaunch.usecases.find_resume_uri import MissingCheckpointError, find_resume_uri
 from relaunch.usecases.load_offerings import AvailableOfferings
 
 
@@ -31,13 +33,25 @@ def follow_market(job: Job, selection: Selection, available: AvailableOfferings,
         return selection
     try:
         newest = newest_of(job, deps.checkpoints)
+        begun = _with_first_step(job, deps.checkpoints)
     except PermanentError as error:
         raise UnreadableProgressError(str(error)) from error
-    market = choose_market(job, newest, selection, available, deps.load_thresholds)
+    market = choose_market(begun, newest, selection, available, deps.load_thresholds)
     if market is None:
         return selection
     deps.log.decided(f"market: {market.choice.action}", job_id=job.job_id, reason=market.reason)
     return narrow(selection, market)
+
+
+def _with_first_step(job: Job, checkpoints: CheckpointSource) -> Job:
+    """Return the job with the step that its first attempt would resume from now, if it has none yet."""
+    if job.attempt is not None or job.definition.total_steps is None:
+        return job
+    try:
+        return replace(job, first_step=resumed_step(find_resume_uri(job.resume_from, checkpoints)))
+    except MissingCheckpointError:
+        # Its launch says so.
+        return job
 
 
 def choose_market(
@@ -56,7 +70,7 @@ def choose_market(
         return None
     pools = find_pools(selection, with_warning(available.pools, job), available.at)
     policy = policy_named(job.definition.policy, load_thresholds)
-    measured = Measured(progress, measure_overheads(job, newest))
+    measured = Measured(progress, measure_overheads(job, newest, available.at))
     return choose(job, policy, measured, selection, pools, available.at)
 
 
@@ -78,7 +92,7 @@ def find_move(
     if progress is None:
         return MoveDeclined("it has saved no checkpoint since it was launched", None)
     policy = policy_named(job.definition.policy, deps.load_thresholds)
-    measured = Measured(progress, measure_overheads(job, newest))
+    measured = Measured(progress, measure_overheads(job, newest, available.at))
     market = choose_again(job, policy, measured, pools, available.at)
     if market.choice.action is not Action.TRY:
         return MoveDeclined(market.reason, market.until)

@@ -1,11 +1,12 @@
 """What a start of a job loses, and what an interruption may lose, measured by its own attempts."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from fakes.builders import NOW, make_job, make_placement, make_running_attempt
-from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.job import Job, Stop, StopKind
 from relaunch.core.jobs.overheads import (
     LONGEST_START,
     SHORTEST_START,
@@ -39,15 +40,15 @@ def running(requested: float = 3, asked: float | None = None, resume_uri: str | 
 
 def start_minutes(job: Job, newest: SavedCheckpoint | None = None) -> float:
     """Return the minutes of the one start that was measured."""
-    so_far = starts_so_far(job, newest)
+    so_far = starts_so_far(job, newest, NOW)
     assert so_far.count == 1
     return so_far.seconds / 60
 
 
 def test_without_any_start_the_constants_are_taken():
-    assert measure_overheads(make_job(), None) == Overheads()
+    assert measure_overheads(make_job(), None, NOW) == Overheads()
     not_started = make_job(attempt=make_running_attempt(started_at=None), measured_starts=1, start_seconds=240.0)
-    assert starts_so_far(not_started, None) == StartsSoFar(1, 240.0, 0.0)
+    assert starts_so_far(not_started, None, NOW) == StartsSoFar(1, 240.0, 0.0)
 
 
 def test_a_start_takes_from_the_request_until_the_task_runs_and_some_time_to_load():
@@ -75,7 +76,7 @@ def test_the_steps_and_times_of_checkpoints_say_how_long_a_task_loads(newest, re
 
 
 def test_a_new_attempt_begins_with_what_those_before_it_said():
-    job = with_measured(running(3, measured_starts=1, start_seconds=60.0), saved((1, 10), (2, 50)))
+    job = with_measured(running(3, measured_starts=1, start_seconds=60.0), saved((1, 10), (2, 50)), NOW)
 
     assert (job.measured_starts, job.start_seconds, job.checkpoint_seconds) == (2, 60.0 + 3 * 60, 2400.0)
     assert job.kept_seconds == 50 * 60.0
@@ -90,7 +91,7 @@ def test_a_machine_is_waited_for_since_it_was_asked_for():
 def test_the_starts_of_earlier_attempts_and_the_constant_count_alike():
     job = running(6, measured_starts=2, start_seconds=24 * 60.0)
 
-    assert measure_overheads(job, None).start == (8 + 24 + 8) / 4 * MINUTE
+    assert measure_overheads(job, None, NOW).start == (8 + 24 + 8) / 4 * MINUTE
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,7 @@ def test_the_starts_of_earlier_attempts_and_the_constant_count_alike():
     [(running(600), LONGEST_START), (running(0, measured_starts=99, start_seconds=0.0), SHORTEST_START)],
 )
 def test_a_start_is_bounded(job, start):
-    assert measure_overheads(job, None).start == start
+    assert measure_overheads(job, None, NOW).start == start
 
 
 @pytest.mark.parametrize(
@@ -118,4 +119,32 @@ def test_a_start_is_bounded(job, start):
 def test_an_interruption_may_lose_the_longest_time_between_two_checkpoints(newest, before, minutes):
     job = running(checkpoint_seconds=before)
 
-    assert measure_overheads(job, newest).checkpoint_interval == minutes * MINUTE
+    assert measure_overheads(job, newest, NOW).checkpoint_interval == minutes * MINUTE
+
+
+@pytest.mark.parametrize(
+    ("newest", "stopped", "before", "minutes"),
+    [
+        pytest.param(None, 160, 0.0, 160.0, id="nothing was saved"),
+        pytest.param(saved((1, 20), attempt=1), 160, 0.0, 160.0, id="only by the attempt before"),
+        pytest.param(saved((1, 100)), 160, 0.0, 60.0, id="since the last checkpoint"),
+        pytest.param(saved((1, 10), (2, 30)), 75, 0.0, 45.0, id="longer than between two"),
+        pytest.param(saved((1, 10), (2, 70)), 75, 0.0, 60.0, id="shorter than between two"),
+        pytest.param(saved((1, 10), (2, 20)), 45, 0.0, 27.5, id="shorter than the constant: half of each"),
+        pytest.param(None, 60, 5400.0, 90.0, id="shorter than in an attempt before"),
+        pytest.param(None, 0.1, 0.0, 30.0, id="a program that failed at once"),
+        pytest.param(saved((1, 10), (2, 100)), 100, 0.0, 90.0, id="saved when it was told to stop"),
+        pytest.param(saved((1, 10), (2, 20), (3, 102)), 100, 0.0, 82.0, id="and was reported after the stop"),
+    ],
+)
+def test_the_time_that_a_task_ran_without_a_checkpoint_is_the_least_between_two(newest, stopped, before, minutes):
+    stop = Stop(StopKind.INTERRUPTION, NOW + stopped * MINUTE)
+    running_still = running(checkpoint_seconds=before)
+    job = replace(running_still, attempt=replace(running_still.current_attempt, stop=stop))
+
+    interval = measure_overheads(job, newest, NOW + 600 * MINUTE).checkpoint_interval
+
+    assert interval == minutes * MINUTE
+    assert measure_overheads(running_still, newest, stop.at).checkpoint_interval == interval, "so far"
+    followed = replace(with_measured(job, newest, stop.at), attempt=None)
+    assert measure_overheads(followed, None, stop.at).checkpoint_interval == interval

@@ -8,7 +8,6 @@ import pytest
 from fakes.builders import NOW, make_definition, make_job, make_running_attempt
 from relaunch.core.jobs.job import Job, Stop, StopKind
 from relaunch.core.jobs.progress import Progress, SavedCheckpoint, kept_time, measure_progress
-from relaunch.core.jobs.resume_point import ResumePoint
 
 HOUR = timedelta(hours=1)
 SHARED = {"padding": 0.0, "max_runtime": 100 * HOUR}
@@ -81,16 +80,32 @@ def test_what_a_checkpoint_keeps_is_the_time_until_it_was_saved(job, newest, kep
         pytest.param(stopped(definition=BOTH), saved(step=2000), Progress(4 * HOUR, 0 * HOUR), id="all steps"),
         pytest.param(stopped(definition=BOTH), saved(step=0), Progress(4 * HOUR, 6 * HOUR), id="no step yet"),
         pytest.param(
-            stopped(definition=BOTH, resume_from=(ResumePoint("j1", "s3://b/"),)),
-            saved(step=800),
-            Progress(4 * HOUR, 2 * HOUR),
-            id="steps of a job that it retries",
+            stopped(definition=STEPS, first_step=600), saved(step=800), Progress(4 * HOUR, 4 * HOUR), id="a retry"
         ),
         pytest.param(
-            stopped(definition=STEPS, resume_from=(ResumePoint("j1", "s3://b/"),)),
+            stopped(definition=BOTH, first_step=600),
             saved(step=800),
+            Progress(4 * HOUR, 4 * HOUR),
+            id="and an estimate",
+        ),
+        pytest.param(
+            stopped(definition=BOTH, first_step=780),
+            saved(step=800),
+            Progress(4 * HOUR, 2 * HOUR),
+            id="too few steps of its own to go by",
+        ),
+        pytest.param(
+            make_job(definition=BOTH, first_step=800), None, Progress(0 * HOUR, 2 * HOUR), id="a retry that begins"
+        ),
+        pytest.param(
+            running(definition=BOTH, kept_seconds=0.0, first_step=800),
             None,
-            id="steps of a job that it retries, and no estimate",
+            Progress(2 * HOUR, 0 * HOUR),
+            id="a retry that saved nothing yet",
+        ),
+        pytest.param(make_job(definition=STEPS, first_step=800), None, None, id="steps of a job that it retries alone"),
+        pytest.param(
+            stopped(definition=STEPS, first_step=800), saved(step=800), None, id="a retry that saved no step of its own"
         ),
     ],
 )
@@ -98,11 +113,13 @@ def test_work_left_is_what_steps_or_the_estimate_leave(job, newest, progress):
     assert measure_progress(job, newest, NOW + 2 * HOUR) == progress
 
 
-def test_work_that_is_done_is_as_much_less_than_estimated_as_the_padding_allows():
-    job = stopped(definition=replace(ESTIMATED, padding=0.25))
+@pytest.mark.parametrize(("kept_hours", "left_hours"), [(0, 22), (18, 4), (20, 2), (24, 2.4)])
+def test_at_most_the_padding_of_the_whole_estimate_is_left_beside_it(kept_hours, left_hours):
+    definition = replace(ESTIMATED, estimated_duration=20 * HOUR, padding=0.1)
+    job = stopped(kept_hours * HOUR, definition=definition, kept_seconds=0.0)
 
-    progress = measure_progress(job, saved(2 * HOUR), NOW + 2 * HOUR)
+    progress = measure_progress(job, saved(kept_hours * HOUR), NOW + 30 * HOUR)
 
     assert progress is not None
-    assert progress.left == 6 * HOUR
-    assert progress.done + progress.left * 1.25 == 12.5 * HOUR
+    assert progress.done == kept_hours * HOUR
+    assert progress.at_most_left(0.1) == left_hours * HOUR

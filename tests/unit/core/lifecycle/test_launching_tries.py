@@ -31,6 +31,17 @@ def test_the_next_attempt_begins_with_what_the_one_before_kept():
     assert after(before, chosen()).kept_seconds == 0.0, "what no checkpoint keeps is lost"
 
 
+def test_the_step_that_a_retry_begins_with_is_kept_while_it_has_a_checkpoint_of_its_own():
+    of_other, own = "s3://c/other/attempt-3/step-0000600/", "s3://c/resnet/attempt-1/step-0000700/"
+    saved = SavedCheckpoint(own, 700, 1, NOW)
+
+    begun = after(SITUATIONS["wr"], replace(chosen(), resume_uri=of_other))
+    assert begun.first_step == 600
+    again = replace(SITUATIONS["wr"], first_step=600)
+    assert after(again, replace(chosen(), resume_uri=own, newest=saved)).first_step == 600
+    assert after(again, chosen()).first_step == 0, "it begins from the beginning"
+
+
 def test_the_first_launch_freezes_everything_the_request_is_made_of():
     decision = decided(SITUATIONS["w0"], chosen("s3://c/resnet/x/attempt-1/"))
 

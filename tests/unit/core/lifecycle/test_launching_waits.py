@@ -200,6 +200,22 @@ def test_waits_for_checkpoints_and_for_the_slot_add_up_and_other_waits_between_t
     assert idle_time(job, hours[5]) == timedelta(hours=2)
 
 
+def test_waits_for_what_is_no_capacity_add_up_from_the_acceptance_on():
+    hours = [NOW + timedelta(hours=hour) for hour in range(6)]
+    job, full = SITUATIONS["wi"], NothingKept(make_selection(kept=()), "none", False, False, None)
+    image = ImageArrived("trainer", "5e07", FoundImage("sha256:9"))
+    for at, event in zip(
+        hours[1:], (image, SlotDenied("resnet", 5), full, MachineLimitReached("machines")), strict=False
+    ):
+        job = after(job, event, now=at)
+
+    assert job.held_back_in_all(hours[5]) == timedelta(hours=3), "an hour each for the image, the slot and the limit"
+    launched = after(job, chosen(), now=hours[5])
+    assert (launched.held_back_in_all(NOW + timedelta(days=1)), launched.held_back_seconds) == (timedelta(hours=3), 0)
+    ran = replace(SITUATIONS["wr"], held_back_before_seconds=3600.0, held_back_seconds=60.0)
+    assert ran.held_back_in_all(hours[5]) == timedelta(hours=1, minutes=1)
+
+
 def test_the_budget_of_interruptions_does_not_pass_while_the_stack_is_at_its_limit_of_machines():
     days = timedelta(days=9)
     job = replace(SITUATIONS["wr"], definition=make_definition(deadline=None), interruptions=1)
@@ -212,7 +228,9 @@ def test_the_budget_of_interruptions_does_not_pass_while_the_stack_is_at_its_lim
 def test_a_wait_for_checkpoints_before_the_first_start_is_no_part_of_the_budget():
     job = after(SITUATIONS["w0"], CheckpointsUnreadable("AccessDenied"))
 
-    assert after(job, chosen(), now=NOW + timedelta(hours=9)).held_back_seconds == 0
+    launched = after(job, chosen(), now=NOW + timedelta(hours=9))
+    assert launched.held_back_seconds == 0
+    assert launched.held_back_before_seconds == (timedelta(hours=9) - (SOON - NOW)).total_seconds()
 
 
 def test_clocks_that_differ_take_nothing_back():

@@ -1,5 +1,6 @@
 """Which purchase options a job may be launched with now."""
 
+import math
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,10 +15,12 @@ from fakes.builders import (
     make_running_attempt,
     make_selection,
 )
+from relaunch.adapters.market_thresholds import load_thresholds
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.overheads import Measured, Overheads
 from relaunch.core.jobs.progress import Progress
+from relaunch.core.jobs.state import Waiting, WaitReason
 from relaunch.core.lifecycle.market_choice import (
     MarketChoice,
     choose,
@@ -37,6 +40,7 @@ from relaunch.core.selection.selection import RejectedOffering
 HOUR = timedelta(hours=1)
 SPOT, OTHER_SPOT = make_offering(), make_offering("g6.xlarge", price_usd_per_hour=0.50)
 ON_DEMAND = make_offering(purchase=PurchaseOption.ON_DEMAND)
+UNPRICED = replace(ON_DEMAND, price_usd_per_hour=None, on_demand_usd_per_hour=None)
 RESERVED = make_offering(purchase=PurchaseOption.RESERVED, price_usd_per_hour=0.0)
 ALL = make_selection(kept=(SPOT, OTHER_SPOT, ON_DEMAND), rejected=(), filter_counts=(("any", 3, 3),))
 DEFINITION = make_definition(
@@ -123,11 +127,24 @@ def test_without_checkpoints_an_interruption_may_lose_all_that_is_left():
     assert chosen(replace(definition, deadline=21 * HOUR)).choice.action is Action.TRY
 
 
+def test_an_interruption_may_lose_the_padding_too():
+    padded = replace(DEFINITION, padding=0.1)
+
+    assert chosen(replace(padded, checkpoint_uri=None)).situation.reserve == pytest.approx(0.25 + 11.0)
+    assert chosen(padded, progress=Progress(10 * HOUR, 0 * HOUR)).situation.reserve == pytest.approx(0.25 + 0.5)
+
+
 def test_the_last_minutes_of_work_are_all_that_an_interruption_may_lose():
     assert chosen(progress=Progress(9.9 * HOUR, 0.1 * HOUR)).situation.reserve == pytest.approx(0.35)
 
 
-def test_patience_is_what_is_left_of_it_after_all_waits():
+def test_the_padding_is_kept_once_for_all_work():
+    situation = chosen(replace(DEFINITION, padding=0.1), progress=Progress(9 * HOUR, HOUR)).situation
+
+    assert situation.slack == pytest.approx(20.0 - 2.0)
+
+
+def test_patience_is_what_is_left_of_it_after_waits_for_capacity():
     definition = replace(DEFINITION, deadline=None, patience=3 * HOUR, padding=0.5)
     waited = chosen(definition, run_seconds=7200.0, now=NOW + 4 * HOUR).situation
     over = chosen(definition, now=NOW + 4 * HOUR)
@@ -140,6 +157,18 @@ def test_patience_is_what_is_left_of_it_after_all_waits():
 def test_a_running_task_is_no_wait():
     definition = replace(DEFINITION, deadline=None, patience=3 * HOUR)
     situation = chosen(definition, attempt=make_running_attempt(), now=NOW + 2 * HOUR).situation
+
+    assert situation.spare == pytest.approx(3.0)
+
+
+def test_a_wait_for_what_is_no_capacity_takes_nothing_of_the_patience():
+    definition = replace(DEFINITION, deadline=None, patience=3 * HOUR)
+    situation = chosen(
+        definition,
+        waiting=Waiting(WaitReason.SLOT, NOW + HOUR, ""),
+        held_back_before_seconds=3600.0,
+        now=NOW + 5 * HOUR,
+    ).situation
 
     assert situation.spare == pytest.approx(3.0)
 
@@ -158,9 +187,15 @@ def test_a_running_task_is_no_wait():
         ),
         pytest.param(
             PurchasePolicy.SPOT_THEN_ON_DEMAND,
-            make_selection(kept=(replace(ON_DEMAND, price_usd_per_hour=None, on_demand_usd_per_hour=None),)),
-            0.0,
+            make_selection(kept=(UNPRICED,)),
+            math.inf,
             id="at an unknown price",
+        ),
+        pytest.param(
+            PurchasePolicy.SPOT_THEN_ON_DEMAND,
+            make_selection(kept=(UNPRICED, ON_DEMAND)),
+            1.00,
+            id="some of it at an unknown price",
         ),
     ],
 )
@@ -168,6 +203,21 @@ def test_on_demand_is_known_where_the_job_may_run_on_it(purchase, selection, pri
     definition = replace(DEFINITION, purchase=purchase)
 
     assert chosen(definition, selection=selection).situation.on_demand_usd_per_hour == price
+
+
+@pytest.mark.parametrize("name", [each for each in PolicyName if each is not PolicyName.ON_DEMAND_FIRST])
+def test_spot_is_cheaper_than_on_demand_at_an_unknown_price(name):
+    job, measured = make_job(definition=replace(DEFINITION, policy=name)), Measured(START)
+    selection = replace(ALL, kept=(SPOT, UNPRICED))
+
+    def choice(pool: Pool) -> Choice:
+        made = choose(job, policy_named(name, load_thresholds), measured, selection, (pool,), NOW)
+        assert made is not None
+        return made.choice
+
+    assert choice(FREE).action is Action.TRY
+    assert not math.isnan(choice(BUSY).threshold)
+    assert choice(BUSY).action is Action.WAIT
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from fakes.builders import (
 )
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.lifecycle.spot_pools import RETRY_INTERVAL, find_pools, retried_sooner, with_warning
+from relaunch.core.machines.refusals import POOL_AVOIDED
 from relaunch.core.market.learning import seen
 from relaunch.core.market.situation import Pool
 from relaunch.core.offerings.capacity_scopes import zone_scope
@@ -165,8 +166,18 @@ def test_what_selection_rejects_for_some_time_is_a_pool_and_the_rest_is_not():
         ),
         pytest.param(
             make_capacity_failure(offering=replace(KEY, purchase=PurchaseOption.ON_DEMAND)),
-            timedelta(minutes=30),
+            POOL_AVOIDED,
             id="on-demand",
+        ),
+        pytest.param(
+            make_capacity_failure(offering=replace(KEY, purchase=PurchaseOption.ON_DEMAND), capacity_provider="g5"),
+            timedelta(minutes=30),
+            id="on-demand by a capacity provider",
+        ),
+        pytest.param(
+            make_capacity_failure(offering=replace(KEY, purchase=PurchaseOption.RESERVED)),
+            timedelta(minutes=30),
+            id="reserved",
         ),
         pytest.param(
             make_capacity_failure(offering=zone_scope("us-east-1a", PurchaseOption.SPOT)),
@@ -175,7 +186,7 @@ def test_what_selection_rejects_for_some_time_is_a_pool_and_the_rest_is_not():
         ),
     ],
 )
-def test_a_pool_that_ec2_answered_for_is_tried_again_sooner(failure, avoided_for):
+def test_what_ec2_answered_for_is_tried_again_sooner(failure, avoided_for):
     (sooner,) = retried_sooner({failure.offering: failure}).values()
 
     assert sooner == replace(failure, until=NOW + avoided_for)

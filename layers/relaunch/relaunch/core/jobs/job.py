@@ -14,8 +14,8 @@ from relaunch.core.jobs.state import CostBasis, JobState, Waiting, WaitReason
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 from relaunch.core.revisions.revision import Revision
 
-# What a job that has run waits for though there may be capacity for it.
-_HELD_BACK_BY = frozenset({WaitReason.CHECKPOINT, WaitReason.SLOT, WaitReason.MACHINE_LIMIT})
+# What a job waits for though there may be capacity for it.
+_HELD_BACK_BY = frozenset({WaitReason.IMAGE, WaitReason.CHECKPOINT, WaitReason.SLOT, WaitReason.MACHINE_LIMIT})
 
 STACK_SLOT = "*"
 """The slot name of the limit of the stack; other slots have the name of a definition."""
@@ -241,15 +241,16 @@ class Job:
     warning if there was one. `failed_starts` are those since a task of the job last ran. `own_failures` are the
     launches since then that found no capacity while the job was kept from instances; no other job avoids their
     offerings. `held_back_seconds` is how long it has waited since it first ran for what is no capacity
-    (`held_back_time`), in waits that are over. `machine_id` is the machine of our own that it claims
-    for its next placement, and `machine_requests` how many were requested for it. `failed_machines` did not become
-    ready since a task of the job last ran; `refused_since` is since when EC2 refuses its requests for a reason that
-    other offerings would not change. `resume_from` are the jobs that it retries, the latest first: it resumes from the
-    first of them with a checkpoint. `kept_seconds` is the running time, before the current attempt, whose work a
-    checkpoint keeps (core.jobs.progress). `measured_starts`, `start_seconds` and `checkpoint_seconds` are what the
-    attempts before the current one say of its overheads (core.jobs.overheads); `asked_at` is since when it waited for
-    the machine of its current placement, None if it did not. `market_reason` is why its market policy launched it where
-    it is, empty if nothing else could be had.
+    (`held_back_time`), in waits that are over, and `held_back_before_seconds` until then. `machine_id` is the machine
+    of our own that it claims for its next placement, and `machine_requests` how many were requested for it.
+    `failed_machines` did not become ready since a task of the job last ran; `refused_since` is since when EC2 refuses
+    its requests for a reason that other offerings would not change. `resume_from` are the jobs that it retries, the
+    latest first: it resumes from the first of them with a checkpoint, whose step is `first_step`, 0 if it began from
+    the beginning. `kept_seconds` is the running time, before the current attempt, whose work a checkpoint keeps
+    (core.jobs.progress). `measured_starts`, `start_seconds` and `checkpoint_seconds` are what the attempts before the
+    current one say of its overheads (core.jobs.overheads); `asked_at` is since when it waited for the machine of its
+    current placement, None if it did not. `market_reason` is why its market policy launched it where it is, empty if
+    nothing else could be had.
     """
 
     job_id: str
@@ -280,11 +281,13 @@ class Job:
     failed_starts: tuple[FailedStart, ...] = ()
     own_failures: tuple[CapacityFailure, ...] = ()
     held_back_seconds: float = 0.0
+    held_back_before_seconds: float = 0.0
     machine_id: str = ""
     machine_requests: int = 0
     failed_machines: int = 0
     refused_since: datetime | None = None
     resume_from: tuple[ResumePoint, ...] = ()
+    first_step: int = 0
     kept_seconds: float = 0.0
     measured_starts: int = 0
     start_seconds: float = 0.0
@@ -329,10 +332,18 @@ class Job:
         stack's limit on machines of its own.
         """
         ended = timedelta(seconds=self.held_back_seconds)
+        return ended if self.first_started_at is None else ended + self._held_back_now(now)
+
+    def held_back_in_all(self, now: datetime) -> timedelta:
+        """Return how long the job has waited, since it was accepted, for what is no capacity: for its image, too."""
+        ended = timedelta(seconds=self.held_back_before_seconds + self.held_back_seconds)
+        return ended + self._held_back_now(now)
+
+    def _held_back_now(self, now: datetime) -> timedelta:
         waiting = self.waiting
-        if self.first_started_at is None or waiting is None or waiting.reason not in _HELD_BACK_BY:
-            return ended
-        return ended + max(now - waiting.since, timedelta(0))
+        if waiting is None or waiting.reason not in _HELD_BACK_BY:
+            return timedelta(0)
+        return max(now - waiting.since, timedelta(0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
 A start takes from the request of its machine, or of its task where a machine is there, until the task is RUNNING, and
 then until the training works on: with two checkpoints of an attempt their steps and times say when that was. The
-constants of core.selection.expected_cost count as one more start, and as one more time between two checkpoints.
+constants of core.selection.expected_cost count as one more start, and as one more time between two checkpoints. A time
+in which a task ran without a checkpoint, from its start or its newest one until it stopped, is the least that there is
+between two; it counts where it is longer than what is known.
 """
 
 from dataclasses import dataclass, replace
@@ -10,7 +12,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from relaunch.core.jobs.job import Attempt, Job
-from relaunch.core.jobs.progress import Progress, SavedCheckpoint, kept_time
+from relaunch.core.jobs.progress import Progress, SavedCheckpoint, kept_time, resumed_step
 from relaunch.core.jobs.state import WaitReason
 from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL, START_OVERHEAD
 
@@ -44,12 +46,12 @@ class StartsSoFar:
     checkpoint_seconds: float
 
 
-def measure_overheads(job: Job, newest: SavedCheckpoint | None) -> Overheads:
+def measure_overheads(job: Job, newest: SavedCheckpoint | None, now: datetime) -> Overheads:
     """Return the overheads of a job: the mean of its starts, and the longest time between two of its checkpoints.
 
     A start is from SHORTEST_START to LONGEST_START, a time between checkpoints at least half of the constant.
     """
-    so_far = starts_so_far(job, newest)
+    so_far = starts_so_far(job, newest, now)
     mean = (START_OVERHEAD + timedelta(seconds=so_far.seconds)) / (1 + so_far.count)
     start = min(max(mean, SHORTEST_START), LONGEST_START)
     if not so_far.checkpoint_seconds:
@@ -58,9 +60,9 @@ def measure_overheads(job: Job, newest: SavedCheckpoint | None) -> Overheads:
     return Overheads(start, max(longest, (longest + CHECKPOINT_INTERVAL) / 2))
 
 
-def with_measured(job: Job, newest: SavedCheckpoint | None) -> Job:
+def with_measured(job: Job, newest: SavedCheckpoint | None, now: datetime) -> Job:
     """Return the job, of which a new attempt begins, with what those before it kept and say of its overheads."""
-    so_far = starts_so_far(job, newest)
+    so_far = starts_so_far(job, newest, now)
     return replace(
         job,
         kept_seconds=kept_time(job, newest).total_seconds(),
@@ -76,8 +78,8 @@ def machine_asked_at(job: Job) -> datetime | None:
     return waiting.since if waiting is not None and waiting.reason is WaitReason.MACHINE else None
 
 
-def starts_so_far(job: Job, newest: SavedCheckpoint | None) -> StartsSoFar:
-    """Return what the starts of a job say, that of its current attempt included."""
+def starts_so_far(job: Job, newest: SavedCheckpoint | None, now: datetime) -> StartsSoFar:
+    """Return what the starts of a job say, that of its current attempt included, which runs until `now` or stopped."""
     attempt, count, seconds = job.attempt, job.measured_starts, job.start_seconds
     if attempt is None or attempt.started_at is None:
         return StartsSoFar(count, seconds, job.checkpoint_seconds)
@@ -86,7 +88,11 @@ def starts_so_far(job: Job, newest: SavedCheckpoint | None) -> StartsSoFar:
     loading = _loading(attempt, own) if own is not None else None
     seconds += (to_running + (_LOADING if loading is None else loading)).total_seconds()
     longest = max(job.checkpoint_seconds, _longest_interval(own) if own is not None else 0.0)
-    return StartsSoFar(count + 1, seconds, longest)
+    unsaved_since = attempt.started_at if own is None else own.saved_at
+    unsaved = ((now if attempt.stop is None else attempt.stop.at) - unsaved_since).total_seconds()
+    # It would lower what is assumed of a program that failed at once.
+    is_news = unsaved > (longest or CHECKPOINT_INTERVAL.total_seconds())
+    return StartsSoFar(count + 1, seconds, unsaved if is_news else longest)
 
 
 def _loading(attempt: Attempt, newest: SavedCheckpoint) -> timedelta | None:
@@ -101,14 +107,8 @@ def _loading(attempt: Attempt, newest: SavedCheckpoint) -> timedelta | None:
     if newest.step <= step or newest.saved_at <= at:
         return None
     per_step = (newest.saved_at - at) / (newest.step - step)
-    worked = per_step * max(step - _resumed_step(attempt.placement.resume_uri), 0)
+    worked = per_step * max(step - resumed_step(attempt.placement.resume_uri), 0)
     return max(at - attempt.started_at - worked, timedelta(0))
-
-
-def _resumed_step(resume_uri: str | None) -> int:
-    """Return the step of the checkpoint that an attempt resumed from, `…/step-0000200/`; 0 from the beginning."""
-    step = (resume_uri or "").rstrip("/").rpartition("step-")[2]
-    return int(step) if step.isdecimal() else 0
 
 
 def _longest_interval(newest: SavedCheckpoint) -> float:

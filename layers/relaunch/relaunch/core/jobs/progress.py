@@ -2,7 +2,9 @@
 
 Work is measured in running time. What no complete checkpoint keeps is lost with the task; a definition without
 checkpoints starts over. With `total_steps` the newest checkpoint says which share is done, and the running time that
-it took says how fast the job is; before a MEASURED_SHARE is done, and without steps, `estimated_duration` is taken.
+it took says how fast the job is; before a MEASURED_SHARE is done, and without steps, `estimated_duration` is taken. A
+job that retries another one begins with the step of the checkpoint that it resumes from: the steps before it took none
+of its own time.
 """
 
 from dataclasses import dataclass
@@ -30,10 +32,17 @@ class SavedCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The work done and left of a job; `left` is right if the estimate is, or by the padding too low."""
+    """The work done and left of a job.
+
+    If the estimate is too low by the padding, `left` lacks the padding of all work, done and left (`at_most_left`).
+    """
 
     done: timedelta
     left: timedelta
+
+    def at_most_left(self, padding: float) -> timedelta:
+        """Return the work left if the estimate of all work is too low by this share."""
+        return self.left + padding * (self.done + self.left)
 
 
 def kept_time(job: Job, newest: SavedCheckpoint | None) -> timedelta:
@@ -75,17 +84,21 @@ def _by_estimate(job: Job, done: timedelta) -> Progress | None:
     estimate = job.definition.estimated_duration
     if estimate is None:
         return None
-    # If the whole estimate is too low by the padding, so is the part of it that is done.
-    return Progress(done, max(estimate - done / (1 + job.definition.padding), timedelta(0)))
+    return Progress(done, max(estimate - done, timedelta(0)))
 
 
 def _by_steps(job: Job, newest: SavedCheckpoint | None, kept: timedelta) -> Progress | None:
-    total_steps, estimate = job.definition.total_steps, job.definition.estimated_duration
-    if total_steps is None or newest is None or newest.step <= 0:
+    total, estimate = job.definition.total_steps, job.definition.estimated_duration
+    step = job.first_step if newest is None else newest.step
+    if total is None or step <= 0:
         return None
-    share = min(newest.step / total_steps, 1.0)
-    # Of a job that retries another one, the steps of that one took none of its own time.
-    is_measured = bool(kept) and not job.resume_from
-    if is_measured and (share >= MEASURED_SHARE or estimate is None):
-        return Progress(kept, kept / share * (1 - share))
-    return None if estimate is None else Progress(kept, estimate * (1 - share))
+    own, left = step - job.first_step, max(total - step, 0)
+    if kept and own > 0 and (own / total >= MEASURED_SHARE or estimate is None):
+        return Progress(kept, kept * (left / own))
+    return None if estimate is None else Progress(kept, estimate * (left / total))
+
+
+def resumed_step(resume_uri: str | None) -> int:
+    """Return the step of the checkpoint that an attempt resumes from, `…/step-0000200/`; 0 from the beginning."""
+    step = (resume_uri or "").rstrip("/").rpartition("step-")[2]
+    return int(step) if step.isdecimal() else 0

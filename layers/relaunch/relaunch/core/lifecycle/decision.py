@@ -102,6 +102,8 @@ def wait(
 
 
 def _end_wait(job: Job, now: datetime) -> Job:
+    if job.first_started_at is None:
+        return replace(job, held_back_before_seconds=job.held_back_in_all(now).total_seconds())
     return replace(job, held_back_seconds=job.held_back_time(now).total_seconds())
 
 

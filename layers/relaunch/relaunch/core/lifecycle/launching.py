@@ -12,6 +12,7 @@ from relaunch.core.jobs.effects import AdmitWaiting, Effect, RequestLaunch
 from relaunch.core.jobs.job import STACK_SLOT, Attempt, IntentKind, Job, Placement, PlacementState, StopIntent
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.overheads import machine_asked_at, with_measured
+from relaunch.core.jobs.progress import resumed_step
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.launches.launch import (
     LaunchConflict,
@@ -96,7 +97,9 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
         return _give_up(job, verdict, now)
     chosen = event.offering
     number, closed = _attempt_to_launch(job.attempt)
-    job = replace(job if closed else with_measured(job, event.newest), asked_at=machine_asked_at(job))
+    job = replace(job if closed else with_measured(job, event.newest, now), asked_at=machine_asked_at(job))
+    if event.newest is None:
+        job = replace(job, first_step=resumed_step(event.resume_uri))
     placement = Placement(
         number=closed[-1].number + 1 if closed else 1,
         offering=chosen.key,

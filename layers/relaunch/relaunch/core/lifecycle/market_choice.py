@@ -4,6 +4,7 @@ That is a job with a deadline or with patience, on ECS, whose work is known (cor
 paid for anyway and goes before all others.
 """
 
+import math
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -107,10 +108,10 @@ def _situation(
     if job.definition.deadline is not None:
         time_left = _hours(job.definition.deadline) - elapsed
     else:
-        waited = now - job.accepted_at - job.run_time(now)
+        waited = now - job.accepted_at - job.run_time(now) - job.held_back_in_all(now)
         patience = _hours((job.definition.patience or timedelta(0)) - waited)
-        most = left + job.definition.padding * (_hours(progress.done) + left)
-        time_left = most + 2 * overhead + reserve + patience
+        most = progress.at_most_left(job.definition.padding)
+        time_left = _hours(most) + 2 * overhead + reserve + patience
     return Situation(
         place=Place.IDLE,
         work_done=_hours(progress.done),
@@ -128,17 +129,21 @@ def _situation(
 
 def _most_lost(job: Job, measured: Measured) -> timedelta:
     """Return the work that one interruption of spot may lose: all of it without checkpoints."""
-    left = measured.progress.left
+    left = measured.progress.at_most_left(job.definition.padding)
     return left if job.definition.checkpoint_uri is None else min(measured.overheads.checkpoint_interval, left)
 
 
 def _on_demand_price(job: Job, selection: Selection) -> float | None:
-    """Return the lowest on-demand price, also of what cannot be had just now; None if the job may not run on it."""
+    """Return the lowest on-demand price, also of what cannot be had just now; None if the job may not run on it.
+
+    It is infinite if no price of it is known: as in a selection, what has a price goes before what has none.
+    """
     if PurchaseOption.ON_DEMAND not in job.definition.purchase.options:
         return None
     rejected = (each.offering for each in selection.rejected if not each.rejection.is_permanent)
-    offered = (each for each in (*selection.kept, *rejected) if each.purchase is PurchaseOption.ON_DEMAND)
-    return min((each.expected_usd_per_hour or 0.0 for each in offered), default=None)
+    offered = [each for each in (*selection.kept, *rejected) if each.purchase is PurchaseOption.ON_DEMAND]
+    known = (each.expected_usd_per_hour for each in offered if each.expected_usd_per_hour is not None)
+    return min(known, default=math.inf) if offered else None
 
 
 def narrow(selection: Selection, market: MarketChoice) -> Selection:

@@ -8,9 +8,11 @@ outages and its spells end.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job
+from relaunch.core.machines.refusals import POOL_AVOIDED
 from relaunch.core.market.learning import combined, pool_of, refused
 from relaunch.core.market.situation import Pool
 from relaunch.core.offerings.capacity_scopes import is_scope
@@ -23,28 +25,35 @@ from relaunch.core.selection.selection import Selection
 RETRY_INTERVAL = timedelta(minutes=10)
 """After this time a pool that refused is tried again: EC2 answers a request for a machine at once and for nothing."""
 
+# Past its safety net a job has on-demand alone, and its reserve for that is a quarter of an hour (ON_DEMAND_RESERVE):
+# several tries are to fit into it.
+_RETRY_INTERVALS = MappingProxyType({PurchaseOption.SPOT: RETRY_INTERVAL, PurchaseOption.ON_DEMAND: POOL_AVOIDED})
 _LEAST_HOURS = 1 / 60
 # After this time what a launch saw says little more than a score does: nine of ten shortages have ended.
 _SEEN_LATELY = DOUBTED_FOR / timedelta(hours=1)
 
 
 def retried_sooner(memory: CapacityMemory) -> CapacityMemory:
-    """Return the memory for a job that a market policy launches: a spot pool is avoided for RETRY_INTERVAL only.
+    """Return the memory for a job that a market policy launches: what refused is avoided for a few minutes only.
 
-    That holds for machines of our own. A capacity provider takes minutes to say that it has no instance, and what
-    several offerings share does not change with the market.
+    That is RETRY_INTERVAL for spot, and POOL_AVOIDED for on-demand, however often launches were refused before: a time
+    that doubles up to hours would be longer than what the deadline of a job has left for on-demand. It holds for
+    machines of our own. A capacity provider takes minutes to say that it has no instance, and what several offerings
+    share does not change with the market.
     """
-    return {key: _sooner(failure) if _is_answer(failure) else failure for key, failure in memory.items()}
-
-
-def _is_answer(failure: CapacityFailure) -> bool:
-    key = failure.offering
-    is_own_machine = key.zone is not None and not failure.capacity_provider
-    return is_own_machine and key.purchase is PurchaseOption.SPOT and not is_scope(key)
+    return {key: _sooner(failure) for key, failure in memory.items()}
 
 
 def _sooner(failure: CapacityFailure) -> CapacityFailure:
-    return replace(failure, until=min(failure.until, failure.at + RETRY_INTERVAL))
+    interval = _RETRY_INTERVALS.get(failure.offering.purchase)
+    if interval is None or not _is_answer(failure):
+        return failure
+    return replace(failure, until=min(failure.until, failure.at + interval))
+
+
+def _is_answer(failure: CapacityFailure) -> bool:
+    """Return whether EC2 answered so for a machine of our own."""
+    return failure.offering.zone is not None and not failure.capacity_provider and not is_scope(failure.offering)
 
 
 def find_pools(selection: Selection, known: Sequence[SpotPool], now: datetime) -> tuple[Pool, ...]:

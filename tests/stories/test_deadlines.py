@@ -1,0 +1,62 @@
+"""A job with a deadline meets it, whatever launches met with before."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from fakes.builders import make_capacity_failure, make_definition
+from fakes.machine_story import FIRST_TIER, G6_DEMAND, MachineStory
+from fakes.story import MINUTE
+from relaunch.core.jobs.state import JobState
+from relaunch.core.machines.events import RefusalKind
+from relaunch.core.machines.refusals import POOL_AVOIDED
+from relaunch.core.market.policies import PolicyName
+from relaunch.core.selection.expected_cost import START_OVERHEAD
+
+HOUR = timedelta(hours=1)
+NONE_LEFT = (RefusalKind.NO_CAPACITY, "InsufficientInstanceCapacity")
+
+
+def without_spot(policy: PolicyName) -> MachineStory:
+    """Return a story without spot, in which EC2 refused on-demand machines again and again until now."""
+    story = MachineStory(make_definition(estimated_duration=HOUR, deadline=3 * HOUR, padding=0.0, policy=policy))
+    for _ in range(7):
+        story.clock.advance(6 * MINUTE)
+        until = story.now + POOL_AVOIDED
+        story.deps.capacity.remember(make_capacity_failure(offering=G6_DEMAND, at=story.now, until=until))
+    (failure,) = story.deps.capacity.load_capacity_memory(story.now).values()
+    assert failure.until > story.now + 3 * HOUR, "jobs without a deadline avoid it for longer than this one may take"
+    story.fleet.refused.update(dict.fromkeys(FIRST_TIER, NONE_LEFT))
+    return story
+
+
+def wait_for_machine(story: MachineStory, job_id: str, back_at: datetime) -> None:
+    """Let time pass until a machine is launched for the job; on-demand is refused until `back_at`."""
+    story.fleet.refused[G6_DEMAND] = NONE_LEFT
+    while not story.job(job_id).state.is_final and not story.running_instances:
+        if story.now >= back_at:
+            story.fleet.refused.pop(G6_DEMAND, None)
+        story.settle_all()
+        wake_at = story.job(job_id).wake_at
+        assert wake_at is not None
+        story.reconcile(wake_at - story.now)
+
+
+@pytest.mark.parametrize("policy", [PolicyName.GREEDY, PolicyName.CHEAPEST])
+@pytest.mark.parametrize("back_after", [0, 65], ids=["before it has to run", "five minutes after that"])
+def test_on_demand_that_was_refused_again_and_again_is_tried_in_time_for_the_deadline(policy, back_after):
+    story = without_spot(policy)
+    job_id = story.submit()
+    deadline = story.now + 3 * HOUR
+
+    wait_for_machine(story, job_id, story.now + back_after * MINUTE)
+
+    assert story.machine(job_id).offering == G6_DEMAND
+    story.register(story.machine(job_id))
+    story.settle_all()
+    story.clock.advance(START_OVERHEAD)
+    story.run(job_id)
+    story.clock.advance(HOUR)
+    story.end(job_id)
+    assert story.job(job_id).state is JobState.SUCCEEDED
+    assert story.now <= deadline
