@@ -61,7 +61,7 @@ def test_of_a_pool_that_was_never_seen_nothing_is_known():
         pytest.param([was(False, 1.0)], False, 1.0, 1.0, id="refused"),
         pytest.param([was(False, 2.0), was(False, 1.0)], False, 1.0, 2.0, id="and again"),
         pytest.param([was(True, 3.0)], True, 3.0, 3.0, id="granted"),
-        pytest.param([was(False, 1.0), was(True, 0.5)], True, 0.5, 0.5, id="granted after a refusal"),
+        pytest.param([was(False, 1.0), was(True, 0.5)], True, 0.5, 0.75, id="granted after a refusal"),
         pytest.param([was(True, -1.0)], True, 0.0, 0.0, id="by a clock that is early"),
     ],
 )
