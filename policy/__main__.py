@@ -114,19 +114,21 @@ def _replay(arguments: argparse.Namespace) -> int:
         return _draw(arguments, groups)
     is_document = arguments.as_json or arguments.decisions
     cells = _cells(arguments)
-    documents: list[dict[str, object]] = []
-    run = partial(compare, groups, arguments.thresholds, arguments.starts)
+    run = partial(compare, groups, arguments.thresholds, arguments.starts, has_decisions=arguments.decisions)
     with get_context("spawn").Pool() as pool:
-        for cell, samples in zip(cells, pool.imap(run, cells), strict=True):
+        for number, (cell, samples) in enumerate(zip(cells, pool.imap(run, cells), strict=True)):
             if not samples:
                 raise SeriesError(f"no series is as long as the {cell.job.time:.1f} h that a job has")
             if not is_document:
                 _print_cell(cell, samples)
-            elif sys.stderr.isatty():
-                _show("replaying", len(documents) + 1, len(cells))
-            documents.append(_document(cell, samples, has_decisions=arguments.decisions))
+                continue
+            # Cell by cell: with all decisions one cell is tens of megabytes.
+            opening = ", " if number else f'{{"series": {json.dumps([each.name for each in series])}, "cells": ['
+            print(opening, json.dumps(_document(cell, samples, has_decisions=arguments.decisions)), sep="", end="")
+            if sys.stderr.isatty():
+                _show("replaying", number + 1, len(cells))
     if is_document:
-        print(json.dumps({"series": [each.name for each in series], "cells": documents}))
+        print("]}")
     return 0
 
 

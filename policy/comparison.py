@@ -13,9 +13,12 @@ from relaunch.core.market.published import greedy, on_demand_first, uniform_prog
 from relaunch.core.market.situation import Policy
 
 
-def compare(groups: Iterable[Sequence[Series]], thresholds: Path, starts: int, cell: Cell) -> list[Sample]:
+def compare(
+    groups: Iterable[Sequence[Series]], thresholds: Path, starts: int, cell: Cell, *, has_decisions: bool = False
+) -> list[Sample]:
     """Run a job from some starts of each group of pools by each policy; `thresholds` is the file of `cheapest`."""
-    return replay(groups, cell, compared_policies(thresholds), starts)
+    samples = replay(groups, cell, compared_policies(thresholds), starts)
+    return samples if has_decisions else [each.without_decisions() for each in samples]
 
 
 def compared_policies(thresholds: Path) -> Policies:

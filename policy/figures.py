@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from policy.optimum import least_costs
 from policy.replay import Job, Knowledge, Outcome, Run, start_ticks
@@ -34,6 +34,10 @@ class Sample:
     start: int
     optimum: float
     outcomes: Mapping[str, Outcome]
+
+    def without_decisions(self) -> "Sample":
+        """Return the sample without what was decided, which is most of it."""
+        return replace(self, outcomes={title: replace(each, decided=()) for title, each in self.outcomes.items()})
 
 
 def replay(groups: Iterable[Sequence[Series]], cell: Cell, policies: Policies, count: int) -> list[Sample]:
