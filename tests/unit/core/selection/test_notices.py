@@ -168,8 +168,8 @@ def test_a_deadline_that_no_market_can_promise_is_warned_of(fields, count):
 
     assert len(notices) == count
     assert set(notices) <= {
-        "no market can promise a deadline of 11:08:00: estimated_duration with a padding of 10% and a start of 0:08:00 "
-        "takes 11:08:00; every job goes to on-demand at once where `purchase` allows it: give a later `deadline`, or a "
+        "no market can promise a deadline of 11h8m: estimated_duration with a padding of 10% and a start of 8m "
+        "takes 11h8m; every job goes to on-demand at once where `purchase` allows it: give a later `deadline`, or a "
         "smaller `padding`"
     }
 

@@ -2,6 +2,7 @@
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.definitions.durations import write_duration
 from relaunch.core.offerings.amis import ami_rejection
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.reservations import ReservationType
@@ -44,9 +45,10 @@ def _near_deadline(definition: JobDefinition) -> tuple[str, ...]:
     if deadline > needed:
         return ()
     return (
-        f"no market can promise a deadline of {deadline}: estimated_duration with a padding of "
-        f"{definition.padding:.0%} and a start of {START_OVERHEAD} takes {needed}; every job goes to on-demand at once "
-        "where `purchase` allows it: give a later `deadline`, or a smaller `padding`",
+        f"no market can promise a deadline of {write_duration(deadline)}: estimated_duration with a padding of "
+        f"{definition.padding:.0%} and a start of {write_duration(START_OVERHEAD)} takes {write_duration(needed)}; "
+        "every job goes to on-demand at once where `purchase` allows it: give a later `deadline`, or a smaller "
+        "`padding`",
     )
 
 
