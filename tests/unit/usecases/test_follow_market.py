@@ -58,7 +58,9 @@ def test_without_spot_a_job_that_is_behind_takes_on_demand():
     story.settle()
 
     assert purchases(story) == ["spot", "spot", "on-demand"]
-    assert story.job(job_id).state is JobState.LAUNCHING
+    job = story.job(job_id)
+    assert job.state is JobState.LAUNCHING
+    assert job.market_reason.startswith("it is 1 min behind even progress to its limit")
 
 
 def test_the_cheapest_waits_for_a_fresh_outage_to_end_though_the_job_is_not_ahead():

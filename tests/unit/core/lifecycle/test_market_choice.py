@@ -289,11 +289,22 @@ def test_a_job_that_waits_takes_nothing_and_says_why_and_until_when():
     assert selection.filter_counts == (("any", 3, 3), ("market", 3, 0))
 
 
-def test_a_selection_of_nothing_else_is_left_as_it_is():
-    selection = replace(ALL, kept=(SPOT, OTHER_SPOT))
+def test_of_what_the_policy_wants_alone_nothing_is_rejected_and_it_says_why_all_the_same():
+    selection, market = replace(ALL, kept=(ON_DEMAND,)), chosen(pools=(BUSY,), now=NOW + 4 * HOUR)
 
-    assert narrow(selection, chosen()) is selection
-    assert market_wait(selection) is None
+    narrowed = narrow(selection, market)
+
+    assert market.choice.rule is Rule.BEHIND
+    assert narrowed == replace(selection, market_reason=market.reason)
+    assert with_market_reason(make_job(), narrowed).market_reason.startswith("it is ")
+    assert market_wait(narrowed) is None
+
+
+def test_the_pool_of_the_policy_is_the_first_also_where_nothing_is_rejected():
+    selection, market = replace(ALL, kept=(SPOT, OTHER_SPOT)), chosen()
+
+    assert kept(market, selection) == (SPOT, OTHER_SPOT)
+    assert kept(replace(market, choice=replace(market.choice, pool=OTHER.name)), selection) == (OTHER_SPOT, SPOT)
 
 
 def test_a_job_keeps_why_it_is_launched_there_until_it_is_launched_elsewhere():

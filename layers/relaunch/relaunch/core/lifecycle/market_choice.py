@@ -147,7 +147,7 @@ def _on_demand_price(job: Job, selection: Selection) -> float | None:
 
 
 def narrow(selection: Selection, market: MarketChoice) -> Selection:
-    """Return the selection with only what the policy wants now; the rest is rejected, with the reason.
+    """Return the selection with only what the policy wants now, and why; the rest is rejected, with the reason.
 
     Without any on-demand offering a policy that wants one takes what there is: nothing else keeps its limit.
     """
@@ -163,10 +163,10 @@ def narrow(selection: Selection, market: MarketChoice) -> Selection:
     kept = [each for each in selection.kept if each.key in wanted]
     kept.sort(key=lambda each: choice.action is Action.TRY and str(each.key) != choice.pool)
     refused = tuple(_rejected(each, market) for each in selection.kept if each.key not in wanted)
-    if not refused:
-        return selection
-    counts = (*selection.filter_counts, (FILTER_NAME, len(selection.kept), len(kept)))
-    return Selection(tuple(kept), (*refused, *selection.rejected), counts, selection.work)
+    counts = selection.filter_counts
+    if refused:
+        counts = (*counts, (FILTER_NAME, len(selection.kept), len(kept)))
+    return Selection(tuple(kept), (*refused, *selection.rejected), counts, selection.work, market.reason)
 
 
 def market_notices(definition: JobDefinition, market: MarketChoice) -> tuple[str, ...]:
@@ -190,10 +190,7 @@ def market_wait(selection: Selection) -> Rejection | None:
 
 def with_market_reason(job: Job, selection: Selection | None) -> Job:
     """Return the job with why its policy launches it there; the same job if there is no new selection."""
-    if selection is None:
-        return job
-    reasons = (each.rejection.reason for each in selection.rejected if each.filter_name == FILTER_NAME)
-    return replace(job, market_reason=next(reasons, ""))
+    return job if selection is None else replace(job, market_reason=selection.market_reason)
 
 
 def _rejected(offering: Offering, market: MarketChoice) -> RejectedOffering:
