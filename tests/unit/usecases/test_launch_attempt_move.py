@@ -228,8 +228,27 @@ def test_it_stays_where_that_is_safer_and_says_when_it_is_looked_at_again(story)
 
     job = story.job(job_id)
     assert job.machine_id == ""
-    assert job.market_reason.startswith("leaving on-demand for spot does not pay; the next look is at ")
+    assert job.market_reason.startswith(
+        "leaving on-demand for spot does not pay: with two more starts it would be 10m behind even progress to its "
+        "limit; if nothing changes, a move may pay from 09:58 UTC on"
+    )
     assert story.now < job.wake_at <= story.now + HEARTBEAT
+    assert f"is looked at again at {job.wake_at:%H:%M:%S} UTC" in explain(job, story.now).waiting_for
+
+
+def test_on_spot_it_says_what_would_end_that_and_no_time_of_its_launch(story):
+    job_id = story.submit()
+    story.clock.advance(MINUTE)
+    story.settle_all()
+    story.register(story.machine(job_id))
+    story.settle_all()
+    story.run(job_id)
+
+    assert story.job(job_id).market_reason.startswith("spot may be had, and is cheaper; on-demand is taken from ")
+    assert explain(story.job(job_id), story.now).waiting_for.endswith(
+        "; it runs on spot until that is taken away; then its policy, uniform-progress, takes other spot that may be "
+        "had, waits for some while its limit leaves time, or else takes on-demand"
+    )
 
 
 @pytest.mark.parametrize(

@@ -273,7 +273,9 @@ def test_the_plan_of_a_job_without_time_to_spare_takes_on_demand(relaunch, sessi
     (document,) = relaunch("plan", "limited", "--json").document["plans"]
 
     assert document["market"]["action"] == "on-demand"
-    assert document["market"]["reason"] == "only on-demand instances keep its limit from now on"
+    assert document["market"]["reason"] == (
+        "only on-demand instances keep its limit from now on: spot would need 1h1m more than it leaves"
+    )
     assert document["offerings"][0]["purchase"] == "on-demand"
     assert any(each.startswith("no market can promise a deadline of 11h") for each in document["notices"])
 
