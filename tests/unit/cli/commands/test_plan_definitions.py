@@ -298,6 +298,32 @@ def test_without_a_limit_or_known_work_no_policy_chooses(relaunch, session):
     assert any(each.startswith("`deadline` counts from the first checkpoint on") for each in document["notices"])
 
 
+def test_the_plan_of_a_job_that_would_wait_says_what_spot_means_to_it(relaunch, session):
+    # Short enough to wait without checkpoints, and long enough for interruptions to be likely.
+    save_limited(session, checkpoint_uri=None, deadline=90 * HOUR)
+    refuse_spot(session)
+
+    result = relaunch("plan", "limited")
+
+    assert result.exit_code == 4
+    assert "spot is expected to be interrupted" in flat(result.stderr)
+
+
+@pytest.mark.usefixtures("_no_configuration")
+def test_a_deadline_is_held_against_the_definition_offline_too(tmp_path):
+    file = tmp_path / "relaunch.yaml"
+    file.write_text(
+        "jobs:\n  short: {task_definition: trainer, accelerator: {gpu: {}}, estimated_duration: 20h, deadline: 36h}\n"
+        "  steps: {task_definition: trainer, accelerator: {gpu: {}}, checkpoint: s3://acme-checkpoints/steps/, "
+        "total_steps: 9, deadline: 36h, purchase: spot}\n"
+    )
+
+    text = flat(invoke("plan", "--offline", str(file)).stderr)
+
+    assert "short: a deadline of 36h leaves no time to spare: every job goes to on-demand at once" in text
+    assert "steps: no deadline can be promised with `purchase: spot`" in text
+
+
 def test_offline_where_no_spot_price_is_known_no_policy_chooses(relaunch, file):
     rewrite(file, "    container: main\n", "    container: main\n    estimated_duration: 10h\n    deadline: 20h\n")
 

@@ -27,7 +27,6 @@ from relaunch.core.lifecycle.market_choice import (
     choose_again,
     describe_run_on_spot,
     is_in_market,
-    market_notices,
     market_wait,
     narrow,
     with_market_reason,
@@ -219,28 +218,6 @@ def test_spot_is_cheaper_than_on_demand_at_an_unknown_price(name):
     assert choice(FREE).action is Action.TRY
     assert not math.isnan(choice(BUSY).threshold)
     assert choice(BUSY).action is Action.WAIT
-
-
-@pytest.mark.parametrize(
-    ("fields", "selection", "begins"),
-    [
-        pytest.param({}, ALL, None, id="on-demand may be had"),
-        pytest.param(
-            {"purchase": PurchasePolicy.SPOT},
-            ALL,
-            "no deadline can be promised with `purchase: spot`: ",
-            id="spot alone",
-        ),
-        pytest.param({}, make_selection(), "no deadline can be promised: nothing satisfies it on demand", id="none"),
-        pytest.param({"deadline": None, "patience": HOUR}, make_selection(), None, id="patience promises nothing"),
-    ],
-)
-def test_a_deadline_without_on_demand_is_no_promise(fields, selection, begins):
-    definition = replace(DEFINITION, **fields)
-
-    notices = market_notices(definition, chosen(definition, selection=selection))
-
-    assert [each.startswith(begins or "-") for each in notices] == ([True] if begins else [])
 
 
 def test_what_is_reserved_needs_no_policy():

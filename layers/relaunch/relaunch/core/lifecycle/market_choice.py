@@ -6,18 +6,20 @@ paid for anyway and goes before all others.
 
 import math
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.durations import write_minutes
 from relaunch.core.jobs.cost import attempt_price
-from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.job import Job, TriggerFacts
 from relaunch.core.jobs.overheads import Measured
+from relaunch.core.jobs.progress import measure_progress
 from relaunch.core.lifecycle.spot_pools import RETRY_INTERVAL
 from relaunch.core.market.policies import DEFAULT_POLICY, PolicyName
 from relaunch.core.market.situation import Action, Choice, Place, Policy, Pool, Rule, Situation
 from relaunch.core.offerings.offering import Offering
+from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import RejectedOffering, Selection
 
@@ -140,6 +142,20 @@ def choose_again(job: Job, policy: Policy, measured: Measured, pools: tuple[Pool
     return MarketChoice(policy(situation), situation, now, job.definition.policy)
 
 
+def spare_at_acceptance(definition: JobDefinition) -> timedelta | None:
+    """Return the time to spare of a job when it is accepted: less than none if only on-demand keeps its limit.
+
+    None if no policy decides where it runs, or its work is not known before its first checkpoint.
+    """
+    at = datetime.fromtimestamp(0, UTC)
+    job = Job("", definition, TriggerFacts("", "", ""), Revision("", definition.task_definition, 0, ()), at)
+    progress = measure_progress(job, None, at)
+    if progress is None or not follows_market(definition):
+        return None
+    spare = _situation(job, Measured(progress), None, (), at).spare
+    return None if spare is None else timedelta(hours=spare)
+
+
 def _situation(
     job: Job, measured: Measured, on_demand_usd_per_hour: float | None, pools: tuple[Pool, ...], now: datetime
 ) -> Situation:
@@ -208,18 +224,6 @@ def narrow(selection: Selection, market: MarketChoice) -> Selection:
     if refused:
         counts = (*counts, (FILTER_NAME, len(selection.kept), len(kept)))
     return Selection(tuple(kept), (*refused, *selection.rejected), counts, selection.work, market.reason)
-
-
-def market_notices(definition: JobDefinition, market: MarketChoice) -> tuple[str, ...]:
-    """Return notices about a deadline that on-demand instances cannot keep, for they are not to be had."""
-    if definition.deadline is None or market.situation.on_demand_usd_per_hour is not None:
-        return ()
-    if PurchaseOption.ON_DEMAND not in definition.purchase.options:
-        return (
-            f"no deadline can be promised with `purchase: {definition.purchase}`: spot may be gone for any time; "
-            "allow on-demand instances too",
-        )
-    return ("no deadline can be promised: nothing satisfies it on demand, and spot may be gone for any time",)
 
 
 def market_wait(selection: Selection) -> Rejection | None:
