@@ -5,9 +5,19 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import NOW, make_definition, make_placement, make_running_attempt, make_running_job, task_id
+from fakes.builders import (
+    NOW,
+    make_attempt,
+    make_definition,
+    make_job,
+    make_placement,
+    make_running_attempt,
+    make_running_job,
+    task_id,
+)
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.jobs.job import Handover, Job, PlacementState
+from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.lifecycle.market_choice import describe_run_on_spot
 from relaunch.core.market.policies import PolicyName
@@ -59,6 +69,33 @@ def test_a_job_on_spot_says_what_would_end_that_and_not_why_it_was_launched():
 
     assert explain(job, NOW).waiting_for == (
         f"the training to finish; it runs on g5.xlarge spot; {describe_run_on_spot(definition)}"
+    )
+
+
+LIMITED = make_definition(estimated_duration=HOUR, deadline=3 * HOUR)
+CHOSEN = {"market_reason": "no spot that costs less is to be had", "waiting": None, "wake_at": LATER}
+STARTING = make_attempt(placement=make_placement(state=PlacementState.PLACED, task_id=task_id()), task_status="PENDING")
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        (
+            make_job(**{**CHOSEN, "waiting": Waiting(WaitReason.MACHINE, NOW, "i-1 is starting")}),
+            "its machine: i-1 is starting",
+        ),
+        (
+            make_job(**CHOSEN, state=JobState.LAUNCHING, attempt=STARTING),
+            "its task to start on g5.xlarge spot (the cluster says PENDING)",
+        ),
+    ],
+)
+def test_a_job_that_does_not_run_yet_says_why_it_is_launched_there(job, words):
+    limited = replace(job, definition=LIMITED)
+
+    assert explain(job, NOW).waiting_for == words
+    assert explain(limited, NOW).waiting_for == (
+        f"{words}; its market policy chose that: no spot that costs less is to be had"
     )
 
 

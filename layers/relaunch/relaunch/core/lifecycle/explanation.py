@@ -190,7 +190,7 @@ def _wait_for_market(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
 
 def _wait_for_machine(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
     return Explanation(
-        f"its machine: {waiting.detail}",
+        f"its machine: {waiting.detail}{_why_there(job)}",
         waiting.since,
         "its task is launched when the machine has registered with all its accelerators; if it does not, or EC2 has "
         "none, another one is requested",
@@ -238,7 +238,7 @@ def _explain_launching(job: Job) -> Explanation:
             f"the answer to the launch on {chosen.offering}", chosen.requested_at, next_step, job.wake_at
         )
     status = f" (the cluster says {attempt.task_status})" if attempt.task_status else ""
-    start = f"its task to start on {chosen.offering}{status}"
+    start = f"its task to start on {chosen.offering}{status}{_why_there(job)}"
     if job.definition.target.is_kubernetes:
         return _explain_pod(job, start)
     return Explanation(
@@ -301,6 +301,12 @@ def _explain_running(job: Job, now: datetime) -> Explanation:
         next_time_limit(job, now),
         advice,
     )
+
+
+def _why_there(job: Job) -> str:
+    """Return why a market policy launches a job there; empty if none chose."""
+    is_chosen = is_in_market(job) and bool(job.market_reason)
+    return f"; its market policy chose that: {job.market_reason}" if is_chosen else ""
 
 
 def _market_words(job: Job) -> str:
