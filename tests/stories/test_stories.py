@@ -170,7 +170,7 @@ def test_the_deadline_ends_a_job_that_waits():
     story.reconcile(after=timedelta(hours=1))
 
     assert story.job(job_id).state is JobState.TIMED_OUT
-    assert story.job(job_id).reason == "the deadline of 1:00:00 after acceptance has passed"
+    assert story.job(job_id).reason == "the deadline of 1h after acceptance has passed"
     assert story.tasks.requests == []
 
 
@@ -191,7 +191,7 @@ def test_interruptions_are_forgiven_until_they_have_cost_a_day():
 
     job = story.job(job_id)
     assert job.state is JobState.FAILED
-    assert job.reason.startswith("interrupted 6 times and not running for 1 day")
+    assert job.reason.startswith("interrupted 6 times and not running for 24h")
 
 
 def test_when_every_offering_is_avoided_the_job_waits_and_is_launched_when_the_memory_expires():

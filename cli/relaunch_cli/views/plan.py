@@ -10,9 +10,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from relaunch.adapters.definition_file.ad_hoc_request import NAME
-from relaunch.adapters.definition_file.values import write_duration
 from relaunch.adapters.kubernetes.manifest import preview_job
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.definitions.durations import write_duration
 from relaunch.core.lifecycle.market_choice import MarketChoice
 from relaunch.core.market.situation import Action
 from relaunch.core.offerings.instance_types import InstanceType

@@ -58,7 +58,9 @@ def test_without_spot_a_job_that_is_behind_takes_on_demand():
     story.settle()
 
     assert purchases(story) == ["spot", "spot", "on-demand"]
-    assert story.job(job_id).state is JobState.LAUNCHING
+    job = story.job(job_id)
+    assert job.state is JobState.LAUNCHING
+    assert job.market_reason.startswith("it is 1m behind even progress to its limit")
 
 
 def test_the_cheapest_waits_for_a_fresh_outage_to_end_though_the_job_is_not_ahead():
@@ -87,7 +89,7 @@ def test_without_spot_a_job_that_is_ahead_waits_until_it_is_not():
     waiting = story.job(job_id).waiting
     assert waiting is not None
     assert (waiting.reason, waiting.until) == (WaitReason.MARKET, story.job(job_id).wake_at)
-    assert waiting.detail.startswith("it is 4 h 0 min ahead of even progress to its limit, and waits for spot; ")
+    assert waiting.detail.startswith("it is 4h ahead of even progress to its limit, and waits for spot; ")
 
     story.reconcile(waiting.until - story.now)
     story.settle()

@@ -6,20 +6,21 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import make_definition
-from fakes.machine_story import G5, MachineStory, make_own_offering
+from fakes.machine_story import G5, SETTINGS, MachineStory, make_own_offering
 from fakes.story import MINUTE
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import IntentKind
+from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import HEARTBEAT
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.machines.events import RefusalKind
+from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import MachineState
 from relaunch.core.machines.settings import MachineSettings
 from relaunch.core.market.policies import PolicyName
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.cancel_job import cancel_job
-from relaunch.usecases.launch_attempt import launch_attempt
 
 HOUR = timedelta(hours=1)
 WITHIN = {"estimated_duration": 10 * HOUR, "deadline": 20 * HOUR, "padding": 0.0, "policy": PolicyName.UNIFORM_PROGRESS}
@@ -147,6 +148,7 @@ def test_a_refusal_costs_nothing_and_it_is_tried_again_after_ten_minutes(story):
     job = story.job(job_id)
     assert (job.state, job.machine_id, job.current_attempt.handover) == (JobState.RUNNING, "", None)
     assert story.tasks.stops == []
+    assert "there was no machine on spot to move it to: " in explain(job, story.now).waiting_for
     del story.fleet.refused[G5]
     look(story)
     look(story)
@@ -216,7 +218,58 @@ def test_in_a_stack_without_machines_of_its_own_nothing_is_selected(story):
     job_id = train_on_demand(story)
     story.deps = replace(story.deps, machine_settings=MachineSettings("relaunch", ""), offerings=None)
 
-    assert launch_attempt(job_id, story.deps) == story.job(job_id)
+    look(story)
+
+    job = story.job(job_id)
+    assert (job.pending, job.wake_at) == ((), story.now + HEARTBEAT)
+    assert job.market_reason == (
+        "a task is moved to machines of the stack's own only, and the stack has none (MachineSubnets)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        pytest.param({"max_machines": 1}, "machines of its own (MaxMachines)", id="machines"),
+        # One more would be within the limit, but not within what is left for others than handovers.
+        pytest.param({"max_machines": 2, "handover_reserve": 0.1}, "machines of its own (MaxMachines)", id="reserve"),
+        pytest.param(
+            {"max_usd_per_hour": 1.3, "handover_reserve": 0.0},
+            "USD per hour for machines of its own (MaxMachinesPricePerHour)",
+            id="price",
+        ),
+    ],
+)
+def test_at_the_limit_of_the_stack_it_stays_says_so_and_moves_when_there_is_room(limits, words):
+    story = within()
+    job_id = train_on_demand(story)
+    unlimited = story.deps.limits
+    story.deps = replace(story.deps, limits=StackLimits(machines=MachineLimits(**limits)))
+    story.clock.advance(HOUR)
+    save(story, job_id)
+
+    look(story)
+
+    job = story.job(job_id)
+    assert (job.state, job.machine_id, job.pending) == (JobState.RUNNING, "", ())
+    assert f", but the stack has reached its limit of {words}, and a move takes one more" in job.market_reason
+    assert job.market_reason in explain(job, story.now).waiting_for
+    story.deps = replace(story.deps, limits=unlimited)
+    look(story)
+    assert story.machine(job_id).offering == G5
+
+
+def test_without_a_launch_template_for_what_would_be_moved_to_it_says_so(story):
+    job_id = train_on_demand(story)
+    story.deps = replace(story.deps, machine_settings=replace(SETTINGS, launch_templates={}))
+    story.clock.advance(HOUR)
+    save(story, job_id)
+
+    look(story)
+
+    job = story.job(job_id)
+    assert (job.state, job.pending) == (JobState.RUNNING, ())
+    assert job.market_reason.startswith("there was no machine on spot to move it to: no subnet or launch template for ")
 
 
 def test_it_stays_where_that_is_safer_and_says_when_it_is_looked_at_again(story):
@@ -228,8 +281,27 @@ def test_it_stays_where_that_is_safer_and_says_when_it_is_looked_at_again(story)
 
     job = story.job(job_id)
     assert job.machine_id == ""
-    assert job.market_reason.startswith("leaving on-demand for spot does not pay; the next look is at ")
+    assert job.market_reason.startswith(
+        "leaving on-demand for spot does not pay: with two more starts it would be 10m behind even progress to its "
+        "limit; if nothing changes, a move may pay from 09:58 UTC on"
+    )
     assert story.now < job.wake_at <= story.now + HEARTBEAT
+    assert f"is looked at again at {job.wake_at:%H:%M:%S} UTC" in explain(job, story.now).waiting_for
+
+
+def test_on_spot_it_says_what_would_end_that_and_no_time_of_its_launch(story):
+    job_id = story.submit()
+    story.clock.advance(MINUTE)
+    story.settle_all()
+    story.register(story.machine(job_id))
+    story.settle_all()
+    story.run(job_id)
+
+    assert story.job(job_id).market_reason.startswith("spot may be had, and is cheaper; on-demand is taken from ")
+    assert explain(story.job(job_id), story.now).waiting_for.endswith(
+        "; it runs on spot until that is taken away; then its policy, uniform-progress, takes other spot that may be "
+        "had, waits for some while its limit leaves time, or else takes on-demand"
+    )
 
 
 @pytest.mark.parametrize(

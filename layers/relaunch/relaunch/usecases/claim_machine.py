@@ -7,6 +7,7 @@ from relaunch.core.jobs.job import STACK_SLOT, Job
 from relaunch.core.jobs.lookup import selected_placement
 from relaunch.core.jobs.state import WaitReason
 from relaunch.core.lifecycle.events import MachineAwaited, MachineClaimed, MachineLimitReached, MachineLost, SlotDenied
+from relaunch.core.lifecycle.moves import decline_at_limit, may_move
 from relaunch.core.machines.events import ClaimAsked
 from relaunch.core.machines.explanation import describe_machine
 from relaunch.core.machines.machine import Claim, Consequence, Machine, MachineState, machine_id_of
@@ -41,8 +42,9 @@ def claim_machine(job: Job, selection: Selection, deps: LaunchDependencies, *, i
         requested = _new_claim(job, selection, deps, is_handover=is_handover)
         if requested is not None:
             return apply_event(job, requested, deps)
-    except MachineLimitError as reached:
-        return apply_event(job, MachineLimitReached(reached.limit), deps)
+    except MachineLimitError as error:
+        reached = MachineLimitReached(error.limit)
+        return apply_event(job, decline_at_limit(reached) if may_move(job) else reached, deps)
     except SlotsFullError as full:
         slot = STACK_SLOT if full.cap == "stack" else job.definition.name
         return apply_event(job, SlotDenied(slot, full.limit), deps)

@@ -17,6 +17,7 @@ from relaunch.core.lifecycle.events import (
     LaunchAnswered,
     LaunchImpossible,
     MachineLost,
+    MoveDeclined,
     NextMachineReady,
     NothingKept,
     OfferingChosen,
@@ -126,7 +127,8 @@ def _hand_over(job: Job, deps: LaunchDependencies) -> Job:
 def _consider_move(job: Job, deps: LaunchDependencies) -> Job:
     """Claim a machine on spot for a task on on-demand, if its market policy wants that and there may be one."""
     if not deps.machine_settings.subnets:
-        return job
+        reason = "a task is moved to machines of the stack's own only, and the stack has none (MachineSubnets)"
+        return apply_event(job, MoveDeclined(reason, None), deps)
     found = find_move(job, *_select_offerings(job, deps), deps)
     return claim_machine(job, found, deps) if isinstance(found, Selection) else apply_event(job, found, deps)
 

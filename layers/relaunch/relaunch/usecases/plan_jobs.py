@@ -11,7 +11,8 @@ from relaunch.core.kubernetes.acs_drivers import AcsDrivers, find_driver_notices
 from relaunch.core.kubernetes.node_fit import GpuNode, NodeFit
 from relaunch.core.kubernetes.rules import find_kubernetes_notices, find_problems, predict_job_fit
 from relaunch.core.kubernetes.workload_revision import kubernetes_revision
-from relaunch.core.lifecycle.market_choice import MarketChoice, follows_market, market_notices, narrow
+from relaunch.core.lifecycle.market_choice import MarketChoice, follows_market, narrow
+from relaunch.core.lifecycle.market_notices import deadline_notices, with_awaited
 from relaunch.core.lifecycle.spot_pools import retried_sooner
 from relaunch.core.machines.machine import FleetRequest
 from relaunch.core.machines.request import build_request
@@ -60,13 +61,16 @@ class Plan:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Return the notices about the definition, its images and its checkpoints."""
+        """Return the notices about the definition, its images and its checkpoints.
+
+        Where the job would wait they are about what it waits for.
+        """
         if self.definition.target.is_kubernetes:
             found = () if self.problem else find_kubernetes_notices(self.definition)
             return (*found, *self.driver_notices, *self.bucket_notices, _NO_PRICES)
-        found = find_notices(self.definition, self.revision, self.selection)
-        promised = market_notices(self.definition, self.market) if self.market else ()
-        return (*found, *promised, *self.image_doubts, *self.bucket_notices)
+        promised = deadline_notices(self.definition, self.market)
+        found = find_notices(self.definition, self.revision, self.selection and with_awaited(self.selection))
+        return (*promised, *found, *self.image_doubts, *self.bucket_notices)
 
     @property
     def stop_timeout(self) -> StopTimeout | None:

@@ -273,9 +273,11 @@ def test_the_plan_of_a_job_without_time_to_spare_takes_on_demand(relaunch, sessi
     (document,) = relaunch("plan", "limited", "--json").document["plans"]
 
     assert document["market"]["action"] == "on-demand"
-    assert document["market"]["reason"] == "only on-demand instances keep its limit from now on"
+    assert document["market"]["reason"] == (
+        "only on-demand instances keep its limit from now on: spot would need 1h1m more than it leaves"
+    )
     assert document["offerings"][0]["purchase"] == "on-demand"
-    assert any(each.startswith("no market can promise a deadline of 11:00:00") for each in document["notices"])
+    assert any(each.startswith("no market can promise a deadline of 11h") for each in document["notices"])
 
 
 def test_spot_alone_promises_no_deadline(relaunch, session):
@@ -294,6 +296,32 @@ def test_without_a_limit_or_known_work_no_policy_chooses(relaunch, session):
     (document,) = relaunch("plan", "limited", "--json").document["plans"]
     assert document["market"] is None
     assert any(each.startswith("`deadline` counts from the first checkpoint on") for each in document["notices"])
+
+
+def test_the_plan_of_a_job_that_would_wait_says_what_spot_means_to_it(relaunch, session):
+    # Short enough to wait without checkpoints, and long enough for interruptions to be likely.
+    save_limited(session, checkpoint_uri=None, deadline=90 * HOUR)
+    refuse_spot(session)
+
+    result = relaunch("plan", "limited")
+
+    assert result.exit_code == 4
+    assert "spot is expected to be interrupted" in flat(result.stderr)
+
+
+@pytest.mark.usefixtures("_no_configuration")
+def test_a_deadline_is_held_against_the_definition_offline_too(tmp_path):
+    file = tmp_path / "relaunch.yaml"
+    file.write_text(
+        "jobs:\n  short: {task_definition: trainer, accelerator: {gpu: {}}, estimated_duration: 20h, deadline: 36h}\n"
+        "  steps: {task_definition: trainer, accelerator: {gpu: {}}, checkpoint: s3://acme-checkpoints/steps/, "
+        "total_steps: 9, deadline: 36h, purchase: spot}\n"
+    )
+
+    text = flat(invoke("plan", "--offline", str(file)).stderr)
+
+    assert "short: a deadline of 36h leaves no time to spare: every job goes to on-demand at once" in text
+    assert "steps: no deadline can be promised with `purchase: spot`" in text
 
 
 def test_offline_where_no_spot_price_is_known_no_policy_chooses(relaunch, file):

@@ -1,24 +1,109 @@
 """A running task that is to leave its machine, or stays, says why and until when."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from fakes.builders import NOW, make_placement, make_running_attempt, make_running_job, task_id
-from relaunch.core.jobs.job import Handover, PlacementState
+from fakes.builders import (
+    NOW,
+    make_attempt,
+    make_definition,
+    make_job,
+    make_placement,
+    make_running_attempt,
+    make_running_job,
+    task_id,
+)
+from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
+from relaunch.core.jobs.job import Handover, Job, PlacementState
+from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.explanation import explain
+from relaunch.core.lifecycle.market_choice import describe_run_on_spot
+from relaunch.core.market.policies import PolicyName
+from unit.core.lifecycle.table_matrix import SITUATIONS
 
+HOUR = timedelta(hours=1)
 LATER = NOW + timedelta(minutes=5)
 ON_MACHINE = make_placement(state=PlacementState.PLACED, task_id=task_id(), machine_id="m-0", instance_id="i-1")
 
 
-def test_a_running_job_says_why_its_market_policy_launched_it_there():
-    explanation = explain(make_running_job(market_reason="only on-demand instances keep its limit"), NOW)
+MOVABLE = replace(SITUATIONS["rd"], wake_at=LATER)
+RUNS = "the training to finish; it runs on g5.xlarge on-demand eu-central-1a"
+LOOKED = "; when its market policy last looked, only on-demand instances keep its limit"
+AGAIN = "; whether to move it to spot is looked at again at 09:31:53 UTC"
+RESERVED = replace(MOVABLE.current_attempt.placement.offering, purchase=PurchaseOption.RESERVED)
 
-    assert explanation.waiting_for == (
-        "the training to finish; it runs on g5.xlarge spot; when its market policy last looked, "
-        "only on-demand instances keep its limit"
+
+def on_demand(reason: str = "only on-demand instances keep its limit", **fields) -> Job:
+    return replace(MOVABLE, market_reason=reason, definition=replace(MOVABLE.definition, **fields))
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        pytest.param(on_demand(), LOOKED + AGAIN, id="movable"),
+        pytest.param(on_demand(""), AGAIN, id="without a reason"),
+        pytest.param(
+            on_demand(policy=PolicyName.GREEDY), LOOKED + "; its policy, greedy, does not move it to spot", id="greedy"
+        ),
+        pytest.param(
+            on_demand(checkpoint_uri=None), LOOKED + "; without a `checkpoint` it is not moved to spot", id="unsaved"
+        ),
+        pytest.param(on_demand(purchase=PurchasePolicy.ON_DEMAND), LOOKED, id="never on spot"),
+        pytest.param(replace(on_demand(), machine_id="m-1"), LOOKED, id="its next machine is claimed"),
+        pytest.param(on_demand(deadline=None), "", id="without a limit"),
+    ],
+)
+def test_a_job_on_on_demand_says_why_and_when_that_is_looked_at_again(job, words):
+    explanation = explain(job, NOW)
+
+    assert explanation.waiting_for == RUNS + words
+    assert explanation.next_step == "the job ends with its program; at its time limit it is stopped"
+    assert explanation.next_at == NOW + min(job.definition.deadline or HOUR * 48, HOUR * 48)
+
+
+def test_a_job_on_spot_says_what_would_end_that_and_not_why_it_was_launched():
+    definition = make_definition(estimated_duration=HOUR, deadline=3 * HOUR)
+    job = make_running_job(definition=definition, market_reason="spot may be had; on-demand is taken from 13:25 UTC on")
+
+    assert explain(job, NOW).waiting_for == (
+        f"the training to finish; it runs on g5.xlarge spot; {describe_run_on_spot(definition)}"
     )
+
+
+LIMITED = make_definition(estimated_duration=HOUR, deadline=3 * HOUR)
+CHOSEN = {"market_reason": "no spot that costs less is to be had", "waiting": None, "wake_at": LATER}
+STARTING = make_attempt(placement=make_placement(state=PlacementState.PLACED, task_id=task_id()), task_status="PENDING")
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        (
+            make_job(**{**CHOSEN, "waiting": Waiting(WaitReason.MACHINE, NOW, "i-1 is starting")}),
+            "its machine: i-1 is starting",
+        ),
+        (
+            make_job(**CHOSEN, state=JobState.LAUNCHING, attempt=STARTING),
+            "its task to start on g5.xlarge spot (the cluster says PENDING)",
+        ),
+    ],
+)
+def test_a_job_that_does_not_run_yet_says_why_it_is_launched_there(job, words):
+    limited = replace(job, definition=LIMITED)
+
+    assert explain(job, NOW).waiting_for == words
+    assert explain(limited, NOW).waiting_for == (
+        f"{words}; its market policy chose that: no spot that costs less is to be had"
+    )
+
+
+def test_what_is_reserved_was_chosen_by_no_policy():
+    placement = replace(MOVABLE.current_attempt.placement, offering=RESERVED)
+    job = replace(MOVABLE, attempt=replace(MOVABLE.current_attempt, placement=placement))
+
+    assert explain(job, NOW).waiting_for == "the training to finish; it runs on g5.xlarge reserved eu-central-1a"
 
 
 def test_a_task_that_is_to_be_moved_says_why_and_what_follows():

@@ -250,7 +250,7 @@ def test_a_job_out_of_time_is_not_launched_again():
 
     assert decision.job.state is JobState.TIMED_OUT
     assert decision.take_slot_limits is None
-    assert decision.job.reason == "its tasks have run for max_runtime, 2 days, 0:00:00"
+    assert decision.job.reason == "its tasks have run for max_runtime, 48h"
 
 
 def test_an_on_demand_offering_is_shown_as_such():

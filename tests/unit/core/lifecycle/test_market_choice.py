@@ -25,8 +25,8 @@ from relaunch.core.lifecycle.market_choice import (
     MarketChoice,
     choose,
     choose_again,
+    describe_run_on_spot,
     is_in_market,
-    market_notices,
     market_wait,
     narrow,
     with_market_reason,
@@ -220,28 +220,6 @@ def test_spot_is_cheaper_than_on_demand_at_an_unknown_price(name):
     assert choice(BUSY).action is Action.WAIT
 
 
-@pytest.mark.parametrize(
-    ("fields", "selection", "begins"),
-    [
-        pytest.param({}, ALL, None, id="on-demand may be had"),
-        pytest.param(
-            {"purchase": PurchasePolicy.SPOT},
-            ALL,
-            "no deadline can be promised with `purchase: spot`: ",
-            id="spot alone",
-        ),
-        pytest.param({}, make_selection(), "no deadline can be promised: nothing satisfies it on demand", id="none"),
-        pytest.param({"deadline": None, "patience": HOUR}, make_selection(), None, id="patience promises nothing"),
-    ],
-)
-def test_a_deadline_without_on_demand_is_no_promise(fields, selection, begins):
-    definition = replace(DEFINITION, **fields)
-
-    notices = market_notices(definition, chosen(definition, selection=selection))
-
-    assert [each.startswith(begins or "-") for each in notices] == ([True] if begins else [])
-
-
 def test_what_is_reserved_needs_no_policy():
     selection = replace(ALL, kept=(SPOT, RESERVED))
 
@@ -279,7 +257,7 @@ def test_a_job_that_waits_takes_nothing_and_says_why_and_until_when():
     selection = narrow(ALL, market)
 
     reason = (
-        "it is 7 h 0 min ahead of even progress to its limit, and waits for spot; on-demand is taken from 22:25 UTC on "
+        "it is 7h ahead of even progress to its limit, and waits for spot; on-demand is taken from 22:25 UTC on "
         "at the latest; the next look is at 10:36 UTC"
     )
     wait = market_wait(selection)
@@ -289,18 +267,31 @@ def test_a_job_that_waits_takes_nothing_and_says_why_and_until_when():
     assert selection.filter_counts == (("any", 3, 3), ("market", 3, 0))
 
 
-def test_a_selection_of_nothing_else_is_left_as_it_is():
-    selection = replace(ALL, kept=(SPOT, OTHER_SPOT))
+def test_of_what_the_policy_wants_alone_nothing_is_rejected_and_it_says_why_all_the_same():
+    selection, market = replace(ALL, kept=(ON_DEMAND,)), chosen(pools=(BUSY,), now=NOW + 4 * HOUR)
 
-    assert narrow(selection, chosen()) is selection
-    assert market_wait(selection) is None
+    narrowed = narrow(selection, market)
+
+    assert market.choice.rule is Rule.BEHIND
+    assert narrowed == replace(selection, market_reason=market.reason)
+    assert with_market_reason(make_job(), narrowed).market_reason.startswith("it is ")
+    assert market_wait(narrowed) is None
+
+
+def test_the_pool_of_the_policy_is_the_first_also_where_nothing_is_rejected():
+    selection, market = replace(ALL, kept=(SPOT, OTHER_SPOT)), chosen()
+
+    assert kept(market, selection) == (SPOT, OTHER_SPOT)
+    assert kept(replace(market, choice=replace(market.choice, pool=OTHER.name)), selection) == (OTHER_SPOT, SPOT)
 
 
 def test_a_job_keeps_why_it_is_launched_there_until_it_is_launched_elsewhere():
     market = chosen(now=NOW + 10 * HOUR)
     launched = with_market_reason(make_job(), narrow(ALL, market))
 
-    assert launched.market_reason == "only on-demand instances keep its limit from now on"
+    assert launched.market_reason == (
+        "only on-demand instances keep its limit from now on: spot would need 1h1m more than it leaves"
+    )
     assert with_market_reason(launched, None) is launched
     assert with_market_reason(launched, ALL).market_reason == ""
 
@@ -315,11 +306,16 @@ def reason_of(
     rule: Rule,
     until: float | None = None,
     spare: float | None = 30.0,
+    *,
     value: float = 0.0,
     on_demand: float | None = 1.0,
+    threshold: float = 0.0,
+    policy: PolicyName = PolicyName.CHEAPEST,
+    place: Place = Place.IDLE,
 ) -> str:
-    situation = Situation(Place.IDLE, 0.0, 0.0, 0.0, spare, 0.0, on_demand, ())
-    return MarketChoice(Choice(Action.WAIT, rule, until=until, value=value), situation, NOW).reason
+    situation = Situation(place, 0.0, 0.0, 0.0, spare, 0.0, on_demand, ())
+    choice = Choice(Action.WAIT, rule, until=until, value=value, threshold=threshold)
+    return MarketChoice(choice, situation, NOW, policy).reason
 
 
 @pytest.mark.parametrize(
@@ -329,15 +325,59 @@ def reason_of(
          "taken from 2026-03-15 15:26 UTC on at the latest; the next look is at 09:56 UTC"),
         (reason_of(Rule.OUTAGE, None, None), "no spot is to be had, and its limit leaves time to wait"),
         (reason_of(Rule.NO_ON_DEMAND), "no spot is to be had, and it may not run on on-demand"),
-        (reason_of(Rule.BEHIND, value=-0.5), "it is 30 min behind even progress to its limit, so that it takes "
+        (reason_of(Rule.BEHIND, value=-0.5), "it is 30m behind even progress to its limit, so that it takes "
          "on-demand"),
         (reason_of(Rule.SPOT_MAY_BE_HAD, spare=-1.0), "spot may be had, and is cheaper; on-demand is taken "
          "from 09:26 UTC on at the latest"),
         (reason_of(Rule.SPOT_MAY_BE_HAD, on_demand=None), "spot may be had, and is cheaper"),
+        (reason_of(Rule.SPOT_MAY_BE_HAD, place=Place.ON_DEMAND), "spot may be had, and is cheaper"),
+        (reason_of(Rule.SAFETY_NET, spare=-0.5), "only on-demand instances keep its limit from now on: spot would need "
+         "30m more than it leaves"),
+        (reason_of(Rule.COMES_BACK, value=5.0, threshold=4.5), "leaving on-demand for spot pays: it has 5h to spare, "
+         "and a move needs 4h30m"),
     ],
 )  # fmt: skip
 def test_a_choice_says_why_and_what_would_change_it(reason, text):
     assert reason == text
+
+
+STAYS = Rule.STAYS_ON_DEMAND
+EVEN = PolicyName.UNIFORM_PROGRESS
+
+
+@pytest.mark.parametrize(
+    ("reason", "text"),
+    [
+        (reason_of(STAYS, value=2.0, threshold=4.5), "does not pay: it has 2h to spare, and a move needs more than "
+         "4h30m"),
+        (reason_of(STAYS, 3.0, value=2.0, threshold=math.inf), "does not pay: it has 2h to spare, and a move pays at "
+         "no time to spare; if nothing changes, a move may pay from 12:26 UTC on"),
+        (reason_of(STAYS, 0.1, value=5.0, threshold=4.5), "has to wait: what it could be moved to was refused lately; "
+         "if nothing changes, a move may pay from 09:32 UTC on"),
+        (reason_of(STAYS, 1.0, value=0.25, policy=EVEN), "does not pay: with two more starts it would be 15m behind "
+         "even progress to its limit; if nothing changes, a move may pay from 10:26 UTC on"),
+        (reason_of(STAYS, 0.1, policy=EVEN), "has to wait: what it could be moved to was refused lately; if nothing "
+         "changes, a move may pay from 09:32 UTC on"),
+    ],
+)  # fmt: skip
+def test_a_job_that_stays_says_what_a_move_would_need(reason, text):
+    assert reason == f"leaving on-demand for spot {text}"
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({}, "cheapest, takes other spot that may be had, waits for some while its limit leaves time, or else takes "
+         "on-demand"),
+        ({"policy": PolicyName.ON_DEMAND_FIRST}, "on-demand-first, takes on-demand, and spot only if there is none"),
+        ({"purchase": PurchasePolicy.SPOT}, "cheapest, takes other spot that may be had, or waits for some: it may not "
+         "run on on-demand"),
+    ],
+)  # fmt: skip
+def test_on_spot_only_its_end_changes_anything(fields, text):
+    definition = replace(DEFINITION, **{"policy": PolicyName.CHEAPEST, **fields})
+
+    assert describe_run_on_spot(definition) == f"it runs on spot until that is taken away; then its policy, {text}"
 
 
 def test_a_job_that_waits_no_longer_is_not_said_to_have_time_to_wait():

@@ -8,12 +8,13 @@ import pytest
 from fakes.builders import NOW, make_offering, make_placement, make_selection
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.jobs.effects import RequestLaunch
 from relaunch.core.jobs.job import Handover, Job
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import HEARTBEAT
-from relaunch.core.lifecycle.events import MoveDeclined
-from relaunch.core.lifecycle.moves import may_move, pools_to_move_to, resumable_progress
+from relaunch.core.lifecycle.events import MachineLimitReached, MoveDeclined
+from relaunch.core.lifecycle.moves import decline_at_limit, may_move, pools_to_move_to, resumable_progress
 from relaunch.core.lifecycle.polling import POLL_INTERVAL
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.market.policies import PolicyName
@@ -99,6 +100,34 @@ def test_a_task_that_stays_is_looked_at_again_when_its_policy_says_so(until, loo
     declined = decide(JOB, MoveDeclined("it does not pay", until), SOON, LIMITS).job
 
     assert (declined.market_reason, declined.wake_at, declined.pending) == ("it does not pay", SOON + look, ())
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ("machines", "machines of its own (MaxMachines)"),
+        ("usd_per_hour", "USD per hour for machines of its own (MaxMachinesPricePerHour)"),
+    ],
+)
+def test_a_task_that_no_machine_may_be_requested_for_stays_and_says_so(limit, words):
+    job = replace(JOB, pending=(RequestLaunch(),))
+
+    declined = decide(job, decline_at_limit(MachineLimitReached(limit)), SOON, LIMITS).job
+
+    assert declined.market_reason == (
+        f"leaving on-demand for spot pays, but the stack has reached its limit of {words}, and a move takes one more "
+        "until the task has left the old one"
+    )
+    assert (declined.wake_at, declined.pending) == (SOON + HEARTBEAT, ())
+
+
+def test_a_task_whose_next_machine_does_not_come_says_why_it_stays():
+    moving = SITUATIONS["rm"]
+
+    stays = decide(moving, EVENTS["machine-refused"], SOON, LIMITS).job
+
+    assert (stays.state, stays.machine_id, stays.current_attempt.handover) == (JobState.RUNNING, "", None)
+    assert stays.market_reason == "there was no machine on spot to move it to: EC2 has no capacity for it"
 
 
 def test_the_task_that_is_to_be_moved_says_why():

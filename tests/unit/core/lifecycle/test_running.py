@@ -326,7 +326,7 @@ def test_a_running_job_is_looked_at_again_and_again_in_silence():
 def test_a_job_out_of_time_has_its_task_stopped(situation):
     job = after(SITUATIONS[situation], TimePassed(), now=NOW + timedelta(hours=36))
 
-    reason = "the deadline of 1 day, 12:00:00 after acceptance has passed"
+    reason = "the deadline of 36h after acceptance has passed"
     assert job.current_attempt.intent == StopIntent(IntentKind.TIME_OUT, NOW + timedelta(hours=36), reason)
     assert [type(effect) for effect in job.pending] == [StopTask]
     assert after(job, seen_stopped(0, NOW + timedelta(hours=37)), now=NOW + timedelta(hours=37)).state is (

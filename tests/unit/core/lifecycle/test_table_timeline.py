@@ -107,15 +107,15 @@ time            | rn                | 540  |
 time            | si so sp          | 180  | stop repeated: interruption
 time            | sn                | 180  |
 time            | sc                | 180  | stop repeated: cancel
-time-too-late   | w0 wi wc wb wk wl | -    | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
-time-too-late   | wr ws wm          | 300  | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
+time-too-late   | w0 wi wc wb wk wl | -    | out of time: the deadline of 36h after acceptance has passed
+time-too-late   | wr ws wm          | 300  | out of time: the deadline of 36h after acceptance has passed
 time-too-late   | fz fx             | 300  | launch requested: the placement try has no task yet
-time-too-late   | pl ru ro rh rn rd rm | 180  | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
+time-too-late   | pl ru ro rh rn rd rm | 180  | out of time: the deadline of 36h after acceptance has passed
 time-too-late   | si so sp          | 180  | stop repeated: interruption
 time-too-late   | sn                | 180  |
 time-too-late   | sc                | 180  | stop repeated: cancel
-chosen-too-late | w0 wc wb wk wl    | -    | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
-chosen-too-late | wr ws wm          | 300  | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
+chosen-too-late | w0 wc wb wk wl    | -    | out of time: the deadline of 36h after acceptance has passed
+chosen-too-late | wr ws wm          | 300  | out of time: the deadline of 36h after acceptance has passed
 machine-claimed | w0 wr ws wc wb wk wl | 120  | machine claimed: EC2 is asked for g5.xlarge
 machine-claimed | so rh rd | 0    | next machine claimed: EC2 is asked for g5.xlarge
 machine-awaited | wm                | 120  |
@@ -125,8 +125,8 @@ machine-refused | wm                | 300  | machine lost: EC2 has no capacity f
 machine-refused | sp rn rm | 0    |
 machine-limit|w0 wr ws wc wb wk|300|waiting for machine limit: the stack has reached its limit of machines of its own
 machine-limit   | wl                | 300  |
-claimed-too-late | w0 wc wb wk wl    | -    | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
-claimed-too-late | wr ws             | 300  | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
+claimed-too-late | w0 wc wb wk wl    | -    | out of time: the deadline of 36h after acceptance has passed
+claimed-too-late | wr ws             | 300  | out of time: the deadline of 36h after acceptance has passed
 claimed-too-late | so rh rd | -133140 | next machine claimed: EC2 is asked for g5.xlarge
 next-ready      | rn                | 180  | next machine ready: spot interruption warning
 next-ready      | rm                | 180  | next machine ready: leaving on-demand for spot pays

@@ -151,29 +151,6 @@ def test_a_limit_that_means_nothing_before_the_first_checkpoint_is_told(fields, 
     assert [each.startswith(begins or "-") for each in notices] == ([True] if begins else [])
 
 
-@pytest.mark.parametrize(
-    ("fields", "count"),
-    [
-        pytest.param({"deadline": timedelta(hours=11, minutes=8)}, 1, id="no time to spare"),
-        pytest.param({"deadline": timedelta(hours=11, minutes=9)}, 0, id="a minute to spare"),
-        pytest.param({"deadline": timedelta(hours=11, minutes=8), "padding": 0.0}, 0, id="an estimate that is right"),
-        pytest.param({"deadline": timedelta(hours=1), "estimated_duration": None}, 0, id="an unknown duration"),
-        pytest.param({}, 0, id="no deadline"),
-    ],
-)
-def test_a_deadline_that_no_market_can_promise_is_warned_of(fields, count):
-    definition = replace(make_definition(estimated_duration=timedelta(hours=10)), **fields)
-
-    notices = notices_of(definition, make_revision())
-
-    assert len(notices) == count
-    assert set(notices) <= {
-        "no market can promise a deadline of 11:08:00: estimated_duration with a padding of 10% and a start of 0:08:00 "
-        "takes 11:08:00; every job goes to on-demand at once where `purchase` allows it: give a later `deadline`, or a "
-        "smaller `padding`"
-    }
-
-
 UNBOUNDED = (
     "every interruption of a spot instance starts this job from its beginning, and without `estimated_duration` "
     "it is not known how often that is to be expected: give a `checkpoint`, an `estimated_duration`, "

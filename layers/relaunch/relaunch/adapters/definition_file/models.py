@@ -21,7 +21,6 @@ from relaunch.adapters.definition_file.values import (
     MemoryMib,
     NeuronModel,
     RegularExpression,
-    write_duration,
 )
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.core.definitions.accelerator import (
@@ -34,6 +33,7 @@ from relaunch.core.definitions.accelerator import (
     PurchasePolicy,
 )
 from relaunch.core.definitions.definition import InputRule, JobDefinition
+from relaunch.core.definitions.durations import write_duration
 from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.market.policies import DEFAULT_PADDING, DEFAULT_POLICY, PolicyName
 from relaunch.core.offerings.instance_types import is_inference_model

@@ -14,7 +14,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from relaunch.adapters.definition_file.models import JOB_NAME_PATTERN, JobModel
 from relaunch.adapters.definition_file.triggers import StrictModel
-from relaunch.adapters.definition_file.values import write_duration
+from relaunch.core.definitions.durations import write_duration
 
 
 class DefinitionFileModel(StrictModel):

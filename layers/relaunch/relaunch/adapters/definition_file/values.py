@@ -116,16 +116,6 @@ def parse_duration(value: object) -> timedelta:
     return duration
 
 
-def write_duration(duration: timedelta) -> str:
-    """Format a duration as in a definition: `36h`, `1h30m`."""
-    rest = int(duration.total_seconds())
-    text = ""
-    for unit, seconds in (("h", 3600), ("m", 60), ("s", 1)):
-        count, rest = divmod(rest, seconds)
-        text += f"{count}{unit}" if count else ""
-    return text or "0s"
-
-
 def _check(pattern: str, words: str) -> AfterValidator:
     compiled = re.compile(pattern)
 

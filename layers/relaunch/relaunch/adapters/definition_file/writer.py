@@ -7,10 +7,10 @@ from typing import Any
 
 import yaml
 
-from relaunch.adapters.definition_file.values import write_duration
 from relaunch.adapters.definition_file.yaml_document import CORE_SCHEMA_RESOLVERS
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, InputRule, JobDefinition, Trigger
+from relaunch.core.definitions.durations import write_duration
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 
 _WIDTH = 120

@@ -249,8 +249,8 @@ class Job:
     the beginning. `kept_seconds` is the running time, before the current attempt, whose work a checkpoint keeps
     (core.jobs.progress). `measured_starts`, `start_seconds` and `checkpoint_seconds` are what the attempts before the
     current one say of its overheads (core.jobs.overheads); `asked_at` is since when it waited for the machine of its
-    current placement, None if it did not. `market_reason` is why its market policy launched it where it is, empty if
-    nothing else could be had.
+    current placement, None if it did not. `market_reason` is why its market policy launched it where it is, or leaves
+    it there, when it last looked; empty if none chose.
     """
 
     job_id: str

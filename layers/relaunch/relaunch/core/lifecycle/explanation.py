@@ -5,11 +5,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from relaunch.core.definitions.accelerator import PurchasePolicy
+from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.jobs.job import Handover, IntentKind, Job, PlacementState, StopKind
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
+from relaunch.core.lifecycle.market_choice import describe_run_on_spot, is_in_market
+from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.restart_policy import describe_stop, next_time_limit
+from relaunch.core.market.policies import LEAVE_ON_DEMAND
 
 # A message usually waits for seconds; a wait this much longer than the time-out indicates a fault.
 _OVERDUE = 2 * LAUNCH_TIMEOUT
@@ -187,7 +190,7 @@ def _wait_for_market(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
 
 def _wait_for_machine(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
     return Explanation(
-        f"its machine: {waiting.detail}",
+        f"its machine: {waiting.detail}{_why_there(job)}",
         waiting.since,
         "its task is launched when the machine has registered with all its accelerators; if it does not, or EC2 has "
         "none, another one is requested",
@@ -235,7 +238,7 @@ def _explain_launching(job: Job) -> Explanation:
             f"the answer to the launch on {chosen.offering}", chosen.requested_at, next_step, job.wake_at
         )
     status = f" (the cluster says {attempt.task_status})" if attempt.task_status else ""
-    start = f"its task to start on {chosen.offering}{status}"
+    start = f"its task to start on {chosen.offering}{status}{_why_there(job)}"
     if job.definition.target.is_kubernetes:
         return _explain_pod(job, start)
     return Explanation(
@@ -291,14 +294,43 @@ def _explain_running(job: Job, now: datetime) -> Explanation:
     advice: tuple[str, ...] = ()
     if job.definition.checkpoint_uri is None and job.definition.purchase is not PurchasePolicy.ON_DEMAND:
         advice = ("the definition has no `checkpoint`: after an interruption the training starts over",)
-    why = f"; when its market policy last looked, {job.market_reason}" if job.market_reason else ""
     return Explanation(
-        f"the training to finish; it runs on {attempt.placement.offering}{why}",
+        f"the training to finish; it runs on {attempt.placement.offering}{_market_words(job)}",
         attempt.started_at,
         "the job ends with its program; at its time limit it is stopped",
         next_time_limit(job, now),
         advice,
     )
+
+
+def _why_there(job: Job) -> str:
+    """Return why a market policy launches a job there; empty if none chose."""
+    is_chosen = is_in_market(job) and bool(job.market_reason)
+    return f"; its market policy chose that: {job.market_reason}" if is_chosen else ""
+
+
+def _market_words(job: Job) -> str:
+    """Return why a market policy lets a task run where it is, and what would change that, and when."""
+    purchase = job.current_attempt.placement.offering.purchase
+    if not is_in_market(job):
+        return ""
+    if purchase is PurchaseOption.SPOT:
+        # Why it was launched there, and until when it would have waited, is over.
+        return f"; {describe_run_on_spot(job.definition)}"
+    why = f"; when its market policy last looked, {job.market_reason}" if job.market_reason else ""
+    if may_move(job) and job.wake_at is not None:
+        return f"{why}; whether to move it to spot is looked at again at {job.wake_at:%H:%M:%S} UTC"
+    return f"{why}{_never_moved(job)}" if purchase is PurchaseOption.ON_DEMAND else why
+
+
+def _never_moved(job: Job) -> str:
+    """Return why a task on on-demand is never moved to spot; empty if it may be, or spot is not wanted."""
+    definition = job.definition
+    if PurchaseOption.SPOT not in definition.purchase.options:
+        return ""
+    if definition.policy not in LEAVE_ON_DEMAND:
+        return f"; its policy, {definition.policy}, does not move it to spot"
+    return "" if definition.checkpoint_uri else "; without a `checkpoint` it is not moved to spot"
 
 
 def _explain_stopping(job: Job) -> Explanation:

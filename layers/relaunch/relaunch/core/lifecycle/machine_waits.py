@@ -120,22 +120,31 @@ def _choose_after(job: Job, consequence: Consequence, reason: str, now: datetime
 def next_machine_lost(job: Job, event: MachineLost, now: datetime, _limits: StackLimits) -> Decision:
     """Forget the machine for the next placement; ask for another one if EC2 had none of that kind."""
     without = replace(job, machine_id="")
-    attempt = job.current_attempt
-    if attempt.handover is not None and attempt.handover.is_move:
+    attempt, handover = job.current_attempt, job.current_attempt.handover
+    # Without a handover nothing takes its machine away: it was to be moved, and there was none to be requested.
+    is_move = handover.is_move if handover is not None else job.state is JobState.RUNNING
+    if is_move:
         # It may stay where it is.
-        return look_again(replace(without, attempt=replace(attempt, handover=None)), job.wake_at or now)
+        reason = f"there was no machine on spot to move it to: {event.reason}"
+        stays = replace(without, market_reason=reason, attempt=replace(attempt, handover=None))
+        return look_again(stays, job.wake_at or now)
     effects: tuple[Effect, ...] = (RequestLaunch(),) if event.refusal is Consequence.NEXT else ()
     return look_again(without, job.wake_at or now, effects)
 
 
 def machine_limit_reached(job: Job, event: MachineLimitReached, now: datetime, _limits: StackLimits) -> Decision:
     """Wait until a machine of the stack is gone."""
-    unit = "machines of its own" if event.limit == "machines" else "USD per hour for machines of its own"
-    waiting = Waiting(WaitReason.MACHINE_LIMIT, now, f"the stack has reached its limit of {unit}")
+    waiting = Waiting(WaitReason.MACHINE_LIMIT, now, describe_limit(event))
     # The job was admitted to a slot and leaves it free: admit the next one.
     effects = (AdmitWaiting(),) if waits_for_slot(job) else ()
     wake_at = now + _LIMIT_POLL_INTERVAL
     return wait(job, waiting, now, event="waiting for machine limit", wake_at=wake_at, effects=effects)
+
+
+def describe_limit(event: MachineLimitReached) -> str:
+    """Return which limit of the stack is reached, in words."""
+    unit = "machines of its own" if event.limit == "machines" else "USD per hour for machines of its own"
+    return f"the stack has reached its limit of {unit}"
 
 
 def admits_next(job: Job) -> tuple[Effect, ...]:

@@ -6,16 +6,20 @@ paid for anyway and goes before all others.
 
 import math
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.definitions.durations import write_minutes
 from relaunch.core.jobs.cost import attempt_price
-from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.job import Job, TriggerFacts
 from relaunch.core.jobs.overheads import Measured
+from relaunch.core.jobs.progress import measure_progress
 from relaunch.core.lifecycle.spot_pools import RETRY_INTERVAL
+from relaunch.core.market.policies import DEFAULT_POLICY, PolicyName
 from relaunch.core.market.situation import Action, Choice, Place, Policy, Pool, Rule, Situation
 from relaunch.core.offerings.offering import Offering
+from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import RejectedOffering, Selection
 
@@ -28,11 +32,15 @@ ON_DEMAND_RESERVE = timedelta(minutes=15)
 
 @dataclass(frozen=True, slots=True)
 class MarketChoice:
-    """What a market policy chose at `at`, in which situation; `reason` is why, in a sentence."""
+    """What a market policy chose at `at`, in which situation; `reason` is why, in a sentence.
+
+    `policy` is its name: what `value` and `threshold` of the choice compare differs between policies.
+    """
 
     choice: Choice
     situation: Situation
     at: datetime
+    policy: PolicyName = DEFAULT_POLICY
 
     @property
     def until(self) -> datetime | None:
@@ -44,31 +52,66 @@ class MarketChoice:
         """Return why the job is, or is to be, where the policy wants it, and what would change that."""
         if self.choice.rule is Rule.OUTAGE and self.choice.action is Action.ON_DEMAND:
             return _NO_LONGER
+        if self.choice.rule is Rule.STAYS_ON_DEMAND:
+            return self._why_it_stays()
         return _REASONS[self.choice.rule].format(**self._times())
 
     def _times(self) -> dict[str, str]:
-        spare, is_allowed = self.situation.spare, self.situation.on_demand_usd_per_hour is not None
+        choice, situation = self.choice, self.situation
+        spare, is_allowed = situation.spare or 0.0, situation.on_demand_usd_per_hour is not None
         latest = ""
-        if spare is not None and is_allowed:
+        if situation.spare is not None and is_allowed and situation.place is not Place.ON_DEMAND:
             latest = f"; on-demand is taken from {_clock(self.at, spare)} UTC on at the latest"
-        behind = _duration(abs(self.choice.value))
-        again = "" if self.until is None else f"; the next look is at {_clock(self.at, self.choice.until or 0.0)} UTC"
-        return {"latest": latest, "value": behind, "again": again}
+        again = "" if choice.until is None else f"; the next look is at {_clock(self.at, choice.until)} UTC"
+        return {
+            "latest": latest,
+            "value": _duration(abs(choice.value)),
+            "needed": _duration(choice.threshold),
+            "short": _duration(abs(spare)),
+            "again": again,
+        }
+
+    def _why_it_stays(self) -> str:
+        """Return what a move back to spot lacks: time to spare, or a pool that may be tried."""
+        value, needed, until = self.choice.value, self.choice.threshold, self.choice.until
+        then = "" if until is None else f"; if nothing changes, a move may pay from {_clock(self.at, until)} UTC on"
+        if self.policy is PolicyName.UNIFORM_PROGRESS and value > 0:
+            behind = f"with two more starts it would be {_duration(value)} behind even progress to its limit"
+            return f"leaving on-demand for spot does not pay: {behind}{then}"
+        if self.policy is PolicyName.UNIFORM_PROGRESS or value > needed:
+            return f"leaving on-demand for spot has to wait: what it could be moved to was refused lately{then}"
+        least = (
+            f"a move needs more than {_duration(needed)}"
+            if math.isfinite(needed)
+            else "a move pays at no time to spare"
+        )
+        return f"leaving on-demand for spot does not pay: it has {_duration(value)} to spare, and {least}{then}"
 
 
 _NO_LONGER = "no spot that costs less is to be had, and to wait for it does not pay with the time that its limit leaves"
 _REASONS = {
     Rule.RUNS_ON_SPOT: "it runs on spot until that is taken away",
-    Rule.SAFETY_NET: "only on-demand instances keep its limit from now on",
+    Rule.SAFETY_NET: "only on-demand instances keep its limit from now on: spot would need {short} more than it leaves",
     Rule.SPOT_MAY_BE_HAD: "spot may be had, and is cheaper{latest}",
     Rule.BEHIND: "it is {value} behind even progress to its limit, so that it takes on-demand",
     Rule.AHEAD: "it is {value} ahead of even progress to its limit, and waits for spot{latest}{again}",
     Rule.OUTAGE: "no spot is to be had, and its limit leaves time to wait{latest}{again}",
-    Rule.COMES_BACK: "leaving on-demand for spot pays",
-    Rule.STAYS_ON_DEMAND: "leaving on-demand for spot does not pay{again}",
+    Rule.COMES_BACK: "leaving on-demand for spot pays: it has {value} to spare, and a move needs {needed}",
     Rule.NO_ON_DEMAND: "no spot is to be had, and it may not run on on-demand{again}",
     Rule.ON_DEMAND_FIRST: "its policy is on-demand first",
 }
+
+
+def describe_run_on_spot(definition: JobDefinition) -> str:
+    """Return what ends the run of a job on spot, and what its market policy does then; no time is known for that."""
+    policy, takes_on_demand = definition.policy, PurchaseOption.ON_DEMAND in definition.purchase.options
+    if not takes_on_demand:
+        then = "takes other spot that may be had, or waits for some: it may not run on on-demand"
+    elif policy is PolicyName.ON_DEMAND_FIRST:
+        then = "takes on-demand, and spot only if there is none"
+    else:
+        then = "takes other spot that may be had, waits for some while its limit leaves time, or else takes on-demand"
+    return f"{_REASONS[Rule.RUNS_ON_SPOT]}; then its policy, {policy}, {then}"
 
 
 def is_in_market(job: Job) -> bool:
@@ -89,14 +132,28 @@ def choose(
     if any(each.purchase is PurchaseOption.RESERVED for each in selection.kept):
         return None
     situation = _situation(job, measured, _on_demand_price(job, selection), pools, now)
-    return MarketChoice(policy(situation), situation, now)
+    return MarketChoice(policy(situation), situation, now, job.definition.policy)
 
 
 def choose_again(job: Job, policy: Policy, measured: Measured, pools: tuple[Pool, ...], now: datetime) -> MarketChoice:
     """Return whether a job that runs on on-demand is to stay there, or to try one of these pools."""
     price = attempt_price(job.current_attempt).usd_per_hour
     situation = replace(_situation(job, measured, price, pools, now), place=Place.ON_DEMAND)
-    return MarketChoice(policy(situation), situation, now)
+    return MarketChoice(policy(situation), situation, now, job.definition.policy)
+
+
+def spare_at_acceptance(definition: JobDefinition) -> timedelta | None:
+    """Return the time to spare of a job when it is accepted: less than none if only on-demand keeps its limit.
+
+    None if no policy decides where it runs, or its work is not known before its first checkpoint.
+    """
+    at = datetime.fromtimestamp(0, UTC)
+    job = Job("", definition, TriggerFacts("", "", ""), Revision("", definition.task_definition, 0, ()), at)
+    progress = measure_progress(job, None, at)
+    if progress is None or not follows_market(definition):
+        return None
+    spare = _situation(job, Measured(progress), None, (), at).spare
+    return None if spare is None else timedelta(hours=spare)
 
 
 def _situation(
@@ -147,7 +204,7 @@ def _on_demand_price(job: Job, selection: Selection) -> float | None:
 
 
 def narrow(selection: Selection, market: MarketChoice) -> Selection:
-    """Return the selection with only what the policy wants now; the rest is rejected, with the reason.
+    """Return the selection with only what the policy wants now, and why; the rest is rejected, with the reason.
 
     Without any on-demand offering a policy that wants one takes what there is: nothing else keeps its limit.
     """
@@ -163,22 +220,10 @@ def narrow(selection: Selection, market: MarketChoice) -> Selection:
     kept = [each for each in selection.kept if each.key in wanted]
     kept.sort(key=lambda each: choice.action is Action.TRY and str(each.key) != choice.pool)
     refused = tuple(_rejected(each, market) for each in selection.kept if each.key not in wanted)
-    if not refused:
-        return selection
-    counts = (*selection.filter_counts, (FILTER_NAME, len(selection.kept), len(kept)))
-    return Selection(tuple(kept), (*refused, *selection.rejected), counts, selection.work)
-
-
-def market_notices(definition: JobDefinition, market: MarketChoice) -> tuple[str, ...]:
-    """Return notices about a deadline that on-demand instances cannot keep, for they are not to be had."""
-    if definition.deadline is None or market.situation.on_demand_usd_per_hour is not None:
-        return ()
-    if PurchaseOption.ON_DEMAND not in definition.purchase.options:
-        return (
-            f"no deadline can be promised with `purchase: {definition.purchase}`: spot may be gone for any time; "
-            "allow on-demand instances too",
-        )
-    return ("no deadline can be promised: nothing satisfies it on demand, and spot may be gone for any time",)
+    counts = selection.filter_counts
+    if refused:
+        counts = (*counts, (FILTER_NAME, len(selection.kept), len(kept)))
+    return Selection(tuple(kept), (*refused, *selection.rejected), counts, selection.work, market.reason)
 
 
 def market_wait(selection: Selection) -> Rejection | None:
@@ -190,10 +235,7 @@ def market_wait(selection: Selection) -> Rejection | None:
 
 def with_market_reason(job: Job, selection: Selection | None) -> Job:
     """Return the job with why its policy launches it there; the same job if there is no new selection."""
-    if selection is None:
-        return job
-    reasons = (each.rejection.reason for each in selection.rejected if each.filter_name == FILTER_NAME)
-    return replace(job, market_reason=next(reasons, ""))
+    return job if selection is None else replace(job, market_reason=selection.market_reason)
 
 
 def _rejected(offering: Offering, market: MarketChoice) -> RejectedOffering:
@@ -206,8 +248,7 @@ def _hours(time: timedelta) -> float:
 
 
 def _duration(hours: float) -> str:
-    minutes = round(hours * 60)
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+    return write_minutes(timedelta(hours=hours)) if math.isfinite(hours) else ""
 
 
 def _clock(at: datetime, hours: float) -> str:

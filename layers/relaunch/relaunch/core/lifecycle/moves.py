@@ -16,9 +16,9 @@ from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.progress import Progress, SavedCheckpoint, measure_progress
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision, look_again
-from relaunch.core.lifecycle.events import MachineClaimed, MoveDeclined
+from relaunch.core.lifecycle.events import MachineClaimed, MachineLimitReached, MoveDeclined
 from relaunch.core.lifecycle.handover import next_look
-from relaunch.core.lifecycle.machine_waits import claim_next_machine
+from relaunch.core.lifecycle.machine_waits import claim_next_machine, describe_limit
 from relaunch.core.lifecycle.market_choice import is_in_market
 from relaunch.core.lifecycle.polling import POLL_INTERVAL
 from relaunch.core.market.policies import LEAVE_ON_DEMAND
@@ -65,6 +65,20 @@ def claim_machine_to_move_to(job: Job, event: MachineClaimed, now: datetime, lim
     claimed = decision.job
     handover = Handover(now, claimed.market_reason or _WHY, is_move=True)
     return replace(decision, job=replace(claimed, attempt=replace(claimed.current_attempt, handover=handover)))
+
+
+def decline_at_limit(reached: MachineLimitReached) -> MoveDeclined:
+    """Return why a task stays where it is while the stack has no room for one more machine.
+
+    What the limits keep for handovers is not for moves, though both replace a machine: a move that comes later costs
+    money, and is tried again; a task that finds no next machine in two minutes loses its place to jobs that wait.
+    """
+    parameter = "MaxMachines" if reached.limit == "machines" else "MaxMachinesPricePerHour"
+    reason = (
+        f"leaving on-demand for spot pays, but {describe_limit(reached)} ({parameter}), and a move takes one more "
+        "until the task has left the old one"
+    )
+    return MoveDeclined(reason, None)
 
 
 def move_declined(job: Job, event: MoveDeclined, now: datetime, _limits: StackLimits) -> Decision:

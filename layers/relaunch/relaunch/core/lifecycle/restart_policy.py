@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from relaunch.core.definitions.durations import write_duration
 from relaunch.core.jobs.job import Job, Stop, StopKind
 from relaunch.core.jobs.state import JobState
 
@@ -99,14 +100,18 @@ def out_of_time(job: Job, now: datetime) -> GiveUp | None:
     """Return the end of a job whose deadline, max_runtime or interruption budget is exceeded; None for others."""
     definition = job.definition
     if definition.deadline is not None and now >= job.accepted_at + definition.deadline:
-        return GiveUp(JobState.TIMED_OUT, f"the deadline of {definition.deadline} after acceptance has passed")
+        return GiveUp(
+            JobState.TIMED_OUT, f"the deadline of {write_duration(definition.deadline)} after acceptance has passed"
+        )
     if job.run_time(now) >= definition.max_runtime:
-        return GiveUp(JobState.TIMED_OUT, f"its tasks have run for max_runtime, {definition.max_runtime}")
+        return GiveUp(
+            JobState.TIMED_OUT, f"its tasks have run for max_runtime, {write_duration(definition.max_runtime)}"
+        )
     budget = INTERRUPTION_BUDGET + (definition.patience or timedelta(0))
     if definition.deadline is None and job.interruptions and idle_time(job, now) >= budget:
         return GiveUp(
             JobState.FAILED,
-            f"interrupted {job.interruptions} times and not running for {budget} in all: "
+            f"interrupted {job.interruptions} times and not running for {write_duration(budget)} in all: "
             "allow on-demand, more instance types, or set a deadline",
         )
     return None

@@ -6,7 +6,6 @@ from relaunch.core.offerings.amis import ami_rejection
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.reservations import ReservationType
 from relaunch.core.revisions.revision import Revision
-from relaunch.core.selection.expected_cost import START_OVERHEAD
 from relaunch.core.selection.gpu_share import share_notices
 from relaunch.core.selection.requirements import Requirements, derive_requirements
 from relaunch.core.selection.selection import Selection
@@ -17,7 +16,7 @@ _LIKELY_INTERRUPTIONS = 0.7
 
 def find_notices(definition: JobDefinition, revision: Revision | None, selection: Selection | None) -> tuple[str, ...]:
     """Return notices about the definition and, if any offering was kept, about the best one."""
-    notices = [*share_notices(definition), *_near_deadline(definition), *_unknown_work(definition)]
+    notices = [*share_notices(definition), *_unknown_work(definition)]
     chosen = selection.chosen if selection else None
     if selection is not None and chosen is not None:
         required = derive_requirements(definition, revision)
@@ -33,21 +32,6 @@ def find_notices(definition: JobDefinition, revision: Revision | None, selection
         )
         notices += [notice for notice in found if notice]
     return tuple(notices)
-
-
-def _near_deadline(definition: JobDefinition) -> tuple[str, ...]:
-    """Say that a deadline leaves no time for anything, even on on-demand instances from the first moment on."""
-    estimate, deadline = definition.estimated_duration, definition.deadline
-    if estimate is None or deadline is None:
-        return ()
-    needed = estimate * (1 + definition.padding) + START_OVERHEAD
-    if deadline > needed:
-        return ()
-    return (
-        f"no market can promise a deadline of {deadline}: estimated_duration with a padding of "
-        f"{definition.padding:.0%} and a start of {START_OVERHEAD} takes {needed}; every job goes to on-demand at once "
-        "where `purchase` allows it: give a later `deadline`, or a smaller `padding`",
-    )
 
 
 def _unknown_work(definition: JobDefinition) -> tuple[str, ...]:

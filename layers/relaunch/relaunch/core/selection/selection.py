@@ -40,13 +40,15 @@ class Selection:
     """The kept offerings, best first, and the rejected ones, those that passed the most filters first.
 
     `filter_counts` are (filter name, offerings before, offerings after) in the order of the filters. `work` is the work
-    that the expected costs are for; None if the order is by price.
+    that the expected costs are for; None if the order is by price. `market_reason` is why the market policy of the job
+    kept these; empty if none chose.
     """
 
     kept: tuple[Offering, ...]
     rejected: tuple[RejectedOffering, ...]
     filter_counts: tuple[tuple[str, int, int], ...]
     work: WorkAhead | None = None
+    market_reason: str = ""
 
     @property
     def chosen(self) -> Offering | None:
