@@ -240,7 +240,16 @@ def test_a_try_takes_spot_that_may_be_tried_that_of_the_policy_first():
 
     assert kept(market) == (SPOT, OTHER_SPOT)
     assert kept(chosen(pools=(BUSY, OTHER))) == (OTHER_SPOT,)
-    assert kept(replace(market, choice=replace(market.choice, pool=OTHER.name))) == (OTHER_SPOT, SPOT)
+    assert kept(_preferring(market, OTHER, FREE)) == (OTHER_SPOT, SPOT)
+
+
+def test_a_try_takes_no_spot_that_does_not_pay():
+    assert kept(_preferring(chosen(pools=(FREE, OTHER)), OTHER)) == (OTHER_SPOT,)
+
+
+def _preferring(market: MarketChoice, first: Pool, *others: Pool) -> MarketChoice:
+    choice = replace(market.choice, pool=first.name, alternatives=tuple(each.name for each in others))
+    return replace(market, choice=choice)
 
 
 def test_a_job_that_has_to_run_takes_on_demand_or_else_what_there_is():
@@ -273,7 +282,7 @@ def test_of_what_the_policy_wants_alone_nothing_is_rejected_and_it_says_why_all_
     narrowed = narrow(selection, market)
 
     assert market.choice.rule is Rule.BEHIND
-    assert narrowed == replace(selection, market_reason=market.reason)
+    assert kept(_preferring(market, OTHER, FREE), selection) == (OTHER_SPOT, SPOT)
     assert with_market_reason(make_job(), narrowed).market_reason.startswith("it is ")
     assert market_wait(narrowed) is None
 

@@ -88,6 +88,16 @@ def test_a_pool_that_is_left_out_for_another_reason_makes_no_outage_younger():
     assert POLICY(replace(old, pools=left_out)).action is Action.WAIT, "nothing says that they refused for long"
 
 
+def test_on_demand_is_left_for_any_pool_that_pays_and_for_no_other():
+    lasting, fresh, short = (
+        Pool(name, 1.0, has_capacity=True, state_age=age) for name, age in (("a", 12.0), ("b", 0.0), ("c", 3.0))
+    )
+
+    choice = POLICY(replace(on_demand(lasting, slack=1.6), pools=(lasting, fresh, short)))
+
+    assert (choice.rule, choice.pool, choice.alternatives) == (Rule.COMES_BACK, "a", ("c",))
+
+
 def test_without_a_pool_below_the_price_of_on_demand_nothing_is_waited_for():
     dear = replace(FRESH, pools=(Pool("a", 3.2),))
 

@@ -213,7 +213,7 @@ def narrow(selection: Selection, market: MarketChoice) -> Selection:
         wanted = {each.key for each in selection.kept if each.purchase is PurchaseOption.ON_DEMAND}
         wanted = wanted or {each.key for each in selection.kept}
     elif choice.action is Action.TRY:
-        names = {each.name for each in market.situation.pools_to_try}
+        names = {choice.pool, *choice.alternatives}
         wanted = {each.key for each in selection.kept if str(each.key) in names}
     else:
         wanted = set()

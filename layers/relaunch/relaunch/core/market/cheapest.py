@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from relaunch.core.market.hazards import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR
-from relaunch.core.market.published import greedy, stay, take_safety_net, wait
+from relaunch.core.market.published import greedy, stay, take_safety_net, try_any, wait
 from relaunch.core.market.situation import Action, Choice, Place, Policy, Pool, Rule, Situation
 from relaunch.core.market.thresholds import AGE_EDGES, Ladder, Market, Rungs, Thresholds, age_group
 
@@ -43,8 +43,7 @@ def _choose(thresholds: Thresholds, situation: Situation) -> Choice:
 
 
 def _take_spot(situation: Situation) -> Choice | None:
-    pools = _by_cost(situation, situation.pools_to_try)
-    return Choice(Action.TRY, Rule.SPOT_MAY_BE_HAD, pool=pools[0].name) if pools else None
+    return try_any(_by_cost(situation, situation.pools_to_try))
 
 
 def _by_cost(situation: Situation, pools: Iterable[Pool]) -> list[Pool]:
@@ -86,9 +85,11 @@ def _on_demand(thresholds: Thresholds, situation: Situation) -> Choice:
         return Choice(Action.STAY, Rule.SAFETY_NET, value=spare)
     pools = _by_cost(situation, situation.pools)
     offers = _offers(thresholds, situation, pools)
-    for offer in offers:
-        if offer.pays(spare, 0.0):
-            return Choice(Action.TRY, Rule.COMES_BACK, offer.pool, value=spare, threshold=offer.needed(0.0))
+    paying = [each for each in offers if each.pays(spare, 0.0)]
+    if paying:
+        first, others = paying[0], tuple(each.pool for each in paying[1:])
+        needed = first.needed(0.0)
+        return Choice(Action.TRY, Rule.COMES_BACK, first.pool, value=spare, threshold=needed, alternatives=others)
     until = None
     for offer in offers:
         sooner = offer.pays_in(spare, situation.work_left if until is None else until)

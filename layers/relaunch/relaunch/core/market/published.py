@@ -4,7 +4,9 @@ With availability seen at every moment they are as published. In production a jo
 tried again after the situation's interval.
 """
 
-from relaunch.core.market.situation import Action, Choice, Place, Rule, Situation
+from collections.abc import Sequence
+
+from relaunch.core.market.situation import Action, Choice, Place, Pool, Rule, Situation
 
 
 def on_demand_first(situation: Situation) -> Choice:
@@ -75,8 +77,15 @@ def take_safety_net(situation: Situation) -> Choice | None:
 
 def take_spot(situation: Situation) -> Choice | None:
     """Return the try of the cheapest pool that may be tried; None if there is none."""
-    pools = situation.pools_to_try
-    return Choice(Action.TRY, Rule.SPOT_MAY_BE_HAD, pool=pools[0].name) if pools else None
+    return try_any(situation.pools_to_try)
+
+
+def try_any(pools: Sequence[Pool]) -> Choice | None:
+    """Return the try of the first of some pools, with the others as its alternatives; None if there is none."""
+    if not pools:
+        return None
+    first, *others = (each.name for each in pools)
+    return Choice(Action.TRY, Rule.SPOT_MAY_BE_HAD, pool=first, alternatives=tuple(others))
 
 
 def wait(situation: Situation, rule: Rule, at_most: float | None) -> Choice:

@@ -131,9 +131,10 @@ class Rule(StrEnum):
 class Choice:
     """What is to be done now.
 
-    TRY launches in `pool`; while the job runs elsewhere that is a move. If the try is refused, the policy chooses
-    again, with the refusal among what is known. `until` is in how many hours it chooses again if nothing happens; None
-    if only an event changes the choice. `value` and `threshold` are what the rule compared, in its own unit.
+    TRY launches in `pool`, or in one of the `alternatives`, which pay too; while the job runs elsewhere that is a move.
+    If the try is refused, the policy chooses again, with the refusal among what is known. `until` is in how many hours
+    it chooses again if nothing happens; None if only an event changes the choice. `value` and `threshold` are what the
+    rule compared, in its own unit.
     """
 
     action: Action
@@ -142,6 +143,7 @@ class Choice:
     until: float | None = None
     value: float = 0.0
     threshold: float = 0.0
+    alternatives: tuple[str, ...] = ()
 
 
 Policy = Callable[[Situation], Choice]
