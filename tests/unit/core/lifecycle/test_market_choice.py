@@ -282,16 +282,16 @@ def test_of_what_the_policy_wants_alone_nothing_is_rejected_and_it_says_why_all_
     narrowed = narrow(selection, market)
 
     assert market.choice.rule is Rule.BEHIND
-    assert kept(_preferring(market, OTHER, FREE), selection) == (OTHER_SPOT, SPOT)
+    assert narrowed == replace(selection, market_reason=market.reason)
     assert with_market_reason(make_job(), narrowed).market_reason.startswith("it is ")
     assert market_wait(narrowed) is None
 
 
 def test_the_pool_of_the_policy_is_the_first_also_where_nothing_is_rejected():
-    selection, market = replace(ALL, kept=(SPOT, OTHER_SPOT)), chosen()
+    selection, market = replace(ALL, kept=(SPOT, OTHER_SPOT)), chosen(pools=(FREE, OTHER))
 
     assert kept(market, selection) == (SPOT, OTHER_SPOT)
-    assert kept(replace(market, choice=replace(market.choice, pool=OTHER.name)), selection) == (OTHER_SPOT, SPOT)
+    assert kept(_preferring(market, OTHER, FREE), selection) == (OTHER_SPOT, SPOT)
 
 
 def test_a_job_keeps_why_it_is_launched_there_until_it_is_launched_elsewhere():
