@@ -15,7 +15,7 @@ from pathlib import Path
 
 from policy.comparison import compare
 from policy.figures import Cell, Sample, difference, figures
-from policy.generator import draw_series
+from policy.generator import draw_series, draw_zones
 from policy.hazards import Hazards, count_hazards
 from policy.replay import Job, Knowledge
 from policy.series import Series, SeriesError, at_gap, read_series, side_by_side
@@ -30,6 +30,10 @@ _OTHERS = ((0.05, 3.145), (0.5, 3.145), (0.2, 1.4))
 # A machine boots and registers in about as long as the rest of a start takes: the image, the checkpoint, the program.
 _OVERLAP = 0.5
 _ALL = tuple((overhead, ratio) for overhead in (0.05, 0.2, 0.5) for ratio in (3.145, 1.4))
+_DRAWN = {
+    "2022-10": lambda: draw_series(Hazards(OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR)),
+    "2023-02": draw_zones,
+}
 
 
 def main() -> int:
@@ -46,6 +50,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m policy", description=__doc__)
     parser.add_argument("program", choices=("hazards", "thresholds", "replay"))
     parser.add_argument("--traces", type=Path, help="folder of series; default: published hazards, or drawn series")
+    parser.add_argument("--drawn", choices=_DRAWN, default="2022-10", help="replay: which series are drawn")
     parser.add_argument("--to", type=Path, default=FILE, help="thresholds: file to write; default: the application's")
     parser.add_argument("--thresholds", type=Path, default=FILE, help="replay: those of cheapest")
     parser.add_argument("--json", action="store_true", dest="as_json", help="replay: print one document")
@@ -108,7 +113,7 @@ def _make(arguments: argparse.Namespace) -> int:
 
 
 def _replay(arguments: argparse.Namespace) -> int:
-    series = read_series(arguments.traces) if arguments.traces else draw_series(_hazards(None)[0])
+    series = read_series(arguments.traces) if arguments.traces else _DRAWN[arguments.drawn]()
     groups = [side_by_side(series)] if arguments.pools == "together" else [[each] for each in series]
     if arguments.plots:
         return _draw(arguments, groups)
