@@ -203,7 +203,7 @@ bench: setup build environment-bench ## Cold starts, decision times, AWS calls: 
 policy: environment ## What market policies cost over the optimum on series: TRACES=folder, else drawn ones; JSON=1, DECISIONS=1, POOLS=together, PLOTS=folder
 	@$(ENVIRONMENT)/python -m policy replay $(if $(TRACES),--traces $(TRACES)) $(if $(JSON),--json) $(if $(DECISIONS),--decisions) $(if $(POOLS),--pools $(POOLS)) $(if $(PLOTS),--plots $(PLOTS)) $(REPLAY)
 
-policy-thresholds: environment ## Make the thresholds of the market policy again (5 minutes); TRACES=folder from other series
+policy-thresholds: environment ## Make the thresholds of the market policy again (half a minute); TRACES=folder from other series
 	@$(ENVIRONMENT)/python -m policy thresholds $(if $(TRACES),--traces $(TRACES))
 
 catalogue: environment ## Make the bundled catalogue again from pinned releases, which are downloaded
