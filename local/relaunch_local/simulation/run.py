@@ -43,6 +43,8 @@ class SeedResult:
     simulated_seconds: float
     ends: Counter[str]
     decided_by: Counter[Transition]
+    deadlines: Counter[str]
+    """What became of the promised deadlines (checks/deadlines.py)."""
     trace: tuple[str, ...] = field(default=(), repr=False)
 
 
@@ -161,6 +163,7 @@ class SeedRun:
             (account.clock.now() - account.started_at).total_seconds(),
             Counter(str(job.state) for job in invariants.jobs.values()),
             account.trace.decided_by,
+            account.deadlines.outcomes,
             tuple(account.trace.lines),
         )
 
