@@ -14,7 +14,7 @@ from relaunch_local.simulation.faults.chance import Injection
 from relaunch_local.simulation.faults.late_machines import LateMachines
 from relaunch_local.simulation.faults.machines import MachineFaults
 from relaunch_local.simulation.faults.rare import RareFaults
-from relaunch_local.simulation.faults.spot_drought import SpotDrought
+from relaunch_local.simulation.faults.spot_drought import OnDemandShortages, SpotDrought
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.retries import Retries
 from relaunch_local.simulation.workload import Workload
@@ -86,6 +86,7 @@ class SeedRun:
         self.rare_faults = RareFaults(self.account, self.workload.cancel_any_job)
         self.late_machines = LateMachines(self.account, self.workload.cancel_any_job)
         SpotDrought(self.account)
+        OnDemandShortages(self.account)
         self.machine_faults = MachineFaults(self.account, self.workload.cancel_any_job)
         self.steps_until_idle = 0
         Retries(self.account, self.workload)
