@@ -19,6 +19,7 @@ from relaunch.adapters.aws.ecs import stop_reports
 from relaunch.adapters.aws.ecs import target as ecs_target
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs import batch as sqs_batch
+from relaunch.core.jobs import overheads
 from relaunch.core.jobs.effects import AdmitWaiting, CountRun, RememberCapacity, StopTask
 from relaunch.core.jobs.job import StopKind
 from relaunch.core.jobs.state import JobState
@@ -36,6 +37,7 @@ from relaunch.usecases import launch_attempt as launching_attempts
 from relaunch.usecases import reconcile_jobs as reconciling
 from relaunch.usecases import sweep_cluster as sweeping
 from relaunch_local.in_memory.jobs import InMemoryJobs
+from relaunch_local.simulation.checks.deadlines import PROMISE
 from simulation import broken_parts as broken
 from simulation.broken_parts import Planting, accounted, action, changed, replaced, without_effect, written
 from simulation.planting import action_changed, guard_changed, patched, patched_in, rows_dropped, writes
@@ -208,6 +210,30 @@ BUGS = (
         first=140,
     ),
     PlantedBug(
+        "deadline-too-late-in-the-end",
+        "the market policy takes every deadline for two hours later than it is, so that jobs end late",
+        replaced(market_choice, "_situation", broken.with_two_more_hours),
+        PROMISE,
+        40,
+        first=80,
+    ),
+    PlantedBug(
+        "on-demand-avoided-for-hours",
+        "an on-demand pool that refused is avoided for as long as for jobs without a deadline, up to four hours",
+        replaced(launching_attempts, "retried_sooner", broken.only_spot_retried_sooner),
+        PROMISE,
+        40,
+        first=10,
+    ),
+    PlantedBug(
+        "checkpoint-interval-never-learned",
+        "only the time between two checkpoints of one attempt is learned, and not that one ran for longer without any",
+        replaced(overheads, "starts_so_far", broken.without_unsaved_times),
+        PROMISE,
+        100,
+        first=300,
+    ),
+    PlantedBug(
         "moved-unsaved",
         "a task is moved to spot before it has saved a checkpoint",
         replaced(follow_market, "resumable_progress", broken.without_its_own_checkpoint),
@@ -376,7 +402,7 @@ BUGS = (
             lambda original: lambda *parts: replace(original(*parts), price_caps=()),
         ),
         "price caps are kept",
-        30,
+        60,
         first=10,
     ),
     PlantedBug(

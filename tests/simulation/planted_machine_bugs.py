@@ -325,7 +325,7 @@ MACHINE_BUGS = (
         "a machine that is kept warm is never ended",
         _action("wake_ready", _never_ended),
         "no instance lives that nobody needs",
-        60,
+        140,
     ),
     PlantedBug(
         "searched-too-short",

@@ -11,6 +11,7 @@ from relaunch_local.simulation.checks.coverage import (
     transitions_of,
     transitions_unreached,
 )
+from relaunch_local.simulation.checks.deadlines import PROMISE
 
 SEEDS = range(60)
 DECLARED = {transition for row in TABLE for transition in transitions_of(row)}
@@ -35,6 +36,15 @@ def test_faults_are_many_and_every_run_has_jobs(report: Report) -> None:
 
 def test_every_kind_of_fault_that_happens_has_a_least_count(report: Report) -> None:
     assert set(report.faults) <= set(LEAST_PER_THOUSAND)
+
+
+def test_deadlines_are_promised_and_most_are_kept(report: Report) -> None:
+    kept = report.deadlines["kept"] + report.deadlines["kept, close to it"]
+    excused = sum(count for what, count in report.deadlines.items() if what.startswith("excused by"))
+    assert report.deadlines["kept, close to it"] >= 10
+    assert kept > 2 * excused
+    assert report.deadlines["broken"] == 0
+    assert kept == report.checks[PROMISE]
 
 
 def test_the_last_line_counts_faults_jobs_and_violations(report: Report) -> None:

@@ -108,6 +108,7 @@ def _print(report: Report) -> None:
     print(f"simulated hours  {report.simulated_seconds / 3600:,.0f} in {report.wall_seconds:.0f} s")
     print(f"seeds, tasks     {report.seeds:,} seeds, {report.tasks:,} tasks, {report.steps:,} steps of functions")
     print("jobs             " + ", ".join(f"{count:,} {state}" for state, count in sorted(report.ends.items())))
+    print("deadlines        " + ", ".join(f"{count:,} {what}" for what, count in sorted(report.deadlines.items())))
     print("faults")
     for kind, count in sorted(report.faults.items()):
         print(f"  {kind:<38}{count:>10,}")

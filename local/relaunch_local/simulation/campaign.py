@@ -67,6 +67,7 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "message-delete-lost": 300,
     "message-duplicated": 1_000,
     "message-reordered": 1_000,
+    "no-on-demand-for-a-while": 60,
     "no-spot-at-first": 60,
     "object-overwritten": 100,
     "poison-message": 50,
@@ -135,6 +136,8 @@ class Report:
     ends: Counter[str] = field(default_factory=Counter)
     decided_by: Counter[Transition] = field(default_factory=Counter)
     """How often each transition of the table was made."""
+    deadlines: Counter[str] = field(default_factory=Counter)
+    """How many promised deadlines were kept, were excused and by what, or were broken (checks/deadlines.py)."""
     failures: list[Failure] = field(default_factory=list)
 
     @property
@@ -172,6 +175,7 @@ class Report:
         self.checks.update(result.checks)
         self.ends.update(result.ends)
         self.decided_by.update(result.decided_by)
+        self.deadlines.update(result.deadlines)
         if result.violations:
             self.failures.append(Failure(result.seed, result.violations))
 
@@ -192,6 +196,7 @@ class Report:
             "faults": dict(sorted(self.faults.items())),
             "checks": dict(sorted(self.checks.items())),
             "ends": dict(sorted(self.ends.items())),
+            "deadlines": dict(sorted(self.deadlines.items())),
             "transitions": {str(each): count for each, count in sorted(self.decided_by.items())},
             "transitions_unreached": [str(each) for each in transitions_unreached(self.decided_by)],
             "rows_unreached": self.rows_unreached,

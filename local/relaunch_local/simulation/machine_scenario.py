@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.limits import MachineLimits, TaskStop
 from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
 from relaunch.core.offerings.amis import AmiKind
 from relaunch_local.ecs.engine.instances import subnet_of
@@ -87,3 +87,17 @@ def draw_machines(dice: random.Random, types: Sequence[str], zones: Sequence[str
     if way < _PROVIDERS_ONLY:
         return MachineScenario(), True
     return drawn, way >= _PROVIDERS_ONLY + _MACHINES_ONLY
+
+
+def draw_any_machines(dice: random.Random, types: Sequence[str], zones: Sequence[str]) -> MachineScenario:
+    """Draw machines of one or two types in one zone or two, with room for all jobs of a seed."""
+    return MachineScenario(
+        types=tuple(dice.sample(types, dice.randint(1, 2))),
+        zones=tuple(dice.sample(zones, dice.randint(1, len(zones)))),
+        limits=MachineLimits(
+            registration_deadline=timedelta(minutes=dice.choice((3, 5, 8))),
+            warm_time=timedelta(minutes=dice.choice((0, 0, 3))),
+            starts_on_rebalance=dice.random() < 0.5,
+            task_stop=dice.choice(tuple(TaskStop)),
+        ),
+    )

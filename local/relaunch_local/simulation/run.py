@@ -14,7 +14,7 @@ from relaunch_local.simulation.faults.chance import Injection
 from relaunch_local.simulation.faults.late_machines import LateMachines
 from relaunch_local.simulation.faults.machines import MachineFaults
 from relaunch_local.simulation.faults.rare import RareFaults
-from relaunch_local.simulation.faults.spot_drought import SpotDrought
+from relaunch_local.simulation.faults.spot_drought import OnDemandShortages, SpotDrought
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.retries import Retries
 from relaunch_local.simulation.workload import Workload
@@ -43,6 +43,8 @@ class SeedResult:
     simulated_seconds: float
     ends: Counter[str]
     decided_by: Counter[Transition]
+    deadlines: Counter[str]
+    """What became of the promised deadlines (checks/deadlines.py)."""
     trace: tuple[str, ...] = field(default=(), repr=False)
 
 
@@ -84,6 +86,7 @@ class SeedRun:
         self.rare_faults = RareFaults(self.account, self.workload.cancel_any_job)
         self.late_machines = LateMachines(self.account, self.workload.cancel_any_job)
         SpotDrought(self.account)
+        OnDemandShortages(self.account)
         self.machine_faults = MachineFaults(self.account, self.workload.cancel_any_job)
         self.steps_until_idle = 0
         Retries(self.account, self.workload)
@@ -161,6 +164,7 @@ class SeedRun:
             (account.clock.now() - account.started_at).total_seconds(),
             Counter(str(job.state) for job in invariants.jobs.values()),
             account.trace.decided_by,
+            account.deadlines.outcomes,
             tuple(account.trace.lines),
         )
 

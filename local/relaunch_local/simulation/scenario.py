@@ -26,8 +26,14 @@ from relaunch_local.simulation.aws.offerings import LARGE_TYPES, ON_DEMAND_USD_P
 from relaunch_local.simulation.aws.template import ACCOUNT, CLUSTER, REGION
 from relaunch_local.simulation.aws.trainings import Recipe
 from relaunch_local.simulation.faults.chance import Chance
-from relaunch_local.simulation.limit_scenario import draw_limits, draw_moves, draws_moves
-from relaunch_local.simulation.machine_scenario import MachineScenario, draw_machines
+from relaunch_local.simulation.limit_scenario import (
+    draw_close_deadlines,
+    draw_limits,
+    draw_moves,
+    draws_moves,
+    with_estimates,
+)
+from relaunch_local.simulation.machine_scenario import MachineScenario, draw_any_machines, draw_machines
 
 ZONES = ("us-east-1a", "us-east-1b")
 INSTANCE_TYPES = tuple(ON_DEMAND_USD_PER_HOUR)
@@ -53,6 +59,8 @@ _LARGE_TYPES_SHARE = 0.2
 # A big company takes as long to simulate as dozens of others.
 _BIG_COMPANY_EVERY = 100
 _LIMITED_EVERY = 4
+_CLOSE_EVERY = 12
+_SHORTAGES_SHARE = 0.5
 _HUNDREDS = 250
 _MACHINES_FOR_HUNDREDS = 20
 
@@ -94,6 +102,10 @@ class Scenario:
     unpullable: frozenset[str] = frozenset()
     """The definitions whose image no instance can pull."""
     machines: MachineScenario = field(default_factory=MachineScenario)
+    has_close_deadlines: bool = False
+    """Whether deadlines leave little time, and only spot instances are taken away."""
+    has_shortages: bool = False
+    """Whether there is no on-demand at times, and mostly no spot at first."""
 
     @classmethod
     def draw(cls, chance: Chance) -> "Scenario":
@@ -297,7 +309,15 @@ def _with_limits(chance: Chance, scenario: Scenario) -> Scenario:
     """Let market policies launch the jobs of some definitions, which have a deadline or patience."""
     if chance.seed % _LIMITED_EVERY != _LIMITED_EVERY // 2:
         return scenario
-    dice, machines = chance.stream("scenario/limits"), scenario.machines
+    if chance.seed % _CLOSE_EVERY == _CLOSE_EVERY - _LIMITED_EVERY // 2:
+        return _with_close_deadlines(chance.stream("scenario/close-deadlines"), scenario)
+    limited = _with_policies(chance.stream("scenario/limits"), scenario)
+    # By a stream of its own, so that seeds keep what they draw otherwise.
+    return replace(limited, definitions=with_estimates(chance.stream("scenario/estimates"), limited.definitions))
+
+
+def _with_policies(dice: random.Random, scenario: Scenario) -> Scenario:
+    machines = scenario.machines
     if not machines.types or not draws_moves(dice):
         return replace(scenario, definitions=draw_limits(dice, scenario.definitions, scenario.recipes))
     definitions, recipes = draw_moves(dice, scenario.definitions, scenario.recipes, CHECKPOINTS)
@@ -306,6 +326,29 @@ def _with_limits(chance: Chance, scenario: Scenario) -> Scenario:
         scenario, machines=replace(machines, limits=limits), limits=replace(scenario.limits, machines=limits)
     )
     return replace(owned, definitions=definitions, recipes=recipes)
+
+
+def _with_close_deadlines(dice: random.Random, scenario: Scenario) -> Scenario:
+    """Let the company have machines of its own alone, trainings of hours, and deadlines close to their work."""
+    machines = draw_any_machines(dice, INSTANCE_TYPES, ZONES)
+    has_shortages = dice.random() < _SHORTAGES_SHARE
+    definitions, recipes = draw_close_deadlines(
+        dice, scenario.definitions, scenario.recipes, CHECKPOINTS, save_seldom=not has_shortages
+    )
+    return replace(
+        scenario,
+        intensity=min(scenario.intensity, 1.0),
+        chaos_seconds=dice.uniform(9_000.0, 20_000.0),
+        providers=(),
+        capacity={},
+        definitions=definitions,
+        recipes=recipes,
+        limits=replace(scenario.limits, max_running_jobs=20, machines=machines.limits),
+        machines=machines,
+        unpullable=frozenset(),
+        has_close_deadlines=True,
+        has_shortages=has_shortages,
+    )
 
 
 def _with_large_types(scenario: Scenario) -> Scenario:

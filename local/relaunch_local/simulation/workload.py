@@ -61,6 +61,8 @@ class Workload:
         self.cancellations: dict[str, datetime] = {}
         """When the cancellation of each open job was acknowledged."""
         self.dead_letters = 0
+        # What a deadline promises is seen of the jobs that nobody cancels.
+        self._cancels = 0.1 if account.scenario.has_close_deadlines else 2.0
         self._dice = account.chance.stream("outside")
         self._secrets = self._make_secrets()
         self._plan()
@@ -197,7 +199,7 @@ class Workload:
         jobs = account.invariants.jobs
         open_jobs = [job_id for job_id, job in jobs.items() if not job.state.is_final]
         unsettled = [job_id for job_id in open_jobs if jobs[job_id].state in (JobState.LAUNCHING, JobState.STOPPING)]
-        if not open_jobs or not account.chance.strikes("user-cancels", 2.0):
+        if not open_jobs or not account.chance.strikes("user-cancels", self._cancels):
             return
         # Mostly a job that is being launched or stopped, where cancelling is most difficult.
         is_unsettled = bool(unsettled) and self._dice.random() < 0.6

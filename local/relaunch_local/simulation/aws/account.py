@@ -51,9 +51,11 @@ from relaunch_local.simulation.aws.sqs import Poller, Queues
 from relaunch_local.simulation.aws.table import CalledCapacity, CalledJobs, CalledStore, Indexes
 from relaunch_local.simulation.aws.template import CLUSTER, STACK, Rule, SourceSettings, read_stack
 from relaunch_local.simulation.aws.trainings import Trainings
+from relaunch_local.simulation.checks.deadlines import Deadlines
 from relaunch_local.simulation.checks.invariants import Invariants, is_late
 from relaunch_local.simulation.checks.machines import MachineInvariants
 from relaunch_local.simulation.checks.market import check_market_wait, check_move
+from relaunch_local.simulation.checks.on_demand import OnDemand
 from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.faults.chance import Chance
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
@@ -112,8 +114,7 @@ class SimulatedAccount:
         self.scenario = options.scenario or Scenario.draw(self.chance)
         self.chance.intensity = self.scenario.intensity
         self.objects = ObjectStore()
-        self.runtime = Runtime(self.clock, self.chance, self.trace.line)
-        self.runtime.kill_at_step = options.kill_at_step
+        self.runtime = Runtime(self.clock, self.chance, self.trace.line, kill_at_step=options.kill_at_step)
         self.calls = self.calls_type(self.runtime, self.chance)
         self.invariants = Invariants(self.clock, self.objects, self.scenario.limits.max_running_jobs)
         self.machines = MachineInvariants(
@@ -138,12 +139,18 @@ class SimulatedAccount:
         self.stores = self.emulated.raw if self.emulated is not None else InMemoryStores()
         self.machines.watch(self.simulator, self.stores.machines)
         self.invariants.is_released = self.machines.is_released
+        self.deadlines = self._watch_deadlines()
         self.deps = self._deps()
         self.lambdas = self.lambdas_type(
             self.stack, self._function, self.queues, self.runtime, self.invariants, self._handled
         )
         self._deploy()
         self._subscribe()
+
+    def _watch_deadlines(self) -> Deadlines:
+        on_demand = OnDemand(self.scenario, self.simulator, self.stores.machines, self.stores.capacity)
+        machines = self.machines.machines
+        return Deadlines(self.clock, self.chance, self.invariants, self.objects, self.trainings, machines, on_demand)
 
     def _deploy(self) -> None:
         for function in self.stack.functions.values():
@@ -333,6 +340,7 @@ class SimulatedAccount:
         check_market_wait(self.invariants.check, job, recipes, self.objects, now)
         check_move(self.invariants.check, before, job, recipes, self.objects, now)
         self.machines.job_saved(before, job)
+        self.deadlines.job_saved(job)
 
     def _machine_saved(self, machine: Machine) -> None:
         self.trace.machine_saved(self.machines.machines.get(machine.machine_id), machine)

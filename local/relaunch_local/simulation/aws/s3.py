@@ -56,6 +56,15 @@ class ObjectStore:
             jobs = [objects for (name, _), objects in self._by_job.items() if name == bucket]
         return sorted((key, body) for objects in jobs for key, body in objects.items() if key.startswith(prefix))
 
+    def saved_by_attempt(self, checkpoint_uri: str, job_id: str) -> dict[int, list[datetime]]:
+        """Return when the complete checkpoints of each attempt of a job were complete, in order."""
+        bucket, _, prefix = checkpoint_uri.removeprefix("s3://").partition("/")
+        found: dict[int, list[datetime]] = defaultdict(list)
+        for key in self._by_job.get((bucket, f"{prefix}{job_id}"), {}):
+            if key.endswith("/manifest.json"):
+                found[int(key.split("/attempt-")[1].partition("/")[0])].append(self._written_at[bucket, key])
+        return {attempt: sorted(times) for attempt, times in found.items()}
+
     def read(self, bucket: str, key: str) -> bytes | None:
         """Return an object's content, None if there is none."""
         return self._by_job.get((bucket, _job_prefix(key)), {}).get(key)

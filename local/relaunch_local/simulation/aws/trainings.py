@@ -86,6 +86,11 @@ class _Training:
 
         self._after(worked, arrive)
 
+    def done_at(self, now: datetime) -> float:
+        """Return its work until now."""
+        is_at_work = self.resumed_at is not None and not self.is_saving and self.exits_with is None
+        return self.done + ((now - self.resumed_at).total_seconds() if is_at_work and self.resumed_at else 0.0)
+
     def terminate(self) -> None:
         """Handle SIGTERM: save, then exit."""
         self.terminated_at = self.trainings.clock.now()

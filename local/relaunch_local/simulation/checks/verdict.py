@@ -72,6 +72,7 @@ class Verdict:
             self._check_deadline(job)
             self._check_starts(job)
             self._check_orphans(job)
+        self._account.deadlines.check_end()
         slots = getattr(self._account.stores.jobs, "slots", {})
         held = {name: count for name, count in slots.items() if count}
         are_over = all(job.state.is_final for job in self._invariants.jobs.values())

@@ -76,7 +76,8 @@ class CapacityFaults(FaultInjector):
             self._account.clock.call_later(dice.uniform(3.0, 9.0), self._lose_newest)
 
     def _lose_newest(self) -> None:
-        hosts = [host for host in self._simulator.instances.by_id.values() if host.is_alive and host.tasks]
+        every = self._simulator.instances.by_id.values()
+        hosts = [host for host in every if host.is_alive and host.tasks and self._may_take(host)]
         if hosts and self._account.chance.strikes("machine-lost-without-warning", 2.0, site="stall"):
             newest = max(hosts, key=lambda host: max(task.created_at for task in host.tasks.values()))
             self._simulator.instances.terminate(newest)
@@ -89,7 +90,9 @@ class CapacityFaults(FaultInjector):
 
     def _lose_machine_of(self, task_arn: str) -> None:
         for host in list(self._simulator.instances.by_id.values()):
-            is_its = host.is_alive and any(task.arn == task_arn for task in host.tasks.values())
+            is_its = (
+                host.is_alive and self._may_take(host) and any(task.arn == task_arn for task in host.tasks.values())
+            )
             if is_its and self._account.chance.strikes("machine-lost-without-warning", 2.0, site="unheard"):
                 self._simulator.instances.terminate(host)
 
@@ -98,6 +101,9 @@ class CapacityFaults(FaultInjector):
         detail = event["detail"]
         if detail.get("lastStatus") != "PENDING" or not self._account.delayed_ecs.is_hidden(detail["taskArn"]):
             return
+        arn = detail["containerInstanceArn"]
+        if any(host.arn == arn and not self._may_take(host) for host in self._simulator.instances.by_id.values()):
+            return
         if self._account.chance.strikes("machine-interrupted-as-a-task-lands", 2.0, note=detail["taskArn"][-6:]):
             for host in self._simulator.instances.by_id.values():
                 if host.arn == detail["containerInstanceArn"]:
@@ -105,6 +111,7 @@ class CapacityFaults(FaultInjector):
 
     def _machine(self) -> Instance | None:
         alive = [host for host in self._simulator.instances.by_id.values() if host.is_alive and host.is_registered]
+        alive = [host for host in alive if self._may_take(host)]
         busy = [host for host in alive if host.tasks]
         return self._random.choice(busy or alive) if alive else None
 

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import ClassVar
 
+from relaunch_local.ecs import Purchase
+from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.simulation.aws.account import SimulatedAccount
 
 
@@ -26,6 +28,11 @@ class FaultInjector(ABC):
     @abstractmethod
     def _weighted_faults(self) -> Mapping[str, tuple[int, Callable[[], str]]]:
         """Return weights, not probabilities, and functions that inject one fault and return its target, if any."""
+
+    def _may_take(self, host: Instance) -> bool:
+        """Return whether an instance may be chosen: where deadlines are close, on-demand instances stay."""
+        is_spared = self._account.scenario.has_close_deadlines and host.purchase is Purchase.ON_DEMAND
+        return not is_spared
 
     def _change_timing(self, **seconds: float) -> None:
         """Change some delays of the region, and leave those that other faults have changed."""

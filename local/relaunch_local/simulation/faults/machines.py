@@ -99,7 +99,7 @@ class MachineFaults(FaultInjector):
 
     def _hosts(self, *, registered: bool) -> list[Instance]:
         every = self._account.machines.hosts.values()
-        return [each for each in every if each.is_alive and each.is_registered is registered]
+        return [each for each in every if each.is_alive and each.is_registered is registered and self._may_take(each)]
 
     def _host(self, *, registered: bool) -> Instance | None:
         hosts = self._hosts(registered=registered)

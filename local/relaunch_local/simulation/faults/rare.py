@@ -8,6 +8,8 @@ from relaunch_local.simulation.aws.account import SimulatedAccount
 from relaunch_local.simulation.aws.template import CLUSTER
 from relaunch_local.simulation.faults.injector import FaultInjector
 
+# The others excuse every job that they meet, and so say little of deadlines.
+_KEPT_WITH_CLOSE_DEADLINES = frozenset({"revision-deregistered"})
 _HANGING_PULL_SECONDS = 3 * 3_600.0
 # RunTask's documentation has callers retry for five minutes; this is longer.
 _LONGEST_DENIAL_SECONDS = 2_400.0
@@ -26,7 +28,7 @@ class RareFaults(FaultInjector):
         """Tasks that somebody stopped outside Relaunch."""
 
     def _weighted_faults(self) -> Mapping[str, tuple[int, Callable[[], str]]]:
-        return {
+        every = {
             "bucket-closed": (2, self._close_bucket),
             "bucket-key-denied": (2, self._deny_key),
             "pull-hangs": (5, self._hang_pulls),
@@ -37,6 +39,9 @@ class RareFaults(FaultInjector):
             "task-forgotten": (3, self._forget),
             "task-stopped-by-others": (2, self._stop_task),
         }
+        if self._account.scenario.has_close_deadlines:
+            return {name: fault for name, fault in every.items() if name in _KEPT_WITH_CLOSE_DEADLINES}
+        return every
 
     def end(self) -> None:
         """End every fault."""

@@ -1,4 +1,4 @@
-"""A market without spot for an hour or more: jobs with a limit go to on-demand, and may come back."""
+"""Hours without spot, in which jobs with a limit go to on-demand and may come back, and shortages of on-demand."""
 
 from relaunch_local.ecs import Purchase
 from relaunch_local.simulation.aws.account import SimulatedAccount
@@ -12,6 +12,8 @@ class SpotDrought:
         self._account = account
         scenario, dice = account.scenario, account.chance.stream("spot-drought")
         has_limits = any(each.estimated_duration is not None for each in scenario.definitions)
+        if scenario.has_close_deadlines and not scenario.has_shortages:
+            return
         if not (has_limits and scenario.machines.types and account.chance.strikes("no-spot-at-first", 2.0)):
             return
         self._set(0)
@@ -20,3 +22,30 @@ class SpotDrought:
     def _set(self, instances: int | None) -> None:
         for name in self._account.scenario.machines.types:
             self._account.simulator.set_capacity(name, Purchase.SPOT, instances)
+
+
+class OnDemandShortages:
+    """Leaves some companies without on-demand now and then, for minutes or for more than an hour."""
+
+    def __init__(self, account: SimulatedAccount) -> None:
+        """Schedule the first shortage."""
+        self._account = account
+        self._dice = account.chance.stream("on-demand-shortages")
+        if account.scenario.has_shortages:
+            account.clock.call_later(self._dice.uniform(0.0, 1_500.0), self._begin)
+
+    def _begin(self) -> None:
+        account = self._account
+        if account.chance.is_calm:
+            return
+        if account.chance.strikes("no-on-demand-for-a-while", 2.0):
+            self._set(0)
+        account.clock.call_later(self._dice.uniform(600.0, 6_600.0), self._end)
+
+    def _end(self) -> None:
+        self._set(None)
+        self._account.clock.call_later(self._dice.uniform(3_600.0, 10_800.0), self._begin)
+
+    def _set(self, instances: int | None) -> None:
+        for name in self._account.scenario.machines.types:
+            self._account.simulator.set_capacity(name, Purchase.ON_DEMAND, instances)

@@ -1,0 +1,302 @@
+"""The promise of a deadline: one that on-demand could have met with its padding is met.
+
+A job with a deadline and an estimate is looked at with every write and every minute. Its slack is what is left until
+the deadline without all its work with the padding, one start as long as those it had (the constant counts as one), and
+ON_DEMAND_RESERVE. When the slack is used up, on-demand asked for and granted at that moment would still just keep the
+deadline. How much earlier than that a policy must leave spot, because an interruption loses work, is its own business.
+What uses time up after that is either
+
+- the application's own doing: it waits for its market or for capacity while on-demand could be had; it takes spot
+  while on-demand could be had, with less slack than a start and what an interruption was known to lose, and whatever
+  follows of that; or, without faults, it needs a quarter of an hour and more to send a launch; or
+- a fault that no choice of the job undoes: on-demand that is refused, late, lost or interrupted, and starts that fail;
+  slots, the limits of the stack on machines, images, checkpoints that cannot be read; failures of the program; calls,
+  messages and functions that fail; an interruption that lost more than anything had shown before.
+
+A job that is late, and would not be without its own doing, is a violation: what it lacks at its deadline is no more
+than what it wasted. One that lacks more is excused, by the fault that took most time. Tasks that ECS hides for longer
+than it documents excuse a job, too. Nothing is said of jobs that failed or were cancelled, nor of those that may use
+spot only, for which nothing is sold on demand, whose estimate is too low by more than the padding, or that had no slack
+when they were accepted.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch.core.lifecycle.market_choice import ON_DEMAND_RESERVE
+from relaunch.core.machines.machine import Machine
+from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL, START_OVERHEAD
+from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.aws.trainings import Trainings
+from relaunch_local.simulation.checks.invariants import Invariants
+from relaunch_local.simulation.checks.market import work_of
+from relaunch_local.simulation.checks.on_demand import OnDemand
+from relaunch_local.simulation.checks.retries import newest_checkpoint
+from relaunch_local.simulation.faults.chance import Chance
+
+PROMISE = "a deadline that on-demand could have met is met"
+# A function decides on what it read a minute ago at most, and the clocks of two differ by six seconds.
+_LATE_WRITE = timedelta(minutes=2)
+# Without faults a launch is sent within seconds; a function that was killed before is repeated after six minutes.
+_LONGEST_LAUNCH = timedelta(minutes=15)
+_SHORTEST_START, _LONGEST_START = timedelta(minutes=2), timedelta(hours=1)
+_CLOSE = timedelta(minutes=45)
+_MINUTE = 60.0
+_NONE = timedelta(0)
+
+_HELD_BACK_BY = {
+    WaitReason.SLOT: "a slot",
+    WaitReason.IMAGE: "its image",
+    WaitReason.BACKOFF: "failures of its program or of its starts",
+    WaitReason.CHECKPOINT: "checkpoints that cannot be read",
+    WaitReason.MACHINE_LIMIT: "the limits on machines",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    """What uses the time of a job up; `is_own`: the application's own doing."""
+
+    what: str
+    is_own: bool = False
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A job with a promise: `slack` when it was looked at last, and who is responsible since then."""
+
+    deadline: datetime
+    slack: timedelta
+    had_slack: bool
+    owner: _Owner
+    least_slack: timedelta
+    possible_until: datetime
+    """The last time when on-demand, asked for then, would have kept the deadline."""
+    lost: dict[_Owner, float] = field(default_factory=lambda: defaultdict(float))
+    """Seconds since the slack was used up."""
+    risks: dict[str, bool] = field(default_factory=dict)
+    """By start on spot: whether it was too late for one."""
+    left_at_deadline: timedelta | None = None
+
+    @property
+    def wasted(self) -> timedelta:
+        """Return the time that the application wasted after the slack was used up."""
+        return timedelta(seconds=sum(seconds for owner, seconds in self.lost.items() if owner.is_own))
+
+
+@dataclass(slots=True)
+class Deadlines:
+    """Watches the jobs with a deadline whose work is known."""
+
+    _clock: Clock
+    _chance: Chance
+    _invariants: Invariants
+    _objects: ObjectStore
+    _trainings: Trainings
+    _machines: Mapping[str, Machine]
+    """The machines as they were saved last."""
+    _on_demand: OnDemand
+    outcomes: Counter[str] = field(default_factory=Counter)
+    """How many jobs kept their deadline, were excused, and by what."""
+    _watched: dict[str, _Watched] = field(default_factory=dict)
+    _starts: dict[str, dict[int, timedelta]] = field(default_factory=dict)
+    """By job and attempt: how long its task was awaited."""
+
+    def job_saved(self, job: Job) -> None:
+        """Look at a job that was created or saved."""
+        if job.job_id not in self._watched:
+            if job.state.is_final or not self._is_promised(job.definition):
+                return
+            self._begin(job)
+        self._note_start(job)
+        self._look(job.job_id)
+
+    def check_end(self) -> None:
+        """Check every job that has ended."""
+        for job_id, watched in self._watched.items():
+            self._check(self._invariants.jobs[job_id], watched)
+
+    def _is_promised(self, definition: JobDefinition) -> bool:
+        estimate, recipe = definition.estimated_duration, self._trainings.recipes.get(definition.name)
+        if definition.deadline is None or estimate is None or recipe is None:
+            return False
+        is_in_padding = work_of(recipe) <= estimate * (1 + definition.padding) + timedelta(seconds=1)
+        return is_in_padding and self._on_demand.is_sold_to(definition)
+
+    def _begin(self, job: Job) -> None:
+        now = self._clock.now()
+        deadline = job.accepted_at + (job.definition.deadline or _NONE)
+        slack = self._slack(job, deadline)
+        owner = _Owner("messages and functions")
+        self._watched[job.job_id] = _Watched(deadline, slack, slack > _NONE, owner, slack, now)
+        self._clock.call_later(_MINUTE, lambda: self._tick(job.job_id))
+        self._clock.call_later(max((deadline - now).total_seconds(), 0.0), lambda: self._reach(job.job_id))
+
+    def _tick(self, job_id: str) -> None:
+        if not self._invariants.jobs[job_id].state.is_final:
+            self._look(job_id)
+            self._clock.call_later(_MINUTE, lambda: self._tick(job_id))
+
+    def _reach(self, job_id: str) -> None:
+        """Note what a job lacks at its deadline."""
+        job = self._invariants.jobs[job_id]
+        if job.state.is_final:
+            return
+        self._look(job_id)
+        is_at_work = any(each.job_id == job_id for each in self._trainings.running.values())
+        start = _NONE if is_at_work else _SHORTEST_START
+        self._watched[job_id].left_at_deadline = self._work_left(job) + start
+
+    def _look(self, job_id: str) -> None:
+        job, watched, now = self._invariants.jobs[job_id], self._watched[job_id], self._clock.now()
+        self._on_demand.look(now)
+        slack = self._slack(job, watched.deadline)
+        lost = max(-slack, _NONE) - max(-watched.slack, _NONE)
+        if lost > _NONE and watched.left_at_deadline is None:
+            watched.lost[watched.owner] += lost.total_seconds()
+        if slack >= _NONE:
+            watched.possible_until = now
+            # What was lost is made up for: work was less than it seemed.
+            watched.lost.clear()
+        watched.slack, watched.least_slack = slack, min(slack, watched.least_slack)
+        watched.owner = self._owner(job, watched, now)
+
+    def _slack(self, job: Job, deadline: datetime) -> timedelta:
+        return deadline - self._clock.now() - self._padded(job) - self._start(job.job_id) - ON_DEMAND_RESERVE
+
+    def _padded(self, job: Job) -> timedelta:
+        """Return the work left if the estimate is too low by the whole padding, as the policy has to expect."""
+        definition = job.definition
+        most = (definition.estimated_duration or _NONE) * (1 + definition.padding)
+        whole = work_of(self._trainings.recipes[definition.name])
+        return self._work_left(job) * max(most / whole, 1.0)
+
+    def _work_left(self, job: Job) -> timedelta:
+        """Return the work left if the training that runs goes on, or the next one resumes from what is saved."""
+        recipe, now = self._trainings.recipes[job.definition.name], self._clock.now()
+        arn = job.attempt.task_id if job.attempt is not None else None
+        if self._trainings.logs[job.job_id].endings.get(arn or "") == "finished":
+            return _NONE
+        running = [each for each in self._trainings.running.values() if each.job_id == job.job_id]
+        if running:
+            return work_of(recipe, max(each.done_at(now) for each in running))
+        uri = newest_checkpoint(job, self._invariants.jobs, self._objects)
+        step = (uri or "").rstrip("/").rpartition("step-")[2]
+        return work_of(recipe, float(step) if step else 0.0)
+
+    def _note_start(self, job: Job) -> None:
+        attempt = job.attempt
+        if attempt is not None and attempt.started_at is not None:
+            asked_at = job.asked_at or attempt.placement.requested_at
+            waited = max(attempt.started_at - asked_at, _NONE)
+            self._starts.setdefault(job.job_id, {}).setdefault(attempt.number, waited)
+
+    def _start(self, job_id: str) -> timedelta:
+        known = self._starts.get(job_id, {}).values()
+        mean = (START_OVERHEAD + sum(known, _NONE)) / (1 + len(known))
+        return min(max(mean, _SHORTEST_START), _LONGEST_START)
+
+    def _known_loss(self, job: Job) -> timedelta:
+        """Return the work that an interruption was shown to lose by the attempts of the job that are over.
+
+        That is the longest time that one ran from its start or from a checkpoint to the next, or to its end. Before the
+        first checkpoint the constant is the least.
+        """
+        left = self._padded(job)
+        if job.definition.checkpoint_uri is None:
+            return left
+        saved = self._objects.saved_by_attempt(job.definition.checkpoint_uri, job.job_id)
+        between, unsaved = [_NONE], [_NONE]
+        for arn, task in self._invariants.tasks[job.job_id].items():
+            stop = self._invariants.stops[job.job_id].get(arn)
+            if stop is None or "startedAt" not in task:
+                continue
+            begun_at = datetime.fromisoformat(str(task["startedAt"]))
+            times = [begun_at, *saved.get(int(str(task["startedBy"]).rpartition("/")[2]), ())]
+            between += [later - sooner for sooner, later in pairwise(times)]
+            unsaved.append(stop.at - times[-1])
+        return min(max(*between, *unsaved, _NONE if max(between) else CHECKPOINT_INTERVAL), left)
+
+    def _owner(self, job: Job, watched: _Watched, now: datetime) -> _Owner:
+        waiting = job.waiting
+        if job.state is not JobState.WAITING or waiting is None:
+            return self._owner_of_task(job, watched, now)
+        if waiting.reason in _HELD_BACK_BY:
+            return _Owner(_HELD_BACK_BY[waiting.reason])
+        if waiting.reason is WaitReason.MARKET:
+            return _Owner("waited for its market", self._on_demand.may_be_had(job, now))
+        if waiting.reason in (WaitReason.CAPACITY, WaitReason.PRICE):
+            is_own = self._on_demand.may_be_had(job, now)
+            return _Owner("waited for capacity, and on-demand was there" if is_own else "capacity", is_own)
+        if waiting.reason is WaitReason.MACHINE:
+            machine = self._machines.get(job.machine_id)
+            purchase = machine.request.overrides[0].offering.purchase if machine is not None else None
+            return self._owner_of_start(job, watched, now, purchase, job.machine_id)
+        is_slow = self._chance.is_calm and now - waiting.since > _LONGEST_LAUNCH
+        return _Owner("waited for its launch without any fault", True) if is_slow else _Owner("messages and functions")
+
+    def _owner_of_task(self, job: Job, watched: _Watched, now: datetime) -> _Owner:
+        attempt = job.attempt
+        if attempt is None:
+            return _Owner("messages and functions")
+        placement = attempt.placement
+        start = placement.machine_id or f"{attempt.number}/{placement.number}"
+        return self._owner_of_start(job, watched, now, placement.offering.purchase, start)
+
+    def _owner_of_start(
+        self, job: Job, watched: _Watched, now: datetime, purchase: PurchaseOption | None, start: str
+    ) -> _Owner:
+        if purchase is not PurchaseOption.SPOT:
+            return _Owner("on-demand that came late, did not start or was lost")
+        if start not in watched.risks:
+            needed = self._start(job.job_id) + self._known_loss(job) - _LATE_WRITE
+            watched.risks[start] = watched.slack < needed and self._on_demand.may_be_had(job, now)
+        if watched.risks[start]:
+            return _Owner("took spot when it was too late for it", True)
+        return _Owner("spot that was lost with more than was known")
+
+    def _check(self, job: Job, watched: _Watched) -> None:
+        ended_at = job.ended_at
+        if job.state not in (JobState.SUCCEEDED, JobState.TIMED_OUT) or ended_at is None:
+            self.outcomes["ended otherwise"] += 1
+            return
+        if not watched.had_slack:
+            self.outcomes["no on-demand instance could have kept it"] += 1
+            return
+        if job.state is JobState.TIMED_OUT and ended_at < watched.deadline - _LATE_WRITE:
+            self.outcomes["ended otherwise"] += 1
+            return
+        late = max(ended_at - watched.deadline, _NONE)
+        if job.state is JobState.TIMED_OUT:
+            late = watched.left_at_deadline or _NONE
+        if not late:
+            self._invariants.check(PROMISE, True)
+            self.outcomes["kept, close to it" if watched.least_slack < _CLOSE else "kept"] += 1
+            return
+        wasted, hidden = watched.wasted, self._invariants.tasks[job.job_id].keys() & self._invariants.denied
+        if hidden or wasted < max(late, _LATE_WRITE):
+            others = {owner.what: seconds for owner, seconds in watched.lost.items() if not owner.is_own}
+            most = max(others, key=lambda what: others[what], default="messages and functions")
+            self.outcomes[f"excused by {'a hidden task' if hidden else most}"] += 1
+            return
+        self.outcomes["broken"] += 1
+        self._invariants.check(PROMISE, False, _told(job, watched, late))
+
+
+def _told(job: Job, watched: _Watched, late: timedelta) -> str:
+    doings = "; ".join(
+        f"{owner.what} ({round(seconds / 60)} min)" for owner, seconds in watched.lost.items() if owner.is_own
+    )
+    return (
+        f"{job.job_id} is {job.state}, {round(late / timedelta(minutes=1))} min short of its deadline at "
+        f"{watched.deadline:%m-%d %H:%M:%S}; on-demand, asked for by {watched.possible_until:%m-%d %H:%M:%S}, would "
+        f"have kept it; after that it {doings}"
+    )

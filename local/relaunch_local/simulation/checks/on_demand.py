@@ -1,0 +1,138 @@
+"""Whether a job that asked for an on-demand instance now would get one, as the simulated region knows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.jobs.job import Job
+from relaunch.core.machines.decision import MachineTotals
+from relaunch.core.offerings.capacity_memory import with_own
+from relaunch.core.offerings.capacity_scopes import find_failures
+from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Offering, OfferingKey
+from relaunch_local.ecs import EcsSimulator, Purchase
+from relaunch_local.ecs.engine.instances import subnet_of
+from relaunch_local.ecs.engine.pools import Place
+from relaunch_local.simulation.aws.template import CLUSTER
+from relaunch_local.simulation.scenario import Scenario
+
+KNOWN_AFTER = timedelta(minutes=10)
+"""After this time a job knows that on-demand is back.
+
+A pool that refused is avoided for three minutes, a job that waits looks again every five, and the schedule runs every
+minute.
+"""
+
+
+class SeesTotals(Protocol):
+    """The counters of machines in the table, without delays and faults."""
+
+    def load_totals(self) -> MachineTotals:
+        """Return the counters."""
+        ...
+
+
+class SeesFailures(Protocol):
+    """The capacity memory in the table, without delays and faults."""
+
+    def load_capacity_memory(self, now: datetime) -> CapacityMemory:
+        """Return the failures."""
+        ...
+
+
+@dataclass(slots=True)
+class OnDemand:
+    """The on-demand instances of the region, and since when each pool of them has had capacity."""
+
+    _scenario: Scenario
+    _simulator: EcsSimulator
+    _totals: SeesTotals
+    _memory: SeesFailures
+    _there_since: dict[tuple[OfferingKey, str], datetime] = field(default_factory=dict)
+
+    def look(self, now: datetime) -> None:
+        """Note which pools have capacity now; to be called every minute."""
+        for offering in self._offerings():
+            if self._has_capacity(offering):
+                self._there_since.setdefault(_pool_of(offering), now)
+            else:
+                self._there_since.pop(_pool_of(offering), None)
+
+    def is_sold_to(self, definition: JobDefinition) -> bool:
+        """Return whether any on-demand instance satisfies a definition, whether it has capacity or not."""
+        return any(self._satisfies(each, definition) for each in self._offerings())
+
+    def may_be_had(self, job: Job, now: datetime) -> bool:
+        """Return whether the job would get an on-demand instance, and could know it.
+
+        A pool of machines of our own is there again KNOWN_AFTER its last refusal and the return of its capacity. What
+        several offerings share (a quota, a subnet, a permission) and what capacity providers failed to start is avoided
+        for as long as for all jobs, and so are what the job itself was kept from (docs/deadlines.md).
+        """
+        self.look(now)
+        memory = self._memory.load_capacity_memory(now)
+        own = with_own({}, job.own_failures)
+        return any(
+            self._there_since.get(_pool_of(each), now) <= now - KNOWN_AFTER
+            and not any(_keeps_off(failure, each, now) for failure in find_failures(each, memory))
+            and not any(failure.until > now for failure in find_failures(each, own))
+            and self._has_room(each)
+            for each in self._offerings()
+            if self._satisfies(each, job.definition)
+        )
+
+    def _offerings(self) -> Iterator[Offering]:
+        catalogue, prices, machines = load_catalogue(), self._scenario.on_demand_usd_per_hour, self._scenario.machines
+        for name in machines.types:
+            for zone in machines.zones:
+                price = prices.get(name)
+                yield Offering(catalogue[name], PurchaseOption.ON_DEMAND, zone, price, is_own_machine=True)
+        for each in self._scenario.providers:
+            if each.purchase is PurchaseOption.ON_DEMAND:
+                yield Offering(
+                    catalogue[each.instance_type],
+                    PurchaseOption.ON_DEMAND,
+                    price_usd_per_hour=prices.get(each.instance_type),
+                    capacity_provider=each.name,
+                )
+
+    def _satisfies(self, offering: Offering, definition: JobDefinition) -> bool:
+        cap, price = definition.max_price_usd_per_hour, offering.price_usd_per_hour
+        is_allowed = cap is None or (price is not None and price <= cap)
+        # What has no price is chosen last, or not at all.
+        return is_allowed and price is not None and PurchaseOption.ON_DEMAND in definition.purchase.options
+
+    def _has_capacity(self, offering: Offering) -> bool:
+        name = offering.instance_type.name
+        if offering.zone is not None:
+            place = Place(name, offering.zone, subnet_of(offering.zone), Purchase.ON_DEMAND)
+            return self._simulator.fleets.pools.refusal_of(place) is None
+        provider = self._simulator.clusters.get(CLUSTER).providers[offering.capacity_provider or ""]
+        group, zones = provider.group, provider.group.spec.zones
+        is_scaled = provider.settings.get("managedScaling", {}).get("status") != "DISABLED"
+        has_place = len(group.instances) < group.spec.max_size and self._simulator.scheduler.provisioning_quota > 0
+        has_stock = any(self._simulator.instances.has_capacity(name, Purchase.ON_DEMAND, zone) for zone in zones)
+        return is_scaled and has_place and has_stock
+
+    def _has_room(self, offering: Offering) -> bool:
+        """Return whether the limits of the stack allow one more machine of our own."""
+        if offering.zone is None:
+            return True
+        limits = self._scenario.limits.machines.totals(is_handover=False)
+        totals, price = self._totals.load_totals(), round((offering.price_usd_per_hour or 0.0) * 1_000_000)
+        is_in_number = not limits.machines or totals.machines < limits.machines
+        is_in_price = not limits.micro_usd_per_hour or totals.micro_usd_per_hour + price <= limits.micro_usd_per_hour
+        return is_in_number and is_in_price
+
+
+def _pool_of(offering: Offering) -> tuple[OfferingKey, str]:
+    return offering.key, offering.capacity_provider or ""
+
+
+def _keeps_off(failure: CapacityFailure, offering: Offering, now: datetime) -> bool:
+    """Return whether a failure is reason enough for a job with a deadline to avoid an offering."""
+    is_pool = offering.is_own_machine and failure.offering == offering.key
+    return now - failure.at < KNOWN_AFTER if is_pool else failure.until > now
