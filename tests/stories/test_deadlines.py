@@ -60,3 +60,50 @@ def test_on_demand_that_was_refused_again_and_again_is_tried_in_time_for_the_dea
     story.end(job_id)
     assert story.job(job_id).state is JobState.SUCCEEDED
     assert story.now <= deadline
+
+
+def warned(policy: PolicyName) -> tuple[MachineStory, str]:
+    """Return a story whose job was warned after 50 minutes of an hour's work, and claims another machine on spot."""
+    limits = {"estimated_duration": HOUR, "deadline": HOUR * 2.5, "padding": 0.0}
+    story = MachineStory(make_definition(policy=policy, checkpoint_uri="s3://checkpoints/demo/", **limits))
+    job_id = story.train()
+    story.clock.advance(50 * MINUTE)
+    first = story.machine(job_id)
+    assert first.instance_id is not None
+    story.warn(first.instance_id)
+    story.settle_all()
+    following = story.machine(job_id)
+    assert following.machine_id != first.machine_id
+    assert following.offering in FIRST_TIER
+    story.register(following)
+    return story, job_id
+
+
+@pytest.mark.parametrize("policy", [PolicyName.GREEDY, PolicyName.CHEAPEST])
+def test_a_machine_on_spot_is_given_back_if_more_was_lost_than_leaves_time_for_it(policy):
+    story, job_id = warned(policy)
+    spot = story.machine(job_id)
+
+    story.end(job_id, 143)
+    story.settle_all()
+
+    assert story.machine(job_id).offering == G6_DEMAND
+    assert spot.instance_id not in story.running_instances
+    assert story.job(job_id).market_reason.startswith("only on-demand instances keep its limit from now on")
+
+
+@pytest.mark.parametrize("on_demand", [True, False], ids=["time is left", "on-demand is refused"])
+def test_a_machine_on_spot_is_used_if_nothing_better_is_to_be_had(on_demand):
+    story, job_id = warned(PolicyName.CHEAPEST)
+    spot = story.machine(job_id)
+    if on_demand:
+        story.checkpoints.complete[job_id] = f"s3://checkpoints/demo/{job_id}/attempt-1/step-0000050/"
+        story.checkpoints.saved_at = story.now
+    else:
+        until = story.now + POOL_AVOIDED
+        story.deps.capacity.remember(make_capacity_failure(offering=G6_DEMAND, at=story.now, until=until))
+
+    story.end(job_id, 143)
+    story.settle_all()
+
+    assert story.machine(job_id).machine_id == spot.machine_id

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.overheads import Measured, measure_overheads
 from relaunch.core.jobs.progress import SavedCheckpoint, measure_progress, resumed_step
@@ -11,7 +12,7 @@ from relaunch.core.lifecycle.market_choice import MarketChoice, choose, choose_a
 from relaunch.core.lifecycle.moves import pools_to_move_to, resumable_progress
 from relaunch.core.lifecycle.spot_pools import find_pools, with_warning
 from relaunch.core.market.policies import policy_named
-from relaunch.core.market.situation import Action
+from relaunch.core.market.situation import Action, Rule
 from relaunch.core.market.thresholds import Thresholds
 from relaunch.core.selection.selection import Selection
 from relaunch.ports import CheckpointSource, LaunchDependencies, PermanentError, PortError
@@ -41,6 +42,25 @@ def follow_market(job: Job, selection: Selection, available: AvailableOfferings,
         return selection
     deps.log.decided(f"market: {market.choice.action}", job_id=job.job_id, reason=market.reason)
     return narrow(selection, market)
+
+
+def gives_spot_back(
+    job: Job, selection: Selection, available: AvailableOfferings, deps: LaunchDependencies
+) -> str | None:
+    """Return why a job does not use a machine on spot that it claimed while its last task ran; None if it does.
+
+    More was lost with that task than was known when the machine was claimed, so that only on-demand, which may be had,
+    keeps the limit of the job.
+    """
+    try:
+        newest = newest_of(job, deps.checkpoints)
+    except PermanentError:
+        return None  # its launch says so
+    market = choose_market(job, newest, selection, available, deps.load_thresholds)
+    if market is None or (market.choice.action, market.choice.rule) != (Action.ON_DEMAND, Rule.SAFETY_NET):
+        return None
+    is_to_be_had = any(each.purchase is PurchaseOption.ON_DEMAND for each in selection.kept)
+    return market.reason if is_to_be_had else None
 
 
 def _with_first_step(job: Job, checkpoints: CheckpointSource) -> Job:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.effects import RequestLaunch
 from relaunch.core.jobs.job import STACK_SLOT, Job, PlacementState
 from relaunch.core.jobs.progress import SavedCheckpoint
@@ -30,7 +31,7 @@ from relaunch.core.lifecycle.machine_waits import hands_over
 from relaunch.core.lifecycle.market_choice import is_in_market, market_wait
 from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.spot_pools import retried_sooner
-from relaunch.core.machines.machine import Machine
+from relaunch.core.machines.machine import Consequence, Machine
 from relaunch.core.offerings.capacity_memory import with_own
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.revisions.revision import parse_revision_arn
@@ -48,7 +49,13 @@ from relaunch.usecases.advance_job import act, advance_job, apply_event
 from relaunch.usecases.claim_machine import claim_machine, find_machine
 from relaunch.usecases.explain_placement import explain_placement
 from relaunch.usecases.find_resume_uri import MissingCheckpointError, find_resume_uri
-from relaunch.usecases.follow_market import UnreadableProgressError, find_move, follow_market, newest_of
+from relaunch.usecases.follow_market import (
+    UnreadableProgressError,
+    find_move,
+    follow_market,
+    gives_spot_back,
+    newest_of,
+)
 from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings
 from relaunch.usecases.observe_task import task_seen
 from relaunch.usecases.prepare_revision import prepare_revision
@@ -217,6 +224,10 @@ def _use(machine: Machine, job: Job, deps: LaunchDependencies) -> Job:
         # It was in the catalogue of an earlier version.
         reason = f"nothing is known of the instance type of {machine.instance_id}"
         return apply_event(job, MachineLost(machine.machine_id, None, reason), deps)
+    if key.purchase is PurchaseOption.SPOT and is_in_market(job) and job.attempt is not None:
+        lost = gives_spot_back(job, *_select_offerings(job, deps), deps)
+        if lost is not None:
+            return apply_event(job, MachineLost(machine.machine_id, Consequence.NEXT, lost), deps)
     offering = Offering(row, key.purchase, key.zone, machine.usd_per_hour)
     return _place(job, OfferingChosen(offering, None, None, machine=machine), deps)
 
