@@ -75,6 +75,7 @@ def warned(policy: PolicyName) -> tuple[MachineStory, str]:
     following = story.machine(job_id)
     assert following.machine_id != first.machine_id
     assert following.offering in FIRST_TIER
+    story.clock.advance(MINUTE)
     story.register(following)
     return story, job_id
 
@@ -90,6 +91,24 @@ def test_a_machine_on_spot_is_given_back_if_more_was_lost_than_leaves_time_for_i
     assert story.machine(job_id).offering == G6_DEMAND
     assert spot.instance_id not in story.running_instances
     assert story.job(job_id).market_reason.startswith("only on-demand instances keep its limit from now on")
+
+
+def test_spot_is_taken_after_all_once_ec2_has_refused_on_demand():
+    story, job_id = warned(PolicyName.CHEAPEST)
+    given_back = story.machine(job_id)
+    story.fleet.refused[G6_DEMAND] = NONE_LEFT
+    story.end(job_id, 143)
+    story.settle_all()
+    following = story.machine(job_id)
+    assert following.machine_id != given_back.machine_id
+    assert following.offering in FIRST_TIER
+
+    # By the time that it is ready on-demand may be tried again; to give this one back too would go on for ever.
+    story.clock.advance(POOL_AVOIDED + MINUTE)
+    story.register(following)
+    story.settle_all()
+
+    assert story.job(job_id).current_attempt.placement.machine_id == following.machine_id
 
 
 @pytest.mark.parametrize("on_demand", [True, False], ids=["time is left", "on-demand is refused"])

@@ -224,12 +224,18 @@ def _use(machine: Machine, job: Job, deps: LaunchDependencies) -> Job:
         # It was in the catalogue of an earlier version.
         reason = f"nothing is known of the instance type of {machine.instance_id}"
         return apply_event(job, MachineLost(machine.machine_id, None, reason), deps)
-    if key.purchase is PurchaseOption.SPOT and is_in_market(job) and job.attempt is not None:
+    if key.purchase is PurchaseOption.SPOT and is_in_market(job) and _was_claimed_before_stop(machine, job):
         lost = gives_spot_back(job, *_select_offerings(job, deps), deps)
         if lost is not None:
             return apply_event(job, MachineLost(machine.machine_id, Consequence.NEXT, lost), deps)
     offering = Offering(row, key.purchase, key.zone, machine.usd_per_hour)
     return _place(job, OfferingChosen(offering, None, None, machine=machine), deps)
+
+
+def _was_claimed_before_stop(machine: Machine, job: Job) -> bool:
+    """Return whether a job claimed the machine while its last task ran; what is claimed after that is known to fit."""
+    claim, stop = machine.claim_of(job.job_id), job.attempt.stop if job.attempt is not None else None
+    return claim is not None and stop is not None and claim.since < stop.at
 
 
 def _place(job: Job, chosen: OfferingChosen, deps: LaunchDependencies) -> Job:
