@@ -61,7 +61,8 @@ class _Times:
 class _Programme:
     """Costs to go by slack: the time left less the work left, which a machine that works leaves as it is.
 
-    With the future known no start is worth it that is cut short, so that a start is one step of all its ticks.
+    With the future known no start is worth it that is cut short, so that a start is one step of all its ticks. (A move
+    that is never completed may save a part of the last tick, for its overlap is paid by the second: that is left out.)
     """
 
     def __init__(self, pools: Sequence[Series], starts: Sequence[int], job: Job, times: _Times) -> None:

@@ -8,6 +8,7 @@ import pytest
 from fakes.builders import NOW, make_definition, make_job, make_running_attempt
 from relaunch.core.jobs.job import Job, Stop, StopKind
 from relaunch.core.jobs.progress import Progress, SavedCheckpoint, kept_time, measure_progress
+from relaunch.core.jobs.resume_point import ResumePoint
 
 HOUR = timedelta(hours=1)
 SHARED = {"padding": 0.0, "max_runtime": 100 * HOUR}
@@ -87,6 +88,12 @@ def test_what_a_checkpoint_keeps_is_the_time_until_it_was_saved(job, newest, kep
             saved(step=800),
             Progress(4 * HOUR, 4 * HOUR),
             id="and an estimate",
+        ),
+        pytest.param(
+            stopped(definition=BOTH, resume_from=(ResumePoint("resnet-1", "s3://b/"),)),
+            saved(step=800),
+            Progress(4 * HOUR, 2 * HOUR),
+            id="a retry of which it is not known where it began",
         ),
         pytest.param(
             stopped(definition=BOTH, first_step=780),

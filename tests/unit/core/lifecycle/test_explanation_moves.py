@@ -72,6 +72,15 @@ def test_a_job_on_spot_says_what_would_end_that_and_not_why_it_was_launched():
     )
 
 
+def test_a_job_on_spot_whose_work_is_not_known_says_when_its_policy_decides():
+    definition = make_definition(total_steps=1000, deadline=3 * HOUR)
+
+    assert explain(make_running_job(definition=definition), NOW).waiting_for == (
+        "the training to finish; it runs on g5.xlarge spot; its market policy decides where it runs once a checkpoint "
+        "says how much work is left"
+    )
+
+
 LIMITED = make_definition(estimated_duration=HOUR, deadline=3 * HOUR)
 CHOSEN = {"market_reason": "no spot that costs less is to be had", "waiting": None, "wake_at": LATER}
 STARTING = make_attempt(placement=make_placement(state=PlacementState.PLACED, task_id=task_id()), task_status="PENDING")

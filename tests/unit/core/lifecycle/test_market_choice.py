@@ -257,7 +257,9 @@ def test_a_job_that_has_to_run_takes_on_demand_or_else_what_there_is():
 
     assert market.choice.rule is Rule.SAFETY_NET
     assert kept(market) == (ON_DEMAND,)
-    assert kept(market, replace(ALL, kept=(SPOT, OTHER_SPOT))) == (SPOT, OTHER_SPOT)
+    without = narrow(replace(ALL, kept=(SPOT, OTHER_SPOT)), market)
+    assert without.kept == (SPOT, OTHER_SPOT)
+    assert without.market_reason == f"{market.reason}; none is to be had just now, so that it takes what there is"
 
 
 def test_a_job_that_waits_takes_nothing_and_says_why_and_until_when():
@@ -359,8 +361,8 @@ EVEN = PolicyName.UNIFORM_PROGRESS
     [
         (reason_of(STAYS, value=2.0, threshold=4.5), "does not pay: it has 2h to spare, and a move needs more than "
          "4h30m"),
-        (reason_of(STAYS, 3.0, value=2.0, threshold=math.inf), "does not pay: it has 2h to spare, and a move pays at "
-         "no time to spare; if nothing changes, a move may pay from 12:26 UTC on"),
+        (reason_of(STAYS, 3.0, value=2.0, threshold=math.inf), "does not pay: it has 2h to spare, and no time to "
+         "spare is enough for a move; if nothing changes, a move may pay from 12:26 UTC on"),
         (reason_of(STAYS, 0.1, value=5.0, threshold=4.5), "has to wait: what it could be moved to was refused lately; "
          "if nothing changes, a move may pay from 09:32 UTC on"),
         (reason_of(STAYS, 1.0, value=0.25, policy=EVEN), "does not pay: with two more starts it would be 15m behind "

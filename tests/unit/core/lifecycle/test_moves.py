@@ -85,6 +85,8 @@ def test_pools_are_those_of_own_machines_that_cost_less():
     pools = (Pool(str(own.key), 0.4), Pool(str(dear.key), 0.5), Pool(str(others.key), 0.1))
 
     assert pools_to_move_to(job, selection, pools) == pools[:1]
+    unknown = with_attempt("rd", placement=make_placement(price_usd_per_hour=0.0))
+    assert pools_to_move_to(unknown, selection, pools) == pools[:2], "what has a price costs less"
 
 
 @pytest.mark.parametrize(
@@ -131,11 +133,9 @@ def test_a_task_whose_next_machine_does_not_come_says_why_it_stays():
 
 
 def test_the_task_that_is_to_be_moved_says_why():
-    job = replace(JOB, market_reason="leaving on-demand for spot pays")
+    selection = make_selection(market_reason="leaving on-demand for spot pays")
 
-    moving = decide(job, EVENTS["machine-claimed"], SOON, LIMITS).job
+    moving = decide(JOB, replace(EVENTS["machine-claimed"], selection=selection), SOON, LIMITS).job
 
     assert moving.machine_id == "m-1"
-    assert moving.current_attempt.handover == Handover(
-        SOON, "its market policy leaves on-demand for spot", is_move=True
-    )
+    assert moving.current_attempt.handover == Handover(SOON, "leaving on-demand for spot pays", is_move=True)

@@ -107,6 +107,17 @@ def test_a_machine_that_is_given_back_while_launches_are_refused_shows_no_capaci
     assert left(others_taken, 0.0, 2.0) == others_taken
 
 
+def test_of_machines_that_outlive_the_capacity_for_more_each_hour_counts_once():
+    refused_before = refused(granted(NEW, 0.0), 1.0)
+    once = left(refused_before, 0.0, 10.0)
+    often = once
+    for number in range(1, 10):
+        often = left(often, 0.0, 10.0 + number / 100)
+
+    assert once.spell_expected == pytest.approx(expected_ends(SPELL_ENDS_PER_HOUR, 0.0, 10.0))
+    assert often.spell_expected == pytest.approx(once.spell_expected, rel=0.01)
+
+
 def test_pools_that_a_launch_may_be_granted_in_are_one_by_what_was_seen_last():
     first, second = refused(NEW, 8.0), interrupted(replace(granted(NEW, 1.0), name="b"), 1.0, 1.0 + HALF_LIFE)
     earlier = interrupted(granted(NEW, 1.0), 1.0, 4.0)

@@ -68,6 +68,18 @@ def test_a_task_that_starts_on_a_machine_of_our_own_says_nothing_that_its_launch
     assert change_by_run(replace(run(Observed.START), on_own_machine=True)) is None
 
 
+@pytest.mark.parametrize("what", [Observed.END, Observed.INTERRUPTION])
+def test_what_is_refused_between_a_launch_and_its_task_is_refused_in_the_life_of_the_machine(what):
+    shut = refused(BEFORE, AT - 4.2)
+
+    change = change_by_run(replace(run(what, 4.0), on_own_machine=True))
+
+    assert change is not None
+    changed = change(shut)
+    assert (changed.has_capacity, changed.state_since, changed.seen_at) == (False, shut.state_since, AT)
+    assert change(changed) == changed
+
+
 def test_an_instance_that_was_launched_shows_that_there_was_capacity():
     change = change_by_launch(KEY, NOW)
 

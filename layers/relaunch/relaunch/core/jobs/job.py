@@ -245,12 +245,12 @@ class Job:
     of our own that it claims for its next placement, and `machine_requests` how many were requested for it.
     `failed_machines` did not become ready since a task of the job last ran; `refused_since` is since when EC2 refuses
     its requests for a reason that other offerings would not change. `resume_from` are the jobs that it retries, the
-    latest first: it resumes from the first of them with a checkpoint, whose step is `first_step`, 0 if it began from
-    the beginning. `kept_seconds` is the running time, before the current attempt, whose work a checkpoint keeps
-    (core.jobs.progress). `measured_starts`, `start_seconds` and `checkpoint_seconds` are what the attempts before the
-    current one say of its overheads (core.jobs.overheads); `asked_at` is since when it waited for the machine of its
-    current placement, None if it did not. `market_reason` is why its market policy launched it where it is, or leaves
-    it there, when it last looked; empty if none chose.
+    latest first: it resumes from the first of them with a checkpoint, whose step is `first_step`, 0 if it began
+    from the beginning, None before its first launch. `kept_seconds` is the running time, before the current
+    attempt, whose work a checkpoint keeps (core.jobs.progress). `measured_starts`, `start_seconds` and
+    `checkpoint_seconds` are what the attempts before the current one say of its overheads (core.jobs.overheads);
+    `asked_at` is since when it waited for the machine of its current placement, None if it did not. `market_reason`
+    is why its market policy launched it where it is, or leaves it there, when it last looked; empty if none chose.
     """
 
     job_id: str
@@ -287,7 +287,7 @@ class Job:
     failed_machines: int = 0
     refused_since: datetime | None = None
     resume_from: tuple[ResumePoint, ...] = ()
-    first_step: int = 0
+    first_step: int | None = None
     kept_seconds: float = 0.0
     measured_starts: int = 0
     start_seconds: float = 0.0

@@ -89,10 +89,12 @@ def _by_estimate(job: Job, done: timedelta) -> Progress | None:
 
 def _by_steps(job: Job, newest: SavedCheckpoint | None, kept: timedelta) -> Progress | None:
     total, estimate = job.definition.total_steps, job.definition.estimated_duration
-    step = job.first_step if newest is None else newest.step
+    step = (job.first_step or 0) if newest is None else newest.step
     if total is None or step <= 0:
         return None
-    own, left = step - job.first_step, max(total - step, 0)
+    # Of a retry that was launched by an earlier version it is not known which steps are its own.
+    began_at = step if job.first_step is None and job.resume_from else job.first_step or 0
+    own, left = step - began_at, max(total - step, 0)
     if kept and own > 0 and (own / total >= MEASURED_SHARE or estimate is None):
         return Progress(kept, kept * (left / own))
     return None if estimate is None else Progress(kept, estimate * (left / total))

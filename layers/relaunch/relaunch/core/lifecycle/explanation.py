@@ -314,6 +314,8 @@ def _market_words(job: Job) -> str:
     purchase = job.current_attempt.placement.offering.purchase
     if not is_in_market(job):
         return ""
+    if purchase is PurchaseOption.SPOT and not job.market_reason:
+        return "; its market policy decides where it runs once a checkpoint says how much work is left"
     if purchase is PurchaseOption.SPOT:
         # Why it was launched there, and until when it would have waited, is over.
         return f"; {describe_run_on_spot(job.definition)}"

@@ -83,7 +83,7 @@ class MarketChoice:
         least = (
             f"a move needs more than {_duration(needed)}"
             if math.isfinite(needed)
-            else "a move pays at no time to spare"
+            else "no time to spare is enough for a move"
         )
         return f"leaving on-demand for spot does not pay: it has {_duration(value)} to spare, and {least}{then}"
 
@@ -137,7 +137,8 @@ def choose(
 
 def choose_again(job: Job, policy: Policy, measured: Measured, pools: tuple[Pool, ...], now: datetime) -> MarketChoice:
     """Return whether a job that runs on on-demand is to stay there, or to try one of these pools."""
-    price = attempt_price(job.current_attempt).usd_per_hour
+    # 0 stands for a price that is not known: as while it is idle, what has a price costs less.
+    price = attempt_price(job.current_attempt).usd_per_hour or math.inf
     situation = replace(_situation(job, measured, price, pools, now), place=Place.ON_DEMAND)
     return MarketChoice(policy(situation), situation, now, job.definition.policy)
 
@@ -208,10 +209,12 @@ def narrow(selection: Selection, market: MarketChoice) -> Selection:
 
     Without any on-demand offering a policy that wants one takes what there is: nothing else keeps its limit.
     """
-    choice = market.choice
+    choice, reason = market.choice, market.reason
     if choice.action is Action.ON_DEMAND:
         wanted = {each.key for each in selection.kept if each.purchase is PurchaseOption.ON_DEMAND}
-        wanted = wanted or {each.key for each in selection.kept}
+        if not wanted:
+            wanted = {each.key for each in selection.kept}
+            reason = f"{reason}; none is to be had just now, so that it takes what there is"
     elif choice.action is Action.TRY:
         names = {choice.pool, *choice.alternatives}
         wanted = {each.key for each in selection.kept if str(each.key) in names}
@@ -223,7 +226,7 @@ def narrow(selection: Selection, market: MarketChoice) -> Selection:
     counts = selection.filter_counts
     if refused:
         counts = (*counts, (FILTER_NAME, len(selection.kept), len(kept)))
-    return Selection(tuple(kept), (*refused, *selection.rejected), counts, selection.work, market.reason)
+    return Selection(tuple(kept), (*refused, *selection.rejected), counts, selection.work, reason)
 
 
 def market_wait(selection: Selection) -> Rejection | None:

@@ -5,6 +5,7 @@ costs nothing. A capacity provider cannot be asked for an instance without a tas
 our own only.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
@@ -24,8 +25,6 @@ from relaunch.core.lifecycle.polling import POLL_INTERVAL
 from relaunch.core.market.policies import LEAVE_ON_DEMAND
 from relaunch.core.market.situation import Pool
 from relaunch.core.selection.selection import Selection
-
-_WHY = "its market policy leaves on-demand for spot"
 
 
 def may_move(job: Job, _event: object = None) -> bool:
@@ -55,7 +54,7 @@ def pools_to_move_to(job: Job, selection: Selection, pools: Iterable[Pool]) -> t
     """Return the pools of machines of our own that cost less than the task does."""
     offerings = (*selection.kept, *(each.offering for each in selection.rejected))
     own = {str(each.key) for each in offerings if each.is_own_machine}
-    paid = attempt_price(job.current_attempt).usd_per_hour
+    paid = attempt_price(job.current_attempt).usd_per_hour or math.inf
     return tuple(each for each in pools if each.name in own and each.usd_per_hour < paid)
 
 
@@ -63,7 +62,7 @@ def claim_machine_to_move_to(job: Job, event: MachineClaimed, now: datetime, lim
     """Let the task train on until the machine on spot is ready."""
     decision = claim_next_machine(job, event, now, limits)
     claimed = decision.job
-    handover = Handover(now, claimed.market_reason or _WHY, is_move=True)
+    handover = Handover(now, claimed.market_reason, is_move=True)
     return replace(decision, job=replace(claimed, attempt=replace(claimed.current_attempt, handover=handover)))
 
 

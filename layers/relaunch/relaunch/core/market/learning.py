@@ -76,7 +76,7 @@ def interrupted(record: PoolRecord, started_at: float, at: float) -> PoolRecord:
         # The spell that it ran in has ended already, with another machine: one end, however many machines it took.
         return refused(record, at)
     spell = _in_spell(record, started_at)
-    counted = _counted(spell, max(started_at, spell.seen_at), at, is_end=True)
+    counted = _counted(spell, _not_counted_since(record, spell, started_at), at, is_end=True)
     # Where launches were refused before, the outage began then: machines outlive the capacity for more of them.
     since = record.state_since if is_refused else at
     return replace(counted, has_capacity=False, seen_at=at, state_since=since, is_end_counted=True)
@@ -90,7 +90,7 @@ def left(record: PoolRecord, started_at: float, at: float) -> PoolRecord:
     if is_refused and record.is_end_counted:
         return record
     spell = _in_spell(record, started_at)
-    counted = replace(_counted(spell, max(started_at, spell.seen_at), at, is_end=False), seen_at=at)
+    counted = replace(_counted(spell, _not_counted_since(record, spell, started_at), at, is_end=False), seen_at=at)
     # That a machine was left to the job does not mean that there are more of them.
     return replace(counted, has_capacity=False, state_since=record.state_since) if is_refused else counted
 
@@ -131,6 +131,11 @@ def pool_of(record: PoolRecord, usd_per_hour: float, now: float, *, is_used: boo
 def _is_refused_since(record: PoolRecord, started_at: float) -> bool:
     """Return whether launches are refused since a moment in the life of a machine that was started then."""
     return record.has_capacity is False and started_at <= record.state_since
+
+
+def _not_counted_since(record: PoolRecord, spell: PoolRecord, started_at: float) -> float:
+    """Return since when the life of a machine is not among the sums: others of its spell may have been counted."""
+    return max(started_at, record.summed_at if _is_refused_since(record, started_at) else spell.seen_at)
 
 
 def _in_spell(record: PoolRecord, started_at: float) -> PoolRecord:

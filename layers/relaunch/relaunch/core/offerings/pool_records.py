@@ -86,11 +86,22 @@ def change_by_run(run: SpotRun) -> PoolChange | None:
             # Nothing ran: since when the machine was there is not known, and so no life of one.
             return partial(refused, at=at)
         case Observed.INTERRUPTION:
-            return partial(interrupted, started_at=at - run.hours, at=at)
+            return partial(_after_run, run, interrupted)
         case Observed.END:
-            return partial(left, started_at=at - run.hours, at=at)
+            return partial(_after_run, run, left)
         case _:
             return None
+
+
+def _after_run(
+    run: SpotRun, change: Callable[[PoolRecord, float, float], PoolRecord], record: PoolRecord
+) -> PoolRecord:
+    at = pool_hours(run.at)
+    started_at = at - run.hours
+    if run.on_own_machine and record.has_capacity is False:
+        # Its launch showed capacity, before its task ran: what is refused now is so since then.
+        started_at = min(started_at, record.state_since)
+    return change(record, started_at, at)
 
 
 def _is_pool(offering: OfferingKey) -> bool:
