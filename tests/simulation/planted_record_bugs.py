@@ -82,7 +82,7 @@ RECORD_BUGS = (
         "a retry does not resume from the checkpoints of the job that it retries",
         replaced(retrying, "retry", _from_the_beginning),
         "an attempt resumes from the newest complete checkpoint",
-        40,
+        120,
     ),
     PlantedBug(
         "retry-without-its-trigger",
