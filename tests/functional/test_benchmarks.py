@@ -81,7 +81,7 @@ def test_launching_keeps_to_its_calls() -> None:
     assert [launches[situation]["writes"] for situation in again] == [0] * 4
     requests = {row["situation"]: row["calls in their order"] for row in rows if row["function"] == "request_machine"}
     assert requests == {
-        "EC2 Fleet is asked": "GetItem, TransactWriteItems x2, CreateFleet",
+        "EC2 Fleet is asked": "GetItem x2, TransactWriteItems x3, CreateFleet, PutItem",
         "EC2 Fleet is asked, delivered again": "GetItem",
         "machine is ended": "GetItem, TerminateInstances, TransactWriteItems",
         "machine is ended, delivered again": "GetItem",
