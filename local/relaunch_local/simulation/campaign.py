@@ -67,7 +67,7 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "message-delete-lost": 300,
     "message-duplicated": 1_000,
     "message-reordered": 1_000,
-    "no-on-demand-for-a-while": 40,
+    "no-on-demand-for-a-while": 60,
     "no-spot-at-first": 60,
     "object-overwritten": 100,
     "poison-message": 50,
