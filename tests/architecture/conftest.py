@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fakes.repository import REPOSITORY
+from relaunch_local.templates.document import TemplateDocument
 
 TRANSLATING_PYTHON = REPOSITORY / ".venv-sam" / "bin" / "python"
 CONSUMERS = {
@@ -21,21 +22,11 @@ CONSUMERS = {
 
 
 @dataclass(frozen=True)
-class Template:
+class Template(TemplateDocument):
     """The translated template, by the kind of its resources; `assertions` are those of its rules about parameters."""
 
     assertions: Mapping[str, Any]
-    parameters: Mapping[str, Any]
-    conditions: Mapping[str, Any]
     outputs: Mapping[str, Any]
-    resources: Mapping[str, Any]
-
-    def of_type(self, kind: str) -> dict[str, dict[str, Any]]:
-        return {
-            name: resource.get("Properties", {})
-            for name, resource in self.resources.items()
-            if resource["Type"] == f"AWS::{kind}"
-        }
 
     @property
     def functions(self) -> dict[str, dict[str, Any]]:
@@ -126,5 +117,5 @@ def template() -> Template:
     assert result.returncode == 0, result.stderr
     document = json.loads(result.stdout)
     assertions = {name: rule["Assertions"] for name, rule in document["Rules"].items()}
-    parts = (document[each] for each in ("Parameters", "Conditions", "Outputs", "Resources"))
-    return Template(assertions, *parts)
+    parts = (document[each] for each in ("Parameters", "Conditions", "Resources"))
+    return Template(*parts, assertions, document["Outputs"])

@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 from architecture.conftest import Template
 from architecture.role_policies import RolePolicies
 from fakes.simulated_region import SimulatedRegion
-from relaunch_local.ecs import PolicyAuthorizer
+from relaunch_local.iam.policies import PolicyAuthorizer
 
 DEFINITION = "arn:aws:ecs:us-east-1:111122223333:task-definition"
 ROLE = "arn:aws:iam::111122223333:role"

@@ -13,7 +13,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.events import FleetAnswer, FleetRefused, InstanceLaunched, RefusalKind
 from relaunch.core.machines.tags import MACHINE_TAG, STACK_TAG
 from relaunch.ports import Termination
-from relaunch_local.ecs import PolicyAuthorizer
+from relaunch_local.iam.policies import PolicyAuthorizer
 
 STACK = "relaunch"
 PARAMETERS = {

@@ -8,7 +8,6 @@ from botocore.exceptions import ClientError
 from fakes.simulated_region import SimulatedRegion
 from relaunch_local.ecs import (
     NO_WATCHDOG,
-    Authorize,
     FleetSettings,
     HostPlan,
     InProcessClient,
@@ -18,6 +17,7 @@ from relaunch_local.ecs import (
     Timing,
     Watchdog,
 )
+from relaunch_local.iam.permission import Authorize
 
 ZONES = ("us-east-1a", "us-east-1b")
 SUBNETS = {"subnet-a": "us-east-1a", "subnet-a2": "us-east-1a", "subnet-b": "us-east-1b"}

@@ -18,7 +18,8 @@ from relaunch.core.machines.events import InstanceLaunched, RefusalKind
 from relaunch.core.machines.machine import FleetOverride, FleetRequest
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch.ports import MachineSource
-from relaunch_local.ecs import EcsServer, Fault, FaultMoment, FleetFault, HostPlan, Permission, Purchase
+from relaunch_local.ecs import EcsServer, Fault, FaultMoment, FleetFault, HostPlan, Purchase
+from relaunch_local.iam.permission import Permission
 from relaunch_local.request_guard.guard import RequestGuard
 
 SPOT, ON_DEMAND = PurchaseOption.SPOT, PurchaseOption.ON_DEMAND

@@ -7,7 +7,6 @@ import pytest
 from botocore.exceptions import ClientError
 
 from relaunch_local.ecs import (
-    Authorize,
     AutoScalingGroup,
     Clock,
     EcsSimulator,
@@ -21,6 +20,7 @@ from relaunch_local.ecs import (
     SimulatorSettings,
     Timing,
 )
+from relaunch_local.iam.permission import Authorize
 
 INSTANCE_TYPES = {
     "g5.xlarge": InstanceShape(4, 16_384, gpus=1, gpu_memory_mib=22_888, gpu_name="A10G"),

@@ -66,11 +66,9 @@ memory added up against the task's; Java's regular expressions (`=~` takes Pytho
 The packages depend one way: api → engine → rules, processes → clock, errors (import contracts in pyproject.toml).
 """
 
-from relaunch_local.ecs.api.iam import PolicyAuthorizer
 from relaunch_local.ecs.api.in_process import InProcessClient
 from relaunch_local.ecs.api.server import EcsServer
 from relaunch_local.ecs.clock import Clock, WallClock
-from relaunch_local.ecs.engine.authorization import Authorize, Permission
 from relaunch_local.ecs.engine.faults import Fault, FaultMoment
 from relaunch_local.ecs.engine.fleet import NEURON_ATTRIBUTE, FleetFault
 from relaunch_local.ecs.engine.model import BillLine
@@ -104,7 +102,6 @@ from relaunch_local.ecs.processes.port import (
 __all__ = [
     "NEURON_ATTRIBUTE",
     "NO_WATCHDOG",
-    "Authorize",
     "AutoScalingGroup",
     "BillLine",
     "Clock",
@@ -124,8 +121,6 @@ __all__ = [
     "LaunchTemplateVersion",
     "LocalProcesses",
     "LogTarget",
-    "Permission",
-    "PolicyAuthorizer",
     "ProcessSpec",
     "ProcessStartError",
     "Processes",

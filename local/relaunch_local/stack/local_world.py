@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
-from relaunch_local.ecs import EcsServer, EcsSimulator, PolicyAuthorizer, Timing, WallClock, Watchdog
+from relaunch_local.ecs import EcsServer, EcsSimulator, Timing, WallClock, Watchdog
+from relaunch_local.iam.policies import PolicyAuthorizer
+from relaunch_local.iam.reference import is_without_key
 from relaunch_local.request_guard.credentials import random_root_credentials
 from relaunch_local.request_guard.guard import LOOPBACK_HOSTS, RequestGuard
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS, provision_account
@@ -164,7 +166,7 @@ def running_simulator(
 ) -> Iterator[EcsServer]:
     """Run the ECS simulator on a wall clock and a free port."""
     clock = WallClock(speed=settings.speed)
-    authorize = PolicyAuthorizer(policies.policies_of)
+    authorize = PolicyAuthorizer(policies.policies_of, is_without_key)
     simulated = replace(simulator_settings(real_watchdog(settings.speed)), timing=real_timing(settings.speed))
     guard = RequestGuard(policies.secret_of, LOOPBACK_HOSTS.union(settings.hosts))
     server = EcsServer(EcsSimulator(clock, containers, simulated, authorize=authorize), guard)

@@ -1,26 +1,12 @@
 """The permissions that calls require (Service Authorization Reference, "Actions ... for Amazon ECS")."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from relaunch_local.ecs.engine.identifiers import Arns, last_part
 from relaunch_local.ecs.errors import EcsError
-
-
-@dataclass(frozen=True, slots=True)
-class Permission:
-    """A permission that a call requires."""
-
-    access_key: str
-    action: str
-    """For example `ecs:RunTask`."""
-    resource: str
-    context: Mapping[str, str] = field(default_factory=dict)
-    """Condition keys with their values."""
-
-
-Authorize = Callable[[Permission], bool]
+from relaunch_local.iam.permission import Authorize, Permission
 
 _ON_CLUSTER = {
     "ListContainerInstances", "DescribeClusters", "PutClusterCapacityProviders", "CreateCluster",

@@ -7,12 +7,12 @@ Request tags are not seen on launch templates. DryRun passes without iam:PassRol
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from relaunch_local.ecs.engine.authorization import Authorize, Permission
 from relaunch_local.ecs.engine.fleet_offers import Offer
 from relaunch_local.ecs.engine.identifiers import Arns
 from relaunch_local.ecs.engine.instances import VPC_ID
 from relaunch_local.ecs.engine.settings import Purchase
 from relaunch_local.ecs.errors import EcsError
+from relaunch_local.iam.permission import Authorize, ContextValue, Permission
 
 Tags = Mapping[str, Mapping[str, str]]
 """Tags by resource type."""
@@ -82,7 +82,7 @@ class Ec2Permissions:
             **({"ec2:InstanceProfile": profile} if (profile := offer.template.instance_profile_arn) else {}),
         }
         # Whether a resource is from the launch template is false for what an override names.
-        named = [
+        named: list[tuple[str, Mapping[str, ContextValue], bool]] = [
             (template, {}, True),
             *((self.arns.ec2(f"{kind}/*"), _requested(tags.get(kind, {})), False) for kind in _CREATED[1:]),
             (self.arns.ec2("instance/*"), {**of_instance, **_requested(tags.get("instance", {}))}, False),
@@ -109,9 +109,11 @@ class Ec2Permissions:
                 raise EcsError("UnauthorizedOperation", message)
 
 
-def _requested(tags: Mapping[str, str]) -> dict[str, str]:
-    return {f"aws:RequestTag/{key}": value for key, value in tags.items()}
+def _requested(tags: Mapping[str, str]) -> dict[str, ContextValue]:
+    named: dict[str, ContextValue] = {f"aws:RequestTag/{key}": value for key, value in tags.items()}
+    return {**named, "aws:RequestTag/": None, "aws:TagKeys": tuple(tags) or None}
 
 
-def _resource_tags(tags: Mapping[str, str]) -> dict[str, str]:
-    return {f"{prefix}:ResourceTag/{key}": value for key, value in tags.items() for prefix in ("aws", "ec2")}
+def _resource_tags(tags: Mapping[str, str]) -> dict[str, ContextValue]:
+    prefixes = ("aws:ResourceTag/", "ec2:ResourceTag/")
+    return {**dict.fromkeys(prefixes), **{prefix + key: value for key, value in tags.items() for prefix in prefixes}}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from relaunch_local.ecs.clock import Clock
-from relaunch_local.ecs.engine.authorization import Authorization, Authorize
+from relaunch_local.ecs.engine.authorization import Authorization
 from relaunch_local.ecs.engine.client_tokens import ClientTokens
 from relaunch_local.ecs.engine.clusters import Clusters
 from relaunch_local.ecs.engine.ec2 import Ec2Offerings
@@ -34,6 +34,7 @@ from relaunch_local.ecs.engine.views import container_instance_view
 from relaunch_local.ecs.errors import EcsError, invalid_parameter
 from relaunch_local.ecs.processes.port import Processes
 from relaunch_local.ecs.rules.limits import RequestLimits
+from relaunch_local.iam.permission import Authorize
 
 Handler = Callable[[JsonObject], JsonObject]
 

@@ -1,7 +1,8 @@
 import json
 from urllib.parse import quote
 
-from relaunch_local.ecs import Permission, PolicyAuthorizer
+from relaunch_local.iam.permission import Permission
+from relaunch_local.iam.policies import PolicyAuthorizer
 from relaunch_local.request_guard.credentials import random_root_credentials
 from relaunch_local.stack.policies import RolePolicies, parse_document
 

@@ -27,13 +27,13 @@ from relaunch_local.ecs import (
     FleetSettings,
     LaunchTemplate,
     LaunchTemplateVersion,
-    Permission,
     Purchase,
     Script,
     ScriptedProcesses,
     SimulatorSettings,
     SpotPrice,
 )
+from relaunch_local.iam.permission import Permission
 from relaunch_local.request_guard.credentials import Credentials
 from relaunch_local.request_guard.guard import RequestGuard
 

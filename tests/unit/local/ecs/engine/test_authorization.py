@@ -4,7 +4,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from fakes.simulated_region import SimulatedRegion
-from relaunch_local.ecs import EcsError, Permission, PolicyAuthorizer
+from relaunch_local.ecs import EcsError
+from relaunch_local.iam.permission import Permission
+from relaunch_local.iam.policies import PolicyAuthorizer
 
 ARN = "arn:aws:ecs:us-east-1:111122223333"
 CLUSTER = f"{ARN}:cluster/c"
@@ -13,68 +15,6 @@ DEFINITION = f"{ARN}:task-definition"
 
 def allow(action: Any, resource: Any = "*", **others: Any) -> dict[str, Any]:
     return {"Effect": "Allow", "Action": action, "Resource": resource, **others}
-
-
-def deny(action: Any, resource: Any = "*", **others: Any) -> dict[str, Any]:
-    return {"Effect": "Deny", "Action": action, "Resource": resource, **others}
-
-
-def is_allowed(statements: list[dict[str, Any]], action: str, resource: str = "r", **context: str) -> bool:
-    authorize = PolicyAuthorizer({"k": [{"Statement": statements}]})
-    return authorize(
-        Permission("k", action, resource, {key.replace("__", ":"): value for key, value in context.items()})
-    )
-
-
-@pytest.mark.parametrize(
-    ("statements", "expected"),
-    [
-        pytest.param([], False, id="nothing-allows"),
-        pytest.param([allow("ecs:RunTask")], True, id="allowed"),
-        pytest.param([allow("ECS:runtask")], True, id="actions-ignore-case"),
-        pytest.param([allow(["ecs:StopTask", "ecs:Run*"])], True, id="wildcard"),
-        pytest.param([allow("ecs:Run?ask")], True, id="question-mark"),
-        pytest.param([allow("ecs:*"), deny("ecs:RunTask")], False, id="deny-wins"),
-        pytest.param([allow("ecs:RunTask", "other")], False, id="other-resource"),
-        pytest.param([allow("ecs:RunTask", ["other", "r"])], True, id="one-of-resources"),
-        pytest.param([allow("ecs:RunTask", "R")], False, id="resources-heed-case"),
-        pytest.param([{"Effect": "Allow", "NotAction": "ecs:StopTask", "Resource": "*"}], True, id="not-action"),
-        pytest.param([{"Effect": "Allow", "Action": "*", "NotResource": "r"}], False, id="not-resource"),
-    ],
-)
-def test_policies_are_evaluated(statements: list[dict[str, Any]], *, expected: bool) -> None:
-    assert is_allowed(statements, "ecs:RunTask") == expected
-
-
-@pytest.mark.parametrize(
-    ("condition", "context", "expected"),
-    [
-        ({"ArnEquals": {"ecs:cluster": CLUSTER}}, {"ecs__cluster": CLUSTER}, True),
-        ({"ArnEquals": {"ecs:cluster": [CLUSTER, "x"]}}, {"ecs__cluster": CLUSTER}, True),
-        ({"ArnLike": {"ecs:cluster": "arn:aws:ecs:*:*:cluster/c"}}, {"ecs__cluster": CLUSTER}, True),
-        ({"StringEquals": {"ecs:cluster": CLUSTER}}, {"ecs__cluster": CLUSTER + "d"}, False),
-        ({"StringEquals": {"ecs:cluster": "arn:*"}}, {"ecs__cluster": CLUSTER}, False),
-        ({"StringLike": {"ecs:cluster": "*/c"}}, {"ecs__cluster": CLUSTER}, True),
-        ({"StringEquals": {"ecs:cluster": CLUSTER}}, {}, False),
-        ({"StringEqualsIfExists": {"ecs:cluster": CLUSTER}}, {}, True),
-        ({"Bool": {"ec2:IsLaunchTemplateResource": "true"}}, {"ec2__IsLaunchTemplateResource": "true"}, True),
-        ({"Bool": {"ec2:IsLaunchTemplateResource": True}}, {"ec2__IsLaunchTemplateResource": "true"}, True),
-        ({"Bool": {"ec2:IsLaunchTemplateResource": "true"}}, {"ec2__IsLaunchTemplateResource": "false"}, False),
-        ({"Bool": {"ec2:IsLaunchTemplateResource": "true"}}, {}, False),
-        ({"BoolIfExists": {"ec2:IsLaunchTemplateResource": "true"}}, {}, True),
-    ],
-)
-def test_conditions_are_evaluated(condition: dict[str, Any], context: dict[str, str], *, expected: bool) -> None:
-    assert is_allowed([allow("*", Condition=condition)], "ecs:RunTask", **context) == expected
-
-
-def test_an_unknown_condition_is_not_guessed() -> None:
-    with pytest.raises(ValueError, match="DateLessThan"):
-        is_allowed([allow("*", Condition={"DateLessThan": {"aws:CurrentTime": "2026"}})], "ecs:RunTask")
-
-
-def test_an_unknown_caller_may_do_nothing() -> None:
-    assert not PolicyAuthorizer({})(Permission("k", "ecs:RunTask", "r"))
 
 
 def launcher(*statements: dict[str, Any]) -> SimulatedRegion:

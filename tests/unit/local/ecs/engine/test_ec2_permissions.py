@@ -3,7 +3,9 @@ from typing import Any
 import pytest
 
 from fakes.fleet_region import PROFILE, ROLE, FleetRegion, fleet_request, override
-from relaunch_local.ecs import FleetFault, Permission, PolicyAuthorizer
+from relaunch_local.ecs import FleetFault
+from relaunch_local.iam.permission import Permission
+from relaunch_local.iam.policies import PolicyAuthorizer
 
 EC2 = "arn:aws:ec2:us-east-1:111122223333"
 TEMPLATE = f"{EC2}:launch-template/lt-1"
@@ -118,7 +120,8 @@ def test_every_permission_is_asked_for_with_what_a_policy_may_look_at() -> None:
     template = asked["ec2:RunInstances", TEMPLATE].context
     assert not [key for key in template if key.startswith("aws:RequestTag/")]
     fleet = asked["ec2:CreateFleet", f"{EC2}:fleet/*"].context
-    assert fleet == {"aws:RequestTag/machine": "m-1"}
+    # None for every other tag: the request has no more.
+    assert fleet == {"aws:RequestTag/machine": "m-1", "aws:RequestTag/": None, "aws:TagKeys": ("machine",)}
     assert asked["ec2:CreateTags", f"{EC2}:fleet/*"].context["ec2:CreateAction"] == "CreateFleet"
     assert asked["ec2:CreateTags", f"{EC2}:instance/*"].context["ec2:CreateAction"] == "RunInstances"
     assert asked["iam:PassRole", ROLE].context == {"iam:PassedToService": "ec2.amazonaws.com"}

@@ -1,0 +1,239 @@
+"""The permissions that calls of an SDK require, for the services that no simulator of ours authorizes itself.
+
+Source: the Service Authorization Reference, which has each action (reference.check_permission), and the pages named
+beside the rules. A call that has no rule here is an error: it is never taken for allowed.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from relaunch_local.iam.conditions import PolicyError
+from relaunch_local.iam.permission import ContextValue, Permission
+
+Parameters = Mapping[str, Any]
+Required = tuple[str, str, Mapping[str, ContextValue]]
+"""An action, a resource, and condition keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalledAccount:
+    """What permissions depend on beside a call: the account, its region, and its KMS keys."""
+
+    account: str
+    region: str
+    key_of_bucket: Mapping[str, str] = field(default_factory=dict)
+    """ARNs of the customer managed keys that buckets are encrypted with."""
+    leading_key: Mapping[str, str] = field(default_factory=lambda: {"": "pk"})
+    """Names of the partition keys of the jobs table, by index; empty for the table."""
+
+    def arn(self, service: str, resource: str, *, region: str | None = None, account: str | None = None) -> str:
+        """Return an ARN; region and account are this one's unless others are given."""
+        region, account = (self.region if region is None else region), (self.account if account is None else account)
+        return f"arn:aws:{service}:{region}:{account}:{resource}"
+
+
+@dataclass(frozen=True, slots=True)
+class CallPermissions:
+    """Finds the permissions of calls in an account."""
+
+    account: CalledAccount
+
+    def required(self, caller: str, service: str, operation: str, parameters: Parameters) -> list[Permission]:
+        """Return the permissions that a call requires; `caller` is the access key of who makes it.
+
+        Raises:
+            PolicyError: there is no rule for the call.
+        """
+        rule = _RULES.get((service, operation))
+        if rule is None:
+            raise PolicyError(f"which permissions {service}:{operation} requires is not known here")
+        return [Permission(caller, *each) for each in rule(self.account, parameters)]
+
+
+Rule = Callable[[CalledAccount, Parameters], Iterator[Required]]
+
+
+# ── DynamoDB: the table and each index are resources of their own ("IAM policy to grant access to a table's indexes")
+
+
+def _item_action(action: str, holder: str) -> Rule:
+    def rule(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
+        yield _of_item(account, f"dynamodb:{action}", parameters["TableName"], parameters[holder])
+
+    return rule
+
+
+def _of_item(account: CalledAccount, action: str, table: str, item: Parameters, enclosing: str = "") -> Required:
+    leading = (str(next(iter(item[account.leading_key[""]].values()))),)
+    keys = {"dynamodb:LeadingKeys": leading, "dynamodb:EnclosingOperation": enclosing or None}
+    return action, account.arn("dynamodb", f"table/{_table_name(table)}"), keys
+
+
+def _table_name(table: str) -> str:
+    return table.rpartition("table/")[2]
+
+
+def _query(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
+    index, table = parameters.get("IndexName", ""), _table_name(parameters["TableName"])
+    found = re.match(r"\s*(#?\w+)\s*=\s*(:\w+)", parameters["KeyConditionExpression"])
+    if found is None:
+        raise PolicyError(f"the partition key is not read from {parameters['KeyConditionExpression']}")
+    leading = (str(next(iter(parameters["ExpressionAttributeValues"][found[2]].values()))),)
+    resource = f"table/{table}/index/{index}" if index else f"table/{table}"
+    yield "dynamodb:Query", account.arn("dynamodb", resource), {"dynamodb:LeadingKeys": leading}
+
+
+_TRANSACTION = {
+    "Put": ("PutItem", "Item"),
+    "Update": ("UpdateItem", "Key"),
+    "Delete": ("DeleteItem", "Key"),
+    "ConditionCheck": ("ConditionCheckItem", "Key"),
+}
+
+
+def _transact(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
+    """Require the permissions of the parts ("IAM and DynamoDB transactions")."""
+    for each in parameters["TransactItems"]:
+        ((kind, body),) = each.items()
+        action, holder = _TRANSACTION[kind]
+        yield _of_item(account, f"dynamodb:{action}", body["TableName"], body[holder], "TransactWriteItems")
+
+
+def _table_action(action: str) -> Rule:
+    def rule(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
+        yield f"dynamodb:{action}", account.arn("dynamodb", f"table/{_table_name(parameters['TableName'])}"), {}
+
+    return rule
+
+
+# ── SQS: a batch requires the permission of its single action ("Actions, resources, and condition keys for Amazon SQS")
+
+
+def _queue(action: str) -> Rule:
+    def rule(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
+        yield f"sqs:{action}", account.arn("sqs", parameters["QueueUrl"].rpartition("/")[2]), {}
+
+    return rule
+
+
+# ── S3: names of actions differ from those of operations ("Required permissions for Amazon S3 API operations")
+
+
+_LISTING = {"s3:prefix": "Prefix", "s3:delimiter": "Delimiter", "s3:max-keys": "MaxKeys"}
+
+
+def _bucket(action: str, keys: Mapping[str, str] | None = None) -> Rule:
+    """Require a permission for a bucket; `keys` are parameters by condition key."""
+
+    def rule(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
+        given = {key: str(parameters[name]) if name in parameters else None for key, name in (keys or {}).items()}
+        yield f"s3:{action}", account.arn("s3", parameters["Bucket"], region="", account=""), given
+
+    return rule
+
+
+def _object(action: str, key_action: str) -> Rule:
+    """Require a permission for an object, and for the KMS key of its bucket, which S3 uses for the caller."""
+
+    def rule(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
+        bucket = parameters["Bucket"]
+        yield f"s3:{action}", account.arn("s3", f"{bucket}/{parameters['Key']}", region="", account=""), {}
+        if bucket in account.key_of_bucket:
+            key = account.key_of_bucket[bucket]
+            yield key_action, key, {"kms:ViaService": f"s3.{key.split(':')[3]}.amazonaws.com"}
+
+    return rule
+
+
+# ── Others
+
+
+def _named(action: str, resource: str) -> Rule:
+    """Require a permission for a resource that a parameter names, or whose ARN it is."""
+    (parameter,) = re.findall(r"\{(\w+)\}", resource)
+
+    def rule(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
+        given = str(parameters[parameter])
+        is_arn = given.startswith("arn:")
+        yield action, given if is_arn else account.arn(action.partition(":")[0], resource.format(**parameters)), {}
+
+    return rule
+
+
+def _anything(action: str) -> Rule:
+    def rule(_account: CalledAccount, _parameters: Parameters) -> Iterator[Required]:
+        yield action, "*", {}
+
+    return rule
+
+
+def _nothing(_account: CalledAccount, _parameters: Parameters) -> Iterator[Required]:
+    """Require no permission: GetCallerIdentity answers everybody (AWS STS API Reference)."""
+    yield from ()
+
+
+def _web_identity(_account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
+    keys: dict[str, ContextValue] = {
+        "sts:IdentityTokenAudience": tuple(parameters["Audience"]),
+        "sts:DurationSeconds": str(parameters["DurationSeconds"]) if "DurationSeconds" in parameters else None,
+        "sts:SigningAlgorithm": parameters["SigningAlgorithm"],
+    }
+    yield "sts:GetWebIdentityToken", "*", keys
+
+
+def _parameters(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
+    for name in parameters["Names"]:
+        # Public parameters belong to AWS, and their ARNs name no account.
+        owner = "" if name.startswith("/aws/service/") else None
+        yield "ssm:GetParameters", account.arn("ssm", f"parameter/{name.lstrip('/')}", account=owner), {}
+
+
+def _repository(action: str) -> Rule:
+    def rule(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
+        owner = parameters.get("registryId") or None
+        yield f"ecr:{action}", account.arn("ecr", f"repository/{parameters['repositoryName']}", account=owner), {}
+
+    return rule
+
+
+_RULES: Mapping[tuple[str, str], Rule] = {
+    ("dynamodb", "GetItem"): _item_action("GetItem", "Key"),
+    ("dynamodb", "PutItem"): _item_action("PutItem", "Item"),
+    ("dynamodb", "UpdateItem"): _item_action("UpdateItem", "Key"),
+    ("dynamodb", "DeleteItem"): _item_action("DeleteItem", "Key"),
+    ("dynamodb", "Query"): _query,
+    ("dynamodb", "TransactWriteItems"): _transact,
+    ("dynamodb", "DescribeTable"): _table_action("DescribeTable"),
+    ("sqs", "SendMessage"): _queue("SendMessage"),
+    ("sqs", "ReceiveMessage"): _queue("ReceiveMessage"),
+    ("sqs", "DeleteMessage"): _queue("DeleteMessage"),
+    ("sqs", "ChangeMessageVisibility"): _queue("ChangeMessageVisibility"),
+    ("sqs", "ChangeMessageVisibilityBatch"): _queue("ChangeMessageVisibility"),
+    ("sqs", "GetQueueAttributes"): _queue("GetQueueAttributes"),
+    ("s3", "GetObject"): _object("GetObject", "kms:Decrypt"),
+    ("s3", "HeadObject"): _object("GetObject", "kms:Decrypt"),
+    ("s3", "PutObject"): _object("PutObject", "kms:GenerateDataKey"),
+    ("s3", "ListObjectsV2"): _bucket("ListBucket", _LISTING),
+    ("s3", "HeadBucket"): _bucket("ListBucket"),
+    ("s3", "GetBucketEncryption"): _bucket("GetEncryptionConfiguration"),
+    ("s3", "GetBucketNotificationConfiguration"): _bucket("GetBucketNotification"),
+    ("s3", "PutBucketNotificationConfiguration"): _bucket("PutBucketNotification"),
+    ("s3", "GetBucketLocation"): _bucket("GetBucketLocation"),
+    ("ecr", "BatchGetImage"): _repository("BatchGetImage"),
+    ("ecr", "GetDownloadUrlForLayer"): _repository("GetDownloadUrlForLayer"),
+    ("ecr", "DescribeRepositories"): _repository("DescribeRepositories"),
+    ("secretsmanager", "GetSecretValue"): _named("secretsmanager:GetSecretValue", "secret:{SecretId}"),
+    ("secretsmanager", "PutSecretValue"): _named("secretsmanager:PutSecretValue", "secret:{SecretId}"),
+    ("ssm", "GetParameters"): _parameters,
+    ("sts", "GetCallerIdentity"): _nothing,
+    ("sts", "GetWebIdentityToken"): _web_identity,
+    ("pricing", "GetProducts"): _anything("pricing:GetProducts"),
+    ("service-quotas", "GetServiceQuota"): _anything("servicequotas:GetServiceQuota"),
+}  # fmt: skip
+
+
+def operations() -> list[tuple[str, str]]:
+    """Return every call that has a rule: the service by boto3's name, and the operation."""
+    return list(_RULES)
