@@ -8,6 +8,7 @@ import pytest
 
 from fakes.aws import aws_in_process, create_jobs_table, make_client
 from fakes.builders import NOW, make_timeline_entry
+from fakes.watched_stores import watched_stores
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
@@ -35,7 +36,7 @@ def make_stores(request: pytest.FixtureRequest) -> Callable[[], Stores]:
     def make() -> Stores:
         table_name = f"jobs-{uuid.uuid4()}"
         create_jobs_table(client, table_name)
-        return DynamoDbStores(client, table_name)
+        return watched_stores(client, table_name)
 
     return make
 

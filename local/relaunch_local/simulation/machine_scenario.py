@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.machines.limits import MachineLimits, TaskStop
 from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
 from relaunch.core.offerings.amis import AmiKind
@@ -13,18 +14,28 @@ from relaunch_local.ecs.engine.settings import (
     NO_WATCHDOG,
     FleetSettings,
     LaunchTemplateVersion,
+    Purchase,
     Watchdog,
 )
 from relaunch_local.ecs.engine.settings import LaunchTemplate as SimulatedTemplate
-from relaunch_local.simulation.aws.template import CLUSTER, STACK
+from relaunch_local.simulation.aws.template import ACCOUNT, CLUSTER, STACK
 
 MACHINES_QUEUE = "MachinesQueue"
+_INSTANCES_OF_QUOTA = 30
+QUOTA_FAMILY = "G and VT"
 # Of ten seeds.
 _PROVIDERS_ONLY, _MACHINES_ONLY = 0.4, 0.3
+INSTANCE_ROLE = f"arn:aws:iam::{ACCOUNT}:role/relaunch/machines"
+"""The role of the instance profile that the launch templates name."""
 # A stack update leaves the default version at 1, whose instances know nothing of the cluster.
 _VERSIONS = (
     LaunchTemplateVersion(has_user_data=False),
-    LaunchTemplateVersion(cluster=CLUSTER, attributes={"relaunch.machine": "true"}),
+    LaunchTemplateVersion(
+        cluster=CLUSTER,
+        attributes={"relaunch.machine": "true"},
+        instance_profile_arn=f"arn:aws:iam::{ACCOUNT}:instance-profile/relaunch-machines",
+        instance_role_arn=INSTANCE_ROLE,
+    ),
 )
 _TEMPLATE_ID = "lt-0a1b2c3d4e5f60718"
 
@@ -55,11 +66,17 @@ class MachineScenario:
         )
 
     @property
+    def vcpu_quota(self) -> int:
+        """The account's quota of vCPUs, for spot as for on-demand: no seed reaches it, and launches have to count."""
+        return _INSTANCES_OF_QUOTA * max((load_catalogue()[name].vcpus for name in self.types), default=0)
+
+    @property
     def fleet(self) -> FleetSettings:
         """EC2 Fleet in the simulated region."""
         return FleetSettings(
             launch_templates=(SimulatedTemplate(_TEMPLATE_ID, "relaunch-gpu", _VERSIONS),),
             subnets={subnet_of(zone): zone for zone in self.zones},
+            vcpu_quotas={(QUOTA_FAMILY, purchase): self.vcpu_quota for purchase in Purchase} if self.types else {},
             watchdog=Watchdog() if self.has_watchdog else NO_WATCHDOG,
         )
 

@@ -54,6 +54,8 @@ INPUTS = {"batch-size": InputRule("[0-9]+", "32"), "note": InputRule(".*", "")}
 _REGISTRY = f"{ACCOUNT}.dkr.ecr.{REGION}.amazonaws.com"
 _SPOT_SHARE = {"us-east-1a": 0.35, "us-east-1b": 0.42}
 _NAMES = ("resnet", "whisper", "bert")
+FAMILIES = tuple(f"{name}-trainer" for name in _NAMES)
+"""The families of the task definitions."""
 _UNPULLABLE_SHARE = 0.1
 _LARGE_TYPES_SHARE = 0.2
 # A big company takes as long to simulate as dozens of others.
@@ -212,7 +214,8 @@ def _task_definition(family: str, image: str) -> dict[str, Any]:
         "command": [*TASK_DEFINITION_COMMAND],
         "resourceRequirements": [{"type": "GPU", "value": "1"}],
     }
-    return {"family": family, "containerDefinitions": [container]}
+    roles = {name: f"arn:aws:iam::{ACCOUNT}:role/relaunch/{name}" for name in ("taskRoleArn", "executionRoleArn")}
+    return {"family": family, "containerDefinitions": [container], **roles}
 
 
 def _draw_providers(dice: random.Random) -> tuple[CapacityProviderOffer, ...]:

@@ -18,6 +18,11 @@ from relaunch_local.ecs.errors import DroppedConnectionError, EcsError
 _WORD = re.compile(r"(?:^|_)([a-z0-9])")
 
 
+def operation_name(method: str) -> str:
+    """Return the name of the operation that a method of a client calls: `RunTask` for `run_task`."""
+    return _WORD.sub(lambda match: match.group(1).upper(), method)
+
+
 @lru_cache(maxsize=4)
 def service_model(service: str) -> ServiceModel:
     """Return botocore's model of a service, loaded once."""
@@ -51,7 +56,7 @@ class InProcessClient:
         """Return the method of an action."""
         if name.startswith("_"):
             raise AttributeError(name)
-        action = _WORD.sub(lambda match: match.group(1).upper(), name)
+        action = operation_name(name)
 
         def call(**parameters: Any) -> JsonObject:
             return self._call(action, parameters)

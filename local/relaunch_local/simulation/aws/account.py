@@ -38,6 +38,7 @@ from relaunch.ports import Dependencies, Targets
 from relaunch_local.ecs import Clock, EcsSimulator, Event, InProcessClient, ProcessSpec
 from relaunch_local.ecs.engine.model import ContainerInstanceStatus, Instance
 from relaunch_local.in_memory.stores import InMemoryStores
+from relaunch_local.simulation.aws.authorization import AuthorizedClient, AuthorizedStore, authorize_functions
 from relaunch_local.simulation.aws.calls import Calls
 from relaunch_local.simulation.aws.clients import CallingClient, DelayedEcs, ModelEcr, ModelS3, ModelSqs, SourceSqs
 from relaunch_local.simulation.aws.eventbridge import EventBus
@@ -128,7 +129,7 @@ class SimulatedAccount:
             self.invariants.container_started,
             self._killed,
         )
-        self.simulator = EcsSimulator(self.clock, self.trainings, self.scenario.simulator_settings(seed))
+        self.simulator = self._make_simulator(seed)
         self.stack = read_stack()
         self.queues = Queues(self.stack.queues, self.clock, self.chance, self.trace.line)
         self.bus = EventBus((*self.stack.rules, *self._upload_rules()), self.queues, self.clock, self.chance)
@@ -146,6 +147,11 @@ class SimulatedAccount:
         )
         self._deploy()
         self._subscribe()
+
+    def _make_simulator(self, seed: int) -> EcsSimulator:
+        settings = self.scenario.simulator_settings(seed)
+        self.authorization = authorize_functions(self.runtime, self.scenario.machines.settings, self._refused)
+        return EcsSimulator(self.clock, self.trainings, settings, authorize=self.authorization)
 
     def _watch_deadlines(self) -> Deadlines:
         on_demand = OnDemand(self.scenario, self.simulator, self.stores.machines, self.stores.capacity)
@@ -186,31 +192,40 @@ class SimulatedAccount:
         return tuple(Rule(each.name, json.loads(each.pattern), "UploadsQueue", 86_400.0) for each in wanted)
 
     def _function(self, name: str) -> FunctionDependencies:
-        queues, queue = self._model_sqs(), self.stack.functions[name].dead_letter_queue
+        queues, settings = self._model_sqs(), self.stack.functions[name]
         sqs: Any = CallingClient("sqs", queues, self.calls)
         # Deleting and setting apart take no time and never fail, so that seeds keep what they draw for other calls.
         source: Any = SourceSqs(sqs, queues)
         has_machines = bool(self.scenario.machines.types)
         # What is not used is not counted: it would cost calls, and change what a seed draws.
         counted = [
-            DeadLetterQueue(name, name)
-            for name, each in self.stack.queues.items()
-            if each.is_dead_letter_queue and (has_machines or name != "MachinesDeadLetterQueue")
+            DeadLetterQueue(queue, queue)
+            for queue in settings.watched_queues
+            if has_machines or queue != "MachinesDeadLetterQueue"
         ]
         return FunctionDependencies(
-            self.deps, SourceQueue(source), DeadLetterSender(sqs, queue, self.deps.log), SqsDeadLetters(sqs, counted)
+            self.deps,
+            SourceQueue(source),
+            DeadLetterSender(sqs, settings.dead_letter_queue, self.deps.log),
+            SqsDeadLetters(sqs, counted),
         )
 
     def _sqs(self) -> Any:
         return CallingClient("sqs", self._model_sqs(), self.calls)
 
-    def _model_sqs(self) -> ModelSqs:
+    def _refused(self, what: str) -> None:
+        self.invariants.check("a function's role allows its calls", False, what)
+
+    def _authorized(self, service: str, client: Any) -> Any:
+        return AuthorizedClient(service, client, self.authorization)
+
+    def _model_sqs(self) -> Any:
         runtime = self.runtime
 
         def lineage() -> Mapping[str, int]:
             return runtime.current.lineage if runtime.current else {}
 
-        return ModelSqs(self.queues, lineage)
+        return self._authorized("sqs", ModelSqs(self.queues, lineage))
 
     def _deps(self) -> Dependencies:
         clock = FunctionClock(self.runtime)
@@ -220,8 +235,8 @@ class SimulatedAccount:
         in_process = InProcessClient(self.simulator, "ec2", validate=False)
         self.faulty_ec2 = self.ec2_type(in_process, self.simulator, self.clock, self.chance, self.machines)
         ec2: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS)
-        s3: Any = CallingClient("s3", ModelS3(self.objects), self.calls)
-        ecr: Any = CallingClient("ecr", self.ecr, self.calls)
+        s3: Any = CallingClient("s3", self._authorized("s3", ModelS3(self.objects)), self.calls)
+        ecr: Any = CallingClient("ecr", self._authorized("ecr", self.ecr), self.calls)
         spot_prices = Ec2SpotPrices(ec2, clock)
         target = self.per_container(lambda: EcsTarget(ecs, CLUSTER, rate_limiter=self.rate_limiter()))
         known: dict[str, Any] = {
@@ -251,7 +266,7 @@ class SimulatedAccount:
         stores["jobs"] = CalledJobs(self.stores.jobs, self.calls, self.indexes, self._saved, on_effect, on_machine)
         stores["machines"] = CalledMachines(self.stores.machines, self.calls, self.machine_indexes, on_machine)
         stores["capacity"] = CalledCapacity(self.stores.capacity, self.calls, on_effect)
-        return stores
+        return {port: AuthorizedStore(port, store, self.authorization) for port, store in stores.items()}
 
     def per_container(self, make: Callable[[], Any]) -> Any:
         """Return an object that each container of a function has; here all containers share one."""
@@ -351,7 +366,8 @@ class SimulatedAccount:
         from relaunch_local.simulation.aws.emulated_table import EmulatedTable  # noqa: PLC0415 - moto takes a second to import
 
         on_effect, on_machine = self.invariants.effect_done, self._machine_saved
-        return EmulatedTable(self.calls, self.indexes, self._saved, on_effect, on_machine)
+        authorize = partial(self._authorized, "dynamodb")
+        return EmulatedTable(self.calls, self.indexes, authorize, self._saved, on_effect, on_machine)
 
     def close(self) -> None:
         """Release what outlives a run."""

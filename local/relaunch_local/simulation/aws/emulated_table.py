@@ -80,11 +80,12 @@ class EmulatedTable:
         self,
         calls: Calls,
         indexes: Indexes,
+        authorized: Callable[[Any], Any],
         on_saved: OnSaved,
         on_effect: OnEffect,
         on_machine: Callable[[Machine], None],
     ) -> None:
-        """Create the table of the template."""
+        """Create the table of the template; `authorized` lets functions make only the calls that they may make."""
         self._mock = mock_aws()
         self._mock.start()
         self._indexes = indexes
@@ -96,7 +97,7 @@ class EmulatedTable:
         client: Any = boto3.client("dynamodb", region_name=REGION, endpoint_url=url, config=config)
         client.create_table(TableName=TABLE, **read_table())
         runtime = calls.runtime
-        reporting: Any = CallingClient("dynamodb", _ReportingClient(client, self._written), calls)
+        reporting: Any = CallingClient("dynamodb", _ReportingClient(authorized(client), self._written), calls)
         self.raw = DynamoDbStores(client, TABLE, lambda _seconds: None)
         table = JobsTable(reporting, TABLE, lambda seconds: runtime.pause(seconds, "dynamodb: waits"))
         self.stores = DynamoDbStores(reporting, TABLE, lambda seconds: runtime.pause(seconds, "dynamodb: waits"))

@@ -13,6 +13,7 @@ from relaunch.adapters.offerings.regional import CurrentRegionalOfferings, OwnMa
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
+from relaunch.core.offerings.quotas import quota_of
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
 from relaunch.ports import CapacityProviderOffer, DecisionLog, OfferingSource, TransientError
 from relaunch_local.simulation.aws.template import REGION
@@ -101,12 +102,15 @@ def own_and_provided(scenario: "Scenario", spot_prices: Ec2SpotPrices, log: Deci
     if not machines.types:
         return provided
     snapshot = OfferingsSnapshot(REGION)
+    sold_as = (PurchaseOption.SPOT, PurchaseOption.ON_DEMAND)
+    quotas = {quota.code for name in machines.types for each in sold_as if (quota := quota_of(name, each))}
     # The bundled zones and prices of a region would fill what is missing.
     for part, content in (
         (SnapshotPart.INSTANCE_TYPES, {}),
         (SnapshotPart.ZONES, dict.fromkeys(machines.types, machines.zones)),
         (SnapshotPart.ON_DEMAND_PRICES, scenario.on_demand_usd_per_hour),
         (SnapshotPart.SPOT_PRICES, {}),
+        (SnapshotPart.QUOTAS, {quota: float(machines.vcpu_quota) for quota in quotas}),
     ):
         snapshot = snapshot.with_part(part, content, Origin("the scenario", _SNAPSHOT_AT))
     current = CurrentSnapshot(_GivenSnapshot(snapshot), REGION, log)

@@ -44,7 +44,7 @@ class SourceSettings:
 
 @dataclass(frozen=True, slots=True)
 class FunctionSettings:
-    """A function; `sources` are the queues that invoke it.
+    """A function; `sources` are the queues that invoke it, `watched_queues` those whose messages it counts.
 
     `asynchronous_tries` is how often Lambda tries an asynchronous invocation in all.
     """
@@ -54,6 +54,7 @@ class FunctionSettings:
     dead_letter_queue: str
     asynchronous_tries: int
     sources: tuple[SourceSettings, ...]
+    watched_queues: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +168,14 @@ def _function(properties: Mapping[str, Any], timeout: float, mappings: Sequence[
         for queue, each in named
     )
     tries = 1 + int(properties.get("EventInvokeConfig", {}).get("MaximumRetryAttempts", 2))
+    watched = variables.get("RELAUNCH_WATCHED_QUEUE_URLS")
     return FunctionSettings(
-        name, properties.get("Timeout", timeout), _target(dead_letters) if dead_letters else "", tries, queues
+        name,
+        properties.get("Timeout", timeout),
+        _target(dead_letters) if dead_letters else "",
+        tries,
+        queues,
+        tuple(map(_target, watched["Join"][1])) if watched else (),
     )
 
 

@@ -2,16 +2,20 @@
 
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import replace
+from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 from relaunch_local.ecs import Purchase
 from relaunch_local.ecs.engine.instances import subnet_of
 from relaunch_local.ecs.engine.model import Instance, StateReason
+from relaunch_local.ecs.engine.region import iso
 from relaunch_local.simulation.aws.account import SimulatedAccount
 from relaunch_local.simulation.aws.fleet import REFUSALS
+from relaunch_local.simulation.aws.template import ACCOUNT, REGION
 from relaunch_local.simulation.faults.injector import FaultInjector
+from relaunch_local.simulation.machine_scenario import QUOTA_FAMILY
 
-_FAMILY = "G and VT"
 Key = TypeVar("Key")
 
 
@@ -41,13 +45,15 @@ class MachineFaults(FaultInjector):
             "starting-machine-warned": (2, self._warn_starting),
             "machine-ended-by-its-host": (2, self._end_by_host),
             "machine-lost-while-disconnected": (2, self._lose_disconnected),
+            "capacity-block-of-others-ends": (1, self._end_block),
         }
 
     def end(self) -> None:
         """End every fault."""
         if self._account.scenario.machines.types:
             self._pools.refusals.clear()
-            self._pools.vcpu_quotas.clear()
+            for purchase in Purchase:
+                self._restore_quota((QUOTA_FAMILY, purchase))
             self._pools.addresses.clear()
             self._restore_rates()
 
@@ -74,9 +80,12 @@ class MachineFaults(FaultInjector):
         return f"{pool}: {code} {self._for_a_while(_without(self._pools.refusals, pool))}"
 
     def _reach_quota(self) -> str:
-        key = (_FAMILY, self._random.choice(list(Purchase)))
+        key = (QUOTA_FAMILY, self._random.choice(list(Purchase)))
         self._pools.vcpu_quotas[key] = self._random.choice((0, 4, 8))
-        return f"{key} {self._for_a_while(_without(self._pools.vcpu_quotas, key))}"
+        return f"{key} {self._for_a_while(partial(self._restore_quota, key))}"
+
+    def _restore_quota(self, key: tuple[str, Purchase]) -> None:
+        self._pools.vcpu_quotas[key] = self._account.scenario.machines.vcpu_quota
 
     def _fill_subnet(self) -> str:
         subnet = subnet_of(self._random.choice(self._account.scenario.machines.zones))
@@ -133,6 +142,21 @@ class MachineFaults(FaultInjector):
         after = self._random.uniform(1.0, 120.0)
         self._account.clock.call_later(after, lambda: self._simulator.instances.terminate(host))
         return host.instance_id
+
+    def _end_block(self) -> str:
+        """Let a Capacity Block end that somebody else in the account bought."""
+        ends_at = self._account.clock.now() + timedelta(minutes=40)
+        block = "cr-0b10c0b10c0b10c00"
+        event = {
+            "source": "aws.ec2",
+            "account": ACCOUNT,
+            "region": REGION,
+            "time": iso(self._account.clock.now(), timespec="seconds"),
+            "detail-type": "Capacity Block Expiration Warning",
+            "detail": {"capacity-reservation-id": block, "end-date": iso(ends_at, timespec="milliseconds")},
+        }
+        self._account.bus.publish(event)
+        return block
 
 
 def _without(settings: MutableMapping[Key, Any], key: Key) -> Callable[[], None]:

@@ -1,0 +1,63 @@
+"""The calls of DynamoDB that each method of a store makes: the simulation's stores are in memory, and make none.
+
+The contract tests of the stores hold the real adapters to it.
+"""
+
+from collections.abc import Mapping
+
+StoreCall = tuple[str, str]
+"""An operation, and the index that is queried, empty for the table; the parts of a transaction are operations."""
+
+_GET: StoreCall = ("GetItem", "")
+_PUT: StoreCall = ("PutItem", "")
+_UPDATE: StoreCall = ("UpdateItem", "")
+_DELETE: StoreCall = ("DeleteItem", "")
+_QUERY: StoreCall = ("Query", "")
+_DUE: StoreCall = ("Query", "due")
+_SLOTS: StoreCall = ("Query", "slots")
+
+STORE_CALLS: Mapping[tuple[str, str], frozenset[StoreCall]] = {
+    ("capacity", "count_run"): frozenset({_UPDATE}),
+    ("capacity", "load_capacity"): frozenset({_QUERY}),
+    ("capacity", "load_capacity_memory"): frozenset({_QUERY}),
+    ("capacity", "load_pool"): frozenset({_GET}),
+    ("capacity", "remember"): frozenset({_GET, _PUT}),
+    ("capacity", "reopen"): frozenset({_PUT}),
+    ("capacity", "save_pool"): frozenset({_PUT}),
+    ("definitions", "delete_definition"): frozenset({_GET, _DELETE}),
+    ("definitions", "find_definitions"): frozenset({_QUERY}),
+    ("definitions", "list_definitions"): frozenset({_QUERY}),
+    ("definitions", "list_registered"): frozenset({_QUERY}),
+    ("definitions", "load_definition"): frozenset({_GET}),
+    ("definitions", "load_registered"): frozenset({_GET}),
+    ("definitions", "save_definition"): frozenset({_GET, _PUT, _DELETE}),
+    ("events", "list_events"): frozenset({_QUERY}),
+    ("events", "load_dispatch_starts"): frozenset({_GET}),
+    ("events", "record_event"): frozenset({_PUT}),
+    ("events", "save_dispatch_starts"): frozenset({_PUT}),
+    ("jobs", "create_job"): frozenset({_PUT}),
+    ("jobs", "list_jobs"): frozenset({("Query", "listing")}),
+    ("jobs", "load_due"): frozenset({_DUE}),
+    ("jobs", "load_history"): frozenset({_QUERY}),
+    ("jobs", "load_job"): frozenset({_QUERY}),
+    ("jobs", "load_on_instance"): frozenset({_QUERY}),
+    ("jobs", "load_open"): frozenset({_DUE}),
+    ("jobs", "load_slot_holders"): frozenset({_SLOTS}),
+    ("jobs", "load_waiting"): frozenset({_SLOTS}),
+    ("jobs", "load_waiting_for_image"): frozenset({_QUERY}),
+    ("jobs", "load_warning"): frozenset({_GET}),
+    ("jobs", "save_job"): frozenset({_QUERY, _PUT, _UPDATE}),
+    ("jobs", "save_warning"): frozenset({_PUT}),
+    ("machines", "find_by_instance"): frozenset({_GET}),
+    ("machines", "load_due"): frozenset({_DUE}),
+    ("machines", "load_living"): frozenset({_DUE}),
+    ("machines", "load_machine"): frozenset({_GET}),
+    ("machines", "load_totals"): frozenset({_GET}),
+    ("machines", "load_with_room"): frozenset({_SLOTS}),
+    ("machines", "save_machine"): frozenset({_PUT, _UPDATE}),
+    ("maintenance", "load_maintenance"): frozenset({_GET}),
+    ("maintenance", "load_revision"): frozenset({_GET}),
+    ("maintenance", "save_maintenance"): frozenset({_PUT}),
+    ("maintenance", "save_revision"): frozenset({_PUT}),
+    ("maintenance", "take_turn"): frozenset({_UPDATE}),
+}
