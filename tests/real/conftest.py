@@ -42,3 +42,12 @@ def world(built: str) -> Iterator[LocalWorld]:
     )
     with local_world(settings) as opened:
         yield opened
+
+
+@pytest.fixture(autouse=True)
+def nothing_refused(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No story in the common world ends with a call that the role of its caller does not allow."""
+    yield
+    if "world" in request.fixturenames:
+        refusals = request.getfixturevalue("world").refusals()
+        assert refusals == []

@@ -19,8 +19,12 @@ _IN_EVERY_REQUEST = {
     "aws:requestedregion", "aws:resourceaccount", "aws:securetransport", "aws:sourceip", "aws:userid", "aws:useragent",
 }  # fmt: skip
 _NAME = re.compile(r"\$\{[^}]+\}")
-# The reference lists them as they were when the package was made.
-_NEWER: Mapping[str, tuple[str, ...]] = {"dynamodb:EnclosingOperation": ("dynamodb",)}
+# What the reference has since the package was made (read on 2026-11-25), by service and by action.
+_NEWER_KEYS: Mapping[str, tuple[str, ...]] = {"dynamodb": ("dynamodb:enclosingoperation",)}
+_NEWER_TYPES: Mapping[str, tuple[str, ...]] = {
+    "ec2:CreateFleet": ("capacity-reservation",),
+    "ec2:RunInstances": ("spot-instances-request",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +156,6 @@ def _read_action(
     service: str, privilege: Mapping[str, Any], data: Mapping[str, Any], formats: Mapping[str, str]
 ) -> ActionReference:
     types = privilege["resource_types"]
-    newer = {key.lower() for key, services in _NEWER.items() if service in services}
     keys_by_type = {
         name: frozenset(
             _key_name(key)
@@ -160,10 +163,11 @@ def _read_action(
         )
         for name, each in types.items()
     }
-    keys_by_type[""] = keys_by_type.get("", frozenset()) | newer
+    keys_by_type[""] = keys_by_type.get("", frozenset()).union(_NEWER_KEYS.get(service, ()))
+    action = f"{service}:{privilege['privilege']}"
     return ActionReference(
-        action=f"{service}:{privilege['privilege']}",
-        resource_types={name: formats[name] for name in types if name},
+        action=action,
+        resource_types={name: formats[name] for name in (*types, *_NEWER_TYPES.get(action, ())) if name},
         required=frozenset(name for name, each in types.items() if name and each["required"]),
         keys=frozenset().union(*keys_by_type.values()),
         keys_by_type=keys_by_type,

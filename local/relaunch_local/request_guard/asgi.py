@@ -7,12 +7,14 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from relaunch_local.request_guard.guard import RefusedRequestError, RequestGuard
-from relaunch_local.request_guard.signature import RequestHead
+from relaunch_local.request_guard.signature import RequestHead, Signature
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
+Authorize = Callable[[Signature, RequestHead, bytes], None]
+"""Raises RefusedRequestError for a request that its caller may not make."""
 
 
 class GuardedApplication:
@@ -22,8 +24,15 @@ class GuardedApplication:
     hold for them too. WebSockets are closed: nothing in the local world opens one.
     """
 
-    def __init__(self, application: Application, guard: RequestGuard, unsigned: re.Pattern[str]) -> None:
-        """Guard this application."""
+    def __init__(
+        self,
+        application: Application,
+        guard: RequestGuard,
+        unsigned: re.Pattern[str],
+        authorize: Authorize = lambda _signature, _head, _body: None,
+    ) -> None:
+        """Guard this application; `authorize` is asked about each request whose signature was verified."""
+        self._authorize = authorize
         self._application = application
         self._guard = guard
         self._unsigned = unsigned
@@ -48,6 +57,7 @@ class GuardedApplication:
                 if body is None:
                     return
                 self._guard.check_signature(signature, head, body)
+                self._authorize(signature, head, body)
                 receive = received_again(body, receive)
         except RefusedRequestError as refusal:
             await refuse(refusal, head, send)

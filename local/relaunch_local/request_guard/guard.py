@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection
 from relaunch_local.request_guard.signature import RequestHead, Signature, parse_signature
 
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost"})
+REFUSAL = "[relaunch] refused:"
+"""How a line of the emulator's log begins that tells of a request which the caller's policies do not allow."""
 HOSTS_VARIABLE = "RELAUNCH_GUARD_HOSTS"
 """The environment variable of the emulator's process with more hosts, separated by commas."""
 

@@ -31,6 +31,8 @@ INSTANCE_ROLE = f"arn:aws:iam::{ACCOUNT}:role/relaunch/machines"
 _VERSIONS = (
     LaunchTemplateVersion(has_user_data=False),
     LaunchTemplateVersion(
+        # As the launch templates of infrastructure/machines.yaml: EC2 reads it with the permissions of the caller.
+        image_id="resolve:ssm:/aws/service/ecs/optimized-ami/amazon-linux-2023/gpu/recommended/image_id",
         cluster=CLUSTER,
         attributes={"relaunch.machine": "true"},
         instance_profile_arn=f"arn:aws:iam::{ACCOUNT}:instance-profile/relaunch-machines",

@@ -7,18 +7,30 @@ reconfigures itself for anybody, and allows every origin; nothing in its configu
 import asyncio
 import os
 import re
+import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from ministack.core import lambda_runtime
-from ministack.core.iam_evaluator import ResolvedCredential, is_root_access_key, resolve_credential
+from ministack.core.iam_evaluator import (
+    AuthError,
+    ParsedStatement,
+    ResolvedCredential,
+    is_root_access_key,
+    resolve_credential,
+    resolve_principal,
+)
 from ministack.services import sts
 
+from relaunch_local.iam.calls import CalledAccount, CallPermissions
+from relaunch_local.iam.policies import PolicyDocument
+from relaunch_local.iam.requests import RequestAuthorizer
 from relaunch_local.request_guard.asgi import GuardedApplication
 from relaunch_local.request_guard.credentials import Credentials, function_access_key, function_secret
-from relaunch_local.request_guard.guard import HOSTS_VARIABLE, LOOPBACK_HOSTS, RequestGuard, SecretOf
+from relaunch_local.request_guard.guard import HOSTS_VARIABLE, LOOPBACK_HOSTS, REFUSAL, RequestGuard, SecretOf
 from relaunch_local.request_guard.signature import RequestHead, parse_signature
 
 # GitHub has no AWS credentials; a request with a signature is verified here too. Without an id MiniStack takes the path
@@ -37,14 +49,17 @@ def main() -> None:
     from ministack.app import app  # noqa: PLC0415
     from ministack.services import lambda_svc  # noqa: PLC0415
 
-    name_callers(lambda_svc, os.environ["MINISTACK_ACCOUNT_ID"])
-
-    guard = RequestGuard(secrets_of(root, os.environ["MINISTACK_ACCOUNT_ID"]), LOOPBACK_HOSTS.union(hosts))
+    account, region = os.environ["MINISTACK_ACCOUNT_ID"], os.environ["MINISTACK_REGION"]
+    name_callers(lambda_svc, account)
+    guard = RequestGuard(secrets_of(root, account), LOOPBACK_HOSTS.union(hosts))
+    authorizer = RequestAuthorizer(
+        partial(policies_of, account), CallPermissions(CalledAccount(account, region)), report_refusal
+    )
     config = Config()
     config.bind = [f"{os.environ['BIND_HOST']}:{os.environ['GATEWAY_PORT']}"]
     # As MiniStack serves itself.
     config.keep_alive_timeout = 75
-    asyncio.run(serve(GuardedApplication(app, guard, FUNCTION_URL), config))
+    asyncio.run(serve(GuardedApplication(app, guard, FUNCTION_URL, authorizer.check), config))
 
 
 def secrets_of(root: Credentials, account: str) -> SecretOf:
@@ -57,6 +72,34 @@ def secrets_of(root: Credentials, account: str) -> SecretOf:
         return found.secret_access_key if isinstance(found, ResolvedCredential) else None
 
     return secret_of
+
+
+def policies_of(account: str, access_key_id: str) -> list[PolicyDocument] | None:
+    """Return the policies of an access key as they were written, or None for the root user's.
+
+    MiniStack evaluates them too. It takes an operator or a condition key that it does not know for one that does not
+    hold, and does not tell the indexes of a table from the table.
+    """
+    principal = resolve_principal(access_key_id, account)
+    if isinstance(principal, AuthError) or principal.policies is None:
+        return None
+    return [{"Statement": [_written(each) for each in statements]} for statements in principal.policies]
+
+
+def _written(statement: ParsedStatement) -> dict[str, Any]:
+    elements = {
+        "Action": statement.actions,
+        "NotAction": statement.not_actions,
+        "Resource": statement.resources,
+        "NotResource": statement.not_resources,
+        "Condition": statement.conditions,
+    }
+    return {"Effect": statement.effect, **{name: value for name, value in elements.items() if value}}
+
+
+def report_refusal(message: str) -> None:
+    """Write a refusal into the log of the emulator, in a form that the local world finds again."""
+    sys.stdout.write(f"{REFUSAL} {message}\n")
 
 
 def replace_function_credentials(root: Credentials) -> None:

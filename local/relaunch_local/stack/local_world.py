@@ -14,7 +14,7 @@ from relaunch_local.ecs import EcsServer, EcsSimulator, Timing, WallClock, Watch
 from relaunch_local.iam.policies import PolicyAuthorizer
 from relaunch_local.iam.reference import is_without_key
 from relaunch_local.request_guard.credentials import random_root_credentials
-from relaunch_local.request_guard.guard import LOOPBACK_HOSTS, RequestGuard
+from relaunch_local.request_guard.guard import LOOPBACK_HOSTS, REFUSAL, RequestGuard
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS, provision_account
 from relaunch_local.stack.ack_cluster import NAMESPACE, AckCluster, running_ack_cluster
 from relaunch_local.stack.container_logs import ContainerLogs
@@ -37,6 +37,7 @@ _KUBECONFIG = "kubeconfig"
 
 Report = Callable[[str], None]
 
+_REFUSED = {"AccessDeniedException", "UnauthorizedOperation"}
 SIMULATED_SERVICES = frozenset({"ecs", "ec2"})
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - only a new temporary folder in it is used
 REQUIRED_BYTES = 4 * 2**30
@@ -89,6 +90,13 @@ class LocalWorld:
         is_simulated = service in SIMULATED_SERVICES
         served = replace(self.emulator, endpoint_url=self.simulator_url) if is_simulated else self.emulator
         return served.client(service)
+
+    def refusals(self) -> list[str]:
+        """Return the calls so far that their callers' policies did not allow."""
+        found = [line.strip() for line in self.emulator_log.read_text(errors="replace").splitlines() if REFUSAL in line]
+        with self.simulator.clock.lock:
+            refused = [each for each in self.simulator.requests if set(each.outcome) & _REFUSED]
+        return found + [f"{each.service}:{each.action} by {each.access_key}" for each in refused]
 
     def publish(self, event: Event) -> None:
         """Publish an event that neither the emulator nor the simulator emits, such as ECR's."""

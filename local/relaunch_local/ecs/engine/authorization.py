@@ -31,7 +31,7 @@ class Authorization:
             EcsError: AccessDeniedException.
         """
         cluster = self.arns.cluster(last_part(request.get("cluster") or "default"))
-        context = {"ecs:cluster": cluster} if "cluster" in request or action in _CLUSTERED else {}
+        context = {"ecs:cluster": cluster} if action in _WITH_CLUSTER_KEY else {}
         for resource in self._resources(action, request, definition):
             self._demand(Permission(access_key, f"ecs:{action}", resource, context))
         if action == "RunTask":
@@ -103,10 +103,5 @@ class Authorization:
         return ["*"]
 
 
-_CLUSTERED = frozenset(
-    {
-        "RunTask", "ListTasks", "ListContainerInstances", "PutAttributes", "DeregisterContainerInstance",
-        *_ON_TASK, *_ON_INSTANCE,
-    }
-)  # fmt: skip
-"""Actions that use the cluster `default` if none is named."""
+_WITH_CLUSTER_KEY = frozenset({"RunTask", "ListTasks", "PutAttributes", *_ON_TASK, *_ON_INSTANCE})
+"""Actions with the condition key ecs:cluster; the cluster is the resource of others."""

@@ -91,7 +91,13 @@ class Ec2Permissions:
             (self.arns.image(offer.image_id), {"ec2:Owner": "amazon"}, "ImageId" not in members),
         ]
         if market == "spot":
-            named.append((self.arns.ec2("spot-instances-request/*"), {}, False))
+            # It has the keys of tags alone.
+            yield Permission(
+                access_key,
+                "ec2:RunInstances",
+                self.arns.ec2("spot-instances-request/*"),
+                _requested(tags.get("spot-instances-request", {})),
+            )
         for resource, context, is_from_template in named:
             own = {"ec2:IsLaunchTemplateResource": str(is_from_template).lower()}
             yield Permission(access_key, "ec2:RunInstances", resource, {**common, **own, **context})
