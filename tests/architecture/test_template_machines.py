@@ -254,7 +254,6 @@ class TestRequesting:
     @pytest.mark.parametrize("resource", ["network-interface/*", "volume/*", "spot-instances-request/*"])
     def test_what_else_a_launch_makes_is_allowed(self, requesting: RolePolicies, resource: str) -> None:
         assert requesting.allows("ec2:RunInstances", f"{EC2}:{resource}", **TAG)
-        assert requesting.allows("ec2:CreateFleet", f"{EC2}:{resource}", **TAG)
 
     @pytest.mark.parametrize("resource", ["capacity-reservation/*", "key-pair/*", "snapshot/*", "placement-group/*"])
     def test_what_no_launch_of_ours_uses_is_not(self, requesting: RolePolicies, resource: str) -> None:

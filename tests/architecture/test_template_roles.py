@@ -6,6 +6,8 @@ import pytest
 
 from architecture.conftest import CONSUMERS, Template, as_list, referred
 from fakes.repository import FUNCTIONS
+from relaunch_local.templates.document import read_template
+from relaunch_local.templates.roles import roles_of_functions
 
 # They load no job.
 WITHOUT_JOBS = {"GithubWebhookFunction", "RefreshOfferingsFunction", "RequestMachineFunction"}
@@ -194,3 +196,11 @@ def test_the_webhook_may_enqueue_and_nothing_else(template: Template) -> None:
     assert template.named_for("sqs:SendMessage", "GithubWebhookFunction") == {"IntakeQueue"}
     allowed = {"logs:CreateLogStream", "logs:PutLogEvents", "sqs:SendMessage", "secretsmanager:GetSecretValue"}
     assert actions_of(template.statements_of("GithubWebhookFunction")) == allowed
+
+
+def test_what_is_evaluated_elsewhere_are_the_roles_of_the_translated_template(template: Template) -> None:
+    written = read_template()
+
+    assert written.of_type("IAM::Role") == template.of_type("IAM::Role")
+    assert written.of_type("IAM::Policy") == template.of_type("IAM::Policy")
+    assert roles_of_functions(written) == roles_of_functions(template)

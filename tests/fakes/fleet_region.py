@@ -65,12 +65,9 @@ class FleetRegion(SimulatedRegion):
         watchdog: Watchdog = NO_WATCHDOG,
         **fleet: Any,
     ) -> None:
-        settings = FleetSettings(
-            launch_templates=[LaunchTemplate("lt-1", "hosts", (OLD, NEW))],
-            subnets=SUBNETS,
-            watchdog=watchdog,
-            **fleet,
-        )
+        templates = [LaunchTemplate("lt-1", "hosts", (OLD, NEW))]
+        chosen = {"launch_templates": templates, "subnets": SUBNETS, "watchdog": watchdog, **fleet}
+        settings = FleetSettings(**chosen)
         offerings = {"us-east-1a": ["g5.xlarge", "g5.12xlarge", "inf2.24xlarge"], "us-east-1b": ["g5.xlarge"]}
         super().__init__(timing=timing, authorize=authorize, fleet=settings, offerings=offerings, price_of=price_of)
         self.ec2: Any = InProcessClient(self.simulator, "ec2", access_key="AKIATEST")

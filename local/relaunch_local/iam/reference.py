@@ -39,14 +39,17 @@ class ActionReference:
     keys: frozenset[str]
     """Condition keys in lower case; those with a name in them end in a slash."""
     keys_by_type: Mapping[str, frozenset[str]]
+    formats: Mapping[str, str]
+    """ARN formats of all resource types of the service."""
     dependent_actions: frozenset[str]
     page: str
 
     def type_of(self, resource: str) -> str | None:
         """Return the resource type of an ARN, None if the action has no such resource."""
-        found = [name for name, arn in self.resource_types.items() if _arn_pattern(arn).fullmatch(resource)]
-        # An index is below its table; the longest format is the closest.
-        return max(found, key=lambda name: len(self.resource_types[name]), default=None)
+        found = [name for name, arn in self.formats.items() if _arn_pattern(arn).fullmatch(resource)]
+        # An index is below its table, and no table: the longest format is the closest.
+        longest = max(found, key=lambda name: len(self.formats[name]), default=None)
+        return longest if longest in self.resource_types else None
 
     def has_key(self, key: str, resource: str) -> bool:
         """Return whether a request of the action on this resource may have a value for a condition key."""
@@ -171,6 +174,7 @@ def _read_action(
         required=frozenset(name for name, each in types.items() if name and each["required"]),
         keys=frozenset().union(*keys_by_type.values()),
         keys_by_type=keys_by_type,
+        formats=formats,
         dependent_actions=frozenset(action for each in types.values() for action in each["dependent_actions"]),
         page=data["service_authorization_url"],
     )

@@ -20,7 +20,7 @@ _ARNS: Mapping[str, str] = {
 def physical_values(
     template: TemplateDocument, account: str, region: str, names: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return what Ref and GetAtt Arn answer for the resources, by `ID` and `ID.Arn`, and the pseudo parameters.
+    """Return what Ref and GetAtt answer for the resources, by `ID`, `ID.Arn` and `ID.Id`, and the pseudo parameters.
 
     A resource is named by its logical ID unless `names` has another name for it.
     """
@@ -32,5 +32,5 @@ def physical_values(
             reference = f"https://sqs.{region}.amazonaws.com/{account}/{name}"
         else:
             reference = arn if kind == "AWS::SecretsManager::Secret" else name
-        values |= {logical_id: reference, f"{logical_id}.Arn": arn}
+        values |= {logical_id: reference, f"{logical_id}.Arn": arn, f"{logical_id}.Id": reference}
     return values

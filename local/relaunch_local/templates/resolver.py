@@ -92,10 +92,11 @@ class Resolver:
             case "Fn::Not":
                 return not self.resolve(argument[0])
             case "Fn::And":
-                return all(
-                    self.holds(each["Condition"]) if "Condition" in each else self.resolve(each) for each in argument
-                )
+                return all(map(self._is_met, argument))
             case "Fn::Or":
-                return any(map(self.resolve, argument))
+                return any(map(self._is_met, argument))
             case _:
                 raise ValueError(f"{name} is not resolved here")
+
+    def _is_met(self, value: Any) -> bool:
+        return self.holds(value["Condition"]) if "Condition" in value else bool(self.resolve(value))

@@ -27,11 +27,21 @@ class Ec2Permissions:
     arns: Arns
     authorize: Authorize
 
-    def check_create_fleet(self, access_key: str, tags: Tags, template_ids: Iterable[str]) -> None:
-        """Check CreateFleet as a whole; raises UnauthorizedOperation."""
+    def check_create_fleet(
+        self, access_key: str, tags: Tags, template_ids: Iterable[str], subnet_ids: Iterable[str]
+    ) -> None:
+        """Check CreateFleet as a whole; raises UnauthorizedOperation.
+
+        What only a launch template names is checked as RunInstances; subnets are named by the request.
+        """
         of_fleet = tags.get("fleet", {})
         fleet = self.arns.ec2("fleet/*")
         permissions = [Permission(access_key, "ec2:CreateFleet", fleet, _requested(of_fleet))]
+        instance, of_instance = self.arns.ec2("instance/*"), _requested(tags.get("instance", {}))
+        permissions.append(Permission(access_key, "ec2:CreateFleet", instance, of_instance))
+        permissions += [
+            Permission(access_key, "ec2:CreateFleet", self.arns.ec2(f"subnet/{each}")) for each in subnet_ids
+        ]
         permissions += [
             Permission(access_key, "ec2:CreateFleet", self.arns.ec2(f"launch-template/{each}")) for each in template_ids
         ]

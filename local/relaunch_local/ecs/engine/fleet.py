@@ -68,7 +68,8 @@ class Fleets:
         offers = offers_of(fleet, self.templates, self.pools.subnets)
         if self.permissions is not None:
             templates = sorted({offer.template_id for offer in offers})
-            self.permissions.check_create_fleet(access_key, fleet.tags, templates)
+            subnets = sorted({offer.place.subnet_id for offer in offers} - {""})
+            self.permissions.check_create_fleet(access_key, fleet.tags, templates, subnets)
             parameters = sorted({offer.image_parameter for offer in offers} - {""})
             self.permissions.check_image_parameters(access_key, parameters)
         if request.get("DryRun"):

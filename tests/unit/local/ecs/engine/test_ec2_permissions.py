@@ -20,14 +20,15 @@ def allow(action: Any, resource: Any = "*", **condition: dict[str, Any]) -> dict
     return {"Effect": "Allow", "Action": action, "Resource": resource, "Condition": condition}
 
 
-CREATE = allow("ec2:CreateFleet", [f"{EC2}:fleet/*", TEMPLATE])
-RUN = allow("ec2:RunInstances", CREATED, ArnEquals={"ec2:LaunchTemplate": TEMPLATE})
+CREATE = allow("ec2:CreateFleet", [f"{EC2}:fleet/*", f"{EC2}:instance/*", f"{EC2}:subnet/*", TEMPLATE])
+RUN = allow("ec2:RunInstances", CREATED[:-1], ArnEquals={"ec2:LaunchTemplate": TEMPLATE})
 RUN_FROM = allow("ec2:RunInstances", [TEMPLATE, f"{EC2}:subnet/subnet-a", f"{EC2}:subnet/subnet-b"])
 RUN_GROUP = allow("ec2:RunInstances", f"{EC2}:security-group/*", Bool={"ec2:IsLaunchTemplateResource": "true"})
 RUN_IMAGE = allow("ec2:RunInstances", "arn:aws:ec2:us-east-1::image/*", StringEquals={"ec2:Owner": "amazon"})
 TAG = allow("ec2:CreateTags", "*", StringEquals={"ec2:CreateAction": ["CreateFleet", "RunInstances"]})
 PASS = allow("iam:PassRole", ROLE, StringEquals={"iam:PassedToService": "ec2.amazonaws.com"})
-ALL = [CREATE, RUN, RUN_FROM, RUN_GROUP, RUN_IMAGE, TAG, PASS]
+RUN_SPOT = allow("ec2:RunInstances", CREATED[-1])
+ALL = [CREATE, RUN, RUN_SPOT, RUN_FROM, RUN_GROUP, RUN_IMAGE, TAG, PASS]
 DESCRIBE = allow("ec2:DescribeInstances")
 
 
@@ -49,8 +50,7 @@ def test_what_a_launch_lacks_is_among_the_errors(missing: dict[str, Any]) -> Non
 
 
 def test_spot_needs_the_permission_for_spot_requests_and_on_demand_does_not() -> None:
-    without = {**RUN, "Resource": CREATED[:-1]}
-    region = caller(*(without if each is RUN else each for each in ALL))
+    region = caller(*(each for each in ALL if each is not RUN_SPOT))
 
     assert region.refused(market="spot") == ["UnauthorizedOperation"]
     assert region.create()["Instances"]
@@ -69,7 +69,17 @@ def test_a_role_that_may_not_be_passed_is_beside_missing_capacity() -> None:
     ("statements", "request_"),
     [
         pytest.param([each for each in ALL if each is not CREATE], {}, id="create-fleet"),
-        pytest.param([*ALL[1:], allow("ec2:CreateFleet", f"{EC2}:fleet/*")], {}, id="launch-template"),
+        pytest.param(
+            [*ALL[1:], allow("ec2:CreateFleet", [f"{EC2}:fleet/*", f"{EC2}:instance/*", f"{EC2}:subnet/*"])],
+            {},
+            id="launch-template",
+        ),
+        pytest.param(
+            [*ALL[1:], allow("ec2:CreateFleet", [f"{EC2}:fleet/*", f"{EC2}:subnet/*", TEMPLATE])], {}, id="instance"
+        ),
+        pytest.param(
+            [*ALL[1:], allow("ec2:CreateFleet", [f"{EC2}:fleet/*", f"{EC2}:instance/*", TEMPLATE])], {}, id="subnet"
+        ),
         pytest.param([each for each in ALL if each is not TAG], {"TagSpecifications": TAGS}, id="tags-of-the-fleet"),
     ],
 )
