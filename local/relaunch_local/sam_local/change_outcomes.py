@@ -44,7 +44,7 @@ def _has_registered(stage: Stage) -> tuple[Job, Machine, str]:
     """Return a job that waits for a machine which has registered as the node returned, which nobody was told yet."""
     job, machine = _asks_for_machine(stage)
     attend_machine(machine.machine_id, stage.deps)
-    node = stage.settle("the machine registers", lambda: stage.node_of(machine), queues={})
+    node = stage.settle("the machine registers", lambda: stage.node_of(machine), queues=())
     return job, stage.machine(machine.machine_id), _last(node["containerInstanceArn"])
 
 
@@ -55,7 +55,7 @@ def _is_ready(stage: Stage) -> tuple[Job, Machine, str]:
     def is_ready() -> bool | None:
         return stage.machine(machine.machine_id).state is MachineState.READY or None
 
-    stage.settle("the machine is ready", is_ready, queues={"TaskChanges": None})
+    stage.settle("the machine is ready", is_ready, queues=("TaskChanges",))
     stage.receive("Attempts")
     return job, machine, node
 
@@ -129,7 +129,7 @@ def machine_drained(stage: Stage) -> Scene:
     return f"{machine.machine_id} stays READY: its instance and its tasks have events of their own"
 
 
-def other_machine(stage: Stage) -> Scene:
+def other_machine(_stage: Stage) -> Scene:
     """A container instance that is no machine of the stack's, and for which no job waits."""
     answer = yield {}
     expect_handled(answer)
@@ -222,7 +222,7 @@ def host_ended(stage: Stage, instance: str, state: MachineState) -> Scene:
     return f"{machine.machine_id} is {machine.state}: {machine.reason}"
 
 
-def block_ends(stage: Stage) -> Scene:
+def block_ends(_stage: Stage) -> Scene:
     """The Capacity Block has no machine of the stack."""
     answer = yield {}
     expect_handled(answer)
@@ -234,7 +234,7 @@ def reconciled(stage: Stage) -> Scene:
     job = stage.submit(ago=timedelta(hours=1))
     stage.receive("Attempts")
     answer = yield {}
-    expect("the due jobs", answer.get("looked_at"), 1)
+    expect("that a due job was looked at", answer.get("looked_at", 0) > 0, True)
     expect_launch_requested(stage, job.job_id)
     wake_at = stage.job(job.job_id).wake_at
     expect("the job is due later", wake_at is not None and wake_at > stage.deps.clock.now(), True)
@@ -263,6 +263,9 @@ _REFRESHED = {
 }
 
 
+_NOTHING_TO_MACHINE = "NodeSeen means nothing to a machine that is READY"
+_NO_INSTANCES = '"reservation_id":"cr-0b10c0b10c0b10c00","instance_ids":[]'
+
 CHANGES: Mapping[str, tuple[Outcome, ...]] = {
     "sqs.attempts.launch-request": (
         Outcome("machine asked for", machine_asked_for),
@@ -270,7 +273,9 @@ CHANGES: Mapping[str, tuple[Outcome, ...]] = {
     ),
     "sqs.machines.machine-request": (Outcome("machine launched", machine_launched),),
     "sqs.task-changes.machine-registered": (Outcome("machine ready", machine_registered),),
-    "sqs.task-changes.machine-draining": (Outcome("ignored", machine_drained, changes_nothing=True),),
+    "sqs.task-changes.machine-draining": (
+        Outcome("ignored", machine_drained, changes_nothing=True, logged=_NOTHING_TO_MACHINE),
+    ),
     "sqs.task-changes.container-instance": (Outcome("ignored", other_machine, changes_nothing=True),),
     "sqs.task-changes.running": (Outcome("saved", running),),
     "sqs.task-changes.stopped-exit-0": (Outcome("succeeded", succeeded),),
@@ -283,7 +288,9 @@ CHANGES: Mapping[str, tuple[Outcome, ...]] = {
     "sqs.warnings.instance-terminated": (
         Outcome("machine gone", partial(host_ended, instance=_MACHINE_INSTANCE, state=MachineState.GONE)),
     ),
-    "sqs.warnings.capacity-block-expiration-warning": (Outcome("ignored", block_ends, changes_nothing=True),),
+    "sqs.warnings.capacity-block-expiration-warning": (
+        Outcome("ignored", block_ends, changes_nothing=True, logged=_NO_INSTANCES),
+    ),
     "schedule.reconcile": (Outcome("launch requested", reconciled),),
     "schedule.refresh-offerings": (Outcome("saved", refreshed),),
 }

@@ -1,5 +1,6 @@
 """A Docker daemon in namespaces of this run's own, which ends with it, and of which nothing is left."""
 
+import contextlib
 import fcntl
 import os
 import socket
@@ -22,6 +23,8 @@ _NAMESPACE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 # The network namespace has no packet filter and no way out. systemd, which manages control groups elsewhere, cannot be
 # reached from the mount namespace.
 _SETTINGS = ("--iptables=false", "--ip-forward=false", "--ip-masq=false", "--exec-opt", "native.cgroupdriver=cgroupfs")
+_CONTROL_GROUP = "relaunch-sam-local"
+_CONTROL_GROUPS = Path("/sys/fs/cgroup")
 
 
 class DockerError(Exception):
@@ -68,14 +71,25 @@ def running_docker(folder: Path) -> Iterator[Docker]:
     folder.mkdir()
     docker, log = Docker(f"unix://{folder / 'socket'}"), folder.with_suffix(".log")
     command: list[str | Path] = [*_NAMESPACE, "dockerd", "--host", docker.url, "--data-root", folder / "data"]
-    command += ["--exec-root", folder / "exec", "--pidfile", folder / "pid", *_SETTINGS]
+    command += ["--exec-root", folder / "exec", "--pidfile", folder / "pid"]
+    command += ["--cgroup-parent", _CONTROL_GROUP, *_SETTINGS]
     process = start_guarded(command, environment=dict(os.environ), folder=folder, log=log)
     try:
         _wait_for(docker, process, log)
         yield docker
-        docker.remove_containers()
     finally:
+        with contextlib.suppress(DockerError):
+            docker.remove_containers()
         process.stop()
+        remove_control_groups()
+
+
+def remove_control_groups() -> None:
+    """Remove the control groups that the containers were in, unless others are in them."""
+    for pattern in (f"*/{_CONTROL_GROUP}/*", f"{_CONTROL_GROUP}/*", f"*/{_CONTROL_GROUP}", _CONTROL_GROUP):
+        for group in _CONTROL_GROUPS.glob(pattern):
+            with contextlib.suppress(OSError):
+                group.rmdir()
 
 
 def _wait_for(docker: Docker, process: GuardedProcess, log: Path) -> None:

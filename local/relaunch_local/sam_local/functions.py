@@ -85,7 +85,7 @@ def serving_functions(
 def container_environment(
     world: LocalWorld, docker: Docker, functions: Mapping[str, str], stack: ExitStack
 ) -> dict[str, dict[str, str]]:
-    """Return the environment of each function: its deployed variables, and those of the local world."""
+    """Return the environment of each function: its deployed variables, those of the local world, its role's."""
     gateway = docker.gateway()
     variables: dict[str, str] = {}
     forwarded_urls: dict[str, str] = {}
@@ -97,7 +97,8 @@ def container_environment(
     answer = {}
     for logical_id, name in functions.items():
         deployed = client.get_function_configuration(FunctionName=name)
-        answer[logical_id] = {**deployed["Environment"]["Variables"], **variables}
+        role = world.function_credentials(name)
+        answer[logical_id] = {**deployed["Environment"]["Variables"], **variables, **role}
     return answer
 
 

@@ -77,11 +77,14 @@ def _expect_waiting_for_launch(stage: Stage, job: Job) -> None:
     expect_launch_requested(stage, job.job_id)
 
 
-def planning(stage: Stage) -> Scene:
+def planning(_stage: Stage) -> Scene:
     """The plan has the offerings of the simulated region, cheapest first."""
     answer = yield {}
     offerings = answer["plan"]["offerings"]
-    types, prices = {each["offering"].split()[0] for each in offerings}, [each["price_usd_per_hour"] for each in offerings]
+    types, prices = (
+        {each["offering"].split()[0] for each in offerings},
+        [each["price_usd_per_hour"] for each in offerings],
+    )
     expect("the types are those of the region", bool(types) and types <= set(INSTANCE_TYPES), True)
     expect("the problem", answer["plan"]["problem"], "")
     expect("the cheapest is the first", prices[0], min(prices))

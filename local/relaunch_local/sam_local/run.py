@@ -10,7 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from relaunch.ports import PortError
 from relaunch_local.sam_local.samples import SampleError, fill_in, read_sample
-from relaunch_local.sam_local.scene import Answer, Outcome, UnmetExpectationError
+from relaunch_local.sam_local.scene import Answer, Outcome, UnmetExpectationError, expect
 from relaunch_local.sam_local.stage import Stage, StageError
 
 # Answers of another form than expected are failures of the sample, too.
@@ -94,15 +94,18 @@ def run_sample(functions: Invocable, stage: Stage, sample: str, function: str | 
         try:
             scene = outcome.scene(stage)
             names = next(scene)
+            dead_letters = stage.dead_letters()
             before = stage.table() if outcome.changes_nothing else {}
             payload = fill_in(read_sample(sample), names, stage.deps.clock.now())
             answer, log = functions.invoke(function, payload.encode())
+            expect("dead letters", stage.dead_letters(), dead_letters)
             try:
                 scene.send(answer)
             except StopIteration as end:
                 has_failed, what = False, str(end.value)
             if outcome.changes_nothing:
                 expect_unchanged(before, stage.table())
+            expect(f"that {outcome.logged!r} is logged", outcome.logged in log, True)
         except _FAILURES as error:
             has_failed, what = True, describe(error, answer)
     return Result(sample, function or "", outcome.effect, has_failed, what, time.monotonic() - began, answer, log)

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 
 from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.emulator import REGION

@@ -31,6 +31,8 @@ class Outcome:
     scene: Callable[[Stage], Scene]
     changes_nothing: bool = False
     """Whether no item of the table may change."""
+    logged: str = ""
+    """What the function must log, where nothing else shows that it looked at the sample."""
 
 
 def expect(what: str, actual: object, expected: object) -> None:

@@ -9,7 +9,7 @@ import os
 import subprocess
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -134,8 +134,10 @@ class Stage:
 
     def table(self) -> dict[str, Any]:
         """Return all items of the jobs table."""
-        pages = self.world.client("dynamodb").get_paginator("scan").paginate(
-            TableName=self.world.deployment.outputs["TableName"], ConsistentRead=True
+        pages = (
+            self.world.client("dynamodb")
+            .get_paginator("scan")
+            .paginate(TableName=self.world.deployment.outputs["TableName"], ConsistentRead=True)
         )
         return {json.dumps([item["pk"], item["sk"]]): item for page in pages for item in page["Items"]}
 
@@ -149,7 +151,15 @@ class Stage:
                 sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
         return bodies
 
-    def settle(self, what: str, poll: Callable[[], Value | None], queues: Mapping[str, Any] = _HANDLERS) -> Value:
+    def dead_letters(self) -> dict[str, int]:
+        """Return how many messages are in each dead-letter queue that has some."""
+        sqs, count = self.world.client("sqs"), "ApproximateNumberOfMessages"
+        urls = {name: url for name, url in self.world.deployment.outputs.items() if name.endswith("DeadLetterQueueUrl")}
+        answers = {name: sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[count]) for name, url in urls.items()}
+        counts = {name.removesuffix("Url"): int(answer["Attributes"][count]) for name, answer in answers.items()}
+        return {name: number for name, number in counts.items() if number}
+
+    def settle(self, what: str, poll: Callable[[], Value | None], queues: Collection[str] = tuple(_HANDLERS)) -> Value:
         """Handle the messages of these queues until there is a value, and return it.
 
         Raises:
@@ -184,9 +194,7 @@ def set_stage(world: LocalWorld, running: int) -> Stage:
     )
     s3 = world.client("s3")
     s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
-    s3.put_bucket_notification_configuration(
-        Bucket=BUCKET, NotificationConfiguration={"EventBridgeConfiguration": {}}
-    )
+    s3.put_bucket_notification_configuration(Bucket=BUCKET, NotificationConfiguration={"EventBridgeConfiguration": {}})
     os.environ.update(world.environment())
     register_definition()
     stage = Stage(world, AwsConnection(STACK).deps)
@@ -205,7 +213,7 @@ def register_definition() -> None:
     Raises:
         StageError: the command failed; the message contains its output.
     """
-    command = [REPOSITORY / ".venv" / "bin" / "relaunch", "apply", DEFINITIONS]
+    command = [str(REPOSITORY / ".venv" / "bin" / "relaunch"), "apply", DEFINITIONS]
     result = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         raise StageError(f"relaunch apply {DEFINITIONS}:\n{result.stdout}{result.stderr}")
