@@ -14,7 +14,7 @@ from pathlib import Path
 
 from relaunch_local.stack.process_guard import GuardedProcess, start_guarded
 
-START_SECONDS = 60.0
+START_SECONDS = 300.0
 POLL_SECONDS = 0.1
 _BRIDGE = b"docker0"
 _SIOCGIFADDR = 0x8915  # asks Linux for the address of an interface

@@ -23,7 +23,7 @@ from relaunch_local.stack.emulator import LOOPBACK, REGION, free_port
 from relaunch_local.stack.local_world import LocalWorld
 from relaunch_local.stack.process_guard import GuardedProcess, start_guarded
 
-START_SECONDS = 60.0
+START_SECONDS = 300.0
 POLL_SECONDS = 0.05
 _LOG_LINES = 40
 
@@ -74,6 +74,7 @@ def serving_functions(
         # With credentials SAM would call STS and wait for the response.
         own = {"PATH": os.environ["PATH"], "HOME": str(folder), "TMPDIR": str(folder), "LANG": "C.UTF-8"}
         own |= {"DOCKER_HOST": docker.url, "SAM_CLI_TELEMETRY": "0", "AWS_DEFAULT_REGION": REGION}
+        own["SAM_CLI_CONTAINER_CONNECTION_TIMEOUT"] = str(round(START_SECONDS))
         work = folder / "work"
         work.mkdir()
         process = start_guarded(command, environment=own, folder=work, log=log)
@@ -125,7 +126,7 @@ def make_client(port: int) -> Any:
         region_name=REGION,
         aws_access_key_id="none",
         aws_secret_access_key="none",  # noqa: S106 - SAM CLI takes any
-        config=Config(read_timeout=180, retries={"total_max_attempts": 1}),
+        config=Config(read_timeout=START_SECONDS, retries={"total_max_attempts": 1}),
     )
 
 

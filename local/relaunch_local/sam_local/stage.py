@@ -41,7 +41,7 @@ _HANDLERS: Mapping[str, Callable[[str, Dependencies], object]] = {
     "Machines": machines.handle_message,
     "TaskChanges": task_changes.handle_message,
 }
-_TIMEOUT_SECONDS = 60.0
+_TIMEOUT_SECONDS = 300.0
 _POLL_SECONDS = 0.05
 
 
