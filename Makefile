@@ -193,8 +193,8 @@ bench-kubernetes: environment kubernetes-programs ## 200 Jobs on a real API serv
 	@$(ENVIRONMENT)/python -m benchmarks kubernetes-client
 
 .PHONY: sam-local
-sam-local: setup build ## Every event of events/ in a real container (needs Docker, or root with docker.io)
-	@$(ENVIRONMENT)/python -m relaunch_local.sam_local
+sam-local: setup build environment-bench ## What comes of every sample of events/ in real containers (a minute; root, docker.io, busybox-static); JSON=1
+	@$(AS_ROOT) $(ENVIRONMENT)/python -m relaunch_local.sam_local $(if $(JSON),--json)
 
 bench: setup build environment-bench ## Cold starts, decision times, AWS calls: docs/benchmarks.md (about 5 minutes)
 	@$(ENVIRONMENT)/pytest -q -m benchmark

@@ -134,7 +134,7 @@ def test_nothing_is_installed_without_hashes() -> None:
         files += [file for file in (REPOSITORY / folder).rglob("*") if is_text(file)]
 
     installing = {file for file in files if re.search(r"\bpip\"?,? \"?install\b|\(PIP\) install\b", file.read_text())}
-    assert len(installing) == 5
+    assert len(installing) == 4
     assert [str(file) for file in installing if "--require-hashes" not in file.read_text()] == []
 
 

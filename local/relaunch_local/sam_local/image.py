@@ -18,10 +18,11 @@ from relaunch_local.sam_local.docker import Docker
 
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 IMAGE = f"public.ecr.aws/lambda/python:{VERSION}-x86_64"
-RUNTIME_CLIENT = REPOSITORY / "requirements" / "bench.txt"
+RUNTIME_CLIENT = REPOSITORY / ".venv-bench" / "lib" / f"python{VERSION}" / "site-packages"
 LEFT_OUT = shutil.ignore_patterns(
     "site-packages", "test", "tests", "idlelib", "tkinter", "ensurepip", "turtledemo", "lib2to3", "config-*", "*.a"
 )
+NOT_RUN = shutil.ignore_patterns("pip*", "setuptools*", "pkg_resources", "_distutils_hack", "distutils-precedence.pth")
 FOLDERS = ("bin", "tmp", "proc", "sys", "dev", "opt", "lib64", "usr/lib64", "etc/ssl/certs", "var/task", "var/rapid")
 # SAM CLI adds the runtime interface emulator and the layers with a Dockerfile that needs these.
 TOOLS = ("sh", "mv", "cp", "rm", "chmod", "mkdir", "ls", "cat", "env", "ln")
@@ -47,10 +48,8 @@ exec /var/lang/bin/python{VERSION} -m awslambdaric "$_HANDLER"
 """
 
 
-def ensure_image(docker: Docker) -> None:
-    """Build the image unless the daemon has it."""
-    if docker.run("images", "--quiet", IMAGE):
-        return
+def make_image(docker: Docker) -> None:
+    """Make the image and give it to the daemon."""
     with tempfile.TemporaryDirectory(prefix="relaunch-image-") as folder:
         root = Path(folder) / "root"
         _fill(root)
@@ -73,9 +72,7 @@ def _fill(root: Path) -> None:
     (root / "tmp").chmod(0o1777)
     _add_interpreter(root / "var" / "lang")
     runtime = root / "var" / "runtime"
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", str(runtime)]
-    hashed = ["--require-hashes", "--no-deps", "--only-binary=:all:", "--requirement", str(RUNTIME_CLIENT)]
-    subprocess.run([*pip, *hashed], check=True)
+    shutil.copytree(RUNTIME_CLIENT, runtime, ignore=NOT_RUN)
     _write_script(runtime / "bootstrap", BOOTSTRAP)
     _write_script(root / "lambda-entrypoint.sh", ENTRYPOINT)
     shutil.copy(str(shutil.which("busybox")), root / "bin" / "busybox")

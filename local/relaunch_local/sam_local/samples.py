@@ -1,9 +1,13 @@
-"""The samples of events/, the functions they are for, and the expected responses."""
+"""The samples of events/ that functions are invoked with, and what they are filled in with."""
 
-from pathlib import Path
-from typing import Any
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from relaunch_local.repository import REPOSITORY
+from relaunch_local.stack.emulator import REGION
+
+EVENTS = REPOSITORY / "events"
 
 # Functions by the prefix of their samples' file names.
 FUNCTIONS = {
@@ -18,18 +22,48 @@ FUNCTIONS = {
     "schedule.reconcile": "ReconcileFunction",
     "schedule.refresh-offerings": "RefreshOfferingsFunction",
 }
-# The simulator cannot describe all instance types: the rest is refreshed, and these are retried.
-EXPECTED_ERRORS = {"schedule.refresh-offerings": "not refreshed: instance types"}
+_SAMPLES_REGION = "us-east-1"
+_TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?Z")
+
+Names = Mapping[str, str]
+"""Names in a sample, such as that of its job, with those in the local world that take their place."""
 
 
-def samples() -> list[tuple[Path, str]]:
-    """Return every sample of an invocation with its function's logical id."""
-    files = sorted((REPOSITORY / "events").glob("*.json"))
-    return [(file, name) for file in files for begin, name in FUNCTIONS.items() if file.name.startswith(begin)]
+class SampleError(Exception):
+    """A sample has not the name that is to be filled in."""
 
 
-def is_handled(sample: Path, answer: Any) -> bool:
-    """Return whether a response says that the sample was handled."""
-    if "errorMessage" in answer:
-        return bool(answer["errorMessage"] == EXPECTED_ERRORS.get(sample.stem))
-    return not answer.get("batchItemFailures") and int(answer.get("statusCode", 200)) < 300
+def samples() -> dict[str, str]:
+    """Return the logical id of the function of every sample of an invocation, by the name of its file."""
+    names = sorted(file.stem for file in EVENTS.glob("*.json"))
+    return {name: function for name in names for begin, function in FUNCTIONS.items() if name.startswith(begin)}
+
+
+def read_sample(name: str) -> str:
+    """Return the content of a sample."""
+    return (EVENTS / f"{name}.json").read_text(encoding="utf-8")
+
+
+def fill_in(sample: str, names: Names, now: datetime) -> str:
+    """Return a sample that is about what is there now: with these names, this region, and times until now.
+
+    Without names it is returned as it is.
+
+    Raises:
+        SampleError: the sample has not one of the names.
+    """
+    if not names:
+        return sample
+    filled = sample.replace(_SAMPLES_REGION, REGION)
+    for name, real in names.items():
+        if name not in filled:
+            raise SampleError(f"the sample says nothing of {name}")
+        filled = filled.replace(name, real)
+    times = [datetime.fromisoformat(each) for each in _TIME.findall(filled)]
+    later = now - max(times, default=now)
+
+    def shift(time: re.Match[str]) -> str:
+        at = (datetime.fromisoformat(time[0]) + later).astimezone(UTC)
+        return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+    return _TIME.sub(shift, filled)

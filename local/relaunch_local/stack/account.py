@@ -93,6 +93,16 @@ def assume_as_ecs(emulator: Emulator, role_arn: str) -> dict[str, str]:
     return _assume(emulator, copy["Arn"])
 
 
+def assume_as_lambda(emulator: Emulator, role_arn: str) -> dict[str, str]:
+    """Return the credentials, as variables, that Lambda gives to a function with this role.
+
+    Lambda alone may assume it until now, and the emulator lets nobody be a service: the account may from now on.
+    """
+    trust = {"Statement": [{"Effect": "Allow", "Principal": {"AWS": _ROOT}, "Action": "sts:AssumeRole"}]}
+    emulator.client("iam").update_assume_role_policy(RoleName=role_arn.rpartition("/")[2], PolicyDocument=policy(trust))
+    return _assume(emulator, role_arn)
+
+
 def _assume(emulator: Emulator, role_arn: str) -> dict[str, str]:
     credentials = emulator.client("sts").assume_role(
         RoleArn=role_arn, RoleSessionName=TASK_ROLE, DurationSeconds=SESSION_SECONDS

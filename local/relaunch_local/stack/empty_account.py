@@ -64,7 +64,7 @@ class EmptyAccount:
             simulator.subscribe(forwarder.publish)
         self._stack.callback(self.server.close)
         log = self.folder / EMULATOR_LOG
-        return LocalWorld(self.emulator, simulator, self.server.url, deployment, forwarder, log)
+        return LocalWorld(self.emulator, simulator, self.server.url, deployment, forwarder, log, self._policies)
 
     def join_deployed(self) -> LocalWorld | None:
         """Join the first application that is completely deployed, with what its trainings need; None without one."""

@@ -74,6 +74,7 @@ class LocalWorld:
     forwarder: EventForwarder
     emulator_log: Path
     """The output of the emulator and its functions; removed with the world."""
+    policies: RolePolicies
     ack: AckCluster | None = None
 
     def environment(self) -> dict[str, str]:
@@ -97,6 +98,10 @@ class LocalWorld:
         with self.simulator.clock.lock:
             refused = [each for each in self.simulator.requests if set(each.outcome) & _REFUSED]
         return found + [f"{each.service}:{each.action} by {each.access_key}" for each in refused]
+
+    def function_credentials(self, name: str) -> dict[str, str]:
+        """Return credentials, as variables, of the role of a function that runs elsewhere than in the emulator."""
+        return self.policies.open_session(self.emulator, name)
 
     def publish(self, event: Event) -> None:
         """Publish an event that neither the emulator nor the simulator emits, such as ECR's."""
@@ -140,7 +145,9 @@ def local_world(settings: LocalWorldSettings | None = None, report: Report = lam
         # Containers end first, so that their last output and events are delivered.
         stack.callback(server.close)
         report(f"stack {STACK} is deployed, the webhook is at {deployment.webhook_url}")
-        yield LocalWorld(emulator, server.simulator, server.url, deployment, forwarder, folder / EMULATOR_LOG, ack)
+        yield LocalWorld(
+            emulator, server.simulator, server.url, deployment, forwarder, folder / EMULATOR_LOG, policies, ack
+        )
 
 
 def save_offerings(deployment: Deployment) -> None:

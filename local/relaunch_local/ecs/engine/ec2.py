@@ -109,6 +109,8 @@ def _instance_type(name: str, shape: InstanceShape) -> JsonObject:
         "ProcessorInfo": {"SupportedArchitectures": [shape.architecture]},
         "VCpuInfo": {"DefaultVCpus": shape.vcpus},
         "MemoryInfo": {"SizeInMiB": shape.memory_mib},
+        "NetworkInfo": {"NetworkPerformance": "Up to 10 Gigabit", "EfaSupported": False},
+        "BareMetal": False,
     }
     if shape.gpus:
         gpu = {

@@ -1,19 +1,21 @@
-from pathlib import Path
-from typing import Any
+import json
+from datetime import UTC, datetime
 
 import pytest
 
 from relaunch_local.repository import REPOSITORY
-from relaunch_local.sam_local.samples import FUNCTIONS, is_handled, samples
+from relaunch_local.sam_local.samples import FUNCTIONS, SampleError, fill_in, read_sample, samples
+
+NOW = datetime(2027, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
 
 
 def test_every_sample_of_an_invocation_is_invoked() -> None:
     kinds = ("function-url.", "sqs.", "job_api.", "schedule.")
 
-    invoked = {file.name for file, _ in samples()}
+    invoked = samples()
 
-    assert invoked == {file.name for file in (REPOSITORY / "events").glob("*.json") if file.name.startswith(kinds)}
-    assert {function for _, function in samples()} == set(FUNCTIONS.values())
+    assert set(invoked) == {file.stem for file in (REPOSITORY / "events").glob("*.json") if file.name.startswith(kinds)}
+    assert set(invoked.values()) == set(FUNCTIONS.values())
 
 
 def test_every_function_of_the_template_is_invoked() -> None:
@@ -25,18 +27,32 @@ def test_every_function_of_the_template_is_invoked() -> None:
     assert template.count("Type: AWS::Serverless::Function") == len(declared)
 
 
-@pytest.mark.parametrize(
-    ("sample", "answer", "handled"),
-    [
-        ("sqs.intake.s3", {"batchItemFailures": []}, True),
-        ("sqs.intake.s3", {"batchItemFailures": [{"itemIdentifier": "1"}]}, False),
-        ("sqs.intake.s3", {"errorMessage": "no module named relaunch", "errorType": "ImportError"}, False),
-        ("function-url.github-push", {"statusCode": 202}, True),
-        ("function-url.github-push", {"statusCode": 503}, False),
-        ("job_api.show", {"error": {"code": "UnknownJob", "message": "there is no job"}}, True),
-        ("schedule.refresh-offerings", {"errorMessage": "not refreshed: instance types"}, True),
-        ("schedule.refresh-offerings", {"errorMessage": "not refreshed: instance types, zones"}, False),
-    ],
-)
-def test_an_answer_is_good_when_the_function_did_what_it_was_asked(sample: str, answer: Any, handled: bool) -> None:
-    assert is_handled(Path(f"events/{sample}.json"), answer) == handled
+def test_a_sample_is_filled_in_with_what_is_there_now() -> None:
+    sample = read_sample("sqs.warnings.spot-interruption-warning")
+
+    filled = json.loads(fill_in(sample, {"i-0a1b2c3d4e5f60718": "i-00000000000000001"}, NOW))
+
+    (record,) = filled["Records"]
+    event = json.loads(record["body"])
+    assert event["detail"] == {"instance-id": "i-00000000000000001", "instance-action": "terminate"}
+    assert (event["region"], event["time"]) == ("eu-central-1", "2027-01-02T03:04:05.678Z")
+    assert event["resources"] == ["arn:aws:ec2:eu-central-1a:instance/i-00000000000000001"]
+
+
+def test_times_of_a_sample_stay_apart_as_they_are_and_the_latest_is_now() -> None:
+    sample = '{"job": "j", "at": "2026-11-03T11:00:00Z", "until": "2026-11-03T12:30:00.500Z"}'
+
+    filled = json.loads(fill_in(sample, {"j": "j"}, NOW))
+
+    assert filled == {"job": "j", "at": "2027-01-02T01:34:05.178Z", "until": "2027-01-02T03:04:05.678Z"}
+
+
+def test_a_sample_without_names_is_passed_as_it_is() -> None:
+    sample = read_sample("function-url.github-push")
+
+    assert fill_in(sample, {}, NOW) == sample
+
+
+def test_a_name_that_the_sample_does_not_have_is_an_error() -> None:
+    with pytest.raises(SampleError, match="nothing of resnet-1f2e3d4c"):
+        fill_in(read_sample("schedule.reconcile"), {"resnet-1f2e3d4c": "other"}, NOW)

@@ -16,6 +16,7 @@ from fakes.fleet_region import fleet_request, override
 from fakes.simulated_region import INSTANCE_TYPES, container
 from fakes.sources import ListLog
 from fakes.unguarded import UnguardedRequests
+from relaunch.adapters.aws.ec2.instance_types import read_type
 from relaunch.adapters.aws.ec2.placement_scores import Ec2ZoneScores
 from relaunch_local.attack.requests import Call
 from relaunch_local.ecs import (
@@ -179,7 +180,9 @@ def test_ec2_answers_prices_offerings_types_and_instances(served: Served) -> Non
     }
     assert offered == [{"InstanceType": "m7g.large", "LocationType": "availability-zone", "Location": "us-east-1a"}]
     assert [each["InstanceType"] for each in everywhere] == ["g5.xlarge", "m7g.large"]
-    assert types[0]["GpuInfo"]["Gpus"][0]["MemoryInfo"]["SizeInMiB"] == 22_888
+    read = read_type("g5.xlarge", types[0], "EC2")
+    assert read is not None
+    assert (read.gpu_memory_mib, read.vcpus, read.is_bare_metal) == (22_888, 4, False)
     assert [(each["ZoneName"], each["ZoneId"]) for each in zones] == [
         ("us-east-1a", "use1-az1"),
         ("us-east-1b", "use1-az2"),
