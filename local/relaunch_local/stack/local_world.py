@@ -23,6 +23,7 @@ from relaunch_local.stack.forwarder import DeliveryFaults, EmulatorTargets, Even
 from relaunch_local.stack.policies import RolePolicies
 from relaunch_local.stack.training_cluster import (
     CLUSTER,
+    HOLD,
     Training,
     capacity_providers,
     machine_parameters,
@@ -91,6 +92,17 @@ class LocalWorld:
     def publish(self, event: Event) -> None:
         """Publish an event that neither the emulator nor the simulator emits, such as ECR's."""
         self.forwarder.publish(event)
+
+    def hold_trainings(self) -> None:
+        """Let every training wait at the step where it holds, and on SIGTERM before it saves, until `release_trainings`.
+
+        A training of seconds could end before it is interrupted, on a machine that has other things to do.
+        """
+        self.client("s3").put_object(Bucket=CHECKPOINTS, Key=HOLD, Body=b"")
+
+    def release_trainings(self) -> None:
+        """Let held trainings go on."""
+        self.client("s3").delete_object(Bucket=CHECKPOINTS, Key=HOLD)
 
 
 @contextmanager
