@@ -35,7 +35,7 @@ HOLD_SECONDS = 0.1  # between two looks for the object that holds the training
 class Plan:
     """The settings of the training, from arguments and environment; without `checkpoint_uri` nothing is saved.
 
-    While there is the object `hold_while`, the training waits at the step `hold_at_step`, and on SIGTERM before it saves.
+    While there is the object `hold_while`, it waits at the step `hold_at_step`, and on SIGTERM before it saves.
     """
 
     steps: int

@@ -94,7 +94,7 @@ class LocalWorld:
         self.forwarder.publish(event)
 
     def hold_trainings(self) -> None:
-        """Let every training wait at the step where it holds, and on SIGTERM before it saves, until `release_trainings`.
+        """Let trainings wait at the step where they hold, and on SIGTERM before they save, until `release_trainings`.
 
         A training of seconds could end before it is interrupted, on a machine that has other things to do.
         """

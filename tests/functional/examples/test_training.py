@@ -120,9 +120,7 @@ def test_a_training_takes_its_time_between_sigterm_and_the_save_and_no_other(
     assert slept == [120]
 
 
-def test_a_training_is_held_at_a_step_until_the_object_is_gone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_training_is_held_at_a_step_until_the_object_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held, learner, waited = tmp_path / "hold", Learner.start(0.05, seed=3), list[int]()
     held.touch()
 
