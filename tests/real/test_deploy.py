@@ -164,6 +164,7 @@ def remove(user: User, account: EmptyAccount, world: LocalWorld) -> None:
     slowly = "    environment: {TRAIN_STEP_DELAY_SECONDS: '3600'}\n    purchase:"
     definitions.write_text(definitions.read_text().replace("    purchase:", slowly))
     user.run("apply", "relaunch.yaml")
+    assert "3600" in definitions.read_text()
     job = user.ask("submit", "vision", "--image-tag", TAG)["job_id"]
     told = user.run("uninstall", "--yes")
 

@@ -83,7 +83,7 @@ class TestFunctions:
             ).get("Messages", [])
             for _ in range(LOOKS)
         )
-        (message,) = next(filter(None, received))
+        (message,) = next(filter(None, received), [])
         sqs.delete_message(QueueUrl=outputs[f"{queue}DeadLetterQueueUrl"], ReceiptHandle=message["ReceiptHandle"])
 
         assert message["Body"] == "not JSON at all"
