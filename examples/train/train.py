@@ -13,7 +13,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import FrameType
@@ -27,11 +28,15 @@ VALIDATION_EXAMPLES = 64
 SEED_OF_WEIGHTS, SEED_OF_TRAINING, SEED_OF_VALIDATION = 3, 1, 2
 DEFAULT_LEARNING_RATE = "0.05"
 SLICE_SECONDS = 0.05  # the longest that SIGTERM waits for a delay to end
+HOLD_SECONDS = 0.1  # between two looks for the object that holds the training
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The settings of the training, from arguments and environment; without `checkpoint_uri` nothing is saved."""
+    """The settings of the training, from arguments and environment; without `checkpoint_uri` nothing is saved.
+
+    While there is the object `hold_while`, it waits at the step `hold_at_step`, and on SIGTERM before it saves.
+    """
 
     steps: int
     step_delay_seconds: float
@@ -42,6 +47,8 @@ class Plan:
     checkpoint_uri: str | None
     resume_uri: str | None
     stop_delay_seconds: float = 0.0
+    hold_at_step: int | None = None
+    hold_while: str | None = None
 
 
 class StopRequest:
@@ -98,6 +105,9 @@ def read_plan(arguments: Sequence[str], environment: Mapping[str, str]) -> Plan:
         type=learning_rate,
         default=environment.get("RELAUNCH_INPUT_LEARNING_RATE") or DEFAULT_LEARNING_RATE,
     )
+    # Stand for the hours that a training takes, and a save: whoever interrupts it need not be faster than it is.
+    parser.add_argument("--hold-at-step", type=whole_number, default=environment.get("TRAIN_HOLD_AT_STEP") or None)
+    parser.add_argument("--hold-while", default=environment.get("TRAIN_HOLD_WHILE") or None)
     options = parser.parse_args(arguments)
     return Plan(
         **vars(options),
@@ -115,8 +125,8 @@ def start_or_resume(plan: Plan) -> Learner:
         ValueError: a URI is of an unknown kind, or the checkpoint belongs to a training with another learning rate.
     """
     report(plan, "started", job_id=plan.job_id, steps=plan.steps, learning_rate=plan.learning_rate)
-    if plan.checkpoint_uri:
-        open_store(plan.checkpoint_uri)  # fail now if the URI is invalid, not after the first hours
+    for uri in filter(None, (plan.checkpoint_uri, plan.hold_while)):
+        open_store(uri)  # fail now if the URI is invalid, not after the first hours
     checkpoint = plan.resume_uri and load_newest_checkpoint(
         plan.resume_uri, lambda uri, reason: report(plan, "checkpoint_rejected", uri=uri, reason=reason)
     )
@@ -147,10 +157,13 @@ def train(plan: Plan, learner: Learner, stop: StopRequest) -> None:
         if learner.step % plan.checkpoint_every == 0 or learner.step == plan.steps:
             save(plan, learner, loss)
             saved_step = learner.step
+        if learner.step == plan.hold_at_step:
+            hold(plan, lambda: stop.signal_name is None)
         stop.wait(plan.step_delay_seconds)
     loss = compute_loss(learner.weights, validation)
     if stop.signal_name is not None:
         time.sleep(plan.stop_delay_seconds)
+        hold(plan, lambda: True)
     if learner.step != saved_step:
         save(plan, learner, loss)
     if learner.step < plan.steps:
@@ -158,6 +171,17 @@ def train(plan: Plan, learner: Learner, stop: StopRequest) -> None:
     else:
         weights_sha256 = hashlib.sha256(learner.to_objects()[WEIGHTS_OBJECT]).hexdigest()
         report(plan, "finished", step=learner.step, loss=loss, weights_sha256=weights_sha256)
+
+
+def hold(plan: Plan, is_wanted: Callable[[], bool]) -> None:
+    """Wait while the object `hold_while` exists, as long as that is wanted."""
+    if plan.hold_while is None:
+        return
+    folder, _, key = plan.hold_while.rpartition("/")
+    with suppress(FileNotFoundError):
+        while is_wanted():
+            open_store(folder).get(key)
+            time.sleep(HOLD_SECONDS)
 
 
 def save(plan: Plan, learner: Learner, loss: float) -> None:

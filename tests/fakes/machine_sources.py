@@ -189,7 +189,7 @@ def simulated_ec2(*, over_http: bool) -> Iterator[SimulatedEc2]:
             region_name="us-east-1",
             aws_access_key_id="testing",
             aws_secret_access_key="testing",
-            config=Config(retries={"mode": "standard", "total_max_attempts": 1}, read_timeout=10),
+            config=Config(retries={"mode": "standard", "total_max_attempts": 1}),
         )
         yield SimulatedEc2(region, client)
 

@@ -210,7 +210,7 @@ def client_of(simulator: EcsSimulator, *, over_http: bool) -> Iterator[Any]:
             region_name="us-east-1",
             aws_access_key_id="testing",
             aws_secret_access_key="testing",
-            config=Config(retries={"mode": "standard", "total_max_attempts": 1}, read_timeout=10),
+            config=Config(retries={"mode": "standard", "total_max_attempts": 1}),
         )
 
 

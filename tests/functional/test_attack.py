@@ -1,5 +1,6 @@
 """`make attack`: nothing misbehaves, and what does is found."""
 
+import importlib
 import json
 import random
 import re
@@ -16,9 +17,10 @@ from relaunch.core.revisions import task_definition_grants
 from relaunch.core.triggers import github
 from relaunch.entrypoints import job_api
 from relaunch.usecases import submit_job
-from relaunch_local.attack import attempts, patterns, terminal
+from relaunch_local.attack import attempts, messages, patterns, terminal
 from relaunch_local.attack.__main__ import SURFACES
 from relaunch_local.attack.attempts import attempt
+from relaunch_local.simulation.aws.template import read_stack
 
 # It opens the emulator: tests/real and tests/browser attack that.
 COUNT = 16
@@ -38,6 +40,17 @@ def test_nothing_misbehaves(monkeypatch: pytest.MonkeyPatch, surface: str) -> No
     monkeypatch.setattr(attempts, "SECONDS", 60.0)
 
     assert misbehaving(surface) == []
+
+
+def test_every_queue_that_a_function_consumes_is_attacked_however_few_attempts_are_drawn() -> None:
+    consuming = {name: function.sources for name, function in read_stack().functions.items() if function.sources}
+    handlers = {importlib.import_module(f"{name}.handler").handle_message for name in consuming}
+    attacked = [each.what for each in messages.queue_messages(random.Random("test"), 1)]  # noqa: S311 - not a secret
+
+    assert len(handlers) == len(consuming) > 1
+    assert set(messages.HANDLERS.values()) == handlers
+    for queue in messages.HANDLERS:
+        assert any(f"sqs.{queue}." in what and f" to {queue}: " in what for what in attacked), queue
 
 
 def always(value: object) -> Callable[..., object]:

@@ -38,7 +38,7 @@ def screen(columns: int, **environment: str) -> str:
         while part := os.read(ours, 4096):
             written += part
     os.close(ours)
-    assert done.wait(timeout=60) == 0
+    assert done.wait(timeout=300) == 0
     return written.decode().replace("\r\n", "\n")
 
 

@@ -70,7 +70,7 @@ def run_script(script: str, url: str) -> subprocess.CompletedProcess[str]:
         "AWS_DEFAULT_REGION": "us-east-1",
     }
     return subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300, check=False
     )
 
 

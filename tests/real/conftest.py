@@ -37,7 +37,7 @@ def world(built: str) -> Iterator[LocalWorld]:
     """
     assert built
     settings = LocalWorldSettings(
-        training=Training(steps=200, step_delay_seconds=0.03, checkpoint_every=10, stop_delay_seconds=2.0),
+        training=Training(steps=40, step_delay_seconds=0.0, checkpoint_every=10, hold_at_step=15),
         parameters={"CapacityProviders": f"{LARGE_DISKS}=g6.xlarge/on-demand/200GiB"},
         delivery_faults=DeliveryFaults(duplicated=0.3, reordered=0.3, seed=1),
     )
@@ -56,3 +56,11 @@ def nothing_refused(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     refused = Counter(world.refusals()) - before
     assert not refused, "\n".join(refused)
+
+
+@pytest.fixture
+def held(world: LocalWorld) -> Iterator[None]:
+    """Hold trainings: none ends, nor saves on SIGTERM, before the test releases them or ends itself."""
+    world.hold_trainings()
+    yield
+    world.release_trainings()

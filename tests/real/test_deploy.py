@@ -26,7 +26,7 @@ TIMEOUT_SECONDS = 300.0
 POLL_SECONDS = 2.0
 COMMIT = "4b1d8e6f02a97c35e8d0714b6a2f93c5d8e07b1a"
 TAG = f"vision-{COMMIT}"
-TRAINING = "python -m train --steps 20 --step-delay-seconds 0.01"
+TRAINING = "python -m train --steps 20"
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,13 @@ def examine(user: User) -> None:
 
 
 def remove(user: User, account: EmptyAccount, world: LocalWorld) -> None:
-    """All is removed but what is told, while a job runs."""
+    """All is removed but what is told, while a job runs, whose training takes hours as real ones do."""
     assert "nobody can be asked here, and nothing was removed" in user.run("uninstall", exit_code=2)
+    definitions = user.folder / "relaunch.yaml"
+    slowly = "    environment: {TRAIN_STEP_DELAY_SECONDS: '3600'}\n    purchase:"
+    definitions.write_text(definitions.read_text().replace("    purchase:", slowly))
+    user.run("apply", "relaunch.yaml")
+    assert "3600" in definitions.read_text()
     job = user.ask("submit", "vision", "--image-tag", TAG)["job_id"]
     told = user.run("uninstall", "--yes")
 

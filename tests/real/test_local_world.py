@@ -26,6 +26,9 @@ from relaunch_local.stack.forwarder import EmulatorTargets
 from relaunch_local.stack.local_world import LocalWorld
 from relaunch_local.stack.training_cluster import LAUNCH_TEMPLATES, SUBNETS, ZONES, launch_templates
 
+# At a queue, each of 20 seconds.
+LOOKS = 15
+
 
 def invoke(world: LocalWorld, function: str, event: object) -> tuple[str | None, Any]:
     """Return the kind of error, if any, and the response of the function."""
@@ -74,9 +77,13 @@ class TestFunctions:
         sqs, outputs = world.client("sqs"), world.deployment.outputs
 
         sqs.send_message(QueueUrl=outputs[f"{queue}QueueUrl"], MessageBody="not JSON at all")
-        (message,) = sqs.receive_message(
-            QueueUrl=outputs[f"{queue}DeadLetterQueueUrl"], WaitTimeSeconds=20, MessageAttributeNames=["All"]
-        )["Messages"]
+        received = (
+            sqs.receive_message(
+                QueueUrl=outputs[f"{queue}DeadLetterQueueUrl"], WaitTimeSeconds=20, MessageAttributeNames=["All"]
+            ).get("Messages", [])
+            for _ in range(LOOKS)
+        )
+        (message,) = next(filter(None, received), [])
         sqs.delete_message(QueueUrl=outputs[f"{queue}DeadLetterQueueUrl"], ReceiptHandle=message["ReceiptHandle"])
 
         assert message["Body"] == "not JSON at all"
@@ -352,6 +359,7 @@ class TestGithubAction:
         assert (again.exit_code, again.outputs["is-new"]) == (0, "false"), again.log
         assert again.outputs["job-id"] == trained.outputs["job-id"]
 
+    @pytest.mark.usefixtures("held")
     def test_a_cancelled_workflow_cancels_its_job(
         self, world: LocalWorld, inputs: dict[str, str], tmp_path: Path
     ) -> None:

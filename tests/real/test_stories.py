@@ -176,14 +176,6 @@ def submit(world: LocalWorld, name: str) -> str:
     return str(json.loads(answer["Payload"].read())["job"]["job_id"])
 
 
-def start_observing(world: LocalWorld) -> None:
-    """Bring up the function that answers warnings with a warning of somebody else's machine: trainings are short."""
-    event = load_event("aws.ec2.spot-interruption-warning")
-    instance_id = event["detail"]["instance-id"]
-    world.publish(event)
-    eventually(lambda: any(instance_id in str(each.parameters) for each in list(world.simulator.requests)) or None)
-
-
 def outcome(relaunch: Dependencies, job_id: str) -> JobHistory:
     """Return the job's history, once the job has ended."""
 
@@ -228,10 +220,24 @@ def uninterrupted_result(steps: int) -> tuple[float, str]:
     return last["loss"], last["weights_sha256"]
 
 
+def release_when_stopping(world: LocalWorld, relaunch: Dependencies, job_id: str) -> None:
+    """Let the training of a job's first attempt save, once it has been told to stop, or never began."""
+
+    def is_told() -> bool | None:
+        ecs, asked = world.client("ecs"), {"startedBy": f"{job_id}/1", "desiredStatus": "STOPPED"}
+        arns = ecs.list_tasks(cluster=CLUSTER, **asked)["taskArns"]
+        tasks = ecs.describe_tasks(cluster=CLUSTER, tasks=arns)["tasks"] if arns else []
+        is_stopping = any(each["lastStatus"] == "STOPPING" for each in tasks)
+        return is_stopping or history_of(relaunch, job_id).job.state.is_final or None
+
+    eventually(is_told)
+    world.release_trainings()
+
+
+@pytest.mark.usefixtures("held")
 def test_a_pushed_training_that_loses_its_machine_resumes_on_another_and_ends_as_if_nothing_had_happened(
     world: LocalWorld, relaunch: Dependencies
 ) -> None:
-    start_observing(world)
     known = job_ids(relaunch)
 
     assert push(world, "a" * 40) == 202
@@ -239,6 +245,8 @@ def test_a_pushed_training_that_loses_its_machine_resumes_on_another_and_ends_as
     instance_id = running_on(relaunch, job_id)
     with world.simulator.clock.lock:
         world.simulator.interrupt(instance_id)
+    eventually(lambda: len(machines_of(world, relaunch, job_id)) == 2 or None)
+    release_when_stopping(world, relaunch, job_id)
     history = outcome(relaunch, job_id)
     old, new = ended_machines(world, relaunch, job_id)
 
@@ -246,7 +254,7 @@ def test_a_pushed_training_that_loses_its_machine_resumes_on_another_and_ends_as
     first, second = history.attempts
     assert first.instance_id == old.instance_id == instance_id
     assert second.instance_id == new.instance_id
-    # The next machine came up while the training saved on the old one.
+    # The next machine was asked for while the training saved on the old one.
     assert first.stop is not None
     assert new.created_at < first.stop.at
     lines = output_of(world, job_id)
@@ -368,6 +376,7 @@ def test_a_machine_without_its_gpu_is_ended_and_replaced(world: LocalWorld, rela
     assert lame.registered_at is None
 
 
+@pytest.mark.usefixtures("held")
 def test_a_cancelled_job_ends_its_machine(world: LocalWorld, relaunch: Dependencies) -> None:
     apply(relaunch, "cancelled")
     job_id = submit(world, "cancelled")
@@ -377,6 +386,7 @@ def test_a_cancelled_job_ends_its_machine(world: LocalWorld, relaunch: Dependenc
 
     machine = eventually(launched)
     cancel_job(job_id, "a typing error", relaunch)
+    release_when_stopping(world, relaunch, job_id)
 
     assert outcome(relaunch, job_id).job.state is JobState.CANCELLED
     (ended,) = ended_machines(world, relaunch, job_id)

@@ -4,31 +4,33 @@ import json
 import random
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import product
 from typing import Any
 
-from relaunch.entrypoints import attempts, intake, task_changes, warnings
 from relaunch.ports import Dependencies, PermanentError
 from relaunch_local.attack.attempts import Attempt, attempt
 from relaunch_local.attack.bodies import mutate
 from relaunch_local.attack.stack import AttackedStack
 from relaunch_local.repository import REPOSITORY
+from relaunch_local.simulation.aws.lambda_functions import CONSUMERS
 
-HANDLERS: Mapping[str, Callable[[str, Dependencies], object]] = {
-    "intake": intake.handle_message,
-    "attempts": attempts.handle_message,
-    "warnings": warnings.handle_message,
-    "task-changes": task_changes.handle_message,
-}
+HANDLERS: Mapping[str, Callable[[str, Dependencies], object]] = dict(CONSUMERS.values())
+"""By queue, what its function does with a message."""
 
 
 def queue_messages(dice: random.Random, count: int) -> Iterator[Attempt]:
-    """Send changed samples to each queue, those of other queues too: no error but a refusal comes of them."""
+    """Send every sample to every queue, then as many changed ones: no error but a refusal comes of them."""
     stack, samples = AttackedStack(), _samples()
-    for number in range(count):
+    for sample, queue in product(samples, HANDLERS):
+        yield _send(stack, sample, queue, json.dumps(samples[sample]))
+    for _ in range(count):
         sample = dice.choice(sorted(samples))
         queue = dice.choice((sample.split(".")[1], dice.choice(sorted(HANDLERS))))
-        body = json.dumps(mutate(samples[sample], dice))
-        yield attempt(f"{number}: {sample} to {queue}: {body[:300]}", partial(handle_by, stack, queue, body))
+        yield _send(stack, sample, queue, json.dumps(mutate(samples[sample], dice)))
+
+
+def _send(stack: AttackedStack, sample: str, queue: str, body: str) -> Attempt:
+    return attempt(f"{sample} to {queue}: {body[:300]}", partial(handle_by, stack, queue, body))
 
 
 def _samples() -> dict[str, Any]:

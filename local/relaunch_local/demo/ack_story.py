@@ -10,7 +10,7 @@ from relaunch_local.demo.interruption import newest_step
 from relaunch_local.demo.outcome import JobResult
 from relaunch_local.demo.schedule import running_schedule
 from relaunch_local.demo.session import Session
-from relaunch_local.demo.story import LOST_AFTER, UPLOAD, WARNED_AFTER, finish, send_push, show_states, show_timeline
+from relaunch_local.demo.story import UPLOAD, finish, send_push, show_states, show_timeline
 from relaunch_local.stack.account import DATASETS
 from relaunch_local.stack.ack_cluster import NAMESPACE, AckCluster
 from relaunch_local.stack.training_cluster import Training
@@ -21,6 +21,7 @@ Document = dict[str, Any]
 def run_eviction_story(session: Session, training: Training) -> JobResult:
     """Run the story of the push: its pod is evicted, saves on SIGTERM, and another Job goes on from there."""
     screen = session.screen
+    session.local.hold_trainings()
     screen.heading("A push to GitHub")
     send_push(session)
     job_id = steps.wait_for_acceptance(session, "push")
@@ -29,7 +30,7 @@ def run_eviction_story(session: Session, training: Training) -> JobResult:
         show_job(session, wait_for_job(session, job_id, 1))
         screen.heading("It trains on a share of a GPU")
         pod = wait_for_running(session, job_id, 1)
-        steps.watch_training(session, job_id, 1, training, until=round(WARNED_AFTER * training.checkpoint_every))
+        steps.watch_training(session, job_id, 1, training, until=training.hold_at_step)
         screen.heading("Its pod is evicted")
         saved = evict(session, job_id, pod)
         screen.heading("It resumes in another Job")
@@ -42,6 +43,7 @@ def run_eviction_story(session: Session, training: Training) -> JobResult:
 def run_node_loss_story(session: Session, training: Training) -> JobResult:
     """Run the story of the upload: the node of its pod is gone, and another one goes on from the newest checkpoint."""
     screen = session.screen
+    session.local.hold_trainings()
     screen.heading("An upload to S3")
     session.recorder.record_action("upload", bucket=DATASETS, key=UPLOAD)
     session.local.client("s3").put_object(Bucket=DATASETS, Key=UPLOAD, Body=b"cat-0001.png\ncat-0002.png\n")
@@ -49,7 +51,7 @@ def run_node_loss_story(session: Session, training: Training) -> JobResult:
     job_id = steps.wait_for_acceptance(session, "upload")
     with running_schedule(session.local):
         pod = wait_for_running(session, job_id, 1)
-        steps.watch_training(session, job_id, 1, training, until=round(LOST_AFTER * training.checkpoint_every))
+        steps.watch_training(session, job_id, 1, training, until=training.hold_at_step)
         screen.heading("Its node is gone")
         saved = lose_node(session, job_id, pod)
         other = wait_for_running(session, job_id, 2)
@@ -109,10 +111,24 @@ def show_job(session: Session, job: Document) -> None:
     session.screen.show(drawings.draw_facts(facts, session.screen.table_width))
 
 
+def require_running(session: Session, name: str) -> None:
+    """Check that a pod still runs, whose training would otherwise have ended before anything happened to it.
+
+    Raises:
+        UnmetExpectationError: it has ended.
+    """
+    found = ack_of(session).cluster.state.find("pods", NAMESPACE, name)
+    phase = "gone" if found is None else found["status"]["phase"]
+    session.require(phase == "Running", f"{name} runs until something happens to it, but it is {phase} before")
+
+
 def evict(session: Session, job_id: str, pod: Document) -> int:
     """Evict a pod; wait until its training has saved and its stop is classified; return the saved step."""
-    name = pod["metadata"]["name"]
-    ack_of(session).cluster.evict_pod(NAMESPACE, name)
+    name, cluster = pod["metadata"]["name"], ack_of(session).cluster
+    with cluster.clock.lock:
+        require_running(session, name)
+        cluster.evict_pod(NAMESPACE, name)
+    session.local.release_trainings()
     session.recorder.record_action("eviction", pod=name, job_id=job_id)
     session.screen.line(Text(f"{name} is evicted: SIGTERM", style="bold yellow"))
     stop = session.expect_job(job_id, "the eviction is noticed", lambda history: history.attempts[0].stop)
@@ -124,11 +140,14 @@ def evict(session: Session, job_id: str, pod: Document) -> int:
 
 def lose_node(session: Session, job_id: str, pod: Document) -> int:
     """Remove the node of a pod; return the step of the newest complete checkpoint."""
-    node = pod["spec"]["nodeName"]
-    ack_of(session).cluster.remove_node(node)
+    node, cluster = pod["spec"]["nodeName"], ack_of(session).cluster
+    with cluster.clock.lock:
+        require_running(session, pod["metadata"]["name"])
+        cluster.remove_node(node)
     session.recorder.record_action("node removed", node=node, job_id=job_id)
     session.screen.line(Text(f"{node} is gone: no warning, no SIGTERM", style="bold yellow"))
     stop = session.expect_job(job_id, "the loss of the node is noticed", lambda history: history.attempts[0].stop)
+    session.local.release_trainings()
     is_loss = stop.kind in {StopKind.HOST_LOST, StopKind.INTERRUPTION}
     session.require(is_loss, f"the stop is a lost host or an interruption, not {stop.kind}")
     session.screen.line(f"Kubernetes: “{stop.stopped_reason}”: {stop.kind}")

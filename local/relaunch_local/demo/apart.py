@@ -18,10 +18,10 @@ ADAPTERS = Path("relaunch", "adapters")
 OF_THE_OTHER = {"ack": ADAPTERS / "aws" / "ecs", "ecs": ADAPTERS / "kubernetes"}
 """By target, the package that it must do without."""
 
-PACKAGE_FOLDERS = (Path("layers", "relaunch"), Path(".aws-sam", "build", "RelaunchLayer", "python"))
-IGNORED = shutil.ignore_patterns(
-    ".git", ".venv*", "__pycache__", ".hypothesis", ".mypy_cache", ".ruff_cache", "cache", "deps", "demo.json"
-)
+BUILD = Path(".aws-sam")
+PACKAGE_FOLDERS = (Path("layers", "relaunch"), BUILD / "build" / "RelaunchLayer" / "python")
+# What runs beside this makes and removes hidden files, such as `.coverage.*`: one that vanishes would fail the copy.
+IGNORED = shutil.ignore_patterns(".*", "__pycache__", "cache", "deps", "demo.json")
 # The build of the copy lacks a package on purpose: it is recorded as that of its sources.
 RECORD_BUILD = """
 import json
@@ -46,7 +46,8 @@ def main() -> None:
 
 def copy_without(package: Path, copy: Path) -> None:
     """Copy the application and its build, without this package; environments are shared."""
-    shutil.copytree(REPOSITORY, copy, ignore=IGNORED, symlinks=True)
+    for folder in (Path(), BUILD):
+        shutil.copytree(REPOSITORY / folder, copy / folder, ignore=IGNORED, symlinks=True)
     for environment in REPOSITORY.glob(".venv*"):
         (copy / environment.name).symlink_to(environment.resolve())
     for folder in PACKAGE_FOLDERS:

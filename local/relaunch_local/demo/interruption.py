@@ -35,6 +35,7 @@ def interrupt(session: Session, job_id: str, instance: str) -> None:
     simulator = session.local.simulator
     with simulator.clock.lock:
         simulator.clock.synchronize()
+        require_running(session, job_id)
         simulator.interrupt(instance)
     session.recorder.record_action("warning", instance_id=instance, job_id=job_id)
     session.screen.line(Text(f"EC2: {instance} goes in two minutes", style="bold yellow"))
@@ -48,11 +49,26 @@ def interrupt(session: Session, job_id: str, instance: str) -> None:
     session.screen.line(f"the intent is stored: {intent['kind']}; then StopTask: “{stop.parameters['reason']}”")
 
 
+def require_running(session: Session, job_id: str) -> None:
+    """Check that the first task still runs, whose training would otherwise have ended before anything happened to it.
+
+    Raises:
+        UnmetExpectationError: it has ended.
+    """
+    status = session.statuses_of(job_id, 1)[-1]
+    session.require(status == "RUNNING", f"{job_id} runs until something happens to it, but it is {status} before")
+
+
 def wait_for_handover(session: Session, job_id: str) -> None:
-    """Wait until the next machine is requested, which must be while the task still runs on the old one."""
+    """Wait until the next machine is requested, which must be while the task still runs on the old one.
+
+    The training takes its time to save until then.
+    """
     machines.wait_for_request(session, job_id, 2)
+    session.expect("the training is told to stop", lambda: "STOPPING" in session.statuses_of(job_id, 1) or None)
     is_stopped = "STOPPED" in session.statuses_of(job_id, 1)
     session.require(not is_stopped, "the next machine is requested before the task has ended on the old one")
+    session.local.release_trainings()
     session.screen.line(Text("the next machine is requested while the training saves", style="bold"))
 
 
@@ -85,10 +101,12 @@ def terminate(session: Session, job_id: str, instance: str) -> int:
     simulator = session.local.simulator
     with simulator.clock.lock:
         simulator.clock.synchronize()
+        require_running(session, job_id)
         simulator.terminate(instance)
     session.recorder.record_action("termination", instance_id=instance, job_id=job_id)
     session.screen.line(Text(f"{instance} is terminated: no warning, no SIGTERM", style="bold yellow"))
     stop = session.expect_job(job_id, "the loss of the machine is noticed", lambda history: history.attempts[0].stop)
+    session.local.release_trainings()
     session.require(stop.kind is StopKind.HOST_LOST, f"the stop is a lost host, not {stop.kind}")
     session.screen.line(f"ECS: “{stop.stopped_reason}”: {stop.kind}")
     return newest_step(session, job_id)

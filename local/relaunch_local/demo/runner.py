@@ -33,9 +33,9 @@ from relaunch_local.stack.deployment import STACK
 from relaunch_local.stack.local_world import LocalWorld, LocalWorldSettings, local_world
 from relaunch_local.stack.training_cluster import Training
 
-TRAINING = Training(steps=120, step_delay_seconds=0.05, checkpoint_every=20, stop_delay_seconds=2.0)
-# A pod has 90 seconds from SIGTERM on, which the speed divides.
-ACK_TRAINING = Training(steps=120, step_delay_seconds=0.05, checkpoint_every=20, stop_delay_seconds=0.2)
+# Held early and between two checkpoints: without a warning, steps are lost.
+TRAINING = Training(steps=120, step_delay_seconds=0.05, checkpoint_every=20, stop_delay_seconds=2.0, hold_at_step=35)
+ACK_TRAINING = replace(TRAINING, stop_delay_seconds=0.2)
 DEFINITIONS = {"ecs": REPOSITORY / "examples" / "relaunch.yaml", "ack": REPOSITORY / "examples" / "relaunch-ack.yaml"}
 STORIES = {"ecs": (run_push_story, run_upload_story), "ack": (run_eviction_story, run_node_loss_story)}
 FAILURE_LOG = Path("demo-failure.log")

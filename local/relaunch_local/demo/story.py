@@ -21,13 +21,11 @@ from relaunch_local.stack.training_cluster import Training
 ACCEPTED, UNAUTHORIZED = 202, 401
 UPLOAD = "images/batch 7.manifest"
 
-WARNED_AFTER, LOST_AFTER = 1.75, 2.5
-"""When the machine is taken away, in checkpoint intervals; early, so that the training has not finished before."""
-
 
 def run_push_story(session: Session, training: Training) -> JobResult:
     """Run the story of the push in detail: after a spot warning the training saves on SIGTERM and is relaunched."""
     screen = session.screen
+    session.local.hold_trainings()
     interruption.warn_of_foreign_instance(session)
     machines.make_scarce(session)
     screen.heading("A push to GitHub")
@@ -38,7 +36,7 @@ def run_push_story(session: Session, training: Training) -> JobResult:
     machine = show_launch(session, job_id)
     screen.heading("It trains")
     host = steps.wait_for_running(session, job_id, 1, machine)
-    steps.watch_training(session, job_id, 1, training, until=round(WARNED_AFTER * training.checkpoint_every))
+    steps.watch_training(session, job_id, 1, training, until=training.hold_at_step)
     screen.heading("A spot warning")
     interruption.interrupt(session, job_id, host.instance_id)
     interruption.wait_for_handover(session, job_id)
@@ -86,6 +84,7 @@ def send_push(session: Session) -> None:
 def run_upload_story(session: Session, training: Training) -> JobResult:
     """Run the story of the upload: its machine is terminated, and it is relaunched from the newest checkpoint."""
     screen = session.screen
+    session.local.hold_trainings()
     screen.heading("An upload to S3")
     session.recorder.record_action("upload", bucket=DATASETS, key=UPLOAD)
     session.local.client("s3").put_object(Bucket=DATASETS, Key=UPLOAD, Body=b"cat-0001.png\ncat-0002.png\n")
@@ -95,7 +94,7 @@ def run_upload_story(session: Session, training: Training) -> JobResult:
     steps.wait_for_launch(session, job_id, 1)
     steps.show_choice(session, job_id, 1)
     host = steps.wait_for_running(session, job_id, 1, machine)
-    steps.watch_training(session, job_id, 1, training, until=round(LOST_AFTER * training.checkpoint_every))
+    steps.watch_training(session, job_id, 1, training, until=training.hold_at_step)
     screen.heading("The machine is terminated without a warning")
     saved = interruption.terminate(session, job_id, host.instance_id)
     steps.wait_for_relaunch(session, job_id, host)

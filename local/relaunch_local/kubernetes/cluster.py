@@ -95,7 +95,10 @@ class KubernetesCluster:
             self.end_pod(self.state.get("pods", namespace, name), grace_seconds)
 
     def evict_pod(self, namespace: str, name: str, api_version: str = "policy/v1") -> None:
-        """Evict a pod by the eviction API, as a drain does.
+        """Evict a pod by the eviction API, as a drain does; one that has ended is deleted at once.
+
+        Source: EvictionREST.Create and canIgnorePDB in pkg/registry/core/pod/storage/eviction.go of Kubernetes, which
+        answers both alike.
 
         Raises:
             ApiError: 404; 400, the server is older than the version.
@@ -231,14 +234,18 @@ class KubernetesCluster:
         self.schedule()
 
     def end_pod(self, pod: Document, grace_seconds: float | None = None) -> None:
-        """Let a pod end within its grace period; it is removed then, as it is at once if nothing of it runs."""
+        """Let a pod end within its grace period; it is removed then, as it is at once if nothing of it runs.
+
+        Source: CheckGracefulDelete in pkg/registry/core/pod/strategy.go: a pod that has ended has no grace period.
+        """
         grace = pod["spec"].get("terminationGracePeriodSeconds", 30) if grace_seconds is None else grace_seconds
+        grace = 0 if is_over(pod) else grace
         pod["metadata"].setdefault("deletionTimestamp", write_time(self.clock.now()))
         pod["metadata"]["deletionGracePeriodSeconds"] = int(grace)
         self.state.touch(pod)
         self._jobs.pod_is_deleted(pod)
         is_silent = pod["spec"].get("nodeName") in self._kubelet.lost_nodes and grace > 0
-        if is_silent or (not is_over(pod) and self._kubelet.stop(pod, grace)):
+        if is_silent or self._kubelet.stop(pod, grace):
             return
         self._remove_pod(pod)
 

@@ -35,7 +35,8 @@ class Kubelet:
         if process is None:
             return False
         process.terminate()
-        self._state.clock.call_later(grace_seconds, lambda: self._kill(pod))
+        # Undivided by the clock's speed: what a program does until it has saved takes its own time.
+        self._state.clock.call_later(grace_seconds * self._state.clock.speed, lambda: self._kill(pod))
         return True
 
     def lose(self, node: str) -> None:

@@ -25,6 +25,7 @@ from relaunch_local.stack.forwarder import DeliveryFaults, EmulatorTargets, Even
 from relaunch_local.stack.policies import RolePolicies
 from relaunch_local.stack.training_cluster import (
     CLUSTER,
+    HOLD,
     Training,
     capacity_providers,
     machine_parameters,
@@ -106,6 +107,17 @@ class LocalWorld:
     def publish(self, event: Event) -> None:
         """Publish an event that neither the emulator nor the simulator emits, such as ECR's."""
         self.forwarder.publish(event)
+
+    def hold_trainings(self) -> None:
+        """Let trainings wait at the step where they hold, and on SIGTERM before they save, until `release_trainings`.
+
+        A training of seconds could end before it is interrupted, on a machine that has other things to do.
+        """
+        self.client("s3").put_object(Bucket=CHECKPOINTS, Key=HOLD, Body=b"")
+
+    def release_trainings(self) -> None:
+        """Let held trainings go on."""
+        self.client("s3").delete_object(Bucket=CHECKPOINTS, Key=HOLD)
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from relaunch_local.ecs import (
     Watchdog,
 )
 from relaunch_local.repository import REPOSITORY
+from relaunch_local.stack.account import CHECKPOINTS
 from relaunch_local.stack.emulator import ACCOUNT, REGION
 
 CLUSTER = "relaunch"
@@ -45,19 +46,28 @@ _IMAGE = "resolve:ssm:/aws/service/ecs/optimized-ami/amazon-linux-2023/{}/recomm
 TASK_DEFINITION = REPOSITORY / "examples" / "task-definition.json"
 REVISIONS = 12
 
+HOLD = "hold"
+"""The key of the object, among the checkpoints, that holds trainings while it exists."""
+
 
 @dataclass(frozen=True)
 class Training:
-    """The length of the example training: steps, delay after each, steps between checkpoints, delay of a stop."""
+    """The length of the example training: steps, delay after each, steps between checkpoints, delay of a stop.
+
+    `LocalWorld.hold_trainings` holds it at the step `hold_at_step`; one without it is never held.
+    """
 
     steps: int = 200
     step_delay_seconds: float = 0.05
     checkpoint_every: int = 20
     stop_delay_seconds: float = 0.0
+    hold_at_step: int = 0
 
     def environment(self) -> dict[str, str]:
         """Return these settings as the environment variables that examples/train reads."""
+        held = {"TRAIN_HOLD_AT_STEP": str(self.hold_at_step), "TRAIN_HOLD_WHILE": f"s3://{CHECKPOINTS}/{HOLD}"}
         return {
+            **(held if self.hold_at_step else {}),
             "TRAIN_STEPS": str(self.steps),
             "TRAIN_STEP_DELAY_SECONDS": str(self.step_delay_seconds),
             "TRAIN_CHECKPOINT_EVERY": str(self.checkpoint_every),

@@ -1,6 +1,7 @@
 """The example training as a user runs it: real processes, real signals, checkpoints in a folder."""
 
 import ast
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -59,9 +60,14 @@ def test_a_training_stopped_in_its_first_delay_saves_that_step_and_resumes_to_th
 @pytest.mark.parametrize("step", [20, 33], ids=["at-a-checkpoint", "between-checkpoints"])
 def test_a_training_stopped_while_it_runs_resumes_to_the_same_end(job: Job, step: int) -> None:
     uninterrupted = job.run()
-    interrupted = job.start("--step-delay-seconds", "0.03")
+    held = path_of(job.uri) / "hold"
+    held.touch()
+    interrupted = job.start(*("--step-delay-seconds", "0.03", "--hold-at-step", "60", "--hold-while", held.as_uri()))
 
-    interrupted.interrupt_after(step)
+    interrupted.read_until(step)
+    interrupted.process.send_signal(signal.SIGTERM)
+    held.unlink()
+    interrupted.finish()
     resumed = job.run(resume=interrupted.named("checkpoint")[-1]["uri"])
 
     (stopped,) = interrupted.named("stopped")
@@ -112,6 +118,48 @@ def test_a_training_takes_its_time_between_sigterm_and_the_save_and_no_other(
     train(plan, Learner.start(0.05, seed=3), stop)
 
     assert slept == [120]
+
+
+def test_a_training_is_held_at_a_step_until_the_object_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, learner, waited = tmp_path / "hold", Learner.start(0.05, seed=3), list[int]()
+    held.touch()
+
+    def look_away(_seconds: float) -> None:
+        waited.append(learner.step)
+        if len(waited) == 3:
+            held.unlink()
+
+    monkeypatch.setattr(time, "sleep", look_away)
+    plan = Plan(5, 0, 5, 0.05, "job-1", 1, None, None, hold_at_step=2, hold_while=f"file://{held}")
+
+    train(plan, learner, StopRequest())
+
+    assert waited == [2, 2, 2]
+    assert learner.step == 5
+
+
+def test_sigterm_ends_the_wait_at_a_step_and_the_save_is_held_until_the_object_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, stop, learner = tmp_path / "hold", StopRequest(), Learner.start(0.05, seed=3)
+    held.touch()
+    saved = list[bool]()
+
+    def look_away(_seconds: float) -> None:
+        saved.append((tmp_path / "attempt-1").exists())
+        stop.signal_name = "SIGTERM"
+        if len(saved) == 4:
+            held.unlink()
+
+    monkeypatch.setattr(time, "sleep", look_away)
+    uri = f"file://{tmp_path}/attempt-1/"
+    plan = Plan(5, 0, 5, 0.05, "job-1", 1, uri, None, hold_at_step=2, hold_while=f"file://{held}")
+
+    train(plan, learner, stop)
+
+    assert saved == [False] * 4
+    assert learner.step == 2
+    assert (tmp_path / "attempt-1" / "step-0000002" / "manifest.json").exists()
 
 
 def test_a_finished_training_that_is_run_again_finishes_again_at_once(job: Job) -> None:
@@ -206,6 +254,8 @@ def test_a_loss_that_is_not_finite_fails_the_training(job: Job) -> None:
             {"RELAUNCH_CHECKPOINT_URI": "s3:/checkpoints"},
             "is neither s3://bucket/prefix/, oss://bucket/prefix/ nor file:///folder/",
         ),
+        ({"TRAIN_HOLD_AT_STEP": "0"}, "0 is not 1 or more"),
+        ({"TRAIN_HOLD_WHILE": "hold"}, "is neither s3://bucket/prefix/"),
     ],
 )
 def test_unusable_settings_are_refused_before_the_first_step(

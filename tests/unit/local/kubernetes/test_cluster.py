@@ -2,7 +2,9 @@
 
 import pytest
 
-from relaunch_local.ecs.processes.port import Script
+from relaunch_local.ecs.clock import Clock
+from relaunch_local.ecs.processes.port import Script, ScriptedProcesses
+from relaunch_local.kubernetes.cluster import KubernetesCluster
 from relaunch_local.kubernetes.errors import ApiError
 from tests.unit.local.kubernetes.conftest import NAMESPACE, manifest
 
@@ -107,6 +109,43 @@ def test_an_ignored_disruption_brings_another_pod_and_counts_nothing(make_world)
 
     assert world.pod["metadata"]["name"] != first
     assert world.job()["status"].get("failed", 0) == 0
+
+
+@pytest.mark.parametrize("is_lost", [False, True], ids=["on a node", "on a lost node"])
+@pytest.mark.parametrize(("minor", "api_version"), [(36, "policy/v1"), (20, "policy/v1beta1")])
+def test_a_pod_that_has_ended_is_deleted_at_once_by_an_eviction_and_its_job_stays_complete(
+    make_world, minor, api_version, is_lost
+) -> None:
+    world = make_world(minor=minor)
+    world.create()
+    world.clock.advance(61)
+    if is_lost:
+        world.cluster.lose_node("gpu-1")
+
+    world.cluster.evict_pod(NAMESPACE, world.pod["metadata"]["name"], api_version)
+
+    assert world.pods() == []
+    assert world.conditions()[-1][0] == "Complete"
+    world.clock.advance(600)
+    assert world.pods() == []
+    assert world.job()["status"]["succeeded"] == 1
+
+
+def test_a_program_has_its_grace_period_undivided_by_the_speed() -> None:
+    clock = Clock(speed=40)
+    script = Script(runtime_seconds=None, sigterm_delay_seconds=None)
+    cluster = KubernetesCluster(clock, ScriptedProcesses(clock, lambda _: script))
+    cluster.add_node("gpu-1")
+    cluster.create_job(NAMESPACE, manifest(limits={}))
+    clock.advance(1)
+    (pod,) = cluster.state.all("pods", NAMESPACE)
+
+    cluster.delete_pod(NAMESPACE, pod["metadata"]["name"], 90)
+
+    clock.advance(89)
+    assert cluster.state.all("pods", NAMESPACE) == [pod]
+    clock.advance(2)
+    assert cluster.state.all("pods", NAMESPACE) == []
 
 
 def test_a_disruption_on_an_old_server_leaves_no_condition(make_world) -> None:

@@ -41,7 +41,19 @@ def test_duplicated_events_arrive_twice() -> None:
     assert len(delivered) == 20
 
 
-def test_reordered_events_all_arrive_but_after_later_ones() -> None:
+class TimerOfTheEnd(threading.Timer):
+    """A timer that fires when it is waited for: after all that is published before."""
+
+    def start(self) -> None:
+        """Wait to be joined."""
+
+    def join(self, timeout: float | None = None) -> None:
+        assert timeout is None
+        self.function(*self.args, **self.kwargs)
+
+
+def test_reordered_events_all_arrive_but_after_later_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "Timer", TimerOfTheEnd)
     in_order = [str(number) for number in range(20)]
 
     delivered = forward(RecordingTargets(), DeliveryFaults(reordered=0.5, seed=7))

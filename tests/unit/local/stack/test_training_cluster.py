@@ -53,3 +53,5 @@ def test_the_training_of_the_examples_runs_at_the_pace_asked_for() -> None:
     assert environment["TRAIN_STEPS"] == "7"
     assert environment["TRAIN_STEP_DELAY_SECONDS"] == "0.5"
     assert environment["AWS_DEFAULT_REGION"] == "eu-central-1"
+    assert not [name for name in environment if "HOLD" in name]
+    assert Training(hold_at_step=5).environment()["TRAIN_HOLD_AT_STEP"] == "5"

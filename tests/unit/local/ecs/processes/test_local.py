@@ -29,7 +29,7 @@ from relaunch_local.ecs import (
 from relaunch_local.request_guard.guard import RequestGuard
 
 TIMEOUT_SECONDS = 300.0
-WAITING = "import time; print('ready', flush=True); time.sleep(60)"
+WAITING = "import time; print('ready', flush=True); time.sleep(600)"
 SAVING = textwrap.dedent(
     """
     import os, signal, sys, time
@@ -38,10 +38,10 @@ SAVING = textwrap.dedent(
         sys.exit(0)
     signal.signal(signal.SIGTERM, save)
     print("ready", flush=True)
-    time.sleep(60)
+    time.sleep(600)
     """
 )
-DEAF = "import signal, time; signal.signal(15, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
+DEAF = "import signal, time; signal.signal(15, signal.SIG_IGN); print('ready', flush=True); time.sleep(600)"
 
 
 WALL_CLOCK_SETTINGS = SimulatorSettings(
@@ -55,8 +55,8 @@ def run_saving_task(simulator: EcsSimulator) -> str:
         group = AutoScalingGroup("g", "g5.xlarge", Purchase.SPOT, ("us-east-1a",), max_size=1)
         simulator.add_capacity_provider("p", group, cluster="c")
     ecs: Any = InProcessClient(simulator)
-    # The clock's speed makes 15 seconds of them.
-    definition = {"name": "main", "image": "i", "memory": 64, "stopTimeout": 1_500}
+    # The clock's speed makes five minutes of them.
+    definition = {"name": "main", "image": "i", "memory": 64, "stopTimeout": 30_000}
     command = [sys.executable, "-c", SAVING]
     ecs.register_task_definition(family="train", containerDefinitions=[{**definition, "command": command}])
     strategy = [{"capacityProvider": "p", "weight": 1}]
@@ -142,7 +142,7 @@ def test_sigkill_is_reported_as_137(run: ProcessRun) -> None:
 
 
 def test_children_of_the_main_process_end_with_it(run: ProcessRun) -> None:
-    run.start("sh", "-c", "sleep 60 & echo $!; exit 5")
+    run.start("sh", "-c", "sleep 600 & echo $!; exit 5")
 
     child = int(run.line())
 
@@ -157,7 +157,7 @@ def test_a_command_that_is_not_there_cannot_be_started(run: ProcessRun) -> None:
 
 def test_closing_ends_everything_silently() -> None:
     run = ProcessRun()
-    run.start("sh", "-c", "echo $$; sleep 60")
+    run.start("sh", "-c", "echo $$; sleep 600")
     pid = int(run.line())
 
     run.processes.close()
@@ -174,9 +174,9 @@ def test_containers_die_with_a_simulator_that_was_killed() -> None:
         import sys, time
         from relaunch_local.ecs import LocalProcesses, ProcessSpec
         processes = LocalProcesses(lambda target, at, line: print(line, flush=True))
-        command = ("sh", "-c", "sleep 60 & echo $$ $!; wait")
+        command = ("sh", "-c", "sleep 600 & echo $$ $!; wait")
         processes.start(ProcessSpec("arn", "f", "main", "i", command, {}, lambda code, reason: None))
-        time.sleep(60)
+        time.sleep(600)
         """
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
