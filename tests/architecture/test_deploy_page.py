@@ -2,10 +2,14 @@
 
 import re
 
+import pytest
+
+from architecture.command_page import calls_of
 from fakes.repository import REPOSITORY
 from relaunch_cli.deployment.idle_cost import PRICES_OF, idle_costs, total
 from relaunch_cli.deployment.named_parameters import read_named
 from relaunch_cli.deployment.source import find_source
+from relaunch_local.templates.document import read_template
 
 PAGE = (REPOSITORY / "docs" / "deploy.md").read_text(encoding="utf-8")
 
@@ -25,3 +29,48 @@ def test_the_cost_is_the_one_that_the_command_shows() -> None:
     assert f"About {total(items):.2f} USD a month" in PAGE
     assert f"it is {sum(each.usd_without_allowances for each in items):.2f}" in PAGE
     assert PRICES_OF.rpartition(" ")[2] in PAGE
+
+
+# What AWS calls a service in prose, by the part of a resource type after AWS::.
+SERVICES = {
+    "AutoScaling": "Auto Scaling",
+    "CloudWatch": "CloudWatch",
+    "DynamoDB": "DynamoDB",
+    "EC2": "EC2",
+    "ECR": "ECR",
+    "ECS": "ECS",
+    "Events": "EventBridge",
+    "IAM": "IAM",
+    "Lambda": "Lambda",
+    "Logs": "logs",
+    "S3": "S3",
+    "SQS": "SQS",
+    "SecretsManager": "Secrets Manager",
+    "Serverless": "Lambda",
+}
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "template.yaml",
+        "infrastructure/training.yaml",
+        "infrastructure/machines.yaml",
+        "infrastructure/capacity-provider.yaml",
+    ],
+)
+def test_whoever_deploys_is_told_the_services_of_every_template(file: str) -> None:
+    asked = " ".join(PAGE.partition("## Permissions of whoever deploys")[2].split())
+    services = {each["Type"].split("::")[1] for each in read_template(file).resources.values()}
+
+    assert {each for each in services if SERVICES[each] not in asked} == set()
+
+
+@pytest.mark.parametrize("command", ["deploy", "uninstall"])
+def test_whoever_deploys_is_told_what_the_command_itself_calls(command: str) -> None:
+    asked = " ".join(PAGE.partition("## Permissions of whoever deploys")[2].split())
+    names = {name.lower(): text for name, text in SERVICES.items()} | {"cloudformation": "CloudFormation"}
+
+    assert {
+        call for call in calls_of(command) if call not in asked and names.get(call.partition(":")[0], call) not in asked
+    } == set()

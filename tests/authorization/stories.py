@@ -13,12 +13,12 @@ from botocore.exceptions import ClientError
 from fakes.builders import NOW, make_definition, make_running_attempt, make_running_job, make_timeline_entry
 from fakes.fleet import make_fleet_request, make_override
 from fakes.functions import FakeContext, make_batch
-from fakes.role_world import ACCOUNT, CHECKPOINTS, CLUSTER, FAMILY, REGION, RoleWorld, unique
+from fakes.role_world import ACCOUNT, CHECKPOINTS, CLUSTER, FAMILY, REGION, SUFFIX, RoleWorld, unique
 from fakes.simulated_region import container, gpu
 from fakes.stored_machines import change, make_machine
 from fakes.webhook import EVENTS
-from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.jobs.effects import (
@@ -88,6 +88,12 @@ G5_XLARGE = {
 SINGLE_IMAGE = {"config": {"digest": "sha256:2"}}
 
 
+def make_demo() -> JobDefinition:
+    """Make the definition that the jobs of all stories are of."""
+    uri = f"s3://{CHECKPOINTS}/demo/"
+    return make_definition(name="demo", task_definition=FAMILY, checkpoint_uri=uri, command=())
+
+
 @dataclass
 class Stories:
     """The stories of one stack."""
@@ -121,10 +127,7 @@ class Stories:
         trainer = container(image=image, resourceRequirements=gpu(), stopTimeout=90)
         world.region.register(FAMILY, trainer, **roles)
         world.region.provider()
-        definition = make_definition(
-            name="demo", task_definition=FAMILY, checkpoint_uri=f"s3://{CHECKPOINTS}/demo/", command=()
-        )
-        world.stores.definitions.save_definition(definition)
+        world.stores.definitions.save_definition(make_demo())
         snapshot = OfferingsSnapshot(REGION)
         for part, content in (
             (SnapshotPart.ZONES, {"g5.xlarge": ("us-east-1a", "us-east-1b")}),
@@ -132,7 +135,7 @@ class Stories:
             (SnapshotPart.QUOTAS, dict.fromkeys(QUOTA_CODES, 64.0)),
         ):
             snapshot = snapshot.with_part(part, content, Origin("EC2", world.region.clock.now()))
-        DynamoDbSnapshots(world._moto["dynamodb"], "jobs").save_snapshot(snapshot)
+        world.snapshots.save_snapshot(snapshot)
 
     # ── What happens ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -141,7 +144,7 @@ class Stories:
         name, handle = HANDLERS[function]
         batch = make_batch(body)
         for record in batch["Records"]:
-            record["eventSourceARN"] = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue or QUEUES[name]}"
+            record["eventSourceARN"] = f"arn:aws:sqs:{REGION}:{ACCOUNT}:relaunch-{queue or QUEUES[name]}-{SUFFIX}"
         with self.world.function(function) as dependencies:
             handle_batch(name, handle, batch, FakeContext(), dependencies)
 

@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError
 from fakes.aws import create_jobs_table
 from fakes.fleet_region import PROFILE, ROLE, FleetRegion
 from relaunch import bootstrap
+from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.sigv4 import AwsClient
 from relaunch.entrypoints.function import FunctionDependencies
@@ -23,12 +24,14 @@ from relaunch_local.iam.calls import CalledAccount, CallPermissions
 from relaunch_local.iam.permission import Permission
 from relaunch_local.iam.policies import PolicyAuthorizer
 from relaunch_local.iam.reference import is_without_key
-from relaunch_local.templates.document import read_template, read_yaml
+from relaunch_local.templates.document import TemplateDocument, read_template, read_yaml
 from relaunch_local.templates.physical import physical_values
 from relaunch_local.templates.resolver import Resolver
 from relaunch_local.templates.roles import policies_of_role, roles_of_functions
 
-ACCOUNT, REGION, TABLE, CLUSTER = "111122223333", "us-east-1", "jobs", "c"
+ACCOUNT, REGION, CLUSTER = "111122223333", "us-east-1", "c"
+SUFFIX = "1A2B3C4D5E6F"
+TABLE = f"relaunch-JobsTable-{SUFFIX}"
 CHECKPOINTS = "acme-checkpoints"
 CHECKPOINT_KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/0a1b2c3d"
 RESERVATION = "cr-0b10c0b10c0b10c00"
@@ -56,6 +59,18 @@ PARAMETERS = {
 }
 """Everything that a stack can have is on."""
 
+TRAINING = "infrastructure/training.yaml"
+PEOPLE = {
+    "ApplicationStack": "relaunch",
+    "CheckpointBucket": CHECKPOINTS,
+    "CheckpointKeyArns": CHECKPOINT_KEY,
+    "ClusterName": CLUSTER,
+    "DataBucket": "acme-datasets",
+    "RepositoryName": "trainer",
+    "Zone1": "us-east-1a",
+}
+"""The parameters of the stack with the roles of people."""
+
 Answer = Callable[..., Any]
 
 
@@ -64,18 +79,15 @@ class RoleWorld:
 
     def __init__(self, **parameters: str) -> None:
         template = read_template()
-        names = {"JobsTable": TABLE}
+        # CloudFormation names what has no name: stack, logical ID, and what tells it from others.
+        made = (*template.of_type("SQS::Queue"), "JobsTable")
+        names = {name: f"relaunch-{name}-{SUFFIX}" for name in made}
         values = physical_values(template, ACCOUNT, REGION, names) | {"AWS::StackName": "relaunch"} | PARAMETERS
         self.resolver = Resolver(template, **(values | parameters))
-        self.policies: dict[str, list[Mapping[str, Any]]] = {}
+        self.policies = self._policies_of_people()
         self._names: dict[str, str] = {}
         self._variables: dict[str, Mapping[str, Any]] = {}
-        shared = read_yaml("template.yaml")["Globals"]["Function"]["Environment"]["Variables"]
-        for logical_id, role in roles_of_functions(template).items():
-            own = template.resources[logical_id]["Properties"].get("Environment", {}).get("Variables", {})
-            name = self._names[logical_id] = own["POWERTOOLS_SERVICE_NAME"]
-            self.policies[name] = policies_of_role(template, role, self.resolver)
-            self._variables[name] = self.resolver.resolve({**shared, **own})
+        self._read_functions(template)
         self.used: list[Permission] = []
         self.refused: list[Permission] = []
         self.sent: list[tuple[str, str]] = []
@@ -85,14 +97,45 @@ class RoleWorld:
         self.answers: dict[tuple[str, str], Answer] = {}
         """What answers a call of a service that neither moto nor the simulator plays."""
         self._authorize = PolicyAuthorizer(self.policies, is_without_key)
-        account = CalledAccount(ACCOUNT, REGION, {CHECKPOINTS: CHECKPOINT_KEY})
-        self._calls = CallPermissions(account)
+        self._calls = CallPermissions(CalledAccount(ACCOUNT, REGION, {CHECKPOINTS: CHECKPOINT_KEY}))
         self.region = FleetRegion(authorize=self.authorize, launch_templates=[TEMPLATE])
-        self._moto = {"dynamodb": boto3.client("dynamodb", region_name=REGION)}
+        self._dynamodb: Any = boto3.client("dynamodb", region_name=REGION)
         with suppress(ClientError):
-            self._moto["dynamodb"].delete_table(TableName=TABLE)
-        create_jobs_table(self._moto["dynamodb"], TABLE)
-        self.stores = DynamoDbStores(self._moto["dynamodb"], TABLE)
+            self._dynamodb.delete_table(TableName=TABLE)
+        create_jobs_table(self._dynamodb, TABLE)
+        self.stores = DynamoDbStores(self._dynamodb, TABLE)
+        self.snapshots = DynamoDbSnapshots(self._dynamodb, TABLE)
+
+    def _read_functions(self, template: TemplateDocument) -> None:
+        shared = read_yaml("template.yaml")["Globals"]["Function"]["Environment"]["Variables"]
+        for logical_id, role in roles_of_functions(template).items():
+            own = template.resources[logical_id]["Properties"].get("Environment", {}).get("Variables", {})
+            name = self._names[logical_id] = own["POWERTOOLS_SERVICE_NAME"]
+            self.policies[name] = policies_of_role(template, role, self.resolver)
+            self._variables[name] = self.resolver.resolve({**shared, **own})
+
+    def _policies_of_people(self) -> dict[str, list[Mapping[str, Any]]]:
+        template = read_template(TRAINING)
+        values = physical_values(template, ACCOUNT, REGION) | PEOPLE
+        resolver = Resolver(template, **values)
+        return {role: policies_of_role(template, role, resolver) for role in ("ReaderRole", "OperatorRole")}
+
+    def outputs(self) -> dict[str, str]:
+        """Return the outputs of the stack, as whoever may describe it reads them."""
+        found = read_yaml("template.yaml")["Outputs"]
+        return {
+            name: str(self.resolver.resolve(each["Value"]))
+            for name, each in found.items()
+            if self.resolver.holds(each.get("Condition"))
+        }
+
+    def session(self, caller: str) -> Any:
+        """Return what stands for a session of boto3 with the credentials of a function or a role of people."""
+        return SimpleNamespace(
+            region_name=REGION,
+            client=lambda service, **_: _Client(self, caller, service),
+            get_available_regions=lambda *_, **__: [REGION],
+        )
 
     def authorize(self, permission: Permission) -> bool:
         """Note and evaluate a permission; who is no function may do everything.
@@ -152,8 +195,7 @@ class RoleWorld:
         with pytest.MonkeyPatch.context() as seam:
             for variable, value in self._variables[name].items():
                 seam.setenv(variable, str(value))
-            session = SimpleNamespace(region_name=REGION, client=lambda service, **_: _Client(self, name, service))
-            seam.setattr(bootstrap, "boto3", SimpleNamespace(Session=lambda: session))
+            seam.setattr(bootstrap, "boto3", SimpleNamespace(Session=lambda: self.session(name)))
             seam.setattr(bootstrap, "SystemClock", lambda: self.region.clock)
             for made in (bootstrap.function, bootstrap.refresh_dependencies):
                 made.cache_clear()
@@ -172,16 +214,16 @@ class RoleWorld:
             self.check_call(function, service, operation, parameters)
         if service == "sqs":
             return self._queue(operation, parameters)
-        if service in self._moto and self.is_throttled:
-            error = {"Error": {"Code": "ThrottlingException", "Message": "Rate exceeded"}}
-            raise ClientError(error, operation)
-        if service in self._moto:
-            return getattr(self._moto[service], method)(**parameters)
+        if service == "dynamodb" and self.is_throttled:
+            raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "Rate exceeded"}}, operation)
+        if service == "dynamodb":
+            return getattr(self._dynamodb, method)(**parameters)
         return self.answers[service, operation](**parameters)
 
     def _queue(self, operation: str, parameters: Mapping[str, Any]) -> Any:
         if operation == "SendMessage":
-            self.sent.append((parameters["QueueUrl"].rpartition("/")[2], parameters["MessageBody"]))
+            queue = parameters["QueueUrl"].removesuffix(f"-{SUFFIX}").rpartition("-")[2]
+            self.sent.append((queue, parameters["MessageBody"]))
         counts = dict.fromkeys(parameters.get("AttributeNames", ()), "0")
         return {"MessageId": "m", "Successful": [], "Failed": [], "Attributes": counts}
 

@@ -30,7 +30,7 @@ OWN_PARAMETERS = (
     "Zones",
 )
 """The parameters that only this stack has, where Zones stands for Zone1 to Zone6."""
-SHARED_PARAMETERS = ("ClusterName", "LogRetentionDays", "VpcId")
+SHARED_PARAMETERS = ("CheckpointKeyArns", "ClusterName", "LogRetentionDays", "VpcId")
 """Those that another stack has too, with the same value."""
 _ZONE_PARAMETERS = tuple(f"Zone{place}" for place in range(1, 7))
 

@@ -193,7 +193,33 @@ def _parameters(account: CalledAccount, parameters: Parameters) -> Iterator[Requ
 def _repository(action: str) -> Rule:
     def rule(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
         owner = parameters.get("registryId") or None
-        yield f"ecr:{action}", account.arn("ecr", f"repository/{parameters['repositoryName']}", account=owner), {}
+        for name in parameters.get("repositoryNames") or [parameters["repositoryName"]]:
+            yield f"ecr:{action}", account.arn("ecr", f"repository/{name}", account=owner), {}
+
+    return rule
+
+
+def _stack(action: str) -> Rule:
+    """Require a permission for a stack, whose ARN ends in an ID that its name does not tell."""
+
+    def rule(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
+        name = str(parameters["StackName"])
+        arn = name if name.startswith("arn:") else account.arn("cloudformation", f"stack/{name}/0a1b2c3d")
+        yield f"cloudformation:{action}", arn, {}
+
+    return rule
+
+
+def _log_events(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
+    group, stream = parameters["logGroupName"], parameters["logStreamName"]
+    yield "logs:GetLogEvents", account.arn("logs", f"log-group:{group}:log-stream:{stream}"), {}
+
+
+def _event_rule(action: str, name: str = "Rule") -> Rule:
+    """Require a permission for a rule on the default event bus."""
+
+    def rule(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
+        yield f"events:{action}", account.arn("events", f"rule/{parameters[name]}"), {}
 
     return rule
 
@@ -224,6 +250,14 @@ _RULES: Mapping[tuple[str, str], Rule] = {
     ("ecr", "BatchGetImage"): _repository("BatchGetImage"),
     ("ecr", "GetDownloadUrlForLayer"): _repository("GetDownloadUrlForLayer"),
     ("ecr", "DescribeRepositories"): _repository("DescribeRepositories"),
+    ("cloudformation", "DescribeStacks"): _stack("DescribeStacks"),
+    ("events", "ListRules"): _anything("events:ListRules"),
+    ("events", "ListTargetsByRule"): _event_rule("ListTargetsByRule"),
+    ("events", "PutRule"): _event_rule("PutRule", "Name"),
+    ("events", "PutTargets"): _event_rule("PutTargets"),
+    ("events", "RemoveTargets"): _event_rule("RemoveTargets"),
+    ("events", "DeleteRule"): _event_rule("DeleteRule", "Name"),
+    ("logs", "GetLogEvents"): _log_events,
     ("secretsmanager", "GetSecretValue"): _named("secretsmanager:GetSecretValue", "secret:{SecretId}"),
     ("secretsmanager", "PutSecretValue"): _named("secretsmanager:PutSecretValue", "secret:{SecretId}"),
     ("ssm", "GetParameters"): _parameters,

@@ -1,0 +1,112 @@
+"""Each command that docs/security.md gives to a role of people makes only calls that the role allows."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from architecture.test_roles_of_people import OPERATOR, READER
+from authorization.stories import Stories, make_demo, tell_of_a_life_on_machines
+from fakes.aws import aws_in_process
+from fakes.cli_session import invoke
+from fakes.role_world import FAMILY, REGION, RoleWorld
+from relaunch_cli.aws.connection import AwsConnection
+
+DEFINITIONS = f"""jobs:
+  demo:
+    task_definition: {FAMILY}
+    container: main
+    accelerator: {{gpu: {{memory: 16GiB}}}}
+    checkpoint: s3://acme-checkpoints/demo/
+    on: [s3: {{bucket: acme-datasets, prefix: in/}}]
+"""
+Arguments = Callable[[str, Path], list[str]]
+COMMANDS: dict[str, Arguments] = {
+    "ps": lambda _job, _file: ["ps", "--all"],
+    "show": lambda job, _file: ["show", job],
+    "explain": lambda job, _file: ["explain", job, "--full"],
+    "wait": lambda job, _file: ["wait", job],
+    "logs": lambda job, _file: ["logs", job],
+    "open": lambda job, _file: ["open", job, "--print"],
+    "machines": lambda _job, _file: ["machines"],
+    "events": lambda _job, _file: ["events"],
+    "amis": lambda _job, _file: ["amis"],
+    "definitions": lambda _job, _file: ["definitions"],
+    "definitions show": lambda _job, _file: ["definitions", "show", "demo"],
+    "definitions delete": lambda _job, _file: ["definitions", "delete", "demo", "--yes"],
+    "plan": lambda _job, _file: ["plan", "demo"],
+    "apply": lambda _job, file: ["apply", str(file)],
+    "submit": lambda _job, _file: ["submit", "demo"],
+    "retry": lambda job, _file: ["retry", job],
+    "cancel": lambda job, _file: ["cancel", job],
+    "dead-letters list": lambda _job, _file: ["dead-letters", "list"],
+    "dead-letters show": lambda _job, _file: ["dead-letters", "show", "attempts"],
+    "dead-letters redrive": lambda _job, _file: ["dead-letters", "redrive", "attempts"],
+    "dead-letters drop": lambda _job, _file: ["dead-letters", "drop", "attempts", "--yes"],
+}
+# `completion` writes a script; `init` is tried in an account of its own, by tests/real/test_deploy.py.
+ELSEWHERE = {"completion", "init"}
+
+
+@pytest.fixture(scope="module")
+def told() -> Iterator[tuple[RoleWorld, str]]:
+    """A stack with a job that has ended well."""
+    with aws_in_process():
+        stories = Stories()
+        tell_of_a_life_on_machines(stories)
+        world = stories.world
+        outputs = [{"OutputKey": name, "OutputValue": value} for name, value in world.outputs().items()]
+        world.answers |= {
+            ("cloudformation", "DescribeStacks"): lambda **_: {"Stacks": [{"Outputs": outputs}]},
+            ("logs", "GetLogEvents"): lambda **_: {"events": [], "nextForwardToken": "f", "nextBackwardToken": "b"},
+            ("ssm", "GetParameters"): lambda **_: {"Parameters": [], "InvalidParameters": []},
+            ("sts", "GetCallerIdentity"): lambda **_: {"Arn": "arn:aws:iam::111122223333:user/ada"},
+            ("events", "ListRules"): lambda **_: {"Rules": []},
+            ("events", "PutRule"): lambda **_: {"RuleArn": "arn"},
+            ("events", "PutTargets"): lambda **_: {"FailedEntryCount": 0, "FailedEntries": []},
+            ("s3", "HeadBucket"): lambda **_: {"BucketRegion": REGION},
+            ("s3", "GetBucketEncryption"): lambda **_: {"ServerSideEncryptionConfiguration": {"Rules": []}},
+            ("s3", "GetBucketNotificationConfiguration"): lambda **_: {"EventBridgeConfiguration": {}},
+            ("ecr", "DescribeRepositories"): lambda **_: {"repositories": [{"repositoryName": "trainer"}]},
+            ("ec2", "DescribeAvailabilityZones"): lambda **_: {"AvailabilityZones": [{"ZoneName": "a", "ZoneId": "b"}]},
+        }
+        (job,), _ = world.stores.jobs.list_jobs(10)
+        yield world, job.job_id
+
+
+def run(told: tuple[RoleWorld, str], role: str, command: str, folder: Path) -> tuple[list[str], str]:
+    """Run a command with a role; return what it was refused, and what it said."""
+    world, job_id = told
+    world.stores.definitions.save_definition(make_demo())
+    file = folder / "relaunch.yaml"
+    file.write_text(DEFINITIONS)
+    connection = AwsConnection("relaunch", REGION)
+    connection.__dict__["_session"] = world.session(role)
+    before = len(world.refused)
+    outcome = invoke(*COMMANDS[command](job_id, file), session=connection)
+    return [f"{each.action} on {each.resource}" for each in world.refused[before:]], outcome.stdout + outcome.stderr
+
+
+@pytest.mark.parametrize("command", [each for each in READER if each not in {*ELSEWHERE, "plan"}])
+def test_a_reader_may_run_what_is_given_to_readers(told: tuple[RoleWorld, str], command: str, tmp_path: Path) -> None:
+    refused, said = run(told, "ReaderRole", command, tmp_path)
+
+    assert refused == [], said
+    assert "not authorized" not in said
+
+
+@pytest.mark.parametrize("command", [each for each in (*READER, *OPERATOR) if each not in ELSEWHERE])
+def test_an_operator_may_run_what_is_given_to_operators(
+    told: tuple[RoleWorld, str], command: str, tmp_path: Path
+) -> None:
+    refused, said = run(told, "OperatorRole", command, tmp_path)
+
+    assert refused == [], said
+    assert "not authorized" not in said
+
+
+@pytest.mark.parametrize("command", ["apply", "submit", "retry", "definitions delete", "dead-letters list"])
+def test_a_reader_may_change_nothing(told: tuple[RoleWorld, str], command: str, tmp_path: Path) -> None:
+    refused, _ = run(told, "ReaderRole", command, tmp_path)
+
+    assert refused
