@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
+from relaunch.adapters.aws.client_config import FLEET_CONFIG
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
@@ -220,6 +221,7 @@ class SimulatedAccount:
         in_process = InProcessClient(self.simulator, "ec2", validate=False)
         self.faulty_ec2 = self.ec2_type(in_process, self.simulator, self.clock, self.chance, self.machines)
         ec2: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS)
+        fleet: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, FLEET_CONFIG)
         s3: Any = CallingClient("s3", ModelS3(self.objects), self.calls)
         ecr: Any = CallingClient("ecr", self.ecr, self.calls)
         spot_prices = Ec2SpotPrices(ec2, clock)
@@ -228,7 +230,7 @@ class SimulatedAccount:
             "targets": Targets({Target.ECS: lambda: target}),
             "revisions": self.per_container(lambda: EcsRevisions(ecs, clock)),
             "offerings": own_and_provided(self.scenario, spot_prices, self.trace),
-            "fleet": Ec2Fleet(ec2, STACK),
+            "fleet": Ec2Fleet(fleet, STACK),
             "machine_queue": _NotedQueue(SqsMachineQueue(self._sqs(), MACHINES_QUEUE), self.invariants),
             "machine_settings": self.scenario.machines.settings,
             "images": EcrImages(ecr),

@@ -8,8 +8,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from botocore.exceptions import ReadTimeoutError
+from botocore.config import Config
+from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 
+from relaunch.adapters.aws.client_config import CLIENT_CONFIG
 from relaunch.ports import NotYetError
 from relaunch_local.ecs import Clock, EcsError, Event, InProcessClient
 from relaunch_local.ecs.api.in_process import client_error_of
@@ -32,10 +34,16 @@ def timed_out(name: str) -> Exception:
     return ReadTimeoutError(endpoint_url=name)
 
 
+def disconnected(name: str) -> Exception:
+    """Return the error of a call whose connection ended before its answer."""
+    return ConnectionClosedError(endpoint_url=name)
+
+
 AWS_ERRORS = CallErrors(
     refused=partial(_client_error, "ServerException"),
     throttled=partial(_client_error, "ThrottlingException"),
     unanswered=timed_out,
+    disconnected=disconnected,
 )
 
 
@@ -47,13 +55,14 @@ class CallingClient:
     _client: Any
     _calls: Calls
     _errors: CallErrors = AWS_ERRORS
+    _config: Config = CLIENT_CONFIG
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Return the method of an action."""
         method = getattr(self._client, name)
 
         def call(**parameters: Any) -> Any:
-            return self._calls.perform(self._service, name, lambda: method(**parameters), self._errors)
+            return self._calls.perform(self._service, name, lambda: method(**parameters), self._errors, self._config)
 
         return call
 

@@ -13,7 +13,7 @@ from relaunch_local.ecs.api.in_process import client_error_of
 from relaunch_local.ecs.engine.fleet import FleetFault
 from relaunch_local.ecs.engine.settings import HostPlan
 from relaunch_local.simulation.aws.calls import CallErrors
-from relaunch_local.simulation.aws.clients import timed_out
+from relaunch_local.simulation.aws.clients import disconnected, timed_out
 from relaunch_local.simulation.checks.machines import MachineInvariants
 from relaunch_local.simulation.faults.chance import Chance
 
@@ -75,6 +75,7 @@ EC2_ERRORS = CallErrors(
     refused=partial(ec2_error, "InternalError"),
     throttled=partial(ec2_error, "RequestLimitExceeded"),
     unanswered=timed_out,
+    disconnected=disconnected,
 )
 
 
