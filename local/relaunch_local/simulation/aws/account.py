@@ -53,6 +53,7 @@ from relaunch_local.simulation.aws.table import CalledCapacity, CalledJobs, Call
 from relaunch_local.simulation.aws.template import CLUSTER, STACK, Rule, SourceSettings, read_stack
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.checks.deadlines import Deadlines
+from relaunch_local.simulation.checks.facts import AccountFacts, tasks_in
 from relaunch_local.simulation.checks.invariants import Invariants, is_late
 from relaunch_local.simulation.checks.machines import MachineInvariants
 from relaunch_local.simulation.checks.market import check_market_wait, check_move
@@ -117,10 +118,7 @@ class SimulatedAccount:
         self.objects = ObjectStore()
         self.runtime = Runtime(self.clock, self.chance, self.trace.line, kill_at_step=options.kill_at_step)
         self.calls = self.calls_type(self.runtime, self.chance)
-        self.invariants = Invariants(self.clock, self.objects, self.scenario.limits.max_running_jobs)
-        self.machines = MachineInvariants(
-            self.clock, self.invariants.check, self.scenario.limits.machines, self.invariants.jobs, self.objects
-        )
+        self._make_checks()
         self.trainings = Trainings(
             self.clock,
             self.chance,
@@ -148,6 +146,14 @@ class SimulatedAccount:
         self._deploy()
         self._subscribe()
 
+    def _make_checks(self) -> None:
+        limits = self.scenario.limits
+        self.facts = AccountFacts(self.clock, self._instance_of)
+        self.invariants = Invariants(self.clock, self.objects, limits.max_running_jobs, self.facts)
+        self.machines = MachineInvariants(
+            self.clock, self.invariants.check, limits.machines, self.invariants.jobs, self.objects, self.facts
+        )
+
     def _watch_deadlines(self) -> Deadlines:
         on_demand = OnDemand(self.scenario, self.simulator, self.stores.machines, self.stores.capacity)
         machines = self.machines.machines
@@ -165,6 +171,7 @@ class SimulatedAccount:
         self.trace.on_swept = self._swept
         for subscriber in (
             self.trace.event,
+            self.facts.observe,
             self.invariants.task_changed,
             self.delayed_ecs.observe,
             self.faulty_ec2.observe,
@@ -217,7 +224,9 @@ class SimulatedAccount:
         clock = FunctionClock(self.runtime)
         client = InProcessClient(self.simulator, validate=False)
         self.delayed_ecs = DelayedEcs(client, self.clock, self.chance, self._stop_asked, self.invariants.task_made)
-        ecs: Any = CallingClient("ecs", self.delayed_ecs, self.calls)
+        self.delayed_ecs.on_lost = lambda started_by: self.facts.unanswered_jobs.add(started_by.rpartition("/")[0])
+        self.facts.hidden_span, self.facts.forgotten = self.delayed_ecs.denied_span, self.delayed_ecs.forgotten
+        ecs: Any = CallingClient("ecs", self.delayed_ecs, self.calls, on_answer=self._answered)
         in_process = InProcessClient(self.simulator, "ec2", validate=False)
         self.faulty_ec2 = self.ec2_type(in_process, self.simulator, self.clock, self.chance, self.machines)
         ec2: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS)
@@ -268,13 +277,24 @@ class SimulatedAccount:
         host = self.simulator.instances.by_id[spec.instance_id]
         self.clock.call_later(0.0, lambda: self.invariants.container_killed(spec, after) if host.is_alive else None)
 
+    def _instance_of(self, container_instance: str) -> str:
+        hosts = self.simulator.instances.by_id.values()
+        return next((host.instance_id for host in hosts if host.arn == container_instance), "")
+
+    def _answered(self, action: str, answer: Any) -> None:
+        if action == "run_task" and self.runtime.current is not None:
+            self.runtime.current.told.update(tasks_in(answer))
+
     def _stop_asked(self, task_arn: str) -> None:
+        self.facts.stop_asked(task_arn)
         self.invariants.effect_done(StopTask, task_arn)
         if self.chance.strikes("stop-races-with-exit", 0.15, note=task_arn[-6:]):
             self.trainings.exit_now(task_arn)
 
     def _handled(self, function: str, body: str, began_at: datetime) -> None:
         """Check that a handled warning stopped every visible task on the instance, and that an upload is watched."""
+        invocation = self.runtime.current
+        self.facts.message_handled(function, body, invocation.told if invocation else ())
         if function == "submit_job" and '"Object Created"' in body:
             (upload,) = parse_intake_message(body)
             is_needed = isinstance(upload, ObjectCreated) and is_watched(upload, self.scenario.definitions)
@@ -306,17 +326,19 @@ class SimulatedAccount:
     def _swept(self, count: int) -> None:
         """Check that a sweep looked at every task, and found those that were given up and are listed again."""
         since = self.clock.now() - _LONGEST_SWEEP
+        invocation = self.runtime.current
+        has_failed = invocation is not None and invocation.failed_calls > 0
         listed = [arn for arn in self.invariants.listed_since(since) if not self.delayed_ecs.was_hidden(arn, since)]
         self.invariants.check("a sweep looks at every task", count >= len(listed), f"{count} of {len(listed)}")
         for arn, (job_id, lost_at) in self.invariants.lost.items():
             known_at = self.delayed_ecs.known_again_at(arn)
             was_there = known_at is not None and known_at <= since and not self.delayed_ecs.was_hidden(arn, since)
-            was_skipped = self.trace.postponed_at.get(job_id, lost_at) > since
+            was_skipped = has_failed or self.invariants.saved_since(job_id, since)
             if was_there and lost_at <= since and not was_skipped and self.invariants.is_listed(job_id, arn):
                 is_found = arn in self.invariants.orphans
                 self.invariants.check("a sweep finds what was given up", is_found, f"{job_id}: {arn[-6:]}")
 
-        if self.trace.postponed_at.get("", self.started_at) < since:
+        if not has_failed:
             machines = [host for host in self._machines() if host.registered_at and host.registered_at < since]
             self.invariants.late_machines_known(machines, self._failures(), since)
 

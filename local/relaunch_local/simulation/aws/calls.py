@@ -79,6 +79,7 @@ class Calls:
                     self.runtime.pause(retries.read_timeout, f"{name} is waited for")
                 seconds = retries.pause_after(error, sends, context)
                 if seconds is None:
+                    invocation.failed_calls += 1
                     raise
                 self.chance.note_organic("call-repeated-by-sdk")
                 self.runtime.pause(seconds, f"{name} is sent again by the SDK")
