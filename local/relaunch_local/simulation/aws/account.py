@@ -155,9 +155,11 @@ class SimulatedAccount:
         )
 
     def _watch_deadlines(self) -> Deadlines:
-        on_demand = OnDemand(self.scenario, self.simulator, self.stores.machines, self.stores.capacity)
+        self.on_demand = OnDemand(self.scenario, self.simulator, self.stores.machines, self.stores.capacity)
         machines = self.machines.machines
-        return Deadlines(self.clock, self.chance, self.invariants, self.objects, self.trainings, machines, on_demand)
+        return Deadlines(
+            self.clock, self.chance, self.invariants, self.objects, self.trainings, machines, self.on_demand
+        )
 
     def _deploy(self) -> None:
         for function in self.stack.functions.values():
@@ -361,7 +363,8 @@ class SimulatedAccount:
         before = self.invariants.jobs.get(job.job_id)
         self.invariants.job_saved(job, timeline, is_new=is_new)
         recipes, now = self.scenario.recipes, self.clock.now()
-        check_market_wait(self.invariants.check, job, recipes, self.objects, now)
+        is_sold = job.definition.max_price_usd_per_hour is None and self.on_demand.is_sold_to(job.definition)
+        check_market_wait(self.invariants.check, job, recipes, self.objects, now, is_sold=is_sold)
         check_move(self.invariants.check, before, job, recipes, self.objects, now)
         self.machines.job_saved(before, job)
         self.deadlines.job_saved(job)

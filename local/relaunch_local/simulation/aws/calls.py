@@ -5,8 +5,10 @@ after it took effect.
 """
 
 import itertools
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, TypeVar
 
 from botocore.config import Config
@@ -57,6 +59,8 @@ class Calls:
     chance: Chance
     on_stall: Callable[[bool], None] = lambda _is_before: None
     """Called when a function stalls, with whether it does so before its call takes effect."""
+    failed_at: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
+    """When the calls of each action failed for good."""
     _retries: dict[tuple[str, int], SdkRetries] = field(default_factory=dict)
 
     def perform(
@@ -80,6 +84,7 @@ class Calls:
                 seconds = retries.pause_after(error, sends, context)
                 if seconds is None:
                     invocation.failed_calls += 1
+                    self.failed_at[name].append(self.runtime.clock.now())
                     raise
                 self.chance.note_organic("call-repeated-by-sdk")
                 self.runtime.pause(seconds, f"{name} is sent again by the SDK")

@@ -268,6 +268,10 @@ class Invariants:
                 is_kept = attempt is not None and attempt.task_id == task_arn
                 self.check("what was hidden is stopped or kept once it is shown", is_kept, f"{job_id}: {task_arn[-6:]}")
 
+    def shown_at(self, task_arn: str) -> datetime | None:
+        """Return when ECS showed a task again that it hid, None for any other."""
+        return self._facts.shown_at(task_arn)
+
     def saved_since(self, job_id: str, since: datetime) -> bool:
         """Return whether a job was saved since then."""
         return self._saved_at.get(job_id, since) > since

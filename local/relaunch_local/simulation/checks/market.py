@@ -24,17 +24,19 @@ def work_of(recipe: Recipe, done_seconds: float = 0.0) -> timedelta:
 
 
 def check_market_wait(
-    check: Check, job: Job, recipes: Mapping[str, Recipe], objects: ObjectStore, now: datetime
+    check: Check, job: Job, recipes: Mapping[str, Recipe], objects: ObjectStore, now: datetime, *, is_sold: bool
 ) -> None:
-    """Check that a job waits for its market only as long as an on-demand start after that still meets its deadline."""
+    """Check that a job waits for its market only as long as an on-demand start after that still meets its deadline.
+
+    `is_sold`: the region sells an on-demand instance, at a price that is known, on which the job may run.
+    """
     waiting, definition = job.waiting, job.definition
     if waiting is None or waiting.reason is not WaitReason.MARKET:
         return
     has_limit = definition.deadline is not None or definition.patience is not None
     check("only a job with a limit waits for its market", has_limit, job.job_id)
     # Where nothing is sold on demand at the price of the job, there is nothing else to wait for.
-    is_sold = definition.max_price_usd_per_hour is None and PurchaseOption.ON_DEMAND in definition.purchase.options
-    if definition.deadline is None or not is_sold or waiting.until is None or "may not run on" in waiting.detail:
+    if definition.deadline is None or not is_sold or waiting.until is None:
         return
     saved = objects.newest.get(job.job_id) if definition.checkpoint_uri is not None else None
     left = work_of(recipes[definition.name], saved.step if saved is not None else 0.0)

@@ -391,12 +391,17 @@ class Verdict:
         """Check that a task by a capacity provider on spot costs what EC2 told of its zone before it was placed."""
         placement, price = attempt.placement, attempt_price(attempt)
         is_told = placement.capacity_provider and placement.offering.purchase is PurchaseOption.SPOT
-        if not is_told or attempt.zone is None or price.basis is not CostBasis.PRICE:
+        if not is_told or attempt.zone is None:
             return
         name, until = placement.offering.instance_type, placement.requested_at + CLOCK_SKEW
         known = [each for each in self._account.scenario.spot_prices
                  if (each.instance_type, each.zone) == (name, attempt.zone)]  # fmt: skip
         since = until - PRICES_KEPT
+        if price.basis is not CostBasis.PRICE:
+            failed_at = self._account.calls.failed_at["ec2:describe_spot_price_history"]
+            is_unread = any(since <= at <= until for at in failed_at)
+            self._check("a price that EC2 told is known", is_unread, f"{job.job_id}: {price.basis} in {attempt.zone}")
+            return
         earlier = [each for each in known if each.since is None or each.since <= since]
         told = {each.price_usd_per_hour for each in known if each.since and since < each.since <= until}
         told |= {earlier[-1].price_usd_per_hour} if earlier else set()
