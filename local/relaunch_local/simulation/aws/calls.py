@@ -18,7 +18,7 @@ from relaunch.adapters.aws.client_config import CLIENT_CONFIG
 from relaunch.adapters.aws.errors import AwsError, is_throttled
 from relaunch_local.simulation.aws.runtime import Invocation, Runtime
 from relaunch_local.simulation.aws.sdk_retries import SdkRetries
-from relaunch_local.simulation.faults.chance import Chance
+from relaunch_local.simulation.chance import Chance
 
 T = TypeVar("T")
 

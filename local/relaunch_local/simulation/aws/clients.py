@@ -19,7 +19,7 @@ from relaunch_local.ecs.errors import concurrent_registration, invalid_parameter
 from relaunch_local.simulation.aws.calls import CallErrors, Calls
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.sqs import Queues
-from relaunch_local.simulation.faults.chance import Chance
+from relaunch_local.simulation.chance import Chance
 
 # No decision depends on when an object was written.
 TASK_STATE_CHANGE = "ECS Task State Change"

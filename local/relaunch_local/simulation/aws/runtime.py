@@ -10,7 +10,7 @@ from greenlet import getcurrent, greenlet
 from relaunch_local.ecs import Clock
 from relaunch_local.ecs.clock import Timer
 from relaunch_local.simulation.aws.sqs import Message
-from relaunch_local.simulation.faults.chance import Chance
+from relaunch_local.simulation.chance import Chance
 
 # Per step; a message takes ten to thirty steps.
 KILL_PROBABILITY = 0.0025

@@ -15,9 +15,9 @@ What uses time up after that is either
 
 A job that is late, and would not be without its own doing, is a violation: what it lacks at its deadline is no more
 than what it wasted. One that lacks more is excused, by the fault that took most time. A task that ECS hides for longer
-than it documents is such a fault, until a sweep had to stop it. Nothing is said of jobs that failed or were cancelled, nor of those that may use
-spot only, for which nothing is sold on demand, whose estimate is too low by more than the padding, or that had no slack
-when they were accepted.
+than it documents is such a fault, until a sweep had to stop it. Nothing is said of jobs that failed or were cancelled,
+nor of those that may use spot only, for which nothing is sold on demand, whose estimate is too low by more than the
+padding, or that had no slack when they were accepted.
 """
 
 from collections import Counter, defaultdict
@@ -35,12 +35,11 @@ from relaunch.core.machines.machine import Machine
 from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL, START_OVERHEAD
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.s3 import ObjectStore
-from relaunch_local.simulation.aws.trainings import Trainings
+from relaunch_local.simulation.aws.trainings import Trainings, work_of
+from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.invariants import LONGEST_ORPHANED, Invariants
-from relaunch_local.simulation.checks.market import work_of
 from relaunch_local.simulation.checks.on_demand import OnDemand
 from relaunch_local.simulation.checks.retries import newest_checkpoint
-from relaunch_local.simulation.faults.chance import Chance
 
 PROMISE = "a deadline that on-demand could have met is met"
 # A function decides on what it read a minute ago at most, and the clocks of two differ by six seconds.

@@ -161,6 +161,10 @@ class MachineInvariants:
         """Record a refusal of a type in a zone; None: of the whole request."""
         self._told[machine_id].append((pool, code))
 
+    def fleet_misled(self, machine_id: str) -> None:
+        """Record a machine of which EC2 said that it launched none, and had."""
+        self.misled.add(machine_id)
+
     def termination_asked(self, instance_id: str) -> None:
         """Check that nobody needs an instance that is about to be terminated."""
         self._terminations[instance_id] = self._clock.now()

@@ -8,19 +8,12 @@ from relaunch.core.jobs.job import IntentKind, Job
 from relaunch.core.jobs.state import WaitReason
 from relaunch.core.selection.expected_cost import START_OVERHEAD
 from relaunch_local.simulation.aws.s3 import ObjectStore
-from relaunch_local.simulation.aws.trainings import Recipe
+from relaunch_local.simulation.aws.trainings import Recipe, work_of
 
 # The clocks of two functions differ by up to six seconds.
 _CLOCK_SKEW = timedelta(seconds=7)
 
 Check = Callable[[str, bool, str], None]
-
-
-def work_of(recipe: Recipe, done_seconds: float = 0.0) -> timedelta:
-    """Return how long a training runs from a step on, if nothing stops it, with its pauses to save."""
-    left = max(recipe.work_seconds - done_seconds, 0.0)
-    saves = 0.0 if recipe.checkpoint_seconds is None else left / recipe.checkpoint_seconds
-    return timedelta(seconds=left + saves * recipe.save_seconds)
 
 
 def check_market_wait(

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from relaunch_local.ecs import Purchase
 from relaunch_local.ecs.engine.instances import subnet_of
 from relaunch_local.ecs.engine.model import Instance, StateReason
-from relaunch_local.simulation.aws.account import SimulatedAccount
+from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.aws.fleet import REFUSALS
 from relaunch_local.simulation.faults.injector import FaultInjector
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from relaunch.core.jobs.state import JobState
 from relaunch_local.ecs.engine.model import CapacityProvider, Task
-from relaunch_local.simulation.aws.account import SimulatedAccount
+from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.aws.template import CLUSTER
 from relaunch_local.simulation.faults.injector import FaultInjector
 

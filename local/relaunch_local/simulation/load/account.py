@@ -25,7 +25,7 @@ from relaunch.core.machines.machine import Machine
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import SimulatorSettings, Timing
 from relaunch_local.in_memory.stores import InMemoryStores
-from relaunch_local.simulation.aws.account import SimulatedAccount
+from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.aws.calls import CallErrors, Calls
 from relaunch_local.simulation.aws.lambda_functions import Lambdas, OnEnd
 from relaunch_local.simulation.aws.machine_table import CalledMachines

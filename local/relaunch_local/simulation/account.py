@@ -45,13 +45,13 @@ from relaunch_local.simulation.aws.eventbridge import EventBus
 from relaunch_local.simulation.aws.fleet import EC2_ERRORS, FaultyEc2
 from relaunch_local.simulation.aws.lambda_functions import Lambdas
 from relaunch_local.simulation.aws.machine_table import CalledMachines, MachineIndexes
-from relaunch_local.simulation.aws.offerings import own_and_provided
 from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.sqs import Poller, Queues
 from relaunch_local.simulation.aws.table import CalledCapacity, CalledJobs, CalledStore, Indexes
 from relaunch_local.simulation.aws.template import CLUSTER, STACK, Rule, SourceSettings, read_stack
 from relaunch_local.simulation.aws.trainings import Trainings
+from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.deadlines import Deadlines
 from relaunch_local.simulation.checks.facts import AccountFacts, tasks_in
 from relaunch_local.simulation.checks.invariants import Invariants, is_late
@@ -59,8 +59,8 @@ from relaunch_local.simulation.checks.machines import MachineInvariants
 from relaunch_local.simulation.checks.market import check_market_wait, check_move
 from relaunch_local.simulation.checks.on_demand import OnDemand
 from relaunch_local.simulation.checks.trace import Trace
-from relaunch_local.simulation.faults.chance import Chance
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
+from relaunch_local.simulation.offerings import own_and_provided
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.scenario import Scenario, provision
 
@@ -141,7 +141,7 @@ class SimulatedAccount:
         self.deadlines = self._watch_deadlines()
         self.deps = self._deps()
         self.lambdas = self.lambdas_type(
-            self.stack, self._function, self.queues, self.runtime, self.invariants, self._handled
+            self.stack, self._function, self.queues, self.runtime, self.invariants.unhandled, self._handled
         )
         self._deploy()
         self._subscribe()

@@ -15,7 +15,7 @@ from relaunch.core.lifecycle.restart_policy import is_failure
 from relaunch.core.lifecycle.running import UNKNOWN_TASK
 from relaunch.core.machines.machine import MachineState
 from relaunch.ports import CapacityProviderOffer
-from relaunch_local.simulation.aws.account import SimulatedAccount
+from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.checks.stop_causes import StopFacts, is_cause
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.workload import Workload
