@@ -8,11 +8,11 @@ import pytest
 from authorization.stories import STORIES, Stories
 from fakes.aws import aws_in_process
 from fakes.role_world import of_function
-from relaunch_local.iam.implied import Implied, implied_permissions
 from relaunch_local.iam.permission import Permission
 from relaunch_local.iam.reference import check_permission, is_without_key, policy_errors
 from relaunch_local.iam.rights import Policies, Right
 from relaunch_local.templates.document import read_template
+from relaunch_local.templates.implied_permissions import Implied, implied_permissions
 from relaunch_local.templates.roles import roles_of_functions
 
 FLEET = "https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html"

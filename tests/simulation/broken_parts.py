@@ -21,7 +21,7 @@ from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.overheads import StartsSoFar
 from relaunch.core.jobs.progress import Progress, SavedCheckpoint, measure_progress
 from relaunch.core.jobs.state import JobState, WaitReason
-from relaunch.core.launches.launch import TaskObservation, TaskPhase
+from relaunch.core.launches.launch import LaunchRefused, TaskObservation, TaskPhase
 from relaunch.core.lifecycle import running, stopping, table
 from relaunch.core.lifecycle.decision import Decision, look_again, move, stop_effect
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, TaskMissing, TaskSeen
@@ -352,7 +352,12 @@ def without_deadline(original: Callable[[Job, datetime], GiveUp | None]) -> Call
 
 
 def as_if_sent_for_the_first_time(original: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda job, outcome, deps, **_named: original(job, outcome, deps, is_first=True)
+    def answer(job: Job, outcome: Any, deps: Dependencies, **_named: bool) -> Any:
+        if isinstance(outcome, LaunchRefused):
+            outcome = replace(outcome, was_repeated=False)
+        return original(job, outcome, deps, is_alone=True)
+
+    return answer
 
 
 def only_long_overdue(original: Callable[..., None]) -> Callable[..., None]:

@@ -6,8 +6,7 @@ missing.
 """
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -40,7 +39,7 @@ from relaunch_local.in_memory.jobs import InMemoryJobs
 from relaunch_local.simulation.checks.deadlines import PROMISE
 from simulation import broken_parts as broken
 from simulation.broken_parts import Planting, accounted, action, changed, replaced, without_effect, written
-from simulation.planting import action_changed, guard_changed, patched, patched_in, rows_dropped, writes
+from simulation.planting import action_changed, guard_changed, patched_in, rows_dropped, writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +61,6 @@ class PlantedBug:
 # A seed with hundreds of jobs.
 _BIG_COMPANY = 99
 _DAY, _MONTH, _NOTHING = timedelta(days=1), timedelta(days=30), timedelta(0)
-
-
-@contextmanager
-def _every_refusal_is_final() -> Iterator[None]:
-    with (
-        replaced(launching_attempts, "_answer", broken.as_if_sent_for_the_first_time)(),
-        patched(launching_attempts, _ONLY_SENDER=_MONTH),
-    ):
-        yield
 
 
 BUGS = (
@@ -629,7 +619,7 @@ BUGS = (
     PlantedBug(
         "refusal-is-final",
         "a launch that ECS refuses fails its job, though it may have a task from before",
-        _every_refusal_is_final,
+        replaced(launching_attempts, "_answer", broken.as_if_sent_for_the_first_time),
         "every stop is accounted for",
         30,
         first=90,

@@ -12,7 +12,7 @@ import boto3
 from botocore.config import Config
 
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
-from relaunch.adapters.aws.client_config import CLIENT_CONFIG
+from relaunch.adapters.aws.client_config import CLIENT_CONFIG, FLEET_CONFIG
 from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
@@ -58,9 +58,6 @@ if TYPE_CHECKING:
     from relaunch.observability import EmfMetrics
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
-# Short enough that a function can retry a hanging call within its time-out.
-# CreateFleet answers when it has tried the offerings, about one per second; a repetition is ours to decide on.
-_FLEET_CONFIG = CLIENT_CONFIG.merge(Config(read_timeout=40, retries={"mode": "standard", "total_max_attempts": 1}))
 # The client ID of the OIDC provider in RAM that stands for AWS (docs/kubernetes.md).
 _ALIBABA_AUDIENCE = "sts.aliyuncs.com"
 
@@ -244,7 +241,7 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         maintenance=stores.maintenance,
         machine_queue=SqsMachineQueue(clients.lazy("sqs"), settings.machines.queue_url),
         machine_settings=settings.machines,
-        fleet=Ec2Fleet(clients.lazy("ec2", config=_FLEET_CONFIG), settings.machines.stack),
+        fleet=Ec2Fleet(clients.lazy("ec2", config=FLEET_CONFIG), settings.machines.stack),
         offerings=_offerings(settings, spot_prices, Ec2Reservations(clients.lazy("ec2"), clock), snapshot, log),
         images=EcrImages(clients.lazy("ecr")),
         patterns=Re2Patterns(),

@@ -26,7 +26,7 @@ from relaunch.core.machines.limits import MachineLimits, TaskStop
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import SpotPrice, Timing
 from relaunch_local.ecs.engine.fleet import FleetFault
-from relaunch_local.simulation.aws.account import SimulatedAccount
+from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.aws.trainings import Recipe
 from relaunch_local.simulation.machine_scenario import MachineScenario
 from relaunch_local.simulation.options import Options

@@ -4,7 +4,7 @@ from typing import Any
 
 from relaunch.core.jobs.job import Job
 from relaunch.entrypoints.job_api import answer_request
-from relaunch_local.simulation.aws.account import SimulatedAccount
+from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.checks.retries import kept_of
 from relaunch_local.simulation.workload import Workload
 

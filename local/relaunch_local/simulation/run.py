@@ -6,17 +6,17 @@ from datetime import timedelta
 
 from relaunch.usecases.reconcile_machines import is_instance_sweep_due
 from relaunch.usecases.sweep_cluster import is_sweep_due
-from relaunch_local.simulation.aws.account import SimulatedAccount
+from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.chance import Injection
 from relaunch_local.simulation.checks.coverage import Transition
-from relaunch_local.simulation.checks.verdict import Verdict
 from relaunch_local.simulation.faults.capacity import CapacityFaults
-from relaunch_local.simulation.faults.chance import Injection
 from relaunch_local.simulation.faults.late_machines import LateMachines
 from relaunch_local.simulation.faults.machines import MachineFaults
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.faults.spot_drought import OnDemandShortages, SpotDrought
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.retries import Retries
+from relaunch_local.simulation.verdict import Verdict
 from relaunch_local.simulation.workload import Workload
 
 _MINUTE = 60.0

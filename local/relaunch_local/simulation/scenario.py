@@ -22,10 +22,10 @@ from relaunch_local.ecs import (
     SpotPrice,
     Timing,
 )
-from relaunch_local.simulation.aws.offerings import LARGE_TYPES, ON_DEMAND_USD_PER_HOUR, USD_PER_HOUR
 from relaunch_local.simulation.aws.template import ACCOUNT, CLUSTER, REGION
 from relaunch_local.simulation.aws.trainings import Recipe
-from relaunch_local.simulation.faults.chance import Chance
+from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.instance_types import LARGE_TYPES, ON_DEMAND_USD_PER_HOUR, USD_PER_HOUR
 from relaunch_local.simulation.limit_scenario import (
     draw_close_deadlines,
     draw_limits,

@@ -14,7 +14,7 @@ from relaunch.entrypoints.job_api import answer_request
 from relaunch.entrypoints.webhook import handle_request
 from relaunch.ports import PortError
 from relaunch_local.ecs.engine.region import iso
-from relaunch_local.simulation.aws.account import SimulatedAccount
+from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.aws.runtime import KilledError
 from relaunch_local.simulation.aws.template import ACCOUNT, REGION
 from relaunch_local.simulation.scenario import BUCKET, CHECKPOINTS, EVERY_IMAGE, IMAGES, SHARED, PlannedEvent

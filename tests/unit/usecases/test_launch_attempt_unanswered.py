@@ -1,5 +1,6 @@
 """What happens to a try whose answer is lost, late or never asked for."""
 
+from contextlib import nullcontext
 from datetime import timedelta
 
 import pytest
@@ -8,6 +9,8 @@ from fakes.story import MINUTE, machine
 from relaunch.core.jobs.job import FailedStart, PlacementState
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import LaunchRefused, LaunchUncertain
+from relaunch.core.lifecycle.events import LaunchAnswered
+from relaunch.usecases.advance_job import apply_event
 from relaunch.usecases.launch_attempt import launch_attempt
 
 NO_ANSWER = LaunchUncertain("no answer to RunTask: read timed out")
@@ -28,26 +31,89 @@ def test_a_refusal_of_a_try_that_was_sent_before_is_not_final_for_it_may_have_a_
     assert story.arn(job_id) in story.tasks.tasks
 
 
-@pytest.mark.parametrize(
-    ("seconds", "state"), [(20, JobState.FAILED), (21, JobState.LAUNCHING)], ids=["at-once", "after-a-stall"]
-)
-def test_a_refusal_of_the_first_call_is_final_if_no_other_message_can_have_sent_it_meanwhile(
-    story, monkeypatch, seconds, state
-):
+def test_a_refusal_of_a_call_that_the_client_repeated_is_not_final_for_its_first_send_may_have_made_a_task(story):
+    launch = story.tasks.launch
+
+    def launch_twice(request):
+        story.tasks.launch = launch
+        launch(request)
+        return LaunchRefused("AccessDeniedException", was_repeated=True)
+
+    story.tasks.launch = launch_twice
+    job_id = story.submit()
+
+    story.deliver()
+    assert story.job(job_id).state is JobState.LAUNCHING
+    assert story.job(job_id).reason == "AccessDeniedException"
+
+    story.settle()
+    assert list(story.tasks.tasks) == [story.arn(job_id)]
+
+
+def test_a_refusal_is_final_however_late_it_comes_if_no_other_function_launched_the_placement(story):
     launch = story.tasks.launch
 
     def stall(request):
         outcome = launch(request)
-        story.clock.advance(timedelta(seconds=seconds))
+        story.clock.advance(timedelta(seconds=50))
         return outcome
 
-    monkeypatch.setattr(story.tasks, "launch", stall)
+    story.tasks.launch = stall
     story.tasks.outcomes.append(LaunchRefused("AccessDeniedException"))
     job_id = story.submit()
 
     story.deliver()
 
-    assert story.job(job_id).state is state
+    assert story.job(job_id).state is JobState.FAILED
+
+
+@pytest.mark.parametrize("is_answered", [True, False], ids=["whose-answer-is-saved", "whose-answer-is-late"])
+def test_a_refusal_is_not_final_beside_another_function_that_launched_the_placement(story, is_answered):
+    """The other one loads the job, launches, and saves what it was told before or after the refusal is saved."""
+    job_id = story.submit()
+    launch, refused = story.tasks.launch, LaunchRefused("AccessDeniedException")
+
+    def refuse_first(request):
+        story.tasks.launch = launch if is_answered else launch_and_die
+        with nullcontext() if is_answered else pytest.raises(RuntimeError, match="killed"):
+            launch_attempt(job_id, story.deps)
+        story.tasks.launch = launch
+        return refused
+
+    def launch_and_die(request):
+        launch(request)
+        raise RuntimeError("killed")
+
+    story.tasks.launch = refuse_first
+    story.deliver()
+    assert story.job(job_id).state is JobState.LAUNCHING
+
+    story.settle()
+    assert list(story.tasks.tasks) == [story.arn(job_id)]
+
+
+def test_a_function_that_finds_the_placement_refused_does_not_launch_it(story):
+    """The refusal is saved between its load and its launch."""
+    job_id = story.submit()
+    story.tasks.outcomes.append(RuntimeError("killed"))
+    with pytest.raises(RuntimeError):
+        story.deliver()
+    placed = story.job(job_id)
+    save_job = story.jobs.save_job
+
+    def refuse_meanwhile(decision):
+        story.jobs.save_job = save_job
+        number = placed.current_attempt.placement.number
+        apply_event(placed, LaunchAnswered(1, number, LaunchRefused("AccessDeniedException")), story.deps)
+        return save_job(decision)
+
+    story.jobs.save_job = refuse_meanwhile
+    job = launch_attempt(job_id, story.deps)
+
+    assert job is not None
+    assert job.state is JobState.FAILED
+    assert len(story.tasks.requests) == 1
+    assert story.tasks.tasks == {}
 
 
 def test_a_refusal_that_stays_fails_the_job_once_its_try_is_too_old_to_have_a_task_unseen(launching):

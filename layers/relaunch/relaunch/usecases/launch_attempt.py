@@ -17,6 +17,7 @@ from relaunch.core.lifecycle.events import (
     CheckpointsUnreadable,
     LaunchAnswered,
     LaunchImpossible,
+    LaunchRepeated,
     MachineLost,
     MoveDeclined,
     NextMachineReady,
@@ -63,12 +64,11 @@ from relaunch.usecases.prepare_revision import prepare_revision
 # A client token is valid for at least an hour after its task ended; an older placement is never sent (Amazon ECS API
 # Reference, "Ensuring idempotency").
 _OLDEST_PLACEMENT = timedelta(minutes=50)
-# A function that was sending when the placement expired, or the job was cancelled, has ended after a minute, and ECS
-# lists the task within five more: the documentation of RunTask tells callers to retry for up to five minutes.
+# A function that was sending when the placement expired, or the job was cancelled, has ended after a minute, whatever
+# its client repeats, and ECS lists the task within five more: the documentation of RunTask tells callers to retry for
+# up to five minutes.
 _SENDING_GRACE = timedelta(minutes=6)
 _LOOK_SECONDS = 30
-# After a longer call, another message may have sent the same placement, and its call may have been allowed.
-_ONLY_SENDER = timedelta(seconds=20)
 # Several messages may request the launch of one job at once. Returned to the queue, those that lose the race would be
 # delivered together, lose again, and end in the dead-letter queue.
 _RETRIES = 5
@@ -293,28 +293,37 @@ def _send(job: Job, deps: LaunchDependencies, *, is_first: bool) -> Job | None:
     overdue = deps.clock.now() - unsendable_at
     if overdue >= timedelta(0):
         return _look_for_task(job, overdue > _SENDING_GRACE, deps)
-    answered = _answer(job, _launch(job, deps), deps, is_first=is_first)
+    if not is_first:
+        job = apply_event(job, LaunchRepeated(attempt.number, attempt.placement.number), deps)
+    outcome = _launch(job, deps)
     try:
         # Not by advance_job: it would first repeat the very launch request that is being answered here.
-        return apply_event(job, answered, deps)
+        return apply_event(job, _answer(job, outcome, deps, is_alone=is_first), deps)
     except StaleWriteError:
+        # Who saved the job meanwhile may have launched the placement too.
+        answered = _answer(job, outcome, deps, is_alone=False)
         return advance_job(job.job_id, lambda _job: answered, deps)
 
 
 def _answer(
-    job: Job, outcome: LaunchOutcome, deps: LaunchDependencies, *, is_first: bool
+    job: Job, outcome: LaunchOutcome, deps: LaunchDependencies, *, is_alone: bool
 ) -> LaunchAnswered | PlacementExpired:
-    """Return the event of an outcome; a placement whose derived revision was deregistered only expires."""
+    """Return the event of an outcome; a placement whose derived revision was deregistered only expires.
+
+    A refusal is final if nothing was launched before it: by a client that sent the request once, in the only function
+    that launched the placement. Another function saves the job before it does, so that of the two saves one is stale.
+    """
     number, placement = job.current_attempt.number, job.current_attempt.placement
     if isinstance(outcome, LaunchRefused):
+        is_only_send = is_alone and not outcome.was_repeated
         arn = placement.revision_arn
         # An error about the revision means that the client token is unknown: nothing was launched with it.
-        family = parse_revision_arn(arn) if arn and (is_first or outcome.is_about_revision) else None
+        family = parse_revision_arn(arn) if arn and (is_only_send or outcome.is_about_revision) else None
         if family is not None and deps.registry.find_active(family[0]) != arn:
             return PlacementExpired(number, placement.number, f"the derived revision {arn} was deregistered")
-        if not is_first or deps.clock.now() - placement.requested_at > _ONLY_SENDER:
-            # Another call may have started a task without a response, whatever this error is: the task is found by its
-            # events, or by listing tasks when the placement expires.
+        if not is_only_send:
+            # An earlier send may have started a task without a response, whatever this error is: the task is found by
+            # its events, or by listing tasks when the placement expires.
             outcome = LaunchDeferred(outcome.reason)
     return LaunchAnswered(number, placement.number, outcome)
 

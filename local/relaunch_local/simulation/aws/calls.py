@@ -1,45 +1,54 @@
-"""A function's call of AWS: it takes time, other functions run meanwhile, and it may fail."""
+"""A function's call of AWS: it takes time, other functions run meanwhile, and it may fail.
 
+A client sends a call up to as often as its configuration says (sdk_retries.py). Each send may fail by itself, before or
+after it took effect.
+"""
+
+import itertools
+from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
 
-from botocore.exceptions import ClientError
+from botocore.config import Config
+from botocore.exceptions import ClientError, ReadTimeoutError
 
-from relaunch.adapters.aws.errors import is_throttled
-from relaunch_local.simulation.aws.runtime import Runtime
-from relaunch_local.simulation.faults.chance import Chance
+from relaunch.adapters.aws.client_config import CLIENT_CONFIG
+from relaunch.adapters.aws.errors import AwsError, is_throttled
+from relaunch_local.simulation.aws.runtime import Invocation, Runtime
+from relaunch_local.simulation.aws.sdk_retries import SdkRetries
+from relaunch_local.simulation.chance import Chance
 
 T = TypeVar("T")
 
 # The probability of each fault per call.
 _FAULTS: tuple[tuple[str, float], ...] = (
-    ("call-refused", 0.008),
-    ("call-throttled", 0.008),
-    ("call-unanswered", 0.006),
-    ("call-answer-lost", 0.012),
-    ("call-answer-late", 0.004),
-    ("call-repeated-by-sdk", 0.008),
+    ("call-refused", 0.012),
+    ("call-throttled", 0.012),
+    ("call-unanswered", 0.008),
+    ("call-answer-lost", 0.016),
+    ("call-answer-late", 0.006),
 )
-_SLOW = frozenset({"call-unanswered", "call-answer-late", "call-repeated-by-sdk"})
+_BEFORE_EFFECT = frozenset({"call-refused", "call-throttled", "call-unanswered"})
+_SLOW = frozenset({"call-unanswered", "call-answer-late"})
 _ANY_FAULT = sum(share for _, share in _FAULTS)
+# Whatever kept a send from its answer often keeps the next one from it too: a third of such calls fail in the end.
+_FAULT_AFTER_FAULT = 0.6
 # A function may stall at any moment, because its virtual machine or its network does. These calls are where it
 # matters most: between the call and what follows from it.
 _STALLS = {"ecs:run_task": 0.08, "dynamodb:save_job": 0.0005}
 _LONGEST_STALL_SECONDS = 58.0
-# A client that never repeats what is not answered.
-_NOT_REPEATED = frozenset({"ec2:create_fleet"})
-# The read time-out of the application's clients.
-_READ_TIMEOUT_SECONDS = 8.0
 
 
 @dataclass(frozen=True, slots=True)
 class CallErrors:
-    """The exceptions that a client raises for a call that failed in one of these ways."""
+    """The exceptions that botocore raises for a send that failed in one of these ways."""
 
     refused: Callable[[str], Exception]
     throttled: Callable[[str], Exception]
     unanswered: Callable[[str], Exception]
+    disconnected: Callable[[str], Exception]
 
 
 @dataclass(slots=True)
@@ -50,44 +59,77 @@ class Calls:
     chance: Chance
     on_stall: Callable[[bool], None] = lambda _is_before: None
     """Called when a function stalls, with whether it does so before its call takes effect."""
+    failed_at: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
+    """When the calls of each action failed for good."""
+    _retries: dict[tuple[str, int], SdkRetries] = field(default_factory=dict)
 
-    def perform(self, service: str, action: str, effect: Callable[[], T], errors: CallErrors) -> T:
-        """Perform a call, possibly late, twice or not at all, and return its answer."""
+    def perform(
+        self, service: str, action: str, effect: Callable[[], T], errors: CallErrors, config: Config = CLIENT_CONFIG
+    ) -> T:
+        """Perform a call, possibly late, repeatedly or not at all, and return its answer."""
         invocation = self.runtime.current
         if invocation is None:
             return effect()
         name = f"{service}:{action}"
-        fault = self._choose(name)
-        before, after = (0.0, 0.0) if fault else self._stall(name)
+        retries, context = self._retries_of(service, config), dict[str, Any]()
+        faults: list[str] = []
+        for sends in itertools.count(1):
+            share = _FAULT_AFTER_FAULT if any(faults) else _ANY_FAULT * self.chance.intensity
+            faults.append(self._choose(invocation, name, share))
+            try:
+                answer = self.send(service, action, effect, errors, faults[-1], is_first=sends == 1)
+            except AwsError as error:
+                if isinstance(error, ReadTimeoutError):
+                    self.runtime.pause(retries.read_timeout, f"{name} is waited for")
+                seconds = retries.pause_after(error, sends, context)
+                if seconds is None:
+                    invocation.failed_calls += 1
+                    self.failed_at[name].append(self.runtime.clock.now())
+                    raise
+                self.chance.note_organic("call-repeated-by-sdk")
+                self.runtime.pause(seconds, f"{name} is sent again by the SDK")
+            else:
+                retries.note_success(context)
+                return answer
+        raise AssertionError("the last send returns or raises")
+
+    def send(
+        self, service: str, action: str, effect: Callable[[], T], errors: CallErrors, fault: str, *, is_first: bool
+    ) -> T:
+        """Send a call once, with this fault, if any."""
+        name = f"{service}:{action}"
+        before, after = self._stall(name) if is_first and not fault else (0.0, 0.0)
         self.runtime.pause(self._latency(service) + before, f"{name} is sent")
-        if fault in ("call-refused", "call-throttled", "call-unanswered"):
-            raise self._fail(fault, name, errors)
+        if fault in _BEFORE_EFFECT:
+            raise _error_of(fault, errors)(name)
         try:
             answer = effect()
-            if fault == "call-repeated-by-sdk" and name not in _NOT_REPEATED:
-                self.runtime.pause(_READ_TIMEOUT_SECONDS, f"{name} is sent again by the SDK")
-                answer = effect()
         except ClientError as error:
-            if is_throttled(error):
+            if is_throttled(error) and self.runtime.current is not None:
                 # Not by a fault of this call: others use up the rate limit.
-                invocation.disturb(wholly=False)
+                self.runtime.current.disturb(wholly=False)
             raise
         finally:
             self.runtime.pause(self._latency(service) + after, f"{name} took effect")
-        if fault in ("call-answer-lost", "call-answer-late"):
-            raise self._fail(fault, name, errors)
+        if fault:
+            raise _error_of(fault, errors)(name)
         return answer
 
-    def _choose(self, name: str) -> str:
-        invocation = self.runtime.current
-        if invocation is None or self.chance.is_calm or not invocation.may_be_disturbed(wholly=False):
+    def _retries_of(self, service: str, config: Config) -> SdkRetries:
+        key = (service, id(config))
+        if key not in self._retries:
+            self._retries[key] = SdkRetries(service, config, self.chance.stream("sdk-retries").random)
+        return self._retries[key]
+
+    def _choose(self, invocation: Invocation, name: str, share: float) -> str:
+        if self.chance.is_calm or not invocation.may_be_disturbed(wholly=False):
             return ""
         draw = self.chance.stream(f"calls/{invocation.function}").random()
-        if draw >= _ANY_FAULT * self.chance.intensity:
+        if draw >= share:
             return ""
-        draw /= self.chance.intensity
-        for kind, share in _FAULTS:
-            if draw < share:
+        draw *= _ANY_FAULT / share
+        for kind, share_of_kind in _FAULTS:
+            if draw < share_of_kind:
                 note = f"{invocation.function}#{invocation.number} {name}"
                 # A slow call may time out the whole batch.
                 wholly = kind in _SLOW
@@ -97,7 +139,7 @@ class Calls:
                     invocation.disturb(wholly=wholly)
                     return kind
                 return ""
-            draw -= share
+            draw -= share_of_kind
         return ""
 
     def _stall(self, name: str) -> tuple[float, float]:
@@ -116,14 +158,13 @@ class Calls:
         self.on_stall(is_before)
         return (seconds, 0.0) if is_before else (0.0, max(seconds, _LONGEST_STALL_SECONDS - 10.0))
 
-    def _fail(self, fault: str, name: str, errors: CallErrors) -> Exception:
-        if fault == "call-refused":
-            return errors.refused(name)
-        if fault == "call-throttled":
-            return errors.throttled(name)
-        if fault in ("call-unanswered", "call-answer-late"):
-            self.runtime.pause(_READ_TIMEOUT_SECONDS * 3, f"{name} is waited for")
-        return errors.unanswered(name)
-
     def _latency(self, service: str) -> float:
         return self.chance.stream(f"latency/{service}").uniform(0.002, 0.06)
+
+
+def _error_of(fault: str, errors: CallErrors) -> Callable[[str], Exception]:
+    return {
+        "call-refused": errors.refused,
+        "call-throttled": errors.throttled,
+        "call-answer-lost": errors.disconnected,
+    }.get(fault, errors.unanswered)

@@ -8,8 +8,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from botocore.exceptions import ReadTimeoutError
+from botocore.config import Config
+from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 
+from relaunch.adapters.aws.client_config import CLIENT_CONFIG
 from relaunch.ports import NotYetError
 from relaunch_local.ecs import Clock, EcsError, Event, InProcessClient
 from relaunch_local.ecs.api.in_process import client_error_of
@@ -17,7 +19,7 @@ from relaunch_local.ecs.errors import concurrent_registration, invalid_parameter
 from relaunch_local.simulation.aws.calls import CallErrors, Calls
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.sqs import Queues
-from relaunch_local.simulation.faults.chance import Chance
+from relaunch_local.simulation.chance import Chance
 
 # No decision depends on when an object was written.
 TASK_STATE_CHANGE = "ECS Task State Change"
@@ -32,10 +34,16 @@ def timed_out(name: str) -> Exception:
     return ReadTimeoutError(endpoint_url=name)
 
 
+def disconnected(name: str) -> Exception:
+    """Return the error of a call whose connection ended before its answer."""
+    return ConnectionClosedError(endpoint_url=name)
+
+
 AWS_ERRORS = CallErrors(
     refused=partial(_client_error, "ServerException"),
     throttled=partial(_client_error, "ThrottlingException"),
     unanswered=timed_out,
+    disconnected=disconnected,
 )
 
 
@@ -47,13 +55,18 @@ class CallingClient:
     _client: Any
     _calls: Calls
     _errors: CallErrors = AWS_ERRORS
+    _config: Config = CLIENT_CONFIG
+    on_answer: Callable[[str, Any], None] = lambda _name, _answer: None
+    """Called with the action and the answer that the caller gets."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Return the method of an action."""
         method = getattr(self._client, name)
 
         def call(**parameters: Any) -> Any:
-            return self._calls.perform(self._service, name, lambda: method(**parameters), self._errors)
+            answer = self._calls.perform(self._service, name, lambda: method(**parameters), self._errors, self._config)
+            self.on_answer(name, answer)
+            return answer
 
         return call
 
@@ -87,6 +100,8 @@ class DelayedEcs:
     answers_lost_until: datetime | None = None
     lost_share: float = 0.5
     """While answers are lost: the share of RunTask calls whose request is lost too."""
+    on_lost: Callable[[str], None] = lambda _started_by: None
+    """Called with the `startedBy` of each RunTask of which the request or the answer was lost."""
     on_unanswered: Callable[[str], None] = lambda _arn: None
     """Called with each task that RunTask created or returned in an answer that was lost."""
     forgotten: set[str] = field(default_factory=set)
@@ -116,6 +131,8 @@ class DelayedEcs:
         """RunTask; its task may not be visible at once."""
         self._check_allowed("RunTask")
         is_lost = self.answers_lost_until is not None and self._clock.now() < self.answers_lost_until
+        if is_lost:
+            self.on_lost(parameters["startedBy"])
         if is_lost and self._chance.stream("lost-calls").random() < self.lost_share:
             raise timed_out("run_task")
         answer = self._client.run_task(**parameters)
@@ -185,6 +202,10 @@ class DelayedEcs:
     def known_again_at(self, arn: str) -> datetime | None:
         """Return when ECS showed a hidden task again; None for any other task."""
         return self._denied[arn][1] if arn in self._denied else None
+
+    def denied_span(self, arn: str) -> tuple[datetime, datetime] | None:
+        """Return from when until when ECS hides a task for longer than it documents; None for any other task."""
+        return self._denied.get(arn)
 
     def suppresses(self, event: Event) -> bool:
         """Return whether ECS publishes no event for this change of a task."""

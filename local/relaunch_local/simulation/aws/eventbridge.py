@@ -9,7 +9,7 @@ from typing import Any
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.sqs import Queues
 from relaunch_local.simulation.aws.template import Rule
-from relaunch_local.simulation.faults.chance import Chance
+from relaunch_local.simulation.chance import Chance
 
 # Warnings are best effort, and an event that cannot be delivered is dropped in the end. An upload without an event was
 # never accepted, so S3's events are not lost here.

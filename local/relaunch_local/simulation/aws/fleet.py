@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from relaunch.core.machines.tags import MACHINE_TAG
 from relaunch_local.ecs import Clock, EcsError, EcsSimulator, Event, InProcessClient
@@ -13,9 +13,8 @@ from relaunch_local.ecs.api.in_process import client_error_of
 from relaunch_local.ecs.engine.fleet import FleetFault
 from relaunch_local.ecs.engine.settings import HostPlan
 from relaunch_local.simulation.aws.calls import CallErrors
-from relaunch_local.simulation.aws.clients import timed_out
-from relaunch_local.simulation.checks.machines import MachineInvariants
-from relaunch_local.simulation.faults.chance import Chance
+from relaunch_local.simulation.aws.clients import disconnected, timed_out
+from relaunch_local.simulation.chance import Chance
 
 REFUSALS = (
     "InsufficientInstanceCapacity",
@@ -75,7 +74,28 @@ EC2_ERRORS = CallErrors(
     refused=partial(ec2_error, "InternalError"),
     throttled=partial(ec2_error, "RequestLimitExceeded"),
     unanswered=timed_out,
+    disconnected=disconnected,
 )
+
+
+class FleetWatcher(Protocol):
+    """Whoever is told what machines of our own are asked of EC2, and what it answers."""
+
+    def fleet_asked(self, machine_id: str) -> None:
+        """Note that EC2 is asked for the instance of a machine."""
+        ...
+
+    def fleet_refused(self, machine_id: str, pool: tuple[str, str] | None, code: str) -> None:
+        """Note a refusal of a type in a zone; None: of the whole request."""
+        ...
+
+    def fleet_misled(self, machine_id: str) -> None:
+        """Note that EC2 says it launched nothing, and has."""
+        ...
+
+    def termination_asked(self, instance_id: str) -> None:
+        """Note a TerminateInstances."""
+        ...
 
 
 @dataclass(slots=True)
@@ -86,7 +106,7 @@ class FaultyEc2:
     _simulator: EcsSimulator
     _clock: Clock
     _chance: Chance
-    _checks: MachineInvariants
+    _watcher: FleetWatcher
     _states: dict[str, tuple[datetime, str, str]] = field(default_factory=dict)
     """By instance: when its state changed last, and the states before and since."""
     _unknown_until: dict[str, datetime] = field(default_factory=dict)
@@ -107,11 +127,11 @@ class FaultyEc2:
         """CreateFleet."""
         machine_id = _machine_of(parameters)
         note = machine_id[-6:]
-        self._checks.fleet_asked(machine_id)
+        self._watcher.fleet_asked(machine_id)
         fleets, dice = self._simulator.fleets, self._chance.stream("fleets")
         if self._chance.strikes("fleet-call-refused", 0.04, note=note):
             code = dice.choice(_RAISED)
-            self._checks.fleet_refused(machine_id, None, code)
+            self._watcher.fleet_refused(machine_id, None, code)
             raise ec2_error(code, "CreateFleet")
         if self._chance.strikes("fleet-launch-refused", 0.12, note=note):
             # Some of the overrides, so that an instance is launched beside the errors, or all.
@@ -127,12 +147,12 @@ class FaultyEc2:
             fleets.plans.clear()
         if answer["Instances"] and self._chance.strikes("fleet-answer-untrue", UNTRUE_SHARE, note=note):
             # EC2 says that it launched nothing, and has: no call with the client token follows. Only a sweep finds it.
-            self._checks.misled.add(machine_id)
+            self._watcher.fleet_misled(machine_id)
             answer = {**answer, "Instances": [], "Errors": [*answer["Errors"], _no_stock(answer["Instances"][0])]}
         for error in answer["Errors"]:
             override = error["LaunchTemplateAndOverrides"]["Overrides"]
             pool = (override["InstanceType"], override["AvailabilityZone"])
-            self._checks.fleet_refused(machine_id, pool, error["ErrorCode"])
+            self._watcher.fleet_refused(machine_id, pool, error["ErrorCode"])
         return answer
 
     def describe_instances(self, **parameters: Any) -> Any:
@@ -150,7 +170,7 @@ class FaultyEc2:
     def terminate_instances(self, **parameters: Any) -> Any:
         """TerminateInstances."""
         for instance_id in parameters["InstanceIds"]:
-            self._checks.termination_asked(instance_id)
+            self._watcher.termination_asked(instance_id)
         return self._client.terminate_instances(**parameters)
 
     def _is_unknown(self, instance_id: str) -> bool:

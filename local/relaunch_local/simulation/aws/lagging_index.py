@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
 from relaunch_local.ecs import Clock
-from relaunch_local.simulation.faults.chance import Chance
+from relaunch_local.simulation.chance import Chance
 
 T = TypeVar("T")
 

@@ -17,7 +17,6 @@ from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.runtime import Invocation, KilledError, Runtime
 from relaunch_local.simulation.aws.sqs import Message, Queues
 from relaunch_local.simulation.aws.template import ACCOUNT, REGION, FunctionSettings, Stack
-from relaunch_local.simulation.checks.invariants import Invariants
 
 OnEnd = Callable[[Any, BaseException | None], None]
 _CLOCK_SKEW_SECONDS = 3.0
@@ -51,7 +50,8 @@ class Lambdas:
     _dependencies_of: Callable[[str], FunctionDependencies]
     _queues: Queues
     _runtime: Runtime
-    _invariants: Invariants
+    _unhandled: Callable[[str, BaseException], None]
+    """Called with each unexpected exception, and the function that raised it."""
     _on_handled: Callable[[str, str, datetime], None]
     """Called with each message that was handled without an error, and when handling began."""
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -70,7 +70,7 @@ class Lambdas:
             if error is None:
                 return
             if not isinstance(error, (KilledError, TransientError, PermanentError)):
-                self._invariants.unhandled(settings.name, error)
+                self._unhandled(settings.name, error)
             if number >= settings.asynchronous_tries:
                 self._queues.dead_letter(settings.dead_letter_queue, what, f"{number} tries failed: {error}")
                 return
@@ -105,7 +105,7 @@ class Lambdas:
         def on_end(answer: Any, error: BaseException | None) -> None:
             if error is not None:
                 if not isinstance(error, KilledError):
-                    self._invariants.unhandled(name, error)
+                    self._unhandled(name, error)
                 on_handled(None)
                 return
             on_handled({int(each["itemIdentifier"]) for each in answer["batchItemFailures"]})
@@ -126,7 +126,7 @@ class Lambdas:
             except PortError:
                 raise
             except Exception as error:
-                self._invariants.unhandled(name, error)
+                self._unhandled(name, error)
                 raise
             self._on_handled(name, body, began_at)
             return answer

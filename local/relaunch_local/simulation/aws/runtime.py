@@ -10,7 +10,7 @@ from greenlet import getcurrent, greenlet
 from relaunch_local.ecs import Clock
 from relaunch_local.ecs.clock import Timer
 from relaunch_local.simulation.aws.sqs import Message
-from relaunch_local.simulation.faults.chance import Chance
+from relaunch_local.simulation.chance import Chance
 
 # Per step; a message takes ten to thirty steps.
 KILL_PROBABILITY = 0.0025
@@ -41,6 +41,9 @@ class Invocation:
     is_over: bool = False
     is_spared: bool = False
     kill_reason: str = ""
+    told: set[str] = field(default_factory=set)
+    """The tasks that RunTask named in its answers since the current message was begun."""
+    failed_calls: int = 0
     thread: greenlet | None = None
     timer: Timer | None = None
     deadline_timer: Timer | None = None
@@ -50,6 +53,7 @@ class Invocation:
         place = next(place for place in range(self.begun, len(self.messages)) if self.messages[place].number == number)
         self.messages[self.begun], self.messages[place] = self.messages[place], self.messages[self.begun]
         self.current, self.begun = self.begun, self.begun + 1
+        self.told.clear()
 
     def may_be_disturbed(self, *, wholly: bool) -> bool:
         """Return whether its messages have enough receives left for another fault."""

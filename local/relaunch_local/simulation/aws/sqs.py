@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.template import QueueSettings, SourceSettings
-from relaunch_local.simulation.faults.chance import Chance
+from relaunch_local.simulation.chance import Chance
 
 # Two of a message's five receives are free of faults: a message that is dead-lettered nevertheless is a bug.
 UNDISTURBED_RECEIVES = 2

@@ -1,10 +1,14 @@
 """The jobs table: every call may fail, and the indexes are eventually consistent."""
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from botocore.exceptions import ClientError
+
+from relaunch.adapters.aws.errors import aws_errors
 from relaunch.core.jobs.effects import AdmitWaiting, CountRun, Effect, LookForWarning, RememberCapacity
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.lookup import due_at, waited_slot
@@ -12,14 +16,21 @@ from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.machines.machine import Machine
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import SpotRun
-from relaunch.ports import TransientError
 from relaunch_local.simulation.aws.calls import CallErrors, Calls
+from relaunch_local.simulation.aws.clients import disconnected, timed_out
 from relaunch_local.simulation.aws.lagging_index import LaggingIndex
 
-STORE_ERRORS = CallErrors(
-    refused=lambda name: TransientError(f"{name}: InternalServerError"),
-    throttled=lambda name: TransientError(f"{name}: ThrottlingException"),
-    unanswered=lambda name: TransientError(f"{name}: no answer"),
+
+def _client_error(code: str, status: int) -> Callable[[str], Exception]:
+    answer: Any = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return lambda name: ClientError(copy.deepcopy(answer), name)
+
+
+DYNAMODB_ERRORS = CallErrors(
+    refused=_client_error("InternalServerError", 500),
+    throttled=_client_error("ThrottlingException", 400),
+    unanswered=timed_out,
+    disconnected=disconnected,
 )
 
 OnSaved = Callable[[Job, Sequence[TimelineEntry], bool], None]
@@ -50,6 +61,10 @@ class Indexes(LaggingIndex[Job]):
         return min((moment for moment in moments if moment is not None), default=None)
 
 
+# Of these too the adapter recognizes its own write when the SDK repeats it.
+_PUT_ON_A_CONDITION = frozenset({"save_dispatch_starts", "save_maintenance", "save_pool"})
+
+
 @dataclass
 class CalledStore:
     """Makes every method of a store a DynamoDB call that may fail."""
@@ -60,10 +75,18 @@ class CalledStore:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Wrap every method that is not overridden."""
         method = getattr(self._store, name)
-        return lambda *arguments, **named: self._call(name, lambda: method(*arguments, **named))
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            def effect() -> Any:
+                return method(*arguments, **named)
+
+            return self._call(name, once(effect) if name in _PUT_ON_A_CONDITION else effect)
+
+        return call
 
     def _call(self, name: str, effect: Callable[[], Any]) -> Any:
-        return self._calls.perform("dynamodb", name, effect, STORE_ERRORS)
+        with aws_errors(f"dynamodb:{name}"):
+            return self._calls.perform("dynamodb", name, effect, DYNAMODB_ERRORS)
 
 
 @dataclass

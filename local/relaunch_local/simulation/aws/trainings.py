@@ -10,7 +10,7 @@ from relaunch_local.ecs import Clock, ProcessSpec
 from relaunch_local.ecs.clock import Timer
 from relaunch_local.ecs.processes.port import SIGKILL_EXIT, SIGTERM_EXIT, ProcessHandle
 from relaunch_local.simulation.aws.s3 import Checkpoint, ObjectStore, manifest_of
-from relaunch_local.simulation.faults.chance import Chance
+from relaunch_local.simulation.chance import Chance
 
 _URI = re.compile(r"s3://([^/]+)/(.*)")
 _STEP = re.compile(r"/attempt-([0-9]+)/step-([0-9]+)/\Z")
@@ -36,6 +36,13 @@ class Recipe:
     ignores_sigterm: bool = False
     leaves_on_warning: bool = False
     """Whether it polls the instance metadata, and saves and exits 0 on an interruption notice before SIGTERM."""
+
+
+def work_of(recipe: Recipe, done_seconds: float = 0.0) -> timedelta:
+    """Return how long a training runs from a step on, if nothing stops it, with its pauses to save."""
+    left = max(recipe.work_seconds - done_seconds, 0.0)
+    saves = 0.0 if recipe.checkpoint_seconds is None else left / recipe.checkpoint_seconds
+    return timedelta(seconds=left + saves * recipe.save_seconds)
 
 
 @dataclass(slots=True)

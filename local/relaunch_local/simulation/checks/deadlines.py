@@ -14,10 +14,10 @@ What uses time up after that is either
   messages and functions that fail; an interruption that lost more than anything had shown before.
 
 A job that is late, and would not be without its own doing, is a violation: what it lacks at its deadline is no more
-than what it wasted. One that lacks more is excused, by the fault that took most time. Tasks that ECS hides for longer
-than it documents excuse a job, too. Nothing is said of jobs that failed or were cancelled, nor of those that may use
-spot only, for which nothing is sold on demand, whose estimate is too low by more than the padding, or that had no slack
-when they were accepted.
+than what it wasted. One that lacks more is excused, by the fault that took most time. A task that ECS hides for longer
+than it documents is such a fault, until a sweep had to stop it. Nothing is said of jobs that failed or were cancelled,
+nor of those that may use spot only, for which nothing is sold on demand, whose estimate is too low by more than the
+padding, or that had no slack when they were accepted.
 """
 
 from collections import Counter, defaultdict
@@ -35,12 +35,11 @@ from relaunch.core.machines.machine import Machine
 from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL, START_OVERHEAD
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.s3 import ObjectStore
-from relaunch_local.simulation.aws.trainings import Trainings
-from relaunch_local.simulation.checks.invariants import Invariants
-from relaunch_local.simulation.checks.market import work_of
+from relaunch_local.simulation.aws.trainings import Trainings, work_of
+from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.checks.invariants import LONGEST_ORPHANED, Invariants
 from relaunch_local.simulation.checks.on_demand import OnDemand
 from relaunch_local.simulation.checks.retries import newest_checkpoint
-from relaunch_local.simulation.faults.chance import Chance
 
 PROMISE = "a deadline that on-demand could have met is met"
 # A function decides on what it read a minute ago at most, and the clocks of two differ by six seconds.
@@ -167,7 +166,8 @@ class Deadlines:
             # What was lost is made up for: work was less than it seemed.
             watched.lost.clear()
         watched.slack, watched.least_slack = slack, min(slack, watched.least_slack)
-        watched.owner = self._owner(job, watched, now)
+        is_hidden = any(map(self._is_hidden, self._invariants.tasks[job_id]))
+        watched.owner = _Owner("a hidden task") if is_hidden else self._owner(job, watched, now)
 
     def _slack(self, job: Job, deadline: datetime) -> timedelta:
         return deadline - self._clock.now() - self._padded(job) - self._start(job.job_id) - ON_DEMAND_RESERVE
@@ -243,6 +243,12 @@ class Deadlines:
         is_slow = self._chance.is_calm and now - waiting.since > _LONGEST_LAUNCH
         return _Owner("waited for its launch without any fault", True) if is_slow else _Owner("messages and functions")
 
+    def _is_hidden(self, task_arn: str) -> bool:
+        """Return whether ECS hides a task, or showed it again so lately that it may still work beside another one."""
+        shown_at = self._invariants.shown_at(task_arn)
+        is_live = task_arn in self._trainings.running
+        return shown_at is not None and is_live and self._clock.now() < shown_at + LONGEST_ORPHANED
+
     def _owner_of_task(self, job: Job, watched: _Watched, now: datetime) -> _Owner:
         attempt = job.attempt
         if attempt is None:
@@ -281,11 +287,10 @@ class Deadlines:
             self._invariants.check(PROMISE, True)
             self.outcomes["kept, close to it" if watched.least_slack < _CLOSE else "kept"] += 1
             return
-        wasted, hidden = watched.wasted, self._invariants.tasks[job.job_id].keys() & self._invariants.denied
-        if hidden or wasted < max(late, _LATE_WRITE):
+        if watched.wasted < max(late, _LATE_WRITE):
             others = {owner.what: seconds for owner, seconds in watched.lost.items() if not owner.is_own}
             most = max(others, key=lambda what: others[what], default="messages and functions")
-            self.outcomes[f"excused by {'a hidden task' if hidden else most}"] += 1
+            self.outcomes[f"excused by {most}"] += 1
             return
         self.outcomes["broken"] += 1
         self._invariants.check(PROMISE, False, _told(job, watched, late))

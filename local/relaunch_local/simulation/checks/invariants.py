@@ -21,13 +21,12 @@ from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.lifecycle.handover import stops_by
 from relaunch.core.lifecycle.orphans import ORPHANED
-from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.offerings.capacity_memory import LONGEST
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch_local.ecs import Clock, Event, ProcessSpec
 from relaunch_local.ecs.engine.model import Instance
-from relaunch_local.simulation.aws.clients import TASK_STATE_CHANGE
 from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.checks.facts import LONGEST_MISSING, TASK_STATE_CHANGE, AccountFacts
 from relaunch_local.simulation.checks.record import check_explanation, check_parameters, check_record
 from relaunch_local.simulation.checks.retries import chain_of, check_retry, newest_checkpoint
 
@@ -39,6 +38,8 @@ _LONGEST_FUNCTION = timedelta(seconds=60)
 LONGEST_OVERDUE = timedelta(minutes=30)
 # What is left of a spot warning of 120 s after SIGTERM; no task definition of a scenario has a `stopTimeout`.
 LEAST_STOP_TIMEOUT = timedelta(seconds=90)
+# Only a sweep finds an orphaned task, and repeats its stop: every ten minutes, but with many faults most sweeps fail.
+LONGEST_ORPHANED = timedelta(minutes=90)
 
 
 @dataclass(slots=True)
@@ -66,6 +67,7 @@ class Invariants:
     _clock: Clock
     _objects: ObjectStore
     _max_running_jobs: int
+    _facts: AccountFacts
     checks: Counter[str] = field(default_factory=Counter)
     violations: list[str] = field(default_factory=list)
     jobs: dict[str, Job] = field(default_factory=dict)
@@ -78,11 +80,15 @@ class Invariants:
     placed: dict[str, datetime] = field(default_factory=dict)
     """When each task was placed, as its job records."""
     warned: set[str] = field(default_factory=set)
-    """Tasks whose job knew of a warning when their stop was recorded."""
+    """Tasks of whose warning the application had been told when their stop was recorded."""
+    recorded_at: dict[str, datetime] = field(default_factory=dict)
+    """By task: when its stop was recorded."""
     warned_instances: set[str] = field(default_factory=set)
     """EC2 instances whose warning was handled without an error."""
+    hidden: set[str] = field(default_factory=set)
+    """Tasks that ECS hid for longer than it documents, from when it began to."""
     denied: set[str] = field(default_factory=set)
-    """Tasks that ECS hid for longer than it documents; most checks do not apply to them."""
+    """Those of them that may be given up: after the time that is documented, until sweeps had to stop them."""
     lost: dict[str, tuple[str, datetime]] = field(default_factory=dict)
     """Denied tasks that were given up: their job, and when."""
     failed_starts: dict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
@@ -227,13 +233,48 @@ class Invariants:
         """Check a task that RunTask created or returned for a known client token."""
         self.check("one placement try makes one task", is_first, f"{started_by}: {task_arn[-6:]} beside another")
 
-    def deny(self, task_arn: str) -> None:
-        """Record that ECS hides a task for longer than it documents."""
+    def hide(self, task_arn: str) -> None:
+        """Record that ECS begins to hide a task for longer than it documents.
+
+        It may be given up, and another one run beside it, once ECS has hidden it for as long as that. When ECS shows it
+        again, sweeps have to stop it, unless its job has kept it.
+        """
+        self.hidden.add(task_arn)
+        self._clock.call_later(LONGEST_MISSING.total_seconds(), lambda: self._deny(task_arn))
+
+    def _deny(self, task_arn: str) -> None:
+        shown_at = self._facts.shown_at(task_arn)
+        if shown_at is None or shown_at <= self._clock.now():
+            return
         self.denied.add(task_arn)
         for job_id in [
             job_id for job_id, live in self._live.items() if task_arn in live and not self._undenied(job_id)
         ]:
             self._running.forget(job_id)
+        self._look_for_end(task_arn)
+
+    def _look_for_end(self, task_arn: str) -> None:
+        """Check, once ECS has shown a task again for long enough, that it was stopped or is the task of its job."""
+        shown_at, now = self._facts.shown_at(task_arn) or self._clock.now(), self._clock.now()
+        due_at = shown_at + LONGEST_ORPHANED
+        if now < due_at:
+            # The task may be hidden for less time, or for more, than it seemed.
+            self._clock.call_later(min((due_at - now).total_seconds(), 600.0), lambda: self._look_for_end(task_arn))
+            return
+        self.denied.discard(task_arn)
+        for job_id, live in self._live.items():
+            if task_arn in live:
+                attempt = self.jobs[job_id].attempt if job_id in self.jobs else None
+                is_kept = attempt is not None and attempt.task_id == task_arn
+                self.check("what was hidden is stopped or kept once it is shown", is_kept, f"{job_id}: {task_arn[-6:]}")
+
+    def shown_at(self, task_arn: str) -> datetime | None:
+        """Return when ECS showed a task again that it hid, None for any other."""
+        return self._facts.shown_at(task_arn)
+
+    def saved_since(self, job_id: str, since: datetime) -> bool:
+        """Return whether a job was saved since then."""
+        return self._saved_at.get(job_id, since) > since
 
     def live_tasks(self, job_id: str) -> int:
         """Return the number of live tasks of the job."""
@@ -267,9 +308,13 @@ class Invariants:
 
     def _check_warning(self, job: Job) -> None:
         attempt = job.attempt
+        if attempt is not None and attempt.warned_at is not None:
+            instance_id = self._facts.host_of(attempt.task_id or "") or attempt.instance_id or ""
+            is_given = self._facts.gave_notice(instance_id, attempt.warned_at)
+            self.check("a warning that is recorded was given", is_given, f"{job.job_id}: {attempt.warned_at}")
         if attempt is None or job.pending or job.state not in (JobState.LAUNCHING, JobState.RUNNING):
             return
-        if attempt.instance_id in self.warned_instances:
+        if self._facts.host_of(attempt.task_id or "") in self.warned_instances and attempt.instance_id:
             is_warned = attempt.warned_at is not None
             self.check("a task that lands on a warned machine is warned", is_warned, f"{job.job_id} {job.state}")
 
@@ -365,7 +410,7 @@ class Invariants:
         expected = newest_checkpoint(job, self.jobs, self._objects)
         self._pending_resumes[job.job_id, attempt.number].add(chosen.resume_uri)
         allowed = {expected}
-        chain = [each for each in chain_of(job, self.jobs) if self._live[each] & self.denied]
+        chain = [each for each in chain_of(job, self.jobs) if self._live[each] & self.hidden]
         for job_id in chain if job.definition.checkpoint_uri else ():
             # A live task that ECS denies may complete another one between the function's read and its save.
             overtaken, until = self._objects.overtaken.get(job_id, (expected, self._clock.now()))
@@ -401,9 +446,11 @@ class Invariants:
         stops[attempt.task_id] = attempt.stop
         if attempt.task_id in self.denied and attempt.placement.is_lost:
             self.lost[attempt.task_id] = (job.job_id, self._clock.now())
-        # A training that left earlier than this saw an earlier warning, whose event was lost.
-        if attempt.warned_at is not None and attempt.stop.at >= attempt.warned_at - NOTICE_LEAD:
+        self.recorded_at.setdefault(attempt.task_id, self._clock.now())
+        if self._facts.knows_warning(attempt.task_id, attempt.stop.at):
             self.warned.add(attempt.task_id)
+            is_known = attempt.warned_at is not None
+            self.check("a warning that was told is recorded", is_known, f"{job.job_id}: {attempt.task_id[-6:]}")
         self._check_failed_start(job, attempt.task_id, attempt.stop)
         self.check("a stop has one reason", is_first, f"{job.job_id}: {attempt.task_id[-6:]} stopped twice")
 

@@ -24,6 +24,7 @@ from relaunch.core.offerings.capacity_scopes import is_scope
 from relaunch_local.ecs import Clock, EcsSimulator, Event
 from relaunch_local.ecs.engine.model import BillLine, Instance, InstanceState
 from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.checks.facts import AccountFacts
 
 UNNEEDED_GRACE = timedelta(minutes=45)
 """How long an instance may live that nobody needs.
@@ -79,6 +80,7 @@ class MachineInvariants:
     _jobs: dict[str, Job]
     """The jobs as they were saved last."""
     _objects: ObjectStore
+    _facts: AccountFacts
     machines: dict[str, Machine] = field(default_factory=dict)
     """The machines as they were saved last."""
     hosts: dict[str, Instance] = field(default_factory=dict)
@@ -92,6 +94,8 @@ class MachineInvariants:
     """By machine: what EC2 refused (a type in a zone, or everything), and the code."""
     _needed_at: dict[str, datetime] = field(default_factory=dict)
     _accounted_at: dict[str, datetime] = field(default_factory=dict)
+    _claimed_at: dict[str, datetime] = field(default_factory=dict)
+    """By machine: when a job was last seen to claim and need it."""
     _terminations: dict[str, datetime] = field(default_factory=dict)
     _revived: set[str] = field(default_factory=set)
     """Machines whose instance came to light after they were gone: no limit holds for those."""
@@ -107,6 +111,11 @@ class MachineInvariants:
         """Check a machine that was created or saved, after everything that was saved with it."""
         before = self.machines.get(machine.machine_id)
         self.machines[machine.machine_id] = machine
+        if self._claimants(machine) or (before is not None and self._claimants(before)):
+            self._claimed_at[machine.machine_id] = self._clock.now()
+        if machine.warned_at is not None:
+            is_given = self._facts.gave_notice(machine.instance_id or "", machine.warned_at)
+            self._check("a warning of a machine that is recorded was given", is_given, machine.machine_id)
         self._check_state(before, machine)
         self._check_claims(before, machine)
         self._check_effects(before, machine)
@@ -152,6 +161,10 @@ class MachineInvariants:
         """Record a refusal of a type in a zone; None: of the whole request."""
         self._told[machine_id].append((pool, code))
 
+    def fleet_misled(self, machine_id: str) -> None:
+        """Record a machine of which EC2 said that it launched none, and had."""
+        self.misled.add(machine_id)
+
     def termination_asked(self, instance_id: str) -> None:
         """Check that nobody needs an instance that is about to be terminated."""
         self._terminations[instance_id] = self._clock.now()
@@ -196,6 +209,8 @@ class MachineInvariants:
             is_over = not living or (name in self.misled and before is not None and before.instance_id is None)
             self._check("a machine that is gone has no instance", is_over, f"{name}: {message}")
         elif before is not None and before.state is MachineState.GONE and became is not None:
+            has_come = bool(self._instances_of(name))
+            self._check("a machine that was gone comes back with its instance only", has_come, name)
             self._revived.add(name)
         if before is not None and before.state.is_usable and became is MachineState.ENDING:
             self._check_ended(before, machine)
@@ -209,15 +224,26 @@ class MachineInvariants:
 
     def _check_ready(self, machine: Machine) -> None:
         host = self.hosts.get(machine.instance_id or "")
-        has_all = host is not None and len(host.gpu_ids) == host.shape.gpus and bool(host.arn)
+        has_all = host is not None and self._is_ready(host)
         self._check("a machine that is ready has all its accelerators", has_all, machine.machine_id)
+
+    @staticmethod
+    def _is_ready(host: Instance) -> bool:
+        return len(host.gpu_ids) == host.shape.gpus and bool(host.arn)
 
     def _check_ended(self, before: Machine, machine: Machine) -> None:
         """Check that a sound machine is not ended while jobs need it."""
         host = self.hosts.get(machine.instance_id or "")
-        is_sound = host is not None and host.is_alive and machine.warned_at is None and not machine.is_unusable
+        is_sound = host is not None and host.is_alive and not self._is_doubtful(host)
         jobs = self._claimants(before) if is_sound else ()
         self._check("no sound machine ends that a job needs", not jobs, f"{machine.machine_id}: {', '.join(jobs)}")
+
+    def _is_doubtful(self, host: Instance) -> bool:
+        """Return whether EC2 takes an instance away, a task on it did not start, or it was not ready in time."""
+        age = self._clock.now() - self.bills[host.instance_id].launched_at
+        is_late = not self._is_ready(host) and age >= self._limits.registration_deadline - _CLOCK_SKEW
+        is_threatened = self._facts.was_threatened(host.instance_id)
+        return is_late or is_threatened or self._facts.failed_to_start_on(host.instance_id)
 
     def _instances_of(self, machine_id: str) -> list[Instance]:
         return [each for each in self.hosts.values() if each.tags.get(MACHINE_TAG) == machine_id]
@@ -232,7 +258,8 @@ class MachineInvariants:
         for claim in machine.claims:
             if claim.job_id in known:
                 continue
-            is_closed = machine.warned_at is not None or machine.is_unusable
+            is_warned = machine.warned_at is not None or self._facts.was_warned(machine.instance_id or "")
+            is_closed = is_warned or machine.is_unusable
             self._check("a machine that was warned takes no claims", not is_closed, machine.machine_id)
             job = self._jobs.get(claim.job_id)
             is_its = job is not None and machine.machine_id in claimed_machines(job)
@@ -320,7 +347,9 @@ class MachineInvariants:
         is_its = machine is not None and machine.instance_id == host.instance_id
         if machine is not None and is_its and machine.state is not MachineState.GONE:
             self._accounted_at[host.instance_id] = now
-            if machine.state.is_usable and (self._claimants(machine) or self._is_warm(machine, now)):
+            if self._claimants(machine):
+                self._claimed_at[machine.machine_id] = now
+            if machine.state.is_usable and self._is_warm(machine, now):
                 self._needed_at[host.instance_id] = now
         message = f"{host.instance_id} of {host.tags.get(MACHINE_TAG)}"
         unaccounted = now - self._accounted_at[host.instance_id]
@@ -339,7 +368,9 @@ class MachineInvariants:
         return [job_id for job_id, job in jobs if job is not None and machine.machine_id in claimed_machines(job)]
 
     def _is_warm(self, machine: Machine, now: datetime) -> bool:
-        return machine.idle_since is not None and now - machine.idle_since <= self._limits.warm_time
+        """Return whether the warm time of a machine is not over since jobs claimed it, or since its launch."""
+        claimed_at = self._claimed_at.get(machine.machine_id, self.bills[machine.instance_id or ""].launched_at)
+        return now - claimed_at <= self._limits.warm_time
 
     def _check_place(self, task_arn: str, started_by: str, node: str) -> None:
         """Check that a task of a job runs on the machine that it was placed for."""

@@ -8,7 +8,7 @@ from relaunch.core.jobs.job import IntentKind, Job
 from relaunch.core.jobs.state import WaitReason
 from relaunch.core.selection.expected_cost import START_OVERHEAD
 from relaunch_local.simulation.aws.s3 import ObjectStore
-from relaunch_local.simulation.aws.trainings import Recipe
+from relaunch_local.simulation.aws.trainings import Recipe, work_of
 
 # The clocks of two functions differ by up to six seconds.
 _CLOCK_SKEW = timedelta(seconds=7)
@@ -16,25 +16,20 @@ _CLOCK_SKEW = timedelta(seconds=7)
 Check = Callable[[str, bool, str], None]
 
 
-def work_of(recipe: Recipe, done_seconds: float = 0.0) -> timedelta:
-    """Return how long a training runs from a step on, if nothing stops it, with its pauses to save."""
-    left = max(recipe.work_seconds - done_seconds, 0.0)
-    saves = 0.0 if recipe.checkpoint_seconds is None else left / recipe.checkpoint_seconds
-    return timedelta(seconds=left + saves * recipe.save_seconds)
-
-
 def check_market_wait(
-    check: Check, job: Job, recipes: Mapping[str, Recipe], objects: ObjectStore, now: datetime
+    check: Check, job: Job, recipes: Mapping[str, Recipe], objects: ObjectStore, now: datetime, *, is_sold: bool
 ) -> None:
-    """Check that a job waits for its market only as long as an on-demand start after that still meets its deadline."""
+    """Check that a job waits for its market only as long as an on-demand start after that still meets its deadline.
+
+    `is_sold`: the region sells an on-demand instance, at a price that is known, on which the job may run.
+    """
     waiting, definition = job.waiting, job.definition
     if waiting is None or waiting.reason is not WaitReason.MARKET:
         return
     has_limit = definition.deadline is not None or definition.patience is not None
     check("only a job with a limit waits for its market", has_limit, job.job_id)
     # Where nothing is sold on demand at the price of the job, there is nothing else to wait for.
-    is_sold = definition.max_price_usd_per_hour is None and PurchaseOption.ON_DEMAND in definition.purchase.options
-    if definition.deadline is None or not is_sold or waiting.until is None or "may not run on" in waiting.detail:
+    if definition.deadline is None or not is_sold or waiting.until is None:
         return
     saved = objects.newest.get(job.job_id) if definition.checkpoint_uri is not None else None
     left = work_of(recipes[definition.name], saved.step if saved is not None else 0.0)

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.machines.machine import Machine
@@ -19,8 +18,6 @@ class Trace:
     _is_on: bool
     lines: list[str] = field(default_factory=list)
     decided_by: Counter[Transition] = field(default_factory=Counter)
-    postponed_at: dict[str, datetime] = field(default_factory=dict)
-    """When each job was last postponed."""
     on_swept: Callable[[int], None] = lambda _tasks: None
     """Called with the number of tasks when the whole cluster was swept."""
 
@@ -36,8 +33,6 @@ class Trace:
             self.decided_by[Transition(str(facts["state"]), str(action), str(facts["next_state"]))] += 1
         if decision == "swept" and facts.get("reason") is None:
             self.on_swept(int(str(facts["tasks"])))
-        elif decision == "postponed" and "machine_id" not in facts:
-            self.postponed_at[str(facts.get("job_id", ""))] = self._clock.now()
         if self._is_on and decision in {"ignored", "postponed", "dead-lettered", "spot-prices-unknown"}:
             self.line(f"{decision} {facts.get('job_id') or facts.get('machine_id', '')}: {facts.get('reason', '')}")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from relaunch_local.ecs import Event, Purchase, SpotPrice
 from relaunch_local.ecs.engine.model import Instance
-from relaunch_local.simulation.aws.account import SimulatedAccount
+from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.faults.injector import FaultInjector
 
 _START_ERRORS = (

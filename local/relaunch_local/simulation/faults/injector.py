@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from relaunch_local.ecs import Purchase
 from relaunch_local.ecs.engine.model import Instance
-from relaunch_local.simulation.aws.account import SimulatedAccount
+from relaunch_local.simulation.account import SimulatedAccount
 
 
 class FaultInjector(ABC):

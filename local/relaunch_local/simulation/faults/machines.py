@@ -10,7 +10,7 @@ from relaunch_local.ecs import Purchase
 from relaunch_local.ecs.engine.instances import subnet_of
 from relaunch_local.ecs.engine.model import Instance, StateReason
 from relaunch_local.ecs.engine.region import iso
-from relaunch_local.simulation.aws.account import SimulatedAccount
+from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.aws.fleet import REFUSALS
 from relaunch_local.simulation.aws.template import ACCOUNT, REGION
 from relaunch_local.simulation.faults.injector import FaultInjector

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from relaunch.core.jobs.state import JobState
 from relaunch_local.ecs.engine.model import CapacityProvider, Task
-from relaunch_local.simulation.aws.account import SimulatedAccount
+from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.aws.template import CLUSTER
 from relaunch_local.simulation.faults.injector import FaultInjector
 
@@ -117,7 +117,7 @@ class RareFaults(FaultInjector):
         return f"{provider.name} for {seconds:.0f} s"
 
     def _deny(self) -> str:
-        tasks = [each for each in self._live_tasks() if each.arn not in self._account.invariants.denied]
+        tasks = [each for each in self._live_tasks() if each.arn not in self._account.invariants.hidden]
         if not tasks:
             return ""
         left = self._account.trainings.seconds_left
@@ -128,7 +128,7 @@ class RareFaults(FaultInjector):
             else self._random.choice(tasks).arn
         )
         self._account.delayed_ecs.deny(arn, _LONGEST_DENIAL_SECONDS)
-        self._account.invariants.deny(arn)
+        self._account.invariants.hide(arn)
         self._recall(arn)
         self._sometimes_cancel()
         return arn[-6:]

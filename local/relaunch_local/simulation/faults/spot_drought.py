@@ -1,7 +1,7 @@
 """Hours without spot, in which jobs with a limit go to on-demand and may come back, and shortages of on-demand."""
 
 from relaunch_local.ecs import Purchase
-from relaunch_local.simulation.aws.account import SimulatedAccount
+from relaunch_local.simulation.account import SimulatedAccount
 
 
 class SpotDrought:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from relaunch.adapters.aws.client_config import CLIENT_CONFIG
 from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter
-from relaunch.adapters.aws.errors import is_throttled
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.definition import GithubTrigger, JobDefinition, S3Trigger
@@ -24,7 +25,7 @@ from relaunch.core.machines.machine import Machine
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import SimulatorSettings, Timing
 from relaunch_local.in_memory.stores import InMemoryStores
-from relaunch_local.simulation.aws.account import SimulatedAccount
+from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.aws.calls import CallErrors, Calls
 from relaunch_local.simulation.aws.lambda_functions import Lambdas, OnEnd
 from relaunch_local.simulation.aws.machine_table import CalledMachines
@@ -51,8 +52,6 @@ _TWENTY = ("request", *("push", "upload") * 8, "push", "push", "push")
 EVENTS_AT_SECONDS = 60.0
 DEFINITIONS = len(_KINDS)
 _OK = "ok"
-# Standard retries, as our clients are configured.
-_SDK_TRIES = 3
 
 
 @dataclass(frozen=True)
@@ -130,34 +129,36 @@ def _event(number: int, token: str) -> PlannedEvent:
 
 
 @dataclass
-class ThrottledCalls(Calls):
-    """Calls with the SDK's "standard" retries of throttled calls."""
+class CountedCalls(Calls):
+    """Calls, with their answers, which are throttled now and then."""
 
     answers: Counter[tuple[str, str]] = field(default_factory=Counter)
     """The answers of ECS and EC2, by action and error."""
     made: Counter[tuple[str, str]] = field(default_factory=Counter)
     """All calls of functions, by service and action."""
 
-    def perform(self, service: str, action: str, effect: Callable[[], T], errors: CallErrors) -> T:
-        """Perform the call; count the answer of each try."""
+    def perform(
+        self, service: str, action: str, effect: Callable[[], T], errors: CallErrors, config: Config = CLIENT_CONFIG
+    ) -> T:
+        """Perform the call, and count it."""
         if self.runtime.current is not None:
             self.made[service, action] += 1
         if action == "create_fleet":
             self.runtime.pause(CREATE_FLEET_SECONDS, "EC2 launches an instance")
-        for number in range(_SDK_TRIES):
-            try:
-                answer = super().perform(service, action, effect, errors)
-            except ClientError as error:
-                self.answers[action, error.response["Error"]["Code"]] += 1
-                if not is_throttled(error) or number + 1 == _SDK_TRIES or self.runtime.current is None:
-                    raise
-                wait = self.chance.stream("sdk-retries").random() * 2**number
-                self.runtime.pause(wait, f"{service}:{action} is tried again")
-            else:
-                if service in ("ecs", "ec2"):
-                    self.answers[action, _OK] += 1
-                return answer
-        raise AssertionError("the last try returns or raises")
+        return super().perform(service, action, effect, errors, config)
+
+    def send(
+        self, service: str, action: str, effect: Callable[[], T], errors: CallErrors, fault: str, *, is_first: bool
+    ) -> T:
+        """Send the call once, and count the answer."""
+        try:
+            answer = super().send(service, action, effect, errors, fault, is_first=is_first)
+        except ClientError as error:
+            self.answers[action, error.response["Error"]["Code"]] += 1
+            raise
+        if service in ("ecs", "ec2"):
+            self.answers[action, _OK] += 1
+        return answer
 
 
 @dataclass
@@ -286,7 +287,7 @@ class RetriedMachines(CalledMachines):
 class LoadAccount(SimulatedAccount):
     """The account of a load."""
 
-    calls_type = ThrottledCalls
+    calls_type = CountedCalls
     indexes_type = FastIndexes
     ec2_type = SoundEc2
     machine_indexes_type = FastMachineIndexes
@@ -324,7 +325,7 @@ class LoadAccount(SimulatedAccount):
     @property
     def every_call(self) -> Counter[str]:
         """Count the calls of functions by service and action."""
-        made = self.calls.made if isinstance(self.calls, ThrottledCalls) else Counter()
+        made = self.calls.made if isinstance(self.calls, CountedCalls) else Counter()
         return Counter({f"{service}:{action}": count for (service, action), count in made.items()})
 
     @property
@@ -339,7 +340,7 @@ class LoadAccount(SimulatedAccount):
 
     @property
     def _answers(self) -> Counter[tuple[str, str]]:
-        return self.calls.answers if isinstance(self.calls, ThrottledCalls) else Counter()
+        return self.calls.answers if isinstance(self.calls, CountedCalls) else Counter()
 
     def per_container(self, make: Callable[[], Any]) -> Any:
         """Return an object with one instance per container."""

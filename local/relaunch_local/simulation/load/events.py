@@ -8,7 +8,7 @@ from typing import Any
 from relaunch.adapters.github.signature import SecretRing
 from relaunch.core.triggers.events import DirectRequest
 from relaunch.usecases.submit_job import submit_direct
-from relaunch_local.simulation.aws.account import SimulatedAccount
+from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.load.account import TooManyRequestsError
 from relaunch_local.simulation.scenario import PlannedEvent
 from relaunch_local.simulation.workload import Workload, push_payload

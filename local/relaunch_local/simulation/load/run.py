@@ -18,7 +18,6 @@ from typing import Any
 
 from relaunch_local.ecs import Event, Timing
 from relaunch_local.simulation.aws.clients import TASK_STATE_CHANGE
-from relaunch_local.simulation.checks.verdict import Verdict
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.load.account import (
     DEFINITIONS,
@@ -32,6 +31,7 @@ from relaunch_local.simulation.load.events import LoadEvents
 from relaunch_local.simulation.load.limits import Limit, Load, limits_of, tightest
 from relaunch_local.simulation.load.options import PROVISIONING_QUOTA, LoadOptions
 from relaunch_local.simulation.run import Schedule
+from relaunch_local.simulation.verdict import Verdict
 
 MOST_RATIO = 1.10
 """How much longer than the tightest limit allows a load may take."""

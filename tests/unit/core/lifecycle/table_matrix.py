@@ -203,6 +203,8 @@ EVENTS: Mapping[str, events.JobEvent] = {
     "impossible": events.LaunchImpossible("ECS refuses the derived revision"),
     "unreadable": events.CheckpointsUnreadable("AccessDenied"),
     "slot-denied": events.SlotDenied("resnet", 5),
+    "repeated": events.LaunchRepeated(1, 1),
+    "repeated-late": events.LaunchRepeated(1, 9),
     "placed": answered(launch.TaskPlaced(task_id())),
     "placed-another": answered(launch.TaskPlaced(ORPHANED)),
     "placed-late": answered(launch.TaskPlaced(ORPHANED), placement_number=9),
@@ -261,6 +263,8 @@ nothing-ever     F  F  .  F  F  F  F  F  F    .  .  .    .  .  .  .  .  .    .  
 impossible       F  F  .  F  F  F  F  F  F    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 unreadable       W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 slot-denied      W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+repeated         .  .  .  .  .  .  .  .  .    L  L  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+repeated-late    .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 placed           W  .  W  W  W  W  W  W  W    L  S  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 placed-another   W  W  W  W  W  W  W  W  W    L  S  L    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
 placed-late      W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T

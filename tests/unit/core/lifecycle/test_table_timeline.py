@@ -24,6 +24,7 @@ unreadable      | w0 wr ws wc wb wm wl | 300  | waiting for checkpoint: AccessDe
 unreadable      | wk                | 300  |
 slot-denied|w0 wr wc wb wk wm wl|900|waiting for slot: definition resnet has no free slot of its 5 (max_running_jobs)
 slot-denied     | ws                | 900  |
+repeated        | fz fx             | 300  |
 placed          | w0 wi ws wc wb wk wm wl | 0    | orphaned task: TASK
 placed          | fz                | 900  | task placed: TASK
 placed          | fx                | 180  | cancelling: cancel

@@ -75,6 +75,14 @@ def is_throttling_code(code: str) -> bool:
     }
 
 
+def was_repeated(error: ClientError) -> bool:
+    """Return whether the SDK had sent the request before: an earlier send may have taken effect without an answer.
+
+    The error is that of the last send alone ("Retries", boto3 documentation: `RetryAttempts`).
+    """
+    return bool(error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0))
+
+
 def is_transient(error: Exception) -> bool:
     """Return whether the same request may succeed later."""
     if isinstance(error, ClientError):

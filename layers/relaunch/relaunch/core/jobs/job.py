@@ -46,7 +46,8 @@ class Placement:
     `is_price_limit`: it is an upper limit of a spot price. `limit_usd_per_hour` is that of a zone without a price, 0 if
     unknown. A placement of an earlier version has no prices by zone.
     `instance_id` and `machine_id` are those of the machine of our own that it must run on; empty for one by a capacity
-    provider.
+    provider. `senders` is the number of functions that send it, 2 for two or more: a number is short, and an attempt
+    costs one write unit as long as it has less than a KiB.
     """
 
     number: int
@@ -70,6 +71,7 @@ class Placement:
     machine_id: str = ""
     usd_per_hour_by_zone: Mapping[str, float] = field(default_factory=dict, hash=False)
     limit_usd_per_hour: float = 0.0
+    senders: int = 1
 
     @property
     def cost_basis(self) -> CostBasis:

@@ -89,10 +89,14 @@ class LaunchDeferred:
 
 @dataclass(frozen=True, slots=True)
 class LaunchRefused:
-    """The target rejected the request permanently; `is_about_revision`: for the revision that it names."""
+    """The target rejected the request permanently; `is_about_revision`: for the revision that it names.
+
+    `was_repeated`: the client had sent the same request before, without an answer, and that may have taken effect.
+    """
 
     reason: str
     is_about_revision: bool = False
+    was_repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

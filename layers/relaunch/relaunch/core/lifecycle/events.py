@@ -131,6 +131,14 @@ class SlotDenied:
 
 
 @dataclass(frozen=True, slots=True)
+class LaunchRepeated:
+    """Another function than the one that chose a placement is about to send it."""
+
+    attempt_number: int
+    placement_number: int
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchAnswered:
     """The target was asked to launch a placement; `outcome` is its answer."""
 
@@ -212,6 +220,7 @@ JobEvent = (
     | MoveDeclined
     | MachineLimitReached
     | SlotDenied
+    | LaunchRepeated
     | LaunchAnswered
     | PlacementExpired
     | TaskSeen

@@ -40,6 +40,7 @@ from relaunch.core.lifecycle.events import (
     ImageArrived,
     LaunchAnswered,
     LaunchImpossible,
+    LaunchRepeated,
     NothingKept,
     OfferingChosen,
     PlacementExpired,
@@ -212,6 +213,19 @@ def slot_denied(job: Job, event: SlotDenied, now: datetime, _limits: StackLimits
     return wait(job, waiting, now, event="waiting for slot", wake_at=now + _SLOT_POLL_INTERVAL, effects=effects)
 
 
+def launch_repeated(job: Job, _event: LaunchRepeated, now: datetime, _limits: StackLimits) -> Decision:
+    """Store that the placement is sent by a second function, before it is.
+
+    Neither knows what the other one does: the first one can no longer save a refusal as if it were the only one.
+    """
+    return look_again(_with_two_senders(job), now + LAUNCH_TIMEOUT)
+
+
+def _with_two_senders(job: Job) -> Job:
+    attempt = job.current_attempt
+    return replace(job, attempt=replace(attempt, placement=replace(attempt.placement, senders=2)))
+
+
 def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: StackLimits) -> Decision:
     """Handle the answer of the target to a launch."""
     match event.outcome:
@@ -291,7 +305,7 @@ def start_deadline(attempt: Attempt, limits: StackLimits) -> datetime:
 def _send_again(job: Job, reason: str, now: datetime, *, event: str, delay_seconds: int) -> Decision:
     effects = (RequestLaunch(delay_seconds),)
     wake_at = now + timedelta(seconds=delay_seconds) + LAUNCH_TIMEOUT
-    job = replace(job, reason=reason)
+    job = replace(_with_two_senders(job), reason=reason)
     return move(job, JobState.LAUNCHING, now, event=event, detail=reason, wake_at=wake_at, effects=effects)
 
 

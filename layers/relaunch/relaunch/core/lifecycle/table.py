@@ -22,6 +22,7 @@ from relaunch.core.lifecycle.events import (
     JobEvent,
     LaunchAnswered,
     LaunchImpossible,
+    LaunchRepeated,
     MachineAwaited,
     MachineClaimed,
     MachineLimitReached,
@@ -84,8 +85,13 @@ def is_placed(job: Job, _event: JobEvent) -> bool:
     return job.attempt is not None and job.attempt.placement.state is PlacementState.PLACED
 
 
-def answers_current_placement(job: Job, event: LaunchAnswered | PlacementExpired) -> bool:
-    """Return whether the response is for the current placement and that placement is pending."""
+def has_one_sender(job: Job, event: LaunchRepeated) -> bool:
+    """Return whether only the function that chose the placement sends it, as far as is known."""
+    return answers_current_placement(job, event) and job.current_attempt.placement.senders == 1
+
+
+def answers_current_placement(job: Job, event: LaunchRepeated | LaunchAnswered | PlacementExpired) -> bool:
+    """Return whether the event is about the current placement and that placement is pending."""
     if not is_pending(job, event):
         return False
     attempt = job.current_attempt
@@ -205,6 +211,7 @@ TABLE: tuple[Row, ...] = (
     _row("W", SlotDenied, may_launch, launching.slot_denied, "W"),
     _row("W", CancelAsked, always, launching.cancel_waiting, "c"),
     _row("W", TimePassed, always, launching.wake_waiting, "Wft"),
+    _row("L", LaunchRepeated, has_one_sender, launching.launch_repeated, ""),
     _row("L", LaunchAnswered, answers_current_placement, launching.launch_answered, "LWSfc"),
     _row("L", PlacementExpired, answers_current_placement, launching.placement_expired, "Wc"),
     _row("L", TaskSeen, is_new_observation, running.task_seen, "LRSWdfct"),

@@ -298,6 +298,17 @@ def test_retry_of_the_sdk_carries_the_same_token_and_hides_no_outcome():
     assert outcome == LaunchDeferred("ThrottlingException: Rate exceeded")
 
 
+def test_refusal_of_a_retry_of_the_sdk_says_that_an_earlier_send_may_have_taken_effect():
+    ecs = ScriptedAws("ecs", Config(retries={"mode": "standard", "total_max_attempts": 2}))
+    ecs.fail("RunTask", ReadTimeoutError(endpoint_url=URL))
+    ecs.refuse("RunTask", "AccessDeniedException", "not authorized to perform: ecs:RunTask")
+
+    outcome = EcsTarget(ecs.client, "relaunch").launch(make_launch_request())
+
+    refused = "AccessDeniedException: not authorized to perform: ecs:RunTask"
+    assert outcome == LaunchRefused(refused, was_repeated=True)
+
+
 @pytest.mark.parametrize(
     "request_",
     [

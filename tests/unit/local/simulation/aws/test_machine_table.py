@@ -18,7 +18,7 @@ from relaunch_local.simulation.aws.calls import CallErrors, Calls
 from relaunch_local.simulation.aws.machine_table import CalledMachines, MachineIndexes
 from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.aws.table import CalledJobs, Indexes
-from relaunch_local.simulation.faults.chance import Chance
+from relaunch_local.simulation.chance import Chance
 
 
 @dataclass(slots=True)

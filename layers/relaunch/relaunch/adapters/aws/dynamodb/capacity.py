@@ -68,6 +68,7 @@ class DynamoDbCapacity:
         added, values_set, more = _MORE.get(run.what, ("", "", {}))
         if more:
             values |= {":at": text(stamp(run.at)), **more}
+        # A repetition by the SDK finds its own run, or counts it twice if another one was counted in those seconds.
         self._table.update(
             key(_PK, f"{_RUNS}{day}#{run.offering.instance_type}#{run.offering.zone or '*'}"),
             expression.format(added=added, set=values_set),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from botocore.exceptions import ClientError
 
-from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code, to_port_error
+from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code, to_port_error, was_repeated
 from relaunch.ports import TransientError
 
 if TYPE_CHECKING:
@@ -111,20 +111,29 @@ class JobsTable:
             return self._client.get_item(TableName=self._name, Key=key(pk, sk), ConsistentRead=True).get("Item")
 
     def put(self, item: Item, condition: str = "", values: Mapping[str, dict[str, Any]] | None = None) -> bool:
-        """Put one item; return False if its condition fails."""
-        conditional: dict[str, Any] = {"ConditionExpression": condition} if condition else {}
+        """Put one item; return False if its condition fails, and it was not this item that made it fail.
+
+        The SDK repeats a call whose answer is lost. If that call took effect, the condition fails because of it
+        ("Condition expressions", DynamoDB Developer Guide; PutItem has no ClientRequestToken).
+        """
+        conditional: dict[str, Any] = {}
+        if condition:
+            conditional = {"ConditionExpression": condition, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
         if values:
             conditional["ExpressionAttributeValues"] = values
         try:
             self._client.put_item(TableName=self._name, Item=item, **conditional)
         except AwsError as error:
-            if error_code(error) == "ConditionalCheckFailedException":
-                return False
+            if isinstance(error, ClientError) and error_code(error) == "ConditionalCheckFailedException":
+                return was_repeated(error) and error.response.get("Item") == item
             raise to_port_error(error, f"writing {item['pk']['S']} {item['sk']['S']}") from error
         return True
 
     def update(self, item_key: Item, expression: str, condition: str, values: Mapping[str, dict[str, Any]]) -> bool:
-        """Update one item, which is created if necessary; return False if its condition fails."""
+        """Update one item, which is created if necessary; return False if its condition fails.
+
+        It also fails for a repetition by the SDK of a call that took effect: what is returned is no basis to go on.
+        """
         try:
             self._client.update_item(
                 TableName=self._name,
@@ -140,7 +149,10 @@ class JobsTable:
         return True
 
     def count_up(self, pk: str, sk: str) -> int:
-        """Increment the counter of an item, which is created if necessary, and return it."""
+        """Increment the counter of an item, which is created if necessary, and return it.
+
+        A repetition by the SDK counts again: numbers may be left out, and none comes twice.
+        """
         with aws_errors(f"counting {pk} {sk}"):
             response = self._client.update_item(
                 TableName=self._name,

@@ -47,8 +47,10 @@ _TERMINATIONS: Mapping[str, Termination | None] = MappingProxyType(
 class Ec2Fleet:
     """Implements MachineSource for one stack.
 
-    Retries by the SDK are safe: a repeated CreateFleet has the same client token, so that EC2 answers for the fleet of
-    the first one, and the other actions are idempotent. Fleets are never deleted: that would end their instances.
+    The client must send CreateFleet once (FLEET_CONFIG): who repeats it saves before that its outcome may be unknown,
+    because an error of a repetition says nothing of the first call. A repeated CreateFleet has the same client token,
+    so that EC2 answers for the fleet of the first one. The other actions are idempotent. Fleets are never deleted: that
+    would end their instances.
     """
 
     def __init__(self, client: "EC2Client", stack: str) -> None:

@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from relaunch.adapters.aws.ecs.container_overrides import build_overrides
 from relaunch.adapters.aws.ecs.placement_constraints import constraint_of
 from relaunch.adapters.aws.ecs.task_owner import started_by
-from relaunch.adapters.aws.errors import error_code, is_throttled, is_transient
+from relaunch.adapters.aws.errors import error_code, is_throttled, is_transient, was_repeated
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,
@@ -126,7 +126,8 @@ def outcome_of_error(error: ClientError | BotoCoreError) -> LaunchOutcome:
         return LaunchUncertain(reason)
     if _NO_CAPACITY.search(reason):
         return PlacementFailed((reason,))
-    return LaunchRefused(reason, is_about_revision=_ABOUT_REVISION.search(reason) is not None)
+    is_about_revision = _ABOUT_REVISION.search(reason) is not None
+    return LaunchRefused(reason, is_about_revision=is_about_revision, was_repeated=was_repeated(error))
 
 
 def _conflict(error: ClientError, reason: str) -> LaunchOutcome:

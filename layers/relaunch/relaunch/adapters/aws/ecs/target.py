@@ -55,8 +55,9 @@ class EcsTarget:
     """Implements TaskTarget for one cluster.
 
     Retries by the SDK are safe: a repeated RunTask has the same client token, so that ECS returns the task or the
-    failures of the first request, and the other actions are idempotent. `subnets` and `security_groups` are for tasks
-    with network mode awsvpc. `rate_limiter`, if given, limits the rate of launches.
+    failures of the first request, and a refusal of a repetition says that it is one. The other actions are idempotent.
+    `subnets` and `security_groups` are for tasks with network mode awsvpc. `rate_limiter`, if given, limits the rate of
+    launches.
     """
 
     def __init__(

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
+from relaunch.adapters.aws.client_config import FLEET_CONFIG
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
@@ -37,29 +38,31 @@ from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies, Targets
 from relaunch_local.ecs import Clock, EcsSimulator, Event, InProcessClient, ProcessSpec
 from relaunch_local.ecs.engine.model import ContainerInstanceStatus, Instance
+from relaunch_local.iam.permission import Permission
 from relaunch_local.in_memory.stores import InMemoryStores
-from relaunch_local.simulation.aws.authorization import AuthorizedClient, AuthorizedStore, authorize_functions
+from relaunch_local.simulation.authorization import AuthorizedClient, AuthorizedStore, authorize_functions
 from relaunch_local.simulation.aws.calls import Calls
 from relaunch_local.simulation.aws.clients import CallingClient, DelayedEcs, ModelEcr, ModelS3, ModelSqs, SourceSqs
 from relaunch_local.simulation.aws.eventbridge import EventBus
 from relaunch_local.simulation.aws.fleet import EC2_ERRORS, FaultyEc2
 from relaunch_local.simulation.aws.lambda_functions import Lambdas
 from relaunch_local.simulation.aws.machine_table import CalledMachines, MachineIndexes
-from relaunch_local.simulation.aws.offerings import own_and_provided
 from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.sqs import Poller, Queues
 from relaunch_local.simulation.aws.table import CalledCapacity, CalledJobs, CalledStore, Indexes
 from relaunch_local.simulation.aws.template import CLUSTER, STACK, Rule, SourceSettings, read_stack
 from relaunch_local.simulation.aws.trainings import Trainings
+from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.deadlines import Deadlines
+from relaunch_local.simulation.checks.facts import AccountFacts, tasks_in
 from relaunch_local.simulation.checks.invariants import Invariants, is_late
 from relaunch_local.simulation.checks.machines import MachineInvariants
 from relaunch_local.simulation.checks.market import check_market_wait, check_move
 from relaunch_local.simulation.checks.on_demand import OnDemand
 from relaunch_local.simulation.checks.trace import Trace
-from relaunch_local.simulation.faults.chance import Chance
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
+from relaunch_local.simulation.offerings import own_and_provided
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.scenario import Scenario, provision
 
@@ -117,10 +120,7 @@ class SimulatedAccount:
         self.objects = ObjectStore()
         self.runtime = Runtime(self.clock, self.chance, self.trace.line, kill_at_step=options.kill_at_step)
         self.calls = self.calls_type(self.runtime, self.chance)
-        self.invariants = Invariants(self.clock, self.objects, self.scenario.limits.max_running_jobs)
-        self.machines = MachineInvariants(
-            self.clock, self.invariants.check, self.scenario.limits.machines, self.invariants.jobs, self.objects
-        )
+        self._make_checks()
         self.trainings = Trainings(
             self.clock,
             self.chance,
@@ -143,7 +143,7 @@ class SimulatedAccount:
         self.deadlines = self._watch_deadlines()
         self.deps = self._deps()
         self.lambdas = self.lambdas_type(
-            self.stack, self._function, self.queues, self.runtime, self.invariants, self._handled
+            self.stack, self._function, self.queues, self.runtime, self.invariants.unhandled, self._handled
         )
         self._deploy()
         self._subscribe()
@@ -153,10 +153,20 @@ class SimulatedAccount:
         self.authorization = authorize_functions(self.runtime, self.scenario.machines.settings, self._refused)
         return EcsSimulator(self.clock, self.trainings, settings, authorize=self.authorization)
 
+    def _make_checks(self) -> None:
+        limits = self.scenario.limits
+        self.facts = AccountFacts(self.clock, self._instance_of)
+        self.invariants = Invariants(self.clock, self.objects, limits.max_running_jobs, self.facts)
+        self.machines = MachineInvariants(
+            self.clock, self.invariants.check, limits.machines, self.invariants.jobs, self.objects, self.facts
+        )
+
     def _watch_deadlines(self) -> Deadlines:
-        on_demand = OnDemand(self.scenario, self.simulator, self.stores.machines, self.stores.capacity)
+        self.on_demand = OnDemand(self.scenario, self.simulator, self.stores.machines, self.stores.capacity)
         machines = self.machines.machines
-        return Deadlines(self.clock, self.chance, self.invariants, self.objects, self.trainings, machines, on_demand)
+        return Deadlines(
+            self.clock, self.chance, self.invariants, self.objects, self.trainings, machines, self.on_demand
+        )
 
     def _deploy(self) -> None:
         for function in self.stack.functions.values():
@@ -170,6 +180,7 @@ class SimulatedAccount:
         self.trace.on_swept = self._swept
         for subscriber in (
             self.trace.event,
+            self.facts.observe,
             self.invariants.task_changed,
             self.delayed_ecs.observe,
             self.faulty_ec2.observe,
@@ -213,8 +224,12 @@ class SimulatedAccount:
     def _sqs(self) -> Any:
         return CallingClient("sqs", self._model_sqs(), self.calls)
 
-    def _refused(self, what: str) -> None:
-        self.invariants.check("a function's role allows its calls", False, what)
+    def _refused(self, permission: Permission) -> None:
+        """Record a call that a role does not allow; EC2 knows no tags of an instance that ended over an hour ago."""
+        name = permission.resource.rpartition("/")[2]
+        is_forgotten = permission.action == "ec2:TerminateInstances" and self.simulator.instances.is_aged_out(name)
+        what = f"{permission.access_key}: {permission.action} on {permission.resource}"
+        self.invariants.check("a function's role allows its calls", is_forgotten, what)
 
     def _authorized(self, service: str, client: Any) -> Any:
         return AuthorizedClient(service, client, self.authorization)
@@ -231,10 +246,13 @@ class SimulatedAccount:
         clock = FunctionClock(self.runtime)
         client = InProcessClient(self.simulator, validate=False)
         self.delayed_ecs = DelayedEcs(client, self.clock, self.chance, self._stop_asked, self.invariants.task_made)
-        ecs: Any = CallingClient("ecs", self.delayed_ecs, self.calls)
+        self.delayed_ecs.on_lost = lambda started_by: self.facts.unanswered_jobs.add(started_by.rpartition("/")[0])
+        self.facts.hidden_span, self.facts.forgotten = self.delayed_ecs.denied_span, self.delayed_ecs.forgotten
+        ecs: Any = CallingClient("ecs", self.delayed_ecs, self.calls, on_answer=self._answered)
         in_process = InProcessClient(self.simulator, "ec2", validate=False)
         self.faulty_ec2 = self.ec2_type(in_process, self.simulator, self.clock, self.chance, self.machines)
         ec2: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS)
+        fleet: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, FLEET_CONFIG)
         s3: Any = CallingClient("s3", self._authorized("s3", ModelS3(self.objects)), self.calls)
         ecr: Any = CallingClient("ecr", self._authorized("ecr", self.ecr), self.calls)
         spot_prices = Ec2SpotPrices(ec2, clock)
@@ -243,7 +261,7 @@ class SimulatedAccount:
             "targets": Targets({Target.ECS: lambda: target}),
             "revisions": self.per_container(lambda: EcsRevisions(ecs, clock)),
             "offerings": own_and_provided(self.scenario, spot_prices, self.trace),
-            "fleet": Ec2Fleet(ec2, STACK),
+            "fleet": Ec2Fleet(fleet, STACK),
             "machine_queue": _NotedQueue(SqsMachineQueue(self._sqs(), MACHINES_QUEUE), self.invariants),
             "machine_settings": self.scenario.machines.settings,
             "images": EcrImages(ecr),
@@ -281,13 +299,24 @@ class SimulatedAccount:
         host = self.simulator.instances.by_id[spec.instance_id]
         self.clock.call_later(0.0, lambda: self.invariants.container_killed(spec, after) if host.is_alive else None)
 
+    def _instance_of(self, container_instance: str) -> str:
+        hosts = self.simulator.instances.by_id.values()
+        return next((host.instance_id for host in hosts if host.arn == container_instance), "")
+
+    def _answered(self, action: str, answer: Any) -> None:
+        if action == "run_task" and self.runtime.current is not None:
+            self.runtime.current.told.update(tasks_in(answer))
+
     def _stop_asked(self, task_arn: str) -> None:
+        self.facts.stop_asked(task_arn)
         self.invariants.effect_done(StopTask, task_arn)
         if self.chance.strikes("stop-races-with-exit", 0.15, note=task_arn[-6:]):
             self.trainings.exit_now(task_arn)
 
     def _handled(self, function: str, body: str, began_at: datetime) -> None:
         """Check that a handled warning stopped every visible task on the instance, and that an upload is watched."""
+        invocation = self.runtime.current
+        self.facts.message_handled(function, body, invocation.told if invocation else ())
         if function == "submit_job" and '"Object Created"' in body:
             (upload,) = parse_intake_message(body)
             is_needed = isinstance(upload, ObjectCreated) and is_watched(upload, self.scenario.definitions)
@@ -319,17 +348,19 @@ class SimulatedAccount:
     def _swept(self, count: int) -> None:
         """Check that a sweep looked at every task, and found those that were given up and are listed again."""
         since = self.clock.now() - _LONGEST_SWEEP
+        invocation = self.runtime.current
+        has_failed = invocation is not None and invocation.failed_calls > 0
         listed = [arn for arn in self.invariants.listed_since(since) if not self.delayed_ecs.was_hidden(arn, since)]
         self.invariants.check("a sweep looks at every task", count >= len(listed), f"{count} of {len(listed)}")
         for arn, (job_id, lost_at) in self.invariants.lost.items():
             known_at = self.delayed_ecs.known_again_at(arn)
             was_there = known_at is not None and known_at <= since and not self.delayed_ecs.was_hidden(arn, since)
-            was_skipped = self.trace.postponed_at.get(job_id, lost_at) > since
+            was_skipped = has_failed or self.invariants.saved_since(job_id, since)
             if was_there and lost_at <= since and not was_skipped and self.invariants.is_listed(job_id, arn):
                 is_found = arn in self.invariants.orphans
                 self.invariants.check("a sweep finds what was given up", is_found, f"{job_id}: {arn[-6:]}")
 
-        if self.trace.postponed_at.get("", self.started_at) < since:
+        if not has_failed:
             machines = [host for host in self._machines() if host.registered_at and host.registered_at < since]
             self.invariants.late_machines_known(machines, self._failures(), since)
 
@@ -352,7 +383,8 @@ class SimulatedAccount:
         before = self.invariants.jobs.get(job.job_id)
         self.invariants.job_saved(job, timeline, is_new=is_new)
         recipes, now = self.scenario.recipes, self.clock.now()
-        check_market_wait(self.invariants.check, job, recipes, self.objects, now)
+        is_sold = job.definition.max_price_usd_per_hour is None and self.on_demand.is_sold_to(job.definition)
+        check_market_wait(self.invariants.check, job, recipes, self.objects, now, is_sold=is_sold)
         check_move(self.invariants.check, before, job, recipes, self.objects, now)
         self.machines.job_saved(before, job)
         self.deadlines.job_saved(job)

@@ -1,6 +1,7 @@
 """Checks at the end of a run: every event has its job, every job ended for the right reason, the cost is right."""
 
 import itertools
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -8,12 +9,14 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.cost import attempt_price
-from relaunch.core.jobs.job import Attempt, Job, Stop, StopKind
+from relaunch.core.jobs.job import Attempt, Job, Stop
 from relaunch.core.jobs.state import CostBasis, JobState
 from relaunch.core.lifecycle.restart_policy import is_failure
 from relaunch.core.lifecycle.running import UNKNOWN_TASK
+from relaunch.core.machines.machine import MachineState
 from relaunch.ports import CapacityProviderOffer
-from relaunch_local.simulation.aws.account import SimulatedAccount
+from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.checks.stop_causes import StopFacts, is_cause
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.workload import Workload
 
@@ -41,8 +44,6 @@ _IMAGE_LOOK = timedelta(seconds=130)
 # A function keeps spot prices for ten minutes, and may run for two after it has read them.
 PRICES_KEPT = timedelta(minutes=12) + 2 * CLOCK_SKEW
 _FORBIDDEN = re.compile("(the cluster refuses the launch: |registering .*)AccessDenied")
-# ECS describes a stopped task for an hour.
-STOPPED_KEPT = timedelta(hours=1) - CLOCK_SKEW
 # Only a sweep repeats the stop of an orphaned task: every ten minutes, but with many faults most sweeps fail.
 SWEEP_OVERSHOOT = timedelta(minutes=60)
 
@@ -56,6 +57,7 @@ class Verdict:
         self._account = account
         self._workload = workload
         self._invariants = account.invariants
+        self._facts = account.facts
         self._check = self._invariants.check
 
     def check(self) -> None:
@@ -95,7 +97,8 @@ class Verdict:
             if message.queue.endswith(":given-up") or message.queue == "ReconcileDeadLetterQueue":
                 continue  # dropped by EventBridge, or runs of the schedule: no work is lost
             if message.was_disturbed:
-                continue  # its jobs are checked like all others
+                self._check_made_good(message.queue, message.body)
+                continue
             is_recorded = message.cause.startswith("sent there: ") and len(message.cause) > len("sent there: ")
             dead_letters += is_recorded
             self._check(
@@ -114,6 +117,20 @@ class Verdict:
             (dead_letters > 0) <= (self._workload.dead_letters > 0),
             f"{dead_letters} dead letters",
         )
+
+    def _check_made_good(self, queue: str, body: str) -> None:
+        """Check that what a message was about came to its end without it: faults met almost every receive of it."""
+        about = json.loads(body)
+        jobs, machines = self._invariants.jobs, self._account.machines.machines
+        if "machine_id" in about:
+            machine = machines.get(about["machine_id"])
+            is_over = machine is None or machine.wake_at is not None or machine.state is MachineState.GONE
+        elif "job_id" in about:
+            is_over = about["job_id"] in jobs and jobs[about["job_id"]].state.is_final
+        else:
+            started_by = str(about.get("detail", {}).get("startedBy", "")).rpartition("/")[0]
+            is_over = started_by not in jobs or jobs[started_by].state.is_final
+        self._check("what a lost message was about is made good", is_over, f"{queue}: {body[:200]}")
 
     def _check_end(self, job: Job) -> None:
         is_over = job.state.is_final and not job.pending
@@ -138,11 +155,13 @@ class Verdict:
                 return self._wrong_failure(job)
 
     def _was_cancelled(self, job: Job) -> bool:
-        stopped_by_others = self._rare_faults.stopped_by_others & self._invariants.tasks[job.job_id].keys()
-        return job.job_id in self._workload.cancelled or bool(stopped_by_others)
+        """Return whether somebody asked for it, or stopped its last task."""
+        tasks = self._invariants.tasks[job.job_id]
+        last = max(tasks, key=lambda arn: str(tasks[arn].get("createdAt", "")), default="")
+        return job.job_id in self._workload.cancelled or last in self._rare_faults.stopped_by_others
 
     def _left_unwarned(self, job: Job) -> bool:
-        """Return whether a training exited 0 on a notice that its job did not have: that looks like success."""
+        """Return whether a training exited 0 on a notice that nobody told of: that looks like success."""
         log = self._account.trainings.logs[job.job_id]
         return any(
             log.endings.get(arn) == "left"
@@ -153,10 +172,7 @@ class Verdict:
     def _wrong_failure(self, job: Job) -> str:
         log = self._account.trainings.logs[job.job_id]
         if job.failures > job.definition.max_failures:
-            failed = log.failed + sum(
-                stop.kind in {StopKind.IMAGE, StopKind.STARTS_NOWHERE}
-                for stop in self._invariants.stops[job.job_id].values()
-            )
+            failed = log.failed + self._failed_starts(job)
             return "" if failed >= job.failures else f"it failed {failed} times, not {job.failures}"
         if _FORBIDDEN.match(job.reason):
             return "" if self._account.delayed_ecs.forbidden_until else "nobody forbade it"
@@ -170,6 +186,16 @@ class Verdict:
             satisfying = ", ".join(each.name for each in self._offers() if self._satisfies(each, job))
             return f"{satisfying} would" if satisfying else ""
         return "its reason is unknown"
+
+    def _failed_starts(self, job: Job) -> int:
+        """Return how many failures are starts that ECS reports as failed: each of an image, of others every third."""
+        reasons = [
+            str(task.get("stoppedReason", ""))
+            for task in self._invariants.tasks[job.job_id].values()
+            if "startedAt" not in task and task.get("lastStatus") == "STOPPED"
+        ]
+        unpullable = sum(map(_is_unpullable, reasons))
+        return unpullable + (len(reasons) - unpullable) // 3
 
     def _offers(self) -> list[CapacityProviderOffer]:
         """Return what is offered: by capacity providers, and as machines of our own as if each were of a provider."""
@@ -191,8 +217,18 @@ class Verdict:
         ended_at = job.ended_at or self._account.clock.now()
         deadline = job.definition.deadline
         is_late = deadline is not None and ended_at >= job.accepted_at + deadline - CLOCK_SKEW
-        has_run = job.run_seconds >= job.definition.max_runtime.total_seconds() - CLOCK_SKEW.total_seconds()
-        return "" if is_late or has_run else f"it ran for {job.run_seconds:.0f} s"
+        tasks = self._invariants.tasks[job.job_id]
+        # A task that ECS does not describe ran until it was given up, as far as the application could know.
+        is_known = not any(self._is_end_unknown(arn, task) for arn, task in tasks.items())
+        run_seconds = sum(map(_run_seconds, tasks.values())) if is_known else job.run_seconds
+        has_run = run_seconds >= job.definition.max_runtime.total_seconds() - CLOCK_SKEW.total_seconds()
+        return "" if is_late or has_run else f"it ran for {run_seconds:.0f} s"
+
+    def _is_end_unknown(self, arn: str, task: Mapping[str, object]) -> bool:
+        """Return whether ECS did not describe a task when its stop was recorded."""
+        recorded_at = self._invariants.recorded_at.get(arn)
+        stopped_at = _timestamp(task, "stoppedAt")
+        return recorded_at is not None and self._facts.may_be_lost(arn, stopped_at, recorded_at + CLOCK_SKEW)
 
     def _image_was_there(self, job: Job) -> str:
         wait = timedelta(minutes=30)
@@ -215,11 +251,10 @@ class Verdict:
         stops, tasks = self._invariants.stops[job.job_id], self._invariants.tasks[job.job_id]
         if not job.state.is_final:
             return
-        for arn in tasks:
-            # A task that ECS denied or forgot while RunTask was unanswered cannot be known.
-            is_unknowable = arn in self._invariants.denied or arn in self._account.delayed_ecs.forgotten
-            is_unknowable = is_unknowable or self._was_dropped(job, tasks[arn])
-            is_recorded = arn in stops or arn in self._invariants.orphans or is_unknowable
+        for arn, task in tasks.items():
+            # Nobody told of a task whose RunTask was not answered, and whose events were lost, while ECS described it.
+            is_unknown = self._facts.is_unknown(arn, _timestamp(task, "stoppedAt"))
+            is_recorded = arn in stops or arn in self._invariants.orphans or is_unknown
             self._check("every stop is accounted for", is_recorded, f"{job.job_id}: {arn[-6:]} has no reason")
         for arn, stop in stops.items():
             wrong = self._wrong_reason(job, arn, stop)
@@ -228,41 +263,33 @@ class Verdict:
         failures = sum(is_failure(stop.kind) for stop in stops.values())
         self._check("failures are those of the stops", failures == job.failures, f"{job.job_id}: {failures}")
 
-    def _was_dropped(self, job: Job, task: Mapping[str, object]) -> bool:
-        """Return whether ECS no longer described a stopped task when its unanswered placement was given up."""
-        stopped_at = _timestamp(task, "stoppedAt")
-        timeline = self._invariants.timelines[job.job_id]
-        given_up = [entry.at for entry in timeline if entry.event == "try closed"]
-        return stopped_at is not None and any(at >= stopped_at + STOPPED_KEPT for at in given_up)
-
     def _check_stopped_in_time(self, job: Job, arn: str, task: Mapping[str, object]) -> None:
         meant_at, stopped_at = self._invariants.intents.get(arn), _timestamp(task, "stoppedAt")
-        if meant_at is None or stopped_at is None or arn in self._invariants.denied:
+        if meant_at is None or stopped_at is None:
             return
-        took = stopped_at - meant_at
-        self._check("what is meant to stop does stop", took <= STOP_OVERSHOOT, f"{job.job_id}: {arn[-6:]} after {took}")
+        # While ECS hides a task it knows none to stop, and what was given up is left to sweeps.
+        shown_at = self._facts.shown_at(arn)
+        took = stopped_at - max(meant_at, shown_at or meant_at)
+        allowed = STOP_OVERSHOOT + (SWEEP_OVERSHOOT if shown_at else timedelta(0))
+        self._check("what is meant to stop does stop", took <= allowed, f"{job.job_id}: {arn[-6:]} after {took}")
 
     def _wrong_reason(self, job: Job, arn: str, stop: Stop) -> str:
-        ending = self._account.trainings.logs[job.job_id].endings.get(arn, "never started")
-        has_started = "startedAt" in self._invariants.tasks[job.job_id].get(arn, {})
-        match stop.kind:
-            case StopKind.SUCCESS:
-                is_right = ending == "finished" or (ending == "left" and arn not in self._invariants.warned)
-            case StopKind.CANCELLED if arn in self._rare_faults.stopped_by_others:
-                is_right = True
-            case StopKind.NOT_STARTED | StopKind.STARTS_NOWHERE:
-                is_right = (not has_started or arn in self._invariants.intents) and not _is_unpullable(stop)
-            case StopKind.USER_ERROR:
-                is_right = ending == "failed"
-            case StopKind.OUT_OF_MEMORY:
-                is_right = ending == "out of memory"
-            case StopKind.NO_CAPACITY:
-                is_right = not has_started or job.attempt is not None
-            case StopKind.UNKNOWN | StopKind.IMAGE:
-                is_right = stop.kind is StopKind.IMAGE and job.definition.name in self._account.scenario.unpullable
-            case _:
-                is_right = True
-        return "" if is_right else f"its program {ending}"
+        task = self._invariants.tasks[job.job_id].get(arn, {})
+        facts = StopFacts(
+            ending=self._account.trainings.logs[job.job_id].endings.get(arn, "never started"),
+            has_started="startedAt" in task,
+            is_unpullable=_is_unpullable(str(task.get("stoppedReason", ""))),
+            is_asked=arn in self._facts.stop_asked_at,
+            is_lost=self._is_end_unknown(arn, task),
+            is_threatened=self._facts.was_threatened(self._facts.host_of(arn)),
+            is_told=arn in self._invariants.warned,
+            is_cancelled=job.job_id in self._workload.cancelled,
+            is_stopped_by_others=arn in self._rare_faults.stopped_by_others,
+            is_late=self._was_late(job, self._invariants.recorded_at[arn]),
+        )
+        if stop.stopped_reason.startswith(UNKNOWN_TASK) and not facts.is_lost:
+            return "ECS described it"
+        return "" if is_cause(stop.kind, facts) else f"its program {facts.ending}"
 
     def _check_cancelled(self, job: Job) -> None:
         asked_at = self._workload.cancellations.get(job.job_id)
@@ -270,37 +297,56 @@ class Verdict:
             return
         took = job.ended_at - asked_at
         self._check("what is cancelled ends in time", took <= CANCEL_OVERSHOOT, f"{job.job_id} after {took}")
-        tasks, intents = self._invariants.tasks[job.job_id], self._invariants.intents
-        was_late = any(arn in intents and intents[arn] <= asked_at + CLOCK_SKEW for arn in tasks)
+        was_late = self._was_late(job, asked_at + CLOCK_SKEW)
         is_kept = job.state in (JobState.CANCELLED, JobState.SUCCEEDED) or (
             job.state is JobState.TIMED_OUT and was_late
         )
         self._check("what is cancelled ends as cancelled", is_kept, f"{job.job_id} is {job.state}: {job.reason}")
 
+    def _was_late(self, job: Job, at: datetime) -> bool:
+        """Return whether the time of a job was over at `at`: its deadline, or `max_runtime` of its tasks."""
+        deadline = job.definition.deadline
+        ran = timedelta(0)
+        for task in self._invariants.tasks[job.job_id].values():
+            started_at, stopped_at = _timestamp(task, "startedAt"), _timestamp(task, "stoppedAt")
+            if started_at is not None and started_at < at:
+                ran += min(stopped_at or at, at) - started_at
+        is_late = deadline is not None and job.accepted_at + deadline <= at
+        return is_late or ran >= job.definition.max_runtime - CLOCK_SKEW
+
     def _check_deadline(self, job: Job) -> None:
         if job.definition.deadline is None:
             return
         latest = job.accepted_at + job.definition.deadline
-        allowed = DEADLINE_OVERSHOOT + (UNANSWERED if self._account.delayed_ecs.answers_lost_until else timedelta(0))
-        ends = {"it": job.ended_at} | {
-            arn[-6:]: stopped_at
-            for arn, task in self._invariants.tasks[job.job_id].items()
-            if (stopped_at := _timestamp(task, "stoppedAt")) and arn not in self._invariants.denied
-        }
-        for name, ended_at in ends.items():
-            late = (ended_at or self._account.clock.now()) - latest
-            is_kept = late <= allowed
-            self._check("nothing lives long after its deadline", is_kept, f"{job.job_id}: {name} {late} later")
+        is_unanswered = job.job_id in self._facts.unanswered_jobs
+        allowed = DEADLINE_OVERSHOOT + (UNANSWERED if is_unanswered else timedelta(0))
+        self._check_end_after(job, "it", job.ended_at, latest, allowed)
+        for arn, task in self._invariants.tasks[job.job_id].items():
+            stopped_at, shown_at = _timestamp(task, "stoppedAt"), self._facts.shown_at(arn)
+            if stopped_at is None:
+                continue
+            if shown_at is None:
+                self._check_end_after(job, arn[-6:], stopped_at, latest, allowed)
+            else:
+                # What ECS hides cannot be stopped, and what was given up is left to sweeps.
+                self._check_end_after(job, arn[-6:], stopped_at, max(latest, shown_at), allowed + SWEEP_OVERSHOOT)
+
+    def _check_end_after(
+        self, job: Job, name: str, ended_at: datetime | None, latest: datetime, allowed: timedelta
+    ) -> None:
+        late = (ended_at or self._account.clock.now()) - latest
+        self._check("nothing lives long after its deadline", late <= allowed, f"{job.job_id}: {name} {late} later")
 
     def _check_starts(self, job: Job) -> None:
         """Check that a task without an instance, and one that does not start, is stopped in time."""
         # The same for all: the scenario sets it.
         allowed = self._account.scenario.limits.provisioning_deadline(is_managed=False)
         for arn, task in self._invariants.tasks[job.job_id].items():
-            placed_at = self._invariants.placed.get(arn)
-            if placed_at is None or arn in self._invariants.denied or not task.get("stoppedAt"):
+            placed_at, stopped_at = self._facts.known_at.get(arn), _timestamp(task, "stoppedAt")
+            if placed_at is None or stopped_at is None:
                 continue
-            given_up_at = self._invariants.intents.get(arn) or _timestamp(task, "stoppedAt") or placed_at
+            placed_at += self._facts.hidden_for(arn)
+            given_up_at = min(self._facts.stop_asked_at.get(arn, stopped_at), stopped_at)
             machine_at = _timestamp(task, "connectivityAt") or given_up_at
             started_at = _timestamp(task, "startedAt") or given_up_at
             in_time = min(machine_at, given_up_at) <= placed_at + allowed + LOOK_OVERSHOOT
@@ -322,29 +368,40 @@ class Verdict:
         if not job.state.is_final:
             return
         bill, slack = 0.0, 0.000001
-        for arn, stop in self._invariants.stops[job.job_id].items():
+        for arn in self._invariants.stops[job.job_id]:
             attempt = self._invariants.attempts[arn]
             self._check_price(job, attempt)
             price = attempt_price(attempt).usd_per_hour
             seconds = _run_seconds(self._invariants.tasks[job.job_id].get(arn, {}))
             bill += seconds / 3600 * price
             slack += TIMESTAMP_PRECISION.total_seconds() / 3600 * price
-            if stop.stopped_reason.startswith(UNKNOWN_TASK):
-                # Its end is unknown.
-                slack += 86_400 / 3600 * price
+            if self._is_end_unknown(arn, self._invariants.tasks[job.job_id].get(arn, {})):
+                # Its end is unknown: it may have been any time until it was given up, or be later than that.
+                began_at = _timestamp(self._invariants.tasks[job.job_id].get(arn, {}), "startedAt")
+                until = max(self._invariants.recorded_at[arn], self._ended_at(job, arn))
+                slack += max((until - began_at).total_seconds(), 0.0) / 3600 * price if began_at else 0.0
         is_right = abs(bill - job.cost_usd) <= slack
         self._check("the record's cost is the bill", is_right, f"{job.job_id}: {job.cost_usd:.6f}, billed {bill:.6f}")
+
+    def _ended_at(self, job: Job, arn: str) -> datetime:
+        task = self._invariants.tasks[job.job_id].get(arn, {})
+        return _timestamp(task, "stoppedAt") or self._account.clock.now()
 
     def _check_price(self, job: Job, attempt: Attempt) -> None:
         """Check that a task by a capacity provider on spot costs what EC2 told of its zone before it was placed."""
         placement, price = attempt.placement, attempt_price(attempt)
         is_told = placement.capacity_provider and placement.offering.purchase is PurchaseOption.SPOT
-        if not is_told or attempt.zone is None or price.basis is not CostBasis.PRICE:
+        if not is_told or attempt.zone is None:
             return
         name, until = placement.offering.instance_type, placement.requested_at + CLOCK_SKEW
         known = [each for each in self._account.scenario.spot_prices
                  if (each.instance_type, each.zone) == (name, attempt.zone)]  # fmt: skip
         since = until - PRICES_KEPT
+        if price.basis is not CostBasis.PRICE:
+            failed_at = self._account.calls.failed_at["ec2:describe_spot_price_history"]
+            is_unread = any(since <= at <= until for at in failed_at)
+            self._check("a price that EC2 told is known", is_unread, f"{job.job_id}: {price.basis} in {attempt.zone}")
+            return
         earlier = [each for each in known if each.since is None or each.since <= since]
         told = {each.price_usd_per_hour for each in known if each.since and since < each.since <= until}
         told |= {earlier[-1].price_usd_per_hour} if earlier else set()
@@ -352,8 +409,12 @@ class Verdict:
         self._check("a task costs what its zone does", price.usd_per_hour in told, message)
 
     def _check_runtime(self, job: Job) -> None:
-        tasks, denied = self._invariants.tasks[job.job_id], self._invariants.denied
-        ran = timedelta(seconds=sum(_run_seconds(task) for arn, task in tasks.items() if arn not in denied))
+        # What a task ran after ECS had hidden it is not known.
+        ran = timedelta(0)
+        for arn, task in self._invariants.tasks[job.job_id].items():
+            span, started_at = self._facts.hidden_span(arn), _timestamp(task, "startedAt")
+            known = max(span[0] - started_at, timedelta(0)) if span and started_at else timedelta.max
+            ran += min(timedelta(seconds=_run_seconds(task)), known)
         is_kept = ran <= job.definition.max_runtime + RUNTIME_OVERSHOOT
         self._check("max_runtime is kept", is_kept, f"{job.job_id} ran {ran} of {job.definition.max_runtime}")
 
@@ -367,8 +428,8 @@ class Verdict:
         self._check("the timeline tells the beginning and the end", is_first and is_last, job.job_id)
 
 
-def _is_unpullable(stop: Stop) -> bool:
-    return "failed to resolve ref" in stop.stopped_reason
+def _is_unpullable(stopped_reason: str) -> bool:
+    return "failed to resolve ref" in stopped_reason
 
 
 def _timestamp(task: Mapping[str, object], name: str) -> datetime | None:

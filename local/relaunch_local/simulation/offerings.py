@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.offerings.bundled import load_catalogue
@@ -17,24 +16,7 @@ from relaunch.core.offerings.quotas import quota_of
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
 from relaunch.ports import CapacityProviderOffer, DecisionLog, OfferingSource, TransientError
 from relaunch_local.simulation.aws.template import REGION
-
-if TYPE_CHECKING:
-    from relaunch_local.simulation.scenario import Scenario
-
-ON_DEMAND_USD_PER_HOUR: Mapping[str, float] = {"g4dn.xlarge": 0.526, "g5.xlarge": 1.006, "g6.xlarge": 0.8048}
-"""The instance types of most simulated accounts, with one GPU each."""
-LARGE_TYPES: Mapping[str, str] = {
-    "g4dn.xlarge": "g4dn.12xlarge",
-    "g5.xlarge": "g5.48xlarge",
-    "g6.xlarge": "g6.12xlarge",
-}
-"""The types with four or eight GPUs that other accounts have in their place."""
-USD_PER_HOUR: Mapping[str, float] = {
-    **ON_DEMAND_USD_PER_HOUR,
-    "g4dn.12xlarge": 3.912,
-    "g5.48xlarge": 16.288,
-    "g6.12xlarge": 4.6016,
-}
+from relaunch_local.simulation.scenario import Scenario
 
 _SNAPSHOT_AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -95,7 +77,7 @@ class _GivenSnapshot:
         return self._snapshot
 
 
-def own_and_provided(scenario: "Scenario", spot_prices: Ec2SpotPrices, log: DecisionLog) -> OfferingSource:
+def own_and_provided(scenario: Scenario, spot_prices: Ec2SpotPrices, log: DecisionLog) -> OfferingSource:
     """Return the offerings of a scenario: machines of our own, those of the capacity providers, or both."""
     provided = SimulatedOfferings(scenario.providers, spot_prices, scenario.on_demand_usd_per_hour)
     machines = scenario.machines

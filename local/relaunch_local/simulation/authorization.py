@@ -35,7 +35,7 @@ class FunctionAuthorization:
 
     _runtime: Runtime
     _authorize: PolicyAuthorizer
-    _on_refused: Callable[[str], None]
+    _on_refused: Callable[[Permission], None]
     used: dict[Key, Permission] = field(default_factory=dict)
     """Every permission that was asked for; the access key is the function's name."""
     _decided: dict[Key, bool] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class FunctionAuthorization:
             self.used[key] = asked
             self._decided[key] = self._authorize(asked)
         if not self._decided[key]:
-            self._on_refused(f"{asked.access_key}: {asked.action} on {asked.resource}")
+            self._on_refused(asked)
         return self._decided[key]
 
     def check_call(self, service: str, operation: str, parameters: Mapping[str, Any]) -> None:
@@ -113,7 +113,7 @@ class AuthorizedStore:
 
 
 def authorize_functions(
-    runtime: Runtime, machines: MachineSettings, on_refused: Callable[[str], None]
+    runtime: Runtime, machines: MachineSettings, on_refused: Callable[[Permission], None]
 ) -> FunctionAuthorization:
     """Return what authorizes the functions of a stack with these machines; `on_refused` is told of each refusal."""
     versions = machines.launch_templates.items()

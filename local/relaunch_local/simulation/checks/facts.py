@@ -1,0 +1,144 @@
+"""What the simulated AWS did and told, which checks excuse by, and which they compare the application's record with.
+
+Nothing here is read from what the application stored of itself. What a function was told counts once that function has
+handled its message without an error: then it must be stored.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from relaunch_local.ecs import Clock, Event
+
+TASK_STATE_CHANGE = "ECS Task State Change"
+_INSTANCE_STATE_CHANGE = "EC2 Instance State-change Notification"
+_WARNING = "EC2 Spot Instance Interruption Warning"
+_RECOMMENDATION = "EC2 Instance Rebalance Recommendation"
+_NOTICES = frozenset({_WARNING, _RECOMMENDATION})
+_ENDING = frozenset({"shutting-down", "terminated", "stopping", "stopped"})
+# Events have whole seconds.
+_SECOND = timedelta(seconds=1)
+LONGEST_MISSING = timedelta(minutes=5)
+"""RunTask's documentation has callers wait so long for a task that ECS does not show: it is lost after that."""
+NOTICE_LEAD = timedelta(seconds=10)
+"""The metadata of an instance has a notice so long before its event at most; who left earlier had another one."""
+STOPPED_KEPT = timedelta(hours=1)
+"""How long ECS describes a stopped task."""
+
+
+@dataclass(slots=True)
+class AccountFacts:
+    """The facts of one account; times are those of its clock."""
+
+    _clock: Clock
+    _instance_of: Callable[[str], str]
+    """Returns the EC2 instance of a container instance."""
+    hidden_span: Callable[[str], tuple[datetime, datetime] | None] = lambda _arn: None
+    """Returns from when until when ECS hides a task for longer than it documents."""
+    forgotten: Collection[str] = frozenset()
+    """Tasks that ECS does not describe once they have stopped."""
+    known_at: dict[str, datetime] = field(default_factory=dict)
+    """By task: when a function first handled an event of it, or an answer of RunTask that names it."""
+    stop_asked_at: dict[str, datetime] = field(default_factory=dict)
+    """By task: when the application first sent StopTask."""
+    ended_at: dict[str, datetime] = field(default_factory=dict)
+    """By instance: when it began to end."""
+    unanswered_jobs: set[str] = field(default_factory=set)
+    """Jobs of which a RunTask or its answer was lost in an outage."""
+    _hosts: dict[str, str] = field(default_factory=dict)
+    _unstarted: set[str] = field(default_factory=set)
+    _placed_at: dict[str, datetime] = field(default_factory=dict)
+    _notices: dict[str, list[tuple[datetime, bool]]] = field(default_factory=lambda: defaultdict(list))
+    _handled: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
+
+    def observe(self, event: Event) -> None:
+        """Note an event as ECS or EC2 emits it, whether it is delivered or not."""
+        kind, detail = event["detail-type"], event["detail"]
+        if kind == TASK_STATE_CHANGE and detail.get("containerInstanceArn"):
+            if detail["taskArn"] not in self._hosts:
+                self._hosts[detail["taskArn"]] = self._instance_of(detail["containerInstanceArn"])
+            if detail["lastStatus"] == "STOPPED" and "startedAt" not in detail:
+                self._unstarted.add(self._hosts[detail["taskArn"]])
+        elif kind in _NOTICES:
+            self._notices[detail["instance-id"]].append((_time_of(event), kind == _WARNING))
+        elif kind == _INSTANCE_STATE_CHANGE and detail["state"] in _ENDING:
+            self.ended_at.setdefault(detail["instance-id"], self._clock.now())
+
+    def message_handled(self, function: str, body: str, told: Collection[str]) -> None:
+        """Note a message that a function handled without an error, and the tasks that RunTask told it of meanwhile."""
+        now = self._clock.now()
+        for arn in told:
+            self.known_at.setdefault(arn, now)
+        if function == "observe_task" and TASK_STATE_CHANGE in body:
+            detail = json.loads(body)["detail"]
+            self.known_at.setdefault(detail["taskArn"], now)
+            # A container instance that is gone is not described any more, so that its EC2 instance stays unknown.
+            if detail.get("containerInstanceArn") and self.host_of(detail["taskArn"]) not in self.ended_at:
+                self._placed_at.setdefault(detail["taskArn"], now)
+        elif function == "observe_capacity" and _WARNING in body:
+            event = json.loads(body)
+            self._handled[event["detail"]["instance-id"]].append(_time_of(event))
+
+    def stop_asked(self, task_arn: str) -> None:
+        """Note a StopTask of the application."""
+        self.stop_asked_at.setdefault(task_arn, self._clock.now())
+
+    def host_of(self, task_arn: str) -> str:
+        """Return the EC2 instance of a task, empty if it never had one."""
+        return self._hosts.get(task_arn, "")
+
+    def gave_notice(self, instance_id: str, at: datetime) -> bool:
+        """Return whether EC2 warned of an instance, or recommended to leave it, at this time."""
+        return any(abs(given_at - at) <= _SECOND for given_at, _ in self._notices[instance_id])
+
+    def was_threatened(self, instance_id: str) -> bool:
+        """Return whether EC2 warned of an instance, recommended to leave it, or ended it."""
+        return bool(self._notices[instance_id]) or instance_id in self.ended_at
+
+    def failed_to_start_on(self, instance_id: str) -> bool:
+        """Return whether a task stopped on an instance without having started."""
+        return instance_id in self._unstarted
+
+    def knows_warning(self, task_arn: str, stopped_at: datetime) -> bool:
+        """Return whether the application was told of a task's instance, and of a warning that may explain its stop."""
+        warnings = self._handled[self.host_of(task_arn)]
+        return task_arn in self._placed_at and any(stopped_at >= at - NOTICE_LEAD for at in warnings)
+
+    def was_warned(self, instance_id: str) -> bool:
+        """Return whether the application handled a warning of an instance."""
+        return bool(self._handled[instance_id])
+
+    def is_unknown(self, task_arn: str, stopped_at: datetime | None) -> bool:
+        """Return whether nobody told the application of a task while ECS described it."""
+        known_at = self.known_at.get(task_arn)
+        return known_at is None or (stopped_at is not None and known_at > stopped_at + STOPPED_KEPT - _SECOND)
+
+    def may_be_lost(self, task_arn: str, stopped_at: datetime | None, at: datetime) -> bool:
+        """Return whether ECS may have said, for as long as it documents, that there is no such task."""
+        span = self.hidden_span(task_arn)
+        was_hidden = span is not None and at - span[0] >= LONGEST_MISSING
+        was_dropped = stopped_at is not None and at >= stopped_at + STOPPED_KEPT
+        return was_hidden or was_dropped or (task_arn in self.forgotten and stopped_at is not None)
+
+    def shown_at(self, task_arn: str) -> datetime | None:
+        """Return when ECS showed a task again that it hid, None for any other."""
+        span = self.hidden_span(task_arn)
+        return span[1] if span else None
+
+    def hidden_for(self, task_arn: str) -> timedelta:
+        """Return how long ECS hid a task for longer than it documents."""
+        span = self.hidden_span(task_arn)
+        return span[1] - span[0] if span else timedelta(0)
+
+
+def tasks_in(answer: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the tasks that an answer of RunTask names."""
+    for task in answer.get("tasks", ()):
+        yield task["taskArn"]
+
+
+def _time_of(event: Mapping[str, Any]) -> datetime:
+    return datetime.fromisoformat(str(event["time"]))

@@ -1,0 +1,59 @@
+"""Whether the reason that a job records of a stop is its cause, told by the simulated account alone."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from relaunch.core.jobs.job import StopKind
+
+
+@dataclass(frozen=True, slots=True)
+class StopFacts:
+    """What happened to a task.
+
+    `ending` is how its program ended. `is_asked`: the application sent StopTask. `is_lost`: ECS does not describe it,
+    for longer than it documents. `is_threatened`: EC2 warned of its instance, recommended to leave it, or ended it.
+    `is_told`: the application handled a warning of that instance, and knew that the task is on it. `is_cancelled` and
+    `is_late` are those of its job.
+    """
+
+    ending: str
+    has_started: bool
+    is_unpullable: bool
+    is_asked: bool
+    is_lost: bool
+    is_threatened: bool
+    is_told: bool
+    is_cancelled: bool
+    is_stopped_by_others: bool
+    is_late: bool
+
+
+def _is_not_started(facts: StopFacts) -> bool:
+    return (not facts.has_started or facts.is_asked) and not facts.is_unpullable
+
+
+def _is_taken_away(facts: StopFacts) -> bool:
+    return facts.is_lost or facts.is_threatened
+
+
+_MAY_BE: Mapping[StopKind, Callable[[StopFacts], bool]] = {
+    # A program that exits with 0 by a notice of which nobody told the application looks as if it had finished.
+    StopKind.SUCCESS: lambda facts: facts.ending == "finished" or (facts.ending == "left" and not facts.is_told),
+    StopKind.INTERRUPTION: _is_taken_away,
+    StopKind.MOVED: lambda facts: facts.is_asked,
+    StopKind.HOST_LOST: _is_taken_away,
+    StopKind.OUT_OF_MEMORY: lambda facts: facts.ending == "out of memory",
+    StopKind.IMAGE: lambda facts: facts.is_unpullable,
+    StopKind.USER_ERROR: lambda facts: facts.ending == "failed",
+    StopKind.CANCELLED: lambda facts: facts.is_asked or facts.is_cancelled or facts.is_stopped_by_others,
+    StopKind.TIME_OUT: lambda facts: facts.is_asked or facts.is_late,
+    StopKind.NO_CAPACITY: lambda facts: not facts.has_started or facts.is_asked,
+    StopKind.NOT_STARTED: _is_not_started,
+    StopKind.STARTS_NOWHERE: _is_not_started,
+    StopKind.UNKNOWN: lambda _facts: False,
+}
+
+
+def is_cause(kind: StopKind, facts: StopFacts) -> bool:
+    """Return whether a stop of this kind is what happened."""
+    return _MAY_BE[kind](facts)
