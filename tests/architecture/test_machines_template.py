@@ -58,6 +58,8 @@ def test_what_is_shut_down_is_terminated_with_its_volumes(machines: MachinesStac
             "VolumeType": "gp3",
             "VolumeSize": 100,
             "Encrypted": True,
+            # Of the account's default nothing is known: it may be one that nobody here may use.
+            "KmsKeyId": "alias/aws/ebs",
             "DeleteOnTermination": True,
         }
 

@@ -185,7 +185,8 @@ def test_refreshing_offerings_touches_no_item_of_the_table_but_its_own(template:
 
 
 def test_checkpoints_are_decrypted_only_through_s3_and_only_when_launching(template: Template) -> None:
-    assert list(template.allowing("kms:Decrypt")) == ["LaunchAttemptFunction"]
+    # request_machine has the key of disks.
+    assert list(template.allowing("kms:Decrypt")) == ["LaunchAttemptFunction", "RequestMachineFunction"]
     (statement,) = template.allowing("kms:Decrypt")["LaunchAttemptFunction"]
 
     assert statement["Resource"] == {"Fn::Split": [",", {"Ref": "CheckpointKeyArns"}]}

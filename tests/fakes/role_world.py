@@ -34,6 +34,7 @@ SUFFIX = "1A2B3C4D5E6F"
 TABLE = f"relaunch-JobsTable-{SUFFIX}"
 CHECKPOINTS = "acme-checkpoints"
 CHECKPOINT_KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/0a1b2c3d"
+DISK_KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/d15c0000"
 RESERVATION = "cr-0b10c0b10c0b10c00"
 FAMILY = "trainer"
 _VERSION = LaunchTemplateVersion(
@@ -41,6 +42,7 @@ _VERSION = LaunchTemplateVersion(
     image_id="resolve:ssm:/aws/service/ecs/optimized-ami/amazon-linux-2023/gpu/recommended/image_id",
     instance_profile_arn=PROFILE,
     instance_role_arn=ROLE,
+    disk_key_arn=DISK_KEY,
 )
 TEMPLATE = LaunchTemplate("lt-1", "hosts", (_VERSION, _VERSION))
 PARAMETERS = {
@@ -50,6 +52,7 @@ PARAMETERS = {
     "MachineSubnets": "us-east-1a=subnet-a,us-east-1b=subnet-b",
     "MachineLaunchTemplates": "gpu=lt-1:2,neuron=lt-1:2",
     "MachineInstanceRoleArn": ROLE,
+    "MachineDiskKeyArn": DISK_KEY,
     "CheckpointBuckets": CHECKPOINTS,
     "CheckpointKeyArns": CHECKPOINT_KEY,
     "AckKubeconfigSecretArn": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:ack-AbCdEf",

@@ -16,6 +16,7 @@ SWITCH = "Machines"
 MACHINE_STACK_PARAMETERS = (
     "VpcId",
     "DiskGiB",
+    "DiskKmsKeyArn",
     "ImageRepositories",
     "IdleMinutes",
     "RegistrationMinutes",
@@ -29,8 +30,9 @@ SUBNETS, LAUNCH_TEMPLATES, ROLE, DISK = (
     "MachineInstanceRoleArn",
     "MachineDiskGiB",
 )
+DISK_KEY = "MachineDiskKeyArn"
 OUTPUTS = (LAUNCH_TEMPLATES, ROLE, DISK)
-"""The outputs of machines.yaml that are parameters of the application, under the same names."""
+"""The outputs of machines.yaml that are parameters of the application, under the same names; DISK_KEY may be another."""
 # Those of both templates.
 DEFAULTS: Mapping[str, str] = {
     "ClusterName": "relaunch",

@@ -9,6 +9,7 @@ from relaunch_cli.deployment.findings import Stack
 from relaunch_cli.deployment.machine_network import Network, check_cluster, find_network
 from relaunch_cli.deployment.machine_parameters import (
     DEFAULTS,
+    DISK_KEY,
     LAUNCH_TEMPLATES,
     MACHINE_STACK_PARAMETERS,
     OUTPUTS,
@@ -95,6 +96,8 @@ def _deploy(
     if missing:
         raise RefusedError(f"the stack {deployed.name} has no output {', '.join(missing)}: it is another one")
     told = {SUBNETS: network.parameter, **{name: deployed.outputs[name] for name in OUTPUTS}}
+    if deployed.outputs.get(DISK_KEY) or kept.get(DISK_KEY):
+        told[DISK_KEY] = deployed.outputs.get(DISK_KEY, "")
     change_sets.tell(f"for the stack {stack_name}: {', '.join(f'{name}={value}' for name, value in told.items())}")
     return {**parameters.application, **told}
 

@@ -22,6 +22,7 @@ _REASONS = {
     StateReason.USER_INITIATED: "User initiated shutdown",
     StateReason.INSTANCE_INITIATED: "Instance initiated shutdown",
     StateReason.SPOT_TERMINATION: "Spot instance termination",
+    StateReason.LAUNCH_ERROR: "Client error on launch",
 }
 _PAGE_SIZES = range(5, 1_001)
 

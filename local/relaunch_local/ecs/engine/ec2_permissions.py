@@ -17,6 +17,7 @@ from relaunch_local.iam.permission import Authorize, ContextValue, Permission
 Tags = Mapping[str, Mapping[str, str]]
 """Tags by resource type."""
 
+_DISK_KEY_ACTIONS = ("Decrypt", "DescribeKey", "GenerateDataKeyWithoutPlaintext", "ReEncryptFrom", "ReEncryptTo")
 _CREATED = ("instance", "volume", "network-interface")
 
 
@@ -69,6 +70,17 @@ class Ec2Permissions:
                 Permission(access_key, "iam:PassRole", role, {"iam:PassedToService": "ec2.amazonaws.com"})
             )
         return all(map(self.authorize, permissions))
+
+    def may_use_disk_key(self, access_key: str, offer: Offer) -> bool:
+        """Return whether the caller may let EC2 use the key of the root volume.
+
+        EC2 launches the instance all the same, and terminates it ("Requirements for Amazon EBS encryption").
+        """
+        key, used = offer.template.disk_key_arn, {"kms:ViaService": f"ec2.{self.arns.region}.amazonaws.com"}
+        permissions = [Permission(access_key, f"kms:{action}", key, used) for action in _DISK_KEY_ACTIONS]
+        granted = {**used, "kms:GrantIsForAWSResource": "true"}
+        permissions.append(Permission(access_key, "kms:CreateGrant", key, granted))
+        return not key or all(map(self.authorize, permissions))
 
     def check_terminate(self, access_key: str, tags_of: Mapping[str, Mapping[str, str]]) -> None:
         """Check TerminateInstances of instances with these tags; raises UnauthorizedOperation.

@@ -10,7 +10,7 @@ from relaunch_local.ecs.engine.fleet_offers import Offer, in_order, offers_of
 from relaunch_local.ecs.engine.fleet_tokens import FleetTokens
 from relaunch_local.ecs.engine.instances import Instances, LaunchSpecification
 from relaunch_local.ecs.engine.launch_templates import LaunchTemplates
-from relaunch_local.ecs.engine.model import Cluster, FleetMember, Instance, JsonObject
+from relaunch_local.ecs.engine.model import Cluster, FleetMember, Instance, JsonObject, StateReason
 from relaunch_local.ecs.engine.pools import Place, Pools, message_of
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.engine.settings import FleetSettings, HostPlan, Purchase
@@ -88,7 +88,7 @@ class Fleets:
         for number, offer in enumerate(ordered):
             code = fault.code_of(number) or self._refusal(fleet, offer, access_key)
             if not code:
-                instance = self._instance(fleet, offer, fleet_uuid)
+                instance = self._instance(fleet, offer, fleet_uuid, access_key)
                 answer["Instances"].append(_launched(offer, instance))
                 break
             answer["Errors"].append(_error(offer, code))
@@ -114,7 +114,7 @@ class Fleets:
     def _price(self, place: Place) -> float | None:
         return self.region.price_of(place.instance_type, place.zone, place.purchase)
 
-    def _instance(self, fleet: FleetRequest, offer: Offer, fleet_uuid: str) -> Instance:
+    def _instance(self, fleet: FleetRequest, offer: Offer, fleet_uuid: str, access_key: str) -> Instance:
         place, template = offer.place, offer.template
         own_plan = self.settings.plan_of(place.instance_type, place.zone, place.purchase)
         host = self.plans.popleft() if self.plans else own_plan
@@ -141,7 +141,10 @@ class Fleets:
             # An agent cannot register with a cluster that does not exist.
             host=host if cluster else replace(host, joins=False),
         )
-        return self.instances.launch(spec)
+        instance = self.instances.launch(spec)
+        if self.permissions is not None and not self.permissions.may_use_disk_key(access_key, offer):
+            self.instances.terminate(instance, StateReason.LAUNCH_ERROR)
+        return instance
 
     def _attributes(self, offer: Offer, host: HostPlan, tags: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
         if not offer.template.has_user_data:

@@ -51,6 +51,7 @@ class StateReason(StrEnum):
     USER_INITIATED = "Client.UserInitiatedShutdown"
     INSTANCE_INITIATED = "Client.InstanceInitiatedShutdown"
     SPOT_TERMINATION = "Server.SpotInstanceTermination"
+    LAUNCH_ERROR = "Client.InternalError"
 
 
 class ContainerInstanceStatus(StrEnum):

@@ -135,6 +135,8 @@ class LaunchTemplateVersion:
     instance_profile_arn: str = ""
     instance_role_arn: str = ""
     """The role of the instance profile, which the caller must be allowed to pass."""
+    disk_key_arn: str = ""
+    """The customer managed key of the root volume, which the caller must be allowed to use; empty for that of AWS."""
     tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Tags by resource type: `instance`, `volume`, `network-interface`, `spot-instances-request`."""
     http_tokens: str = "required"

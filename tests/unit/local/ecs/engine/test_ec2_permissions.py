@@ -1,9 +1,10 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from fakes.fleet_region import PROFILE, ROLE, FleetRegion, fleet_request, override
-from relaunch_local.ecs import FleetFault
+from fakes.fleet_region import NEW, PROFILE, ROLE, FleetRegion, fleet_request, override
+from relaunch_local.ecs import FleetFault, LaunchTemplate
 from relaunch_local.iam.permission import Permission
 from relaunch_local.iam.policies import PolicyAuthorizer
 
@@ -168,3 +169,35 @@ def test_whoever_may_terminate_anything_is_told_that_there_is_nothing(statement:
     region = caller(statement)
 
     assert region.raised("terminate_instances", InstanceIds=["i-0123456789abcdef0"]) == code
+
+
+DISK_KEY = "arn:aws:kms:us-east-1:111122223333:key/d15c"
+THROUGH_EC2 = {"kms:ViaService": "ec2.us-east-1.amazonaws.com"}
+USES = ("Decrypt", "DescribeKey", "GenerateDataKeyWithoutPlaintext", "ReEncryptFrom", "ReEncryptTo")
+USE_KEY = allow([f"kms:{name}" for name in USES], DISK_KEY, StringEquals=THROUGH_EC2)
+GRANT = allow("kms:CreateGrant", DISK_KEY, StringEquals=THROUGH_EC2, Bool={"kms:GrantIsForAWSResource": "true"})
+
+
+@pytest.mark.parametrize(
+    ("statements", "state"),
+    [
+        pytest.param([USE_KEY, GRANT], "running", id="both"),
+        pytest.param([USE_KEY], "terminated", id="no grant"),
+        pytest.param([GRANT], "terminated", id="no use"),
+        pytest.param([], "terminated", id="neither"),
+    ],
+)
+def test_whoever_may_not_use_the_key_of_a_disk_gets_an_instance_that_ends_at_once(
+    statements: list[dict[str, Any]], state: str
+) -> None:
+    encrypted = LaunchTemplate("lt-1", "hosts", (NEW, replace(NEW, disk_key_arn=DISK_KEY)))
+    authorize = PolicyAuthorizer({"AKIATEST": [{"Statement": [*ALL, DESCRIBE, *statements]}]})
+    region = FleetRegion(authorize=authorize, launch_templates=[encrypted])
+
+    instance_id = region.launch()
+    region.clock.advance(600.0)
+
+    assert region.state(instance_id) == state
+    if state == "terminated":
+        reason = region.described(instance_id)["StateReason"]
+        assert reason == {"Code": "Client.InternalError", "Message": "Client.InternalError: Client error on launch"}

@@ -1,0 +1,62 @@
+"""Writes docs/rights.md: `python -m authorization.rights_page docs/rights.md`, with tests/ on the path."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from authorization.telling import FUNCTIONS, Told, is_of_a_name, page_of, tell_all
+from fakes.aws import aws_in_process
+from relaunch_local.iam.rights import Right
+
+HEAD = """# Rights of the functions
+
+Written by `python -m authorization.rights_page docs/rights.md` from what tests/authorization sees; a test holds it to
+that. Each right of a role is an action on a resource. It is deleted in turn, and a call of the function has to be refused
+for it. AWS uses some rights by itself, as the named page says. A right that is kept is one that no call shows the need
+of, with the page that has its resource. Conditions and wildcards restrict rights: each of them refuses a call that nothing
+else refuses. A right is missing when a call is refused.
+"""
+
+
+def write_page(told: Told) -> str:
+    """Return the page."""
+    lines = [HEAD, "| function | rights | needed by calls | used by AWS | kept | missing | conditions and wildcards |"]
+    lines.append("|---|---|---|---|---|---|---|")
+    lines += [_summary(told, function) for function in FUNCTIONS]
+    for function in FUNCTIONS:
+        lines += ["", f"## {function}", "", "| action | resource | needed by |", "|---|---|---|"]
+        lines += sorted(set(_rows(told, function)))
+    return "\n".join(lines) + "\n"
+
+
+def _summary(told: Told, function: str) -> str:
+    needs = [_need(told, function, right) for right in _rights(told, function)]
+    by_aws, kept = sum("by AWS" in each for each in needs), sum("kept" in each for each in needs)
+    missing = sum(each.access_key == function for each in told.refused)
+    restrictions = sum(1 for _ in told.policies[function].restrictions())
+    calls = len(needs) - by_aws - kept
+    return f"| `{function}` | {len(needs)} | {calls} | {by_aws} | {kept} | {missing} | {restrictions} |"
+
+
+def _rights(told: Told, function: str) -> list[Right]:
+    return [each for each in told.policies[function].rights() if not is_of_a_name(each)]
+
+
+def _rows(told: Told, function: str) -> Iterator[str]:
+    for right in _rights(told, function):
+        yield f"| `{right.action}` | `{right.resource}` | {_need(told, function, right)} |"
+
+
+def _need(told: Told, function: str, right: Right) -> str:
+    if page := page_of(function, right):
+        return f"kept: [Service Authorization Reference]({page})"
+    users = list(told.policies[function].users_of(right, told.used_by(function)))
+    if any(each in told.called_by(function) for each in users):
+        return "calls"
+    (page,) = {each.page for each in told.implied if each.permission in users}
+    return f"by AWS: [{page.rpartition('/')[2]}]({page})"
+
+
+if __name__ == "__main__":
+    with aws_in_process():
+        Path(sys.argv[1]).write_text(write_page(tell_all()), encoding="utf-8")

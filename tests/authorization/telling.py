@@ -1,0 +1,79 @@
+"""What the stories of all functions use, and what AWS does with their roles by itself."""
+
+from dataclasses import dataclass
+
+from authorization.stories import STORIES, Stories
+from fakes.role_world import of_function
+from relaunch_local.iam.permission import Permission
+from relaunch_local.iam.reference import is_without_key
+from relaunch_local.iam.rights import Policies, Right
+from relaunch_local.templates.document import read_template
+from relaunch_local.templates.implied_permissions import Implied, implied_permissions
+from relaunch_local.templates.roles import roles_of_functions
+
+FLEET = "https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html"
+FUNCTIONS = (
+    *("github_webhook", "submit_job", "job_api", "launch_attempt", "request_machine"),
+    *("observe_capacity", "observe_task", "reconcile", "refresh_offerings"),
+)
+# Resources that CreateFleet has, and that no call of ours shows whether EC2 looks at.
+KEPT = {
+    ("request_machine", "ec2:CreateFleet", "capacity-reservation"): FLEET,
+    ("request_machine", "ec2:RunInstances", "capacity-reservation"): FLEET,
+    ("request_machine", "ec2:CreateFleet", "volume"): FLEET,
+    ("request_machine", "ec2:CreateFleet", "image"): FLEET,
+}
+# `zone=subnet` and `kind=template:version` cannot be picked apart in a template; a zone, a kind or a version is no ID.
+_NAMES = (
+    *("subnet/us-east-1a", "subnet/us-east-1b"),
+    *("launch-template/gpu", "launch-template/neuron", "launch-template/2"),
+)
+
+
+@dataclass
+class Told:
+    """What all stories used, and what was refused."""
+
+    used: list[Permission]
+    refused: list[Permission]
+    implied: list[Implied]
+    policies: dict[str, Policies]
+
+    def called_by(self, function: str) -> list[Permission]:
+        """Return the permissions that calls of a function required, each once."""
+        return of_function(self.used, function)
+
+    def used_by(self, function: str) -> list[Permission]:
+        """Return these and those that AWS needs from the function's role."""
+        return of_function([*self.used, *(each.permission for each in self.implied)], function)
+
+
+def tell_all() -> Told:
+    """Tell every story, each in a stack of its own; moto must be active."""
+    used: list[Permission] = []
+    refused: list[Permission] = []
+    for tell in STORIES:
+        stories = Stories()
+        tell(stories)
+        used += stories.world.used
+        refused += stories.world.refused
+    template, world = read_template(), stories.world
+    names = {each: world.name_of(each) for each in roles_of_functions(template)}
+    implied = [
+        each
+        for logical_id, function in names.items()
+        for each in implied_permissions(function, logical_id, template, world.resolver)
+    ]
+    policies = {name: Policies(each, is_without_key) for name, each in world.policies.items()}
+    return Told(used, refused, implied, policies)
+
+
+def is_of_a_name(right: Right) -> bool:
+    """Return whether a right names nothing, because a zone, a kind or a version stands for an ID."""
+    return right.resource.endswith(_NAMES)
+
+
+def page_of(function: str, right: Right) -> str | None:
+    """Return the page that a right is kept for, None if calls have to need it."""
+    kind = right.resource.split(":")[-1].partition("/")[0]
+    return KEPT.get((function, right.action, kind))
