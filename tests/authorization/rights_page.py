@@ -11,10 +11,10 @@ from relaunch_local.iam.rights import Right
 HEAD = """# Rights of the functions
 
 Written by `python -m authorization.rights_page docs/rights.md` from what tests/authorization sees; a test holds it to
-that. Each right of a role is an action on a resource. It is deleted in turn, and a call of the function has to be refused
-for it. AWS uses some rights by itself, as the named page says. A right that is kept is one that no call shows the need
-of, with the page that has its resource. Conditions and wildcards restrict rights: each of them refuses a call that nothing
-else refuses. A right is missing when a call is refused.
+that. Each right of a role is an action on a resource. It is deleted in turn, and a call of the function has to be
+refused for it. AWS uses some rights by itself, as the named page says. A right that is kept is one that no call shows
+the need of, with the page that has its resource. Conditions and wildcards restrict rights: each of them refuses a call
+that nothing else refuses. A right is missing when a call is refused.
 """
 
 

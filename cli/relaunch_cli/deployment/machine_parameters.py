@@ -32,7 +32,7 @@ SUBNETS, LAUNCH_TEMPLATES, ROLE, DISK = (
 )
 DISK_KEY = "MachineDiskKeyArn"
 OUTPUTS = (LAUNCH_TEMPLATES, ROLE, DISK)
-"""The outputs of machines.yaml that are parameters of the application, under the same names; DISK_KEY may be another."""
+"""The outputs of machines.yaml that are parameters of the application, under the same names; DISK_KEY may be one."""
 # Those of both templates.
 DEFAULTS: Mapping[str, str] = {
     "ClusterName": "relaunch",
