@@ -1,19 +1,22 @@
 """Bugs in what a job's item, its timeline and its training are told, which the simulation must find."""
 
 import itertools
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches import launch_plan
+from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle import decision as deciding
 from relaunch.core.lifecycle import explanation
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection import selection as selecting
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.triggers.events import RetriedJob
-from relaunch.entrypoints import job_api
+from relaunch.entrypoints import job_api, task_changes
+from relaunch.ports import JobDependencies
 from relaunch.usecases import launch_attempt as launching_attempts
 from relaunch.usecases import observe_task as observing
 from relaunch.usecases import retry_job as retrying
@@ -74,6 +77,14 @@ def _identity_of_each_request() -> AbstractContextManager[object]:
         return original(job, f"{identity} {next(numbers)}", *parts, **chosen)
 
     return patched(job_api, retry_job=retry_job)
+
+
+def _looking_at_machines(original: Callable[..., object]) -> Callable[..., object]:
+    def observe(seen: TaskObservation, deps: JobDependencies) -> object:
+        deps.machines.load_living(1)
+        return original(seen, deps)
+
+    return observe
 
 
 RECORD_BUGS = (
@@ -198,5 +209,11 @@ RECORD_BUGS = (
         "no instance type satisfies any job",
         changed(selecting, TYPE_FILTERS=(("manufacturer", lambda *_parts: Rejection("it has no NVIDIA GPU")),)),
         "every end is deserved",
+    ),
+    PlantedBug(
+        "call-beyond-the-role",
+        "observe_task asks for all living machines, for which its role has no index",
+        replaced(task_changes, "observe_task", _looking_at_machines),
+        "a function's role allows its calls",
     ),
 )

@@ -225,11 +225,15 @@ class SimulatedAccount:
         return CallingClient("sqs", self._model_sqs(), self.calls)
 
     def _refused(self, permission: Permission) -> None:
-        """Record a call that a role does not allow; EC2 knows no tags of an instance that ended over an hour ago."""
+        """Record a call that a role does not allow.
+
+        EC2 knows no tags of an instance in its first moments, nor an hour after its end, and so may not let anybody end
+        it who may end those with a tag.
+        """
         name = permission.resource.rpartition("/")[2]
-        is_forgotten = permission.action == "ec2:TerminateInstances" and self.simulator.instances.is_aged_out(name)
+        is_unknown = permission.action == "ec2:TerminateInstances" and self.simulator.instances.known(name) is None
         what = f"{permission.access_key}: {permission.action} on {permission.resource}"
-        self.invariants.check("a function's role allows its calls", is_forgotten, what)
+        self.invariants.check("a function's role allows its calls", is_unknown, what)
 
     def _authorized(self, service: str, client: Any) -> Any:
         return AuthorizedClient(service, client, self.authorization)
