@@ -345,7 +345,9 @@ class Verdict:
             placed_at, stopped_at = self._facts.known_at.get(arn), _timestamp(task, "stoppedAt")
             if placed_at is None or stopped_at is None:
                 continue
-            placed_at += self._facts.hidden_for(arn)
+            if self._facts.shown_at(arn) is not None:
+                # What ECS hides cannot be stopped, and what was given up is left to sweeps.
+                placed_at += self._facts.hidden_for(arn) + SWEEP_OVERSHOOT
             given_up_at = min(self._facts.stop_asked_at.get(arn, stopped_at), stopped_at)
             machine_at = _timestamp(task, "connectivityAt") or given_up_at
             started_at = _timestamp(task, "startedAt") or given_up_at
