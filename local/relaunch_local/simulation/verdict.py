@@ -270,18 +270,22 @@ class Verdict:
         if not job.state.is_final:
             return
         bill, slack = 0.0, 0.000001
+        ran, unknown = 0.0, 0.000001
         for arn in self._invariants.stops[job.job_id]:
             attempt = self._invariants.attempts[arn]
             self._check_price(job, attempt)
             price = attempt_price(attempt).usd_per_hour
             seconds = run_seconds(self._invariants.tasks[job.job_id].get(arn, {}))
-            bill += seconds / 3600 * price
-            slack += TIMESTAMP_PRECISION.total_seconds() / 3600 * price
+            ran, bill = ran + seconds, bill + seconds / 3600 * price
+            left_open = TIMESTAMP_PRECISION.total_seconds()
             if self._is_end_unknown(arn, self._invariants.tasks[job.job_id].get(arn, {})):
                 # Its end is unknown: it may have been any time until it was given up, or be later than that.
                 began_at = timestamp(self._invariants.tasks[job.job_id].get(arn, {}), "startedAt")
                 until = max(self._invariants.recorded_at[arn], self._ended_at(job, arn))
-                slack += max((until - began_at).total_seconds(), 0.0) / 3600 * price if began_at else 0.0
+                left_open += max((until - began_at).total_seconds(), 0.0) if began_at else 0.0
+            unknown, slack = unknown + left_open, slack + left_open / 3600 * price
+        message = f"{job.job_id}: {job.run_seconds:.3f} s, not {ran:.3f} s"
+        self._check("the record's run time is that of the tasks", abs(ran - job.run_seconds) <= unknown, message)
         is_right = abs(bill - job.cost_usd) <= slack
         self._check("the record's cost is the bill", is_right, f"{job.job_id}: {job.cost_usd:.6f}, billed {bill:.6f}")
 
