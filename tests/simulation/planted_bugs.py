@@ -361,7 +361,7 @@ BUGS = (
         "run-seconds-not-summed",
         "the run time of ended attempts is forgotten",
         accounted(lambda before, after: replace(after, run_seconds=before.run_seconds)),
-        "every end is deserved",
+        "the record's run time is that of the tasks",
         30,
         first=30,
     ),

@@ -7,21 +7,19 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from relaunch.core.jobs.job import Job, Stop, StopKind
-from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle import orphans, running, stopping
+from relaunch.core.lifecycle import running, stopping
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.core.lifecycle.events import JobEvent
 from relaunch.core.lifecycle.running import UNKNOWN_TASK
-from relaunch.core.machines import living, table
+from relaunch.core.machines import table
 from relaunch.core.machines.decision import MachineDecision
-from relaunch.core.machines.events import ClaimReleased, MachineEvent
+from relaunch.core.machines.ending import terminate
+from relaunch.core.machines.events import MachineEvent
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import Machine
-from relaunch.usecases import advance_job as advancing
-from relaunch.usecases import sweep_cluster as sweeping
+from relaunch.core.machines.moves import look_again
 from relaunch_local.simulation.faults.rare import RareFaults
-from simulation.broken_parts import accounted, action, changed, replaced
+from simulation.broken_parts import accounted, changed, replaced
 from simulation.planted_bugs import PlantedBug
 from simulation.planting import patched, writes
 
@@ -62,34 +60,21 @@ def _without_prices(_before: Job, decision: Decision) -> Decision:
     return replace(decision, job=replace(decision.job, attempt=replace(attempt, placement=placement)))
 
 
-def _noted_and_not_stopped(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Decision:
-    decided = orphans.stop_orphaned_task(job, event, now, limits)  # type: ignore[arg-type]  # of the rows for TaskSeen
-    return replace(decided, job=replace(decided.job, pending=job.pending))
-
-
-def _orphans_postponed(_target: object, suspects: Any, _sweep: object, deps: Any) -> None:
-    for task in suspects:
-        deps.log.decided("postponed", job_id=task.owner.job_id, reason="sweeping the cluster: another time")
-
-
-def _when_ready(change: Callable[[Machine, datetime], Machine]) -> AbstractContextManager[object]:
-    def wake(machine: Machine, event: MachineEvent, now: datetime, limits: MachineLimits) -> MachineDecision:
-        return living.wake_ready(change(machine, now), event, now, limits)  # type: ignore[arg-type]  # of its row
+def _when_ready(change: Callable[[Machine, datetime], MachineDecision]) -> AbstractContextManager[object]:
+    def wake(machine: Machine, _event: MachineEvent, now: datetime, _limits: MachineLimits) -> MachineDecision:
+        return change(machine, now)
 
     rows = (replace(row, action=wake) if row.action.__name__ == "wake_ready" else row for row in table.TABLE)
     return patched(table, TABLE=tuple(rows))
 
 
-def _idle_anew(machine: Machine, now: datetime) -> Machine:
-    return replace(machine, idle_since=now) if machine.idle_since is not None else machine
+def _ended_as_unusable(machine: Machine, now: datetime) -> MachineDecision:
+    return terminate(replace(machine, is_unusable=True), now, event="idle", detail="it starts nothing")
 
 
-def _warned_anew(machine: Machine, now: datetime) -> Machine:
-    return replace(machine, warned_at=machine.warned_at or now - timedelta(hours=1))
-
-
-def _unusable(job_id: str, reason: str, **_named: bool) -> ClaimReleased:
-    return ClaimReleased(job_id, reason, is_unusable=True)
+def _warned_anew(machine: Machine, now: datetime) -> MachineDecision:
+    warned = replace(machine, warned_at=machine.warned_at or now - timedelta(hours=1))
+    return look_again(warned, now + timedelta(minutes=1))
 
 
 EXCUSED_BUGS = (
@@ -137,32 +122,9 @@ EXCUSED_BUGS = (
         "hidden-task-given-up-early",
         "a task that ECS does not show is given up after three and a half minutes, not five",
         changed(running, MISSING_GRACE=timedelta(seconds=210)),
-        "nothing is launched beside a live task",
+        "a stop's reason is its cause",
         60,
         world=_many_hidden,
-    ),
-    PlantedBug(
-        "orphan-noted-and-not-stopped",
-        "an orphaned task is noted in the timeline and not stopped",
-        action("stop_orphaned_task", _noted_and_not_stopped),
-        "what was hidden is stopped or kept once it is shown",
-        100,
-        world=_many_hidden,
-    ),
-    PlantedBug(
-        "orphans-postponed",
-        "a sweep puts every orphaned task off, and says so",
-        changed(sweeping, _stop_orphans=_orphans_postponed),
-        "a sweep finds what was given up",
-        100,
-        world=_many_hidden,
-    ),
-    PlantedBug(
-        "machine-idle-anew",
-        "a machine without a job begins its warm time anew whenever it is looked at",
-        lambda: _when_ready(_idle_anew),
-        "no instance lives that nobody needs",
-        30,
     ),
     PlantedBug(
         "machine-warned-by-nobody",
@@ -172,10 +134,10 @@ EXCUSED_BUGS = (
         30,
     ),
     PlantedBug(
-        "released-machine-unusable",
-        "a machine that a job releases is unusable for all others",
-        changed(advancing, ClaimReleased=_unusable),
+        "sound-machine-unusable",
+        "a machine is ended as one that starts nothing when it is looked at",
+        lambda: _when_ready(_ended_as_unusable),
         "no sound machine ends that a job needs",
-        60,
+        30,
     ),
 )

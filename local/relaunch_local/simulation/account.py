@@ -320,7 +320,8 @@ class SimulatedAccount:
     def _handled(self, function: str, body: str, began_at: datetime) -> None:
         """Check that a handled warning stopped every visible task on the instance, and that an upload is watched."""
         invocation = self.runtime.current
-        self.facts.message_handled(function, body, invocation.told if invocation else ())
+        if invocation is not None:
+            self.facts.message_handled(function, body, invocation.told, has_failed=invocation.failed_calls > 0)
         if function == "submit_job" and '"Object Created"' in body:
             (upload,) = parse_intake_message(body)
             is_needed = isinstance(upload, ObjectCreated) and is_watched(upload, self.scenario.definitions)

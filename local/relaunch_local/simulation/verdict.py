@@ -17,26 +17,12 @@ from relaunch.core.machines.machine import MachineState
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.checks.stop_causes import StopFacts, is_cause
+from relaunch_local.simulation.checks.times import CLOCK_SKEW, Times, run_seconds, timestamp
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.workload import Workload
 
 # ECS's timestamps have milliseconds; a task has two of them.
 TIMESTAMP_PRECISION = timedelta(milliseconds=2)
-# The clocks of two functions differ by up to six seconds.
-CLOCK_SKEW = timedelta(seconds=7)
-# A function may be late by its minute, StopTask by its repetition (3 minutes) for as long as calls fail or an agent is
-# cut off (15 minutes), the program by its stop time-out.
-RUNTIME_OVERSHOOT = timedelta(minutes=45)
-STOP_OVERSHOOT = timedelta(minutes=30)
-# A cancelled job whose RunTask was not answered waits until ECS certainly lists its task (6 minutes); a job past its
-# deadline is looked at when its task had to start (8 minutes, or 30). Then the task has to stop.
-CANCEL_OVERSHOOT = timedelta(minutes=45)
-DEADLINE_OVERSHOOT = timedelta(minutes=65)
-# A job past its deadline waits for RunTask's answer until the try is too old.
-UNANSWERED = timedelta(minutes=56)
-# The job's check may be late by some runs of the schedule, whose calls fail.
-LOOK_OVERSHOOT = timedelta(minutes=15)
-START_LIMIT = timedelta(minutes=30)
 # What a function read, it read at most the time-out of its function ago.
 _READ = timedelta(seconds=67)
 # ECR is asked every two minutes in case its event was lost.
@@ -44,8 +30,6 @@ _IMAGE_LOOK = timedelta(seconds=130)
 # A function keeps spot prices for ten minutes, and may run for two after it has read them.
 PRICES_KEPT = timedelta(minutes=12) + 2 * CLOCK_SKEW
 _FORBIDDEN = re.compile("(the cluster refuses the launch: |registering .*)AccessDenied")
-# Only a sweep repeats the stop of an orphaned task: every ten minutes, but with many faults most sweeps fail.
-SWEEP_OVERSHOOT = timedelta(minutes=60)
 
 
 class Verdict:
@@ -59,6 +43,8 @@ class Verdict:
         self._invariants = account.invariants
         self._facts = account.facts
         self._check = self._invariants.check
+        limits, cancellations = account.scenario.limits, workload.cancellations
+        self._times = Times(account.clock, self._invariants, self._facts, limits, cancellations)
 
     def check(self) -> None:
         """Check everything once."""
@@ -68,12 +54,8 @@ class Verdict:
             self._check_end(job)
             self._check_stops(job)
             self._check_cost(job)
-            self._check_runtime(job)
             self._check_timeline(job)
-            self._check_cancelled(job)
-            self._check_deadline(job)
-            self._check_starts(job)
-            self._check_orphans(job)
+            self._times.check(job)
         self._account.deadlines.check_end()
         slots = getattr(self._account.stores.jobs, "slots", {})
         held = {name: count for name, count in slots.items() if count}
@@ -120,11 +102,14 @@ class Verdict:
 
     def _check_made_good(self, queue: str, body: str) -> None:
         """Check that what a message was about came to its end without it: faults met almost every receive of it."""
-        about = json.loads(body)
+        try:
+            about = json.loads(body)
+        except ValueError:
+            return  # nobody can read it
         jobs, machines = self._invariants.jobs, self._account.machines.machines
         if "machine_id" in about:
             machine = machines.get(about["machine_id"])
-            is_over = machine is None or machine.wake_at is not None or machine.state is MachineState.GONE
+            is_over = machine is not None and (machine.wake_at is not None or machine.state is MachineState.GONE)
         elif "job_id" in about:
             is_over = about["job_id"] in jobs and jobs[about["job_id"]].state.is_final
         else:
@@ -220,14 +205,14 @@ class Verdict:
         tasks = self._invariants.tasks[job.job_id]
         # A task that ECS does not describe ran until it was given up, as far as the application could know.
         is_known = not any(self._is_end_unknown(arn, task) for arn, task in tasks.items())
-        run_seconds = sum(map(_run_seconds, tasks.values())) if is_known else job.run_seconds
-        has_run = run_seconds >= job.definition.max_runtime.total_seconds() - CLOCK_SKEW.total_seconds()
-        return "" if is_late or has_run else f"it ran for {run_seconds:.0f} s"
+        ran = sum(map(run_seconds, tasks.values())) if is_known else job.run_seconds
+        has_run = ran >= job.definition.max_runtime.total_seconds() - CLOCK_SKEW.total_seconds()
+        return "" if is_late or has_run else f"it ran for {ran:.0f} s"
 
     def _is_end_unknown(self, arn: str, task: Mapping[str, object]) -> bool:
         """Return whether ECS did not describe a task when its stop was recorded."""
         recorded_at = self._invariants.recorded_at.get(arn)
-        stopped_at = _timestamp(task, "stoppedAt")
+        stopped_at = timestamp(task, "stoppedAt")
         return recorded_at is not None and self._facts.may_be_lost(arn, stopped_at, recorded_at + CLOCK_SKEW)
 
     def _image_was_there(self, job: Job) -> str:
@@ -253,25 +238,15 @@ class Verdict:
             return
         for arn, task in tasks.items():
             # Nobody told of a task whose RunTask was not answered, and whose events were lost, while ECS described it.
-            is_unknown = self._facts.is_unknown(arn, _timestamp(task, "stoppedAt"))
+            is_unknown = self._facts.is_unknown(arn, timestamp(task, "stoppedAt"))
             is_recorded = arn in stops or arn in self._invariants.orphans or is_unknown
             self._check("every stop is accounted for", is_recorded, f"{job.job_id}: {arn[-6:]} has no reason")
         for arn, stop in stops.items():
             wrong = self._wrong_reason(job, arn, stop)
             self._check("a stop's reason is its cause", not wrong, f"{job.job_id}: {arn[-6:]} {stop.kind}: {wrong}")
-            self._check_stopped_in_time(job, arn, tasks.get(arn, {}))
+            self._times.check_stopped_in_time(job, arn, tasks.get(arn, {}))
         failures = sum(is_failure(stop.kind) for stop in stops.values())
         self._check("failures are those of the stops", failures == job.failures, f"{job.job_id}: {failures}")
-
-    def _check_stopped_in_time(self, job: Job, arn: str, task: Mapping[str, object]) -> None:
-        meant_at, stopped_at = self._invariants.intents.get(arn), _timestamp(task, "stoppedAt")
-        if meant_at is None or stopped_at is None:
-            return
-        # While ECS hides a task it knows none to stop, and what was given up is left to sweeps.
-        shown_at = self._facts.shown_at(arn)
-        took = stopped_at - max(meant_at, shown_at or meant_at)
-        allowed = STOP_OVERSHOOT + (SWEEP_OVERSHOOT if shown_at else timedelta(0))
-        self._check("what is meant to stop does stop", took <= allowed, f"{job.job_id}: {arn[-6:]} after {took}")
 
     def _wrong_reason(self, job: Job, arn: str, stop: Stop) -> str:
         task = self._invariants.tasks[job.job_id].get(arn, {})
@@ -285,107 +260,38 @@ class Verdict:
             is_told=arn in self._invariants.warned,
             is_cancelled=job.job_id in self._workload.cancelled,
             is_stopped_by_others=arn in self._rare_faults.stopped_by_others,
-            is_late=self._was_late(job, self._invariants.recorded_at[arn]),
+            is_late=self._times.was_late(job, self._invariants.recorded_at[arn]),
         )
         if stop.stopped_reason.startswith(UNKNOWN_TASK) and not facts.is_lost:
             return "ECS described it"
         return "" if is_cause(stop.kind, facts) else f"its program {facts.ending}"
 
-    def _check_cancelled(self, job: Job) -> None:
-        asked_at = self._workload.cancellations.get(job.job_id)
-        if asked_at is None or job.ended_at is None or job.ended_at <= asked_at + CLOCK_SKEW:
-            return
-        took = job.ended_at - asked_at
-        self._check("what is cancelled ends in time", took <= CANCEL_OVERSHOOT, f"{job.job_id} after {took}")
-        was_late = self._was_late(job, asked_at + CLOCK_SKEW)
-        is_kept = job.state in (JobState.CANCELLED, JobState.SUCCEEDED) or (
-            job.state is JobState.TIMED_OUT and was_late
-        )
-        self._check("what is cancelled ends as cancelled", is_kept, f"{job.job_id} is {job.state}: {job.reason}")
-
-    def _was_late(self, job: Job, at: datetime) -> bool:
-        """Return whether the time of a job was over at `at`: its deadline, or `max_runtime` of its tasks."""
-        deadline = job.definition.deadline
-        ran = timedelta(0)
-        for task in self._invariants.tasks[job.job_id].values():
-            started_at, stopped_at = _timestamp(task, "startedAt"), _timestamp(task, "stoppedAt")
-            if started_at is not None and started_at < at:
-                ran += min(stopped_at or at, at) - started_at
-        is_late = deadline is not None and job.accepted_at + deadline <= at
-        return is_late or ran >= job.definition.max_runtime - CLOCK_SKEW
-
-    def _check_deadline(self, job: Job) -> None:
-        if job.definition.deadline is None:
-            return
-        latest = job.accepted_at + job.definition.deadline
-        is_unanswered = job.job_id in self._facts.unanswered_jobs
-        allowed = DEADLINE_OVERSHOOT + (UNANSWERED if is_unanswered else timedelta(0))
-        self._check_end_after(job, "it", job.ended_at, latest, allowed)
-        for arn, task in self._invariants.tasks[job.job_id].items():
-            stopped_at, shown_at = _timestamp(task, "stoppedAt"), self._facts.shown_at(arn)
-            if stopped_at is None:
-                continue
-            if shown_at is None:
-                self._check_end_after(job, arn[-6:], stopped_at, latest, allowed)
-            else:
-                # What ECS hides cannot be stopped, and what was given up is left to sweeps.
-                self._check_end_after(job, arn[-6:], stopped_at, max(latest, shown_at), allowed + SWEEP_OVERSHOOT)
-
-    def _check_end_after(
-        self, job: Job, name: str, ended_at: datetime | None, latest: datetime, allowed: timedelta
-    ) -> None:
-        late = (ended_at or self._account.clock.now()) - latest
-        self._check("nothing lives long after its deadline", late <= allowed, f"{job.job_id}: {name} {late} later")
-
-    def _check_starts(self, job: Job) -> None:
-        """Check that a task without an instance, and one that does not start, is stopped in time."""
-        # The same for all: the scenario sets it.
-        allowed = self._account.scenario.limits.provisioning_deadline(is_managed=False)
-        for arn, task in self._invariants.tasks[job.job_id].items():
-            placed_at, stopped_at = self._facts.known_at.get(arn), _timestamp(task, "stoppedAt")
-            if placed_at is None or stopped_at is None:
-                continue
-            placed_at += self._facts.hidden_for(arn)
-            given_up_at = min(self._facts.stop_asked_at.get(arn, stopped_at), stopped_at)
-            machine_at = _timestamp(task, "connectivityAt") or given_up_at
-            started_at = _timestamp(task, "startedAt") or given_up_at
-            in_time = min(machine_at, given_up_at) <= placed_at + allowed + LOOK_OVERSHOOT
-            waited = f"{job.job_id}: {arn[-6:]} waited {min(machine_at, given_up_at) - placed_at}"
-            self._check("a task without a machine is withdrawn in time", in_time, waited)
-            in_time = min(started_at, given_up_at) <= placed_at + START_LIMIT + LOOK_OVERSHOOT
-            waited = f"{job.job_id}: {arn[-6:]} waited {min(started_at, given_up_at) - placed_at}"
-            self._check("a task that does not start is withdrawn in time", in_time, waited)
-
-    def _check_orphans(self, job: Job) -> None:
-        for arn, task in self._invariants.tasks[job.job_id].items():
-            stopped_at, orphan_at = _timestamp(task, "stoppedAt"), self._invariants.orphans.get(arn)
-            if stopped_at is not None and orphan_at is not None:
-                took = stopped_at - orphan_at
-                in_time = took <= STOP_OVERSHOOT + SWEEP_OVERSHOOT
-                self._check("an orphaned task stops in time", in_time, f"{job.job_id}: {arn[-6:]} {took}")
-
     def _check_cost(self, job: Job) -> None:
         if not job.state.is_final:
             return
         bill, slack = 0.0, 0.000001
+        ran, unknown = 0.0, 0.000001
         for arn in self._invariants.stops[job.job_id]:
             attempt = self._invariants.attempts[arn]
             self._check_price(job, attempt)
             price = attempt_price(attempt).usd_per_hour
-            seconds = _run_seconds(self._invariants.tasks[job.job_id].get(arn, {}))
-            bill += seconds / 3600 * price
-            slack += TIMESTAMP_PRECISION.total_seconds() / 3600 * price
+            seconds = run_seconds(self._invariants.tasks[job.job_id].get(arn, {}))
+            ran, bill = ran + seconds, bill + seconds / 3600 * price
+            left_open = TIMESTAMP_PRECISION.total_seconds()
             if self._is_end_unknown(arn, self._invariants.tasks[job.job_id].get(arn, {})):
                 # Its end is unknown: it may have been any time until it was given up, or be later than that.
-                began_at = _timestamp(self._invariants.tasks[job.job_id].get(arn, {}), "startedAt")
+                began_at = timestamp(self._invariants.tasks[job.job_id].get(arn, {}), "startedAt")
                 until = max(self._invariants.recorded_at[arn], self._ended_at(job, arn))
-                slack += max((until - began_at).total_seconds(), 0.0) / 3600 * price if began_at else 0.0
+                left_open += max((until - began_at).total_seconds(), 0.0) if began_at else 0.0
+            unknown, slack = unknown + left_open, slack + left_open / 3600 * price
+        message = f"{job.job_id}: {job.run_seconds:.3f} s, not {ran:.3f} s"
+        self._check("the record's run time is that of the tasks", abs(ran - job.run_seconds) <= unknown, message)
         is_right = abs(bill - job.cost_usd) <= slack
         self._check("the record's cost is the bill", is_right, f"{job.job_id}: {job.cost_usd:.6f}, billed {bill:.6f}")
 
     def _ended_at(self, job: Job, arn: str) -> datetime:
         task = self._invariants.tasks[job.job_id].get(arn, {})
-        return _timestamp(task, "stoppedAt") or self._account.clock.now()
+        return timestamp(task, "stoppedAt") or self._account.clock.now()
 
     def _check_price(self, job: Job, attempt: Attempt) -> None:
         """Check that a task by a capacity provider on spot costs what EC2 told of its zone before it was placed."""
@@ -408,16 +314,6 @@ class Verdict:
         message = f"{job.job_id}: {price.usd_per_hour} in {attempt.zone}, EC2 told {sorted(told)}"
         self._check("a task costs what its zone does", price.usd_per_hour in told, message)
 
-    def _check_runtime(self, job: Job) -> None:
-        # What a task ran after ECS had hidden it is not known.
-        ran = timedelta(0)
-        for arn, task in self._invariants.tasks[job.job_id].items():
-            span, started_at = self._facts.hidden_span(arn), _timestamp(task, "startedAt")
-            known = max(span[0] - started_at, timedelta(0)) if span and started_at else timedelta.max
-            ran += min(timedelta(seconds=_run_seconds(task)), known)
-        is_kept = ran <= job.definition.max_runtime + RUNTIME_OVERSHOOT
-        self._check("max_runtime is kept", is_kept, f"{job.job_id} ran {ran} of {job.definition.max_runtime}")
-
     def _check_timeline(self, job: Job) -> None:
         timeline = self._invariants.timelines[job.job_id]
         moments = [entry.at for entry in timeline]
@@ -430,14 +326,3 @@ class Verdict:
 
 def _is_unpullable(stopped_reason: str) -> bool:
     return "failed to resolve ref" in stopped_reason
-
-
-def _timestamp(task: Mapping[str, object], name: str) -> datetime | None:
-    """Return a timestamp of a task."""
-    value = task.get(name)
-    return datetime.fromisoformat(str(value)) if value else None
-
-
-def _run_seconds(task: Mapping[str, object]) -> float:
-    started, stopped = _timestamp(task, "startedAt"), _timestamp(task, "stoppedAt")
-    return (stopped - started).total_seconds() if started and stopped else 0.0

@@ -44,6 +44,7 @@ class Invocation:
     told: set[str] = field(default_factory=set)
     """The tasks that RunTask named in its answers since the current message was begun."""
     failed_calls: int = 0
+    """How many calls failed for good since then, or since its beginning."""
     thread: greenlet | None = None
     timer: Timer | None = None
     deadline_timer: Timer | None = None
@@ -54,6 +55,7 @@ class Invocation:
         self.messages[self.begun], self.messages[place] = self.messages[place], self.messages[self.begun]
         self.current, self.begun = self.begun, self.begun + 1
         self.told.clear()
+        self.failed_calls = 0
 
     def may_be_disturbed(self, *, wholly: bool) -> bool:
         """Return whether its messages have enough receives left for another fault."""

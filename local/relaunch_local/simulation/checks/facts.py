@@ -67,8 +67,11 @@ class AccountFacts:
         elif kind == _INSTANCE_STATE_CHANGE and detail["state"] in _ENDING:
             self.ended_at.setdefault(detail["instance-id"], self._clock.now())
 
-    def message_handled(self, function: str, body: str, told: Collection[str]) -> None:
-        """Note a message that a function handled without an error, and the tasks that RunTask told it of meanwhile."""
+    def message_handled(self, function: str, body: str, told: Collection[str], *, has_failed: bool) -> None:
+        """Note a message that a function handled without an error, and the tasks that RunTask told it of meanwhile.
+
+        `has_failed`: a call failed for good, and the function went on without its answer.
+        """
         now = self._clock.now()
         for arn in told:
             self.known_at.setdefault(arn, now)
@@ -76,7 +79,8 @@ class AccountFacts:
             detail = json.loads(body)["detail"]
             self.known_at.setdefault(detail["taskArn"], now)
             # A container instance that is gone is not described any more, so that its EC2 instance stays unknown.
-            if detail.get("containerInstanceArn") and self.host_of(detail["taskArn"]) not in self.ended_at:
+            is_described = self.host_of(detail["taskArn"]) not in self.ended_at and not has_failed
+            if detail.get("containerInstanceArn") and is_described:
                 self._placed_at.setdefault(detail["taskArn"], now)
         elif function == "observe_capacity" and _WARNING in body:
             event = json.loads(body)

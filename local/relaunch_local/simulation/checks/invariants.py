@@ -77,8 +77,6 @@ class Invariants:
     """By task: its attempt as it was written last."""
     intents: dict[str, datetime] = field(default_factory=dict)
     """Since when each task is meant to stop."""
-    placed: dict[str, datetime] = field(default_factory=dict)
-    """When each task was placed, as its job records."""
     warned: set[str] = field(default_factory=set)
     """Tasks of whose warning the application had been told when their stop was recorded."""
     recorded_at: dict[str, datetime] = field(default_factory=dict)
@@ -436,8 +434,6 @@ class Invariants:
             return
         if attempt.started_at is not None:
             self.failed_starts.pop(job.job_id, None)
-        if attempt.placement.placed_at is not None:
-            self.placed.setdefault(attempt.task_id, attempt.placement.placed_at)
         self.attempts[attempt.task_id] = attempt
         if attempt.stop is None or (before and before.attempt and before.attempt.stop == attempt.stop):
             return

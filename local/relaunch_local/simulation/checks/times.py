@@ -1,0 +1,165 @@
+"""Checks at the end of a run that nothing took longer than it may, by ECS's timestamps."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState
+from relaunch_local.ecs import Clock
+from relaunch_local.simulation.checks.facts import AccountFacts
+from relaunch_local.simulation.checks.invariants import Invariants
+
+# The clocks of two functions differ by up to six seconds.
+CLOCK_SKEW = timedelta(seconds=7)
+# A function may be late by its minute, StopTask by its repetition (3 minutes) for as long as calls fail or an agent is
+# cut off (15 minutes), the program by its stop time-out.
+RUNTIME_OVERSHOOT = timedelta(minutes=45)
+STOP_OVERSHOOT = timedelta(minutes=30)
+# A cancelled job whose RunTask was not answered waits until ECS certainly lists its task (6 minutes); a job past its
+# deadline is looked at when its task had to start (8 minutes, or 30). Then the task has to stop.
+CANCEL_OVERSHOOT = timedelta(minutes=45)
+DEADLINE_OVERSHOOT = timedelta(minutes=65)
+# A job past its deadline waits for RunTask's answer until the try is too old.
+UNANSWERED = timedelta(minutes=56)
+# The job's check may be late by some runs of the schedule, whose calls fail.
+LOOK_OVERSHOOT = timedelta(minutes=15)
+START_LIMIT = timedelta(minutes=30)
+# Only a sweep repeats the stop of an orphaned task: every ten minutes, but with many faults most sweeps fail.
+SWEEP_OVERSHOOT = timedelta(minutes=60)
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Checks how long jobs and their tasks took."""
+
+    _clock: Clock
+    _invariants: Invariants
+    _facts: AccountFacts
+    _limits: StackLimits
+    _cancellations: Mapping[str, datetime]
+    """By job: when a request to cancel it was answered."""
+
+    def check(self, job: Job) -> None:
+        """Check a job in which nothing happens any more."""
+        self._check_runtime(job)
+        self._check_cancelled(job)
+        self._check_deadline(job)
+        self._check_starts(job)
+        self._check_orphans(job)
+
+    def check_stopped_in_time(self, job: Job, arn: str, task: Mapping[str, object]) -> None:
+        meant_at, stopped_at = self._invariants.intents.get(arn), timestamp(task, "stoppedAt")
+        if meant_at is None or stopped_at is None:
+            return
+        # While ECS hides a task it knows none to stop, and what was given up is left to sweeps.
+        shown_at = self._facts.shown_at(arn)
+        took = stopped_at - max(meant_at, shown_at or meant_at)
+        allowed = STOP_OVERSHOOT + (SWEEP_OVERSHOOT if shown_at else timedelta(0))
+        self._invariants.check(
+            "what is meant to stop does stop", took <= allowed, f"{job.job_id}: {arn[-6:]} after {took}"
+        )
+
+    def _check_cancelled(self, job: Job) -> None:
+        asked_at = self._cancellations.get(job.job_id)
+        if asked_at is None or job.ended_at is None or job.ended_at <= asked_at + CLOCK_SKEW:
+            return
+        took = job.ended_at - asked_at
+        self._invariants.check("what is cancelled ends in time", took <= CANCEL_OVERSHOOT, f"{job.job_id} after {took}")
+        was_late = self.was_late(job, asked_at + CLOCK_SKEW)
+        is_kept = job.state in (JobState.CANCELLED, JobState.SUCCEEDED) or (
+            job.state is JobState.TIMED_OUT and was_late
+        )
+        self._invariants.check(
+            "what is cancelled ends as cancelled", is_kept, f"{job.job_id} is {job.state}: {job.reason}"
+        )
+
+    def was_late(self, job: Job, at: datetime) -> bool:
+        """Return whether the time of a job was over at `at`: its deadline, or `max_runtime` of its tasks."""
+        deadline = job.definition.deadline
+        ran = timedelta(0)
+        for task in self._invariants.tasks[job.job_id].values():
+            started_at, stopped_at = timestamp(task, "startedAt"), timestamp(task, "stoppedAt")
+            if started_at is not None and started_at < at:
+                ran += min(stopped_at or at, at) - started_at
+        is_late = deadline is not None and job.accepted_at + deadline <= at
+        return is_late or ran >= job.definition.max_runtime - CLOCK_SKEW
+
+    def _check_deadline(self, job: Job) -> None:
+        if job.definition.deadline is None:
+            return
+        latest = job.accepted_at + job.definition.deadline
+        is_unanswered = job.job_id in self._facts.unanswered_jobs
+        allowed = DEADLINE_OVERSHOOT + (UNANSWERED if is_unanswered else timedelta(0))
+        self._check_end_after(job, "it", job.ended_at, latest, allowed)
+        for arn, task in self._invariants.tasks[job.job_id].items():
+            stopped_at, shown_at = timestamp(task, "stoppedAt"), self._facts.shown_at(arn)
+            if stopped_at is None:
+                continue
+            if shown_at is None:
+                self._check_end_after(job, arn[-6:], stopped_at, latest, allowed)
+            else:
+                # What ECS hides cannot be stopped, and what was given up is left to sweeps.
+                self._check_end_after(job, arn[-6:], stopped_at, max(latest, shown_at), allowed + SWEEP_OVERSHOOT)
+
+    def _check_end_after(
+        self, job: Job, name: str, ended_at: datetime | None, latest: datetime, allowed: timedelta
+    ) -> None:
+        late = (ended_at or self._clock.now()) - latest
+        self._invariants.check(
+            "nothing lives long after its deadline", late <= allowed, f"{job.job_id}: {name} {late} later"
+        )
+
+    def _check_starts(self, job: Job) -> None:
+        """Check that a task without an instance, and one that does not start, is stopped in time."""
+        # The same for all: the scenario sets it.
+        allowed = self._limits.provisioning_deadline(is_managed=False)
+        for arn, task in self._invariants.tasks[job.job_id].items():
+            placed_at, stopped_at = self._facts.known_at.get(arn), timestamp(task, "stoppedAt")
+            if placed_at is None or stopped_at is None:
+                continue
+            if self._facts.shown_at(arn) is not None:
+                # What ECS hides cannot be stopped, and what was given up is left to sweeps.
+                placed_at += self._facts.hidden_for(arn) + SWEEP_OVERSHOOT
+            given_up_at = min(self._facts.stop_asked_at.get(arn, stopped_at), stopped_at)
+            machine_at = timestamp(task, "connectivityAt") or given_up_at
+            started_at = timestamp(task, "startedAt") or given_up_at
+            in_time = min(machine_at, given_up_at) <= placed_at + allowed + LOOK_OVERSHOOT
+            waited = f"{job.job_id}: {arn[-6:]} waited {min(machine_at, given_up_at) - placed_at}"
+            self._invariants.check("a task without a machine is withdrawn in time", in_time, waited)
+            in_time = min(started_at, given_up_at) <= placed_at + START_LIMIT + LOOK_OVERSHOOT
+            waited = f"{job.job_id}: {arn[-6:]} waited {min(started_at, given_up_at) - placed_at}"
+            self._invariants.check("a task that does not start is withdrawn in time", in_time, waited)
+
+    def _check_orphans(self, job: Job) -> None:
+        for arn, task in self._invariants.tasks[job.job_id].items():
+            stopped_at, orphan_at = timestamp(task, "stoppedAt"), self._invariants.orphans.get(arn)
+            if stopped_at is not None and orphan_at is not None:
+                took = stopped_at - orphan_at
+                in_time = took <= STOP_OVERSHOOT + SWEEP_OVERSHOOT
+                self._invariants.check("an orphaned task stops in time", in_time, f"{job.job_id}: {arn[-6:]} {took}")
+
+    def _check_runtime(self, job: Job) -> None:
+        # What a task ran after ECS had hidden it is not known.
+        ran = timedelta(0)
+        for arn, task in self._invariants.tasks[job.job_id].items():
+            span, started_at = self._facts.hidden_span(arn), timestamp(task, "startedAt")
+            known = max(span[0] - started_at, timedelta(0)) if span and started_at else timedelta.max
+            ran += min(timedelta(seconds=run_seconds(task)), known)
+        is_kept = ran <= job.definition.max_runtime + RUNTIME_OVERSHOOT
+        self._invariants.check(
+            "max_runtime is kept", is_kept, f"{job.job_id} ran {ran} of {job.definition.max_runtime}"
+        )
+
+
+def timestamp(task: Mapping[str, object], name: str) -> datetime | None:
+    """Return a timestamp of a task."""
+    value = task.get(name)
+    return datetime.fromisoformat(str(value)) if value else None
+
+
+def run_seconds(task: Mapping[str, object]) -> float:
+    """Return how long a task ran, by ECS's timestamps."""
+    started, stopped = timestamp(task, "startedAt"), timestamp(task, "stoppedAt")
+    return (stopped - started).total_seconds() if started and stopped else 0.0

@@ -1,0 +1,112 @@
+"""A task that ECS hides for longer than it documents may be given up, and has to be stopped once it is shown again."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from fakes.builders import make_job, make_placement, make_running_attempt
+from relaunch.core.jobs.job import Job
+from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.checks.facts import LONGEST_MISSING, TASK_STATE_CHANGE, AccountFacts
+from relaunch_local.simulation.checks.invariants import LONGEST_ORPHANED, Invariants
+
+JOB = "resnet-1"
+HIDDEN = "arn:aws:ecs:us-east-1:111122223333:task/relaunch/hidden"
+OTHER = "arn:aws:ecs:us-east-1:111122223333:task/relaunch/other"
+
+
+class World:
+    """The invariants over tasks of one job."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.span: tuple[datetime, datetime] | None = None
+        facts = AccountFacts(self.clock, lambda _arn: "")
+        facts.hidden_span = lambda arn: self.span if arn == HIDDEN else None
+        self.invariants = Invariants(self.clock, ObjectStore(), 5, facts)
+        self.invariants.jobs[JOB] = make_job(JOB)
+
+    def task(self, arn: str, status: str = "RUNNING") -> None:
+        detail: dict[str, Any] = {"taskArn": arn, "startedBy": f"{JOB}/1", "lastStatus": status, "version": 1}
+        self.invariants.task_changed({"detail-type": TASK_STATE_CHANGE, "detail": detail})
+
+    def hide(self, minutes: int) -> None:
+        now = self.clock.now()
+        self.span = (now, now + timedelta(minutes=minutes))
+        self.invariants.hide(HIDDEN)
+
+    def wait(self, time: timedelta) -> None:
+        self.clock.advance_to(self.clock.now() + time)
+
+    @property
+    def broken(self) -> set[str]:
+        return {violation.split(" ", 2)[2].partition(":")[0] for violation in self.invariants.violations}
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    world.task(HIDDEN)
+    return world
+
+
+@pytest.mark.parametrize(
+    ("hidden_for", "broken"),
+    [
+        (LONGEST_MISSING - timedelta(seconds=1), {"never two live tasks of one job"}),
+        (LONGEST_MISSING, set()),
+    ],
+    ids=["before-the-documented-time", "after-it"],
+)
+def test_another_task_may_run_beside_one_that_ecs_has_hidden_for_the_documented_time(
+    world: World, hidden_for: timedelta, broken: set[str]
+) -> None:
+    world.hide(40)
+    world.wait(hidden_for)
+
+    world.task(OTHER)
+
+    assert world.broken == broken
+
+
+def _is_stopped(world: World) -> None:
+    world.task(HIDDEN, "STOPPED")
+
+
+def _is_kept(world: World) -> None:
+    kept: Job = make_job(JOB, attempt=make_running_attempt(placement=make_placement(task_id=HIDDEN)))
+    world.invariants.jobs[JOB] = kept
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "broken"),
+    [
+        (lambda _world: None, {"what was hidden is stopped or kept once it is shown"}),
+        (_is_stopped, set()),
+        (_is_kept, set()),
+    ],
+    ids=["it-lives-on", "it-is-stopped", "its-job-has-kept-it"],
+)
+def test_what_was_hidden_is_stopped_or_kept_once_ecs_has_shown_it_for_long_enough(
+    world: World, meanwhile: Callable[[World], None], broken: set[str]
+) -> None:
+    world.hide(40)
+    world.wait(timedelta(minutes=40))
+    meanwhile(world)
+
+    world.wait(LONGEST_ORPHANED - timedelta(minutes=1))
+    assert world.broken == set()
+    world.wait(timedelta(minutes=1))
+    assert world.broken == broken
+
+
+def test_a_task_that_ecs_shows_again_in_time_excuses_nothing(world: World) -> None:
+    world.hide(4)
+    world.wait(LONGEST_MISSING)
+
+    world.task(OTHER)
+
+    assert world.broken == {"never two live tasks of one job"}
