@@ -106,7 +106,7 @@ def test_an_error_has_a_code_also_when_aws_gave_none() -> None:
     [
         *("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthFailure", "NotAuthorized"),
         *("UnrecognizedClientException", "InvalidClientTokenId", "SignatureDoesNotMatch", "InvalidAccessKeyId"),
-        *("KMS.DisabledException", "KMSAccessDeniedException", "KMSInvalidStateException", "KmsThrottled"),
+        *("KMS.DisabledException", "KMSAccessDeniedException", "KMSInvalidStateException"),
         *("ClusterNotFoundException", "NoSuchBucket", "OptInRequired", "BlockedException", "AllAccessDisabled"),
     ],
 )

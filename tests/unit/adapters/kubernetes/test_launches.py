@@ -76,7 +76,9 @@ def test_every_answer_is_an_outcome(error, kind, is_about_revision):
         ),
         pytest.param(answered(404, "NotFound", 'namespaces "training" not found'), id="a missing namespace"),
         pytest.param(
-            answered(403, "Forbidden", "unable to create new content in namespace training because it is being terminated"),
+            answered(
+                403, "Forbidden", "unable to create new content in namespace training because it is being terminated"
+            ),
             id="a namespace that ends",
         ),
         pytest.param(KubeconfigError("it is not valid YAML"), id="a broken kubeconfig"),
@@ -96,7 +98,9 @@ def test_what_somebody_can_grant_or_mend_may_heal(error):
         answered(400, "BadRequest", "cannot unmarshal number"),
         answered(413, "RequestEntityTooLarge"),
         answered(403, "Forbidden", 'admission webhook "gpushare" denied the request'),
-        answered(403, "Forbidden", 'pods "a" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi'),
+        answered(
+            403, "Forbidden", 'pods "a" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi'
+        ),
         answered(403, "Forbidden", 'jobs "a" is forbidden: violates PodSecurity "restricted:latest"'),
         PermanentError("the manifest has 2000000 bytes"),
     ],

@@ -99,7 +99,7 @@ class TestARefusedLaunch:
         job, tries = refused_until_it_ends(launching())
 
         assert (job.state, tries[-1]) == (JobState.FAILED, 14 * DAY)
-        assert job.reason == f"refused for 14d: the cluster refuses the launch: {DENIED}"
+        assert job.reason == f"refused for 14 days: the cluster refuses the launch: {DENIED}"
 
     def test_a_job_that_never_trained_fails_after_a_day_with_the_reason(self):
         job, tries = refused_until_it_ends(launching(has_trained=False))
@@ -182,7 +182,8 @@ class TestARefusedLaunch:
 
         job = after(kept, MachineLost("m-0", Consequence.NEXT, "EC2 will interrupt it"), now=NOW + MINUTE)
 
-        assert (job.machine_id, job.waiting.until, job.pending) == ("", NOW + 15 * MINUTE, (ADMIT,))
+        assert (job.machine_id, job.has_slot, job.waiting.until) == ("", False, NOW + 15 * MINUTE)
+        assert [type(each) for each in job.pending] == [ReleaseMachine, type(ADMIT)]
 
 
 class TestOtherCalls:
@@ -232,7 +233,7 @@ class TestOtherCalls:
             assert (job.waiting.reason, job.has_slot, job.machine_id) == (WaitReason.REFUSED, False, "")
             pauses.append(job.wake_at - now)
             now = job.wake_at
-            job = replace(job, machine_id="m-1", pending=())
+            job = replace(job, machine_id="m-1", waiting=SITUATIONS["wm"].waiting, pending=())
 
         assert (job.state, job.failed_machines) == (JobState.FAILED, 0)
         assert limit <= now - NOW <= limit + 15 * MINUTE

@@ -89,10 +89,14 @@ class LaunchDeferred:
 
 @dataclass(frozen=True, slots=True)
 class LaunchRefused:
-    """The target rejected the request permanently; `is_about_revision`: for the revision that it names."""
+    """The target rejected the request; `is_about_revision`: for the revision that it names.
+
+    `may_heal`: another request may be taken once somebody has granted or mended something, such as a permission.
+    """
 
     reason: str
     is_about_revision: bool = False
+    may_heal: bool = False
 
 
 @dataclass(frozen=True, slots=True)

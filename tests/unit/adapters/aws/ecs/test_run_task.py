@@ -211,7 +211,10 @@ def test_request_that_ecs_will_not_take_is_refused(ecs, target, code, message):
     ("code", "message"),
     [
         ("AccessDeniedException", "User is not authorized to perform: iam:PassRole"),
-        ("AccessDeniedException", "User: u is not authorized to perform: ecs:RunTask on resource: r:task-definition/t:1"),
+        (
+            "AccessDeniedException",
+            "User: u is not authorized to perform: ecs:RunTask on resource: r:task-definition/t:1",
+        ),
         ("UnrecognizedClientException", "The security token included in the request is invalid."),
         ("ClusterNotFoundException", "Cluster not found."),
         ("BlockedException", "Your account is blocked."),

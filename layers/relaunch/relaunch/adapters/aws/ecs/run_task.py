@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from relaunch.adapters.aws.ecs.container_overrides import build_overrides
 from relaunch.adapters.aws.ecs.placement_constraints import constraint_of
 from relaunch.adapters.aws.ecs.task_owner import started_by
-from relaunch.adapters.aws.errors import error_code, is_throttled, is_transient
+from relaunch.adapters.aws.errors import error_code, is_not_granted, is_throttled, is_transient
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,
@@ -126,6 +126,8 @@ def outcome_of_error(error: ClientError | BotoCoreError) -> LaunchOutcome:
         return LaunchUncertain(reason)
     if _NO_CAPACITY.search(reason):
         return PlacementFailed((reason,))
+    if is_not_granted(error):
+        return LaunchRefused(reason, may_heal=True)
     return LaunchRefused(reason, is_about_revision=_ABOUT_REVISION.search(reason) is not None)
 
 
