@@ -7,7 +7,7 @@ import pytest
 
 from fakes.builders import make_definition
 from fakes.machine_story import MachineStory
-from fakes.story import MINUTE, Story
+from fakes.story import HOME, MINUTE, Story
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import LaunchRefused
 from relaunch.core.lifecycle.metrics import Metric
@@ -105,7 +105,7 @@ def test_a_message_that_comes_early_buys_nothing(machines):
 
 def test_a_derived_revision_that_may_not_be_registered_is_waited_for(monkeypatch):
     story = Story(DEFINITION)
-    story.run_images("trainer:latest")
+    story.run_images(f"{HOME}/trainer:latest")
     register = Mock(side_effect=NotGrantedError("registering trainer--1: AccessDeniedException: iam:PassRole"))
     granted = story.registry.register
     monkeypatch.setattr(story.registry, "register", register)

@@ -126,9 +126,9 @@ def outcome_of_error(error: ClientError | BotoCoreError) -> LaunchOutcome:
         return LaunchUncertain(reason)
     if _NO_CAPACITY.search(reason):
         return PlacementFailed((reason,))
-    if is_not_granted(error):
-        return LaunchRefused(reason, may_heal=True)
-    return LaunchRefused(reason, is_about_revision=_ABOUT_REVISION.search(reason) is not None)
+    may_heal = is_not_granted(error)
+    is_about_revision = not may_heal and _ABOUT_REVISION.search(reason) is not None
+    return LaunchRefused(reason, is_about_revision, may_heal)
 
 
 def _conflict(error: ClientError, reason: str) -> LaunchOutcome:
