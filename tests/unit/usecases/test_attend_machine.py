@@ -253,11 +253,12 @@ def test_a_missing_permission_pauses_the_job_for_longer_and_longer_and_darkens_n
         assert machines.load(machines.job(job_id).machine_id).is_alert
         machines.deliver()
         job = machines.job(job_id)
-        assert (job.state, job.waiting.reason) == (JobState.WAITING, WaitReason.BACKOFF)
+        assert (job.state, job.waiting.reason) == (JobState.WAITING, WaitReason.REFUSED)
         assert "a permission is missing: grant it" in job.reason
         waits.append(job.waiting.until - machines.now)
         while not machines.job(job_id).machine_id:
-            assert machines.deliver()
+            machines.reconcile(after=MINUTE)
+            machines.deliver()
 
     assert waits[-1] > 3 * waits[0]
     assert machines.deps.capacity.load_capacity_memory(machines.now) == {}

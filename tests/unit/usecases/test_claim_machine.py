@@ -356,7 +356,7 @@ def test_without_subnets_for_what_was_selected_the_job_waits_and_says_what_to_ch
 
     job_id = machines.submit_and_deliver()
 
-    assert machines.job(job_id).waiting.reason is WaitReason.BACKOFF
+    assert machines.job(job_id).waiting.reason is WaitReason.REFUSED
     assert "check MachineSubnets and MachineLaunchTemplates" in machines.job(job_id).reason
     assert machines.count == 0
 
@@ -468,7 +468,7 @@ class TestLost:
         machines.deliver()
 
         job = machines.job(job_id)
-        assert (job.waiting.reason, job.failed_machines) == (WaitReason.BACKOFF, 0)
+        assert (job.waiting.reason, job.failed_machines) == (WaitReason.REFUSED, 0)
         assert "check MachineLaunchTemplates and MachineSubnets" in job.reason
         assert job.refused_since is not None
 

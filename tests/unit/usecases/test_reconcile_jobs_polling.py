@@ -12,6 +12,7 @@ from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuReq
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
 from relaunch.core.jobs.job import StopKind
 from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.metrics import Metric
 from relaunch.core.triggers.events import DirectRequest
 from relaunch.ports import PermanentError, Targets, TransientError
 
@@ -84,6 +85,21 @@ def test_a_cluster_that_does_not_answer_delays_its_jobs_only(on_acs, error):
     on_acs.reconcile(after=MINUTE)
 
     assert (launching, on_acs.job(job_id).state) == (JobState.LAUNCHING, JobState.RUNNING)
+
+
+@pytest.mark.parametrize("error", [TransientError("no answer"), PermanentError("Unauthorized (HTTP 401)")])
+def test_a_cluster_whose_tasks_cannot_be_seen_is_counted_with_every_look_and_not_once_it_answers(on_acs, error):
+    on_acs.submit_and_deliver()
+    answer = on_acs.tasks.describe
+    on_acs.tasks.describe = Mock(side_effect=error)
+
+    on_acs.reconcile(after=MINUTE)
+    on_acs.reconcile(after=MINUTE)
+    assert on_acs.metrics.values(Metric.CLUSTERS_UNREADABLE) == [1, 1]
+    on_acs.tasks.describe = answer
+    on_acs.reconcile(after=MINUTE)
+
+    assert on_acs.metrics.values(Metric.CLUSTERS_UNREADABLE) == [1, 1]
 
 
 def test_a_cluster_that_does_not_answer_does_not_delay_jobs_of_others(on_acs):

@@ -27,6 +27,7 @@ from relaunch.ports.ec2 import ZoneSource as ZoneSource
 from relaunch.ports.errors import MachineLimitError as MachineLimitError
 from relaunch.ports.errors import MachineTakenError as MachineTakenError
 from relaunch.ports.errors import NoActiveRevisionError as NoActiveRevisionError
+from relaunch.ports.errors import NotGrantedError as NotGrantedError
 from relaunch.ports.errors import NotYetError as NotYetError
 from relaunch.ports.errors import PermanentError as PermanentError
 from relaunch.ports.errors import PortError as PortError

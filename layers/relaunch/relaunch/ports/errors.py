@@ -21,6 +21,14 @@ class PermanentError(PortError):
     """A retry would fail too: the message is sent to the dead-letter queue with this reason."""
 
 
+class NotGrantedError(PermanentError):
+    """A retry would fail until somebody grants or mends something outside the request.
+
+    That is a permission, a credential, a key, a role, or a cluster that is not there. A job waits for it
+    (core.lifecycle.refusal_waits).
+    """
+
+
 class StaleWriteError(TransientError):
     """The item was changed since it was read: load it and decide again."""
 

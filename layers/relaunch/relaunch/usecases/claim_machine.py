@@ -6,7 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from relaunch.core.jobs.job import STACK_SLOT, Job
 from relaunch.core.jobs.lookup import selected_placement
 from relaunch.core.jobs.state import WaitReason
-from relaunch.core.lifecycle.events import MachineAwaited, MachineClaimed, MachineLimitReached, MachineLost, SlotDenied
+from relaunch.core.lifecycle.events import (
+    MachineAwaited,
+    MachineClaimed,
+    MachineLimitReached,
+    MachineLost,
+    NothingKept,
+    SlotDenied,
+)
 from relaunch.core.lifecycle.moves import decline_at_limit, may_move
 from relaunch.core.machines.events import ClaimAsked
 from relaunch.core.machines.explanation import describe_machine
@@ -54,6 +61,7 @@ def claim_machine(job: Job, selection: Selection, deps: LaunchDependencies, *, i
     reason = "no subnet or launch template for what was selected: check MachineSubnets and MachineLaunchTemplates"
     if taken := [str(each.reservation) for each in selection.kept if each.reservation]:
         reason = f"no instance of {', '.join(taken)} is free, and none has room for this job"
+        return apply_event(job, NothingKept(selection, reason, is_permanent=False, is_price=False, retry_at=None), deps)
     return apply_event(job, MachineLost(job.machine_id, Consequence.PAUSE, reason), deps)
 
 

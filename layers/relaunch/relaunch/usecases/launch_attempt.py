@@ -7,7 +7,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.effects import RequestLaunch
 from relaunch.core.jobs.job import STACK_SLOT, Job, PlacementState
 from relaunch.core.jobs.progress import SavedCheckpoint
-from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch.core.jobs.state import REFUSED_WAITS, JobState, WaitReason
 from relaunch.core.kubernetes.offerings import select_on_kubernetes
 from relaunch.core.kubernetes.rules import find_problems
 from relaunch.core.launches.capabilities import missing_capability
@@ -17,6 +17,7 @@ from relaunch.core.lifecycle.events import (
     CheckpointsUnreadable,
     LaunchAnswered,
     LaunchImpossible,
+    LaunchNotGranted,
     LaunchRepeated,
     MachineLost,
     MoveDeclined,
@@ -41,6 +42,7 @@ from relaunch.core.selection.doubts import prefer_undoubted
 from relaunch.core.selection.selection import Selection, explain_rejection, select
 from relaunch.ports import (
     LaunchDependencies,
+    NotGrantedError,
     PermanentError,
     PortError,
     SlotsFullError,
@@ -147,7 +149,8 @@ def _may_choose(job: Job, deps: LaunchDependencies) -> bool:
     if waiting.reason is WaitReason.IMAGE:
         return False
     is_early = waiting.until is not None and deps.clock.now() < waiting.until - _CLOCK_SKEW
-    return not (waiting.reason is WaitReason.BACKOFF and is_early)
+    # A message that comes twice must not buy another machine.
+    return not (is_early and (waiting.reason is WaitReason.BACKOFF or waiting.reason in REFUSED_WAITS))
 
 
 def _choose(job: Job, deps: LaunchDependencies) -> Job:
@@ -242,6 +245,8 @@ def _place(job: Job, chosen: OfferingChosen, deps: LaunchDependencies) -> Job:
     """Prepare what the task needs, and save its placement."""
     try:
         prepared = prepare_revision(job, chosen.offering, deps)
+    except NotGrantedError as error:
+        return apply_event(job, LaunchNotGranted(str(error)), deps)
     except PermanentError as error:
         return apply_event(job, LaunchImpossible(str(error)), deps)
     try:
@@ -318,7 +323,8 @@ def _answer(
         is_only_send = is_alone and not outcome.was_repeated
         arn = placement.revision_arn
         # An error about the revision means that the client token is unknown: nothing was launched with it.
-        family = parse_revision_arn(arn) if arn and (is_only_send or outcome.is_about_revision) else None
+        may_be_gone = not outcome.may_heal and (is_only_send or outcome.is_about_revision)
+        family = parse_revision_arn(arn) if arn and may_be_gone else None
         if family is not None and deps.registry.find_active(family[0]) != arn:
             return PlacementExpired(number, placement.number, f"the derived revision {arn} was deregistered")
         if not is_only_send:
@@ -332,7 +338,7 @@ def _launch(job: Job, deps: LaunchDependencies) -> LaunchOutcome:
     try:
         outcome = deps.targets.named(job.definition.target).launch(plan_launch(job))
     except PermanentError as error:
-        return LaunchRefused(str(error))
+        return LaunchRefused(str(error), may_heal=isinstance(error, NotGrantedError))
     if isinstance(outcome, LaunchDeferred):
         return replace(outcome, waiting=_count_requests(deps))
     return explain_placement(outcome, job, deps)

@@ -79,6 +79,7 @@ class _DueTasks:
             return self._deps.targets.named(name).describe(task_ids)
         except PortError as error:
             self._deps.log.decided("tasks not described", target=name, reason=str(error))
+            self._deps.metrics.record(MetricDatum(Metric.CLUSTERS_UNREADABLE))
             return {}
 
 

@@ -14,7 +14,7 @@ from botocore.exceptions import (
 )
 
 from relaunch.adapters.aws.errors import aws_errors, error_code, is_throttled, is_transient
-from relaunch.ports import PermanentError, TransientError
+from relaunch.ports import NotGrantedError, PermanentError, TransientError
 
 URL = "https://dynamodb.us-east-1.amazonaws.com"
 
@@ -99,3 +99,40 @@ def test_an_error_has_a_code_also_when_aws_gave_none() -> None:
     assert error_code(refusal("SlowDown")) == "SlowDown"
     assert error_code(NoCredentialsError()) == "NoCredentialsError"
     assert error_code(ClientError({}, "GetItem")) == ""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        *("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthFailure", "NotAuthorized"),
+        *("UnrecognizedClientException", "InvalidClientTokenId", "SignatureDoesNotMatch", "InvalidAccessKeyId"),
+        *("KMS.DisabledException", "KMSAccessDeniedException", "KMSInvalidStateException"),
+        *("ClusterNotFoundException", "NoSuchBucket", "OptInRequired", "BlockedException", "AllAccessDisabled"),
+    ],
+)
+def test_what_somebody_can_grant_or_mend_is_told_from_what_is_wrong_with_the_request(code: str) -> None:
+    with pytest.raises(NotGrantedError, match=f"registering trainer: .*{code}"), aws_errors("registering trainer"):
+        raise refusal(code)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Role is not valid",
+        "ECS was unable to assume the role 'arn:aws:iam::111122223333:role/relaunch/trainer' that was provided for "
+        "this task. Please verify that the role being passed has the proper trust relationship and permissions.",
+        "Unable to assume the service linked role. Please verify that the ECS service linked role exists.",
+    ],
+)
+def test_a_role_that_does_not_exist_yet_may_come(message: str) -> None:
+    error = ClientError({"Error": {"Code": "ClientException", "Message": message}}, "RegisterTaskDefinition")
+
+    with pytest.raises(NotGrantedError), aws_errors("registering trainer"):
+        raise error
+
+
+@pytest.mark.parametrize("code", ["ClientException", "ValidationException", "InvalidParameterException"])
+def test_what_is_wrong_with_the_request_stays_wrong(code: str) -> None:
+    with pytest.raises(PermanentError) as raised, aws_errors("registering trainer"):
+        raise refusal(code)
+    assert not isinstance(raised.value, NotGrantedError)

@@ -2,6 +2,7 @@ import pytest
 
 from fakes.kubernetes import TASK_NAME, read_job
 from relaunch.adapters.kubernetes.api.errors import to_port_error
+from relaunch.adapters.kubernetes.api.kubeconfig import KubeconfigError
 from relaunch.adapters.kubernetes.api.models import Status, StatusDetails
 from relaunch.adapters.kubernetes.labels import REQUEST
 from relaunch.adapters.kubernetes.launches import check_limits, outcome_of_error, outcome_of_existing
@@ -12,7 +13,7 @@ from relaunch.core.launches.launch import (
     LaunchUncertain,
     TaskPlaced,
 )
-from relaunch.ports import PermanentError, TransientError
+from relaunch.ports import NotGrantedError, PermanentError, TransientError
 
 MIB = 1 << 20
 
@@ -63,6 +64,52 @@ def test_every_answer_is_an_outcome(error, kind, is_about_revision):
     assert type(outcome) is kind
     assert str(error) == outcome.reason
     assert getattr(outcome, "is_about_revision", None) == is_about_revision
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(answered(401, "Unauthorized"), id="an expired token"),
+        pytest.param(
+            answered(403, "Forbidden", 'jobs.batch is forbidden: User "relaunch" cannot create resource "jobs"'),
+            id="a missing Role",
+        ),
+        pytest.param(answered(404, "NotFound", 'namespaces "training" not found'), id="a missing namespace"),
+        pytest.param(
+            answered(
+                403, "Forbidden", "unable to create new content in namespace training because it is being terminated"
+            ),
+            id="a namespace that ends",
+        ),
+        pytest.param(KubeconfigError("it is not valid YAML"), id="a broken kubeconfig"),
+        pytest.param(NotGrantedError("assuming the RAM role: AuthenticationFail.OIDCToken.Expired"), id="a RAM role"),
+    ],
+)
+def test_what_somebody_can_grant_or_mend_may_heal(error):
+    outcome = outcome_of_error(error)
+
+    assert outcome == LaunchRefused(str(error), may_heal=True)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        answered(422, "Invalid", "must be an integer"),
+        answered(400, "BadRequest", "cannot unmarshal number"),
+        answered(413, "RequestEntityTooLarge"),
+        answered(403, "Forbidden", 'admission webhook "gpushare" denied the request'),
+        answered(
+            403, "Forbidden", 'pods "a" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi'
+        ),
+        answered(403, "Forbidden", 'jobs "a" is forbidden: violates PodSecurity "restricted:latest"'),
+        PermanentError("the manifest has 2000000 bytes"),
+    ],
+)
+def test_what_the_manifest_is_at_fault_for_does_not_heal(error):
+    outcome = outcome_of_error(error)
+
+    assert isinstance(outcome, LaunchRefused)
+    assert not outcome.may_heal
 
 
 def test_the_job_of_the_same_request_is_the_task():

@@ -202,6 +202,7 @@ EVENTS: Mapping[str, events.JobEvent] = {
     "nothing-ever": _nothing(is_permanent=True),
     "impossible": events.LaunchImpossible("ECS refuses the derived revision"),
     "unreadable": events.CheckpointsUnreadable("AccessDenied"),
+    "not-granted": events.LaunchNotGranted("iam:PassRole"),
     "slot-denied": events.SlotDenied("resnet", 5),
     "repeated": events.LaunchRepeated(1, 1),
     "repeated-late": events.LaunchRepeated(1, 9),
@@ -213,6 +214,7 @@ EVENTS: Mapping[str, events.JobEvent] = {
     "fail-late": answered(make_failed_placement("RESOURCE:GPU"), placement_number=9),
     "deferred": answered(launch.LaunchDeferred("ThrottlingException")),
     "refused": answered(launch.LaunchRefused("ClientException")),
+    "denied": answered(launch.LaunchRefused("AccessDeniedException", may_heal=True)),
     "conflict": answered(launch.LaunchConflict((task_id(),))),
     "conflict-empty": answered(launch.LaunchConflict(())),
     "uncertain": answered(launch.LaunchUncertain("no answer")),
@@ -262,6 +264,7 @@ nothing-for-now  W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .  .  .    .  
 nothing-ever     F  F  .  F  F  F  F  F  F    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 impossible       F  F  .  F  F  F  F  F  F    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 unreadable       W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+not-granted      W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 slot-denied      W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 repeated         .  .  .  .  .  .  .  .  .    L  L  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 repeated-late    .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
@@ -273,6 +276,7 @@ place-failed     .  .  .  .  .  .  .  .  .    W  C  .    .  .  .  .  .  .    .  
 fail-late        .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 deferred         .  .  .  .  .  .  .  .  .    L  L  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 refused          .  .  .  .  .  .  .  .  .    F  C  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+denied           .  .  .  .  .  .  .  .  .    W  C  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 conflict         W  .  W  W  W  W  W  W  W    L  S  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 conflict-empty   .  .  .  .  .  .  .  .  .    F  C  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 uncertain        .  .  .  .  .  .  .  .  .    L  L  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .

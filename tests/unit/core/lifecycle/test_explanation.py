@@ -16,7 +16,7 @@ from fakes.builders import (
 )
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, PurchasePolicy
 from relaunch.core.jobs.job import FailedStart, IntentKind, PlacementState, Stop, StopIntent, StopKind
-from relaunch.core.jobs.state import JobState, Waiting, WaitReason
+from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, Waiting, WaitReason
 from relaunch.core.lifecycle.explanation import Explanation, explain, time_left
 
 LATER = NOW + timedelta(minutes=5)
@@ -39,7 +39,18 @@ MACHINE_STEP = (
 )
 PROVIDERS = "give the stack more zones (MachineSubnets) or capacity providers (CapacityProviders)"
 STACK_PRICE = "the stack's own cap is MaxPricePerHour"
-ONLY_END = "only a deadline or `relaunch cancel resnet-1f2e3d4c` ends the job"
+SOONER = "a deadline or `relaunch cancel resnet-1f2e3d4c` ends it sooner"
+FOR_A_DAY = f"that goes on until 2026-03-15 09:26 UTC, then it fails; {SOONER}"
+FOR_TWO_WEEKS = (
+    "that goes on until 2026-03-28 09:26 UTC, then it fails, and `relaunch retry` resumes from its checkpoint; "
+    + SOONER
+)
+DOCTOR = "`relaunch doctor` checks what the stack may do; docs/deploy.md says which role needs what"
+DENIED = (
+    "the cluster refuses the launch: AccessDeniedException: User: arn:aws:sts::111122223333:assumed-role/relaunch-Launch"
+    "/relaunch-launch-attempt is not authorized to perform: iam:PassRole on resource: "
+    "arn:aws:iam::111122223333:role/relaunch/trainer because no identity-based policy allows the iam:PassRole action"
+)
 GRANTS = (
     "name the bucket in the stack's CheckpointBuckets: launch_attempt's role then may list and read it",
     "objects under a KMS key of your own: name it in the stack's CheckpointKeyArns, for kms:Decrypt; the policy of the "
@@ -112,14 +123,30 @@ WAITS = {
     "checkpoint-before-anything-ran": (
         waiting_job(WaitReason.CHECKPOINT, "AccessDenied"),
         "its checkpoints, which cannot be read: AccessDenied",
-        f"they are read again; nothing was started, and {ONLY_END}",
+        f"they are read again; nothing was started, and {FOR_A_DAY}",
         GRANTS,
     ),
     "checkpoint-after-an-interruption": (
-        waiting_job(WaitReason.CHECKPOINT, "kms:Decrypt", attempt=make_running_attempt()),
+        waiting_job(WaitReason.CHECKPOINT, "kms:Decrypt", attempt=make_running_attempt(), first_started_at=NOW),
         "its checkpoints, which cannot be read: kms:Decrypt",
-        f"they are read again; what was saved is kept, and {ONLY_END}",
+        f"they are read again; what was saved is kept, and {FOR_TWO_WEEKS}",
         GRANTS,
+    ),
+    "refused": (
+        waiting_job(WaitReason.REFUSED, DENIED, refusals={RefusedCall.LAUNCH: Refusal(NOW, NOW)}),
+        f"somebody to grant or mend what is refused: {DENIED}",
+        f"it is tried again, without a machine until then; {FOR_A_DAY}",
+        (
+            "grant the role relaunch-Launch iam:PassRole on arn:aws:iam::111122223333:role/relaunch/trainer: "
+            "template.yaml does, so deploy again or see what took it away",
+            DOCTOR,
+        ),
+    ),
+    "refused-just-now-with-its-machine": (
+        waiting_job(WaitReason.REFUSED, "ClusterNotFoundException", machine_id="m-1", first_started_at=NOW),
+        "somebody to grant or mend what is refused: ClusterNotFoundException",
+        f"it is tried again, with its machine, which is kept; {FOR_TWO_WEEKS}",
+        (DOCTOR,),
     ),
     "market": (
         waiting_job(WaitReason.MARKET, "no spot is to be had"),

@@ -73,7 +73,7 @@ def test_a_refused_request_is_no_machine_of_no_use():
 
     job = after(SITUATIONS["wm"], refused)
 
-    assert (job.failed_machines, job.waiting.reason) == (0, WaitReason.BACKOFF)
+    assert (job.failed_machines, job.waiting.reason) == (0, WaitReason.REFUSED)
     assert job.refused_since is not None
 
 

@@ -9,6 +9,7 @@ from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.lookup import due_at
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.events import CheckpointsUnreadable, TimePassed
+from relaunch.core.lifecycle.refusal_waits import MACHINE_KEPT
 from relaunch.core.lifecycle.table import decide
 from unit.core.lifecycle.steps import SOON
 from unit.core.lifecycle.table_matrix import SITUATIONS, seen_stopped
@@ -18,9 +19,11 @@ READY = Waiting(WaitReason.MACHINE, NOW, "i-1 is ready")
 WAITING = replace(make_job(), machine_id="m-1", waiting=READY, wake_at=NOW, pending=())
 
 
-def test_a_job_that_cannot_read_its_checkpoints_gives_up_its_machine_which_costs():
-    after = decide(WAITING, CheckpointsUnreadable("AccessDenied"), NOW, LIMITS).job
+def test_a_job_that_cannot_read_its_checkpoints_gives_up_its_machine_which_costs_after_some_minutes():
+    kept = decide(WAITING, CheckpointsUnreadable("AccessDenied"), NOW, LIMITS).job
+    after = decide(kept, CheckpointsUnreadable("AccessDenied"), NOW + MACHINE_KEPT, LIMITS).job
 
+    assert kept.machine_id == "m-1"
     assert (after.machine_id, after.waiting.reason) == ("", WaitReason.CHECKPOINT)
     assert [each.machine_id for each in after.pending if isinstance(each, ReleaseMachine)] == ["m-1"]
 

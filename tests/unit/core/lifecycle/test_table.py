@@ -8,10 +8,11 @@ import pytest
 
 from fakes.builders import NOW, make_definition, task_id
 from relaunch.core.jobs.job import IntentKind, Job
-from relaunch.core.jobs.state import FINAL_STATES, JobState, WaitReason
-from relaunch.core.lifecycle.events import JobEvent, TaskMissing, TimePassed
+from relaunch.core.jobs.state import FINAL_STATES, REFUSED_WAITS, JobState, RefusedCall, Refusal
+from relaunch.core.lifecycle.events import JobEvent, MachineLost, TaskMissing, TimePassed
 from relaunch.core.lifecycle.running import MISSING_GRACE
 from relaunch.core.lifecycle.table import TABLE, Row, decide
+from relaunch.core.machines.machine import Consequence
 from unit.core.lifecycle.table_matrix import (
     EVENTS,
     HOST_LOST,
@@ -76,7 +77,7 @@ def test_an_open_job_always_has_something_that_wakes_it(cell):
 
 
 @pytest.mark.parametrize("cell", HAPPENING, ids=str)
-def test_a_job_has_a_slot_from_its_first_launch_or_machine_to_its_end_but_not_while_its_checkpoints_cannot_be_read(
+def test_a_job_has_a_slot_from_its_first_launch_or_machine_to_its_end_but_not_while_it_is_refused_without_one(
     cell,
 ):
     before = cell.job
@@ -89,7 +90,9 @@ def test_a_job_has_a_slot_from_its_first_launch_or_machine_to_its_end_but_not_wh
     limits = (before.definition.max_running_jobs, LIMITS.max_running_jobs)
     assert decision.take_slot_limits == (limits if is_launched and not before.has_slot else None)
     assert decision.release_slot is (before.has_slot and not after.has_slot)
-    has_none = after.state.is_final or (after.waiting is not None and after.waiting.reason is WaitReason.CHECKPOINT)
+    # Refused just now: a machine that is up is kept for some minutes, and the slot with it.
+    is_refused = after.waiting is not None and after.waiting.reason in REFUSED_WAITS and not after.machine_id
+    has_none = after.state.is_final or is_refused
     assert after.has_slot is ((before.has_slot or is_launched) and not has_none)
 
 
@@ -144,6 +147,13 @@ def worn_out(job: Job) -> Job:
     return replace(job, first_started_at=began_at, interruptions=1, definition=make_definition())
 
 
+def refused_for_a_day(job: Job) -> Job:
+    """Return a job that never trained, and whose calls have been refused for a day."""
+    refusal = Refusal(SOON - timedelta(days=1), NOW)
+    return replace(job, refusals=dict.fromkeys(RefusedCall, refusal))
+
+
+MACHINE_REFUSED = MachineLost("m-1", Consequence.PAUSE, "a permission is missing")
 # What needs more than the situation and the event: the state it leads to from there.
 RARE = {
     "launching-cannot-pull-again": (last_chance(SITUATIONS["pl"]), seen_stopped(None, **NO_IMAGE), SOON, "FAILED"),
@@ -167,6 +177,9 @@ RARE = {
     "waiting-worn-out": (worn_out(SITUATIONS["wr"]), TimePassed(), SOON, "FAILED"),
     "claimed-worn-out": (worn_out(SITUATIONS["wr"]), EVENTS["machine-claimed"], SOON, "FAILED"),
     "chosen-worn-out": (worn_out(SITUATIONS["wr"]), EVENTS["chosen"], SOON, "FAILED"),
+    "unreadable-for-too-long": (refused_for_a_day(SITUATIONS["w0"]), EVENTS["unreadable"], SOON, "FAILED"),
+    "not-granted-for-too-long": (refused_for_a_day(SITUATIONS["w0"]), EVENTS["not-granted"], SOON, "FAILED"),
+    "machine-refused-for-too-long": (refused_for_a_day(SITUATIONS["wm"]), MACHINE_REFUSED, SOON, "FAILED"),
 }
 
 

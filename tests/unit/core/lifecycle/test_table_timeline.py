@@ -20,8 +20,11 @@ nothing-ever    | w0 wc wb wk wl    | -    | nothing satisfies it: nothing
 nothing-ever    | wr ws wm          | 300  | nothing satisfies it: nothing
 impossible      | w0 wc wb wk wl    | -    | launch impossible: ECS refuses the derived revision
 impossible      | wr ws wm          | 300  | launch impossible: ECS refuses the derived revision
-unreadable      | w0 wr ws wc wb wm wl | 300  | waiting for checkpoint: AccessDenied
+unreadable      | w0 wr ws wc wb wl | 300  | waiting for checkpoint: AccessDenied
+unreadable      | wm                | 60   | waiting for checkpoint: AccessDenied
 unreadable      | wk                | 300  |
+not-granted     | w0 wr ws wc wb wk wl | 300  | waiting for refused: iam:PassRole
+not-granted     | wm                | 60   | waiting for refused: iam:PassRole
 slot-denied|w0 wr wc wb wk wm wl|900|waiting for slot: definition resnet has no free slot of its 5 (max_running_jobs)
 slot-denied     | ws                | 900  |
 repeated        | fz fx             | 300  |
@@ -44,6 +47,8 @@ refused         | fx                | 300  | cancelled: enough
 conflict        | w0 wi ws wc wb wk wm wl | 0    | orphaned task: TASK
 conflict        | fz                | 900  | task placed: TASK
 conflict        | fx                | 180  | cancelling: cancel
+denied          | fz                | 300  | waiting for refused: the cluster refuses the launch: AccessDeniedException
+denied          | fx                | 300  | cancelled: enough
 conflict-empty | fz | 300 | launch refused: the cluster refuses the launch: ConflictException, and it names no task
 conflict-empty  | fx                | 300  | cancelled: enough
 uncertain       | fz fx             | 330  | launch to be repeated: no answer

@@ -7,7 +7,7 @@ import httpx
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from relaunch.adapters.validation import describe_errors
-from relaunch.ports import PermanentError, TransientError
+from relaunch.ports import NotGrantedError, TransientError
 
 _TRANSIENT_CODES = ("Throttling", "ServiceUnavailable", "InternalError", "SystemError")
 _MAX_MESSAGE = 500
@@ -48,7 +48,7 @@ def check(answer: httpx.Response, doing: str, hint: str) -> None:
 
     Raises:
         TransientError: the service is throttling or has an error of its own.
-        PermanentError: it refused.
+        NotGrantedError: it refused: what is asked for is the stack's own, the role, its trust and the cluster.
     """
     if answer.is_success:
         return
@@ -60,4 +60,4 @@ def check(answer: httpx.Response, doing: str, hint: str) -> None:
     message += f", request {said.request_id})" if said.request_id else ")"
     if answer.status_code == 429 or answer.status_code >= 500 or said.code.startswith(_TRANSIENT_CODES):
         raise TransientError(message)
-    raise PermanentError(f"{message}: {hint}")
+    raise NotGrantedError(f"{message}: {hint}")

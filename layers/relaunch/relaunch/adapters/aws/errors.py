@@ -4,6 +4,7 @@ Sources: the "Common Errors" and "Error handling" pages of the API references of
 EventBridge and Service Quotas.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,10 +14,11 @@ from botocore.exceptions import (
     CredentialRetrievalError,
     HTTPClientError,
     IncompleteReadError,
+    NoCredentialsError,
 )
 from botocore.exceptions import ConnectionError as BotoConnectionError
 
-from relaunch.ports import PermanentError, TransientError
+from relaunch.ports import NotGrantedError, PermanentError, TransientError
 
 AwsError = (ClientError, BotoCoreError)
 
@@ -46,6 +48,20 @@ _TRANSIENT_CODES = frozenset(
 # RegisterTaskDefinition answers so while another call registers a revision of the same family, with the code of
 # parameters that it rejects (ClientException). Its page has no message for it; this one is from users' reports.
 _CONCURRENT_REGISTRATION = "Too many concurrent attempts to create a new revision"
+
+
+# Somebody has to grant or mend something first: a permission, a credential, a key of KMS, a bucket, a cluster, or the
+# account. Sources: the "Common Errors" pages, and "Error responses" of S3.
+_NOT_GRANTED = re.compile(
+    r"AccessDenied|AllAccessDisabled|AuthFailure|Blocked|ClusterNotFound|IncompleteSignature|InvalidAccessKeyId"
+    r"|InvalidClientTokenId|InvalidSignature|KMS\.|KMS[A-Z]|MissingAuthenticationToken|NoSuchBucket|NotAuthorized"
+    r"|OptInRequired|SignatureDoesNotMatch|Unauthorized|UnrecognizedClient"
+)
+# ECS answers so, with the code of parameters that it rejects, while a role does not exist yet or does not trust it, and
+# when a subnet or a security group of the stack's settings is gone. The texts are from users' reports.
+_NOT_THERE_YET = re.compile(
+    r"(?i)role is not valid|unable to assume the (service linked )?role|(subnet|security group).{0,80}does not exist"
+)
 
 
 def error_code(error: Exception) -> str:
@@ -92,9 +108,18 @@ def is_transient(error: Exception) -> bool:
     return isinstance(error, HTTPClientError | BotoConnectionError | IncompleteReadError | CredentialRetrievalError)
 
 
+def is_not_granted(error: Exception) -> bool:
+    """Return whether the same request may succeed once somebody has granted or mended something outside it."""
+    if not isinstance(error, ClientError):
+        return isinstance(error, NoCredentialsError)
+    return _NOT_GRANTED.match(error_code(error)) is not None or _NOT_THERE_YET.search(error_message(error)) is not None
+
+
 def to_port_error(error: Exception, doing: str) -> TransientError | PermanentError:
     """Return the error of the port for an AWS error; `doing` describes the operation (`saving job x`)."""
-    kind = TransientError if is_transient(error) else PermanentError
+    if is_transient(error):
+        return TransientError(f"{doing}: {error}")
+    kind = NotGrantedError if is_not_granted(error) else PermanentError
     return kind(f"{doing}: {error}")
 
 
@@ -104,6 +129,7 @@ def aws_errors(doing: str) -> Iterator[None]:
 
     Raises:
         TransientError: throttling, a connection error or a server error; the request may have taken effect.
+        NotGrantedError: somebody has to grant or mend something first.
         PermanentError: any other error.
     """
     try:

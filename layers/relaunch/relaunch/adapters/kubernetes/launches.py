@@ -5,6 +5,7 @@ controllers ("Resource Quotas", "Admission Controllers", Kubernetes documentatio
 """
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,7 +20,7 @@ from relaunch.core.launches.launch import (
     LaunchUncertain,
     TaskPlaced,
 )
-from relaunch.ports import PermanentError, PortError
+from relaunch.ports import NotGrantedError, PermanentError, PortError
 
 MAX_BODY_BYTES = 1_500_000
 """The maximum size of a request to etcd is 1.5 MiB by default ("etcd: system limits"); an API server takes 3 MiB."""
@@ -31,6 +32,8 @@ _FORBIDDEN = 403
 # Invalid as a Job, or refused by an admission webhook such as that of ACK (400, 403), whatever it is sent again with.
 _ABOUT_MANIFEST = frozenset({400, 413, 422})
 _WEBHOOK = "admission webhook"
+# Other admission controllers that deny a Job for what is in it (LimitRange, Pod Security).
+_DENIED_FOR_CONTENT = re.compile(r"denied the request|(?:maximum|minimum) \S+ usage per|violates PodSecurity")
 
 
 def check_limits(manifest: Mapping[str, Any]) -> tuple[str, ...]:
@@ -56,7 +59,9 @@ def outcome_of_error(error: PortError) -> LaunchOutcome:
     status = error.status if isinstance(error, ApiRefusedError) else 0
     if status == _FORBIDDEN and _QUOTA in str(error):
         return LaunchDeferred(str(error))
-    return LaunchRefused(str(error), is_about_revision=status in _ABOUT_MANIFEST or _WEBHOOK in str(error))
+    is_about_manifest = status in _ABOUT_MANIFEST or _WEBHOOK in str(error)
+    may_heal = isinstance(error, NotGrantedError) and not _DENIED_FOR_CONTENT.search(str(error))
+    return LaunchRefused(str(error), is_about_manifest, may_heal=may_heal and not is_about_manifest)
 
 
 def outcome_of_existing(name: str, existing: Job | None, request_hash: str) -> LaunchOutcome:

@@ -10,12 +10,12 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.jobs.effects import Effect
 from relaunch.core.jobs.resume_point import ResumePoint
-from relaunch.core.jobs.state import CostBasis, JobState, Waiting, WaitReason
+from relaunch.core.jobs.state import REFUSED_WAITS, CostBasis, JobState, Refusal, RefusedCall, Waiting, WaitReason
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 from relaunch.core.revisions.revision import Revision
 
 # What a job waits for though there may be capacity for it.
-_HELD_BACK_BY = frozenset({WaitReason.IMAGE, WaitReason.CHECKPOINT, WaitReason.SLOT, WaitReason.MACHINE_LIMIT})
+_HELD_BACK_BY = frozenset({WaitReason.IMAGE, WaitReason.SLOT, WaitReason.MACHINE_LIMIT, *REFUSED_WAITS})
 
 STACK_SLOT = "*"
 """The slot name of the limit of the stack; other slots have the name of a definition."""
@@ -246,9 +246,10 @@ class Job:
     (`held_back_time`), in waits that are over, and `held_back_before_seconds` until then. `machine_id` is the machine
     of our own that it claims for its next placement, and `machine_requests` how many were requested for it.
     `failed_machines` did not become ready since a task of the job last ran; `refused_since` is since when EC2 refuses
-    its requests for a reason that other offerings would not change. `resume_from` are the jobs that it retries, the
-    latest first: it resumes from the first of them with a checkpoint, whose step is `first_step`, 0 if it began
-    from the beginning, None before its first launch. `kept_seconds` is the running time, before the current
+    its requests for a reason that other offerings would not change. `refusals` are the calls that were refused, since
+    it last had a task, for what somebody has to grant or mend (core.lifecycle.refusal_waits). `resume_from` are the
+    jobs that it retries, the latest first: it resumes from the first of them with a checkpoint, whose step is
+    `first_step`, 0 if it began from the beginning, None before its first launch. `kept_seconds` is the running time, before the current
     attempt, whose work a checkpoint keeps (core.jobs.progress). `measured_starts`, `start_seconds` and
     `checkpoint_seconds` are what the attempts before the current one say of its overheads (core.jobs.overheads);
     `asked_at` is since when it waited for the machine of its current placement, None if it did not. `market_reason`
@@ -288,6 +289,7 @@ class Job:
     machine_requests: int = 0
     failed_machines: int = 0
     refused_since: datetime | None = None
+    refusals: Mapping[RefusedCall, Refusal] = field(default_factory=dict, hash=False)
     resume_from: tuple[ResumePoint, ...] = ()
     first_step: int | None = None
     kept_seconds: float = 0.0
@@ -330,7 +332,7 @@ class Job:
     def held_back_time(self, now: datetime) -> timedelta:
         """Return how long the job has waited, since it first ran, for what is no capacity.
 
-        That is for checkpoints that cannot be read, for the slot that it had until then, or for a place within the
+        That is for what somebody has to grant or mend, for the slot that it had until then, or for a place within the
         stack's limit on machines of its own.
         """
         ended = timedelta(seconds=self.held_back_seconds)

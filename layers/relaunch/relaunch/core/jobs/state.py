@@ -38,9 +38,30 @@ class WaitReason(StrEnum):
     PRICE = "price"  # every offering that satisfies it is too expensive
     BACKOFF = "backoff"  # a delay after a failure of the program
     CHECKPOINT = "checkpoint"  # its checkpoints cannot be read
+    REFUSED = "refused"  # what somebody has to grant or mend: a permission, a credential, a role, a cluster
     MARKET = "market"  # spot, which its market policy rather waits for than pay for on-demand
     MACHINE = "machine"  # the machine of our own that it claims
     MACHINE_LIMIT = "machine-limit"  # the limits of the stack on machines of its own
+
+
+REFUSED_WAITS = frozenset({WaitReason.CHECKPOINT, WaitReason.REFUSED})
+"""The waits for what somebody has to grant or mend."""
+
+
+class RefusedCall(StrEnum):
+    """A call without which a job cannot be launched."""
+
+    LAUNCH = "launch"  # RunTask, RegisterTaskDefinition, or the creation of a Job of Kubernetes
+    MACHINE = "machine"  # CreateFleet
+    CHECKPOINT = "checkpoint"  # the reading of its checkpoints
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A call is refused `since` then, and was `at` last."""
+
+    since: datetime
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,13 +89,15 @@ class LaunchDeferred:
 
 @dataclass(frozen=True, slots=True)
 class LaunchRefused:
-    """The target rejected the request permanently; `is_about_revision`: for the revision that it names.
+    """The target rejected the request; `is_about_revision`: for the revision that it names.
 
+    `may_heal`: another request may be taken once somebody has granted or mended something, such as a permission.
     `was_repeated`: the client had sent the same request before, without an answer, and that may have taken effect.
     """
 
     reason: str
     is_about_revision: bool = False
+    may_heal: bool = False
     was_repeated: bool = False
 
 

@@ -107,6 +107,16 @@ def _end_wait(job: Job, now: datetime) -> Job:
     return replace(job, held_back_seconds=job.held_back_time(now).total_seconds())
 
 
+def try_again_at(job: Job, reason: WaitReason, detail: str, now: datetime, retry_at: datetime) -> Decision:
+    """Wait until then, or until the deadline of the job if that is earlier."""
+    if job.definition.deadline is not None:
+        retry_at = min(retry_at, job.accepted_at + job.definition.deadline)
+    # The job was admitted and leaves its slot free: admit the next one.
+    effects = (AdmitWaiting(),) if waits_for_slot(job) else ()
+    waiting = Waiting(reason, now, detail, retry_at)
+    return wait(job, waiting, now, event=f"waiting for {reason}", wake_at=retry_at, effects=effects)
+
+
 def wait_for_launch(
     job: Job, now: datetime, *, event: str, detail: str, delay_seconds: int = 0, before: tuple[Effect, ...] = ()
 ) -> Decision:

@@ -62,6 +62,13 @@ class LaunchImpossible:
 
 
 @dataclass(frozen=True, slots=True)
+class LaunchNotGranted:
+    """What the launch needs is refused until somebody grants or mends something: the revision cannot be registered."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class CheckpointsUnreadable:
     """The checkpoints of the job cannot be read, or could not be if there were any; the error is permanent."""
 
@@ -212,6 +219,7 @@ JobEvent = (
     | OfferingChosen
     | NothingKept
     | LaunchImpossible
+    | LaunchNotGranted
     | CheckpointsUnreadable
     | MachineClaimed
     | MachineAwaited

@@ -11,6 +11,7 @@ from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.market_choice import describe_run_on_spot, is_in_market
 from relaunch.core.lifecycle.moves import may_move
+from relaunch.core.lifecycle.refusal_notices import CHECKPOINT_GRANTS, describe_limit, latest_refusal, what_to_grant
 from relaunch.core.lifecycle.restart_policy import describe_stop, next_time_limit
 from relaunch.core.market.policies import LEAVE_ON_DEMAND
 
@@ -161,20 +162,25 @@ def _wait_for_backoff(job: Job, waiting: Waiting, _now: datetime) -> Explanation
     )
 
 
-def _wait_for_checkpoints(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
-    advice = (
-        "name the bucket in the stack's CheckpointBuckets: launch_attempt's role then may list and read it",
-        "objects under a KMS key of your own: name it in the stack's CheckpointKeyArns, for kms:Decrypt; the policy of "
-        "the key must let the role use it too",
-        "a bucket policy, or a bucket or key of another account, must let the role in as well",
-    )
+def _wait_for_checkpoints(job: Job, waiting: Waiting, now: datetime) -> Explanation:
     kept = "what was saved is kept" if job.attempt is not None else "nothing was started"
     return Explanation(
         f"its checkpoints, which cannot be read: {waiting.detail}",
         waiting.since,
-        f"they are read again; {kept}, and only a deadline or `relaunch cancel {job.job_id}` ends the job",
+        f"they are read again; {kept}, and {describe_limit(job, now)}",
         waiting.until or job.wake_at,
-        advice,
+        CHECKPOINT_GRANTS,
+    )
+
+
+def _wait_for_grant(job: Job, waiting: Waiting, now: datetime) -> Explanation:
+    kept = "with its machine, which is kept" if job.machine_id else "without a machine until then"
+    return Explanation(
+        f"somebody to grant or mend what is refused: {waiting.detail}",
+        latest_refusal(job, now).since,
+        f"it is tried again, {kept}; {describe_limit(job, now)}",
+        waiting.until or job.wake_at,
+        what_to_grant(waiting.detail),
     )
 
 
@@ -220,6 +226,7 @@ _WAITS: Mapping[WaitReason, Callable[[Job, Waiting, datetime], Explanation]] = {
     WaitReason.PRICE: _wait_for_price,
     WaitReason.BACKOFF: _wait_for_backoff,
     WaitReason.CHECKPOINT: _wait_for_checkpoints,
+    WaitReason.REFUSED: _wait_for_grant,
     WaitReason.MARKET: _wait_for_market,
     WaitReason.MACHINE: _wait_for_machine,
     WaitReason.MACHINE_LIMIT: _wait_for_machine_limit,

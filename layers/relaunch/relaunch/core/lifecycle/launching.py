@@ -13,7 +13,7 @@ from relaunch.core.jobs.job import STACK_SLOT, Attempt, IntentKind, Job, Placeme
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.overheads import machine_asked_at, with_measured
 from relaunch.core.jobs.progress import resumed_step
-from relaunch.core.jobs.state import JobState, Waiting, WaitReason
+from relaunch.core.jobs.state import JobState, RefusedCall, Waiting, WaitReason
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,
@@ -30,9 +30,9 @@ from relaunch.core.lifecycle.decision import (
     look_again,
     move,
     stop_effects,
+    try_again_at,
     wait,
     wait_for_launch,
-    waits_for_slot,
 )
 from relaunch.core.lifecycle.events import (
     CancelAsked,
@@ -40,6 +40,7 @@ from relaunch.core.lifecycle.events import (
     ImageArrived,
     LaunchAnswered,
     LaunchImpossible,
+    LaunchNotGranted,
     LaunchRepeated,
     NothingKept,
     OfferingChosen,
@@ -49,6 +50,7 @@ from relaunch.core.lifecycle.events import (
 )
 from relaunch.core.lifecycle.machine_waits import admits_next, next_machine
 from relaunch.core.lifecycle.market_choice import with_market_reason
+from relaunch.core.lifecycle.refusal_waits import wait_until_granted
 from relaunch.core.lifecycle.restart_policy import GiveUp, out_of_time
 from relaunch.core.lifecycle.stopping import avoid, stop_with_intent, with_task
 from relaunch.core.revisions.images import describe_pin, plan_pins, with_platforms
@@ -68,8 +70,6 @@ _LONGEST_REPEAT_DELAY_SECONDS = 300
 # A job that ends admits the next one; this interval covers a lost message.
 _SLOT_POLL_INTERVAL = timedelta(minutes=15)
 _CAPACITY_POLL_INTERVAL, _MARKET_POLL_INTERVAL = timedelta(minutes=5), timedelta(minutes=30)
-# A permission is granted within minutes or within days: every wait is as long as all before it together.
-_FIRST_CHECKPOINT_POLL, _LAST_CHECKPOINT_POLL = timedelta(minutes=5), timedelta(minutes=30)
 # The interval at which ECR is queried for an awaited image, in case its event was lost.
 IMAGE_POLL_INTERVAL = timedelta(minutes=2)
 # A task with a container instance pulls its image, which takes minutes for a training.
@@ -167,34 +167,18 @@ def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimi
     poll_at = now + (_MARKET_POLL_INTERVAL if event.is_market and event.retry_at else _CAPACITY_POLL_INTERVAL)
     retry_at = max(min(event.retry_at or poll_at, poll_at), now + timedelta(seconds=15))
     reason = WaitReason.PRICE if event.is_price else WaitReason.MARKET if event.is_market else WaitReason.CAPACITY
-    decision = _try_again_at(job, reason, event.message, now, retry_at)
+    decision = try_again_at(job, reason, event.message, now, retry_at)
     return replace(decision, selection=event.selection, selected_at=now)
 
 
 def checkpoints_unreadable(job: Job, event: CheckpointsUnreadable, now: datetime, _limits: StackLimits) -> Decision:
-    """Wait until they can be read: what was trained is kept, and a permission is granted without a new job.
-
-    The wait may be without end, so it leaves the slot to others, and gives up its machine, which costs.
-    """
-    is_again = job.waiting is not None and job.waiting.reason is WaitReason.CHECKPOINT
-    waited = now - job.waiting.since if job.waiting is not None and is_again else timedelta(0)
-    delay = min(max(waited, _FIRST_CHECKPOINT_POLL), _LAST_CHECKPOINT_POLL)
-    without = replace(job, has_slot=False, machine_id="")
-    decision = _try_again_at(without, WaitReason.CHECKPOINT, event.reason, now, now + delay)
-    if not job.has_slot:
-        return decision
-    released = replace(decision.job, pending=(*decision.job.pending, AdmitWaiting()))
-    return replace(decision, job=released, release_slot=True)
+    """Wait until they can be read: what was trained is kept, and a permission is granted without a new job."""
+    return wait_until_granted(job, RefusedCall.CHECKPOINT, event.reason, now, machine_id=job.machine_id)
 
 
-def _try_again_at(job: Job, reason: WaitReason, detail: str, now: datetime, retry_at: datetime) -> Decision:
-    """Wait until then, or until the deadline of the job if that is earlier."""
-    if job.definition.deadline is not None:
-        retry_at = min(retry_at, job.accepted_at + job.definition.deadline)
-    # The job was admitted and leaves its slot free: admit the next one.
-    effects = (AdmitWaiting(),) if waits_for_slot(job) else ()
-    waiting = Waiting(reason, now, detail, retry_at)
-    return wait(job, waiting, now, event=f"waiting for {reason}", wake_at=retry_at, effects=effects)
+def launch_not_granted(job: Job, event: LaunchNotGranted, now: datetime, _limits: StackLimits) -> Decision:
+    """Wait until what the launch needs is granted."""
+    return wait_until_granted(job, RefusedCall.LAUNCH, event.reason, now, machine_id=job.machine_id)
 
 
 def launch_impossible(job: Job, event: LaunchImpossible, now: datetime, _limits: StackLimits) -> Decision:
@@ -245,8 +229,8 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
         case LaunchDeferred(reason) | LaunchUncertain(reason):
             delay_seconds = _repeat_delay_seconds(job, event.outcome, now)
             return _send_again(job, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
-        case LaunchRefused(reason):
-            return _refused(job, reason, now)
+        case LaunchRefused(reason, may_heal=may_heal):
+            return _refused(job, reason, now, may_heal=may_heal)
         case _:  # a conflict that names no task
             return _refused(job, "ConflictException, and it names no task", now)
 
@@ -274,10 +258,16 @@ def _lost_device(job: Job, shortages: frozenset[Shortage], outcome: str) -> bool
     return is_taken and sum(each.outcome == outcome for each in attempt.closed_placements) < _DEVICE_PLACEMENTS
 
 
-def _refused(job: Job, reason: str, now: datetime) -> Decision:
+def _refused(job: Job, reason: str, now: datetime, *, may_heal: bool = False) -> Decision:
     if job.cancel_requested:
         return _cancelled(job, now)
-    return end(job, JobState.FAILED, now, event="launch refused", detail=f"the cluster refuses the launch: {reason}")
+    detail = f"the cluster refuses the launch: {reason}"
+    if not may_heal:
+        return end(job, JobState.FAILED, now, event="launch refused", detail=detail)
+    # Closed, because nothing was launched with its client token: the next one has no doubts of this one.
+    closed = replace(job.current_attempt.placement, state=PlacementState.CLOSED, outcome=detail)
+    job = replace(job, attempt=replace(job.current_attempt, placement=closed))
+    return wait_until_granted(job, RefusedCall.LAUNCH, detail, now, machine_id=closed.machine_id)
 
 
 def _placed(job: Job, task_id: str, now: datetime, limits: StackLimits) -> Decision:

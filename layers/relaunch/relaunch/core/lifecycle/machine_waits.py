@@ -10,7 +10,7 @@ from relaunch.core.jobs.claims import claimed_machines
 from relaunch.core.jobs.effects import AdmitWaiting, Effect, ReleaseMachine, RequestLaunch, RequestMachine
 from relaunch.core.jobs.job import IntentKind, Job, StopKind
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.state import JobState, Waiting, WaitReason
+from relaunch.core.jobs.state import REFUSED_WAITS, JobState, RefusedCall, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import (
     LAUNCH_TIMEOUT,
     Decision,
@@ -23,6 +23,7 @@ from relaunch.core.lifecycle.decision import (
 )
 from relaunch.core.lifecycle.events import MachineAwaited, MachineClaimed, MachineLimitReached, MachineLost
 from relaunch.core.lifecycle.market_choice import with_market_reason
+from relaunch.core.lifecycle.refusal_waits import lose_kept_machine, wait_until_granted
 from relaunch.core.lifecycle.restart_policy import out_of_time
 from relaunch.core.machines.machine import Consequence, MachineState
 from relaunch.core.machines.refusals import delay_before
@@ -96,9 +97,17 @@ def await_machine(job: Job, event: MachineAwaited, now: datetime, _limits: Stack
 def machine_lost(job: Job, event: MachineLost, now: datetime, _limits: StackLimits) -> Decision:
     """Choose another machine: at once, or later if that would fail alike."""
     lost = replace(job, machine_id="")
+    if job.waiting is not None and job.waiting.reason in REFUSED_WAITS:
+        return lose_kept_machine(lost, now)
     if event.refusal is None:
         # There was an instance, which did not become ready.
         return next_machine(lost, event.reason, now, event="machine lost")
+    if event.refusal is Consequence.PAUSE:
+        # Nothing that another offering would change: somebody has to do something first.
+        refused_since = lost.refused_since or now
+        pause = delay_before(event.refusal, now - refused_since, lost.job_id)
+        lost = replace(lost, refused_since=refused_since)
+        return wait_until_granted(lost, RefusedCall.MACHINE, event.reason, now, pause=pause)
     return _choose_after(lost, event.refusal, event.reason, now, event="machine lost")
 
 
@@ -183,6 +192,8 @@ def with_releases(before: Job, decision: Decision) -> Decision:
     stop = attempt.stop if attempt is not None else None
     used = attempt.placement.machine_id if attempt is not None else ""
     could_not_start = stop is None or stop.kind in _UNUSABLE_AFTER
+    # A refusal says nothing of the machine that was up for the call.
+    could_not_start = could_not_start and not (after.waiting is not None and after.waiting.reason in REFUSED_WAITS)
     effects = (
         ReleaseMachine(each, after.reason or str(after.state), is_unusable=each == used and could_not_start)
         for each in released

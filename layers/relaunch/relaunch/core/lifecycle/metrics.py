@@ -49,6 +49,8 @@ class Metric(StrEnum):
     UNKNOWN_TASKS = "UnknownTasks"
     IDLE_MACHINES = "IdleMachines"
     JOBS_OVERDUE = "JobsOverdue"
+    JOBS_REFUSED = "JobsRefused"
+    CLUSTERS_UNREADABLE = "ClustersUnreadable"
     MESSAGES_FAILED = "MessagesFailed"
     DEAD_LETTERS = "DeadLetters"
     REFRESHES_FAILED = "RefreshesFailed"
@@ -83,6 +85,8 @@ METRICS: Mapping[Metric, MetricKind] = {
     Metric.UNKNOWN_TASKS: MetricKind(),
     Metric.IDLE_MACHINES: MetricKind(),
     Metric.JOBS_OVERDUE: MetricKind(),
+    Metric.JOBS_REFUSED: MetricKind(),
+    Metric.CLUSTERS_UNREADABLE: MetricKind(),
     Metric.MESSAGES_FAILED: MetricKind(dimension="queue"),
     Metric.DEAD_LETTERS: MetricKind(),
     Metric.REFRESHES_FAILED: MetricKind(),
@@ -130,6 +134,8 @@ def decision_metrics(before: Job, decision: Decision, now: datetime) -> tuple[Me
         metrics.append(MetricDatum(Metric.ORPHANED_TASKS, orphans))
     if after.machine_requests > before.machine_requests:
         metrics.append(MetricDatum(Metric.MACHINES_REQUESTED))
+    if after.refusals and after.refusals != before.refusals:
+        metrics.append(MetricDatum(Metric.JOBS_REFUSED))
     if not before.state.is_final:
         metrics += _ending(after)
     return tuple(metrics)

@@ -63,7 +63,7 @@ def with_task(job: Job, task_id: str, outcome: str, now: datetime) -> Job:
     placed = replace(
         job.current_attempt.placement, state=PlacementState.PLACED, task_id=task_id, outcome=outcome, placed_at=now
     )
-    return replace(job, attempt=replace(job.current_attempt, placement=placed), reason="")
+    return replace(job, attempt=replace(job.current_attempt, placement=placed), reason="", refusals={})
 
 
 def task_stopped(job: Job, seen: TaskObservation, now: datetime) -> Decision:

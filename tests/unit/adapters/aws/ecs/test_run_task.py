@@ -194,12 +194,9 @@ def test_call_that_ecs_does_not_want_now_is_deferred(ecs, target, code, message)
         ("InvalidParameterException", "AccountIDs mismatch"),
         ("InvalidParameterException", "Invalid placement constraint expression"),
         ("InvalidParameterException", "Override for container named x is not a container in the TaskDefinition."),
-        ("ClusterNotFoundException", "Cluster not found."),
         ("UnsupportedFeatureException", "The specified task is not supported in this Region."),
         ("PlatformUnknownException", "The specified platform version does not exist."),
         ("PlatformTaskDefinitionIncompatibilityException", "no such capability"),
-        ("AccessDeniedException", "User is not authorized to perform: iam:PassRole"),
-        ("BlockedException", "Your account is blocked."),
     ],
 )
 def test_request_that_ecs_will_not_take_is_refused(ecs, target, code, message):
@@ -208,6 +205,28 @@ def test_request_that_ecs_will_not_take_is_refused(ecs, target, code, message):
     outcome = target.launch(make_launch_request())
 
     assert outcome == LaunchRefused(f"{code}: {message}", is_about_revision="TaskDefinition" in f"{code} {message}")
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("AccessDeniedException", "User is not authorized to perform: iam:PassRole"),
+        (
+            "AccessDeniedException",
+            "User: u is not authorized to perform: ecs:RunTask on resource: r:task-definition/t:1",
+        ),
+        ("UnrecognizedClientException", "The security token included in the request is invalid."),
+        ("ClusterNotFoundException", "Cluster not found."),
+        ("BlockedException", "Your account is blocked."),
+        ("ClientException", "ECS was unable to assume the role 'r' that was provided for this task."),
+        ("InvalidParameterException", "The subnet ID 'subnet-1' does not exist (ErrorCode: InvalidSubnetID.NotFound)"),
+        ("InvalidParameterException", "The security group 'sg-1' does not exist (ErrorCode: InvalidGroup.NotFound)"),
+    ],
+)
+def test_what_somebody_can_grant_or_mend_may_heal(ecs, target, code, message):
+    ecs.refuse("RunTask", code, message)
+
+    assert target.launch(make_launch_request()) == LaunchRefused(f"{code}: {message}", may_heal=True)
 
 
 def test_deregistered_revision_is_refused_and_named_as_the_cause(region):

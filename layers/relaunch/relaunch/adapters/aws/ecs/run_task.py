@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from relaunch.adapters.aws.ecs.container_overrides import build_overrides
 from relaunch.adapters.aws.ecs.placement_constraints import constraint_of
 from relaunch.adapters.aws.ecs.task_owner import started_by
-from relaunch.adapters.aws.errors import error_code, is_throttled, is_transient, was_repeated
+from relaunch.adapters.aws.errors import error_code, is_not_granted, is_throttled, is_transient, was_repeated
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,
@@ -126,8 +126,11 @@ def outcome_of_error(error: ClientError | BotoCoreError) -> LaunchOutcome:
         return LaunchUncertain(reason)
     if _NO_CAPACITY.search(reason):
         return PlacementFailed((reason,))
-    is_about_revision = _ABOUT_REVISION.search(reason) is not None
-    return LaunchRefused(reason, is_about_revision=is_about_revision, was_repeated=was_repeated(error))
+    may_heal = is_not_granted(error)
+    is_about_revision = not may_heal and _ABOUT_REVISION.search(reason) is not None
+    return LaunchRefused(
+        reason, is_about_revision=is_about_revision, may_heal=may_heal, was_repeated=was_repeated(error)
+    )
 
 
 def _conflict(error: ClientError, reason: str) -> LaunchOutcome:

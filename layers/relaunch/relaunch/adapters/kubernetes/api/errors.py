@@ -4,7 +4,7 @@ Sources: "API Concepts" and "Status" of the Kubernetes reference; the answers of
 """
 
 from relaunch.adapters.kubernetes.api.models import Status
-from relaunch.ports import PermanentError, TransientError
+from relaunch.ports import NotGrantedError, PermanentError, TransientError
 
 _MAX_MESSAGE = 2000
 
@@ -22,15 +22,15 @@ class AlreadyExistsError(ApiRefusedError):
     """An object of this name exists (409 AlreadyExists)."""
 
 
-class NotFoundError(ApiRefusedError):
+class NotFoundError(ApiRefusedError, NotGrantedError):
     """The object, or the namespace, does not exist (404)."""
 
 
-class ForbiddenError(ApiRefusedError):
+class ForbiddenError(ApiRefusedError, NotGrantedError):
     """A Role is missing, a quota is used up, or an admission plug-in denied the request (403)."""
 
 
-class UnauthorizedError(ApiRefusedError):
+class UnauthorizedError(ApiRefusedError, NotGrantedError):
     """The credentials were refused, and those that were fetched after that too (401)."""
 
 

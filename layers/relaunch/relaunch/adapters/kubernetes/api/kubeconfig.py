@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from relaunch.ports import PermanentError
+from relaunch.ports import NotGrantedError
 
 _MAX_LENGTH = 1 << 20
 _FLATTEN = "put the content into the file (`kubectl config view --raw --flatten`)"
@@ -40,7 +40,7 @@ _KNOWN_OF_CLUSTER = frozenset({"server", "certificate-authority-data", "disable-
 _KNOWN_OF_USER = frozenset({"token", "client-certificate-data", "client-key-data", "extensions"})
 
 
-class KubeconfigError(PermanentError):
+class KubeconfigError(NotGrantedError):
     """The kubeconfig cannot be used; the message says where and why, and contains nothing secret."""
 
     def __init__(self, message: str) -> None:

@@ -1,0 +1,75 @@
+"""What a refusal that may heal means for a job, and what to grant, in words.
+
+The refused action, the resource and the caller are those of the error: "Troubleshoot access denied error messages" (IAM
+User Guide), and "Authorization Overview" (Kubernetes).
+"""
+
+import re
+from datetime import datetime
+
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import Refusal
+from relaunch.core.lifecycle.refusal_waits import TRAINED_WAIT, UNTRAINED_WAIT
+
+_DOCTOR = "`relaunch doctor` checks what the stack may do; docs/deploy.md says which role needs what"
+_AWS = re.compile(
+    r"(?:User: )(?P<user>\S+) is not authorized to perform: (?P<action>[\w-]+:\w+)(?: on resource: (?P<resource>\S+))?"
+)
+_ROLE = re.compile(r"assumed-role/(?P<role>[^/]+)/")
+_KUBERNETES = re.compile(
+    r'User "(?P<user>[^"]+)" cannot (?P<verb>\w+) resource "(?P<resource>[^"]+)"'
+    r'(?: in API group "[^"]*")?(?: in the namespace "(?P<namespace>[^"]+)")?'
+)
+_NAMESPACE = re.compile(r'namespaces "(?P<namespace>[^"]+)" not found')
+_CREDENTIALS = re.compile(r"HTTP 401|kubeconfig: ")
+_TOKEN = (
+    "the cluster does not take the credentials: renew the kubeconfig in its secret; a token of `kubectl create token` "
+    "is valid for an hour unless `--duration` says longer, one of a Secret of type kubernetes.io/service-account-token "
+    "until that is deleted (docs/kubernetes.md)"
+)
+CHECKPOINT_GRANTS = (
+    "name the bucket in the stack's CheckpointBuckets: launch_attempt's role then may list and read it",
+    "objects under a KMS key of your own: name it in the stack's CheckpointKeyArns, for kms:Decrypt; the policy of "
+    "the key must let the role use it too",
+    "a bucket policy, or a bucket or key of another account, must let the role in as well",
+)
+"""What lets the application read checkpoints."""
+
+
+def what_to_grant(reason: str) -> tuple[str, ...]:
+    """Return what somebody can grant or mend for a refused call, from the words of its error, and who checks that."""
+    return (*_from_its_words(reason), _DOCTOR)
+
+
+def _from_its_words(reason: str) -> tuple[str, ...]:
+    if found := _AWS.search(reason):
+        role = _ROLE.search(found["user"])
+        to = f"the role {role['role']}" if role else found["user"].rstrip(".,;")
+        on = f" on {found['resource'].rstrip('.,;')}" if found["resource"] else ""
+        if "explicit deny" in reason:
+            return (f"something denies {to} {found['action']}{on} explicitly, which no grant overrides: lift that",)
+        return (f"grant {to} {found['action']}{on}: template.yaml does, so deploy again or see what took it away",)
+    if found := _KUBERNETES.search(reason):
+        where = f" in the namespace {found['namespace']}" if found["namespace"] else ""
+        role = "`kubectl apply -f infrastructure/kubernetes/role.yaml`"
+        return (f"let {found['user']} {found['verb']} {found['resource']}{where}: {role}",)
+    if found := _NAMESPACE.search(reason):
+        return (f"`kubectl create namespace {found['namespace']}`, and apply infrastructure/kubernetes/role.yaml",)
+    return (_TOKEN,) if _CREDENTIALS.search(reason) else ()
+
+
+def latest_refusal(job: Job, now: datetime) -> Refusal:
+    """Return the refusal of the call that was refused last; one of `now` for a job of an earlier version."""
+    return max(job.refusals.values(), key=lambda each: each.at, default=Refusal(now, now))
+
+
+def describe_limit(job: Job, now: datetime) -> str:
+    """Return until when the job is held back by what is refused, and what ends it sooner."""
+    has_trained = job.first_started_at is not None
+    limit = TRAINED_WAIT if has_trained else UNTRAINED_WAIT
+    ends_at = latest_refusal(job, now).since + limit
+    then = "then it fails, and `relaunch retry` resumes from its checkpoint" if has_trained else "then it fails"
+    return (
+        f"that goes on until {ends_at:%Y-%m-%d %H:%M} UTC, {then}; a deadline or `relaunch cancel {job.job_id}` ends it "
+        "sooner"
+    )

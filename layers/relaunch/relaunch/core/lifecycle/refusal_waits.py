@@ -1,0 +1,131 @@
+"""Waits for what somebody has to grant or mend: a permission, a credential, a role, a key, a bucket, a cluster.
+
+IAM is eventually consistent ("Changes that I make are not always immediately visible", IAM User Guide): a refusal right
+after a deployment is over within minutes. One that somebody has to do something about takes hours or days.
+
+call refused
+  ├─ by now for as long as a job is held back for it ──▶ FAILED
+  ├─ the call is free ──▶ again after 5 minutes, later every 30
+  └─ it needs a machine of our own
+       ├─ the machine is up, refused for less than MACHINE_KEPT ──▶ kept, and again after 1, 2, 4… minutes
+       └─ else ──▶ released; another one is bought as a probe 15 minutes, 1, 4 and 24 hours after the first refusal,
+                   then daily
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.effects import AdmitWaiting
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, WaitReason
+from relaunch.core.lifecycle.decision import Decision, end, try_again_at
+
+UNTRAINED_WAIT = timedelta(hours=24)
+"""How long a job that never trained is held back: it loses nothing."""
+TRAINED_WAIT = timedelta(days=14)
+"""How long a job that has trained is held back; `retry` resumes from its checkpoint after that."""
+MACHINE_KEPT = timedelta(minutes=10)
+"""How long a machine that is up is kept for a call that is refused.
+
+Longer than IAM takes for a change, of which users report up to five minutes, and about what another machine is paid for
+before its task and after it: it registers after three to five minutes, and terminates within six.
+"""
+PROBES_AFTER = (timedelta(minutes=15), timedelta(hours=1), timedelta(hours=4))
+"""When after the first refusal a machine is bought to try again; after that every PROBE_INTERVAL."""
+PROBE_INTERVAL = timedelta(hours=24)
+# A refusal is the same one as the last if nobody can have seen in between that it was over: there is a try every day,
+# which may have to wait for a machine.
+_ANOTHER_AFTER = 2 * PROBE_INTERVAL
+# A permission is granted within minutes or within days: every wait is as long as all before it together.
+_FIRST_KEPT_WAIT = timedelta(minutes=1)
+_FIRST_WAIT, _LONGEST_WAIT = timedelta(minutes=5), timedelta(minutes=30)
+
+
+@dataclass(frozen=True, slots=True)
+class NextTry:
+    """When a refused call is tried again, and whether a machine that is up is kept for that."""
+
+    until: datetime
+    keeps_machine: bool = False
+
+
+def next_try(refusal: Refusal, *, has_trained: bool, is_bought: bool) -> NextTry | None:
+    """Return when a call is tried again that was refused just now, None if the job is not held back any longer.
+
+    `is_bought`: a try costs a machine, and one is up for this one.
+    """
+    waited, limit = refusal.at - refusal.since, wait_limit(has_trained=has_trained)
+    if waited >= limit:
+        return None
+    keeps_machine = is_bought and waited < MACHINE_KEPT
+    if keeps_machine:
+        until = min(waited + max(waited, _FIRST_KEPT_WAIT), MACHINE_KEPT)
+    else:
+        until = _next_probe(waited) if is_bought else waited + min(max(waited, _FIRST_WAIT), _LONGEST_WAIT)
+    # The last try is at the limit: what was granted since the one before is not overlooked.
+    return NextTry(refusal.since + min(until, limit), keeps_machine)
+
+
+def wait_limit(*, has_trained: bool) -> timedelta:
+    """Return how long a job is held back by a refusal."""
+    return TRAINED_WAIT if has_trained else UNTRAINED_WAIT
+
+
+def _next_probe(waited: timedelta) -> timedelta:
+    daily = (waited // PROBE_INTERVAL + 1) * PROBE_INTERVAL
+    return next((each for each in PROBES_AFTER if each > waited), daily)
+
+
+def with_refusal(job: Job, call: RefusedCall, now: datetime) -> Job:
+    """Return the job with a call that was refused just now."""
+    known = job.refusals.get(call)
+    is_another = known is None or now - known.at > _ANOTHER_AFTER
+    refusal = Refusal(now if known is None or is_another else known.since, now)
+    return replace(job, refusals={**job.refusals, call: refusal})
+
+
+def wait_until_granted(
+    job: Job, call: RefusedCall, reason: str, now: datetime, *, machine_id: str = "", pause: timedelta | None = None
+) -> Decision:
+    """Let a job wait for what was refused just now, or fail it after it was held back for long enough.
+
+    `machine_id` is the machine of our own that is up for it, empty if it needs none. `pause` is how long a free call
+    pauses, if the caller knows better. The wait may take days, so it leaves the slot to others, unless it keeps its
+    machine.
+    """
+    job = with_refusal(job, call, now)
+    has_trained = job.first_started_at is not None
+    following = next_try(job.refusals[call], has_trained=has_trained, is_bought=bool(machine_id))
+    if following is None:
+        limit = "14 days" if has_trained else "24 hours"
+        return end(job, JobState.FAILED, now, event="refused for too long", detail=f"refused for {limit}: {reason}")
+    until = following.until if pause is None else now + pause
+    reason_to_wait = WaitReason.CHECKPOINT if call is RefusedCall.CHECKPOINT else WaitReason.REFUSED
+    if following.keeps_machine:
+        return try_again_at(replace(job, machine_id=machine_id), reason_to_wait, reason, now, until)
+    return _without_slot(
+        job, try_again_at(replace(job, has_slot=False, machine_id=""), reason_to_wait, reason, now, until)
+    )
+
+
+def lose_kept_machine(job: Job, now: datetime) -> Decision:
+    """Wait for the first probe without the machine that was kept, which is lost.
+
+    Raises:
+        ValueError: the job does not wait for what somebody has to grant or mend.
+    """
+    waiting = job.waiting
+    if waiting is None:
+        raise ValueError(f"job {job.job_id} does not wait")
+    since = max(job.refusals.values(), key=lambda each: each.at).since if job.refusals else now
+    until = max(since + PROBES_AFTER[0], now)
+    lost = replace(job, has_slot=False, machine_id="")
+    return _without_slot(job, try_again_at(lost, waiting.reason, waiting.detail, now, until))
+
+
+def _without_slot(before: Job, decision: Decision) -> Decision:
+    """Return the decision, which gives the slot that the job had to the next one."""
+    if not before.has_slot:
+        return decision
+    released = replace(decision.job, pending=(*decision.job.pending, AdmitWaiting()))
+    return replace(decision, job=released, release_slot=True)
