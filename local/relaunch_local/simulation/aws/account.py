@@ -56,6 +56,7 @@ from relaunch_local.simulation.checks.invariants import Invariants, is_late
 from relaunch_local.simulation.checks.machines import MachineInvariants
 from relaunch_local.simulation.checks.market import check_market_wait, check_move
 from relaunch_local.simulation.checks.on_demand import OnDemand
+from relaunch_local.simulation.checks.refusals import Refusals
 from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.faults.chance import Chance
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
@@ -216,6 +217,8 @@ class SimulatedAccount:
         clock = FunctionClock(self.runtime)
         client = InProcessClient(self.simulator, validate=False)
         self.delayed_ecs = DelayedEcs(client, self.clock, self.chance, self._stop_asked, self.invariants.task_made)
+        self.refusals = Refusals(self.clock, self.invariants.check, self.invariants.jobs)
+        self.delayed_ecs.on_answered = self.refusals.run_task_answered
         ecs: Any = CallingClient("ecs", self.delayed_ecs, self.calls)
         in_process = InProcessClient(self.simulator, "ec2", validate=False)
         self.faulty_ec2 = self.ec2_type(in_process, self.simulator, self.clock, self.chance, self.machines)
@@ -341,6 +344,7 @@ class SimulatedAccount:
         check_move(self.invariants.check, before, job, recipes, self.objects, now)
         self.machines.job_saved(before, job)
         self.deadlines.job_saved(job)
+        self.refusals.job_saved(job)
 
     def _machine_saved(self, machine: Machine) -> None:
         self.trace.machine_saved(self.machines.machines.get(machine.machine_id), machine)

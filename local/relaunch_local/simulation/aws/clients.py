@@ -93,6 +93,8 @@ class DelayedEcs:
     """Tasks that ECS no longer describes once they have stopped."""
     forbidden_until: datetime | None = None
     """Until when RunTask and RegisterTaskDefinition are forbidden."""
+    on_answered: Callable[..., None] = lambda _parameters, **_what: None
+    """Called with the parameters of each RunTask, and whether it is refused."""
     _absent: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     _denied: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     _made: dict[str, str] = field(default_factory=dict)
@@ -114,6 +116,8 @@ class DelayedEcs:
 
     def run_task(self, **parameters: Any) -> Any:
         """RunTask; its task may not be visible at once."""
+        is_forbidden = self.is_forbidden()
+        self.on_answered(parameters, is_refused=is_forbidden)
         self._check_allowed("RunTask")
         is_lost = self.answers_lost_until is not None and self._clock.now() < self.answers_lost_until
         if is_lost and self._chance.stream("lost-calls").random() < self.lost_share:
@@ -167,8 +171,12 @@ class DelayedEcs:
         """Refuse RunTask and RegisterTaskDefinition with AccessDenied for this long."""
         self.forbidden_until = self._clock.now() + timedelta(seconds=seconds)
 
+    def is_forbidden(self) -> bool:
+        """Return whether RunTask and RegisterTaskDefinition are refused now."""
+        return self.forbidden_until is not None and self._clock.now() < self.forbidden_until
+
     def _check_allowed(self, action: str) -> None:
-        if self.forbidden_until is not None and self._clock.now() < self.forbidden_until:
+        if self.is_forbidden():
             raise _client_error("AccessDeniedException", action)
 
     def deny(self, arn: str, seconds: float) -> None:

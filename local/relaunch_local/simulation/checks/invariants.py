@@ -423,8 +423,9 @@ class Invariants:
             starts.clear()
 
     def _check_slots(self, job: Job) -> None:
-        if job.waiting is not None and job.waiting.reason is WaitReason.CHECKPOINT:
-            self.check("a job that waits for its checkpoints holds no slot", not job.has_slot, job.job_id)
+        if job.waiting is not None and job.waiting.reason in (WaitReason.CHECKPOINT, WaitReason.REFUSED):
+            has_kept = job.has_slot == bool(job.machine_id)
+            self.check("a job that is refused holds a slot only with a machine that it keeps", has_kept, job.job_id)
         if not job.has_slot:
             self._holders.forget(job.job_id)
             return

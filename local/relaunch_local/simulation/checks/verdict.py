@@ -1,7 +1,6 @@
 """Checks at the end of a run: every event has its job, every job ended for the right reason, the cost is right."""
 
 import itertools
-import re
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -40,7 +39,6 @@ _READ = timedelta(seconds=67)
 _IMAGE_LOOK = timedelta(seconds=130)
 # A function keeps spot prices for ten minutes, and may run for two after it has read them.
 PRICES_KEPT = timedelta(minutes=12) + 2 * CLOCK_SKEW
-_FORBIDDEN = re.compile("(the cluster refuses the launch: |registering .*)AccessDenied")
 # ECS describes a stopped task for an hour.
 STOPPED_KEPT = timedelta(hours=1) - CLOCK_SKEW
 # Only a sweep repeats the stop of an orphaned task: every ten minutes, but with many faults most sweeps fail.
@@ -158,8 +156,6 @@ class Verdict:
                 for stop in self._invariants.stops[job.job_id].values()
             )
             return "" if failed >= job.failures else f"it failed {failed} times, not {job.failures}"
-        if _FORBIDDEN.match(job.reason):
-            return "" if self._account.delayed_ecs.forbidden_until else "nobody forbade it"
         if job.attempt is None and job.reason.endswith("is not in ECR: push it first"):
             # Whoever retries a job does not wait for its image.
             came_at = self._image_came_at(job)
