@@ -218,7 +218,7 @@ class SimulatedAccount:
         client = InProcessClient(self.simulator, validate=False)
         self.delayed_ecs = DelayedEcs(client, self.clock, self.chance, self._stop_asked, self.invariants.task_made)
         self.refusals = Refusals(self.clock, self.invariants.check, self.invariants.jobs)
-        self.delayed_ecs.on_answered = self.refusals.run_task_answered
+        self.delayed_ecs.on_refused, self.delayed_ecs.on_started = self.refusals.refused, self.refusals.started
         ecs: Any = CallingClient("ecs", self.delayed_ecs, self.calls)
         in_process = InProcessClient(self.simulator, "ec2", validate=False)
         self.faulty_ec2 = self.ec2_type(in_process, self.simulator, self.clock, self.chance, self.machines)

@@ -93,8 +93,10 @@ class DelayedEcs:
     """Tasks that ECS no longer describes once they have stopped."""
     forbidden_until: datetime | None = None
     """Until when RunTask and RegisterTaskDefinition are forbidden."""
-    on_answered: Callable[..., None] = lambda _parameters, **_what: None
-    """Called with the parameters of each RunTask, and whether it is refused."""
+    on_refused: Callable[[Mapping[str, Any]], None] = lambda _parameters: None
+    """Called with the parameters of each RunTask that is refused because it is forbidden."""
+    on_started: Callable[[str], None] = lambda _started_by: None
+    """Called with the `startedBy` of each RunTask that made or returned a task."""
     _absent: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     _denied: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     _made: dict[str, str] = field(default_factory=dict)
@@ -116,13 +118,15 @@ class DelayedEcs:
 
     def run_task(self, **parameters: Any) -> Any:
         """RunTask; its task may not be visible at once."""
-        is_forbidden = self.is_forbidden()
-        self.on_answered(parameters, is_refused=is_forbidden)
+        if self.is_forbidden():
+            self.on_refused(parameters)
         self._check_allowed("RunTask")
         is_lost = self.answers_lost_until is not None and self._clock.now() < self.answers_lost_until
         if is_lost and self._chance.stream("lost-calls").random() < self.lost_share:
             raise timed_out("run_task")
         answer = self._client.run_task(**parameters)
+        if answer["tasks"]:
+            self.on_started(parameters["startedBy"])
         for task in answer["tasks"]:
             first = self._made.setdefault(parameters["clientToken"], task["taskArn"])
             self._on_made(parameters["startedBy"], task["taskArn"], task["taskArn"] == first)

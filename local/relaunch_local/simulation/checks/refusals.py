@@ -48,12 +48,13 @@ class Refusals:
     _kept_since: dict[tuple[str, str], datetime] = field(default_factory=dict)
     """By job and machine: since when the machine is kept while the job waits for a permission."""
 
-    def run_task_answered(self, parameters: Mapping[str, Any], *, is_refused: bool) -> None:
-        """Note a call of RunTask, and check that its machine is no more than a probe."""
+    def started(self, started_by: str) -> None:
+        """Note that ECS made a task for a job."""
+        self._open.pop(started_by.rpartition("/")[0], None)
+
+    def refused(self, parameters: Mapping[str, Any]) -> None:
+        """Note that RunTask is refused, and check that its machine is no more than a probe."""
         job_id = str(parameters["startedBy"]).rpartition("/")[0]
-        if not is_refused:
-            self._open.pop(job_id, None)
-            return
         now = self._clock.now()
         episode = self._open.setdefault(job_id, _Episode(now))
         found = _INSTANCE.search(str(parameters.get("placementConstraints")))
@@ -74,7 +75,7 @@ class Refusals:
         if is_refused and job.machine_id:
             kept_for = now - self._kept_since.setdefault((job.job_id, job.machine_id), now)
             message = f"{job.job_id} keeps {job.machine_id} for {kept_for}"
-            self._check("a refused job keeps its machine for minutes only", kept_for <= _KEPT + _CLOCK_SKEW, message)
+            self._check("a refused job keeps its machine for minutes only", kept_for <= _KEPT + _LATE, message)
 
     def granted(self) -> None:
         """Check later that each job that was refused goes on by its next probe."""
