@@ -11,13 +11,16 @@ import pytest
 
 from architecture.conftest import REPOSITORY, Template, referred
 from relaunch.core.jobs.job import StopKind
-from relaunch.core.jobs.state import JobState
+from relaunch.core.jobs.state import JobState, Refusal
+from relaunch.core.lifecycle.decision import HEARTBEAT
 from relaunch.core.lifecycle.metrics import METRICS, NAMESPACE, Metric, Unit
+from relaunch.core.lifecycle.refusal_waits import next_try
 from relaunch.core.machines.machine import Consequence
 from relaunch.core.machines.refusals import delay_before
 from relaunch.usecases.reconcile_machines import is_instance_sweep_due
 from relaunch.usecases.sweep_cluster import is_sweep_due
 
+NOW = datetime(2026, 3, 14, 9, tzinfo=UTC)
 PAGE = (REPOSITORY / "docs" / "operations.md").read_text()
 QUEUES = {"intake", "attempts", "machines", "warnings", "task-changes"}
 SEARCH = re.compile(r"SEARCH\('\{(\w+),(\w+)\} MetricName=\"(\w+)\"', 'Sum', 300\)")
@@ -171,13 +174,19 @@ def test_every_alarm_watches_a_metric_that_there_is(alarms: dict[str, Any]) -> N
             assert (alarm["Namespace"], alarm["MetricName"], dimension) in AWS_METRICS, name
 
 
-def test_there_are_no_more_alarms_than_are_free_but_two_with_machines(
+def test_there_are_no_more_alarms_than_are_free_but_two_with_machines_and_two_with_a_webhook(
     template: Template, alarms: dict[str, Any]
 ) -> None:
-    with_machines = [name for name in alarms if template.resources[name]["Condition"] == "WatchesMachines"]
+    paid = {
+        condition: [name for name in alarms if template.resources[name]["Condition"] == condition]
+        for condition in ("WatchesMachines", "WatchesWebhook")
+    }
 
-    assert with_machines == ["MachinesAgeAlarm", "MachineAlertsAlarm"]
-    assert len(alarms) - len(with_machines) <= FREE_ALARMS
+    assert paid == {
+        "WatchesMachines": ["MachinesAgeAlarm", "MachineAlertsAlarm"],
+        "WatchesWebhook": ["WebhookFailuresAlarm", "WebhookThrottlesAlarm"],
+    }
+    assert len(alarms) - sum(map(len, paid.values())) <= FREE_ALARMS
     for name, alarm in alarms.items():
         # An alarm on an expression is paid for each of its metrics, and one of high resolution three times.
         assert "Metrics" not in alarm, name
@@ -244,6 +253,24 @@ def test_an_alert_of_a_machine_alarms_until_its_cause_is_gone(alarms: dict[str, 
     pauses = [delay_before(Consequence.PAUSE, timedelta(hours=1), f"resnet-{number}") for number in range(100)]
     assert alert["Period"] >= max(pauses).total_seconds()
     assert alert["Period"] >= 60 * max(b - a for a, b in pairwise(sweeps))
+
+
+def test_a_refused_job_alarms_for_as_long_as_its_free_calls_are_repeated(alarms: dict[str, Any]) -> None:
+    refused, waited = alarms["JobsRefusedAlarm"], timedelta(hours=9)
+    following = next_try(Refusal(NOW, NOW + waited), has_trained=True, is_bought=False)
+
+    assert (refused["MetricName"], refused["Statistic"], refused["Threshold"]) == (Metric.JOBS_REFUSED, "Sum", 0)
+    assert following is not None
+    assert refused["Period"] >= (following.until - NOW - waited).total_seconds()
+
+
+def test_a_cluster_that_cannot_be_read_alarms_however_rarely_its_tasks_are_looked_at(alarms: dict[str, Any]) -> None:
+    unreadable = alarms["ClusterUnreadableAlarm"]
+
+    assert (unreadable["MetricName"], unreadable["Statistic"]) == (Metric.CLUSTERS_UNREADABLE, "Sum")
+    assert unreadable["Period"] >= HEARTBEAT.total_seconds()
+    # One look that fails is followed by one that does not.
+    assert (unreadable["DatapointsToAlarm"], unreadable["EvaluationPeriods"]) == (2, 3)
 
 
 def test_alarms_tell_the_topic_if_there_is_one_and_nothing_is_alarming_about_silence(alarms: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ from relaunch.core.jobs.progress import Progress, SavedCheckpoint, measure_progr
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import LaunchRefused, TaskObservation, TaskPhase
 from relaunch.core.lifecycle import running, stopping, table
-from relaunch.core.lifecycle.decision import Decision, look_again, move, stop_effect
+from relaunch.core.lifecycle.decision import Decision, look_again, move, stop_effect, wait_for_launch
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, TaskMissing, TaskSeen
 from relaunch.core.lifecycle.restart_policy import GiveUp, RestartAfter
 from relaunch.core.lifecycle.stopping import follow_stop
@@ -367,3 +367,12 @@ def only_long_overdue(original: Callable[..., None]) -> Callable[..., None]:
             original(job_id, seen, deps)
 
     return look
+
+
+def bought_again(_original: Any) -> Any:
+    """Return what a refusal leads to: another machine at once."""
+
+    def again(job: Job, _call: Any, reason: str, now: datetime, **_parts: Any) -> Decision:
+        return wait_for_launch(replace(job, machine_id=""), now, event="refused", detail=reason)
+
+    return again

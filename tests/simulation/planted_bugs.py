@@ -239,6 +239,20 @@ BUGS = (
         60,
     ),
     PlantedBug(
+        "refusal-is-the-end",
+        "a job whose launch is refused because a permission is missing fails",
+        changed(ecs_run_task, is_not_granted=lambda _error: False),
+        "every end is deserved",
+        60,
+    ),
+    PlantedBug(
+        "refused-and-bought-again",
+        "a refused job gives its machine up at once and asks for the next one",
+        replaced(launching, "wait_until_granted", broken.bought_again),
+        "no more machines than probes are bought for a refusal",
+        200,
+    ),
+    PlantedBug(
         "not-probed",
         "the bucket of the checkpoints is read for the first time on the second try",
         changed(S3Checkpoints, probe=lambda *_parts: None),

@@ -34,6 +34,7 @@ _STATES = {
     JobState.TIMED_OUT: "its deadline has passed, or its tasks have run for `max_runtime`",
 }
 
+_RULE = "([ADR 19](decisions/0019-a-refusal-that-may-heal-is-a-wait.md))"
 _WAITS = {
     WaitReason.LAUNCH: "its launch request is in the attempts queue",
     WaitReason.IMAGE: "its commit's image is not in ECR yet",
@@ -44,7 +45,8 @@ _WAITS = {
     WaitReason.MARKET: "its market policy rather waits for spot than pays for on-demand, as its limit allows",
     WaitReason.MACHINE: "the machine of the stack's own that it claims is not ready yet (machine-lifecycle.md)",
     WaitReason.MACHINE_LIMIT: "a limit of the stack on machines of its own is reached",
-    WaitReason.CHECKPOINT: "its checkpoints cannot be read; they are tried again after 5 minutes, later every 30",
+    WaitReason.CHECKPOINT: f"its checkpoints cannot be read; again after 5 minutes, later every 30 {_RULE}",
+    WaitReason.REFUSED: f"a permission, a credential, a role or a cluster is missing {_RULE}",
 }
 
 _PLACEMENTS = {
@@ -81,8 +83,8 @@ _ALWAYS = """\
 - A placement is created only when the previous one has no task that may run: a job has at most one running task.
 - The intent to stop a task is saved before StopTask is called.
 - Only a task that started, or that ECS no longer knows, uses up the number of its attempt.
-- A slot is taken with the first launch, kept across interruptions, and released at the end. A job whose
-  checkpoints cannot be read has none while it waits: that may be without end.
+- A slot is taken with the first launch, kept across interruptions, and released at the end. A job that is
+  refused what somebody has to grant has none while it waits, unless it keeps its machine for some minutes.
 - A machine and its first claim are saved with the job that needs it, and every claim that the job does not need any
   more is released.
 - The effects of a decision are saved with it, and each of them is idempotent:

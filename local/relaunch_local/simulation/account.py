@@ -60,6 +60,7 @@ from relaunch_local.simulation.checks.invariants import Invariants, is_late
 from relaunch_local.simulation.checks.machines import MachineInvariants
 from relaunch_local.simulation.checks.market import check_market_wait, check_move
 from relaunch_local.simulation.checks.on_demand import OnDemand
+from relaunch_local.simulation.checks.refusals import Refusals
 from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
 from relaunch_local.simulation.offerings import own_and_provided
@@ -250,6 +251,8 @@ class SimulatedAccount:
         clock = FunctionClock(self.runtime)
         client = InProcessClient(self.simulator, validate=False)
         self.delayed_ecs = DelayedEcs(client, self.clock, self.chance, self._stop_asked, self.invariants.task_made)
+        self.refusals = Refusals(self.clock, self.invariants.check, self.invariants.jobs)
+        self.delayed_ecs.on_refused, self.delayed_ecs.on_started = self.refusals.refused, self.refusals.started
         self.delayed_ecs.on_lost = lambda started_by: self.facts.unanswered_jobs.add(started_by.rpartition("/")[0])
         self.facts.hidden_span, self.facts.forgotten = self.delayed_ecs.denied_span, self.delayed_ecs.forgotten
         ecs: Any = CallingClient("ecs", self.delayed_ecs, self.calls, on_answer=self._answered)
@@ -393,6 +396,7 @@ class SimulatedAccount:
         check_move(self.invariants.check, before, job, recipes, self.objects, now)
         self.machines.job_saved(before, job)
         self.deadlines.job_saved(job)
+        self.refusals.job_saved(job)
 
     def _machine_saved(self, machine: Machine) -> None:
         self.trace.machine_saved(self.machines.machines.get(machine.machine_id), machine)

@@ -126,7 +126,7 @@ class SeedRun:
 
     def _wait_until_idle(self) -> None:
         account = self.account
-        limit = account.clock.now() + self.options.calm_limit
+        limit = account.clock.now() + self.options.calm_limit + account.refusals.longest_wait()
         while account.clock.now() < limit and not self._is_idle():
             self._advance(300.0)
 

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import re
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -29,7 +28,6 @@ _READ = timedelta(seconds=67)
 _IMAGE_LOOK = timedelta(seconds=130)
 # A function keeps spot prices for ten minutes, and may run for two after it has read them.
 PRICES_KEPT = timedelta(minutes=12) + 2 * CLOCK_SKEW
-_FORBIDDEN = re.compile("(the cluster refuses the launch: |registering .*)AccessDenied")
 
 
 class Verdict:
@@ -159,8 +157,6 @@ class Verdict:
         if job.failures > job.definition.max_failures:
             failed = log.failed + self._failed_starts(job)
             return "" if failed >= job.failures else f"it failed {failed} times, not {job.failures}"
-        if _FORBIDDEN.match(job.reason):
-            return "" if self._account.delayed_ecs.forbidden_until else "nobody forbade it"
         if job.attempt is None and job.reason.endswith("is not in ECR: push it first"):
             # Whoever retries a job does not wait for its image.
             came_at = self._image_came_at(job)

@@ -2,7 +2,7 @@
 
 import io
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -108,6 +108,10 @@ class DelayedEcs:
     """Tasks that ECS no longer describes once they have stopped."""
     forbidden_until: datetime | None = None
     """Until when RunTask and RegisterTaskDefinition are forbidden."""
+    on_refused: Callable[[Mapping[str, Any]], None] = lambda _parameters: None
+    """Called with the parameters of each RunTask that is refused because it is forbidden."""
+    on_started: Callable[[str], None] = lambda _started_by: None
+    """Called with the `startedBy` of each RunTask that made or returned a task."""
     _absent: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     _denied: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     _made: dict[str, str] = field(default_factory=dict)
@@ -129,6 +133,8 @@ class DelayedEcs:
 
     def run_task(self, **parameters: Any) -> Any:
         """RunTask; its task may not be visible at once."""
+        if self.is_forbidden():
+            self.on_refused(parameters)
         self._check_allowed("RunTask")
         is_lost = self.answers_lost_until is not None and self._clock.now() < self.answers_lost_until
         if is_lost:
@@ -136,16 +142,21 @@ class DelayedEcs:
         if is_lost and self._chance.stream("lost-calls").random() < self.lost_share:
             raise timed_out("run_task")
         answer = self._client.run_task(**parameters)
-        for task in answer["tasks"]:
-            first = self._made.setdefault(parameters["clientToken"], task["taskArn"])
-            self._on_made(parameters["startedBy"], task["taskArn"], task["taskArn"] == first)
-            if task["taskArn"] not in self._visible_at:
-                self._visible_at[task["taskArn"]] = self._clock.now() + timedelta(seconds=self._lag(task["taskArn"]))
+        arns = [task["taskArn"] for task in answer["tasks"]]
+        self._note_tasks(arns, parameters["startedBy"], parameters["clientToken"])
         if is_lost:
-            for task in answer["tasks"]:
-                self.on_unanswered(task["taskArn"])
+            for arn in arns:
+                self.on_unanswered(arn)
             raise timed_out("run_task")
         return answer
+
+    def _note_tasks(self, arns: Sequence[str], started_by: str, client_token: str) -> None:
+        if arns:
+            self.on_started(started_by)
+        for arn in arns:
+            self._on_made(started_by, arn, arn == self._made.setdefault(client_token, arn))
+            if arn not in self._visible_at:
+                self._visible_at[arn] = self._clock.now() + timedelta(seconds=self._lag(arn))
 
     def register_task_definition(self, **parameters: Any) -> Any:
         """RegisterTaskDefinition; another call may be creating the same revision, which may be visible already."""
@@ -184,8 +195,12 @@ class DelayedEcs:
         """Refuse RunTask and RegisterTaskDefinition with AccessDenied for this long."""
         self.forbidden_until = self._clock.now() + timedelta(seconds=seconds)
 
+    def is_forbidden(self) -> bool:
+        """Return whether RunTask and RegisterTaskDefinition are refused now."""
+        return self.forbidden_until is not None and self._clock.now() < self.forbidden_until
+
     def _check_allowed(self, action: str) -> None:
-        if self.forbidden_until is not None and self._clock.now() < self.forbidden_until:
+        if self.is_forbidden():
             raise _client_error("AccessDeniedException", action)
 
     def deny(self, arn: str, seconds: float) -> None:

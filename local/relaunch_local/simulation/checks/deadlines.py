@@ -56,6 +56,7 @@ _HELD_BACK_BY = {
     WaitReason.IMAGE: "its image",
     WaitReason.BACKOFF: "failures of its program or of its starts",
     WaitReason.CHECKPOINT: "checkpoints that cannot be read",
+    WaitReason.REFUSED: "a permission that is missing",
     WaitReason.MACHINE_LIMIT: "the limits on machines",
 }
 

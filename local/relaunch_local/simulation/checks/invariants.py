@@ -34,6 +34,7 @@ from relaunch_local.simulation.checks.retries import chain_of, check_retry, newe
 WAKE_HORIZON = timedelta(minutes=31)
 # What a launch read, it read at most the time-out of its function ago.
 _LONGEST_FUNCTION = timedelta(seconds=60)
+_PROBE_HORIZON = timedelta(days=1, minutes=1)
 # The schedule runs every minute, but with many faults half of its runs are killed, and calls fail in others.
 LONGEST_OVERDUE = timedelta(minutes=30)
 # What is left of a spot warning of 120 s after SIGTERM; no task definition of a scenario has a `stopTimeout`.
@@ -386,7 +387,10 @@ class Invariants:
             is_in_time = job.wake_at is not None and job.wake_at <= stop_by
             message = f"{job.job_id}: {job.wake_at}, not {stop_by}"
             self.check("a task that trains on is looked at at its last moment", is_in_time, message)
-        is_soon = job.wake_at is not None and job.wake_at - self._clock.now() <= WAKE_HORIZON
+        # The next probe of a refused job, which costs a machine, is up to a day away.
+        is_refused = job.waiting is not None and job.waiting.reason is WaitReason.REFUSED
+        horizon = _PROBE_HORIZON if is_refused else WAKE_HORIZON
+        is_soon = job.wake_at is not None and job.wake_at - self._clock.now() <= horizon
         self.check("every open job is woken", is_soon, f"{job.job_id} is {job.state}, wake_at {job.wake_at}")
 
     def _check_explanation(self, job: Job) -> None:
@@ -466,8 +470,9 @@ class Invariants:
             starts.clear()
 
     def _check_slots(self, job: Job) -> None:
-        if job.waiting is not None and job.waiting.reason is WaitReason.CHECKPOINT:
-            self.check("a job that waits for its checkpoints holds no slot", not job.has_slot, job.job_id)
+        if job.waiting is not None and job.waiting.reason in (WaitReason.CHECKPOINT, WaitReason.REFUSED):
+            has_kept = job.has_slot == bool(job.machine_id)
+            self.check("a job that is refused holds a slot only with a machine that it keeps", has_kept, job.job_id)
         if not job.has_slot:
             self._holders.forget(job.job_id)
             return

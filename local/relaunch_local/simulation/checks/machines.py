@@ -392,4 +392,5 @@ class MachineInvariants:
 
 
 def _is_launched_soon(job: Job) -> bool:
-    return job.waiting is None or job.waiting.reason is WaitReason.LAUNCH
+    # For how long a refused job keeps its machine is a check of its own (checks.refusals).
+    return job.waiting is None or job.waiting.reason in (WaitReason.LAUNCH, WaitReason.CHECKPOINT, WaitReason.REFUSED)

@@ -48,6 +48,7 @@ class RareFaults(FaultInjector):
         self._open_bucket()
         self._allow_key()
         self._account.delayed_ecs.forbid(0.0)
+        self._account.refusals.granted()
         self._account.delayed_ecs.end_denials()
         self._simulator.set_timing(self._account.scenario.timing)
         for provider in self._providers():
@@ -103,9 +104,16 @@ class RareFaults(FaultInjector):
         return arn
 
     def _forbid(self) -> str:
-        seconds = self._random.uniform(10.0, 300.0)
+        # A deployment whose change IAM has not seen everywhere yet, or a permission that somebody took away.
+        longest_seconds = 300.0 if self._random.random() < 0.5 else 10_800.0
+        seconds = self._random.uniform(10.0, longest_seconds)
         self._account.delayed_ecs.forbid(seconds)
+        self._account.clock.call_later(seconds, self._note_granted)
         return f"{seconds:.0f} s"
+
+    def _note_granted(self) -> None:
+        if not self._account.delayed_ecs.is_forbidden():
+            self._account.refusals.granted()
 
     def _switch_scaling_off(self) -> str:
         providers = self._providers()

@@ -47,8 +47,8 @@ FOR_TWO_WEEKS = (
 )
 DOCTOR = "`relaunch doctor` checks what the stack may do; docs/deploy.md says which role needs what"
 DENIED = (
-    "the cluster refuses the launch: AccessDeniedException: User: arn:aws:sts::111122223333:assumed-role/relaunch-Launch"
-    "/relaunch-launch-attempt is not authorized to perform: iam:PassRole on resource: "
+    "the cluster refuses the launch: AccessDeniedException: User: arn:aws:sts::111122223333:assumed-role/"
+    "relaunch-Launch/relaunch-launch-attempt is not authorized to perform: iam:PassRole on resource: "
     "arn:aws:iam::111122223333:role/relaunch/trainer because no identity-based policy allows the iam:PassRole action"
 )
 GRANTS = (

@@ -12,15 +12,15 @@ ACCOUNT = "arn:aws:sts::111122223333:assumed-role/relaunch-LaunchAttemptRole-1A2
     [
         (
             f"User: {ACCOUNT} is not authorized to perform: ecs:RunTask on resource: "
-            "arn:aws:ecs:eu-central-1:111122223333:task-definition/trainer:7 because no identity-based policy allows it",
+            "arn:aws:ecs:eu-central-1:111122223333:task-definition/trainer:7 because no policy allows it",
             "grant the role relaunch-LaunchAttemptRole-1A2B ecs:RunTask on "
-            "arn:aws:ecs:eu-central-1:111122223333:task-definition/trainer:7: template.yaml does, so deploy again or see "
-            "what took it away",
+            "arn:aws:ecs:eu-central-1:111122223333:task-definition/trainer:7: template.yaml does, so deploy again or "
+            "see what took it away",
         ),
         (
             "User: arn:aws:iam::111122223333:user/ada is not authorized to perform: ecs:RunTask",
-            "grant arn:aws:iam::111122223333:user/ada ecs:RunTask: template.yaml does, so deploy again or see what took "
-            "it away",
+            "grant arn:aws:iam::111122223333:user/ada ecs:RunTask: template.yaml does, so deploy again or see what "
+            "took it away",
         ),
         (
             f"User: {ACCOUNT} is not authorized to perform: iam:PassRole on resource: r with an explicit deny in a "

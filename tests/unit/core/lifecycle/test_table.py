@@ -8,7 +8,7 @@ import pytest
 
 from fakes.builders import NOW, make_definition, task_id
 from relaunch.core.jobs.job import IntentKind, Job
-from relaunch.core.jobs.state import FINAL_STATES, REFUSED_WAITS, JobState, RefusedCall, Refusal
+from relaunch.core.jobs.state import FINAL_STATES, REFUSED_WAITS, JobState, Refusal, RefusedCall
 from relaunch.core.lifecycle.events import JobEvent, MachineLost, TaskMissing, TimePassed
 from relaunch.core.lifecycle.running import MISSING_GRACE
 from relaunch.core.lifecycle.table import TABLE, Row, decide

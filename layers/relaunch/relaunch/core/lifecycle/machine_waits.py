@@ -98,7 +98,7 @@ def machine_lost(job: Job, event: MachineLost, now: datetime, _limits: StackLimi
     """Choose another machine: at once, or later if that would fail alike."""
     lost = replace(job, machine_id="")
     if job.waiting is not None and job.waiting.reason in REFUSED_WAITS:
-        return lose_kept_machine(lost, now)
+        return lose_kept_machine(lost, job.waiting, now)
     if event.refusal is None:
         # There was an instance, which did not become ready.
         return next_machine(lost, event.reason, now, event="machine lost")

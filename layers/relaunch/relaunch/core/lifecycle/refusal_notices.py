@@ -22,7 +22,7 @@ _KUBERNETES = re.compile(
 )
 _NAMESPACE = re.compile(r'namespaces "(?P<namespace>[^"]+)" not found')
 _CREDENTIALS = re.compile(r"HTTP 401|kubeconfig: ")
-_TOKEN = (
+_RENEWAL = (
     "the cluster does not take the credentials: renew the kubeconfig in its secret; a token of `kubectl create token` "
     "is valid for an hour unless `--duration` says longer, one of a Secret of type kubernetes.io/service-account-token "
     "until that is deleted (docs/kubernetes.md)"
@@ -51,11 +51,11 @@ def _from_its_words(reason: str) -> tuple[str, ...]:
         return (f"grant {to} {found['action']}{on}: template.yaml does, so deploy again or see what took it away",)
     if found := _KUBERNETES.search(reason):
         where = f" in the namespace {found['namespace']}" if found["namespace"] else ""
-        role = "`kubectl apply -f infrastructure/kubernetes/role.yaml`"
-        return (f"let {found['user']} {found['verb']} {found['resource']}{where}: {role}",)
+        granting = "`kubectl apply -f infrastructure/kubernetes/role.yaml`"
+        return (f"let {found['user']} {found['verb']} {found['resource']}{where}: {granting}",)
     if found := _NAMESPACE.search(reason):
         return (f"`kubectl create namespace {found['namespace']}`, and apply infrastructure/kubernetes/role.yaml",)
-    return (_TOKEN,) if _CREDENTIALS.search(reason) else ()
+    return (_RENEWAL,) if _CREDENTIALS.search(reason) else ()
 
 
 def latest_refusal(job: Job, now: datetime) -> Refusal:
@@ -69,7 +69,5 @@ def describe_limit(job: Job, now: datetime) -> str:
     limit = TRAINED_WAIT if has_trained else UNTRAINED_WAIT
     ends_at = latest_refusal(job, now).since + limit
     then = "then it fails, and `relaunch retry` resumes from its checkpoint" if has_trained else "then it fails"
-    return (
-        f"that goes on until {ends_at:%Y-%m-%d %H:%M} UTC, {then}; a deadline or `relaunch cancel {job.job_id}` ends it "
-        "sooner"
-    )
+    sooner = f"a deadline or `relaunch cancel {job.job_id}` ends it sooner"
+    return f"that goes on until {ends_at:%Y-%m-%d %H:%M} UTC, {then}; {sooner}"

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.jobs.effects import AdmitWaiting
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, WaitReason
+from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import Decision, end, try_again_at
 
 UNTRAINED_WAIT = timedelta(hours=24)
@@ -108,15 +108,8 @@ def wait_until_granted(
     )
 
 
-def lose_kept_machine(job: Job, now: datetime) -> Decision:
-    """Wait for the first probe without the machine that was kept, which is lost.
-
-    Raises:
-        ValueError: the job does not wait for what somebody has to grant or mend.
-    """
-    waiting = job.waiting
-    if waiting is None:
-        raise ValueError(f"job {job.job_id} does not wait")
+def lose_kept_machine(job: Job, waiting: Waiting, now: datetime) -> Decision:
+    """Wait for the first probe without the machine that was kept, which is lost."""
     since = max(job.refusals.values(), key=lambda each: each.at).since if job.refusals else now
     until = max(since + PROBES_AFTER[0], now)
     lost = replace(job, has_slot=False, machine_id="")

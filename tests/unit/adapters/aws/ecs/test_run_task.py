@@ -325,7 +325,7 @@ def test_refusal_of_a_retry_of_the_sdk_says_that_an_earlier_send_may_have_taken_
     outcome = EcsTarget(ecs.client, "relaunch").launch(make_launch_request())
 
     refused = "AccessDeniedException: not authorized to perform: ecs:RunTask"
-    assert outcome == LaunchRefused(refused, was_repeated=True)
+    assert outcome == LaunchRefused(refused, may_heal=True, was_repeated=True)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,12 @@ from relaunch.ports import NotGrantedError
 
 _MAX_LENGTH = 1 << 20
 _FLATTEN = "put the content into the file (`kubectl config view --raw --flatten`)"
+# A token of `kubectl create token` is valid for an hour unless it is told otherwise (reference of kubectl), and the
+# server may allow less than is asked for.
+_USE_TOKEN = (
+    "put a token of a service account there: that of a Secret of type kubernetes.io/service-account-token, which does "
+    "not expire, or `kubectl create token --duration=8760h`, of which the server may grant less"
+)
 _REFUSED_OF_CLUSTER = {
     "insecure-skip-tls-verify": "the server must prove who it is: give certificate-authority-data instead",
     "certificate-authority": f"files are not read: {_FLATTEN}",
@@ -24,8 +30,8 @@ _REFUSED_OF_CLUSTER = {
     "tls-server-name": "the certificate must be for the host of `server`",
 }
 _REFUSED_OF_USER = {
-    "exec": "programs are not run: create a token of a service account (`kubectl create token`)",
-    "auth-provider": "it needs a plug-in: create a token of a service account (`kubectl create token`)",
+    "exec": f"programs are not run: {_USE_TOKEN}",
+    "auth-provider": f"it needs a plug-in: {_USE_TOKEN}",
     "username": "passwords are not supported: use a token or a client certificate",
     "password": "passwords are not supported: use a token or a client certificate",
     "tokenFile": f"files are not read: {_FLATTEN}",

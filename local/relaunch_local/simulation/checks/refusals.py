@@ -1,0 +1,113 @@
+"""Checks of launches that are refused because a permission is missing, from what ECS was asked and answered.
+
+A refusal is over within minutes after a deployment, or within hours once somebody grants the permission. It costs no
+job its life, buys no machines but the probes, and once it is over the job goes on by the next probe.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch_local.ecs import Clock
+
+# What the design says, written down here once more: the checks believe no constant of the application.
+_KEPT = timedelta(minutes=10)
+_PROBES = (timedelta(minutes=15), timedelta(hours=1), timedelta(hours=4))
+_DAY = timedelta(days=1)
+_FREE_POLL = timedelta(minutes=30)
+# The clocks of two functions differ by up to six seconds.
+_CLOCK_SKEW = timedelta(seconds=15)
+# A run of the schedule that fails, as most do with many faults, is made up for by the next ones.
+_LATE = timedelta(minutes=30)
+_INSTANCE = re.compile(r"ec2InstanceId == (i-[0-9a-f]+)")
+
+
+@dataclass(slots=True)
+class _Episode:
+    """RunTask is refused for a job `since` then; it was refused on `instances`, in the order of the calls."""
+
+    since: datetime
+    instances: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Refusals:
+    """Watches the jobs whose RunTask is refused."""
+
+    _clock: Clock
+    _check: Callable[[str, bool, str], None]
+    _jobs: Mapping[str, Job]
+    """The jobs as they were saved last."""
+    _open: dict[str, _Episode] = field(default_factory=dict)
+    _went_on_at: dict[str, datetime] = field(default_factory=dict)
+    """When each job was last saved as one that does not wait for a permission."""
+    _kept_since: dict[tuple[str, str], datetime] = field(default_factory=dict)
+    """By job and machine: since when the machine is kept while the job waits for a permission."""
+
+    def started(self, started_by: str) -> None:
+        """Note that ECS made a task for a job."""
+        self._open.pop(started_by.rpartition("/")[0], None)
+
+    def refused(self, parameters: Mapping[str, Any]) -> None:
+        """Note that RunTask is refused, and check that its machine is no more than a probe."""
+        job_id = str(parameters["startedBy"]).rpartition("/")[0]
+        now = self._clock.now()
+        episode = self._open.setdefault(job_id, _Episode(now))
+        found = _INSTANCE.search(str(parameters.get("placementConstraints")))
+        if found is None or found[1] in episode.instances:
+            return
+        episode.instances.append(found[1])
+        waited = now - episode.since + _CLOCK_SKEW
+        allowed = 1 + sum(each <= waited for each in _PROBES) + waited // _DAY
+        message = f"{job_id}: {len(episode.instances)} machines in {waited}, not {allowed}"
+        self._check("no more machines than probes are bought for a refusal", len(episode.instances) <= allowed, message)
+
+    def job_saved(self, job: Job) -> None:
+        """Check that a refused job keeps a machine for some minutes only."""
+        now = self._clock.now()
+        is_refused = job.waiting is not None and job.waiting.reason in (WaitReason.REFUSED, WaitReason.CHECKPOINT)
+        if not is_refused:
+            self._went_on_at[job.job_id] = now
+        if is_refused and job.machine_id:
+            kept_for = now - self._kept_since.setdefault((job.job_id, job.machine_id), now)
+            message = f"{job.job_id} keeps {job.machine_id} for {kept_for}"
+            self._check("a refused job keeps its machine for minutes only", kept_for <= _KEPT + _LATE, message)
+
+    def granted(self) -> None:
+        """Check later that each job that was refused goes on by its next probe."""
+        now = self._clock.now()
+        for job_id, episode in self._open.items():
+            due_at = now + self._next_try(episode, now)
+            self._clock.call_later((due_at + _LATE - now).total_seconds(), self._went_on(job_id, now))
+
+    def longest_wait(self) -> timedelta:
+        """Return how long the last job may wait that was refused, if everything is granted from now on."""
+        now = self._clock.now()
+        waits = (
+            self._next_try(episode, now)
+            for job_id, episode in self._open.items()
+            if not self._jobs[job_id].state.is_final
+        )
+        return max(waits, default=timedelta(0))
+
+    def _next_try(self, episode: _Episode, now: datetime) -> timedelta:
+        """Return the time until the job is tried again: by a probe, or by a call that is free."""
+        waited = now - episode.since
+        if not episode.instances:
+            return _FREE_POLL
+        daily = (waited // _DAY + 1) * _DAY
+        # Each function decides by a clock of its own on which side of a probe it is.
+        return next((each for each in _PROBES if each > waited + _CLOCK_SKEW), daily) - waited
+
+    def _went_on(self, job_id: str, granted_at: datetime) -> Callable[[], None]:
+        def look() -> None:
+            job, went_on_at = self._jobs[job_id], self._went_on_at.get(job_id)
+            is_going_on = job.state is not JobState.WAITING or (went_on_at is not None and went_on_at >= granted_at)
+            message = f"{job_id} waits for what was granted at {granted_at:%m-%d %H:%M:%S}: {job.waiting}"
+            self._check("a job goes on by its next probe once it may", is_going_on, message)
+
+        return look
