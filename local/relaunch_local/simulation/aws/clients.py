@@ -111,6 +111,7 @@ class DelayedEcs:
     _absent: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     _denied: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     _made: dict[str, str] = field(default_factory=dict)
+    _made_at: dict[str, datetime] = field(default_factory=dict)
     _visible_at: dict[str, datetime] = field(default_factory=dict)
     _states: dict[str, tuple[datetime, Mapping[str, Any] | None, Mapping[str, Any]]] = field(default_factory=dict)
 
@@ -140,6 +141,7 @@ class DelayedEcs:
             first = self._made.setdefault(parameters["clientToken"], task["taskArn"])
             self._on_made(parameters["startedBy"], task["taskArn"], task["taskArn"] == first)
             if task["taskArn"] not in self._visible_at:
+                self._made_at[task["taskArn"]] = self._clock.now()
                 self._visible_at[task["taskArn"]] = self._clock.now() + timedelta(seconds=self._lag(task["taskArn"]))
         if is_lost:
             for task in answer["tasks"]:
@@ -191,8 +193,16 @@ class DelayedEcs:
     def deny(self, arn: str, seconds: float) -> None:
         """Hide a task for this long from now, longer than ECS documents."""
         now = self._clock.now()
-        begun_at = self._denied.get(arn, (now, now))[0]
+        begun_at = self._denied[arn][0] if arn in self._denied else self._hidden_since(arn)
         self._denied[arn] = (begun_at, now + timedelta(seconds=seconds))
+
+    def _hidden_since(self, arn: str) -> datetime:
+        """Return since when a task is hidden that is hidden now for longer: it may have been for a while already."""
+        now = self._clock.now()
+        begins, ends = self._absent.get(arn, (now, now))
+        if now < self._visible_at.get(arn, now):
+            return min(self._made_at[arn], begins)
+        return begins if now < ends else now
 
     def end_denials(self) -> None:
         """Show every hidden task again."""
