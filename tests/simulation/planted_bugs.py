@@ -506,7 +506,7 @@ BUGS = (
         "a warning concerns only tasks whose instance is in the table",
         changed(EcsTarget, find_tasks_on=lambda _self, _instance_id: []),
         "a warned task is asked to stop",
-        30,
+        60,
     ),
     PlantedBug(
         "warned-machine-not-drained",
@@ -621,7 +621,7 @@ BUGS = (
         "a pending placement is closed as soon as ECS does not list its task",
         changed(launching_attempts, _SENDING_GRACE=_NOTHING),
         "no job ends before its task",
-        30,
+        90,
     ),
     PlantedBug(
         "placement-never-too-old",
@@ -634,9 +634,9 @@ BUGS = (
         "refusal-is-final",
         "a launch that ECS refuses fails its job, though it may have a task from before",
         replaced(launching_attempts, "_answer", broken.as_if_sent_for_the_first_time),
-        "every stop is accounted for",
+        "no job ends before its task",
         30,
-        first=90,
+        first=30,
     ),
     PlantedBug(
         "warning-explains-nothing",

@@ -56,6 +56,10 @@ def _action(name: str, replacement: Callable[..., MachineDecision]) -> Planting:
     return lambda: patched(table, TABLE=tuple(rows))
 
 
+def _refused_calls() -> AbstractContextManager[object]:
+    return patched(fleet_faults, REFUSED_SHARE=0.5)
+
+
 def _untrue_answers() -> AbstractContextManager[object]:
     return patched(fleet_faults, UNTRUE_SHARE=0.5)
 
@@ -339,7 +343,8 @@ MACHINE_BUGS = (
         "a refused call ends the search for the instance of an earlier one",
         replaced(fleet, "answer_of_error", _raised_is_final),
         "a machine that is gone has no instance",
-        200,
+        100,
+        world=_refused_calls,
     ),
     PlantedBug(
         "gone-when-shutting-down",

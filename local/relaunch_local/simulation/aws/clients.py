@@ -115,6 +115,7 @@ class DelayedEcs:
     _absent: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     _denied: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     _made: dict[str, str] = field(default_factory=dict)
+    _made_at: dict[str, datetime] = field(default_factory=dict)
     _visible_at: dict[str, datetime] = field(default_factory=dict)
     _states: dict[str, tuple[datetime, Mapping[str, Any] | None, Mapping[str, Any]]] = field(default_factory=dict)
 
@@ -156,7 +157,8 @@ class DelayedEcs:
         for arn in arns:
             self._on_made(started_by, arn, arn == self._made.setdefault(client_token, arn))
             if arn not in self._visible_at:
-                self._visible_at[arn] = self._clock.now() + timedelta(seconds=self._lag(arn))
+                self._made_at[arn] = self._clock.now()
+                self._visible_at[arn] = self._made_at[arn] + timedelta(seconds=self._lag(arn))
 
     def register_task_definition(self, **parameters: Any) -> Any:
         """RegisterTaskDefinition; another call may be creating the same revision, which may be visible already."""
@@ -206,8 +208,16 @@ class DelayedEcs:
     def deny(self, arn: str, seconds: float) -> None:
         """Hide a task for this long from now, longer than ECS documents."""
         now = self._clock.now()
-        begun_at = self._denied.get(arn, (now, now))[0]
+        begun_at = self._denied[arn][0] if arn in self._denied else self._hidden_since(arn)
         self._denied[arn] = (begun_at, now + timedelta(seconds=seconds))
+
+    def _hidden_since(self, arn: str) -> datetime:
+        """Return since when a task is hidden that is hidden now for longer: it may have been for a while already."""
+        now = self._clock.now()
+        begins, ends = self._absent.get(arn, (now, now))
+        if now < self._visible_at.get(arn, now):
+            return min(self._made_at[arn], begins)
+        return begins if now < ends else now
 
     def end_denials(self) -> None:
         """Show every hidden task again."""

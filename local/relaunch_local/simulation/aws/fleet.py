@@ -59,6 +59,8 @@ _MEDIAN_SECONDS, _SPREAD = 90.0, math.log(2) / 1.645
 _LONGEST_SECONDS = 400.0
 # What DescribeInstances says may be this old.
 _BEHIND = timedelta(minutes=1)
+# How often EC2 refuses a whole call.
+REFUSED_SHARE = 0.04
 # How often EC2 says that it launched nothing, and has.
 UNTRUE_SHARE = 0.03
 # Shorter than the five minutes that EC2's documentation has callers wait.
@@ -129,7 +131,7 @@ class FaultyEc2:
         note = machine_id[-6:]
         self._watcher.fleet_asked(machine_id)
         fleets, dice = self._simulator.fleets, self._chance.stream("fleets")
-        if self._chance.strikes("fleet-call-refused", 0.04, note=note):
+        if self._chance.strikes("fleet-call-refused", REFUSED_SHARE, note=note):
             code = dice.choice(_RAISED)
             self._watcher.fleet_refused(machine_id, None, code)
             raise ec2_error(code, "CreateFleet")

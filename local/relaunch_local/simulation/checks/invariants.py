@@ -239,7 +239,10 @@ class Invariants:
         again, sweeps have to stop it, unless its job has kept it.
         """
         self.hidden.add(task_arn)
-        self._clock.call_later(LONGEST_MISSING.total_seconds(), lambda: self._deny(task_arn))
+        span, now = self._facts.hidden_span(task_arn), self._clock.now()
+        since = span[0] if span else now
+        seconds = max((since + LONGEST_MISSING - now).total_seconds(), 0.0)
+        self._clock.call_later(seconds, lambda: self._deny(task_arn))
 
     def _deny(self, task_arn: str) -> None:
         shown_at = self._facts.shown_at(task_arn)
