@@ -218,6 +218,7 @@ class SimulatedAccount:
         client = InProcessClient(self.simulator, validate=False)
         self.delayed_ecs = DelayedEcs(client, self.clock, self.chance, self._stop_asked, self.invariants.task_made)
         self.refusals = Refusals(self.clock, self.invariants.check, self.invariants.jobs)
+        self.delayed_ecs.on_register_refused = self.refusals.register_refused
         self.delayed_ecs.on_refused, self.delayed_ecs.on_started = self.refusals.refused, self.refusals.started
         ecs: Any = CallingClient("ecs", self.delayed_ecs, self.calls)
         in_process = InProcessClient(self.simulator, "ec2", validate=False)
