@@ -110,6 +110,8 @@ class DelayedEcs:
     """Until when RunTask and RegisterTaskDefinition are forbidden."""
     on_refused: Callable[[Mapping[str, Any]], None] = lambda _parameters: None
     """Called with the parameters of each RunTask that is refused because it is forbidden."""
+    on_register_refused: Callable[[], None] = lambda: None
+    """Called when RegisterTaskDefinition is refused because it is forbidden."""
     on_started: Callable[[str], None] = lambda _started_by: None
     """Called with the `startedBy` of each RunTask that made or returned a task."""
     _absent: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
@@ -162,6 +164,8 @@ class DelayedEcs:
 
     def register_task_definition(self, **parameters: Any) -> Any:
         """RegisterTaskDefinition; another call may be creating the same revision, which may be visible already."""
+        if self.is_forbidden():
+            self.on_register_refused()
         self._check_allowed("RegisterTaskDefinition")
         if self._chance.strikes("registrations-overlap", 0.12, note=parameters["family"]):
             if self._chance.stream("registrations").random() < 0.5:

@@ -43,10 +43,16 @@ class Refusals:
     _jobs: Mapping[str, Job]
     """The jobs as they were saved last."""
     _open: dict[str, _Episode] = field(default_factory=dict)
+    _registrations: list[datetime] = field(default_factory=list)
+    """When RegisterTaskDefinition was refused: for which job, ECS is not told."""
     _went_on_at: dict[str, datetime] = field(default_factory=dict)
     """When each job was last saved as one that does not wait for a permission."""
     _kept_since: dict[tuple[str, str], datetime] = field(default_factory=dict)
     """By job and machine: since when the machine is kept while the job waits for a permission."""
+
+    def register_refused(self) -> None:
+        """Note that RegisterTaskDefinition is refused, for a job that may have its machine already."""
+        self._registrations.append(self._clock.now())
 
     def started(self, started_by: str) -> None:
         """Note that ECS made a task for a job."""
@@ -81,27 +87,21 @@ class Refusals:
         """Check later that each job that was refused goes on by its next probe."""
         now = self._clock.now()
         for job_id, episode in self._open.items():
-            due_at = now + self._next_try(episode, now)
-            self._clock.call_later((due_at + _LATE - now).total_seconds(), self._went_on(job_id, now))
+            wait = self._next_try(episode, now) + _LATE
+            self._clock.call_later(wait.total_seconds(), self._went_on(job_id, now))
 
     def longest_wait(self) -> timedelta:
         """Return how long the last job may wait that was refused, if everything is granted from now on."""
         now = self._clock.now()
-        waits = (
-            self._next_try(episode, now)
-            for job_id, episode in self._open.items()
-            if not self._jobs[job_id].state.is_final
-        )
-        return max(waits, default=timedelta(0))
+        since = [*self._registrations, *(episode.since for episode in self._open.values())]
+        return max((_until_probe(each, now) for each in since), default=timedelta(0))
 
     def _next_try(self, episode: _Episode, now: datetime) -> timedelta:
         """Return the time until the job is tried again: by a probe, or by a call that is free."""
-        waited = now - episode.since
         if not episode.instances:
             return _FREE_POLL
-        daily = (waited // _DAY + 1) * _DAY
-        # Each function decides by a clock of its own on which side of a probe it is.
-        return next((each for each in _PROBES if each > waited + _CLOCK_SKEW), daily) - waited
+        # Its registration may have been refused before RunTask was.
+        return max(_until_probe(each, now) for each in (episode.since, *self._registrations))
 
     def _went_on(self, job_id: str, granted_at: datetime) -> Callable[[], None]:
         def look() -> None:
@@ -111,3 +111,11 @@ class Refusals:
             self._check("a job goes on by its next probe once it may", is_going_on, message)
 
         return look
+
+
+def _until_probe(since: datetime, now: datetime) -> timedelta:
+    """Return the time until the next probe of a job that is refused since then."""
+    # Each function decides by a clock of its own on which side of a probe it is.
+    waited = now - since
+    daily = (waited // _DAY + 1) * _DAY
+    return next((each for each in _PROBES if each > waited + _CLOCK_SKEW), daily) - waited

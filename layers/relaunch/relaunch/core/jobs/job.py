@@ -250,10 +250,10 @@ class Job:
     it last had a task, for what somebody has to grant or mend (core.lifecycle.refusal_waits). `resume_from` are the
     jobs that it retries, the latest first: it resumes from the first of them with a checkpoint, whose step is
     `first_step`, 0 if it began from the beginning, None before its first launch. `kept_seconds` is the running time,
-    before the current attempt, whose work a checkpoint keeps (core.jobs.progress). `measured_starts`,
-    `start_seconds` and `checkpoint_seconds` are what the attempts before the current one say of its overheads
-    (core.jobs.overheads); `asked_at` is since when it waited for the machine of its current placement, None if it did not. `market_reason`
-    is why its market policy launched it where it is, or leaves it there, when it last looked; empty if none chose.
+    before the current attempt, whose work a checkpoint keeps (core.jobs.progress). `measured_starts`, `start_seconds`
+    and `checkpoint_seconds` are what the attempts before the current one say of its overheads (core.jobs.overheads);
+    `asked_at` is since when it waited for the machine of its current placement, None if it did not. `market_reason` is
+    why its market policy launched it where it is, or leaves it there, when it last looked; empty if none chose.
     """
 
     job_id: str

@@ -19,7 +19,7 @@ _MAX_LENGTH = 1 << 20
 _FLATTEN = "put the content into the file (`kubectl config view --raw --flatten`)"
 # A token of `kubectl create token` is valid for an hour unless it is told otherwise (reference of kubectl), and the
 # server may allow less than is asked for.
-_USE_TOKEN = (
+_SERVICE_ACCOUNT = (
     "put a token of a service account there: that of a Secret of type kubernetes.io/service-account-token, which does "
     "not expire, or `kubectl create token --duration=8760h`, of which the server may grant less"
 )
@@ -30,8 +30,8 @@ _REFUSED_OF_CLUSTER = {
     "tls-server-name": "the certificate must be for the host of `server`",
 }
 _REFUSED_OF_USER = {
-    "exec": f"programs are not run: {_USE_TOKEN}",
-    "auth-provider": f"it needs a plug-in: {_USE_TOKEN}",
+    "exec": f"programs are not run: {_SERVICE_ACCOUNT}",
+    "auth-provider": f"it needs a plug-in: {_SERVICE_ACCOUNT}",
     "username": "passwords are not supported: use a token or a client certificate",
     "password": "passwords are not supported: use a token or a client certificate",
     "tokenFile": f"files are not read: {_FLATTEN}",
