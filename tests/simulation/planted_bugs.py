@@ -295,7 +295,7 @@ BUGS = (
         "slot-kept-while-unreadable",
         "a job keeps its slot while its checkpoints cannot be read",
         lambda: writes(broken.slot_kept_while_waiting),
-        "a job that waits for its checkpoints holds no slot",
+        "a job that is refused holds a slot only with a machine that it keeps",
         60,
     ),
     PlantedBug(
@@ -642,9 +642,9 @@ BUGS = (
     ),
     PlantedBug(
         "refusal-is-final",
-        "a launch that ECS refuses fails its job, though it may have a task from before",
+        "a launch that ECS refuses is taken to have no task, though it may have one from before",
         _every_refusal_is_final,
-        "every stop is accounted for",
+        "nothing is launched beside a live task",
         30,
         first=90,
     ),
