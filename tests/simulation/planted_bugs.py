@@ -598,7 +598,6 @@ BUGS = (
         lambda: rows_dropped("cancel_stopping"),
         "what is cancelled ends as cancelled",
         60,
-        first=90,
     ),
     PlantedBug(
         "deadline-ignored",

@@ -12,7 +12,14 @@ from relaunch.core.jobs.job import Handover, IntentKind, Job, PlacementState, St
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.core.lifecycle.events import CancelAsked, HostEnded, HostWarned, JobEvent, TimePassed
+from relaunch.core.lifecycle.events import (
+    CancelAsked,
+    CheckpointsUnreadable,
+    HostEnded,
+    HostWarned,
+    JobEvent,
+    TimePassed,
+)
 from relaunch.core.lifecycle.metrics import (
     METRICS,
     Metric,
@@ -194,3 +201,15 @@ def test_the_stop_of_another_task_and_a_repeated_stop_are_not_timed() -> None:
 
 def test_clocks_that_differ_make_no_negative_times() -> None:
     assert stop_metrics(*warned(warned_at=NOW + MINUTE), NOW) == (MetricDatum(Metric.WARNING_TO_STOP, 0),)
+
+
+def test_each_refusal_of_what_somebody_has_to_grant_is_counted_and_no_other_decision() -> None:
+    job, unreadable = make_job(), CheckpointsUnreadable("AccessDenied")
+    refused = decided(job, unreadable, NOW)
+    later = NOW + timedelta(minutes=5)
+    again = decided(refused.job, unreadable, later)
+    woken = decided(again.job, TimePassed(), later)
+
+    assert decision_metrics(job, refused, NOW) == (MetricDatum(Metric.JOBS_REFUSED),)
+    assert decision_metrics(refused.job, again, later) == (MetricDatum(Metric.JOBS_REFUSED),)
+    assert decision_metrics(again.job, woken, later) == ()

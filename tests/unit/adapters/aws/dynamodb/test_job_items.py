@@ -38,7 +38,7 @@ from relaunch.core.definitions.kubernetes_workload import (
 )
 from relaunch.core.jobs.job import Attempt, IntentKind, Job, Stop, StopIntent, StopKind, TimelineEntry
 from relaunch.core.jobs.lookup import due_at
-from relaunch.core.jobs.state import CostBasis, JobState
+from relaunch.core.jobs.state import CostBasis, JobState, Waiting, WaitReason
 from relaunch.core.jobs.summary import summarize_job
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.rejection import Rejection
@@ -93,6 +93,17 @@ def test_an_item_written_before_a_field_was_added_is_read_with_its_default() -> 
     del body["cancel_requested"], body["definition"]["max_failures"]
     item["body"] = {"S": json.dumps(body | {"a_field_of_the_future": 1})}
     assert job_items.read_job(item, None) == make_job()
+
+
+def test_a_job_that_waited_for_its_checkpoints_before_refusals_were_stored_is_read() -> None:
+    waiting = Waiting(WaitReason.CHECKPOINT, NOW, "AccessDenied", NOW)
+    item = job_items.job_item(make_job(waiting=waiting, wake_at=NOW, version=1), "w-1")
+    body = json.loads(item["body"]["S"])
+    assert body.pop("refusals") == {}
+
+    job = job_items.read_job(item | {"body": {"S": json.dumps(body)}}, None)
+
+    assert (job.waiting, job.refusals) == (waiting, {})
 
 
 def test_a_job_and_an_attempt_of_different_writes_are_a_torn_read() -> None:
