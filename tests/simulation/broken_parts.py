@@ -12,13 +12,10 @@ from relaunch.adapters.aws import checkpoints, errors
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.adapters.aws.ecs import run_task as ecs_run_task
 from relaunch.adapters.aws.ecs.target import EcsTarget
-from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.jobs import overheads
 from relaunch.core.jobs.effects import Effect
 from relaunch.core.jobs.job import Attempt, IntentKind, Job, Stop, StopIntent, StopKind, TimelineEntry
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.overheads import StartsSoFar
 from relaunch.core.jobs.progress import Progress, SavedCheckpoint, measure_progress
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import LaunchRefused, TaskObservation, TaskPhase
@@ -28,7 +25,6 @@ from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, Task
 from relaunch.core.lifecycle.restart_policy import GiveUp, RestartAfter
 from relaunch.core.lifecycle.stopping import follow_stop
 from relaunch.core.market.situation import Situation
-from relaunch.core.offerings.offering import CapacityMemory
 from relaunch.core.triggers.events import TriggerEvent
 from relaunch.core.triggers.matching import Match, derive_job_id, match
 from relaunch.ports import Dependencies
@@ -154,24 +150,6 @@ def with_two_more_hours(original: Callable[..., Situation]) -> Callable[..., Sit
         return replace(known, time_left=(known.time_left or 0.0) + 2.0)
 
     return situation
-
-
-def only_spot_retried_sooner(original: Callable[..., CapacityMemory]) -> Callable[..., CapacityMemory]:
-    def retried(memory: CapacityMemory) -> CapacityMemory:
-        on_demand = {key: each for key, each in memory.items() if key.purchase is PurchaseOption.ON_DEMAND}
-        return {**original(memory), **on_demand}
-
-    return retried
-
-
-def without_unsaved_times(original: Callable[..., StartsSoFar]) -> Callable[..., StartsSoFar]:
-    def so_far(job: Job, newest: SavedCheckpoint | None, now: datetime) -> StartsSoFar:
-        attempt = job.attempt
-        is_own = newest is not None and attempt is not None and newest.attempt == attempt.number
-        longest = overheads._longest_interval(newest) if newest is not None and is_own else 0.0
-        return replace(original(job, newest, now), checkpoint_seconds=max(job.checkpoint_seconds, longest))
-
-    return so_far
 
 
 def without_its_own_checkpoint(_original: object) -> Callable[[Job, SavedCheckpoint | None], Progress | None]:

@@ -6,7 +6,7 @@ missing.
 """
 
 import re
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -18,7 +18,6 @@ from relaunch.adapters.aws.ecs import stop_reports
 from relaunch.adapters.aws.ecs import target as ecs_target
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs import batch as sqs_batch
-from relaunch.core.jobs import overheads
 from relaunch.core.jobs.effects import AdmitWaiting, CountRun, RememberCapacity, StopTask
 from relaunch.core.jobs.job import StopKind
 from relaunch.core.jobs.state import JobState
@@ -36,10 +35,11 @@ from relaunch.usecases import launch_attempt as launching_attempts
 from relaunch.usecases import reconcile_jobs as reconciling
 from relaunch.usecases import sweep_cluster as sweeping
 from relaunch_local.in_memory.jobs import InMemoryJobs
+from relaunch_local.simulation import scenario
 from relaunch_local.simulation.checks.deadlines import PROMISE
 from simulation import broken_parts as broken
 from simulation.broken_parts import Planting, accounted, action, changed, replaced, without_effect, written
-from simulation.planting import action_changed, guard_changed, patched_in, rows_dropped, writes
+from simulation.planting import action_changed, guard_changed, patched, patched_in, rows_dropped, writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,10 @@ class PlantedBug:
 # A seed with hundreds of jobs.
 _BIG_COMPANY = 99
 _DAY, _MONTH, _NOTHING = timedelta(days=1), timedelta(days=30), timedelta(0)
+
+
+def _without_shortages() -> AbstractContextManager[object]:
+    return patched(scenario, _SHORTAGES_SHARE=0.0)
 
 
 BUGS = (
@@ -208,28 +212,13 @@ BUGS = (
         first=80,
     ),
     PlantedBug(
-        "on-demand-avoided-for-hours",
-        "an on-demand pool that refused is avoided for as long as for jobs without a deadline, up to four hours",
-        replaced(launching_attempts, "retried_sooner", broken.only_spot_retried_sooner),
-        PROMISE,
-        40,
-        first=10,
-    ),
-    PlantedBug(
-        "checkpoint-interval-never-learned",
-        "only the time between two checkpoints of one attempt is learned, and not that one ran for longer without any",
-        replaced(overheads, "starts_so_far", broken.without_unsaved_times),
-        PROMISE,
-        100,
-        first=300,
-    ),
-    PlantedBug(
         "moved-unsaved",
         "a task is moved to spot before it has saved a checkpoint",
         replaced(follow_market, "resumable_progress", broken.without_its_own_checkpoint),
         "no move without a saved checkpoint",
-        200,
-        first=500,
+        30,
+        first=10,
+        world=_without_shortages,
     ),
     PlantedBug(
         "unreadable-is-the-end",
@@ -362,6 +351,7 @@ BUGS = (
         "out of memory counts as no failure",
         changed(stopping, is_failure=lambda kind: is_failure(kind) and kind is not StopKind.OUT_OF_MEMORY),
         "failures are those of the stops",
+        20,
     ),
     PlantedBug(
         "max-runtime-ignored",
@@ -528,21 +518,21 @@ BUGS = (
         "a task that its machine did not start counts as a failure of the program",
         changed(stopping, is_failure=lambda kind: is_failure(kind) or kind is StopKind.NOT_STARTED),
         "failures are those of the stops",
-        8,
+        30,
     ),
     PlantedBug(
         "first-machine-proves-that-a-task-starts-nowhere",
         "a start that failed on one machine counts as a failure of the job",
         changed(stopping, FAILED_INSTANCES=1),
         "three machines show that a task starts nowhere",
-        8,
+        30,
     ),
     PlantedBug(
         "failed-start-again-at-once",
         "a task that its machine did not start is launched again at once",
         changed(restart_policy, _after_stop=lambda _job, _stop, detail: RestartAfter(0, detail)),
         "after a start that failed there is a pause",
-        8,
+        30,
     ),
     PlantedBug(
         "no-timeline",
@@ -605,15 +595,6 @@ BUGS = (
         lambda: patched_in((running, launching, restart_policy), out_of_time=broken.without_deadline(out_of_time)),
         "nothing lives long after its deadline",
         30,
-        first=60,
-    ),
-    PlantedBug(
-        "orphaned-tasks-left-alone",
-        "an orphaned task is not stopped",
-        lambda: rows_dropped("stop_orphaned_task"),
-        "a sweep finds what was given up",
-        60,
-        first=160,
     ),
     PlantedBug(
         "no-listing-grace",

@@ -308,7 +308,6 @@ MACHINE_BUGS = (
         changed(table, _is_left=lambda *_: False),
         "a machine's effect is done before it is forgotten",
         60,
-        first=60,
     ),
     PlantedBug(
         "node-of-another-instance",
