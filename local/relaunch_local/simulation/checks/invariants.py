@@ -391,7 +391,7 @@ class Invariants:
             message = f"{job.job_id}: {job.wake_at}, not {stop_by}"
             self.check("a task that trains on is looked at at its last moment", is_in_time, message)
         # The next probe of a refused job, which costs a machine, is up to a day away.
-        is_refused = job.waiting is not None and job.waiting.reason is WaitReason.REFUSED
+        is_refused = job.waiting is not None and job.waiting.reason in (WaitReason.REFUSED, WaitReason.CHECKPOINT)
         horizon = _PROBE_HORIZON if is_refused else WAKE_HORIZON
         is_soon = job.wake_at is not None and job.wake_at - self._clock.now() <= horizon
         self.check("every open job is woken", is_soon, f"{job.job_id} is {job.state}, wake_at {job.wake_at}")
