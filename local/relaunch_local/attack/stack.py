@@ -129,4 +129,6 @@ def _scenario(grants: TaskDefinitionGrants) -> Scenario:
         limits=StackLimits(max_running_jobs=1_000, task_definitions=grants),
         timing=Timing(),
         provisioning_quota=500,
+        # The application is attacked, so IAM does not help it.
+        granted={"TaskDefinitionFamilies": "any", "TaskRolePath": "*"},
     )

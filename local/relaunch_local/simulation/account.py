@@ -151,7 +151,9 @@ class SimulatedAccount:
 
     def _make_simulator(self, seed: int) -> EcsSimulator:
         settings = self.scenario.simulator_settings(seed)
-        self.authorization = authorize_functions(self.runtime, self.scenario.machines.settings, self._refused)
+        self.authorization = authorize_functions(
+            self.runtime, self.scenario.machines.settings, self.scenario.granted, self._refused
+        )
         return EcsSimulator(self.clock, self.trainings, settings, authorize=self.authorization)
 
     def _make_checks(self) -> None:

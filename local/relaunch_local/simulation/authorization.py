@@ -18,7 +18,7 @@ from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.aws.store_calls import STORE_CALLS
 from relaunch_local.simulation.aws.template import ACCOUNT, CLUSTER, REGION, STACK
 from relaunch_local.simulation.machine_scenario import INSTANCE_ROLE
-from relaunch_local.simulation.scenario import CHECKPOINTS, FAMILIES
+from relaunch_local.simulation.scenario import CHECKPOINTS
 from relaunch_local.templates.document import read_template
 from relaunch_local.templates.physical import physical_values
 from relaunch_local.templates.resolver import Resolver
@@ -113,31 +113,34 @@ class AuthorizedStore:
 
 
 def authorize_functions(
-    runtime: Runtime, machines: MachineSettings, on_refused: Callable[[Permission], None]
+    runtime: Runtime, machines: MachineSettings, granted: Mapping[str, str], on_refused: Callable[[Permission], None]
 ) -> FunctionAuthorization:
-    """Return what authorizes the functions of a stack with these machines; `on_refused` is told of each refusal."""
+    """Return what authorizes the functions of a stack with these machines.
+
+    `granted` are parameters of the template; `on_refused` is told of each refusal.
+    """
     versions = machines.launch_templates.items()
     templates = ",".join(f"{kind}={each.template_id}:{each.version}" for kind, each in versions)
     subnets = ",".join(f"{zone}={subnet}" for zone, subnet in machines.subnets.items())
-    return FunctionAuthorization(runtime, _authorizer(subnets, templates), on_refused)
+    return FunctionAuthorization(runtime, _authorizer(subnets, templates, tuple(granted.items())), on_refused)
 
 
 @cache
-def _authorizer(subnets: str, templates: str) -> PolicyAuthorizer:
-    return PolicyAuthorizer(dict(_policies(subnets, templates)), is_without_key)
+def _authorizer(subnets: str, templates: str, granted: tuple[tuple[str, str], ...]) -> PolicyAuthorizer:
+    return PolicyAuthorizer(dict(_policies(subnets, templates, dict(granted))), is_without_key)
 
 
-def _policies(subnets: str, templates: str) -> Iterator[tuple[str, list[PolicyDocument]]]:
+def _policies(subnets: str, templates: str, granted: Mapping[str, str]) -> Iterator[tuple[str, list[PolicyDocument]]]:
     template = read_template()
     values = physical_values(template, ACCOUNT, REGION, {"JobsTable": TABLE})
     parameters = {
         "ClusterName": CLUSTER,
         "AWS::StackName": STACK,
         "CheckpointBuckets": CHECKPOINTS,
-        "TaskDefinitionFamilies": ",".join(FAMILIES),
         "MachineSubnets": subnets,
         "MachineLaunchTemplates": templates,
         "MachineInstanceRoleArn": INSTANCE_ROLE if subnets else "",
+        **granted,
     }
     resolver = Resolver(template, **(values | parameters))
     for function, role in roles_of_functions(template).items():

@@ -104,6 +104,8 @@ class Scenario:
     unpullable: frozenset[str] = frozenset()
     """The definitions whose image no instance can pull."""
     machines: MachineScenario = field(default_factory=MachineScenario)
+    granted: Mapping[str, str] = field(default_factory=lambda: {"TaskDefinitionFamilies": ",".join(FAMILIES)})
+    """The template's parameters that say what the roles of functions allow."""
     has_close_deadlines: bool = False
     """Whether deadlines leave little time, and only spot instances are taken away."""
     has_shortages: bool = False
