@@ -152,7 +152,7 @@ class SimulatedAccount:
     def _make_simulator(self, seed: int) -> EcsSimulator:
         settings = self.scenario.simulator_settings(seed)
         self.authorization = authorize_functions(
-            self.runtime, self.scenario.machines.settings, self.scenario.granted, self._refused
+            self.runtime, self.scenario.machines.settings, self.scenario.role_parameters, self._refused
         )
         return EcsSimulator(self.clock, self.trainings, settings, authorize=self.authorization)
 

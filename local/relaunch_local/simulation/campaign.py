@@ -25,6 +25,7 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "call-repeated-by-sdk": 1_500,
     "call-throttled": 1_500,
     "call-unanswered": 1_000,
+    "capacity-block-of-others-ends": 200,
     "capacity-changed": 300,
     "describe-behind": 100,
     "event-delayed": 300,

@@ -104,12 +104,18 @@ class Scenario:
     unpullable: frozenset[str] = frozenset()
     """The definitions whose image no instance can pull."""
     machines: MachineScenario = field(default_factory=MachineScenario)
-    granted: Mapping[str, str] = field(default_factory=lambda: {"TaskDefinitionFamilies": ",".join(FAMILIES)})
-    """The template's parameters that say what the roles of functions allow."""
+    granted: Mapping[str, str] = field(default_factory=dict)
+    """The template's parameters that say what the roles of functions allow, if not the families of the definitions."""
     has_close_deadlines: bool = False
     """Whether deadlines leave little time, and only spot instances are taken away."""
     has_shortages: bool = False
     """Whether there is no on-demand at times, and mostly no spot at first."""
+
+    @property
+    def role_parameters(self) -> Mapping[str, str]:
+        """Return the template's parameters that say what the roles of functions allow."""
+        families = sorted({each.task_definition for each in self.definitions})
+        return self.granted or {"TaskDefinitionFamilies": ",".join(families)}
 
     @classmethod
     def draw(cls, chance: Chance) -> "Scenario":
