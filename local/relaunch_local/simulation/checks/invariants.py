@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from relaunch.core.jobs.claims import claimed_machines
 from relaunch.core.jobs.effects import (
     CountRun,
     Effect,
@@ -106,6 +107,8 @@ class Invariants:
     _running: _JobCounts = field(default_factory=_JobCounts)
     """The jobs that have a live task."""
     _saved_at: dict[str, datetime] = field(default_factory=dict)
+    _probes_at: dict[str, datetime | None] = field(default_factory=dict)
+    """By job: until when it waits for the next machine after it gave one up because of a refusal."""
     _done: dict[tuple[type[Effect], str], datetime] = field(default_factory=dict)
     _pending_since: dict[str, dict[Effect, datetime]] = field(default_factory=lambda: defaultdict(dict))
     _pending_resumes: dict[tuple[str, int], set[str | None]] = field(default_factory=lambda: defaultdict(set))
@@ -145,7 +148,7 @@ class Invariants:
         self._check_due(before)
         self._saved_at[job.job_id] = self._clock.now()
         self._check_effects(job)
-        self._check_wake(job)
+        self._check_wake(before, job)
         self._check_explanation(job)
         self._check_placement(before, job)
         self._account(before, job)
@@ -381,7 +384,7 @@ class Invariants:
         is_short = effect.until - self._clock.now() <= LONGEST
         self.check("no offering is avoided for longer than four hours", is_short, f"{job.job_id}: {effect.until}")
 
-    def _check_wake(self, job: Job) -> None:
+    def _check_wake(self, before: Job | None, job: Job) -> None:
         if job.state.is_final:
             self.check("what is over waits for nothing", bool(job.pending) == (job.wake_at is not None), job.job_id)
             return
@@ -390,11 +393,17 @@ class Invariants:
             is_in_time = job.wake_at is not None and job.wake_at <= stop_by
             message = f"{job.job_id}: {job.wake_at}, not {stop_by}"
             self.check("a task that trains on is looked at at its last moment", is_in_time, message)
-        # The next probe of a refused job, which costs a machine, is up to a day away.
-        is_refused = job.waiting is not None and job.waiting.reason in (WaitReason.REFUSED, WaitReason.CHECKPOINT)
-        horizon = _PROBE_HORIZON if is_refused else WAKE_HORIZON
+        horizon = _PROBE_HORIZON if self._waits_for_probe(before, job) else WAKE_HORIZON
         is_soon = job.wake_at is not None and job.wake_at - self._clock.now() <= horizon
         self.check("every open job is woken", is_soon, f"{job.job_id} is {job.state}, wake_at {job.wake_at}")
+
+    def _waits_for_probe(self, before: Job | None, job: Job) -> bool:
+        """Return whether a refused job gave a machine up, so that its next try, up to a day away, buys another one."""
+        if job.waiting is None or job.waiting.reason not in (WaitReason.REFUSED, WaitReason.CHECKPOINT):
+            return False
+        if before is not None and claimed_machines(before) and not job.machine_id:
+            self._probes_at[job.job_id] = job.waiting.until
+        return not job.machine_id and job.waiting.until == self._probes_at.get(job.job_id)
 
     def _check_explanation(self, job: Job) -> None:
         try:
