@@ -255,7 +255,7 @@ class SimulatedAccount:
         self.delayed_ecs = DelayedEcs(client, self.clock, self.chance, self._stop_asked, self.invariants.task_made)
         self.refusals = Refusals(self.clock, self.invariants.check, self.invariants.jobs)
         self.delayed_ecs.on_register_refused = self.refusals.register_refused
-        self.delayed_ecs.on_refused, self.delayed_ecs.on_started = self.refusals.refused, self.refusals.started
+        self.delayed_ecs.on_refused, self.delayed_ecs.on_taken = self.refusals.refused, self.refusals.answered
         self.delayed_ecs.on_lost = lambda started_by: self.facts.unanswered_jobs.add(started_by.rpartition("/")[0])
         self.facts.hidden_span, self.facts.forgotten = self.delayed_ecs.denied_span, self.delayed_ecs.forgotten
         ecs: Any = CallingClient("ecs", self.delayed_ecs, self.calls, on_answer=self._answered)

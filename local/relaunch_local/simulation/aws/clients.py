@@ -112,8 +112,8 @@ class DelayedEcs:
     """Called with the parameters of each RunTask that is refused because it is forbidden."""
     on_register_refused: Callable[[], None] = lambda: None
     """Called when RegisterTaskDefinition is refused because it is forbidden."""
-    on_started: Callable[[str], None] = lambda _started_by: None
-    """Called with the `startedBy` of each RunTask that made or returned a task."""
+    on_taken: Callable[..., None] = lambda _started_by, **_what: None
+    """Called with the `startedBy` of each RunTask that is allowed, and whether ECS made or returned a task."""
     _absent: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     _denied: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     _made: dict[str, str] = field(default_factory=dict)
@@ -154,8 +154,7 @@ class DelayedEcs:
         return answer
 
     def _note_tasks(self, arns: Sequence[str], started_by: str, client_token: str) -> None:
-        if arns:
-            self.on_started(started_by)
+        self.on_taken(started_by, has_task=bool(arns))
         for arn in arns:
             self._on_made(started_by, arn, arn == self._made.setdefault(client_token, arn))
             if arn not in self._visible_at:

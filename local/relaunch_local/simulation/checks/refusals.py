@@ -54,9 +54,16 @@ class Refusals:
         """Note that RegisterTaskDefinition is refused, for a job that may have its machine already."""
         self._registrations.append(self._clock.now())
 
-    def started(self, started_by: str) -> None:
-        """Note that ECS made a task for a job."""
-        self._open.pop(started_by.rpartition("/")[0], None)
+    def answered(self, started_by: str, *, has_task: bool) -> None:
+        """Note that ECS took the call of a job: it made a task, or it has no machine for one.
+
+        A machine that is bought then is not bought for the refusal.
+        """
+        job_id = started_by.rpartition("/")[0]
+        if has_task:
+            self._open.pop(job_id, None)
+        elif job_id in self._open:
+            self._open[job_id].instances.clear()
 
     def refused(self, parameters: Mapping[str, Any]) -> None:
         """Note that RunTask is refused, and check that its machine is no more than a probe."""

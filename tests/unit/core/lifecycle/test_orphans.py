@@ -1,4 +1,5 @@
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -22,6 +23,15 @@ def stopped_by(job: Job, event: JobEvent) -> list[str]:
 @pytest.mark.parametrize("situation", ["wr", "fz", "pl", "ru", "si", "ca"])
 def test_a_live_task_beside_the_current_one_is_stopped(situation):
     assert stopped_by(SITUATIONS[situation], EVENTS["orphan"]) == [ORPHANED]
+
+
+@pytest.mark.parametrize(("seconds", "is_taken"), [(-11, False), (-10, True), (0, True)])
+def test_a_late_event_of_a_placement_that_is_kept_no_more_is_not_taken_for_that_of_the_pending_one(seconds, is_taken):
+    task = seen("PENDING", task_id=task_id(77), created_at=NOW + timedelta(seconds=seconds))
+
+    job = after(with_attempt("fz", placement=make_placement(2, requested_at=NOW)), task)
+
+    assert (job.current_attempt.task_id == task_id(77)) is is_taken
 
 
 def test_a_task_that_a_late_answer_tells_of_is_stopped():

@@ -41,6 +41,7 @@ from relaunch.core.lifecycle.events import (
 from relaunch.core.lifecycle.machine_waits import hands_over, with_releases
 from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.polling import with_poll
+from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 
 # The event has the type of the row's `event` column, which the type system cannot express.
 Guard = Callable[[Job, Any], bool]
@@ -109,7 +110,9 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
     if attempt is None or attempt.stop is not None or seen.owner != job.attempt_key:
         return False
     if attempt.task_id is None:
-        return seen.task_id not in {each.task_id for each in attempt.closed_placements}
+        # Of many closed placements only the latest are kept: a late event of an earlier one is older than this one.
+        is_older = seen.created_at is not None and seen.created_at < attempt.placement.requested_at - CLOCK_SKEW
+        return not is_older and seen.task_id not in {each.task_id for each in attempt.closed_placements}
     if seen.task_id != attempt.task_id:
         return False
     if seen.version != attempt.task_version:
