@@ -14,12 +14,14 @@ from fakes.builders import (
     make_selection,
     task_id,
 )
+from relaunch.core.jobs.effects import RequestLaunch
 from relaunch.core.jobs.job import Placement, PlacementState, Stop, StopKind
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.launches.derived_revision import PreparedRevision
+from relaunch.core.launches.launch import LaunchDeferred, LaunchUncertain
 from relaunch.core.lifecycle.events import LaunchAnswered, OfferingChosen
 from unit.core.lifecycle.steps import SOON, after, chosen, decided
-from unit.core.lifecycle.table_matrix import SITUATIONS
+from unit.core.lifecycle.table_matrix import SITUATIONS, answered, with_attempt
 
 
 def test_the_next_attempt_begins_with_what_the_one_before_kept():
@@ -185,3 +187,17 @@ def test_placements_without_a_task_are_dropped_first_because_a_late_event_needs_
     attempt = after(replace(SITUATIONS["w0"], attempt=earlier), chosen()).current_attempt
 
     assert [each.number for each in attempt.closed_placements] == list(kept)
+
+
+@pytest.mark.parametrize("outcome", [LaunchUncertain("no answer"), LaunchDeferred("ThrottlingException")])
+def test_copies_of_a_launch_request_lead_to_one_more_request_together(outcome):
+    old = with_attempt("fz", placement=make_placement(requested_at=SOON - timedelta(minutes=4)))
+    first = decided(replace(old, wake_at=SOON), answered(outcome))
+    assert [type(effect) for effect in first.job.pending] == [RequestLaunch]
+
+    second = decided(replace(first.job, pending=()), answered(outcome))
+
+    assert second.is_ignored
+    assert second.job.pending == ()
+    due = decided(replace(first.job, pending=()), answered(outcome), first.job.wake_at)
+    assert [type(effect) for effect in due.job.pending] == [RequestLaunch]

@@ -27,6 +27,7 @@ from relaunch.core.lifecycle.decision import (
     LAUNCH_TIMEOUT,
     Decision,
     end,
+    ignore,
     look_again,
     move,
     stop_effects,
@@ -52,6 +53,7 @@ from relaunch.core.lifecycle.machine_waits import admits_next, next_machine
 from relaunch.core.lifecycle.market_choice import with_market_reason
 from relaunch.core.lifecycle.refusal_waits import wait_until_granted
 from relaunch.core.lifecycle.restart_policy import GiveUp, out_of_time
+from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 from relaunch.core.lifecycle.stopping import avoid, stop_with_intent, with_task
 from relaunch.core.revisions.images import describe_pin, plan_pins, with_platforms
 from relaunch.core.selection.neuron_devices import NeuronClaim
@@ -293,6 +295,10 @@ def start_deadline(attempt: Attempt, limits: StackLimits) -> datetime:
 
 
 def _send_again(job: Job, reason: str, now: datetime, *, event: str, delay_seconds: int) -> Decision:
+    if job.wake_at is not None and job.wake_at - LAUNCH_TIMEOUT > now + CLOCK_SKEW:
+        # SQS delivers a request twice, and each copy sends the placement: if each asked for a request of its own, their
+        # number would double again and again while RunTask is not answered.
+        return ignore(job, "the launch is requested already, for later")
     effects = (RequestLaunch(delay_seconds),)
     wake_at = now + timedelta(seconds=delay_seconds) + LAUNCH_TIMEOUT
     job = replace(_with_two_senders(job), reason=reason)
