@@ -94,6 +94,8 @@ class MachineInvariants:
     """By machine: what EC2 refused (a type in a zone, or everything), and the code."""
     _needed_at: dict[str, datetime] = field(default_factory=dict)
     _accounted_at: dict[str, datetime] = field(default_factory=dict)
+    _ready_at: dict[str, datetime] = field(default_factory=dict)
+    """By instance: when it was first seen with all its accelerators, to the minute."""
     _claimed_at: dict[str, datetime] = field(default_factory=dict)
     """By machine: when a job was last seen to claim and need it."""
     _terminations: dict[str, datetime] = field(default_factory=dict)
@@ -240,8 +242,11 @@ class MachineInvariants:
 
     def _is_doubtful(self, host: Instance) -> bool:
         """Return whether EC2 takes an instance away, a task on it did not start, or it was not ready in time."""
-        age = self._clock.now() - self.bills[host.instance_id].launched_at
-        is_late = not self._is_ready(host) and age >= self._limits.registration_deadline - _CLOCK_SKEW
+        # One that becomes ready after its deadline may be ended by whoever saw shortly before that it was not.
+        now = self._clock.now()
+        ready_at = self._ready_at.get(host.instance_id, now) if self._is_ready(host) else now
+        deadline = self.bills[host.instance_id].launched_at + self._limits.registration_deadline
+        is_late = ready_at >= deadline - _CLOCK_SKEW
         is_threatened = self._facts.was_threatened(host.instance_id)
         return is_late or is_threatened or self._facts.failed_to_start_on(host.instance_id)
 
@@ -344,6 +349,8 @@ class MachineInvariants:
         if not host.is_alive:
             return
         now, machine = self._clock.now(), self._machine_of(host.instance_id)
+        if self._is_ready(host):
+            self._ready_at.setdefault(host.instance_id, now)
         is_its = machine is not None and machine.instance_id == host.instance_id
         if machine is not None and is_its and machine.state is not MachineState.GONE:
             self._accounted_at[host.instance_id] = now
