@@ -251,6 +251,14 @@ def test_an_instance_that_was_launched_for_a_machine_that_was_given_up_counts_un
     assert decision.added == MachineTotals(1, 500_000)
 
 
+def test_an_instance_that_is_seen_after_its_end_keeps_the_time_of_its_launch():
+    ended = machine(MachineState.GONE, launched_at=NOW - timedelta(minutes=51))
+
+    assert decide(ended, LAUNCHED, NOW, LIMITS).machine.launched_at == ended.launched_at
+    other = replace(ended, instance_id="i-0f0f0f0f0f0f0f0f0")
+    assert decide(other, LAUNCHED, NOW, LIMITS).machine.launched_at == NOW
+
+
 def test_what_was_not_launched_cannot_be_counted():
     with pytest.raises(TypeError):
         launched_after_all(machine(), FleetAnswered(FleetDeferred("Rate")), NOW, LIMITS)

@@ -161,7 +161,9 @@ def launched_after_all(
     if not isinstance(answer, InstanceLaunched):
         raise TypeError(f"no instance was launched: {answer}")
     answer = _as_asked(machine, answer)
-    found = replace(machine, instance_id=answer.instance_id, offering=answer.offering, launched_at=now)
+    # EC2 may show an instance as running for a while after it said that it is terminated, or that it knows none.
+    launched_at = machine.launched_at if machine.instance_id == answer.instance_id else None
+    found = replace(machine, instance_id=answer.instance_id, offering=answer.offering, launched_at=launched_at or now)
     decision = terminate(found, now, event="launched late", detail=answer.instance_id)
     return replace(decision, added=MachineTotals(1, micro_usd(found.usd_per_hour)))
 
