@@ -63,6 +63,10 @@ _BIG_COMPANY = 99
 _DAY, _MONTH, _NOTHING = timedelta(days=1), timedelta(days=30), timedelta(0)
 
 
+def _with_shortages() -> AbstractContextManager[object]:
+    return patched(scenario, _SHORTAGES_SHARE=1.0)
+
+
 def _without_shortages() -> AbstractContextManager[object]:
     return patched(scenario, _SHORTAGES_SHARE=0.0)
 
@@ -210,6 +214,15 @@ BUGS = (
         PROMISE,
         40,
         first=80,
+    ),
+    PlantedBug(
+        "on-demand-avoided-for-hours",
+        "an on-demand pool that refused is avoided for as long as for jobs without a deadline, up to four hours",
+        replaced(launching_attempts, "retried_sooner", broken.only_spot_retried_sooner),
+        PROMISE,
+        30,
+        first=40,
+        world=_with_shortages,
     ),
     PlantedBug(
         "moved-unsaved",
@@ -595,6 +608,14 @@ BUGS = (
         lambda: patched_in((running, launching, restart_policy), out_of_time=broken.without_deadline(out_of_time)),
         "nothing lives long after its deadline",
         30,
+    ),
+    PlantedBug(
+        "orphaned-tasks-left-alone",
+        "an orphaned task is not stopped",
+        lambda: rows_dropped("stop_orphaned_task"),
+        "a sweep finds what was given up",
+        30,
+        first=60,
     ),
     PlantedBug(
         "no-listing-grace",
