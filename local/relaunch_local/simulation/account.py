@@ -263,7 +263,8 @@ class SimulatedAccount:
         self.faulty_ec2 = self.ec2_type(in_process, self.simulator, self.clock, self.chance, self.machines)
         ec2: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS)
         fleet: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, FLEET_CONFIG)
-        s3: Any = CallingClient("s3", self._authorized("s3", ModelS3(self.objects)), self.calls)
+        objects = self._authorized("s3", ModelS3(self.objects))
+        s3: Any = CallingClient("s3", objects, self.calls, on_answer=self._objects_answered)
         ecr: Any = CallingClient("ecr", self._authorized("ecr", self.ecr), self.calls)
         spot_prices = Ec2SpotPrices(ec2, clock)
         target = self.per_container(lambda: EcsTarget(ecs, CLUSTER, rate_limiter=self.rate_limiter()))
@@ -316,6 +317,10 @@ class SimulatedAccount:
     def _answered(self, action: str, answer: Any) -> None:
         if action == "run_task" and self.runtime.current is not None:
             self.runtime.current.told.update(tasks_in(answer))
+
+    def _objects_answered(self, action: str, answer: Any) -> None:
+        if action == "list_objects_v2":
+            self.objects.told_at[answer["Prefix"]].append(self.clock.now())
 
     def _stop_asked(self, task_arn: str) -> None:
         self.facts.stop_asked(task_arn)

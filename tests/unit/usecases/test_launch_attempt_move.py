@@ -178,6 +178,20 @@ def test_it_stays_until_its_task_has_saved_a_checkpoint(story, saved_by):
     assert story.job(job_id).market_reason == "it has saved no checkpoint since it was launched"
 
 
+def test_how_long_its_task_ran_until_its_first_checkpoint_is_known_although_only_that_one_is_there(story):
+    story = within(deadline=12 * HOUR)
+    job_id = train_on_demand(story)
+    story.clock.advance(2 * HOUR)
+    look(story)
+    save(story, job_id)
+
+    look(story)
+
+    job = story.job(job_id)
+    assert (job.state, job.machine_id) == (JobState.RUNNING, ""), "an interruption of spot may lose two hours"
+    assert job.checkpoint_seconds >= 2 * 3600
+
+
 @pytest.mark.parametrize("error", [PermanentError("AccessDenied"), TransientError("SlowDown")])
 def test_it_stays_while_its_checkpoints_cannot_be_read_and_is_looked_at_again(story, error):
     job_id = train_on_demand(story)

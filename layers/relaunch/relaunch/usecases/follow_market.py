@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.overheads import Measured, measure_overheads
+from relaunch.core.jobs.overheads import Measured, measure_overheads, starts_so_far
 from relaunch.core.jobs.progress import SavedCheckpoint, measure_progress, resumed_step
 from relaunch.core.lifecycle.events import MoveDeclined
 from relaunch.core.lifecycle.market_choice import MarketChoice, choose, choose_again, is_in_market, narrow
@@ -108,14 +108,15 @@ def find_move(
         newest = newest_of(job, deps.checkpoints)
     except PortError as error:
         return MoveDeclined(f"its checkpoints cannot be read: {error}", None)
+    longest = starts_so_far(job, newest, available.at).checkpoint_seconds
     progress = resumable_progress(job, newest)
     if progress is None:
-        return MoveDeclined("it has saved no checkpoint since it was launched", None)
+        return MoveDeclined("it has saved no checkpoint since it was launched", None, longest)
     policy = policy_named(job.definition.policy, deps.load_thresholds)
     measured = Measured(progress, measure_overheads(job, newest, available.at))
     market = choose_again(job, policy, measured, pools, available.at)
     if market.choice.action is not Action.TRY:
-        return MoveDeclined(market.reason, market.until)
+        return MoveDeclined(market.reason, market.until, longest)
     deps.log.decided("market: move", job_id=job.job_id, reason=market.reason)
     return narrow(selection, market)
 

@@ -383,7 +383,8 @@ class ModelS3:
         bucket = parameters["Bucket"]
         found = self._objects.listed(bucket, parameters["Prefix"])
         times = {key: self._objects.written_at(bucket, key) for key, _ in found}
-        return {"Contents": [{"Key": key, "Size": len(body), "LastModified": times[key]} for key, body in found]}
+        contents = [{"Key": key, "Size": len(body), "LastModified": times[key]} for key, body in found]
+        return {"Prefix": parameters["Prefix"], "Contents": contents}
 
     def get_object(self, **parameters: Any) -> Any:
         """GetObject; a key of KMS matters only where there is an object."""

@@ -27,6 +27,8 @@ class ObjectStore:
     """Of each job, the checkpoint that was the newest before, and until when."""
     closed_since: datetime | None = None
     """Since when the role may not list or read; None if it may."""
+    told_at: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
+    """When a caller was told what there is, by the prefix that was listed."""
     is_locked: bool = False
     """Whether the role may not use the key that objects are encrypted with: only reading an object is denied."""
     _by_job: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=lambda: defaultdict(dict))

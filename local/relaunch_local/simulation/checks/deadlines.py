@@ -208,22 +208,27 @@ class Deadlines:
     def _known_loss(self, job: Job) -> timedelta:
         """Return the work that an interruption was shown to lose by the attempts of the job that are over.
 
-        That is the longest time that one ran from its start or from a checkpoint to the next, or to its end. Before the
-        first checkpoint the constant is the least.
+        That is the longest time that one ran from a checkpoint to the next, to its end without another one, or from its
+        start until the application was told that there is no checkpoint yet. Before the first checkpoint the constant
+        is the least.
         """
-        left = self._padded(job)
-        if job.definition.checkpoint_uri is None:
+        left, uri = self._padded(job), job.definition.checkpoint_uri
+        if uri is None:
             return left
-        saved = self._objects.saved_by_attempt(job.definition.checkpoint_uri, job.job_id)
+        told_at = self._objects.told_at[f"{uri.removeprefix('s3://').partition('/')[2]}{job.job_id}/"]
+        saved = self._objects.saved_by_attempt(uri, job.job_id)
         between, unsaved = [_NONE], [_NONE]
         for arn, task in self._invariants.tasks[job.job_id].items():
             stop = self._invariants.stops[job.job_id].get(arn)
             if stop is None or "startedAt" not in task:
                 continue
             begun_at = datetime.fromisoformat(str(task["startedAt"]))
-            times = [begun_at, *saved.get(int(str(task["startedBy"]).rpartition("/")[2]), ())]
+            times = saved.get(int(str(task["startedBy"]).rpartition("/")[2]), [])
             between += [later - sooner for sooner, later in pairwise(times)]
-            unsaved.append(stop.at - times[-1])
+            unsaved.append(stop.at - (times[-1] if times else begun_at))
+            # What was read may be lost with the function that read it: another one looks again.
+            looks = [at for at in told_at if times and begun_at <= at < times[0]][:-1]
+            unsaved += [at - begun_at for at in looks]
         return min(max(*between, *unsaved, _NONE if max(between) else CHECKPOINT_INTERVAL), left)
 
     def _owner(self, job: Job, watched: _Watched, now: datetime) -> _Owner:

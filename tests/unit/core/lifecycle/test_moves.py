@@ -104,6 +104,13 @@ def test_a_task_that_stays_is_looked_at_again_when_its_policy_says_so(until, loo
     assert (declined.market_reason, declined.wake_at, declined.pending) == ("it does not pay", SOON + look, ())
 
 
+@pytest.mark.parametrize(("known", "found", "kept"), [(0.0, 6_000.0, 6_000.0), (6_000.0, 0.0, 6_000.0)])
+def test_how_long_a_task_ran_without_a_checkpoint_is_kept(known, found, kept):
+    job = replace(JOB, checkpoint_seconds=known)
+
+    assert decide(job, MoveDeclined("none yet", None, found), SOON, LIMITS).job.checkpoint_seconds == kept
+
+
 @pytest.mark.parametrize(
     ("limit", "words"),
     [

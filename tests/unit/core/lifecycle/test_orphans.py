@@ -69,7 +69,7 @@ def test_what_the_job_has_still_to_do_is_kept():
 
 
 def test_a_task_that_was_taken_for_lost_and_lives_is_stopped():
-    lost = replace(make_running_attempt(), stop=Stop(StopKind.HOST_LOST, NOW), missing_since=NOW)
+    lost = replace(make_running_attempt(), stop=Stop(StopKind.HOST_LOST, NOW), missing=(NOW, NOW))
     job = replace(SITUATIONS["wr"], attempt=lost)
 
     assert stopped_by(job, seen("RUNNING")) == [task_id()]

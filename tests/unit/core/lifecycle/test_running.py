@@ -19,7 +19,7 @@ from relaunch.core.jobs.effects import CountRun, Effect, LookForWarning, StopTas
 from relaunch.core.jobs.job import IntentKind, PlacementState, Stop, StopIntent, StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.events import CancelAsked, HostEnded, HostWarned, TaskMissing, TaskSeen, TimePassed
-from relaunch.core.lifecycle.running import MISSING_GRACE
+from relaunch.core.lifecycle.running import LONGEST_UNWATCHED, MISSING_GRACE
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
 from unit.core.lifecycle.steps import SOON, after, decided
 from unit.core.lifecycle.table_matrix import SITUATIONS, intent, seen, seen_stopped, with_attempt
@@ -233,7 +233,7 @@ def test_a_missing_task_is_lost_only_when_it_is_missing_at_every_look_throughout
     assert first.wake_at == SOON + timedelta(minutes=2)
     assert (again.job.wake_at, again.timeline) == (SOON + timedelta(minutes=4), ())
     assert (early.job.wake_at, early.timeline) == (SOON + MISSING_GRACE, ())
-    assert early.job == replace(first, wake_at=early.job.wake_at)
+    assert early.job.current_attempt.missing == (SOON, SOON + timedelta(minutes=4))
     assert late.state is JobState.WAITING
     assert late.current_attempt.stop == Stop(StopKind.HOST_LOST, SOON, stopped_reason=UNKNOWN_TO_THE_CLUSTER)
     assert late.current_attempt.placement.is_lost is True
@@ -242,14 +242,25 @@ def test_a_missing_task_is_lost_only_when_it_is_missing_at_every_look_throughout
     assert late.interruptions == 1
 
 
+def test_a_missing_task_that_nobody_looked_at_for_a_while_may_have_been_there_meanwhile():
+    first = after(SITUATIONS["ru"], TaskMissing(task_id()))
+    later = SOON + LONGEST_UNWATCHED + timedelta(seconds=1)
+
+    again = after(first, TaskMissing(task_id()), now=later)
+    much_later = after(again, TaskMissing(task_id()), now=later + timedelta(hours=1))
+
+    assert again.current_attempt.missing == (later, later)
+    assert much_later.state is JobState.RUNNING
+
+
 def test_a_task_that_ecs_knows_again_is_not_lost():
     job = after(SITUATIONS["ru"], TaskMissing(task_id()))
-    assert job.current_attempt.missing_since == SOON
+    assert job.current_attempt.missing == (SOON, SOON)
 
     found = after(job, seen("RUNNING", version=5))
 
     assert found.state is JobState.RUNNING
-    assert found.current_attempt.missing_since is None
+    assert found.current_attempt.missing is None
     assert found.current_attempt.started_at == NOW
 
 
@@ -264,7 +275,7 @@ def test_a_task_that_ecs_knows_again_is_not_lost():
     ],
 )
 def test_a_task_that_is_gone_after_our_own_stop_was_stopped_by_it(kind, intent_at, state):
-    attempt = make_running_attempt(intent=StopIntent(kind, intent_at, "because"), missing_since=SOON)
+    attempt = make_running_attempt(intent=StopIntent(kind, intent_at, "because"), missing=(SOON, SOON + MISSING_GRACE))
     stopping = make_running_job(state=JobState.STOPPING, attempt=attempt)
 
     job = after(stopping, TaskMissing(task_id()), now=SOON + MISSING_GRACE)

@@ -126,7 +126,8 @@ def test_the_matrix_has_every_state_and_every_event():
     assert {cell.event_name for cell in CELLS} == set(EVENTS)
 
 
-GONE = {"missing_since": NOW}
+GONE = {"missing": (NOW, NOW + MISSING_GRACE)}
+GONE_TOO_LATE = {"missing": (NOW, PAST_DEADLINE)}
 OUT_OF_TIME = {"intent": intent(IntentKind.TIME_OUT)}
 NO_CAPACITY_TOO_LATE = seen_stopped(None, PAST_DEADLINE, **NO_CAPACITY)
 NO_IMAGE = {**NO_CAPACITY, "stopped_reason": "CannotPullContainerError: manifest unknown"}
@@ -165,10 +166,10 @@ RARE = {
     "stopping-last-failure": (last_chance(SITUATIONS["sn"]), seen_stopped(1), SOON, "FAILED"),
     "stopping-timed-out": (with_attempt("sn", **OUT_OF_TIME), seen_stopped(143), SOON, "TIMED_OUT"),
     "launching-gone": (with_attempt("pl", **GONE), MISSING, AGAIN, "WAITING"),
-    "launching-gone-too-late": (with_attempt("pl", **GONE), MISSING, PAST_DEADLINE, "TIMED_OUT"),
+    "launching-gone-too-late": (with_attempt("pl", **GONE_TOO_LATE), MISSING, PAST_DEADLINE, "TIMED_OUT"),
     "launching-gone-worn-out": (worn_out(with_attempt("pl", **GONE)), MISSING, AGAIN, "FAILED"),
     "running-gone": (with_attempt("ru", **GONE), MISSING, AGAIN, "WAITING"),
-    "running-gone-too-late": (with_attempt("ru", **GONE), MISSING, PAST_DEADLINE, "TIMED_OUT"),
+    "running-gone-too-late": (with_attempt("ru", **GONE_TOO_LATE), MISSING, PAST_DEADLINE, "TIMED_OUT"),
     "running-gone-worn-out": (worn_out(with_attempt("ru", **GONE)), MISSING, AGAIN, "FAILED"),
     "stopping-gone": (with_attempt("si", **GONE), MISSING, AGAIN, "WAITING"),
     "stopping-gone-worn-out": (worn_out(with_attempt("sn", **GONE)), MISSING, AGAIN, "FAILED"),

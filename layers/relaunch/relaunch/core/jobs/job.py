@@ -184,8 +184,8 @@ class Attempt:
 
     `closed_placements` are its latest earlier placements, newest last. `task_version` is the version of the last
     observation of its task; older ones are ignored. `node` is the name of its node in the target. `host_ended_at` is
-    when EC2 reported that the instance shuts down; `missing_since` is when the target first did not know the task.
-    `handover` is set if it trains on until the next machine is ready.
+    when EC2 reported that the instance shuts down; `missing` is when the target first and last did not know the
+    task, if it did not know it at any look between them. `handover` is set if it trains on until the next machine is ready.
     """
 
     number: int
@@ -199,7 +199,7 @@ class Attempt:
     started_at: datetime | None = None
     warned_at: datetime | None = None
     host_ended_at: datetime | None = None
-    missing_since: datetime | None = None
+    missing: tuple[datetime, datetime] | None = None
     handover: Handover | None = None
     intent: StopIntent | None = None
     stop: Stop | None = None
@@ -250,10 +250,11 @@ class Job:
     it last had a task, for what somebody has to grant or mend (core.lifecycle.refusal_waits). `resume_from` are the
     jobs that it retries, the latest first: it resumes from the first of them with a checkpoint, whose step is
     `first_step`, 0 if it began from the beginning, None before its first launch. `kept_seconds` is the running time,
-    before the current attempt, whose work a checkpoint keeps (core.jobs.progress). `measured_starts`, `start_seconds`
-    and `checkpoint_seconds` are what the attempts before the current one say of its overheads (core.jobs.overheads);
-    `asked_at` is since when it waited for the machine of its current placement, None if it did not. `market_reason` is
-    why its market policy launched it where it is, or leaves it there, when it last looked; empty if none chose.
+    before the current attempt, whose work a checkpoint keeps (core.jobs.progress). `measured_starts` and
+    `start_seconds` are what the attempts before the current one say of its overheads, and `checkpoint_seconds` what
+    they and the looks at the current one do (core.jobs.overheads); `asked_at` is since when it waited for the machine
+    of its current placement, None if it did not. `market_reason` is why its market policy launched it where it is, or
+    leaves it there, when it last looked; empty if none chose.
     """
 
     job_id: str

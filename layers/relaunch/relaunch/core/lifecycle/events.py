@@ -116,10 +116,15 @@ class NextMachineReady:
 
 @dataclass(frozen=True, slots=True)
 class MoveDeclined:
-    """The market policy leaves the task on on-demand, for `reason`; it decides anew at `until`, if that is known."""
+    """The market policy leaves the task on on-demand, for `reason`; it decides anew at `until`, if that is known.
+
+    `checkpoint_seconds` is the longest time between two of its checkpoints that is known by now, 0 if none was looked
+    for.
+    """
 
     reason: str
     until: datetime | None
+    checkpoint_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,12 @@ def decline_at_limit(reached: MachineLimitReached) -> MoveDeclined:
 
 
 def move_declined(job: Job, event: MoveDeclined, now: datetime, _limits: StackLimits) -> Decision:
-    """Keep why the task stays where it is, and look again when the policy says so."""
+    """Keep why the task stays where it is, and look again when the policy says so.
+
+    How long it has run without a checkpoint is kept as well: once there is one, its time does not say whether others
+    before it were deleted.
+    """
     at_latest = next_look(job, now)
     wake_at = at_latest if event.until is None else min(max(event.until, now + POLL_INTERVAL), at_latest)
-    return look_again(replace(job, market_reason=event.reason), wake_at)
+    longest = max(job.checkpoint_seconds, event.checkpoint_seconds)
+    return look_again(replace(job, market_reason=event.reason, checkpoint_seconds=longest), wake_at)

@@ -42,6 +42,8 @@ from relaunch.core.offerings.spot_runs import Observed
 MISSING_GRACE = timedelta(minutes=5)
 # A new task may be unknown at the first look, and any task at the last one, each for another reason.
 _MISSING_LOOK = timedelta(minutes=2)
+# How long nobody may have looked: a target that knew the task meanwhile would go unnoticed.
+LONGEST_UNWATCHED = timedelta(minutes=4)
 UNKNOWN_TASK = "the cluster does not know the task any more"
 """The reason of a stop whose time is not known."""
 # ECS reports a task as STOPPED within about a minute after the end of its instance.
@@ -94,7 +96,7 @@ def _observed(job: Job, event: TaskSeen, now: datetime) -> Job:
         instance_id=node.instance_id if node else job.current_attempt.instance_id,
         zone=seen.zone or (node.zone if node else None) or job.current_attempt.zone,
         started_at=job.current_attempt.started_at or seen.started_at,
-        missing_since=None,
+        missing=None,
     )
     return replace(job, attempt=attempt)
 
@@ -128,13 +130,14 @@ def _running(job: Job, now: datetime) -> Decision:
 def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:
     """Consider the task lost if the target does not know it throughout the grace period."""
     attempt, stop_by = job.current_attempt, stops_by(job)
-    since = attempt.missing_since or now
+    first, last = attempt.missing or (now, now)
+    since = first if now - last <= LONGEST_UNWATCHED else now
     is_lost_at = since + MISSING_GRACE
     if now < is_lost_at:
         wake_at = min(now + _MISSING_LOOK, is_lost_at, stop_by or is_lost_at)
-        if attempt.missing_since is not None:
-            return look_again(job, wake_at)
-        missing = replace(job, attempt=replace(attempt, missing_since=now))
+        missing = replace(job, attempt=replace(attempt, missing=(since, now)))
+        if attempt.missing is not None:
+            return look_again(missing, wake_at)
         return move(missing, job.state, now, event="task missing", detail=event.task_id, wake_at=wake_at)
     lost = replace(attempt.placement, is_lost=True)
     job = replace(job, attempt=replace(attempt, placement=lost))

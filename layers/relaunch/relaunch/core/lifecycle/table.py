@@ -118,7 +118,7 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
     if seen.version != attempt.task_version:
         return seen.version > attempt.task_version
     waits_otherwise = job.state is JobState.LAUNCHING and seen.waiting_for != job.reason and bool(seen.waiting_for)
-    return attempt.missing_since is not None or waits_otherwise
+    return attempt.missing is not None or waits_otherwise
 
 
 def is_own_task(job: Job, event: TaskMissing) -> bool:
