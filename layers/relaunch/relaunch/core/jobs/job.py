@@ -185,7 +185,8 @@ class Attempt:
     `closed_placements` are its latest earlier placements, newest last. `task_version` is the version of the last
     observation of its task; older ones are ignored. `node` is the name of its node in the target. `host_ended_at` is
     when EC2 reported that the instance shuts down; `missing` is when the target first and last did not know the
-    task, if it did not know it at any look between them. `handover` is set if it trains on until the next machine is ready.
+    task, if it did not know it at any look between them. `handover` is set if it trains on until the next machine is
+    ready.
     """
 
     number: int
