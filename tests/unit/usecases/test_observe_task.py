@@ -6,11 +6,12 @@ from unittest.mock import DEFAULT, Mock, call
 import pytest
 
 from fakes.builders import make_observation
-from fakes.story import machine
+from fakes.story import MINUTE, machine
 from relaunch.core.jobs.job import FailedStart
 from relaunch.core.jobs.state import JobState
 from relaunch.ports import TransientError
 from relaunch.usecases.observe_task import observe_task, task_seen
+from relaunch.usecases.sweep_cluster import sweep_cluster
 
 
 @pytest.mark.parametrize("started_by", ["", "ecs-svc/abc", "ecs-svc/9223370494312345678", "somebody", "/1", "batch/"])
@@ -57,6 +58,28 @@ def test_a_machine_that_cannot_be_looked_up_delays_no_observation_and_the_next_e
 
     story.tell(story.tasks.change(story.arn(placed_id), last_status="RUNNING"))
     assert story.attempt(placed_id).instance_id == machine().instance_id
+
+
+@pytest.mark.parametrize("told_by", ["the same event again", "an older event", "a look", "a sweep"])
+def test_a_machine_that_was_not_looked_up_is_linked_though_nothing_else_is_new(story, placed_id, told_by):
+    older = story.tasks.change(story.arn(placed_id), node=machine().name)
+    running = story.tasks.run(story.arn(placed_id), machine())
+    answers = [TransientError("ThrottlingException: Rate exceeded"), DEFAULT]
+    story.tasks.find_node = Mock(wraps=story.tasks.find_node, side_effect=answers)
+    story.tell(running)
+
+    if told_by == "a look":
+        story.reconcile(after=10 * MINUTE)
+    elif told_by == "a sweep":
+        story.clock.advance(10 * MINUTE)
+        sweep_cluster(story.deps)
+    else:
+        story.tell(running if told_by == "the same event again" else older)
+
+    attempt = story.attempt(placed_id)
+    assert (attempt.instance_id, attempt.task_version) == (machine().instance_id, running.version)
+    assert story.job(placed_id).state is JobState.RUNNING
+    assert story.jobs.load_on_instance(machine().instance_id) == [placed_id]
 
 
 def test_a_task_that_never_ran_is_told_again_until_its_machine_is_known(story, placed_id):

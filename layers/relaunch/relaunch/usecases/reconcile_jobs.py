@@ -9,7 +9,7 @@ from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.events import HostWarned, ImageArrived, JobEvent, TaskMissing, TimePassed
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
-from relaunch.core.lifecycle.table import is_new_observation
+from relaunch.core.lifecycle.table import is_news
 from relaunch.ports import PortError, ReconcileDependencies, TransientError
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.observe_task import task_seen
@@ -135,7 +135,7 @@ def _observed(job: Job, seen: _Seen, deps: ReconcileDependencies) -> JobEvent | 
     if observation is None:
         return TaskMissing(task_id)
     event = task_seen(observation, job, deps)
-    return event if is_new_observation(job, event) else None
+    return event if is_news(job, event) else None
 
 
 def _look_for_image(

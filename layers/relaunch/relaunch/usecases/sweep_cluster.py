@@ -20,7 +20,7 @@ from relaunch.core.launches.launch import Node, NodeObservation, TaskObservation
 from relaunch.core.lifecycle.events import TaskSeen
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.lifecycle.orphans import is_orphaned
-from relaunch.core.lifecycle.table import is_new_observation
+from relaunch.core.lifecycle.table import is_news
 from relaunch.core.machines.living import is_kept_warm
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.ports import JobDependencies, PortError, TaskTarget, TransientError
@@ -149,7 +149,7 @@ def _look_at_tasks(
 
     def new_observation(task: TaskObservation, job: Job) -> TaskSeen | None:
         event = TaskSeen(task, _new_machine(task, job, machines))
-        if is_new_observation(job, event):
+        if is_news(job, event):
             sweep.told.add(task.task_id)
             return event
         suspects.extend([task] if is_orphaned(job, event) else [])

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from fakes.builders import NOW, make_definition, task_id
+from fakes.builders import NOW, make_definition, make_node, task_id
 from relaunch.core.jobs.job import IntentKind, Job
 from relaunch.core.jobs.state import FINAL_STATES, REFUSED_WAITS, JobState, Refusal, RefusedCall
 from relaunch.core.lifecycle.events import JobEvent, MachineLost, TaskMissing, TimePassed
@@ -23,6 +23,7 @@ from unit.core.lifecycle.table_matrix import (
     SOON,
     intent,
     read_cells,
+    seen,
     seen_stopped,
     with_attempt,
 )
@@ -134,6 +135,8 @@ NO_IMAGE = {**NO_CAPACITY, "stopped_reason": "CannotPullContainerError: manifest
 LOST_TOO_LATE = seen_stopped(None, PAST_DEADLINE, **HOST_LOST)
 BY_SOMEBODY = {"stop_code": "UserInitiated", "stopped_reason": "not needed"}
 AGAIN = NOW + MISSING_GRACE
+ELSEWHERE = {"instance_id": None, "task_version": 9}
+TOLD_LATE = replace(seen("RUNNING"), node=make_node())
 MISSING = TaskMissing(task_id())
 
 
@@ -168,6 +171,9 @@ RARE = {
     "launching-gone": (with_attempt("pl", **GONE), MISSING, AGAIN, "WAITING"),
     "launching-gone-too-late": (with_attempt("pl", **GONE_TOO_LATE), MISSING, PAST_DEADLINE, "TIMED_OUT"),
     "launching-gone-worn-out": (worn_out(with_attempt("pl", **GONE)), MISSING, AGAIN, "FAILED"),
+    "launching-told": (with_attempt("pl", **ELSEWHERE), TOLD_LATE, SOON, "LAUNCHING"),
+    "running-told": (with_attempt("ru", **ELSEWHERE), TOLD_LATE, SOON, "RUNNING"),
+    "stopping-told": (with_attempt("si", **ELSEWHERE), TOLD_LATE, SOON, "STOPPING"),
     "running-gone": (with_attempt("ru", **GONE), MISSING, AGAIN, "WAITING"),
     "running-gone-too-late": (with_attempt("ru", **GONE_TOO_LATE), MISSING, PAST_DEADLINE, "TIMED_OUT"),
     "running-gone-worn-out": (worn_out(with_attempt("ru", **GONE)), MISSING, AGAIN, "FAILED"),

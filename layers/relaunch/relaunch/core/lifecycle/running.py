@@ -57,8 +57,17 @@ def task_seen(job: Job, event: TaskSeen, now: datetime, limits: StackLimits) -> 
     job = _observed(job, event, now)
     if seen.phase is TaskPhase.STOPPED:
         return task_stopped(job, seen, now)
-    decision = _live(job, seen, now, limits)
-    instance_id = job.current_attempt.instance_id
+    return _with_link(_live(job, seen, now, limits), event)
+
+
+def instance_told(job: Job, event: TaskSeen, now: datetime, _limits: StackLimits) -> Decision:
+    """Keep where the task runs: a warning of that instance finds the job by it."""
+    told = _located(job, event)
+    return _with_link(look_again(told, job.wake_at or now, job.pending), event)
+
+
+def _with_link(decision: Decision, event: TaskSeen) -> Decision:
+    instance_id = decision.job.current_attempt.instance_id
     if event.node is None or not instance_id:
         return decision
     pending = (*decision.job.pending, LookForWarning(instance_id))
@@ -84,21 +93,30 @@ def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -
 
 
 def _observed(job: Job, event: TaskSeen, now: datetime) -> Job:
-    seen, node = event.observation, event.node
+    seen = event.observation
     if job.current_attempt.task_id is None:
         # The event arrived before the response of RunTask was saved: their order is not guaranteed.
         job = with_task(job, seen.task_id, "task seen before the answer to its launch", now)
+    job = _located(job, event)
     attempt = replace(
         job.current_attempt,
         task_status=seen.status,
         task_version=seen.version,
-        node=seen.node or job.current_attempt.node,
-        instance_id=node.instance_id if node else job.current_attempt.instance_id,
-        zone=seen.zone or (node.zone if node else None) or job.current_attempt.zone,
         started_at=job.current_attempt.started_at or seen.started_at,
         missing=None,
     )
     return replace(job, attempt=attempt)
+
+
+def _located(job: Job, event: TaskSeen) -> Job:
+    seen, node, attempt = event.observation, event.node, job.current_attempt
+    located = replace(
+        attempt,
+        node=seen.node or attempt.node,
+        instance_id=node.instance_id if node else attempt.instance_id,
+        zone=seen.zone or (node.zone if node else None) or attempt.zone,
+    )
+    return replace(job, attempt=located)
 
 
 def _where(job: Job) -> str:

@@ -121,6 +121,19 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
     return attempt.missing is not None or waits_otherwise
 
 
+def tells_instance(job: Job, event: TaskSeen) -> bool:
+    """Return whether the observation tells where the current task runs, which is not known: however old it is."""
+    attempt = job.attempt
+    if attempt is None or attempt.instance_id is not None or event.node is None:
+        return False
+    return bool(event.node.instance_id) and attempt.task_id == event.observation.task_id
+
+
+def is_news(job: Job, event: TaskSeen) -> bool:
+    """Return whether the observation tells something of the current task that is not known."""
+    return is_new_observation(job, event) or tells_instance(job, event)
+
+
 def is_own_task(job: Job, event: TaskMissing) -> bool:
     """Return whether the missing task is the current one."""
     return job.attempt is not None and job.attempt.task_id == event.task_id
@@ -222,6 +235,7 @@ TABLE: tuple[Row, ...] = (
     _row("L", TaskSeen, is_new_observation, running.task_seen, "LRSWdfct"),
     _row("R", TaskSeen, is_new_observation, running.task_seen, "RSWdfct"),
     _row("S", TaskSeen, is_new_observation, running.task_seen, "SWdfct"),
+    _row("LRS", TaskSeen, tells_instance, running.instance_told, ""),
     _row("L", TaskMissing, is_own_task, running.task_missing, "LWft"),
     _row("R", TaskMissing, is_own_task, running.task_missing, "RWft"),
     _row("S", TaskMissing, is_own_task, running.task_missing, "SWfct"),
