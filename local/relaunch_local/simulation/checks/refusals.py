@@ -105,9 +105,9 @@ class Refusals:
 
     def _next_try(self, episode: _Episode, now: datetime) -> timedelta:
         """Return the time until the job is tried again: by a probe, or by a call that is free."""
-        if not episode.instances:
+        if not episode.instances and not self._registrations:
             return _FREE_POLL
-        # Its registration may have been refused before RunTask was.
+        # Its registration may have been refused too, before RunTask was or later, with a machine that it had claimed.
         return max(_until_probe(each, now) for each in (episode.since, *self._registrations))
 
     def _went_on(self, job_id: str, granted_at: datetime) -> Callable[[], None]:
