@@ -317,6 +317,8 @@ class SimulatedAccount:
     def _answered(self, action: str, answer: Any) -> None:
         if action == "run_task" and self.runtime.current is not None:
             self.runtime.current.told.update(tasks_in(answer))
+        elif action == "describe_tasks":
+            self.facts.described(answer)
 
     def _objects_answered(self, action: str, answer: Any) -> None:
         if action == "list_objects_v2":

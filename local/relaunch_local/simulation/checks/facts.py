@@ -21,6 +21,8 @@ _NOTICES = frozenset({_WARNING, _RECOMMENDATION})
 _ENDING = frozenset({"shutting-down", "terminated", "stopping", "stopped"})
 # Events have whole seconds.
 _SECOND = timedelta(seconds=1)
+# The clocks of two functions differ by up to six seconds.
+_SKEW = timedelta(seconds=15)
 LONGEST_MISSING = timedelta(minutes=5)
 """RunTask's documentation has callers wait so long for a task that ECS does not show: it is lost after that."""
 NOTICE_LEAD = timedelta(seconds=10)
@@ -48,6 +50,10 @@ class AccountFacts:
     """By instance: when it began to end."""
     unanswered_jobs: set[str] = field(default_factory=set)
     """Jobs of which a RunTask or its answer was lost in an outage."""
+    _told_missing: dict[str, list[tuple[datetime, datetime]]] = field(default_factory=lambda: defaultdict(list))
+    """By task: from when until when DescribeTasks always answered MISSING, each time within LONGEST_MISSING."""
+    _last_missing: set[str] = field(default_factory=set)
+    """Tasks of which the last answer of DescribeTasks was MISSING."""
     _hosts: dict[str, str] = field(default_factory=dict)
     _unstarted: set[str] = field(default_factory=set)
     _placed_at: dict[str, datetime] = field(default_factory=dict)
@@ -86,6 +92,17 @@ class AccountFacts:
             event = json.loads(body)
             self._handled[event["detail"]["instance-id"]].append(_time_of(event))
 
+    def described(self, answer: Mapping[str, Any]) -> None:
+        """Note what an answer of DescribeTasks told the application."""
+        now = self._clock.now()
+        self._last_missing.difference_update(task["taskArn"] for task in answer["tasks"])
+        for arn in (failure["arn"] for failure in answer["failures"]):
+            spans = self._told_missing[arn]
+            goes_on = arn in self._last_missing and now - spans[-1][1] <= LONGEST_MISSING
+            begins = spans.pop()[0] if goes_on else now
+            spans.append((begins, now))
+            self._last_missing.add(arn)
+
     def stop_asked(self, task_arn: str) -> None:
         """Note a StopTask of the application."""
         self.stop_asked_at.setdefault(task_arn, self._clock.now())
@@ -121,9 +138,14 @@ class AccountFacts:
         return known_at is None or (stopped_at is not None and known_at > stopped_at + STOPPED_KEPT - _SECOND)
 
     def may_be_lost(self, task_arn: str, stopped_at: datetime | None, at: datetime) -> bool:
-        """Return whether ECS may have said, for as long as it documents, that there is no such task."""
+        """Return whether ECS may have said, for as long as it documents, that there is no such task.
+
+        It may have shown the task in between, while nobody asked.
+        """
         span = self.hidden_span(task_arn)
         was_hidden = span is not None and at - span[0] >= LONGEST_MISSING
+        told = self._told_missing.get(task_arn, ())
+        was_hidden = was_hidden or any(ends <= at and ends - begins >= LONGEST_MISSING - _SKEW for begins, ends in told)
         was_dropped = stopped_at is not None and at >= stopped_at + STOPPED_KEPT
         return was_hidden or was_dropped or (task_arn in self.forgotten and stopped_at is not None)
 
