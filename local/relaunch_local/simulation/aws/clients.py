@@ -109,7 +109,7 @@ class DelayedEcs:
     forbidden_until: datetime | None = None
     """Until when RunTask and RegisterTaskDefinition are forbidden."""
     on_refused: Callable[[Mapping[str, Any]], None] = lambda _parameters: None
-    """Called with the parameters of each RunTask that is refused because it is forbidden."""
+    """Called with the parameters of each RunTask that is refused because it is forbidden, and has made no task."""
     on_register_refused: Callable[[], None] = lambda: None
     """Called when RegisterTaskDefinition is refused because it is forbidden."""
     on_taken: Callable[..., None] = lambda _started_by, **_what: None
@@ -136,7 +136,8 @@ class DelayedEcs:
 
     def run_task(self, **parameters: Any) -> Any:
         """RunTask; its task may not be visible at once."""
-        if self.is_forbidden():
+        # The repetition of a call that made its task keeps no job from having one.
+        if self.is_forbidden() and parameters["clientToken"] not in self._made:
             self.on_refused(parameters)
         self._check_allowed("RunTask")
         is_lost = self.answers_lost_until is not None and self._clock.now() < self.answers_lost_until
