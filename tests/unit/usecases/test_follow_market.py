@@ -13,6 +13,7 @@ from relaunch.core.jobs.overheads import starts_so_far
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.restart_policy import INTERRUPTION_BUDGET
 from relaunch.core.machines.events import RefusalKind
+from relaunch.core.machines.machine import MachineState
 from relaunch.core.market.policies import PolicyName
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.cancel_job import cancel_job
@@ -352,10 +353,10 @@ def test_the_start_of_a_machine_of_our_own_counts_from_its_request(own):
     assert starts_so_far(job, None, own.now).seconds == pytest.approx((4 + 3 + 2) * 60.0)
 
 
-def warn(own: MachineStory) -> str:
+def warn(own: MachineStory, after: timedelta = MINUTE) -> str:
     """Let a job train for a while and its machine be warned; return the job's id."""
     job_id = own.train()
-    own.clock.advance(MINUTE)
+    own.clock.advance(after)
     instance_id = own.attempt(job_id).instance_id
     assert instance_id is not None
     own.warn(instance_id)
@@ -384,3 +385,20 @@ def test_no_next_machine_is_requested_for_a_warned_task_that_is_to_wait(own):
     waiting = own.job(job_id).waiting
     assert waiting is not None
     assert waiting.reason is WaitReason.MARKET
+
+
+@pytest.mark.parametrize("clock_of_ecs", [timedelta(0), timedelta(seconds=-5)], ids=["right", "behind"])
+def test_a_spot_machine_claimed_before_nothing_was_saved_is_given_back_for_on_demand(own, clock_of_ecs):
+    own.deps.definitions.save_definition(make_definition(**WITHIN | {"deadline": 14 * HOUR}))
+    job_id = warn(own, after=3 * HOUR)
+    own.settle_all()
+    spot = own.machine(job_id)
+    assert spot.offering == G5, "if the task saves, there is time for spot"
+    own.register(spot)
+    own.settle_all()
+
+    own.end(job_id, 143, stopped_at=own.now + clock_of_ecs)
+    own.settle_all()
+
+    assert own.load(spot.machine_id).state is MachineState.ENDING
+    assert own.machine(job_id).offering == replace(G5, purchase=PurchaseOption.ON_DEMAND)

@@ -33,6 +33,7 @@ from relaunch.core.lifecycle.machine_waits import hands_over
 from relaunch.core.lifecycle.market_choice import is_in_market, market_wait
 from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.spot_pools import retried_sooner
+from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 from relaunch.core.machines.machine import Consequence, Machine
 from relaunch.core.offerings.capacity_memory import with_own
 from relaunch.core.offerings.offering import Offering
@@ -236,9 +237,12 @@ def _use(machine: Machine, job: Job, deps: LaunchDependencies) -> Job:
 
 
 def _was_claimed_before_stop(machine: Machine, job: Job) -> bool:
-    """Return whether a job claimed the machine while its last task ran; what is claimed after that is known to fit."""
+    """Return whether a job claimed the machine while its last task ran, as far as two clocks tell.
+
+    What is claimed after that is known to fit.
+    """
     claim, stop = machine.claim_of(job.job_id), job.attempt.stop if job.attempt is not None else None
-    return claim is not None and stop is not None and claim.since < stop.at
+    return claim is not None and stop is not None and claim.since < stop.at + CLOCK_SKEW
 
 
 def _place(job: Job, chosen: OfferingChosen, deps: LaunchDependencies) -> Job:
