@@ -387,17 +387,17 @@ def test_no_next_machine_is_requested_for_a_warned_task_that_is_to_wait(own):
     assert waiting.reason is WaitReason.MARKET
 
 
-@pytest.mark.parametrize("clock_of_ecs", [timedelta(0), timedelta(seconds=-5)], ids=["right", "behind"])
-def test_a_spot_machine_claimed_before_nothing_was_saved_is_given_back_for_on_demand(own, clock_of_ecs):
+@pytest.mark.parametrize("after_claim", [timedelta(seconds=5), timedelta(seconds=-5)], ids=["after", "by-ecs-before"])
+def test_a_spot_machine_claimed_before_nothing_was_saved_is_given_back_for_on_demand(own, after_claim):
     own.deps.definitions.save_definition(make_definition(**WITHIN | {"deadline": 14 * HOUR}))
     job_id = warn(own, after=3 * HOUR)
     own.settle_all()
-    spot = own.machine(job_id)
+    spot, claimed_at = own.machine(job_id), own.now
     assert spot.offering == G5, "if the task saves, there is time for spot"
     own.register(spot)
     own.settle_all()
 
-    own.end(job_id, 143, stopped_at=own.now + clock_of_ecs)
+    own.end(job_id, 143, stopped_at=claimed_at + after_claim)
     own.settle_all()
 
     assert own.load(spot.machine_id).state is MachineState.ENDING
