@@ -390,10 +390,12 @@ def test_no_next_machine_is_requested_for_a_warned_task_that_is_to_wait(own):
 @pytest.mark.parametrize("after_claim", [timedelta(seconds=5), timedelta(seconds=-5)], ids=["after", "by-ecs-before"])
 def test_a_spot_machine_claimed_before_nothing_was_saved_is_given_back_for_on_demand(own, after_claim):
     own.deps.definitions.save_definition(make_definition(**WITHIN | {"deadline": 14 * HOUR}))
+    elsewhere = replace(G5, zone="us-east-1b")
+    own.offerings.available = (*own.offerings.available, make_own_offering(elsewhere, 0.50))
     job_id = warn(own, after=3 * HOUR)
     own.settle_all()
-    spot, claimed_at = own.machine(job_id), own.now
-    assert spot.offering == G5, "if the task saves, there is time for spot"
+    spot, claimed_at = own.load(own.job(job_id).machine_id), own.now
+    assert spot.offering == elsewhere, "if the task saves, there is time for spot"
     own.register(spot)
     own.settle_all()
 
