@@ -16,7 +16,7 @@ DEFAULT_ARCHITECTURE = "X86_64"
 
 @dataclass(frozen=True, slots=True)
 class ContainerRequirement:
-    """The resource requirements of a container; memory in MiB is the hard limit, or else the reservation.
+    """The resource requirements of a container; memory in MiB is the reservation, or else the hard limit.
 
     `gpu_count` is the number of whole GPUs (1 for `ALL`); it is 0 for a container with a share of a GPU by NVIDIA MPS
     (`gpu_share_mib` of its memory) or with a fraction of a GPU on a fractional instance type (`gpu_partition`).
@@ -40,6 +40,7 @@ class ContainerRequirement:
 class Revision:
     """A revision of an ECS task definition and its requirements for placement.
 
+    `vcpus` and `memory_mib` are what ECS reserves for a task, which the sum of its containers need not be.
     `placement_constraint_count` is the number of its own constraints, which count towards RunTask's limit of ten.
     `architecture` is ECS's `X86_64` or `ARM64`. The roles are empty if the task definition names none.
     """
