@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from relaunch.core.task_definitions.query_language import Lookup, Value
 from relaunch_local.ecs.engine.gpus import assign_gpus, has_free_gpus, release_gpus
 from relaunch_local.ecs.engine.model import Container, ContainerInstanceStatus, Instance, Task
 from relaunch_local.ecs.rules.placement import Placement
-from relaunch.core.task_definitions.query_language import Lookup, Value
 from relaunch_local.ecs.rules.requirements import Requirement, host_port
 
 AGENT_VERSION = "1.105.1"

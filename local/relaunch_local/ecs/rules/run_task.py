@@ -5,9 +5,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from relaunch.core.task_definitions.reservation import container_overrides
 from relaunch_local.ecs.errors import EcsError, invalid_parameter, refuse
 from relaunch_local.ecs.rules.gpu_requests import check_one_kind, parse_gpu_request
-from relaunch.core.task_definitions.reservation import container_overrides
 from relaunch_local.ecs.rules.tags import check_tags
 from relaunch_local.ecs.rules.task_definition import MAX_CONSTRAINTS
 

@@ -5,10 +5,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from relaunch_local.ecs.errors import client_error, refuse_as_client
-from relaunch_local.ecs.rules.gpu_requests import check_one_kind, parse_gpu_request
 from relaunch.core.task_definitions.query_language import ExpressionError, parse_expression
 from relaunch.core.task_definitions.reservation import parse_cpu_units, parse_memory_mib
+from relaunch_local.ecs.errors import client_error, refuse_as_client
+from relaunch_local.ecs.rules.gpu_requests import check_one_kind, parse_gpu_request
 from relaunch_local.ecs.rules.requirements import host_port
 from relaunch_local.ecs.rules.tags import check_tags
 

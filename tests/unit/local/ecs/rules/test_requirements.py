@@ -6,7 +6,6 @@ from botocore.exceptions import ClientError
 from fakes.simulated_region import SimulatedRegion, container
 from relaunch_local.ecs.rules.requirements import requirement_of
 
-
 PORTS = [{"containerPort": 80, "hostPort": 8_080}, {"containerPort": 53, "protocol": "udp"}]
 
 
