@@ -15,8 +15,13 @@ AGENT_CAPABILITIES = (
     "com.amazonaws.ecs.capability.privileged-container",
     "com.amazonaws.ecs.capability.docker-remote-api.1.18",
     "com.amazonaws.ecs.capability.docker-remote-api.1.19",
+    # Those that ecs-init names to the agent ("Amazon ECS container agent configuration"), and FireLens.
+    "com.amazonaws.ecs.capability.logging-driver.awsfirelens",
     "com.amazonaws.ecs.capability.logging-driver.awslogs",
+    "com.amazonaws.ecs.capability.logging-driver.fluentd",
     "com.amazonaws.ecs.capability.logging-driver.json-file",
+    "com.amazonaws.ecs.capability.logging-driver.none",
+    "com.amazonaws.ecs.capability.logging-driver.syslog",
     "com.amazonaws.ecs.capability.ecr-auth",
     "com.amazonaws.ecs.capability.task-iam-role",
     "ecs.capability.execution-role-awslogs",

@@ -6,7 +6,7 @@ from relaunch.core.selection.gpu_share import find_conflict
 
 
 def container_problem(definition: JobDefinition, revision: Revision) -> str | None:
-    """Return what is wrong with a revision; None if it can be launched, the main container is known and ECS accepts all."""
+    """Return what is wrong with a revision; None if Relaunch and ECS can launch it and the main container is known."""
     return _refusal(revision) or _naming_problem(definition, revision) or _conflict(definition, revision)
 
 

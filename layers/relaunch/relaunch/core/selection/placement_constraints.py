@@ -43,7 +43,7 @@ def find_unjudged(constraints: Iterable[str], offering: Offering) -> tuple[str, 
 
 
 def judge(text: str, offering: Offering) -> bool | None:
-    """Return whether every instance (True) or no instance (False) of an offering satisfies an expression; None: unknown.
+    """Return whether every (True) or no instance (False) of an offering satisfies an expression; None if unknown.
 
     The group of a capacity provider may start an instance in any zone that EC2 offers the type in.
     """

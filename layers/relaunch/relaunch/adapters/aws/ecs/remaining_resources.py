@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from relaunch.adapters.aws.ecs.revisions import CPU_UNITS_PER_VCPU
+from relaunch.core.task_definitions.reservation import CPU_UNITS_PER_VCPU
 from relaunch.core.selection.neuron_devices import RemainingResources
 
 

@@ -23,6 +23,12 @@ from relaunch.core.revisions.revision import (
     rank_revisions,
 )
 from relaunch.core.task_definitions.reservation import CPU_UNITS_PER_VCPU, Reservation, reserve, reserved_memory_mib
+from relaunch.core.task_definitions.verdicts import (
+    find_refusals,
+    find_warnings,
+    instance_constraints,
+    is_managed_only,
+)
 from relaunch.ports import Clock, NoActiveRevisionError, TransientError
 
 if TYPE_CHECKING:
@@ -119,6 +125,10 @@ def read_revision(definition: _Definition) -> Revision:
         vcpus=reserved.cpu_units / CPU_UNITS_PER_VCPU,
         memory_mib=reserved.memory_mib,
         architecture=(definition.get("runtimePlatform") or {}).get("cpuArchitecture") or DEFAULT_ARCHITECTURE,
+        placement_constraints=instance_constraints(definition),
+        is_managed_only=is_managed_only(definition),
+        refusals=find_refusals(definition),
+        warnings=find_warnings(definition),
         placement_constraint_count=len(definition.get("placementConstraints") or ()),
         task_role_arn=definition.get("taskRoleArn") or "",
         execution_role_arn=definition.get("executionRoleArn") or "",
