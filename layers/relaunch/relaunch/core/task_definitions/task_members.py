@@ -52,7 +52,7 @@ TASK_MEMBERS: tuple[Member, ...] = (
         "inferenceAccelerators[].deviceType",
     ),
     *refused(
-        "trusted execution is for Managed Instances that Relaunch does not choose",
+        "ECS isolates tasks so on Managed Instances alone, for which Relaunch does not ask",
         _is_isolated,
         "trustedExecutionConfiguration.isolationMode",
     ),
