@@ -18,24 +18,25 @@ _HEAD = """\
 <!-- Written by `python -m relaunch_local.pages.task_definitions docs/task-definitions.md` from
 relaunch.core.task_definitions.verdicts. -->
 
-ECS decides by a task definition where its tasks may run. Relaunch buys the machine before ECS decides, so it reads what
-ECS would: each member of
-[RegisterTaskDefinition](https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html) has one
-of four verdicts, and a test holds the table to the model of the AWS SDK.
+ECS decides by a task definition where its tasks may run. Relaunch buys the machine before ECS decides, so it reads
+what ECS would: each member of
+[RegisterTaskDefinition](https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html)
+has one of four verdicts, and a test holds the table to the model of the AWS SDK.
 
-Values are refused by `relaunch apply`, and again when a job is accepted, for a newer revision may have been registered
-since. Warnings are notices of `relaunch apply` and `relaunch plan`.
+Values are refused by `relaunch apply`, and again when a job is accepted, for a newer revision may have been
+registered since. Warnings are notices of `relaunch apply` and `relaunch plan`.
 
 ## Placement constraints
 
 `memberOf` expressions are evaluated for each offering, in the [cluster query
-language](https://docs.aws.amazon.com/AmazonECS/latest/developerguide/cluster-query-language.html); `relaunch plan --rejected`
-shows what they rule out (`placement-constraints`). Known before a machine is bought are `ecs.instance-type`,
-`ecs.availability-zone`, `ecs.cpu-architecture`, `ecs.os-type`, `ecs.os-family` and `agentConnected`. What depends on anything else
-(`ecs.ami-id`, `ecs.subnet-id`, `ecs.vpc-id`, custom attributes, `agentVersion`, `ec2InstanceId`, `registeredAt`,
-`runningTasksCount`, `task:group`) is never bought for: machines of the stack's own are rejected. Instances of a capacity
-provider are the user's, and may satisfy it: they are kept, with a notice. The same holds of regular expressions that Java may
-read otherwise, and of attributes that ECS requires for a log driver, a volume driver or a security option.
+language](https://docs.aws.amazon.com/AmazonECS/latest/developerguide/cluster-query-language.html); `relaunch plan
+--rejected` shows what they rule out (`placement-constraints`). Known before a machine is bought are
+`ecs.instance-type`, `ecs.availability-zone`, `ecs.cpu-architecture`, `ecs.os-type`, `ecs.os-family` and
+`agentConnected`. What depends on anything else (`ecs.ami-id`, `ecs.subnet-id`, `ecs.vpc-id`, custom attributes,
+`agentVersion`, `ec2InstanceId`, `registeredAt`, `runningTasksCount`, `task:group`) is never bought for: machines of
+the stack's own are rejected. Instances of a capacity provider are the user's, and may satisfy it: they are kept,
+with a notice. The same holds of regular expressions that Java may read otherwise, and of attributes that ECS
+requires for a log driver, a volume driver or a security option.
 """
 
 _TITLES = {
