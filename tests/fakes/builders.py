@@ -73,14 +73,15 @@ def make_container(**fields: Any) -> ContainerRequirement:
 
 
 def make_revision(family: str = "trainer", revision: int = 7, **fields: Any) -> Revision:
-    """Build a revision with the one container of `make_container`."""
+    """Build a revision with the one container of `make_container`; ECS reserves what its containers ask for."""
+    containers = fields.get("containers", (make_container(),))
     built = Revision(
         arn=_arn(f"task-definition/{family}:{revision}"),
         family=family,
         revision=revision,
-        containers=(make_container(),),
-        vcpus=3.0,
-        memory_mib=12 * 1024,
+        containers=containers,
+        vcpus=sum(each.vcpus for each in containers),
+        memory_mib=sum(each.memory_mib for each in containers),
     )
     return replace(built, **fields)
 

@@ -276,8 +276,9 @@ def test_a_task_taken_for_lost_that_comes_back_is_stopped_though_its_attempt_goe
     lost = story.arn(job_id)
     kept = story.tasks.tasks[lost]
     story.tasks.forget(lost)
-    for _ in range(2):
-        story.reconcile(after=15 * MINUTE)
+    story.reconcile(after=15 * MINUTE)
+    for _ in range(3):
+        story.reconcile(after=2 * MINUTE)
     story.settle()
     assert story.arn(job_id) != lost
 

@@ -25,6 +25,7 @@ from relaunch_local.ecs import (
 from relaunch_local.simulation.aws.template import ACCOUNT, CLUSTER, REGION
 from relaunch_local.simulation.aws.trainings import Recipe
 from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.definition_scenario import MAIN_MEMORY, draw_constraints, draw_memory, is_constrained
 from relaunch_local.simulation.instance_types import LARGE_TYPES, ON_DEMAND_USD_PER_HOUR, USD_PER_HOUR
 from relaunch_local.simulation.limit_scenario import (
     draw_close_deadlines,
@@ -110,6 +111,8 @@ class Scenario:
     """Whether deadlines leave little time, and only spot instances are taken away."""
     has_shortages: bool = False
     """Whether there is no on-demand at times, and mostly no spot at first."""
+    task_definitions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By definition: members of its task definition and of its container that others do not have."""
 
     @property
     def role_parameters(self) -> Mapping[str, str]:
@@ -157,7 +160,8 @@ class Scenario:
             ],
             on_demand_usd_per_hour=_draw_on_demand_prices(chance.stream("scenario/prices")),
         )
-        return _with_limits(chance, _with_machines(chance, _vary_company(chance, scenario)))
+        drawn = _with_limits(chance, _with_machines(chance, _vary_company(chance, scenario)))
+        return _with_constraints(chance, drawn) if is_constrained(chance.seed) else drawn
 
     def simulator_settings(self, seed: int) -> SimulatorSettings:
         """Return the settings of the ECS simulator."""
@@ -194,7 +198,8 @@ def provision(simulator: EcsSimulator, scenario: Scenario) -> None:
     for definition in scenario.definitions:
         for _ in range(2):
             image = UNPULLABLE_IMAGES if definition.name in scenario.unpullable else IMAGES
-            simulator.call("RegisterTaskDefinition", _task_definition(definition.task_definition, image))
+            members = scenario.task_definitions.get(definition.name, {})
+            simulator.call("RegisterTaskDefinition", _task_definition(definition.task_definition, image, members))
     simulator.set_timing(scenario.timing)
     simulator.lifecycle.unpullable_images.add(f"{_REGISTRY}/{UNPULLABLE_IMAGES}@{_UNPULLABLE_DIGEST}")
 
@@ -212,18 +217,19 @@ def shape_of(instance_type: str) -> InstanceShape:
     return InstanceShape(row.vcpus, row.memory_mib, row.gpu_count, row.gpu_memory_mib, gpu_name=row.accelerator_model)
 
 
-def _task_definition(family: str, image: str) -> dict[str, Any]:
+def _task_definition(family: str, image: str, members: Mapping[str, Any]) -> dict[str, Any]:
     container = {
         "name": "main",
         "image": f"{_REGISTRY}/{image}:latest",
         "cpu": 2_048,
-        "memory": 8_192,
+        **members.get("container", MAIN_MEMORY),
         "essential": True,
         "command": [*TASK_DEFINITION_COMMAND],
         "resourceRequirements": [{"type": "GPU", "value": "1"}],
     }
     roles = {name: f"arn:aws:iam::{ACCOUNT}:role/relaunch/{name}" for name in ("taskRoleArn", "executionRoleArn")}
-    return {"family": family, "containerDefinitions": [container], **roles}
+    own = {"placementConstraints": members.get("placementConstraints", [])}
+    return {"family": family, "containerDefinitions": [container], **roles, **own}
 
 
 def _draw_providers(dice: random.Random) -> tuple[CapacityProviderOffer, ...]:
@@ -314,6 +320,21 @@ def _with_machines(chance: Chance, scenario: Scenario) -> Scenario:
     machines = replace(machines, limits=replace(machines.limits, task_stop=task_stop))
     limits = replace(scenario.limits, machines=machines.limits)
     return replace(scenario, machines=machines, providers=providers, capacity=capacity, limits=limits)
+
+
+def _with_constraints(chance: Chance, scenario: Scenario) -> Scenario:
+    """Let task definitions have placement constraints, and containers a limit above what they reserve."""
+    dice, machines = chance.stream("scenario/task-definitions"), scenario.machines
+    own = (machines.types, machines.zones)
+    prices = scenario.on_demand_usd_per_hour
+    members = {
+        each.name: {
+            "placementConstraints": draw_constraints(dice, each, scenario.providers, own, prices),
+            "container": draw_memory(dice),
+        }
+        for each in scenario.definitions
+    }
+    return replace(scenario, task_definitions=members)
 
 
 def _with_limits(chance: Chance, scenario: Scenario) -> Scenario:

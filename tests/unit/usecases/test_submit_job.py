@@ -156,6 +156,16 @@ def test_a_family_without_an_active_revision_fails_the_job_with_a_clear_error():
     assert story.jobs.events_of(job.job_id) == ["failed"]
 
 
+def test_a_revision_that_relaunch_cannot_run_fails_the_job_before_anything_is_bought():
+    story = Story(make_definition())
+    story.revisions.active[:] = [make_revision(refusals=("it is for Fargate", "it is for Windows"))]
+
+    job = story.job(story.submit_and_deliver())
+
+    assert (job.state, job.reason) == (JobState.FAILED, "trainer:7: it is for Fargate; it is for Windows")
+    assert story.launches.requested == []
+
+
 @pytest.mark.parametrize(
     ("container", "reason"),
     [

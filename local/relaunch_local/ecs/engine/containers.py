@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
+from relaunch.core.task_definitions.reservation import container_overrides
 from relaunch_local.ecs.engine.identifiers import last_part
 from relaunch_local.ecs.engine.model import Container, Task
 from relaunch_local.ecs.processes.port import LogTarget, ProcessSpec
-from relaunch_local.ecs.rules.requirements import container_overrides
 
 OnExit = Callable[[int, str | None], None]
 

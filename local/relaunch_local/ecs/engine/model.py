@@ -71,6 +71,7 @@ class Container:
     definition: JsonObject
     essential: bool
     last_status: str = "PENDING"
+    started_at: datetime | None = None
     exit_code: int | None = None
     reason: str | None = None
     runtime_id: str | None = None

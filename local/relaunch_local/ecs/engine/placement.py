@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from relaunch.core.task_definitions.query_language import Lookup, Value
 from relaunch_local.ecs.engine.gpus import assign_gpus, has_free_gpus, release_gpus
 from relaunch_local.ecs.engine.model import Container, ContainerInstanceStatus, Instance, Task
 from relaunch_local.ecs.rules.placement import Placement
-from relaunch_local.ecs.rules.query_language import Lookup, Value
 from relaunch_local.ecs.rules.requirements import Requirement, host_port
 
 AGENT_VERSION = "1.105.1"
@@ -15,8 +15,13 @@ AGENT_CAPABILITIES = (
     "com.amazonaws.ecs.capability.privileged-container",
     "com.amazonaws.ecs.capability.docker-remote-api.1.18",
     "com.amazonaws.ecs.capability.docker-remote-api.1.19",
+    # Those that ecs-init names to the agent ("Amazon ECS container agent configuration"), and FireLens.
+    "com.amazonaws.ecs.capability.logging-driver.awsfirelens",
     "com.amazonaws.ecs.capability.logging-driver.awslogs",
+    "com.amazonaws.ecs.capability.logging-driver.fluentd",
     "com.amazonaws.ecs.capability.logging-driver.json-file",
+    "com.amazonaws.ecs.capability.logging-driver.none",
+    "com.amazonaws.ecs.capability.logging-driver.syslog",
     "com.amazonaws.ecs.capability.ecr-auth",
     "com.amazonaws.ecs.capability.task-iam-role",
     "ecs.capability.execution-role-awslogs",

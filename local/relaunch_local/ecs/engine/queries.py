@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from relaunch.core.task_definitions.query_language import ExpressionError, parse_expression
 from relaunch_local.ecs.engine.clusters import Clusters
 from relaunch_local.ecs.engine.identifiers import last_part
 from relaunch_local.ecs.engine.model import Cluster, ContainerInstanceStatus, Instance, JsonObject, Task
@@ -14,7 +15,6 @@ from relaunch_local.ecs.engine.tasks import TaskLifecycle
 from relaunch_local.ecs.engine.views import container_instance_view, task_view
 from relaunch_local.ecs.errors import EcsError, invalid_parameter, refuse
 from relaunch_local.ecs.rules.attributes import check_attributes, check_custom_count
-from relaunch_local.ecs.rules.query_language import ExpressionError, parse_expression
 
 MAX_DESCRIBED = 100
 MAX_UPDATED = 10

@@ -10,12 +10,12 @@ from relaunch_local.ecs.engine.model import JsonObject
 from relaunch_local.ecs.engine.paging import page_of
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.errors import client_error, concurrent_registration, invalid_parameter, refuse
-from relaunch_local.ecs.rules.task_definition import check_definition, may_run_externally, task_size
+from relaunch_local.ecs.rules.task_definition import check_definition, compatibilities_of, task_size
 
 _STORED = (
     "family", "taskRoleArn", "executionRoleArn", "networkMode", "containerDefinitions", "volumes",
     "placementConstraints", "requiresCompatibilities", "cpu", "memory", "pidMode", "ipcMode", "proxyConfiguration",
-    "ephemeralStorage", "runtimePlatform", "enableFaultInjection",
+    "ephemeralStorage", "runtimePlatform", "enableFaultInjection", "trustedExecutionConfiguration",
 )  # fmt: skip
 _CAPABILITY = "com.amazonaws.ecs.capability."
 _STATUSES = ("ACTIVE", "INACTIVE", "DELETE_IN_PROGRESS")
@@ -54,7 +54,7 @@ class TaskDefinitions:
             "volumes": request.get("volumes", []),
             "placementConstraints": request.get("placementConstraints", []),
             "requiresAttributes": _required_attributes(request),
-            "compatibilities": [*(["EXTERNAL"] if may_run_externally(request) else []), "EC2"],
+            "compatibilities": compatibilities_of(request),
             "registeredAt": self._region.clock.now(),
             "registeredBy": registered_by,
         }
@@ -193,15 +193,31 @@ def _required_attributes(request: JsonObject) -> list[JsonObject]:
     containers = request["containerDefinitions"]
     drivers = {container.get("logConfiguration", {}).get("logDriver") for container in containers} - {None}
     names = {f"{_CAPABILITY}logging-driver.{driver}" for driver in drivers}
+    names |= {f"{_CAPABILITY}docker-plugin.{driver}" for driver in _volume_drivers(request)}
+    options = [option for container in containers for option in container.get("dockerSecurityOptions", ())]
+    volumes = request.get("volumes", ())
     wanted = {
         f"{_CAPABILITY}task-iam-role": "taskRoleArn" in request,
         f"{_CAPABILITY}ecr-auth": any(_ECR_IMAGE.match(container["image"]) for container in containers),
+        f"{_CAPABILITY}selinux": any(option.startswith("label:") for option in options),
+        f"{_CAPABILITY}apparmor": any(option.startswith("apparmor:") for option in options),
         "ecs.capability.execution-role-awslogs": "executionRoleArn" in request and "awslogs" in drivers,
         "ecs.capability.task-eni": request.get("networkMode") == "awsvpc",
+        # Only the agent of Windows instances registers it.
+        "ecs.capability.fsxWindowsFileServer": any(
+            "fsxWindowsFileServerVolumeConfiguration" in each for each in volumes
+        ),
     }
     names |= {name for name, applies in wanted.items() if applies}
     attributes: list[JsonObject] = [{"name": name} for name in sorted(names)]
-    architecture = request.get("runtimePlatform", {}).get("cpuArchitecture")
-    if architecture is not None:
-        attributes.append({"name": "ecs.cpu-architecture", "value": architecture.lower()})
+    platform = request.get("runtimePlatform", {})
+    if "cpuArchitecture" in platform:
+        attributes.append({"name": "ecs.cpu-architecture", "value": platform["cpuArchitecture"].lower()})
+    if "operatingSystemFamily" in platform:
+        attributes.append({"name": "ecs.os-family", "value": platform["operatingSystemFamily"]})
     return attributes
+
+
+def _volume_drivers(request: JsonObject) -> set[str]:
+    volumes = (each.get("dockerVolumeConfiguration", {}) for each in request.get("volumes", ()))
+    return {each["driver"] for each in volumes if each.get("driver", "local") != "local"}

@@ -9,6 +9,7 @@ from relaunch_local.ecs.engine.model import Container, Instance, LastStatus, Sto
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.engine.views import container_instance_event_detail, task_event_detail
 from relaunch_local.ecs.processes.port import Processes, ProcessStartError
+from relaunch_local.ecs.rules.task_definition import restarts
 
 
 @dataclass(slots=True)
@@ -154,7 +155,7 @@ class TaskLifecycle:
         except ProcessStartError as error:
             self._fail_start(task, container, f"CannotStartContainerError: Error response from daemon: {error}")
             return False
-        container.last_status = "RUNNING"
+        container.last_status, container.started_at = "RUNNING", self.region.clock.now()
         return True
 
     def _fail_start(self, task: Task, container: Container, reason: str) -> None:
@@ -173,7 +174,7 @@ class TaskLifecycle:
             self._finish(task)
 
     def _exited(self, task: Task, container: Container, code: int, reason: str | None) -> None:
-        if container.is_over:
+        if container.is_over or (not task.is_stopping and self._restarted(task, container, code)):
             return
         container.last_status, container.exit_code, container.reason = "STOPPED", code, reason
         if container.kill_timer is not None:
@@ -188,6 +189,11 @@ class TaskLifecycle:
             self._signal(task)
         else:
             self.publish(task)
+
+    def _restarted(self, task: Task, container: Container, code: int) -> bool:
+        """Start a container again if its restart policy says so; the task goes on."""
+        ran = self.region.clock.now() - (container.started_at or self.region.clock.now())
+        return restarts(container.definition, code, ran.total_seconds()) and self._start_container(task, container)
 
     def _signal(self, task: Task) -> None:
         if task.last_status is not LastStatus.RUNNING:

@@ -10,11 +10,12 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from relaunch.core.task_definitions.reservation import container_overrides
 from relaunch_local.ecs.engine.gpus import gpu_devices
 from relaunch_local.ecs.engine.model import Container, Instance, JsonObject, Task
 from relaunch_local.ecs.engine.placement import AGENT_VERSION
 from relaunch_local.ecs.engine.region import iso
-from relaunch_local.ecs.rules.requirements import RESERVED_TCP_PORTS, container_overrides
+from relaunch_local.ecs.rules.requirements import RESERVED_TCP_PORTS
 
 Stamp = Callable[[datetime], Any]
 

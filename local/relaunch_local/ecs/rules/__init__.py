@@ -1,1 +1,4 @@
-"""ECS's rules for requests: validation, requirements, query language, rate limits. Imports clock and errors."""
+"""ECS's rules for requests: validation, requirements, rate limits.
+
+Imports clock, errors, and the core's reading of task definitions.
+"""

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from relaunch.core.task_definitions.query_language import Expression, ExpressionError, parse_expression
 from relaunch_local.ecs.errors import invalid_parameter, refuse
-from relaunch_local.ecs.rules.query_language import Expression, ExpressionError, parse_expression
 
 MAX_PROVIDERS = 20
 

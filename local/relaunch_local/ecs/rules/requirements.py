@@ -1,19 +1,14 @@
 """The resources that a task requires of a container instance: CPU units, memory, GPUs, host ports, attributes."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from relaunch.core.task_definitions.reservation import container_overrides, reserve
 from relaunch_local.ecs.rules.gpu_requests import ALL_GPUS, GpuRequest, parse_gpu_request
 
 RESERVED_TCP_PORTS = frozenset({22, 2375, 2376, 51678, 51679})
 """SSH, Docker and the agent ("PortMapping", Amazon ECS API Reference)."""
-
-_QUANTITY = re.compile(r" *([0-9]+(?:\.[0-9]+)?) *([a-zA-Z]*) *")
-_CPU_UNITS = {"": 1, "vcpu": 1024}
-_MEMORY_MIB = {"": 1, "gb": 1024}
-_MIN_TASK_CPU, _MAX_TASK_CPU = 128, 196_608
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,54 +45,20 @@ class Requirement:
         return sum(request.share_mib for _, request in self.gpu_requests)
 
 
-def parse_quantity(text: str, units: Mapping[str, int]) -> int:
-    """Parse a task size such as `1024`, `1 vCPU` or `2 GB`.
-
-    Raises:
-        ValueError: The text is not a number with one of the units.
-    """
-    match = _QUANTITY.fullmatch(text)
-    if match is None or match.group(2).lower() not in units:
-        raise ValueError(f"not a size: {text!r}")
-    return int(float(match.group(1)) * units[match.group(2).lower()])
-
-
-def parse_cpu_units(text: str) -> int:
-    """Parse a task's CPU size; raises ValueError, also outside 128 to 196608 units ("RegisterTaskDefinition")."""
-    units = parse_quantity(text, _CPU_UNITS)
-    if not _MIN_TASK_CPU <= units <= _MAX_TASK_CPU:
-        raise ValueError(f"not {_MIN_TASK_CPU} to {_MAX_TASK_CPU} CPU units: {text!r}")
-    return units
-
-
-def parse_memory_mib(text: str) -> int:
-    """Parse a task's memory size; raises ValueError."""
-    return parse_quantity(text, _MEMORY_MIB)
-
-
-def container_overrides(overrides: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the container overrides of a task by container name."""
-    return {str(each.get("name")): each for each in overrides.get("containerOverrides", ())}
-
-
 def requirement_of(definition: Mapping[str, Any], overrides: Mapping[str, Any]) -> Requirement:
     """Return the resources that a revision with these overrides requires."""
     by_name = container_overrides(overrides)
-    cpu_units, memory_mib, gpus = 0, 0, []
+    reserved, gpus = reserve(definition, overrides), []
     ports: dict[str, set[int]] = {"tcp": set(), "udp": set()}
     for container in definition["containerDefinitions"]:
         merged = {**container, **by_name.get(container["name"], {})}
-        cpu_units += merged.get("cpu", 0)
-        memory_mib += merged.get("memoryReservation") or merged.get("memory", 0)
         if request := parse_gpu_request(merged.get("resourceRequirements", ())):
             gpus.append((container["name"], request))
         for mapping in container.get("portMappings", ()):
             ports[mapping.get("protocol", "tcp")].add(host_port(mapping, definition.get("networkMode", "bridge")))
-    task_cpu = overrides.get("cpu") or definition.get("cpu")
-    task_memory = overrides.get("memory") or definition.get("memory")
     return Requirement(
-        cpu_units=parse_cpu_units(task_cpu) if task_cpu else cpu_units,
-        memory_mib=parse_memory_mib(task_memory) if task_memory else memory_mib,
+        cpu_units=reserved.cpu_units,
+        memory_mib=reserved.memory_mib,
         gpu_requests=tuple(gpus),
         tcp_ports=frozenset(ports["tcp"] - {0}),
         udp_ports=frozenset(ports["udp"] - {0}),

@@ -5,9 +5,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from relaunch.core.task_definitions.reservation import container_overrides
 from relaunch_local.ecs.errors import EcsError, invalid_parameter, refuse
 from relaunch_local.ecs.rules.gpu_requests import check_one_kind, parse_gpu_request
-from relaunch_local.ecs.rules.requirements import container_overrides
 from relaunch_local.ecs.rules.tags import check_tags
 from relaunch_local.ecs.rules.task_definition import MAX_CONSTRAINTS
 
@@ -33,6 +33,7 @@ def check_run_task(request: Mapping[str, Any], definition: Mapping[str, Any]) ->
     _check_identity(request)
     _check_execute_command(request, definition)
     _check_launch(request)
+    _check_capacity(request, definition)
     _check_network(request, definition)
     _check_overrides(request.get("overrides", {}), definition)
     constraints = (*request.get("placementConstraints", ()), *definition.get("placementConstraints", ()))
@@ -88,6 +89,17 @@ def _check_launch(request: Mapping[str, Any]) -> None:
         refuse(rule.get("type") not in ("random", "spread", "binpack"), "Invalid placement strategy type.")
         is_binpack = rule["type"] == "binpack"
         refuse(is_binpack and rule.get("field", "").lower() not in ("cpu", "memory"), "binpack needs cpu or memory.")
+
+
+def _check_capacity(request: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
+    refuse(
+        "EC2" not in definition.get("compatibilities", ("EC2",)), "Task definition does not support launch_type EC2."
+    )
+    refuse(
+        any(each.get("configuredAtLaunch") for each in definition.get("volumes", ()))
+        and not request.get("volumeConfigurations"),
+        "A volume that is configured at launch needs a volume configuration.",
+    )
 
 
 def _check_network(request: Mapping[str, Any], definition: Mapping[str, Any]) -> None:

@@ -5,10 +5,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from relaunch.core.task_definitions.query_language import ExpressionError, parse_expression
+from relaunch.core.task_definitions.reservation import parse_cpu_units, parse_memory_mib
 from relaunch_local.ecs.errors import client_error, refuse_as_client
 from relaunch_local.ecs.rules.gpu_requests import check_one_kind, parse_gpu_request
-from relaunch_local.ecs.rules.query_language import ExpressionError, parse_expression
-from relaunch_local.ecs.rules.requirements import host_port, parse_cpu_units, parse_memory_mib
+from relaunch_local.ecs.rules.requirements import host_port
 from relaunch_local.ecs.rules.tags import check_tags
 
 MAX_CONSTRAINTS = 10
@@ -36,6 +37,7 @@ def check_definition(request: Mapping[str, Any]) -> None:
     _check_containers(request["containerDefinitions"], mode, has_task_memory="memory" in size)
     _check_containers_fit(request["containerDefinitions"], size)
     _check_sharing(request)
+    _check_capacity(request)
 
 
 def task_size(request: Mapping[str, Any]) -> dict[str, int]:
@@ -54,6 +56,37 @@ def may_run_externally(request: Mapping[str, Any]) -> bool:
     """Return whether external instances can run it ("Amazon ECS clusters for external instances")."""
     requirements = (each for one in request["containerDefinitions"] for each in one.get("resourceRequirements", ()))
     return request.get("networkMode") != "awsvpc" and not any("sharingStrategy" in each for each in requirements)
+
+
+def compatibilities_of(request: Mapping[str, Any]) -> list[str]:
+    """Return where it can run: EC2 unless it is registered for something else, and external instances."""
+    wanted = request.get("requiresCompatibilities") or ["EC2"]
+    return [*(["EXTERNAL"] if may_run_externally(request) else []), *(each for each in wanted if each != "EXTERNAL")]
+
+
+def restarts(container: Mapping[str, Any], exit_code: int, seconds: float) -> bool:
+    """Return whether the agent starts a container again that ended by itself after so many seconds.
+
+    Source: "Restart individual containers in Amazon ECS tasks with container restart policies" (ECS Developer Guide).
+    """
+    policy = container.get("restartPolicy", {})
+    is_ignored = exit_code in policy.get("ignoredExitCodes", ())
+    return policy.get("enabled", False) and not is_ignored and seconds >= policy.get("restartAttemptPeriod", 300)
+
+
+def _check_capacity(request: Mapping[str, Any]) -> None:
+    """Refuse what Amazon Elastic Inference or Managed Instances would have to run."""
+    types = {
+        each.get("type") for one in request["containerDefinitions"] for each in one.get("resourceRequirements", ())
+    }
+    refuse_as_client(
+        bool(request.get("inferenceAccelerators")) or "InferenceAccelerator" in types,
+        "Amazon Elastic Inference is no longer available.",
+    )
+    refuse_as_client(
+        request.get("trustedExecutionConfiguration", {}).get("isolationMode", "SHARED") != "SHARED",
+        "Trusted execution is supported only for Amazon ECS Managed Instances.",
+    )
 
 
 def _check_containers_fit(containers: Sequence[Mapping[str, Any]], size: Mapping[str, int]) -> None:

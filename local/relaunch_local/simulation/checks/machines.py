@@ -19,11 +19,12 @@ from relaunch.core.machines.machine import (
     TerminateInstance,
 )
 from relaunch.core.machines.resources import NOTHING
-from relaunch.core.machines.tags import MACHINE_TAG
+from relaunch.core.machines.tags import JOB_TAG, MACHINE_TAG
 from relaunch.core.offerings.capacity_scopes import is_scope
 from relaunch_local.ecs import Clock, EcsSimulator, Event
 from relaunch_local.ecs.engine.model import BillLine, Instance, InstanceState
 from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.checks.constraints import find_violated
 from relaunch_local.simulation.checks.facts import AccountFacts
 
 UNNEEDED_GRACE = timedelta(minutes=45)
@@ -342,6 +343,10 @@ class MachineInvariants:
         machine_id = host.tags.get(MACHINE_TAG, "")
         every = self._instances_of(machine_id)
         self._check("one machine has one instance", len(every) == 1, f"{machine_id}: {len(every)}")
+        job = self._jobs.get(host.tags.get(JOB_TAG, ""))
+        violated = find_violated(self._simulator, job.definition.task_definition, host) if job else ""
+        message = f"{host.instance_type} in {host.zone} for {violated}"
+        self._check("no machine is bought on which ECS places no task of its job", not violated, message)
         self._clock.call_later(_MINUTE, lambda: self._look_at(host))
 
     def _look_at(self, host: Instance) -> None:

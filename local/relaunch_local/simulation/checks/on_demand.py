@@ -14,9 +14,12 @@ from relaunch.core.offerings.capacity_memory import with_own
 from relaunch.core.offerings.capacity_scopes import find_failures
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Offering, OfferingKey
 from relaunch_local.ecs import EcsSimulator, Purchase
-from relaunch_local.ecs.engine.instances import subnet_of
+from relaunch_local.ecs.engine.instances import LaunchSpecification, subnet_of
+from relaunch_local.ecs.engine.model import CapacityProvider
 from relaunch_local.ecs.engine.pools import Place
+from relaunch_local.ecs.engine.settings import DEFAULT_IMAGE_ID
 from relaunch_local.simulation.aws.template import CLUSTER
+from relaunch_local.simulation.checks.constraints import find_violated
 from relaunch_local.simulation.scenario import Scenario
 
 KNOWN_AFTER = timedelta(minutes=10)
@@ -103,14 +106,27 @@ class OnDemand:
         cap, price = definition.max_price_usd_per_hour, offering.price_usd_per_hour
         is_allowed = cap is None or (price is not None and price <= cap)
         # What has no price is chosen last, or not at all.
-        return is_allowed and price is not None and PurchaseOption.ON_DEMAND in definition.purchase.options
+        is_sold = is_allowed and price is not None and PurchaseOption.ON_DEMAND in definition.purchase.options
+        return is_sold and self._is_placed_on(offering, definition)
+
+    def _is_placed_on(self, offering: Offering, definition: JobDefinition) -> bool:
+        """Return whether ECS places tasks of a definition on an instance of an offering, in one of its zones."""
+        name, cluster = offering.instance_type.name, self._simulator.clusters.get(CLUSTER)
+        provider = offering.capacity_provider
+        zones = (offering.zone,) if offering.zone else self._provider(provider or "").group.spec.zones
+        specs = (LaunchSpecification(name, Purchase.ON_DEMAND, zone, cluster, DEFAULT_IMAGE_ID) for zone in zones)
+        hosts = (self._simulator.instances.describe_new(spec) for spec in specs)
+        return any(not find_violated(self._simulator, definition.task_definition, host) for host in hosts)
+
+    def _provider(self, name: str) -> CapacityProvider:
+        return self._simulator.clusters.get(CLUSTER).providers[name]
 
     def _has_capacity(self, offering: Offering) -> bool:
         name = offering.instance_type.name
         if offering.zone is not None:
             place = Place(name, offering.zone, subnet_of(offering.zone), Purchase.ON_DEMAND)
             return self._simulator.fleets.pools.refusal_of(place) is None
-        provider = self._simulator.clusters.get(CLUSTER).providers[offering.capacity_provider or ""]
+        provider = self._provider(offering.capacity_provider or "")
         group, zones = provider.group, provider.group.spec.zones
         is_scaled = provider.settings.get("managedScaling", {}).get("status") != "DISABLED"
         has_place = len(group.instances) < group.spec.max_size and self._simulator.scheduler.provisioning_quota > 0

@@ -139,14 +139,14 @@ def test_a_share_is_needed_instead_of_a_card_and_its_memory():
     assert required == Requirements(is_gpu=True, share=ShareRequirement(2_048, 30), architecture="X86_64")
 
 
-def test_the_larger_of_the_task_and_its_containers_is_reserved():
+def test_the_size_of_the_task_is_reserved_or_else_that_of_its_containers():
     containers = (make_container(memory_mib=6_000, vcpus=2.0), make_container(memory_mib=3_000, vcpus=1.0))
 
     by_containers = derive_requirements(ONE_GPU, revision_of(*containers, memory_mib=0, vcpus=0.0))
-    by_task = derive_requirements(ONE_GPU, revision_of(*containers, memory_mib=12_000, vcpus=4.0))
+    by_task = derive_requirements(ONE_GPU, revision_of(*containers, memory_mib=8_000, vcpus=4.0))
 
     assert (by_containers.memory_mib, by_containers.vcpus) == (9_000, 3.0)
-    assert (by_task.memory_mib, by_task.vcpus) == (12_000, 4.0)
+    assert (by_task.memory_mib, by_task.vcpus) == (8_000, 4.0)
 
 
 def test_devices_that_the_revision_lists_must_be_there():

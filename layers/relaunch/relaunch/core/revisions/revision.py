@@ -16,7 +16,7 @@ DEFAULT_ARCHITECTURE = "X86_64"
 
 @dataclass(frozen=True, slots=True)
 class ContainerRequirement:
-    """The resource requirements of a container; memory in MiB is the hard limit, or else the reservation.
+    """The resource requirements of a container; memory in MiB is the reservation, or else the hard limit.
 
     `gpu_count` is the number of whole GPUs (1 for `ALL`); it is 0 for a container with a share of a GPU by NVIDIA MPS
     (`gpu_share_mib` of its memory) or with a fraction of a GPU on a fractional instance type (`gpu_partition`).
@@ -40,8 +40,13 @@ class ContainerRequirement:
 class Revision:
     """A revision of an ECS task definition and its requirements for placement.
 
+    `vcpus` and `memory_mib` are what ECS reserves for a task, which the sum of its containers need not be.
     `placement_constraint_count` is the number of its own constraints, which count towards RunTask's limit of ten.
-    `architecture` is ECS's `X86_64` or `ARM64`. The roles are empty if the task definition names none.
+    `placement_constraints` are the expressions that an instance must satisfy: its own constraints, and the attributes
+    that ECS requires of the instance and the agent of an ECS-optimized image does not have (empty for a job that was
+    accepted before they were read). `architecture` is ECS's `X86_64` or `ARM64`. The roles are empty if the task
+    definition names none. `is_managed_only`: ECS runs it on Managed Instances alone. `refusals` say why Relaunch
+    launches no task of it, and `warnings` what a job of it is to expect.
     """
 
     arn: str
@@ -55,6 +60,10 @@ class Revision:
     placement_constraint_count: int = 0
     task_role_arn: str = ""
     execution_role_arn: str = ""
+    placement_constraints: tuple[str, ...] = ()
+    is_managed_only: bool = False
+    refusals: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def gpu_count(self) -> int:

@@ -1,4 +1,4 @@
-"""Checks of a job definition against the containers of a revision, for `apply`."""
+"""Checks of a job definition against a revision and its containers, for `apply` and before a job is accepted."""
 
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.revisions.revision import Revision
@@ -6,8 +6,12 @@ from relaunch.core.selection.gpu_share import find_conflict
 
 
 def container_problem(definition: JobDefinition, revision: Revision) -> str | None:
-    """Return what is wrong with the containers of a revision; None if the main one is known and ECS accepts them."""
-    return _naming_problem(definition, revision) or _conflict(definition, revision)
+    """Return what is wrong with a revision; None if Relaunch and ECS can launch it and the main container is known."""
+    return _refusal(revision) or _naming_problem(definition, revision) or _conflict(definition, revision)
+
+
+def _refusal(revision: Revision) -> str:
+    return f"{revision.family}:{revision.revision}: {'; '.join(revision.refusals)}" if revision.refusals else ""
 
 
 def _conflict(definition: JobDefinition, revision: Revision) -> str | None:

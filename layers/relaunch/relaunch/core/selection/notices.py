@@ -7,6 +7,7 @@ from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.reservations import ReservationType
 from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.gpu_share import share_notices
+from relaunch.core.selection.placement_constraints import find_unjudged
 from relaunch.core.selection.requirements import Requirements, derive_requirements
 from relaunch.core.selection.selection import Selection
 
@@ -16,12 +17,13 @@ _LIKELY_INTERRUPTIONS = 0.7
 
 def find_notices(definition: JobDefinition, revision: Revision | None, selection: Selection | None) -> tuple[str, ...]:
     """Return notices about the definition and, if any offering was kept, about the best one."""
-    notices = [*share_notices(definition), *_unknown_work(definition)]
+    notices = [*share_notices(definition), *_unknown_work(definition), *(revision.warnings if revision else ())]
     chosen = selection.chosen if selection else None
     if selection is not None and chosen is not None:
         required = derive_requirements(definition, revision)
         found = (
             _unused_accelerator(required, revision, chosen),
+            _unjudged_constraints(required, chosen),
             _lost_work(selection, chosen),
             _unbounded_loss(definition, selection),
             _unknown_disk(definition, chosen),
@@ -58,6 +60,16 @@ def _unused_accelerator(required: Requirements, revision: Revision | None, chose
     return (
         f"{machine.name} has a {kind} that no container asks for, so that none can use it: "
         "add `gpu` or `neuron` to `accelerator`, or choose a machine without"
+    )
+
+
+def _unjudged_constraints(required: Requirements, chosen: Offering) -> str:
+    unjudged = find_unjudged(required.placement_constraints, chosen)
+    if not unjudged:
+        return ""
+    return (
+        f"whether an instance of {chosen.capacity_provider} satisfies {' and '.join(unjudged)}, as the task definition "
+        "requires, is not known before there is one: ECS places no task on one that does not"
     )
 
 

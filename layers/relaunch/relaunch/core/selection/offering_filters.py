@@ -18,6 +18,7 @@ from relaunch.core.selection.expected_cost import (
     derive_work,
 )
 from relaunch.core.selection.neuron_devices import NETWORK_MODES, requires_neuron
+from relaunch.core.selection.placement_constraints import find_unsatisfied
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.requirements import Requirements, fills_instance
 
@@ -180,6 +181,18 @@ def check_quota(criteria: OfferingCriteria, offering: Offering) -> Rejection | N
     return Rejection(reason, 1 - (usage.vcpus - usage.used_vcpus) / vcpus, is_permanent=False, retry_at=retry_at)
 
 
+def check_managed(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
+    """Reject all but Managed Instances for a task definition that ECS runs on those alone."""
+    if offering.is_managed or not criteria.required.is_managed_only:
+        return None
+    return Rejection("the task definition is for Managed Instances only")
+
+
+def check_placement_constraints(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
+    """Reject what the task definition's own placement constraints rule out."""
+    return find_unsatisfied(criteria.required.placement_constraints, offering)
+
+
 def check_usage_class(_criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
     """Reject purchase options that EC2 does not sell the type by, unless the user brought a capacity provider for it.
 
@@ -288,11 +301,13 @@ def check_capacity_memory(criteria: OfferingCriteria, offering: Offering) -> Rej
 # Their result is the same for all offerings of a group (OfferingGroup).
 GROUP_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
     ("network-mode", check_network_mode),
+    ("managed-instances", check_managed),
     ("disk", check_disk),
     ("purchase", check_purchase),
     ("quota", check_quota),
 )
 OFFERING_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
+    ("placement-constraints", check_placement_constraints),
     ("usage-class", check_usage_class),
     ("reservation", check_reservation),
     ("ami", check_ami),

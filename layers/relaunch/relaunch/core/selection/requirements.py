@@ -31,7 +31,8 @@ class Requirements:
     `gpu_count` is the number of whole GPUs of all containers, `gpu_memory_mib` is per GPU; `share` is set instead for a
     share of a GPU. `models` are those of GPUs or Neuron devices. `is_training` is whether Neuron devices are for
     training. `compute_capability` is the minimum. `host_ports` are the TCP host ports of all containers, with
-    duplicates. `platforms` are the known platforms of the image of each container.
+    duplicates. `platforms` are the known platforms of the image of each container. `placement_constraints` are those of
+    the revision, and `is_managed_only` whether ECS runs it on Managed Instances alone.
     """
 
     is_gpu: bool = False
@@ -52,6 +53,8 @@ class Requirements:
     interconnect: Interconnect | None = None
     host_ports: tuple[int, ...] = ()
     platforms: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    placement_constraints: tuple[str, ...] = ()
+    is_managed_only: bool = False
 
 
 def usable_memory_mib(memory_mib: int) -> int:
@@ -117,8 +120,8 @@ def derive_requirements(definition: JobDefinition, revision: Revision | None) ->
         models=accelerator.models,
         neuron_devices=max((neuron.devices or 0) if neuron else 0, _listed_devices(containers)),
         neuron_cores=(neuron.cores or 0) if neuron else 0,
-        vcpus=max(revision.vcpus, sum(each.vcpus for each in revision.containers)) if revision else 0.0,
-        memory_mib=max(revision.memory_mib, sum(each.memory_mib for each in revision.containers)) if revision else 0,
+        vcpus=revision.vcpus or sum(each.vcpus for each in containers) if revision else 0.0,
+        memory_mib=revision.memory_mib or sum(each.memory_mib for each in containers) if revision else 0,
         architecture=revision.architecture if revision else DEFAULT_ARCHITECTURE,
         network_mode=revision.network_mode if revision else "",
         share=share,
@@ -126,6 +129,8 @@ def derive_requirements(definition: JobDefinition, revision: Revision | None) ->
         interconnect=gpu.interconnect if gpu else None,
         host_ports=tuple(port for each in containers for port in each.host_ports),
         platforms=tuple((each.name, each.platforms) for each in containers if each.platforms),
+        placement_constraints=revision.placement_constraints if revision else (),
+        is_managed_only=revision.is_managed_only if revision else False,
     )
 
 

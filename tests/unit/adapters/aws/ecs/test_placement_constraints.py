@@ -10,7 +10,7 @@ from relaunch.adapters.aws.ecs.placement_constraints import (
     instance_type_is,
     is_none_of,
 )
-from relaunch_local.ecs.rules.query_language import parse_expression
+from relaunch.core.task_definitions.query_language import parse_expression
 
 MACHINE = {"ec2InstanceId": "i-0123456789abcdef0", "attribute:ecs.instance-type": "g5.xlarge"}
 

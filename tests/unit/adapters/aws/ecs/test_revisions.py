@@ -170,7 +170,7 @@ def test_everything_that_placement_needs_is_parsed():
             name="main",
             image="trainer:latest",
             gpu_count=2,
-            memory_mib=12288,
+            memory_mib=8192,
             vcpus=3.0,
             host_ports=(8080, 81),
             neuron_devices=("/dev/neuron0", "/dev/neuron11"),
@@ -188,8 +188,8 @@ def test_defaults_of_ecs_hold_for_what_is_not_said():
     assert revision.containers == (ContainerRequirement("main", "trainer:latest"),)
 
 
-def test_task_without_a_size_asks_for_the_sum_of_its_containers():
-    described = definition(container={"cpu": 1024, "memoryReservation": 2048})
+def test_task_without_a_size_asks_for_what_ecs_reserves_for_its_containers():
+    described = definition(container={"cpu": 1024, "memory": 16384, "memoryReservation": 2048})
     log = {"name": "log", "image": "log", "essential": False, "cpu": 512, "memory": 256}
     described["containerDefinitions"].append(log)
 

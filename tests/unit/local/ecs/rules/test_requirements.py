@@ -4,31 +4,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from fakes.simulated_region import SimulatedRegion, container
-from relaunch_local.ecs.rules.requirements import parse_cpu_units, parse_memory_mib, requirement_of
-
-
-@pytest.mark.parametrize(("text", "units"), [("256", 256), ("1 vCPU", 1_024), ("0.5vcpu", 512)])
-def test_cpu_sizes_are_units_or_vcpus(text: str, units: int) -> None:
-    assert parse_cpu_units(text) == units
-
-
-@pytest.mark.parametrize(("text", "mebibytes"), [("512", 512), ("2 GB", 2_048), ("0.5gb", 512)])
-def test_memory_sizes_are_mebibytes_or_gigabytes(text: str, mebibytes: int) -> None:
-    assert parse_memory_mib(text) == mebibytes
-
-
-@pytest.mark.parametrize("text", ["", "two", "2 TB", "-1", "2 GB\n", "٢"])
-def test_other_sizes_are_none(text: str) -> None:
-    with pytest.raises(ValueError, match="not a size"):
-        parse_memory_mib(text)
-
-
-@pytest.mark.parametrize("text", ["127", "0.1 vCPU", "196609", "193 vCPU"])
-def test_a_task_on_ec2_has_an_eighth_to_192_vcpus(text: str) -> None:
-    assert (parse_cpu_units("128"), parse_cpu_units("192 vCPU")) == (128, 196_608)
-    with pytest.raises(ValueError, match="128 to 196608 CPU units"):
-        parse_cpu_units(text)
-
+from relaunch_local.ecs.rules.requirements import requirement_of
 
 PORTS = [{"containerPort": 80, "hostPort": 8_080}, {"containerPort": 53, "protocol": "udp"}]
 

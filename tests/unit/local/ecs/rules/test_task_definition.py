@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from fakes.simulated_region import SimulatedRegion, container, gpu, member_of
+from relaunch_local.ecs.rules.task_definition import compatibilities_of, restarts
 
 
 @pytest.mark.parametrize(
@@ -157,3 +158,35 @@ def test_a_family_has_letters_numbers_underscores_and_hyphens(region: SimulatedR
     error = region.error("register_task_definition", family=family, containerDefinitions=[container()])
 
     assert error == "ClientException: Family contains invalid characters."
+
+
+@pytest.mark.parametrize(
+    ("policy", "exit_code", "seconds", "expected"),
+    [
+        ({}, 0, 9_999.0, False),
+        ({"enabled": False}, 1, 9_999.0, False),
+        ({"enabled": True}, 0, 300.0, True),
+        ({"enabled": True}, 1, 299.0, False),
+        ({"enabled": True, "restartAttemptPeriod": 60}, 1, 60.0, True),
+        ({"enabled": True, "ignoredExitCodes": [0]}, 0, 9_999.0, False),
+        ({"enabled": True, "ignoredExitCodes": [0]}, 1, 9_999.0, True),
+    ],
+)
+def test_a_container_starts_again_by_its_restart_policy(
+    policy: dict[str, Any], exit_code: int, seconds: float, expected: bool
+) -> None:
+    assert restarts({"restartPolicy": policy} if policy else {}, exit_code, seconds) is expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (None, {"EXTERNAL", "EC2"}),
+        (["FARGATE"], {"EXTERNAL", "FARGATE"}),
+        (["EC2", "FARGATE"], {"EXTERNAL", "EC2", "FARGATE"}),
+    ],
+)
+def test_a_task_definition_runs_where_it_is_registered_for(wanted: list[str] | None, expected: set[str]) -> None:
+    request = {"containerDefinitions": [container()], **({"requiresCompatibilities": wanted} if wanted else {})}
+
+    assert set(compatibilities_of(request)) == expected

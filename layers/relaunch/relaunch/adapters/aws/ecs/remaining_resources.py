@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from relaunch.adapters.aws.ecs.revisions import CPU_UNITS_PER_VCPU
 from relaunch.core.selection.neuron_devices import RemainingResources
+from relaunch.core.task_definitions.reservation import CPU_UNITS_PER_VCPU
 
 
 def read_remaining_resources(machine: Mapping[str, Any]) -> RemainingResources:

@@ -22,14 +22,19 @@ from relaunch.core.revisions.revision import (
     RevisionRow,
     rank_revisions,
 )
+from relaunch.core.task_definitions.reservation import CPU_UNITS_PER_VCPU, Reservation, reserve, reserved_memory_mib
+from relaunch.core.task_definitions.verdicts import (
+    find_refusals,
+    find_warnings,
+    instance_constraints,
+    is_managed_only,
+)
 from relaunch.ports import Clock, NoActiveRevisionError, TransientError
 
 if TYPE_CHECKING:
     from mypy_boto3_ecs import ECSClient
 
-CPU_UNITS_PER_VCPU = 1024
 _GPU_FRACTION = re.compile(r"0?\.[0-9]+")
-_SIZE = re.compile(r"(?i)\s*([0-9]+(?:\.[0-9]+)?)\s*(vcpu|gb)?\s*")
 # Attempts to describe a listed revision, which may have been deregistered since.
 _MAX_DESCRIBED = 3
 
@@ -106,21 +111,24 @@ class EcsRevisions:
 def read_revision(definition: _Definition) -> Revision:
     """Parse a task definition as returned by DescribeTaskDefinition.
 
-    Without task-level CPU or memory, those of the revision are the sums of its containers.
+    CPU and memory of the revision are what ECS reserves.
     """
     network_mode = definition.get("networkMode") or "bridge"
     containers = tuple(_container(each, network_mode) for each in definition.get("containerDefinitions", ()))
-    vcpus = _units(definition.get("cpu"), 1 / CPU_UNITS_PER_VCPU, 1.0)
-    memory_mib = round(_units(definition.get("memory"), 1.0, 1024.0))
+    reserved = _reserve(definition)
     return Revision(
         arn=definition["taskDefinitionArn"],
         family=definition["family"],
         revision=int(definition["revision"]),
         containers=containers,
         network_mode=network_mode,
-        vcpus=vcpus or sum(container.vcpus for container in containers),
-        memory_mib=memory_mib or sum(container.memory_mib for container in containers),
+        vcpus=reserved.cpu_units / CPU_UNITS_PER_VCPU,
+        memory_mib=reserved.memory_mib,
         architecture=(definition.get("runtimePlatform") or {}).get("cpuArchitecture") or DEFAULT_ARCHITECTURE,
+        placement_constraints=instance_constraints(definition),
+        is_managed_only=is_managed_only(definition),
+        refusals=find_refusals(definition),
+        warnings=find_warnings(definition),
         placement_constraint_count=len(definition.get("placementConstraints") or ()),
         task_role_arn=definition.get("taskRoleArn") or "",
         execution_role_arn=definition.get("executionRoleArn") or "",
@@ -132,7 +140,7 @@ def _container(container: Mapping[str, Any], network_mode: str) -> ContainerRequ
     return ContainerRequirement(
         name=container["name"],
         image=container.get("image", ""),
-        memory_mib=container.get("memory") or container.get("memoryReservation") or 0,
+        memory_mib=reserved_memory_mib(container),
         vcpus=(container.get("cpu") or 0) / CPU_UNITS_PER_VCPU,
         host_ports=_host_ports(container.get("portMappings") or (), network_mode),
         neuron_devices=tuple(
@@ -175,9 +183,9 @@ def _host_ports(mappings: Any, network_mode: str) -> tuple[int, ...]:
     return tuple(port for port in ports if port)
 
 
-def _units(size: Any, factor: float, factor_of_unit: float) -> float:
-    """Parse a task size, `1024` or `1 vCPU`, `2048` or `2 GB`; return 0 if there is none."""
-    match = _SIZE.fullmatch(str(size or ""))
-    if match is None:
-        return 0.0
-    return float(match[1]) * (factor_of_unit if match[2] else factor)
+def _reserve(definition: _Definition) -> Reservation:
+    try:
+        return reserve(definition)
+    except ValueError:
+        # ECS registers no such size; an emulator may.
+        return reserve({**definition, "cpu": None, "memory": None})

@@ -1,23 +1,38 @@
 """The cluster query language: a strict parser, and evaluation against the attributes of container instances.
 
-Source: "Create expressions to define container instances for Amazon ECS tasks" in the ECS Developer Guide.
-ECS uses Java's regular expressions, the simulator Python's.
+Source: "Create expressions to define container instances for Amazon ECS tasks" in the ECS Developer Guide. ECS uses
+Java's regular expressions, this module Python's; `Expression.is_portable` says whether that can make a difference.
+
+The value of a subject may be unknown (UNKNOWN), of an instance that has not been launched yet. An expression is then
+true or false only if it is so whatever that value is (the strong logic of Kleene).
 """
 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import Enum
 from functools import lru_cache
 from operator import eq
 from typing import Any, Never
 
+
+class Unknown(Enum):
+    """The type of UNKNOWN."""
+
+    UNKNOWN = "unknown"
+
+
+UNKNOWN = Unknown.UNKNOWN
+"""The value of a subject that is not known."""
 Value = str | int | bool | datetime | frozenset[str] | None
 """The value of a subject: a set for `task:group`, None if the instance does not have the attribute."""
-Lookup = Callable[[str], Value]
+Lookup = Callable[[str], Value | Unknown]
 
 MAX_LENGTH = 2_000
 """Characters of an expression (PlacementConstraint, Amazon ECS API Reference)."""
+MAX_DEPTH = 50
+"""How deep expressions may be nested here; the Guide names no limit."""
 
 _OPERATORS = {
     "==": "==", "equals": "==", "!=": "!=", "not_equals": "!=",
@@ -45,6 +60,12 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<symbol>&&|\|\||==|!=|>=|<=|=~|!~|!exists|!in|[()\[\],<>!])"
     r"|\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)'|(?P<word>[^\s()\[\],<>!=&|\"']+))"
 )
+# What Java and Python match alike, in time that is linear in the text for each repetition: nothing repeats a group.
+_PORTABLE_PATTERN = re.compile(
+    r"(?:(?:[A-Za-z0-9_/:@ .-]|\\[.\-/\\dw]|\[\^?[A-Za-z0-9_.-]+\])(?:[*+?]|\{\d{1,2}(?:,\d{0,2})?\})?"
+    r"|\((?:\?:)?|\)(?![*+?{])|[|^$])*"
+)
+_MAX_REPETITIONS = 4
 _ORDERED: dict[str, Callable[[Any, Any], bool]] = {
     ">": lambda left, right: left > right,
     ">=": lambda left, right: left >= right,
@@ -65,9 +86,15 @@ class Comparison:
     operator: str
     arguments: tuple[str, ...] = ()
 
-    def holds(self, lookup: Lookup) -> bool:
-        """Return whether the expression is true of the instance that `lookup` describes."""
-        return _compare(lookup(self.subject), self.operator, self.arguments)
+    def holds(self, lookup: Lookup) -> bool | None:
+        """Return whether the expression is true of the instance that `lookup` describes; None if it is not known."""
+        value = lookup(self.subject)
+        return None if isinstance(value, Unknown) else _compare(value, self.operator, self.arguments)
+
+    @property
+    def is_portable(self) -> bool:
+        """Return whether ECS certainly decides the same."""
+        return "matches" not in self.operator or _is_portable_pattern(self.arguments[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +103,15 @@ class Negation:
 
     operand: "Node"
 
-    def holds(self, lookup: Lookup) -> bool:
-        """Return whether the operand is false."""
-        return not self.operand.holds(lookup)
+    def holds(self, lookup: Lookup) -> bool | None:
+        """Return whether the operand is false; None if it is not known."""
+        result = self.operand.holds(lookup)
+        return None if result is None else not result
+
+    @property
+    def is_portable(self) -> bool:
+        """Return whether ECS certainly decides the same."""
+        return self.operand.is_portable
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +121,20 @@ class Junction:
     is_and: bool
     operands: tuple["Node", ...]
 
-    def holds(self, lookup: Lookup) -> bool:
-        """Return whether all, or any, of the operands are true."""
-        results = (each.holds(lookup) for each in self.operands)
-        return all(results) if self.is_and else any(results)
+    def holds(self, lookup: Lookup) -> bool | None:
+        """Return whether all, or any, of the operands are true; None if it is not known."""
+        is_known = True
+        for operand in self.operands:
+            result = operand.holds(lookup)
+            if result is not None and result is not self.is_and:
+                return result
+            is_known = is_known and result is not None
+        return self.is_and if is_known else None
+
+    @property
+    def is_portable(self) -> bool:
+        """Return whether ECS certainly decides the same."""
+        return all(operand.is_portable for operand in self.operands)
 
 
 Node = Comparison | Negation | Junction
@@ -104,9 +147,17 @@ class Expression:
     text: str
     root: Node = field(compare=False)
 
-    def holds(self, lookup: Lookup) -> bool:
-        """Return whether the expression is true of the instance that `lookup` describes."""
+    def holds(self, lookup: Lookup) -> bool | None:
+        """Return whether the expression is true of the instance that `lookup` describes; None if it is not known."""
         return self.root.holds(lookup)
+
+    @property
+    def is_portable(self) -> bool:
+        """Return whether ECS certainly decides the same: its regular expressions mean the same in Java, and are quick.
+
+        A regular expression that backtracks takes exponential time for some texts.
+        """
+        return self.root.is_portable
 
 
 @lru_cache(maxsize=4_096)
@@ -132,6 +183,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
         self._position = 0
+        self._depth = 0
         self.saw_parenthesis = False
 
     def parse_or(self) -> Node:
@@ -151,6 +203,14 @@ class _Parser:
         return operands[0] if len(operands) == 1 else Junction(word == "and", tuple(operands))
 
     def _parse_not(self) -> Node:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise ExpressionError(f"parentheses and negations are nested at most {MAX_DEPTH} deep")
+        node = self._parse_operand()
+        self._depth -= 1
+        return node
+
+    def _parse_operand(self) -> Node:
         if self._accept("!", "not"):
             return Negation(self._parse_not())
         if self._accept("("):
@@ -207,7 +267,7 @@ class _Parser:
         pattern = self._argument() if quoted is not None else self._bare_pattern()
         try:
             re.compile(pattern)
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             raise ExpressionError(f"not a regular expression: {pattern!r}") from error
         return pattern
 
@@ -288,6 +348,11 @@ def _moment(text: str) -> datetime:
 
 def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split("."))
+
+
+def _is_portable_pattern(pattern: str) -> bool:
+    repetitions = sum(pattern.count(character) for character in "*+?{") - pattern.count("(?:")
+    return _PORTABLE_PATTERN.fullmatch(pattern) is not None and repetitions <= _MAX_REPETITIONS
 
 
 def _text(value: Value) -> str:

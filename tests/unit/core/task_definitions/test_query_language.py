@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from relaunch_local.ecs.rules.query_language import ExpressionError, Value, parse_expression
+from relaunch.core.task_definitions.query_language import UNKNOWN, ExpressionError, Value, parse_expression
 
 INSTANCE: dict[str, Value] = {
     "attribute:ecs.instance-type": "g5.xlarge",
@@ -18,7 +18,7 @@ INSTANCE: dict[str, Value] = {
 }
 
 
-def holds(text: str) -> bool:
+def holds(text: str) -> bool | None:
     return parse_expression(text).holds(INSTANCE.get)
 
 
@@ -100,7 +100,8 @@ def test_false_expressions_do_not_hold(text: str) -> None:
         pytest.param("garbage", id="subject-only"),
         pytest.param("garbage == 1", id="unknown-subject"),
         pytest.param("attribute: == 1", id="attribute-without-name"),
-        pytest.param("attribute:a = 1", id="unknown-operator"),
+        pytest.param("attribute:a = 1", id="half-an-operator"),
+        pytest.param("attribute:a like 1", id="unknown-operator"),
         pytest.param("registeredAt in [2026-03-01]", id="no-operator-of-times"),
         pytest.param("registeredAt exists", id="times-always-exist"),
         pytest.param("runningTasksCount =~ 1", id="no-operator-of-numbers"),
@@ -117,6 +118,9 @@ def test_false_expressions_do_not_hold(text: str) -> None:
         pytest.param("attribute:a in []", id="empty-list"),
         pytest.param("attribute:a in [x", id="open-list"),
         pytest.param("attribute:a =~ (", id="no-regular-expression"),
+        pytest.param("attribute:a =~ a{99999999999}", id="repetition-too-large"),
+        pytest.param("(" * 900 + "attribute:a == 1" + ")" * 900, id="parentheses-too-deep"),
+        pytest.param("not " * 300 + "attribute:a == 1", id="negations-too-deep"),
         pytest.param("attribute:a =~", id="missing-pattern"),
         pytest.param("(attribute:a == 1)", id="single-in-parentheses"),
         pytest.param("(attribute:a == 1 and attribute:b == 2", id="open-parenthesis"),
@@ -128,3 +132,39 @@ def test_false_expressions_do_not_hold(text: str) -> None:
 def test_what_is_not_in_the_language_is_refused(text: str) -> None:
     with pytest.raises(ExpressionError):
         parse_expression(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("attribute:zone == us-east-1a", None),
+        ("attribute:zone exists", None),
+        ("not(attribute:zone == us-east-1a)", None),
+        ("attribute:zone == us-east-1a and attribute:stack == prod", None),
+        ("attribute:zone == us-east-1a and attribute:stack == test", False),
+        ("attribute:stack == test and attribute:zone == us-east-1a", False),
+        ("attribute:zone == us-east-1a or attribute:stack == test", None),
+        ("attribute:zone == us-east-1a or attribute:stack == prod", True),
+        ("not(attribute:zone == us-east-1a and attribute:stack == test)", True),
+    ],
+)
+def test_what_depends_on_an_unknown_value_is_unknown(text: str, expected: bool | None) -> None:
+    instance = {"attribute:stack": "prod", "attribute:zone": UNKNOWN}
+
+    assert parse_expression(text).holds(instance.__getitem__) is expected
+
+
+@pytest.mark.parametrize(
+    "pattern", ["g5.*", "p3\\..*", "(g4dn|g5)[.]x?large", "g[4-6]\\w{1,3}", "(?:p4|p5).+", "^g5.*$"]
+)
+def test_usual_patterns_mean_the_same_in_java(pattern: str) -> None:
+    assert parse_expression(f"attribute:a =~ {pattern}").is_portable
+    assert parse_expression(f"not(attribute:b exists) and attribute:a !~ {pattern}").is_portable
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(a+)+", "(a|b)*c", "(?i)G5.*", "g5.*?", "[a&b]", "\\bg5", ".*.*.*.*.*", "a{100}", "g5.*|(?!p).*"]
+)
+def test_a_pattern_that_java_may_read_otherwise_or_that_backtracks_is_not_portable(pattern: str) -> None:
+    assert not parse_expression(f"attribute:a =~ {pattern}").is_portable
+    assert not parse_expression(f"not(attribute:a =~ {pattern}) or attribute:b exists").is_portable
