@@ -399,6 +399,7 @@ def test_a_spot_machine_claimed_before_nothing_was_saved_is_given_back_for_on_de
     own.register(spot)
     own.settle_all()
 
+    own.clock.advance(MINUTE)
     own.end(job_id, 143, stopped_at=claimed_at + after_claim)
     own.settle_all()
 

@@ -237,12 +237,14 @@ def _use(machine: Machine, job: Job, deps: LaunchDependencies) -> Job:
 
 
 def _was_claimed_before_stop(machine: Machine, job: Job) -> bool:
-    """Return whether a job claimed the machine while its last task ran, as far as two clocks tell.
+    """Return whether a job claimed the machine before its last task stopped, as far as the clocks tell.
 
-    What is claimed after that is known to fit.
+    What is claimed once the stop is known is known to fit.
     """
     claim, stop = machine.claim_of(job.job_id), job.attempt.stop if job.attempt is not None else None
-    return claim is not None and stop is not None and claim.since < stop.at + CLOCK_SKEW
+    if claim is None or stop is None or job.state_since is None:
+        return False
+    return claim.since < min(job.state_since, stop.at + CLOCK_SKEW)
 
 
 def _place(job: Job, chosen: OfferingChosen, deps: LaunchDependencies) -> Job:
