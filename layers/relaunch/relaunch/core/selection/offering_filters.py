@@ -282,6 +282,8 @@ def check_capacity_memory(criteria: OfferingCriteria, offering: Offering) -> Rej
         return None
     failure = max(failures, key=lambda each: each.until)
     reason = f"{failure.reason} at {failure.at:%H:%M} UTC; avoided until {failure.until:%H:%M} UTC"
+    if failure.is_queue:
+        reason += ", or until one of them is free"
     return Rejection(reason, is_permanent=False, retry_at=failure.until)
 
 
