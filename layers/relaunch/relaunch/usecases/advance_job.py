@@ -149,7 +149,8 @@ def _remember_capacity(job: Job, effect: RememberCapacity, deps: JobDependencies
         capacity_provider=effect.capacity_provider,
         gpu_count=effect.gpu_count,
     )
-    if failure.capacity_provider and _uses_machine_of(failure.capacity_provider, job.job_id, deps):
+    has_waited = job.attempt is not None and job.attempt.stop is not None
+    if has_waited and failure.capacity_provider and _uses_machine_of(failure.capacity_provider, job.job_id, deps):
         failure = queued(failure)
     deps.capacity.remember(failure)
     learn_pool(failure.offering, change_by_failure(failure), deps)

@@ -156,7 +156,7 @@ class Scheduler:
         outcome = placement.choose_instance(_instances(task.cluster, provider), task)
         reason = outcome[0][1] if isinstance(outcome, list) else "RESOURCE"
         if not any(instance.provider is provider for instance in task.cluster.container_instances.values()):
-            reason = placement.EMPTY_CAPACITY_PROVIDER
+            reason = provider.refusal or placement.EMPTY_CAPACITY_PROVIDER
         self.lifecycle.begin_stop(task, StopCode.TASK_FAILED_TO_START, f"TaskFailedToStart: {reason}")
 
 

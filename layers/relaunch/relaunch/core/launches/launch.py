@@ -91,12 +91,14 @@ class LaunchDeferred:
 class LaunchRefused:
     """The target rejected the request; `is_about_revision`: for the revision that it names.
 
+    `is_about_provider`: for the capacity provider that it names, while others may be taken.
     `may_heal`: another request may be taken once somebody has granted or mended something, such as a permission.
     `was_repeated`: the client had sent the same request before, without an answer, and that may have taken effect.
     """
 
     reason: str
     is_about_revision: bool = False
+    is_about_provider: bool = False
     may_heal: bool = False
     was_repeated: bool = False
 
