@@ -70,8 +70,8 @@ def kind_of(code: str) -> RefusalKind:
 def without_consequences(refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
     """Return the refusals without those that only say that the fleet was not fulfilled, if others say why.
 
-    EC2 answers UnfulfillableCapacity "due to your request configuration": beside a wrong subnet, a missing permission or
-    a limit of the account it says nothing of capacity.
+    EC2 answers UnfulfillableCapacity "due to your request configuration": beside a wrong subnet, a missing permission
+    or a limit of the account it says nothing of capacity.
     """
     given = tuple(refusals)
     if not any(each.kind in _TO_DO for each in given):
