@@ -226,8 +226,8 @@ class AutoScalingGroupState:
 class CapacityProvider:
     """A capacity provider of an Auto Scaling group.
 
-    `is_active` is false while it is made or deleted. `refusal` is what EC2 says if it launches no instance, in the
-    place of ECS's own reason for a task that got none.
+    `is_active` is false while it is made or deleted. `refusal` is what EC2 says while it launches no instance, in
+    the place of ECS's own reason for a task that got none.
     """
 
     arn: str

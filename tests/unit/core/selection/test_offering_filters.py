@@ -143,7 +143,8 @@ def kept(name, filter_name, offering=SPOT, **terms):
             "a part of a GPU as a machine of our own",
             "ami",
             Rejection(
-                "it has 0.125 of a GPU, which the ECS agent of machines that Relaunch starts itself does not register: "
+                "it has 0.125 of a GPU, which the ECS agent of machines that Relaunch starts itself is not known to "
+                "register: "
                 "name a capacity provider for it (CapacityProviders)"
             ),
             make_offering(EIGHTH, **OWN),

@@ -232,9 +232,9 @@ def check_ami(criteria: OfferingCriteria, offering: Offering) -> Rejection | Non
 
 def _missing_template(criteria: OfferingCriteria, machine: InstanceType) -> str:
     # The agent registered no GPU of such a type (aws/amazon-ecs-agent#4786, open), so that no task could be placed.
-    # ECS's GPU image has NVIDIA's GRID driver, which they need, since version 20260323 (aws/amazon-ecs-ami#653), and the
-    # agent lists what NVML does; nobody has reported that it registers them since, and g6f.large needs user data of its
-    # own for tasks (README of aws/amazon-ecs-ami).
+    # ECS's GPU image has NVIDIA's GRID driver, which they need, since version 20260323 (aws/amazon-ecs-ami#653), and
+    # the agent lists what NVML does; nobody has reported that it registers them since, and g6f.large needs user data of
+    # its own for tasks (README of aws/amazon-ecs-ami).
     if machine.is_fractional:
         return (
             f"it has {machine.gpu_partition_size:g} of a GPU, which the ECS agent of machines that Relaunch starts "
