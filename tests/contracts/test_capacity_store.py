@@ -116,6 +116,15 @@ def test_a_reopened_offering_is_avoided_no_more_but_its_failures_still_count(sto
     assert (remembered.consecutive_failures, remembered.until) == (4, again_at + 8 * 15 * MINUTE)
 
 
+def test_providers_of_one_type_and_purchase_option_are_remembered_apart(store: CapacityStore) -> None:
+    first, second = (make_capacity_failure(capacity_provider=f"g5-zone-{zone}", until=NOW + MINUTE) for zone in "ab")
+    for failure in (first, second):
+        store.remember(failure)
+    assert set(store.load_capacity_memory(NOW).values()) == {first, second}
+    store.reopen(first, NOW)
+    assert set(store.load_capacity_memory(NOW).values()) == {second}
+
+
 def test_a_repeated_effect_does_not_remember_again_what_was_refuted(store: CapacityStore) -> None:
     failure = make_capacity_failure(until=NOW + 30 * MINUTE)
     store.remember(failure)

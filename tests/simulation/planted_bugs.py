@@ -701,4 +701,20 @@ BUGS = (
         1,
         first=_BIG_COMPANY,
     ),
+    PlantedBug(
+        "refused-provider-ends-the-job",
+        "a capacity provider that is being replaced ends the job",
+        changed(ecs_run_task, _NO_CAPACITY=re.compile(r"(?!)"), _ABOUT_PROVIDER=re.compile(r"(?!)")),
+        "every end is deserved",
+        33,
+        first=5,
+    ),
+    PlantedBug(
+        "no-machine-is-the-programs-fault",
+        "a task that ends without an instance counts as a failure of the program",
+        changed(stop_reason._Facts, got_no_node=False),
+        "a stop's reason is its cause",
+        65,
+        first=5,
+    ),
 )

@@ -32,12 +32,12 @@ class InMemoryCapacity:
         return self.load_capacity_memory(now), runs, pools
 
     def remember(self, failure: CapacityFailure) -> None:
-        self._failures[failure.offering] = remember(self._failures.get(failure.offering), failure)
+        self._failures[failure.key] = remember(self._failures.get(failure.key), failure)
 
     def reopen(self, failure: CapacityFailure, at: datetime) -> None:
-        stored = self._failures.get(failure.offering)
+        stored = self._failures.get(failure.key)
         if stored is not None and stored.until == failure.until:
-            self._failures[failure.offering] = reopened(failure, at)
+            self._failures[failure.key] = reopened(failure, at)
 
     def count_run(self, run: SpotRun) -> None:
         day, this = run.at.astimezone(UTC).date(), f"{run.run_id} {run.what}"

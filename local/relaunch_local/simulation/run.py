@@ -12,6 +12,7 @@ from relaunch_local.simulation.checks.coverage import Transition
 from relaunch_local.simulation.faults.capacity import CapacityFaults
 from relaunch_local.simulation.faults.late_machines import LateMachines
 from relaunch_local.simulation.faults.machines import MachineFaults
+from relaunch_local.simulation.faults.providers import ProviderFaults
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.faults.spot_drought import OnDemandShortages, SpotDrought
 from relaunch_local.simulation.options import Options
@@ -85,6 +86,7 @@ class SeedRun:
         self.capacity_faults = CapacityFaults(self.account, self.workload.cancel_any_job)
         self.rare_faults = RareFaults(self.account, self.workload.cancel_any_job)
         self.late_machines = LateMachines(self.account, self.workload.cancel_any_job)
+        self.provider_faults = ProviderFaults(self.account, self.workload.cancel_any_job)
         SpotDrought(self.account)
         OnDemandShortages(self.account)
         self.machine_faults = MachineFaults(self.account, self.workload.cancel_any_job)
@@ -103,6 +105,7 @@ class SeedRun:
             self.rare_faults.end()
             self.late_machines.end()
             self.machine_faults.end()
+            self.provider_faults.end()
             self._wait_until_idle()
             self.steps_until_idle = account.runtime.steps
             Verdict(account, self.workload, self.rare_faults).check()

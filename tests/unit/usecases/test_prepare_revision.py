@@ -57,6 +57,36 @@ class TestStopTimeout:
         assert story.registry.register_count == 0
 
 
+class TestTorchrun:
+    @pytest.mark.parametrize(
+        ("own", "command"),
+        [(("torchrun", "train.py"), ["python"]), ((), ["torchrun", "train.py"])],
+        ids=["of the job", "of the task definition"],
+    )
+    def test_a_job_that_runs_it_runs_a_derived_revision_though_nothing_else_is_changed(self, own, command):
+        story = Story(make_definition(command=own))
+        revision = make_revision(containers=(make_container(image="busybox:1"),))
+        story.revisions.active[:] = [revision]
+        container = {"name": "main", "image": "busybox:1", "stopTimeout": 60, "command": command}
+        story.registry.sources[revision.arn] = TaskDefinition("trainer", {"containerDefinitions": [container]})
+        story.submit_and_deliver()
+
+        (container,) = story.launched_definition().content["containerDefinitions"]
+        assert {"name": "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "value": "55"} in container["environment"]
+        assert container["linuxParameters"] == {"initProcessEnabled": True}
+
+    def test_a_job_that_runs_something_else_by_its_task_definition_runs_its_own_revision(self):
+        story = Story(make_definition(command=()))
+        revision = make_revision(containers=(make_container(image="busybox:1"),))
+        story.revisions.active[:] = [revision]
+        container = {"name": "main", "image": "busybox:1", "stopTimeout": 60, "command": ["python", "train.py"]}
+        story.registry.sources[revision.arn] = TaskDefinition("trainer", {"containerDefinitions": [container]})
+        story.submit_and_deliver()
+
+        assert [request.revision_arn for request in story.tasks.requests] == [revision.arn]
+        assert story.registry.register_count == 0
+
+
 class TestRegistration:
     def test_one_that_overlaps_another_of_the_same_content_runs_what_the_other_registered(self, story):
         overlapping = TransientError("ClientException: Too many concurrent attempts to create a new revision")

@@ -14,20 +14,24 @@ from relaunch.core.jobs.effects import (
     RequestMachine,
     StopTask,
 )
-from relaunch.core.jobs.job import MACHINES_SLOT, STACK_SLOT, Job
+from relaunch.core.jobs.job import MACHINES_SLOT, STACK_SLOT, Attempt, Job
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import HostWarned, JobEvent
 from relaunch.core.lifecycle.metrics import decision_metrics, stop_metrics
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.events import ClaimReleased
+from relaunch.core.offerings.capacity_memory import queued
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.pool_records import change_by_failure, change_by_run
-from relaunch.ports import JobDependencies, StaleWriteError
+from relaunch.ports import JobDependencies, PermanentError, PortError, StaleWriteError
 from relaunch.usecases.advance_machine import advance_machine
 from relaunch.usecases.learn_pool import learn_pool
+from relaunch.usecases.reopen_offerings import offer_machine
 
 # Each conflict means that another write succeeded; this many in a row are a fault.
 _ATTEMPTS = 6
+# Each costs a read, at most once for a launch without capacity.
+_MAX_LOOKED_AT = 100
 
 
 def advance_job(job_id: str, event_for: Callable[[Job], JobEvent | None], deps: JobDependencies) -> Job | None:
@@ -66,7 +70,24 @@ def apply_event(job: Job, event: JobEvent, deps: JobDependencies) -> Job:
         return job
     saved = deps.jobs.save_job(decision)
     deps.metrics.record(*decision_metrics(job, decision, now))
+    _offer_machine(job, saved, deps)
     return act(saved, deps)
+
+
+def _offer_machine(before: Job, after: Job, deps: JobDependencies) -> None:
+    """Offer the machine of a capacity provider whose task has stopped to the jobs that wait for one.
+
+    If that fails, the next sweep sees that the machine is free.
+    """
+    attempt, ended = before.attempt, after.attempt
+    if attempt is None or ended is None or attempt.stop is not None or ended.stop is None or ended.node is None:
+        return
+    if not (provider := ended.placement.capacity_provider):
+        return
+    try:
+        offer_machine(provider, deps)
+    except PortError as error:
+        deps.log.decided("postponed", job_id=after.job_id, reason=f"offering a machine of {provider}: {error}")
 
 
 def finish_pending(job: Job, deps: JobDependencies) -> Job:
@@ -107,16 +128,7 @@ def _perform(job: Job, effect: Effect, deps: JobDependencies) -> None:
         case RequestLaunch():
             deps.launches.request_launch(job.job_id, effect.delay_seconds)
         case RememberCapacity():
-            failure = CapacityFailure(
-                effect.offering,
-                effect.reason,
-                effect.at,
-                effect.until,
-                capacity_provider=effect.capacity_provider,
-                gpu_count=effect.gpu_count,
-            )
-            deps.capacity.remember(failure)
-            learn_pool(failure.offering, change_by_failure(failure), deps)
+            _remember_capacity(job, effect, deps)
         case CountRun(run):
             deps.capacity.count_run(run)
             learn_pool(run.offering, change_by_run(run), deps)
@@ -126,6 +138,47 @@ def _perform(job: Job, effect: Effect, deps: JobDependencies) -> None:
             _handle_machine(job, effect, deps)
         case LookForWarning():
             pass  # what it finds is applied once the others are done
+
+
+def _remember_capacity(job: Job, effect: RememberCapacity, deps: JobDependencies) -> None:
+    failure = CapacityFailure(
+        effect.offering,
+        effect.reason,
+        effect.at,
+        effect.until,
+        capacity_provider=effect.capacity_provider,
+        gpu_count=effect.gpu_count,
+    )
+    has_waited = job.attempt is not None and job.attempt.stop is not None
+    if has_waited and failure.capacity_provider and _uses_machine_of(failure.capacity_provider, job.job_id, deps):
+        failure = queued(failure)
+    deps.capacity.remember(failure)
+    learn_pool(failure.offering, change_by_failure(failure), deps)
+
+
+def _uses_machine_of(capacity_provider: str, own_job_id: str, deps: JobDependencies) -> bool:
+    """Return whether the task of another job is on a machine of a capacity provider.
+
+    The launch waited for another one, which the group may not have: its maximum size is not known, as reading it takes
+    a permission that the stack does not have.
+    """
+    for job_id in deps.jobs.load_slot_holders(_MAX_LOOKED_AT):
+        attempt = _load_attempt(job_id, deps) if job_id != own_job_id else None
+        if attempt is None or attempt.stop is not None or attempt.node is None:
+            continue
+        if attempt.placement.capacity_provider == capacity_provider:
+            return True
+    return False
+
+
+def _load_attempt(job_id: str, deps: JobDependencies) -> Attempt | None:
+    """Load the attempt of a job, None if it has none or cannot be read."""
+    try:
+        job = deps.jobs.load_job(job_id)
+    except PermanentError as error:
+        deps.log.decided("uncounted", job_id=job_id, reason=str(error))
+        return None
+    return job.attempt if job is not None else None
 
 
 def _handle_machine(job: Job, effect: RequestMachine | ReleaseMachine, deps: JobDependencies) -> None:

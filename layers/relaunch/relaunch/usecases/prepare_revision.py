@@ -10,10 +10,12 @@ from relaunch.core.launches.derived_revision import (
     derivation_id,
     derive,
     derives_nothing,
+    is_run_by_torchrun,
 )
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.revisions.main_container import main_container
 from relaunch.core.revisions.stop_timeout import find_stop_timeout
+from relaunch.core.revisions.torchrun import runs_torchrun
 from relaunch.core.selection.neuron_devices import (
     NeuronClaim,
     claim_all,
@@ -32,8 +34,9 @@ _ACTIVE_FOR = timedelta(minutes=1)
 def prepare_revision(job: Job, offering: Offering, deps: LaunchDependencies) -> PreparedRevision:
     """Find or register the derived revision with the images by digest and the Neuron devices for this offering.
 
-    A job that needs neither, and whose main container has a `stopTimeout`, runs its own revision, as does a job of any
-    target but ECS. Repeated calls find the registered revision, but may claim another device.
+    A job runs its own revision if it needs neither, its main container has a `stopTimeout`, and its command line does
+    not start torchrun, as does a job of any target but ECS. Repeated calls find the registered revision, but may claim
+    another device.
 
     Raises:
         PermanentError: ECS does not know the revision of the job, or rejects the derived one.
@@ -48,16 +51,20 @@ def prepare_revision(job: Job, offering: Offering, deps: LaunchDependencies) -> 
         else None
     )
     main = main_container(job.definition, job.revision) or ""
-    changes = RevisionChanges(job.images, main, claim, has_gpu=job.definition.accelerator.gpu is not None)
+    command, has_gpu = job.definition.command, job.definition.accelerator.gpu is not None
+    changes = RevisionChanges(job.images, main, claim, has_gpu=has_gpu, command=command)
     devices = claim.devices if claim else ()
     takes_all_neuron = claim is not None and offering.is_managed
     stop_timeout = find_stop_timeout(job.definition, job.revision)
-    if not job.images and claim is None and (stop_timeout is None or stop_timeout.is_own):
+    is_own_enough = not job.images and claim is None and (stop_timeout is None or stop_timeout.is_own)
+    # Without a command of the job that of the task definition counts, which has to be read.
+    if is_own_enough and command and not runs_torchrun(command):
         return PreparedRevision()
-    return PreparedRevision(_find(job, changes, deps), devices, takes_all_neuron)
+    found = _find(job, changes, deps, is_for_torchrun_only=is_own_enough)
+    return PreparedRevision(found, devices, takes_all_neuron)
 
 
-def _find(job: Job, changes: RevisionChanges, deps: LaunchDependencies) -> str | None:
+def _find(job: Job, changes: RevisionChanges, deps: LaunchDependencies, *, is_for_torchrun_only: bool) -> str | None:
     """Return the ARN of the derived revision, None if the changes have no effect."""
     shared, now = derivation_id(job.revision.arn, changes), deps.clock.now()
     # A placement without a task may have been closed because the revision that is shared was deregistered.
@@ -65,14 +72,18 @@ def _find(job: Job, changes: RevisionChanges, deps: LaunchDependencies) -> str |
     known = None if is_doubtful else deps.maintenance.load_revision(shared)
     if known is not None and now - known.found_at < _ACTIVE_FOR:
         return known.arn or None
-    arn = _find_or_register(job, changes, _ACTIVE_FOR if is_doubtful else timedelta(0), deps)
+    source = deps.registry.load_definition(job.revision.arn)
+    is_needed = not is_for_torchrun_only or is_run_by_torchrun(source, changes)
+    max_age = _ACTIVE_FOR if is_doubtful else timedelta(0)
+    arn = _find_or_register(job, source, changes, max_age, deps) if is_needed else None
     if not is_doubtful:
         deps.maintenance.save_revision(shared, FoundRevision(arn or "", now))
     return arn
 
 
-def _find_or_register(job: Job, changes: RevisionChanges, max_age: timedelta, deps: LaunchDependencies) -> str | None:
-    source = deps.registry.load_definition(job.revision.arn)
+def _find_or_register(
+    job: Job, source: TaskDefinition, changes: RevisionChanges, max_age: timedelta, deps: LaunchDependencies
+) -> str | None:
     if derives_nothing(source, changes):
         return None
     derived = derive(job.revision.arn, source, changes)

@@ -1,6 +1,7 @@
-"""Reopen the offerings of instances that arrived late, and wake jobs that wait for capacity."""
+"""Reopen the offerings of instances that arrived late or are free again, and wake jobs that wait for capacity."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from relaunch.core.jobs.job import CAPACITY
 from relaunch.core.launches.launch import NodeObservation, refutes
@@ -12,12 +13,14 @@ from relaunch.usecases.learn_pool import learn_pool
 # The oldest jobs may need another offering. The instance has room for few, and the others look again within five
 # minutes, in less than the 15 after which managed scaling terminates an unused instance.
 _MAX_WOKEN = 10
+# A machine that is free is the one of the job that has waited longest, if that can use it.
+_HEAD_START_SECONDS = 5
 
 
 def reopen_offerings(
     failures: Iterable[CapacityFailure], nodes: Sequence[NodeObservation], deps: JobDependencies
 ) -> None:
-    """End the avoidance of the offerings of which an instance registered after the failure.
+    """End the avoidance of the offerings of which an instance registered after the failure, or is free of other tasks.
 
     The launches of the oldest jobs that wait for capacity are requested at once; their `wake_at` stays.
 
@@ -28,9 +31,25 @@ def reopen_offerings(
         late = next((seen for seen in nodes if refutes(seen, failure)), None)
         if late is None or late.registered_at is None:
             continue
-        deps.capacity.reopen(failure, late.registered_at)
+        name, is_late = late.node.instance_id or late.node.name, late.registered_at > failure.at
         learn_pool(failure.offering, change_by_arrival(failure, late.registered_at), deps)
-        arrived = f"{late.node.instance_id or late.node.name} registered after {failure.reason!r}"
-        deps.log.decided("reopened", offering=str(failure.offering), reason=arrived)
-        for job_id in deps.jobs.load_waiting(CAPACITY, _MAX_WOKEN):
-            deps.launches.request_launch(job_id)
+        reason = f"{name} {'registered' if is_late else 'is free'} after {failure.reason!r}"
+        _reopen(failure, late.registered_at if is_late else deps.clock.now(), reason, deps)
+
+
+def offer_machine(capacity_provider: str, deps: JobDependencies) -> None:
+    """End the avoidance of a capacity provider whose machines ran other tasks, one of which has stopped.
+
+    Raises:
+        TransientError: retry.
+    """
+    for failure in deps.capacity.load_capacity_memory(deps.clock.now()).values():
+        if failure.is_queue and failure.capacity_provider == capacity_provider:
+            _reopen(failure, deps.clock.now(), f"a task stopped after {failure.reason!r}", deps)
+
+
+def _reopen(failure: CapacityFailure, at: datetime, reason: str, deps: JobDependencies) -> None:
+    deps.capacity.reopen(failure, at)
+    deps.log.decided("reopened", offering=str(failure.key), reason=reason)
+    for place, job_id in enumerate(deps.jobs.load_waiting(CAPACITY, _MAX_WOKEN)):
+        deps.launches.request_launch(job_id, place * _HEAD_START_SECONDS if failure.is_queue else 0)

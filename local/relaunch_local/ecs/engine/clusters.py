@@ -131,6 +131,11 @@ class Clusters:
             "The specified capacity provider strategy cannot contain a capacity provider that is not associated with "
             "the cluster. Associate the capacity provider with the cluster and try again.",
         )
+        refuse(
+            not provider.is_active,
+            f"The specified capacity provider '{provider.name}' is not in an ACTIVE state. Specify a valid capacity "
+            "provider and try again.",
+        )
         return provider
 
     def keep_stopped(self, task: Task) -> None:

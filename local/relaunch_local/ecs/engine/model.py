@@ -225,13 +225,19 @@ class AutoScalingGroupState:
 
 @dataclass(slots=True, eq=False)
 class CapacityProvider:
-    """A capacity provider of an Auto Scaling group."""
+    """A capacity provider of an Auto Scaling group.
+
+    `is_active` is false while it is made or deleted. `refusal` is what EC2 says while it launches no instance, in
+    the place of ECS's own reason for a task that got none.
+    """
 
     arn: str
     name: str
     group: AutoScalingGroupState
     settings: JsonObject
     tags: list[JsonObject]
+    is_active: bool = True
+    refusal: str = ""
     cluster: "Cluster | None" = None
     waiting: dict[str, Task] = field(default_factory=dict)
     """Its PROVISIONING tasks, oldest first."""

@@ -22,6 +22,9 @@ from relaunch_local.ecs.rules.run_task import check_client_token, check_run_task
 PROVISIONING_QUOTA = 500
 """Tasks in PROVISIONING per cluster (Service Quotas L-B7718569)."""
 
+_REFUSED_SECONDS = 60.0
+"""How long a task waits whose instance EC2 refuses; ECS Managed Instances do not try for as long as groups."""
+
 
 @dataclass(slots=True)
 class Scheduler:
@@ -148,7 +151,8 @@ class Scheduler:
     def _wait(self, task: Task, provider: CapacityProvider) -> None:
         provider.waiting[task.task_id] = task
         task.cluster.provisioning_count += 1
-        seconds = self.region.timing.provisioning_timeout
+        timeout = self.region.timing.provisioning_timeout
+        seconds = min(_REFUSED_SECONDS, timeout) if provider.refusal else timeout
         task.provisioning_timer = self.region.clock.call_later(seconds, lambda: self._give_up(task, provider))
         self.scaling.watch(provider)
 
@@ -157,6 +161,7 @@ class Scheduler:
         reason = outcome[0][1] if isinstance(outcome, list) else "RESOURCE"
         if not any(instance.provider is provider for instance in task.cluster.container_instances.values()):
             reason = placement.EMPTY_CAPACITY_PROVIDER
+        reason = provider.refusal or reason
         self.lifecycle.begin_stop(task, StopCode.TASK_FAILED_TO_START, f"TaskFailedToStart: {reason}")
 
 

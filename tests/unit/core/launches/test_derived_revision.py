@@ -11,6 +11,7 @@ from relaunch.core.launches.derived_revision import (
     derive,
     derives_nothing,
     is_derived_family,
+    is_run_by_torchrun,
     source_family,
 )
 from relaunch.core.revisions.revision import RevisionRow, rank_revisions
@@ -275,3 +276,58 @@ def test_an_id_of_a_derivation_tells_every_source_and_change_apart() -> None:
 )
 def test_a_derived_family_names_its_source(family, source):
     assert source_family(family) == source
+
+
+TORCHRUN = ("torchrun", "train.py")
+TIMEOUT = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"
+
+
+def derived_main(given: tuple[str, ...] = TORCHRUN, **fields: object) -> dict[str, Any]:
+    original = source({"name": "main", "image": "x:1", "command": ["python", "train.py"], **fields}, {"name": "side"})
+    main, side = derive(ARN, original, RevisionChanges(container="main", command=given)).content["containerDefinitions"]
+    assert side == {"name": "side"}
+    return main
+
+
+def test_torchrun_waits_for_its_workers_almost_until_sigkill_and_gets_sigterm_from_an_init_process():
+    main = derived_main()
+
+    assert (main["stopTimeout"], main["environment"]) == (90, [{"name": TIMEOUT, "value": "85"}])
+    assert main["linuxParameters"] == {"initProcessEnabled": True}
+    assert derived_main(stopTimeout=120)["environment"] == [{"name": TIMEOUT, "value": "115"}]
+    assert derived_main((), command=["sh", "-c", "exec torchrun train.py"])["linuxParameters"]["initProcessEnabled"]
+    assert derived_main((), entryPoint=["torchrun"], command=["train.py"])["environment"]
+
+
+def test_what_the_definition_says_itself_of_torchrun_is_kept():
+    own = [{"name": TIMEOUT, "value": "20"}]
+    main = derived_main(environment=own, linuxParameters={"initProcessEnabled": False, "sharedMemorySize": 1024})
+
+    assert main["environment"] == own
+    assert main["linuxParameters"] == {"initProcessEnabled": False, "sharedMemorySize": 1024}
+    assert "environment" not in derived_main(secrets=[{"name": TIMEOUT, "valueFrom": "arn"}])
+    assert "environment" not in derived_main(stopTimeout=5)
+
+
+def test_a_shell_before_torchrun_gets_no_init_process_and_another_program_nothing():
+    assert "linuxParameters" not in derived_main(("sh", "-c", "torchrun train.py"))
+    other = derived_main(("python", "train.py"))
+    assert "linuxParameters" not in other
+    assert "environment" not in other
+
+
+def test_whether_a_definition_is_run_by_torchrun_is_told_by_what_runs():
+    original = source({"name": "main", "image": "x:1", "command": [*TORCHRUN]}, {"name": "side", "command": ["sh"]})
+
+    assert is_run_by_torchrun(original, RevisionChanges(container="main"))
+    assert not is_run_by_torchrun(original, RevisionChanges(container="main", command=("python",)))
+    assert not is_run_by_torchrun(original, RevisionChanges(container="side"))
+
+
+def test_what_is_derived_for_torchrun_is_kept_apart():
+    commands = ((), ("python", "a.py"), TORCHRUN, ("sh", "-c", "torchrun train.py"))
+
+    assert len({derivation_id(ARN, RevisionChanges(command=each)) for each in commands}) == len(commands)
+    assert derivation_id(ARN, RevisionChanges(command=("python", "b.py"))) == derivation_id(
+        ARN, RevisionChanges(command=("python", "a.py"))
+    )

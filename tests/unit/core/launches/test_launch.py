@@ -60,3 +60,14 @@ def test_the_event_of_a_machine_leaves_open_what_it_does_not_say(seen, is_left_o
     failure = make_capacity_failure(at=NOW, capacity_provider="g5-spot")
 
     assert may_refute(seen, failure) == is_left_open
+
+
+@pytest.mark.parametrize(
+    ("task_count", "is_queue", "is_refuted"), [(0, True, True), (1, True, False), (0, False, False)]
+)
+def test_a_machine_that_runs_no_task_refutes_that_all_run_others(task_count, is_queue, is_refuted):
+    failure = make_capacity_failure(capacity_provider="g5-spot", is_queue=is_queue)
+    seen = replace(LATE, registered_at=failure.at - timedelta(hours=1), task_count=task_count)
+
+    assert refutes(seen, failure) == is_refuted
+    assert may_refute(seen, failure) == is_refuted

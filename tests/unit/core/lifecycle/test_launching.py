@@ -18,7 +18,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.effects import RememberCapacity, RequestLaunch, StopTask
 from relaunch.core.jobs.job import IntentKind, Job, PlacementState, StopIntent
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.state import JobState
+from relaunch.core.jobs.state import JobState, Refusal, RefusedCall
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,
@@ -172,10 +172,36 @@ def test_a_launch_that_ecs_defers_is_not_asked_for_again_at_once(age_seconds, de
 
 
 def test_a_refused_launch_fails_the_job_in_ecs_own_words():
-    job = after(SITUATIONS["fz"], answered(LaunchRefused("ClientException: No such capacity provider")))
+    job = after(SITUATIONS["fz"], answered(LaunchRefused("ClientException: No such container")))
 
-    assert job.reason == "the cluster refuses the launch: ClientException: No such capacity provider"
+    assert job.reason == "the cluster refuses the launch: ClientException: No such container"
     assert job.pending == (ADMIT,)
+
+
+UNKNOWN_PROVIDER = LaunchRefused("InvalidParameterException: capacity provider g5 is odd", is_about_provider=True)
+
+
+def test_a_refusal_of_a_capacity_provider_ends_no_job_but_tries_another_offering():
+    job = after(SITUATIONS["fz"], answered(UNKNOWN_PROVIDER))
+
+    assert job.state is JobState.WAITING
+    assert [type(effect) for effect in job.pending] == [RememberCapacity, RequestLaunch]
+    assert job.current_attempt.placement.state is PlacementState.CLOSED
+    assert job.refusals == {RefusedCall.LAUNCH: Refusal(SOON, SOON)}
+
+
+def test_a_refusal_of_a_capacity_provider_is_waited_for_as_long_as_others():
+    since = {RefusedCall.LAUNCH: Refusal(SOON - timedelta(hours=24), SOON - timedelta(hours=4))}
+    job = after(replace(SITUATIONS["fz"], refusals=since), answered(UNKNOWN_PROVIDER))
+
+    assert job.state is JobState.FAILED
+    assert job.reason.startswith("refused for 24h: the cluster refuses the launch: InvalidParameterException")
+
+
+def test_a_job_that_is_to_be_cancelled_tries_no_other_offering():
+    cancelled = replace(SITUATIONS["fz"], cancel_requested="not needed")
+
+    assert after(cancelled, answered(UNKNOWN_PROVIDER)).state is JobState.CANCELLED
 
 
 def test_a_try_that_was_never_sent_is_closed_and_costs_the_offering_nothing():

@@ -1,4 +1,4 @@
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -32,10 +32,15 @@ class Case:
     warned_at: datetime | None = None
     host_ended_at: datetime | None = None
     was_starting: bool = False
+    has_node: bool = True
 
 
 def failed_to_start(expected: StopKind, reason: str, **more: object) -> Case:
     return Case(expected, "TaskFailedToStart", reason, {"main": None}, **more)  # type: ignore[arg-type]
+
+
+def never_placed(expected: StopKind, reason: str) -> Case:
+    return failed_to_start(expected, reason, was_starting=True, has_node=False)
 
 
 def never_ran(expected: StopKind, reason: str) -> Case:
@@ -135,6 +140,16 @@ CASES = {
         K.USER_ERROR, 2, intent=IntentKind.INTERRUPTION, intent_at=ago(-60), warned_at=ago(-60)
     ),
     # nowhere to run
+    "no-instance-for-another-reason-of-ec2": never_placed(K.NO_CAPACITY, "UnfulfillableCapacity: Unable to fulfill"),
+    "no-address-free": never_placed(K.NO_CAPACITY, "InsufficientFreeAddressesInSubnet: the subnet is full"),
+    "no-instance-in-time": never_placed(K.NO_CAPACITY, "Timed out waiting for an instance"),
+    "no-reason-and-no-instance": never_placed(K.NO_CAPACITY, ""),
+    "stopped-by-somebody-without-an-instance": Case(K.CANCELLED, "UserInitiated", "not today", has_node=False),
+    "role-without-an-instance": never_placed(
+        K.UNKNOWN, "ECS was unable to assume the role 'arn:aws:iam::111122223333:role/trainer' that was provided"
+    ),
+    "image-without-an-instance": never_placed(K.IMAGE, "CannotPullContainerError: manifest unknown"),
+    "start-error-without-an-instance": never_placed(K.UNKNOWN, "ResourceInitializationError: it is not known of what"),
     "no-gpu-free": failed_to_start(K.NO_CAPACITY, "TaskFailedToStart: RESOURCE:GPU"),
     "no-memory-free": failed_to_start(K.NO_CAPACITY, "RESOURCE:MEMORY"),
     "agent-disconnected-at-placement": failed_to_start(K.NO_CAPACITY, "TaskFailedToStart: AGENT"),
@@ -343,6 +358,7 @@ def classify(case: Case, stopped_at: datetime | None = STOPPED_AT) -> Stop:
         host_ended_at=case.host_ended_at,
         started_at=None if case.was_starting else ago(60),
     )
+    attempt = attempt if case.has_node else replace(attempt, node=None, instance_id=None, started_at=None)
     return classify_stop(observation, case.container, attempt, NOW)
 
 

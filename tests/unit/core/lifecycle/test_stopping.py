@@ -170,13 +170,13 @@ def test_gpus_are_not_asked_of_an_instance_with_part_of_one():
 
 def test_an_offering_without_capacity_for_a_job_that_is_kept_from_an_instance_is_avoided_by_that_job_only():
     kept_off = (FailedStart("i-1", "DockerTimeoutError"),)
-    earlier = CapacityFailure(make_offering_key(), "earlier", NOW, NOW)
-    other = CapacityFailure(make_offering_key("g6.xlarge"), "other", NOW, NOW)
+    provider = SITUATIONS["pl"].current_attempt.placement.capacity_provider
+    earlier = CapacityFailure(make_offering_key(), "earlier", NOW, NOW, capacity_provider=provider)
+    other = CapacityFailure(make_offering_key(), "other", NOW, NOW, capacity_provider="another-provider")
     job = replace(SITUATIONS["pl"], failed_starts=kept_off, own_failures=(earlier, other))
 
     job = stopped(job, **NO_CAPACITY)
 
-    provider = job.current_attempt.placement.capacity_provider
     until = SOON + timedelta(minutes=10)
     own = CapacityFailure(make_offering_key(), job.reason, SOON, until, capacity_provider=provider)
     assert job.pending == (LAUNCH,)

@@ -145,3 +145,12 @@ def test_facts_out_of_order_leave_what_was_seen_later():
 )
 def test_what_is_the_same_within_a_minute_is_no_news(before, after, expected):
     assert is_news(before, after) is expected
+
+
+def test_a_provider_whose_machines_run_other_tasks_says_nothing_of_its_pool_nor_does_one_that_is_free():
+    queue = make_capacity_failure(capacity_provider="g5", is_queue=True)
+
+    assert change_by_failure(queue) is None
+    assert change_by_failure(replace(queue, is_queue=False)) is not None
+    assert change_by_arrival(queue, queue.at) is None
+    assert change_by_arrival(queue, queue.at + timedelta(minutes=1)) is not None

@@ -265,3 +265,23 @@ def test_one_that_may_get_a_machine_of_the_stacks_own_is_not(offerings):
     provider = make_offering("g6.xlarge", price_usd_per_hour=0.3)
 
     assert notices_of(make_definition(), make_revision(), provider, *offerings) == ()
+
+
+@pytest.mark.parametrize(
+    ("revision", "words"),
+    [
+        pytest.param(make_revision(), "torchrun kills its workers 85 s after SIGTERM", id="its stop timeout is known"),
+        pytest.param(None, "torchrun kills its workers 30 s after SIGTERM", id="it is not"),
+    ],
+)
+def test_the_workers_of_torchrun_have_the_time_that_their_version_of_torch_gives_them(revision, words):
+    (notice,) = notices_of(make_definition(command=("torchrun", "train.py")), revision)
+
+    assert notice.startswith(words)
+    assert "2.12" in notice
+
+
+def test_a_stop_timeout_that_torchrun_does_not_exceed_needs_no_notice():
+    revision = make_revision(containers=(make_container(stop_timeout_seconds=30),))
+
+    assert notices_of(make_definition(command=("torchrun", "train.py")), revision) == ()

@@ -143,7 +143,8 @@ def kept(name, filter_name, offering=SPOT, **terms):
             "a part of a GPU as a machine of our own",
             "ami",
             Rejection(
-                "it has 0.125 of a GPU, which the ECS agent of machines that Relaunch starts itself does not register: "
+                "it has 0.125 of a GPU, which the ECS agent of machines that Relaunch starts itself is not known to "
+                "register: "
                 "name a capacity provider for it (CapacityProviders)"
             ),
             make_offering(EIGHTH, **OWN),
@@ -363,3 +364,14 @@ def test_the_lower_price_cap_comes_first_and_its_owner_is_named(own, stack, caps
     given = criteria(max_price_usd_per_hour=own, limits=SelectionLimits(max_price_usd_per_hour=stack))
 
     assert [str(cap) for cap in given.price_caps] == caps
+
+
+def test_a_provider_whose_machines_are_taken_is_waited_for_until_one_is_free():
+    taken = make_capacity_failure(
+        reason="the machines run other tasks", until=NOW + timedelta(minutes=15), capacity_provider="g5", is_queue=True
+    )
+
+    found = FILTERS["capacity-memory"](criteria(memory={taken.key: taken}), make_offering(capacity_provider="g5"))
+
+    reason = "the machines run other tasks at 09:26 UTC; avoided until 09:41 UTC, or until one of them is free"
+    assert found == Rejection(reason, is_permanent=False, retry_at=taken.until)

@@ -1,20 +1,21 @@
 """Derived revisions: task definitions that Relaunch registers itself, to change what RunTask cannot override.
 
 A derived revision differs from its source by image digests and Neuron devices, and has what the source leaves out: a
-`stopTimeout` of the main container, and NVIDIA_DRIVER_CAPABILITIES of containers with GPUs. Its family is
-`<source family>--<hash of all registered content>`: it can be found by name, its name implies its content, and it is
-never the newest revision of the source family.
+`stopTimeout` of the main container, NVIDIA_DRIVER_CAPABILITIES of containers with GPUs, and what torchrun needs to let
+its workers save (core.revisions.torchrun). Its family is `<source family>--<hash of all registered content>`: it can be
+found by name, its name implies its content, and it is never the newest revision of the source family.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from relaunch.core.revisions.revision import NEURON_DEVICE_PATH
 from relaunch.core.revisions.stop_timeout import STOP_TIMEOUT_SECONDS
+from relaunch.core.revisions.torchrun import SHUTDOWN_TIMEOUT, has_shell_before, runs_torchrun, shutdown_seconds
 from relaunch.core.selection.neuron_devices import NeuronClaim
 
 DERIVED_FROM = "relaunch:derived-from"
@@ -46,13 +47,15 @@ class RevisionChanges:
 
     `images` maps containers to images. `neuron`, if set, replaces the Neuron devices of `container` and of all
     containers with Neuron devices; an empty claim only removes them (Managed Instances assign devices themselves).
-    `container` is the main container; `has_gpu`: RunTask gives it GPUs, whatever the source requires.
+    `container` is the main container; `has_gpu`: RunTask gives it GPUs, whatever the source requires. `command` is what
+    RunTask gives it in the place of the source's, empty if it gives none.
     """
 
     images: Mapping[str, str] = field(default_factory=dict)
     container: str = ""
     neuron: NeuronClaim | None = None
     has_gpu: bool = False
+    command: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,10 @@ class PreparedRevision:
 def derivation_id(source_arn: str, changes: RevisionChanges) -> str:
     """Return an ID of the source and the changes, for which the content of the source need not be known."""
     neuron = changes.neuron and changes.neuron.devices
-    parts = json.dumps([source_arn, changes.images, changes.container, neuron, changes.has_gpu], sort_keys=True)
+    command = changes.command if runs_torchrun(changes.command) else bool(changes.command)
+    parts = json.dumps(
+        [source_arn, changes.images, changes.container, neuron, changes.has_gpu, command], sort_keys=True
+    )
     return hashlib.sha256(parts.encode()).hexdigest()
 
 
@@ -100,6 +106,19 @@ def derives_nothing(source: TaskDefinition, changes: RevisionChanges) -> bool:
     return [_derive_container(each, changes) for each in containers] == containers
 
 
+def is_run_by_torchrun(source: TaskDefinition, changes: RevisionChanges) -> bool:
+    """Return whether the command line of the main container starts torchrun; that of its image is not known."""
+    return any(
+        runs_torchrun(_command_line(each, changes))
+        for each in source.content["containerDefinitions"]
+        if each["name"] == changes.container
+    )
+
+
+def _command_line(container: Mapping[str, Any], changes: RevisionChanges) -> tuple[str, ...]:
+    return (*(container.get("entryPoint") or ()), *(changes.command or container.get("command") or ()))
+
+
 def _family(source: str, content: Mapping[str, Any], tags: Mapping[str, str]) -> str:
     registered = json.dumps([source, content, tags], sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(registered.encode()).hexdigest()[:_HASH_LENGTH]
@@ -116,18 +135,29 @@ def _derive_container(container: Mapping[str, Any], changes: RevisionChanges) ->
     if (is_main and changes.has_gpu) or any(
         each.get("type") == "GPU" for each in container.get("resourceRequirements") or ()
     ):
-        _set_driver_capabilities(derived)
+        _set_variable(derived, _DRIVER_CAPABILITIES)
+    if is_main and runs_torchrun(command := _command_line(container, changes)):
+        _prepare_for_torchrun(derived, command)
     if changes.neuron is not None:
         _assign_devices(derived, changes.neuron, is_main=is_main)
     return derived
 
 
-def _set_driver_capabilities(container: dict[str, Any]) -> None:
-    """Set NVIDIA_DRIVER_CAPABILITIES unless the container has it; ECS rejects a variable that is also a secret."""
+def _set_variable(container: dict[str, Any], variable: Mapping[str, str]) -> None:
+    """Set a variable unless the container has it; ECS rejects one that is also a secret."""
     variables = list(container.get("environment") or ())
     known = {each.get("name") for each in (*variables, *(container.get("secrets") or ()))}
-    if _DRIVER_CAPABILITIES["name"] not in known:
-        container["environment"] = [*variables, _DRIVER_CAPABILITIES]
+    if variable["name"] not in known:
+        container["environment"] = [*variables, dict(variable)]
+
+
+def _prepare_for_torchrun(container: dict[str, Any], command: Sequence[str]) -> None:
+    """Let torchrun wait for its workers almost until SIGKILL, and let it get SIGTERM while it waits for its peers."""
+    if seconds := shutdown_seconds(container["stopTimeout"]):
+        _set_variable(container, {"name": SHUTDOWN_TIMEOUT, "value": str(seconds)})
+    linux = dict(container.get("linuxParameters") or {})
+    if linux.get("initProcessEnabled") is None and not has_shell_before(command):
+        container["linuxParameters"] = {**linux, "initProcessEnabled": True}
 
 
 def _assign_devices(container: dict[str, Any], claim: NeuronClaim, *, is_main: bool) -> None:

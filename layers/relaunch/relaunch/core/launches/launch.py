@@ -91,12 +91,14 @@ class LaunchDeferred:
 class LaunchRefused:
     """The target rejected the request; `is_about_revision`: for the revision that it names.
 
+    `is_about_provider`: for the capacity provider that it names, while others may be taken.
     `may_heal`: another request may be taken once somebody has granted or mended something, such as a permission.
     `was_repeated`: the client had sent the same request before, without an answer, and that may have taken effect.
     """
 
     reason: str
     is_about_revision: bool = False
+    is_about_provider: bool = False
     may_heal: bool = False
     was_repeated: bool = False
 
@@ -260,13 +262,14 @@ class NodeObservation:
 def refutes(seen: NodeObservation, failure: CapacityFailure) -> bool:
     """Return whether a node shows that there is capacity again: it registered after the failure.
 
-    A node without the GPUs that the launch needed, as of an image without their driver, shows nothing: its tasks would
-    wait and be withdrawn again.
+    One that runs no task shows that too, if the failure was that others ran on all of them. A node without the GPUs
+    that the launch needed, as of an image without their driver, shows nothing: its tasks would wait and be withdrawn
+    again.
     """
     is_same = seen.capacity_provider == failure.capacity_provider != ""
     is_same = is_same and seen.node.instance_type == failure.offering.instance_type
     is_usable = seen.is_active and seen.registered.gpus >= failure.gpu_count
-    return is_same and is_usable and seen.registered_at is not None and seen.registered_at > failure.at
+    return is_same and is_usable and _is_new_or_free(seen, failure)
 
 
 def may_refute(seen: NodeObservation, failure: CapacityFailure) -> bool:
@@ -275,4 +278,10 @@ def may_refute(seen: NodeObservation, failure: CapacityFailure) -> bool:
     AWS's schema of the event has no capacity provider, and its samples have no `registeredAt` and few attributes.
     """
     is_same = seen.node.instance_type in ("", failure.offering.instance_type)
-    return is_same and (seen.registered_at is None or seen.registered_at > failure.at)
+    return is_same and (seen.registered_at is None or _is_new_or_free(seen, failure))
+
+
+def _is_new_or_free(seen: NodeObservation, failure: CapacityFailure) -> bool:
+    if failure.is_queue and seen.task_count == 0:
+        return True
+    return seen.registered_at is not None and seen.registered_at > failure.at

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.durations import write_duration
 from relaunch.core.jobs.effects import AdmitWaiting, Effect, RequestLaunch
 from relaunch.core.jobs.job import STACK_SLOT, Attempt, IntentKind, Job, Placement, PlacementState, StopIntent
 from relaunch.core.jobs.limits import StackLimits
@@ -51,7 +52,7 @@ from relaunch.core.lifecycle.events import (
 )
 from relaunch.core.lifecycle.machine_waits import admits_next, next_machine
 from relaunch.core.lifecycle.market_choice import with_market_reason
-from relaunch.core.lifecycle.refusal_waits import wait_until_granted
+from relaunch.core.lifecycle.refusal_waits import next_try, wait_limit, wait_until_granted, with_refusal
 from relaunch.core.lifecycle.restart_policy import GiveUp, out_of_time
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 from relaunch.core.lifecycle.stopping import avoid, stop_with_intent, with_task
@@ -231,10 +232,10 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
         case LaunchDeferred(reason) | LaunchUncertain(reason):
             delay_seconds = _repeat_delay_seconds(job, event.outcome, now)
             return _send_again(job, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
-        case LaunchRefused(reason, may_heal=may_heal):
-            return _refused(job, reason, now, may_heal=may_heal)
+        case LaunchRefused() as refusal:
+            return _refused(job, refusal, now)
         case _:  # a conflict that names no task
-            return _refused(job, "ConflictException, and it names no task", now)
+            return _refused(job, LaunchRefused("ConflictException, and it names no task"), now)
 
 
 def _repeat_delay_seconds(job: Job, outcome: LaunchDeferred | LaunchUncertain, now: datetime) -> int:
@@ -260,16 +261,28 @@ def _lost_device(job: Job, shortages: frozenset[Shortage], outcome: str) -> bool
     return is_taken and sum(each.outcome == outcome for each in attempt.closed_placements) < _DEVICE_PLACEMENTS
 
 
-def _refused(job: Job, reason: str, now: datetime, *, may_heal: bool = False) -> Decision:
+def _refused(job: Job, refusal: LaunchRefused, now: datetime) -> Decision:
     if job.cancel_requested:
         return _cancelled(job, now)
-    detail = f"the cluster refuses the launch: {reason}"
-    if not may_heal:
+    detail = f"the cluster refuses the launch: {refusal.reason}"
+    if refusal.is_about_provider and job.current_attempt.placement.capacity_provider:
+        return _provider_refused(job, detail, now)
+    if not refusal.may_heal:
         return end(job, JobState.FAILED, now, event="launch refused", detail=detail)
     # Closed, because nothing was launched with its client token: the next one has no doubts of this one.
     closed = replace(job.current_attempt.placement, state=PlacementState.CLOSED, outcome=detail)
     job = replace(job, attempt=replace(job.current_attempt, placement=closed))
     return wait_until_granted(job, RefusedCall.LAUNCH, detail, now, machine_id=closed.machine_id)
+
+
+def _provider_refused(job: Job, detail: str, now: datetime) -> Decision:
+    """Try another offering, or this one again later, for as long as a job is held back by a refusal."""
+    job = with_refusal(job, RefusedCall.LAUNCH, now)
+    has_trained = job.first_started_at is not None
+    if next_try(job.refusals[RefusedCall.LAUNCH], has_trained=has_trained, is_bought=False) is None:
+        limit = write_duration(wait_limit(has_trained=has_trained))
+        return end(job, JobState.FAILED, now, event="refused for too long", detail=f"refused for {limit}: {detail}")
+    return _next_placement(job, detail, now, event="placement refused", is_full=True)
 
 
 def _placed(job: Job, task_id: str, now: datetime, limits: StackLimits) -> Decision:

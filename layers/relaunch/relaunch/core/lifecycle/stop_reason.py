@@ -32,7 +32,7 @@ class _Facts:
     """The arguments of the rules; `causes` are those of the task and of the relevant containers.
 
     `at` is when the containers had ended: a task whose instance ends is taken down for minutes after that.
-    `was_starting`: the task had an instance and never ran.
+    `was_starting`: the task had an instance and never ran. `had_node`: it had one, whether it ran or not.
     """
 
     causes: frozenset[ReportedCause]
@@ -41,6 +41,7 @@ class _Facts:
     warned_at: datetime | None
     host_ended_at: datetime | None
     was_starting: bool
+    had_node: bool
 
     def tells(self, cause: ReportedCause) -> bool:
         return cause in self.causes
@@ -59,6 +60,16 @@ class _Facts:
         has_error = self.tells(ReportedCause.START_ERROR) and not self.is_stopped_by_somebody
         is_told = self.tells(ReportedCause.NOT_STARTED) or has_error
         return self.was_starting and is_told and not self.tells(ReportedCause.STARTS_NOWHERE)
+
+    @property
+    def got_no_node(self) -> bool:
+        """Return whether the task failed to start without an instance, whatever ECS says of why it got none.
+
+        ECS says it in the words of EC2 and of Auto Scaling, which have codes for it by the dozen.
+        """
+        is_its_own = self.causes & {ReportedCause.IMAGE, ReportedCause.STARTS_NOWHERE, ReportedCause.START_ERROR}
+        is_told = self.tells(ReportedCause.NOT_STARTED) and not self.is_stopped_by_somebody
+        return is_told and not self.had_node and self.exit_code is None and not is_its_own
 
     @property
     def follows_warning(self) -> bool:
@@ -84,6 +95,7 @@ _RULES: tuple[_Rule, ...] = (
     (lambda f: f.tells(ReportedCause.INTERRUPTED), lambda _: StopKind.INTERRUPTION),
     (lambda f: f.tells(ReportedCause.NODE_LOST), lambda f: f.loss),
     (lambda f: f.did_not_start, lambda _: StopKind.NOT_STARTED),
+    (lambda f: f.got_no_node, lambda _: StopKind.NO_CAPACITY),
     (lambda f: f.exit_code is None and f.tells(ReportedCause.IMAGE), lambda _: StopKind.IMAGE),
     # A child process killed by the kernel marks the container too, even if its main process exits with 0.
     (lambda f: f.exit_code != 0 and f.tells(ReportedCause.OUT_OF_MEMORY), lambda _: StopKind.OUT_OF_MEMORY),
@@ -143,7 +155,9 @@ def classify_stop(observation: TaskObservation, container: str | None, attempt: 
     intent = attempt.intent
     was_starting = attempt.node is not None and attempt.started_at is None
     ended_at = observation.containers_ended_at or at
-    kind = _kind(_Facts(causes, exit_code, ended_at, attempt.warned_at, attempt.host_ended_at, was_starting), intent)
+    had_node = attempt.node is not None
+    facts = _Facts(causes, exit_code, ended_at, attempt.warned_at, attempt.host_ended_at, was_starting, had_node)
+    kind = _kind(facts, intent)
     text = "; ".join(dict.fromkeys(each.text for each in reports if each.text))
     if kind is StopKind.CANCELLED and (intent is None or intent.kind is not IntentKind.CANCEL):
         text = f"{STOPPED_FROM_OUTSIDE}: {text}".rstrip(": ")

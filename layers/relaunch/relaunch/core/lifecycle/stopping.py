@@ -43,7 +43,7 @@ def avoid(job: Job, reason: str, at: datetime) -> tuple[Job, tuple[Effect, ...]]
         until = at + AVOID_AFTER_NO_CAPACITY
         return job, (RememberCapacity(offering, reason, at, until, provider, gpu_count),)
     failure = CapacityFailure(offering, reason, at, at + _AVOID_BY_ITSELF, capacity_provider=provider)
-    others = (each for each in job.own_failures if each.offering != offering)
+    others = (each for each in job.own_failures if each.key != failure.key)
     return replace(job, own_failures=(*others, failure)), ()
 
 

@@ -10,6 +10,10 @@ long as each failure says: it changes with what the stack itself runs, and when 
 
 An instance that arrives late ends the avoidance, but the failures still count: a registration does not show that a task
 can run there.
+
+A capacity provider whose machines run other tasks of the stack is a queue, no failure: it is avoided until
+one of them is free, and for QUEUE_AVOIDED at most, so that jobs with another offering take that. A group never exceeds
+its maximum size ("Automatically manage Amazon ECS capacity with cluster auto scaling").
 """
 
 from collections.abc import Iterable
@@ -21,6 +25,9 @@ from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory
 
 LONGEST = timedelta(hours=4)
 FORGOTTEN_AFTER = timedelta(hours=2)
+QUEUE_AVOIDED = timedelta(minutes=15)
+"""After this time a group whose machines run other tasks is asked for another one again: its maximum size may have been
+raised, or not have been reached."""
 # Launches that were sent before the first failure was known, and duplicate messages, are one event.
 SAME_EVENT = timedelta(minutes=5)
 # Doubling ends at LONGEST long before this.
@@ -34,6 +41,8 @@ def remember(before: CapacityFailure | None, failure: CapacityFailure) -> Capaci
     order, count as one, unless the avoidance was over, or the offering reopened, in between. The end of the avoidance
     never becomes earlier. A failure that is refuted already (`reopened`) is not remembered again.
     """
+    if failure.is_queue:
+        return _of_queue(before, failure)
     if before is None:
         return failure
     if is_scope(failure.offering):
@@ -42,12 +51,27 @@ def remember(before: CapacityFailure | None, failure: CapacityFailure) -> Capaci
         return before
     later = max(before, failure, key=lambda each: each.at)
     is_same_event = abs(failure.at - before.at) < SAME_EVENT and failure.at < before.until
-    if is_same_event and not before.is_refuted:
+    if is_same_event and not before.is_refuted and not before.is_queue:
         return replace(later, consecutive_failures=before.consecutive_failures, until=max(before.until, failure.until))
     consecutive_failures = min(remaining_failures(before, failure.at) + 1, _MAX_CONSECUTIVE_FAILURES)
     avoided_for = min((failure.until - failure.at) * 2 ** (consecutive_failures - 1), LONGEST)
     until = failure.at + max(avoided_for, failure.until - failure.at)
     return replace(later, consecutive_failures=consecutive_failures, until=max(before.until, until))
+
+
+def queued(failure: CapacityFailure) -> CapacityFailure:
+    """Return the failure of a launch by a capacity provider whose machines run other tasks of the stack."""
+    reason = f"the machines of capacity provider {failure.capacity_provider} run other tasks"
+    return replace(failure, reason=reason, until=failure.at + QUEUE_AVOIDED, consecutive_failures=0, is_queue=True)
+
+
+def _of_queue(before: CapacityFailure | None, failure: CapacityFailure) -> CapacityFailure:
+    """Return the failure to store after one of a queue: the one before it if that still holds or was refuted since."""
+    if before is None:
+        return failure
+    if before.until > failure.until or (before.is_refuted and failure.at < before.until):
+        return before
+    return replace(failure, consecutive_failures=remaining_failures(before, failure.at))
 
 
 def _of_scope(before: CapacityFailure, failure: CapacityFailure) -> CapacityFailure:
@@ -67,9 +91,9 @@ def with_own(memory: CapacityMemory, own: Iterable[CapacityFailure]) -> Capacity
     """Return the memory for one job, with the failures of its own; of two for an offering the longer avoidance."""
     merged = dict(memory)
     for failure in own:
-        known = merged.get(failure.offering)
+        known = merged.get(failure.key)
         if known is None or known.until < failure.until:
-            merged[failure.offering] = failure
+            merged[failure.key] = failure
     return merged
 
 

@@ -8,7 +8,13 @@ from dataclasses import replace
 from functools import cache
 
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Offering, OfferingKey
+from relaunch.core.offerings.offering import (
+    CapacityFailure,
+    CapacityMemory,
+    Offering,
+    OfferingKey,
+    remembered_key,
+)
 from relaunch.core.offerings.quotas import quota_of
 
 # In lower case, like instance types: the jobs table has the runs on spot (`RUNS#…`) before all failures.
@@ -45,12 +51,14 @@ def is_scope(key: OfferingKey) -> bool:
 def find_failures(offering: Offering, memory: CapacityMemory) -> list[CapacityFailure]:
     """Return the failures that are about an offering.
 
-    Those of a capacity provider are not about machines of our own, except for quotas: that no instance of a group came
-    in time says little about EC2, which answers a request for a machine within seconds. Those of our own machines are
-    about a capacity provider if EC2 has no capacity for its type in any zone that its group may use.
+    Those of a capacity provider are about no other one, nor about machines of our own, except for quotas: that no
+    instance of a group came in time says little about EC2, which answers a request for a machine within seconds. Those
+    of our own machines are about a capacity provider if EC2 has no capacity for its type in any zone that its group may
+    use.
     """
     machine = offering.instance_type
-    keys = _keys(machine.name, offering.zone, offering.purchase, is_own_machine=offering.is_own_machine)
+    provider = offering.capacity_provider or ""
+    keys = _keys(machine.name, offering.zone, offering.purchase, provider, is_own_machine=offering.is_own_machine)
     found = (*(memory.get(key) for key in keys), _shortage_in_all_zones(offering, memory))
     return [failure for failure in found if failure is not None and failure.vcpus <= machine.vcpus]
 
@@ -73,11 +81,12 @@ def _shortage_in_all_zones(offering: Offering, memory: CapacityMemory) -> Capaci
 # Every launch asks for hundreds of offerings, of which a region has about two thousand.
 @cache
 def _keys(
-    instance_type: str, zone: str | None, purchase: PurchaseOption, *, is_own_machine: bool
+    instance_type: str, zone: str | None, purchase: PurchaseOption, provider: str, *, is_own_machine: bool
 ) -> tuple[OfferingKey, ...]:
     own, quota = OfferingKey(instance_type, zone, purchase), quota_scope(instance_type, purchase)
     if zone is None:
-        return own, quota
+        # Without a name it is not known of which provider.
+        return (remembered_key(own, provider), own, quota) if provider else (own, quota)
     if is_own_machine:
         # A full subnet is remembered for spot and for on-demand.
         sold_as = PurchaseOption.ON_DEMAND if purchase is PurchaseOption.RESERVED else purchase

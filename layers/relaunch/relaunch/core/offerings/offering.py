@@ -1,7 +1,7 @@
 """Offerings: instance types with zone, purchase option and price."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from relaunch.core.definitions.accelerator import PurchaseOption
@@ -47,7 +47,7 @@ class Offering:
 
     @property
     def key(self) -> "OfferingKey":
-        """Return the key of this offering in the capacity memory."""
+        """Return the key of this offering."""
         return OfferingKey(self.instance_type.name, self.zone, self.purchase)
 
     @property
@@ -122,6 +122,8 @@ class CapacityFailure:
     that registers later, with the `gpu_count` whole GPUs that the launch needed, ends it: `is_refuted`. Instance types
     with fewer than `vcpus` are not avoided: a quota without room for a large instance may have some for a small one.
     `is_shortage`: EC2 itself answered that it has no capacity, which holds for whoever asks for the same.
+    `is_queue`: the capacity provider has machines, and other tasks of the stack run on them. That says nothing of EC2's
+    capacity, as a group at its maximum size asks EC2 for nothing, and ends when one of them is free.
     """
 
     offering: OfferingKey
@@ -134,6 +136,23 @@ class CapacityFailure:
     is_refuted: bool = False
     vcpus: int = 0
     is_shortage: bool = False
+    is_queue: bool = False
+
+    @property
+    def key(self) -> OfferingKey:
+        """Return the key under which the failure is remembered."""
+        return remembered_key(self.offering, self.capacity_provider)
+
+
+def remembered_key(offering: OfferingKey, capacity_provider: str) -> OfferingKey:
+    """Return the key of an offering in the capacity memory: `g5.xlarge@name` if it is that of a capacity provider.
+
+    Two providers of one type and purchase option are two offerings: their groups may be in other zones, and of another
+    maximum size.
+    """
+    if not capacity_provider:
+        return offering
+    return replace(offering, instance_type=f"{offering.instance_type}@{capacity_provider}")
 
 
 CapacityMemory = Mapping[OfferingKey, CapacityFailure]

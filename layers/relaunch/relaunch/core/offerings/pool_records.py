@@ -60,9 +60,10 @@ def change_by_failure(failure: CapacityFailure) -> PoolChange | None:
     """Return what a launch without capacity changes in the record of its offering; None if it says nothing of a pool.
 
     It does if EC2 answered that it has none, or a capacity provider got no instance in time. What several offerings
-    share, or a request that EC2 could not serve for another reason, is no refusal of a pool.
+    share, or a request that EC2 could not serve for another reason, is no refusal of a pool, nor is a provider whose
+    machines run other tasks: a group at its maximum size asks EC2 for nothing.
     """
-    is_refusal = failure.is_shortage or bool(failure.capacity_provider)
+    is_refusal = failure.is_shortage or (bool(failure.capacity_provider) and not failure.is_queue)
     return partial(refused, at=pool_hours(failure.at)) if is_refusal and _is_pool(failure.offering) else None
 
 
@@ -72,8 +73,11 @@ def change_by_launch(offering: OfferingKey, at: datetime) -> PoolChange | None:
 
 
 def change_by_arrival(failure: CapacityFailure, at: datetime) -> PoolChange | None:
-    """Return what the instance of a launch without capacity that arrives at `at`, too late for it, changes."""
-    return change_by_launch(failure.offering, at)
+    """Return what the instance of a launch without capacity that arrives at `at`, too late for it, changes.
+
+    None for one that was there before, and is free now.
+    """
+    return change_by_launch(failure.offering, at) if at > failure.at else None
 
 
 def change_by_run(run: SpotRun) -> PoolChange | None:

@@ -6,6 +6,13 @@ from relaunch.core.offerings.amis import ami_rejection
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.reservations import ReservationType
 from relaunch.core.revisions.revision import Revision
+from relaunch.core.revisions.stop_timeout import find_stop_timeout
+from relaunch.core.revisions.torchrun import (
+    SHUTDOWN_TIMEOUT,
+    USUAL_SHUTDOWN_SECONDS,
+    runs_torchrun,
+    shutdown_seconds,
+)
 from relaunch.core.selection.gpu_share import share_notices
 from relaunch.core.selection.placement_constraints import find_unjudged
 from relaunch.core.selection.requirements import Requirements, derive_requirements
@@ -17,7 +24,12 @@ _LIKELY_INTERRUPTIONS = 0.7
 
 def find_notices(definition: JobDefinition, revision: Revision | None, selection: Selection | None) -> tuple[str, ...]:
     """Return notices about the definition and, if any offering was kept, about the best one."""
-    notices = [*share_notices(definition), *_unknown_work(definition), *(revision.warnings if revision else ())]
+    notices = [
+        *share_notices(definition),
+        *_unknown_work(definition),
+        *(revision.warnings if revision else ()),
+        *_torchrun(definition, revision),
+    ]
     chosen = selection.chosen if selection else None
     if selection is not None and chosen is not None:
         required = derive_requirements(definition, revision)
@@ -45,6 +57,24 @@ def _unknown_work(definition: JobDefinition) -> tuple[str, ...]:
     return (
         f"`{limit}` counts from the first checkpoint on, which says how long `total_steps` take: until then a job is "
         "launched as without it; give an `estimated_duration` too",
+    )
+
+
+def _torchrun(definition: JobDefinition, revision: Revision | None) -> tuple[str, ...]:
+    """Say how long the workers of torchrun have to save, which depends on the version of torch in the image."""
+    if not runs_torchrun(definition.command):
+        return ()
+    if revision is None or (stop_timeout := find_stop_timeout(definition, revision)) is None:
+        return (
+            f"torchrun kills its workers {USUAL_SHUTDOWN_SECONDS} s after SIGTERM: set {SHUTDOWN_TIMEOUT}, which torch "
+            "reads from 2.12 on, to a little less than the time until SIGKILL",
+        )
+    seconds = shutdown_seconds(stop_timeout.seconds)
+    if seconds <= USUAL_SHUTDOWN_SECONDS:
+        return ()
+    return (
+        f"torchrun kills its workers {seconds} s after SIGTERM ({SHUTDOWN_TIMEOUT}, set unless the job or its task "
+        f"definition has it), and torch before 2.12 ignores that: with it they have {USUAL_SHUTDOWN_SECONDS} s to save",
     )
 
 

@@ -244,11 +244,14 @@ def check_ami(criteria: OfferingCriteria, offering: Offering) -> Rejection | Non
 
 
 def _missing_template(criteria: OfferingCriteria, machine: InstanceType) -> str:
-    # The agent registers no GPU of such a type (aws/amazon-ecs-agent#4786), so that no task can be placed.
+    # The agent registered no GPU of such a type (aws/amazon-ecs-agent#4786, open), so that no task could be placed.
+    # ECS's GPU image has NVIDIA's GRID driver, which they need, since version 20260323 (aws/amazon-ecs-ami#653), and
+    # the agent lists what NVML does; nobody has reported that it registers them since, and g6f.large needs user data of
+    # its own for tasks (README of aws/amazon-ecs-ami).
     if machine.is_fractional:
         return (
             f"it has {machine.gpu_partition_size:g} of a GPU, which the ECS agent of machines that Relaunch starts "
-            "itself does not register: name a capacity provider for it (CapacityProviders)"
+            "itself is not known to register: name a capacity provider for it (CapacityProviders)"
         )
     kind = ami_kind(machine)
     if kind in criteria.limits.machine_kinds:
@@ -295,6 +298,8 @@ def check_capacity_memory(criteria: OfferingCriteria, offering: Offering) -> Rej
         return None
     failure = max(failures, key=lambda each: each.until)
     reason = f"{failure.reason} at {failure.at:%H:%M} UTC; avoided until {failure.until:%H:%M} UTC"
+    if failure.is_queue:
+        reason += ", or until one of them is free"
     return Rejection(reason, is_permanent=False, retry_at=failure.until)
 
 

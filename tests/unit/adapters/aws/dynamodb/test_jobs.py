@@ -192,3 +192,21 @@ def test_the_index_of_capacity_failures_keeps_offerings_without_a_zone_apart(tab
 
 def test_a_put_without_a_condition_asks_for_nothing_else():
     assert put(key("a", "b")) == {"Put": {"Item": {"pk": {"S": "a"}, "sk": {"S": "b"}}}}
+
+
+def test_what_an_earlier_version_remembers_of_a_capacity_provider_is_read_and_reopened(table):
+    failure, store = make_capacity_failure(capacity_provider="g5-xlarge-spot"), table.stores.capacity
+    store.remember(failure)
+    (item,) = table.items()
+    table.client.put_item(TableName=table.name, Item={**item, "sk": {"S": "g5.xlarge#*#spot"}})
+    table.client.delete_item(TableName=table.name, Key={name: item[name] for name in ("pk", "sk")})
+    assert list(store.load_capacity_memory(NOW).values()) == [failure]
+
+    later = replace(failure, until=failure.until + timedelta(minutes=1))
+    store.remember(later)
+    assert list(store.load_capacity_memory(NOW).values()) == [later]
+
+    store.reopen(later, NOW)
+    assert list(store.load_capacity_memory(NOW).values()) == [failure]
+    store.reopen(failure, NOW)
+    assert store.load_capacity_memory(NOW) == {}

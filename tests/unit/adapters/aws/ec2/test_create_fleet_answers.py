@@ -213,3 +213,35 @@ def test_an_invalid_configuration_without_an_echo_is_not_one_of_all_overrides_be
     errors = [error(NOT_IN_ZONE), error("InsufficientInstanceCapacity", SECOND.offering)]
 
     assert kinds(answer(stubber, Errors=errors)) == [RefusalKind.UNSUPPORTED, RefusalKind.NO_CAPACITY]
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("InvalidSubnetID.NotFound", RefusalKind.CONFIGURATION),
+        ("UnauthorizedOperation", RefusalKind.NOT_PERMITTED),
+        ("MaxFleetCountExceeded", RefusalKind.ACCOUNT_LIMIT),
+    ],
+)
+def test_a_fleet_is_not_fulfilled_because_of_what_is_wrong_with_the_request(
+    stubber: Stubber, code: str, kind: RefusalKind
+) -> None:
+    errors = [error("UnfulfillableCapacity", FIRST.offering), error(code), no_capacity(SECOND.offering)]
+
+    refused = answer(stubber, Errors=errors, Instances=[])
+
+    # What EC2 says of its capacity itself still holds.
+    assert refused == FleetRefused((Refusal(kind, code, "so it is", None), no_stock(SECOND.offering)))
+
+
+def test_a_fleet_that_is_not_fulfilled_without_a_cause_has_no_capacity(stubber: Stubber) -> None:
+    errors = [error("UnfulfillableCapacity", FIRST.offering), no_capacity(SECOND.offering)]
+
+    refused = answer(stubber, Errors=errors, Instances=[])
+
+    unfulfilled = Refusal(RefusalKind.NO_CAPACITY, "UnfulfillableCapacity", "so it is", FIRST.offering)
+    assert refused == FleetRefused((unfulfilled, no_stock(SECOND.offering)))
+
+
+def no_capacity(offering: OfferingKey) -> dict[str, Any]:
+    return error("InsufficientInstanceCapacity", offering)

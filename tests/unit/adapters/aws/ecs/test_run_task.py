@@ -186,6 +186,26 @@ def test_call_that_ecs_does_not_want_now_is_deferred(ecs, target, code, message)
     assert target.launch(make_launch_request()) == LaunchDeferred(f"{code}: {message}")
 
 
+@pytest.mark.parametrize("name", ["g5", "a" * 255])
+def test_a_provider_that_is_being_made_or_deleted_has_no_capacity(ecs, target, name):
+    message = (
+        f"The specified capacity provider '{name}' is not in an ACTIVE state. Specify a valid capacity provider and "
+        "try again."
+    )
+    ecs.refuse("RunTask", "InvalidParameterException", message)
+
+    assert target.launch(make_launch_request()) == PlacementFailed((f"InvalidParameterException: {message}",))
+
+
+def test_a_refusal_of_a_capacity_provider_names_it(ecs, target):
+    ecs.refuse("RunTask", "InvalidParameterException", "The capacity provider g5 cannot be used with this cluster.")
+
+    outcome = target.launch(make_launch_request())
+
+    assert isinstance(outcome, LaunchRefused)
+    assert outcome.is_about_provider
+
+
 @pytest.mark.parametrize(
     ("code", "message"),
     [

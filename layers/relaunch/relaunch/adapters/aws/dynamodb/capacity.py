@@ -43,7 +43,7 @@ class DynamoDbCapacity:
         return self._load(_POOLS, now)
 
     def remember(self, failure: CapacityFailure) -> None:
-        stored = self._table.get(_PK, _sk(failure.offering))
+        stored = self._table.get(_PK, _sk(failure.key))
         before = _FAILURE.validate_json(stored["body"]["S"]) if stored else None
         after = remember(before, failure)
         if after == before:
@@ -53,8 +53,11 @@ class DynamoDbCapacity:
         self._table.put(_item(after), condition, {":until": text(stamp(after.until))})
 
     def reopen(self, failure: CapacityFailure, at: datetime) -> None:
-        condition, until = "avoided_until = :until", text(stamp(failure.until))
-        self._table.put(_item(reopened(failure, at)), condition, {":until": until})
+        condition, values = "avoided_until = :until", {":until": text(stamp(failure.until))}
+        item = _item(reopened(failure, at))
+        if not self._table.put(item, condition, values) and failure.capacity_provider:
+            # An earlier version stored it without the name of the provider in its key.
+            self._table.put(item | key(_PK, _sk(failure.offering)), condition, values)
 
     def count_run(self, run: SpotRun) -> None:
         day = run.at.astimezone(UTC).date()
@@ -107,13 +110,16 @@ class DynamoDbCapacity:
                 pools.append(_spot_pool(item))
             else:
                 failure = _FAILURE.validate_json(item["body"]["S"])
-                memory[failure.offering] = failure
+                known = memory.get(failure.key)
+                # An earlier version stored the failure of a provider under another key: both may be there.
+                if known is None or known.until < failure.until:
+                    memory[failure.key] = failure
         days_that_count = [each for each in runs if each.day >= first_day(now)]
         return memory, days_that_count, [pool for pool in pools if pool.forgotten_at > now]
 
 
 def _item(failure: CapacityFailure) -> Item:
-    return key(_PK, _sk(failure.offering)) | {
+    return key(_PK, _sk(failure.key)) | {
         "avoided_until": text(stamp(failure.until)),
         # An earlier failure still counts if the offering fails again.
         "expires_at": epoch(forgotten_at(failure)),

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from relaunch.adapters.aws.ec2.fleet_errors import TYPE_NOT_IN_ZONE, is_uncertain, kind_of
+from relaunch.adapters.aws.ec2.fleet_errors import TYPE_NOT_IN_ZONE, is_uncertain, kind_of, without_consequences
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.events import (
     FleetAnswer,
@@ -166,7 +166,7 @@ def _refusals(request: FleetRequest, errors: Sequence[Mapping[str, Any]]) -> tup
     offerings = {each.offering for each in request.overrides}
     is_fault = len(offerings) > 1 and (is_whole_request or not_in_zone >= offerings)
     kind = RefusalKind.CONFIGURATION if is_fault else RefusalKind.UNSUPPORTED
-    return tuple(
+    return without_consequences(
         Refusal(kind, refusal.code, refusal.message, refusal.offering) if refusal.code == TYPE_NOT_IN_ZONE else refusal
         for refusal in dict.fromkeys(refusals)
     )

@@ -6,6 +6,7 @@ launchers for the codes that only fleets have.
 """
 
 import re
+from collections.abc import Iterable
 from types import MappingProxyType
 
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
@@ -23,10 +24,12 @@ from relaunch.core.machines.events import (
 TYPE_NOT_IN_ZONE = "InvalidFleetConfiguration"
 """EC2 has one code and text for a type that a zone does not offer and for one that does not exist."""
 
+_UNFULFILLED = "UnfulfillableCapacity"
+_TO_DO = frozenset({RefusalKind.CONFIGURATION, RefusalKind.NOT_PERMITTED, RefusalKind.ACCOUNT_LIMIT})
 _KINDS = MappingProxyType(
     {
         "InsufficientInstanceCapacity": RefusalKind.NO_CAPACITY,
-        "UnfulfillableCapacity": RefusalKind.NO_CAPACITY,
+        _UNFULFILLED: RefusalKind.NO_CAPACITY,
         "Unsupported": RefusalKind.UNSUPPORTED,
         "ReservationCapacityExceeded": RefusalKind.PRICE,
         "SpotMaxPriceTooLow": RefusalKind.PRICE,
@@ -62,6 +65,18 @@ def kind_of(code: str) -> RefusalKind:
     if _NOT_PERMITTED.match(code):
         return RefusalKind.NOT_PERMITTED
     return RefusalKind.CONFIGURATION if _CONFIGURATION.match(code) else RefusalKind.UNKNOWN
+
+
+def without_consequences(refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
+    """Return the refusals without those that only say that the fleet was not fulfilled, if others say why.
+
+    EC2 answers UnfulfillableCapacity "due to your request configuration": beside a wrong subnet, a missing permission
+    or a limit of the account it says nothing of capacity.
+    """
+    given = tuple(refusals)
+    if not any(each.kind in _TO_DO for each in given):
+        return given
+    return tuple(each for each in given if each.code != _UNFULFILLED)
 
 
 def is_uncertain(code: str) -> bool:

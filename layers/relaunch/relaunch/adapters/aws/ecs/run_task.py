@@ -38,11 +38,13 @@ _THROTTLED_OR_QUOTA = re.compile(
     r"(?i)provisioning capacity limit|provisioning state|reached the limit|Rate exceeded|Request ?Limit ?Exceeded"
 )
 # A capacity provider without managed scaling and without instances, no capacity for Managed Instances, or a capacity
-# provider that does not exist; other providers may have capacity.
+# provider that does not exist, is being made or is being deleted (hashicorp/terraform-provider-aws#45693). Other
+# providers may have capacity.
 _NO_CAPACITY = re.compile(
     r"(?i)no container instances were found|capacity is unavailable"
-    r"|capacity provider.{0,80}(not found|does not exist|not associated)"
+    r"|capacity provider.{0,300}(not found|does not exist|not associated|not in an ACTIVE state)"
 )
+_ABOUT_PROVIDER = re.compile(r"(?i)capacity ?provider")
 _ABOUT_REVISION = re.compile(r"(?i)task ?definition")
 _SHORTAGES = {"RESOURCE:GPU": Shortage.GPU, "RESOURCE:PORTS": Shortage.PORTS}
 
@@ -127,9 +129,12 @@ def outcome_of_error(error: ClientError | BotoCoreError) -> LaunchOutcome:
     if _NO_CAPACITY.search(reason):
         return PlacementFailed((reason,))
     may_heal = is_not_granted(error)
-    is_about_revision = not may_heal and _ABOUT_REVISION.search(reason) is not None
     return LaunchRefused(
-        reason, is_about_revision=is_about_revision, may_heal=may_heal, was_repeated=was_repeated(error)
+        reason,
+        is_about_revision=not may_heal and _ABOUT_REVISION.search(reason) is not None,
+        is_about_provider=not may_heal and _ABOUT_PROVIDER.search(reason) is not None,
+        may_heal=may_heal,
+        was_repeated=was_repeated(error),
     )
 
 

@@ -58,6 +58,7 @@ _BY_TEXT = {
         r"(?im)manifest unknown|no matching manifest|^(?>.*?(image|manifest|CannotPull\w*)\b).* not found"
         r"|pull access denied"
         r"|repository does not exist|AccessDenied"
+        r"|(?i:unable to assume the role)"
         r"|\bexec: (?!\"?[^\"\s:]*(nvidia-container|oci[-_]neuron|containerd-shim|runc\b))"
     ),
     # The errors of a task that does not start, of which ECS may tell with another stop code than TaskFailedToStart.
