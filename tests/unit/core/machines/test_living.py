@@ -48,6 +48,17 @@ def test_gpus_that_the_agent_does_not_see_yet_are_waited_for():
     assert (ready.state, ready.reason) == (MachineState.READY, "")
 
 
+def test_an_agent_that_is_not_connected_is_waited_for():
+    unheard = NodeSeen(NODE, CAPACITY, True, NOW, is_connected=False)
+
+    waiting = decide(machine(MachineState.STARTING), unheard, NOW, LIMITS).machine
+    ready = decide(waiting, NodeSeen(NODE, CAPACITY, True, NOW), NOW, LIMITS).machine
+
+    assert (waiting.state, waiting.reason) == (MachineState.STARTING, "registered, and its agent is not connected")
+    assert (waiting.pending, waiting.wake_at) == ((), NOW + NEXT_LOOK)
+    assert (ready.state, ready.reason) == (MachineState.READY, "")
+
+
 def test_neuron_devices_are_waited_for_too():
     request = fleet_request(override("trn1.32xlarge", capacity=Resources(131_072, 490_000, 0, 16)))
     before = machine(MachineState.STARTING, request=request)

@@ -53,6 +53,7 @@ class Shortage(StrEnum):
 
     GPU = "gpu"  # no node has the GPUs, or the share of one
     PORTS = "ports"  # a host port is taken on every node
+    AGENT = "agent"  # the agent of the node is not connected now
     OTHER = "other"
 
 
@@ -245,7 +246,8 @@ class ReservationEnding:
 class NodeObservation:
     """The state of a node.
 
-    `is_active`: it takes new tasks. `task_count` is the number of its running and starting tasks. `registered` is what
+    `is_active`: it takes new tasks, once its agent is connected. `is_connected`: the target hears from its agent, which
+    ECS's lose and regain several times an hour. `task_count` is the number of its running and starting tasks. `registered` is what
     it offers to tasks in all. `capacity_provider` is empty for a node of none.
     """
 
@@ -255,6 +257,7 @@ class NodeObservation:
     registered_at: datetime | None = None
     capacity_provider: str = ""
     registered: Resources = NOTHING
+    is_connected: bool = True
 
 
 def refutes(seen: NodeObservation, failure: CapacityFailure) -> bool:

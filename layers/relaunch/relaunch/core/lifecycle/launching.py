@@ -23,6 +23,7 @@ from relaunch.core.launches.launch import (
     Shortage,
     TaskPlaced,
 )
+from relaunch.core.lifecycle.agent_waits import wait_for_agent, waits_for_agent
 from relaunch.core.lifecycle.decision import (
     LAUNCH_TIMEOUT,
     Decision,
@@ -222,6 +223,8 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             return _with_stops(_placed(job, task_id, now, limits), tuple(others))
         case PlacementFailed(reasons, found, shortages):
             outcome = f"the cluster placed nothing: {', '.join(reasons)}"
+            if waits_for_agent(job, shortages, outcome, now):
+                return wait_for_agent(job, outcome, now)
             has_lost_device = _lost_device(job, shortages, outcome)
             if has_lost_device:
                 # Its machine may have other devices.

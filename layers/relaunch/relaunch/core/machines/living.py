@@ -29,10 +29,10 @@ HEARTBEAT = timedelta(minutes=10)
 
 
 def node_seen(machine: Machine, event: NodeSeen, now: datetime, limits: MachineLimits) -> MachineDecision:
-    """Let the jobs launch once the machine has registered with all its accelerators; wait for those that it lacks."""
-    registered, needed = event.registered, machine.capacity
+    """Let the jobs launch once the machine has registered with all its accelerators and its agent is connected."""
     seen = replace(machine, node=event.node, unseen_since=None)
-    if registered.gpus >= needed.gpus and registered.neuron_devices >= needed.neuron_devices:
+    lacks = _lacking(event, machine)
+    if not lacks:
         ready = replace(seen, registered_at=event.at, reason="")
         job_ids = tuple(each.job_id for each in machine.claims)
         return move(
@@ -44,7 +44,6 @@ def node_seen(machine: Machine, event: NodeSeen, now: datetime, limits: MachineL
             wake_at=now + HEARTBEAT,
             effects=(TellJobs(job_ids),),
         )
-    lacks = _lacking(event, machine)
     wake_at = min(now + NEXT_LOOK, _registration_deadline(machine, limits))
     if seen.node == machine.node and machine.reason == lacks:
         return look_again(seen, wake_at)
@@ -55,7 +54,9 @@ def _lacking(event: NodeSeen, machine: Machine) -> str:
     registered, needed = event.registered, machine.capacity
     if registered.gpus < needed.gpus:
         return f"registered with {registered.gpus:g} of its {needed.gpus:g} GPUs"
-    return f"registered with {registered.neuron_devices} of its {needed.neuron_devices} Neuron devices"
+    if registered.neuron_devices < needed.neuron_devices:
+        return f"registered with {registered.neuron_devices} of its {needed.neuron_devices} Neuron devices"
+    return "" if event.is_connected else "registered, and its agent is not connected"
 
 
 def _registration_deadline(machine: Machine, limits: MachineLimits) -> datetime:

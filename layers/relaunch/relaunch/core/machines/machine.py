@@ -18,7 +18,7 @@ class MachineState(StrEnum):
 
     REQUESTED = "REQUESTED"  # saved; EC2 may or may not have been asked, and may or may not have launched it
     STARTING = "STARTING"  # EC2 launched the instance; it has not registered with all its accelerators
-    READY = "READY"  # registered with all its accelerators: tasks can be placed on it
+    READY = "READY"  # registered with all its accelerators, its agent connected: tasks can be placed on it
     ENDING = "ENDING"  # its termination was requested, or EC2 ends it; it still counts
     GONE = "GONE"  # EC2 confirmed that there is no instance
 

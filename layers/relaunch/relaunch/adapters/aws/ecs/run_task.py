@@ -44,7 +44,7 @@ _NO_CAPACITY = re.compile(
     r"|capacity provider.{0,80}(not found|does not exist|not associated)"
 )
 _ABOUT_REVISION = re.compile(r"(?i)task ?definition")
-_SHORTAGES = {"RESOURCE:GPU": Shortage.GPU, "RESOURCE:PORTS": Shortage.PORTS}
+_SHORTAGES = {"RESOURCE:GPU": Shortage.GPU, "RESOURCE:PORTS": Shortage.PORTS, "AGENT": Shortage.AGENT}
 
 
 def build_run_task(
