@@ -498,15 +498,15 @@ class TestAgent:
         assert "the agent of" in machines.timeline(job_id)
 
     def test_a_message_that_comes_twice_is_no_try_before_its_time(self, machines):
-        machines.tasks.outcomes.extend([make_failed_placement("AGENT")] * 3)
+        machines.tasks.outcomes.extend([make_failed_placement("AGENT")] * 4)
         job_id = machines.start()
         machines.register(machines.machine(job_id))
-        for _ in range(3):
+        for _ in range(4):
             machines.deliver()
 
         launch_attempt(job_id, machines.deps)
 
-        assert len(machines.tasks.requests) == 3
+        assert len(machines.tasks.requests) == 4
 
     def test_one_that_stays_away_costs_its_machine_after_three_minutes(self, machines):
         machines.tasks.launch = Mock(return_value=make_failed_placement("AGENT"))

@@ -112,6 +112,8 @@ class HostPlan:
     """From the registration to the event with all GPUs; None: never."""
     has_device_attribute: bool = True
     """Whether the user data counts the Neuron devices."""
+    connects_after: float = 0.0
+    """From the registration to the first connection of the agent."""
     disconnects_every: float | None = None
     """Time between a connection of the agent and its loss; None: it stays connected."""
     disconnected_for: float = 30.0

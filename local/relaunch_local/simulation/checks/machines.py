@@ -86,6 +86,8 @@ class MachineInvariants:
     hosts: dict[str, Instance] = field(default_factory=dict)
     """Every instance that EC2 Fleet launched, those that ended included."""
     bills: dict[str, BillLine] = field(default_factory=dict)
+    on_termination: Callable[[str], None] = lambda _instance_id: None
+    """Called with each instance that TerminateInstances names."""
     misled: set[str] = field(default_factory=set)
     """Machines of which EC2 said that it launched none, and had."""
     _simulator: EcsSimulator = field(init=False)
@@ -95,7 +97,7 @@ class MachineInvariants:
     _needed_at: dict[str, datetime] = field(default_factory=dict)
     _accounted_at: dict[str, datetime] = field(default_factory=dict)
     _ready_at: dict[str, datetime] = field(default_factory=dict)
-    """By instance: when it was first seen with all its accelerators, to the minute."""
+    """By instance: when it was first seen with all its accelerators, its agent connected, to the minute."""
     _claimed_at: dict[str, datetime] = field(default_factory=dict)
     """By machine: when a job was last seen to claim and need it."""
     _terminations: dict[str, datetime] = field(default_factory=dict)
@@ -170,6 +172,7 @@ class MachineInvariants:
     def termination_asked(self, instance_id: str) -> None:
         """Check that nobody needs an instance that is about to be terminated."""
         self._terminations[instance_id] = self._clock.now()
+        self.on_termination(instance_id)
         machine = self._machine_of(instance_id)
         is_its = machine is not None and machine.instance_id == instance_id
         needed = [each.job_id for each in machine.claims] if machine and is_its and machine.state.is_usable else []
@@ -349,7 +352,7 @@ class MachineInvariants:
         if not host.is_alive:
             return
         now, machine = self._clock.now(), self._machine_of(host.instance_id)
-        if self._is_ready(host):
+        if self._is_ready(host) and host.agent_connected:
             self._ready_at.setdefault(host.instance_id, now)
         is_its = machine is not None and machine.instance_id == host.instance_id
         if machine is not None and is_its and machine.state is not MachineState.GONE:

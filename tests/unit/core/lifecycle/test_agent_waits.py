@@ -18,8 +18,8 @@ AWAY = "the cluster placed nothing: AGENT"
 NOT_CONNECTED = answered(make_failed_placement("AGENT"))
 
 
-def on_machine(*tries_ago: int, outcome: str = AWAY, machine_id: str = MACHINE) -> Job:
-    """Return a job that is launched on a machine, after tries so many seconds ago."""
+def on_machine(*tries_ago: int, ago: int = 0, outcome: str = AWAY, machine_id: str = MACHINE) -> Job:
+    """Return a job that was launched on a machine `ago` seconds ago, after tries so many seconds ago."""
     closed = tuple(
         make_placement(
             number,
@@ -30,7 +30,7 @@ def on_machine(*tries_ago: int, outcome: str = AWAY, machine_id: str = MACHINE) 
         )
         for number, seconds in enumerate(tries_ago, start=2)
     )
-    placement = make_placement(machine_id=MACHINE, instance_id="i-1")
+    placement = make_placement(machine_id=MACHINE, instance_id="i-1", requested_at=SOON - timedelta(seconds=ago))
     return replace(SITUATIONS["fz"], attempt=make_attempt(placement=placement, closed_placements=closed))
 
 
@@ -53,9 +53,9 @@ def test_the_next_try_follows_on_the_same_machine():
 @pytest.mark.parametrize(
     ("tries_ago", "delay_seconds"),
     [
-        pytest.param((1,), 5, id="a-second"),
-        pytest.param((40, 20), 40, id="as-long-as-it-was-away"),
-        pytest.param((170,), 10, id="for-the-last-time"),
+        pytest.param((6,), 5, id="the-second-time"),
+        pytest.param((600, 40, 20), 40, id="as-long-as-it-was-away"),
+        pytest.param((175, 170), 10, id="for-the-last-time"),
     ],
 )
 def test_the_longer_the_agent_is_away_the_later_is_the_next_try(tries_ago: tuple[int, ...], delay_seconds: int):
@@ -63,7 +63,7 @@ def test_the_longer_the_agent_is_away_the_later_is_the_next_try(tries_ago: tuple
 
 
 def test_after_three_minutes_the_machine_is_of_no_use():
-    job = after(on_machine(180, 60), NOT_CONNECTED)
+    job = after(on_machine(185, 180, 60), NOT_CONNECTED)
 
     assert (job.machine_id, job.failed_machines) == ("", 1)
     assert [each.is_unusable for each in job.pending if isinstance(each, ReleaseMachine)] == [True]
@@ -71,8 +71,12 @@ def test_after_three_minutes_the_machine_is_of_no_use():
 
 
 def test_other_machines_and_other_failures_do_not_count():
-    assert after(on_machine(600, machine_id="m-0"), NOT_CONNECTED).machine_id == MACHINE
-    assert after(on_machine(600, outcome="never sent"), NOT_CONNECTED).machine_id == MACHINE
+    assert after(on_machine(600, 500, machine_id="m-0"), NOT_CONNECTED).machine_id == MACHINE
+    assert after(on_machine(600, 500, outcome="never sent"), NOT_CONNECTED).machine_id == MACHINE
+
+
+def test_a_first_answer_that_came_late_does_not_count():
+    assert after(on_machine(ago=1_200), NOT_CONNECTED).pending == (RequestLaunch(5),)
 
 
 def test_what_is_said_of_other_instances_does_not_matter():

@@ -181,7 +181,9 @@ def test_a_warned_machine_goes_on_for_its_tasks_and_tells_jobs_that_are_not_on_i
 
 
 def test_a_warned_machine_without_claims_ends_at_once():
-    after = decide(machine(MachineState.READY, claims=()), MachineWarned(NOW), NOW, LIMITS).machine
+    old = machine(MachineState.READY, claims=(), launched_at=NOW - timedelta(hours=1))
+
+    after = decide(old, MachineWarned(NOW), NOW, LIMITS).machine
 
     assert (after.state, after.pending) == (MachineState.ENDING, (TerminateInstance(INSTANCE),))
 

@@ -246,9 +246,9 @@ class ReservationEnding:
 class NodeObservation:
     """The state of a node.
 
-    `is_active`: it takes new tasks, once its agent is connected. `is_connected`: the target hears from its agent, which
-    ECS's lose and regain several times an hour. `task_count` is the number of its running and starting tasks. `registered` is what
-    it offers to tasks in all. `capacity_provider` is empty for a node of none.
+    `is_active`: it takes new tasks, once its agent is connected. `is_connected`: its agent is, which those of ECS are
+    not all the time. `task_count` is the number of its running and starting tasks. `registered` is what it offers to
+    tasks in all. `capacity_provider` is empty for a node of none.
     """
 
     node: Node

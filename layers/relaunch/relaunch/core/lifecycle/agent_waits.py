@@ -42,11 +42,13 @@ def wait_for_agent(job: Job, outcome: str, now: datetime) -> Decision:
 
 
 def _away_for(job: Job, outcome: str, now: datetime) -> timedelta:
-    """Return since how long the placements on the job's machine have had this outcome."""
+    """Return for how long placements on the job's machine have had this outcome, since the second one was requested.
+
+    The first one may have been requested long before it was answered.
+    """
     attempt = job.current_attempt
-    same = (
-        each.requested_at
-        for each in attempt.closed_placements
-        if (each.machine_id, each.outcome) == (attempt.placement.machine_id, outcome)
-    )
-    return now - min(same, default=now)
+    placement = attempt.placement
+    closed = [
+        each for each in attempt.closed_placements if (each.machine_id, each.outcome) == (placement.machine_id, outcome)
+    ]
+    return now - [*closed, placement][1].requested_at if closed else timedelta(0)
