@@ -27,6 +27,7 @@ from relaunch.usecases import attend_machine as attending
 from relaunch.usecases import launch_attempt as launching
 from relaunch.usecases import observe_capacity as warning
 from relaunch.usecases import observe_machine as observing
+from relaunch.usecases import reconcile_machines as reconciling
 from relaunch.usecases.claim_machine import claim_machine
 from relaunch_local.in_memory import machines as stored
 from relaunch_local.in_memory.machines import InMemoryMachines
@@ -240,7 +241,7 @@ MACHINE_BUGS = (
     PlantedBug(
         "ready-without-its-agent",
         "a machine is ready before its agent is connected",
-        replaced(observing, "node_seen", _with_its_agent),
+        lambda: patched_in((observing, reconciling), node_seen=_with_its_agent(observing.node_seen)),
         "the agent of a machine that is ready was connected",
         60,
     ),

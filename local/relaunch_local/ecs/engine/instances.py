@@ -224,6 +224,8 @@ class Instances:
             )
         if instance.host.joins and instance.host.runs_user_data:
             seconds = _chosen(instance.host.registration, self.region.timing.registration)
+            if ".metal" in instance.instance_type:
+                seconds += self.region.timing.bare_metal_start
             self.region.clock.call_later(seconds, lambda: self._register(instance))
 
     def _register(self, instance: Instance) -> None:

@@ -224,7 +224,7 @@ class MachineInvariants:
         if before.state is not MachineState.STARTING or before.launched_at is None:
             return
         took = now - before.launched_at
-        in_time = took <= self._limits.registration_deadline + _START_GRACE
+        in_time = took <= self._limits.registration_deadline_of(_type_of(before)) + _START_GRACE
         self._check("a machine is ready in time or ended", in_time, f"{machine.machine_id}: {took}")
 
     def _check_ready(self, machine: Machine) -> None:
@@ -248,7 +248,8 @@ class MachineInvariants:
         # One that becomes ready after its deadline may be ended by whoever saw shortly before that it was not.
         now = self._clock.now()
         ready_at = self._ready_at.get(host.instance_id, now) if self._is_ready(host) else now
-        deadline = self.bills[host.instance_id].launched_at + self._limits.registration_deadline
+        deadline = self.bills[host.instance_id].launched_at
+        deadline += self._limits.registration_deadline_of(host.instance_type)
         is_late = ready_at >= deadline - _CLOCK_SKEW
         is_threatened = self._facts.was_threatened(host.instance_id)
         return is_late or is_threatened or self._facts.failed_to_start_on(host.instance_id)
@@ -399,6 +400,10 @@ class MachineInvariants:
         found = host.tags.get(MACHINE_TAG) if host else "an instance of a capacity provider"
         message = f"{started_by}: {task_arn[-6:]} is on {found}, not on {wanted or 'one of a capacity provider'}"
         self._check("a task runs on the machine it was placed for", found == wanted, message)
+
+
+def _type_of(machine: Machine) -> str:
+    return machine.offering.instance_type if machine.offering is not None else ""
 
 
 def _is_launched_soon(job: Job) -> bool:

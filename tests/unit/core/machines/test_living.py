@@ -84,6 +84,19 @@ def test_a_machine_that_does_not_become_ready_in_time_is_ended_and_its_job_told(
     assert late.pending == (TerminateInstance(INSTANCE), TellJobs(("resnet-1",)))
 
 
+def test_a_bare_metal_machine_is_not_ended_while_it_may_still_start():
+    metal = machine(MachineState.STARTING, request=fleet_request(override("g4dn.metal")))
+
+    early = decide(metal, MachineDue(), NOW + timedelta(minutes=29), LIMITS).machine
+    late = decide(metal, MachineDue(), NOW + timedelta(minutes=30), LIMITS).machine
+
+    assert early.state is MachineState.STARTING
+    assert (late.state, late.reason) == (
+        MachineState.ENDING,
+        "not ready within 0:30:00: it never registered with the cluster",
+    )
+
+
 def test_a_machine_with_claims_is_looked_at_now_and_then():
     assert decide(machine(MachineState.READY), MachineDue(), NOW, LIMITS).machine.wake_at == NOW + HEARTBEAT
 

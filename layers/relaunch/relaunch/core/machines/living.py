@@ -60,7 +60,8 @@ def _lacking(event: NodeSeen, machine: Machine) -> str:
 
 
 def _registration_deadline(machine: Machine, limits: MachineLimits) -> datetime:
-    return (machine.launched_at or machine.created_at) + limits.registration_deadline
+    name = machine.offering.instance_type if machine.offering is not None else ""
+    return (machine.launched_at or machine.created_at) + limits.registration_deadline_of(name)
 
 
 def wake_starting(machine: Machine, _event: MachineDue, now: datetime, limits: MachineLimits) -> MachineDecision:
@@ -69,7 +70,7 @@ def wake_starting(machine: Machine, _event: MachineDue, now: datetime, limits: M
     if now < deadline:
         return look_again(machine, min(now + NEXT_LOOK, deadline))
     found = machine.reason or "it never registered with the cluster"
-    detail = f"not ready within {limits.registration_deadline}: {found}"
+    detail = f"not ready within {deadline - (machine.launched_at or machine.created_at)}: {found}"
     return terminate(replace(machine, is_unusable=True), now, event=NOT_READY, detail=detail)
 
 

@@ -36,6 +36,18 @@ def test_a_host_is_pending_then_running_then_registered(region: FleetRegion) -> 
     assert states == [("pending", 0), ("running", 0), ("running", 0), ("running", 1)]
 
 
+def test_bare_metal_takes_more_than_twenty_minutes_from_running_until_it_registers() -> None:
+    region = FleetRegion(watchdog=NO_WATCHDOG)
+    region.simulator.fleets.pools.offerings = {}  # every type in every zone
+    instance_id = region.launch(override("g4dn.metal"), plan=HostPlan(boot=10.0, registration=14.0, visibility=0.0))
+
+    region.clock.advance(1_200)
+    assert (region.state(instance_id), region.registrations()) == ("running", [])
+    region.clock.advance(300)
+
+    assert [each["ec2InstanceId"] for each in region.registrations()] == [instance_id]
+
+
 def test_each_host_may_have_delays_of_its_own() -> None:
     region = FleetRegion(plan_of=lambda name, _zone, _purchase: HostPlan(registration=200.0 if "12" in name else None))
     region.launch(override("g5.12xlarge"))
