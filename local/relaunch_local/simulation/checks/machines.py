@@ -39,6 +39,8 @@ _RECORDED_LATE = timedelta(minutes=45)
 # The clocks of functions differ from EC2's by up to three seconds; events have whole seconds.
 _CLOCK_SKEW = timedelta(seconds=7)
 _MINUTE = 60.0
+# What an agent has, beyond the deadline too: three minutes, by a clock that is a little fast.
+_LONGEST_AWAY = timedelta(minutes=3) - _CLOCK_SKEW
 # What a function read, it read at most its time-out ago.
 _LONGEST_FUNCTION = timedelta(seconds=60)
 
@@ -98,6 +100,8 @@ class MachineInvariants:
     _accounted_at: dict[str, datetime] = field(default_factory=dict)
     _ready_at: dict[str, datetime] = field(default_factory=dict)
     """By instance: when it was first seen with all its accelerators, its agent connected, to the minute."""
+    _disconnected_at: dict[str, datetime] = field(default_factory=dict)
+    """By container instance: when its agent disconnected last."""
     _claimed_at: dict[str, datetime] = field(default_factory=dict)
     """By machine: when a job was last seen to claim and need it."""
     _terminations: dict[str, datetime] = field(default_factory=dict)
@@ -252,6 +256,8 @@ class MachineInvariants:
         deadline += self._limits.registration_deadline_of(host.instance_type)
         is_late = ready_at >= deadline - _CLOCK_SKEW
         is_threatened = self._facts.was_threatened(host.instance_id)
+        away_since = now if host.agent_connected else self._disconnected_at.get(host.arn, now)
+        is_late = is_late or now - away_since >= _LONGEST_AWAY
         return is_late or is_threatened or self._facts.failed_to_start_on(host.instance_id)
 
     def _instances_of(self, machine_id: str) -> list[Instance]:
@@ -333,6 +339,8 @@ class MachineInvariants:
         detail = event["detail"]
         if event["detail-type"] == "EC2 Instance State-change Notification" and detail["state"] == "pending":
             self._launched(detail["instance-id"])
+        elif event["detail-type"] == "ECS Container Instance State Change" and not detail["agentConnected"]:
+            self._disconnected_at[detail["containerInstanceArn"]] = self._clock.now()
         elif event["detail-type"] == "ECS Task State Change" and detail.get("containerInstanceArn"):
             self._check_place(detail["taskArn"], str(detail.get("startedBy", "")), detail["containerInstanceArn"])
 

@@ -59,6 +59,18 @@ def test_an_agent_that_is_not_connected_is_waited_for():
     assert (ready.state, ready.reason) == (MachineState.READY, "")
 
 
+def test_an_agent_that_is_away_at_the_deadline_has_three_more_minutes():
+    unheard = NodeSeen(NODE, CAPACITY, True, NOW, is_connected=False)
+    at = NOW + LIMITS.registration_deadline
+    waiting = decide(machine(MachineState.STARTING), unheard, at, LIMITS).machine
+
+    early = decide(waiting, MachineDue(), at, LIMITS).machine
+    late = decide(waiting, MachineDue(), at + timedelta(minutes=3), LIMITS).machine
+
+    assert (waiting.wake_at, early.state) == (at + NEXT_LOOK, MachineState.STARTING)
+    assert (late.state, late.is_unusable) == (MachineState.ENDING, True)
+
+
 def test_neuron_devices_are_waited_for_too():
     request = fleet_request(override("trn1.32xlarge", capacity=Resources(131_072, 490_000, 0, 16)))
     before = machine(MachineState.STARTING, request=request)

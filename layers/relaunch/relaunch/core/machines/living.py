@@ -24,6 +24,9 @@ from relaunch.core.machines.resources import NOTHING
 
 NOT_READY = "start deadline"
 """The timeline event of a machine that was ended as it was not ready in time."""
+_NOT_CONNECTED = "registered, and its agent is not connected"
+# Agents disconnect and reconnect several times an hour: one that has registered in time may be away at its deadline.
+_AGENT_GRACE = timedelta(minutes=3)
 # The interval at which a machine that is ready is described, in case its events were lost.
 HEARTBEAT = timedelta(minutes=10)
 
@@ -44,7 +47,7 @@ def node_seen(machine: Machine, event: NodeSeen, now: datetime, limits: MachineL
             wake_at=now + HEARTBEAT,
             effects=(TellJobs(job_ids),),
         )
-    wake_at = min(now + NEXT_LOOK, _registration_deadline(machine, limits))
+    wake_at = min(now + NEXT_LOOK, _registration_deadline(replace(seen, reason=lacks), limits))
     if seen.node == machine.node and machine.reason == lacks:
         return look_again(seen, wake_at)
     return move(replace(seen, reason=lacks), machine.state, now, event="registered", detail=lacks, wake_at=wake_at)
@@ -56,12 +59,13 @@ def _lacking(event: NodeSeen, machine: Machine) -> str:
         return f"registered with {registered.gpus:g} of its {needed.gpus:g} GPUs"
     if registered.neuron_devices < needed.neuron_devices:
         return f"registered with {registered.neuron_devices} of its {needed.neuron_devices} Neuron devices"
-    return "" if event.is_connected else "registered, and its agent is not connected"
+    return "" if event.is_connected else _NOT_CONNECTED
 
 
 def _registration_deadline(machine: Machine, limits: MachineLimits) -> datetime:
     name = machine.offering.instance_type if machine.offering is not None else ""
-    return (machine.launched_at or machine.created_at) + limits.registration_deadline_of(name)
+    more = _AGENT_GRACE if machine.reason == _NOT_CONNECTED else timedelta(0)
+    return (machine.launched_at or machine.created_at) + limits.registration_deadline_of(name) + more
 
 
 def wake_starting(machine: Machine, _event: MachineDue, now: datetime, limits: MachineLimits) -> MachineDecision:

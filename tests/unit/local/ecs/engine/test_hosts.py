@@ -38,7 +38,9 @@ def test_a_host_is_pending_then_running_then_registered(region: FleetRegion) -> 
 
 def test_bare_metal_takes_more_than_twenty_minutes_from_running_until_it_registers() -> None:
     region = FleetRegion(watchdog=NO_WATCHDOG)
-    region.simulator.fleets.pools.offerings = {}  # every type in every zone
+    simulator = region.simulator
+    simulator.region.shapes = {"g4dn.metal": simulator.region.shapes["g5.12xlarge"]}
+    simulator.fleets.pools.offerings = {"us-east-1a": ["g4dn.metal"]}
     instance_id = region.launch(override("g4dn.metal"), plan=HostPlan(boot=10.0, registration=14.0, visibility=0.0))
 
     region.clock.advance(1_200)
