@@ -8,7 +8,6 @@ from enum import StrEnum
 
 from relaunch.core.machines.decision import MachineTotals, micro_usd
 
-
 _SLOW_TYPES = (
     # "From the time the instance enters the running state it can take 20 minutes until it becomes available over the
     # network" ("Amazon EC2 bare metal instances", EC2 User Guide); over 20 were met (canonical/pycloudlib#192).
