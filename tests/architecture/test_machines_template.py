@@ -1,11 +1,14 @@
 """What machines are launched with, and what that lets them do: infrastructure/machines.yaml as deployed (moto)."""
 
+import re
 from typing import Any
 
 import pytest
 
 from architecture.conftest import Template, as_list
+from architecture.role_policies import RolePolicies
 from architecture.test_edge_template import read
+from architecture.test_template_machines import ON
 from fakes.machines_stack import KINDS, MachinesStack, deploy_machines
 from fakes.repository import REPOSITORY
 from relaunch.core.machines.limits import MachineLimits
@@ -172,6 +175,31 @@ def test_parameters_reach_machines() -> None:
     assert machines.launch_templates["gpu"]["ImageId"] == "ami-0123456789abcdef0"
     for kind in KINDS:
         assert machines.launch_templates[kind]["BlockDeviceMappings"][0]["Ebs"]["VolumeSize"] == 250
+
+
+@pytest.mark.parametrize("parameter", ["GpuImageId", "NeuronImageId"])
+@pytest.mark.parametrize(
+    ("image", "is_taken"),
+    [
+        pytest.param("ami-0123456789abcdef0", True, id="an-image-of-ones-own"),
+        pytest.param(
+            "resolve:ssm:/aws/service/ecs/optimized-ami/amazon-linux-2/gpu/recommended/image_id", True, id="ecs"
+        ),
+        pytest.param("resolve:ssm:/acme/images/gpu", False, id="a-parameter-of-ones-own"),
+        pytest.param("resolve:ssm:/aws/service/ami-amazon-linux-latest/al2023", False, id="of-another-service"),
+    ],
+)
+def test_an_image_is_taken_if_the_application_may_read_its_parameter(
+    written: Any, template: Template, parameter: str, image: str, *, is_taken: bool
+) -> None:
+    pattern = written["Parameters"][parameter]["AllowedPattern"]
+    name = image.removeprefix("resolve:ssm:")
+    owner = "" if name.startswith("/aws/") else ACCOUNT
+    requesting = RolePolicies(template, "RequestMachineRole", **ON)
+    may_read = requesting.allows("ssm:GetParameters", f"arn:aws:ssm:us-east-1:{owner}:parameter{name}")
+
+    assert (re.fullmatch(pattern, image) is not None) is is_taken
+    assert is_taken is (may_read or name.startswith("ami-"))
 
 
 def test_the_cluster_has_the_names_that_the_application_takes(written: Any, template: Template) -> None:

@@ -12,7 +12,7 @@ from relaunch.adapters.aws.ecs import run_task
 from relaunch.adapters.aws.ecs.placement_constraints import instance_type_is
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle import handover, machine_waits, running
+from relaunch.core.lifecycle import agent_waits, handover, machine_waits, running
 from relaunch.core.lifecycle import table as job_table
 from relaunch.core.lifecycle.decision import HEARTBEAT, Decision
 from relaunch.core.machines import ending, requesting, table
@@ -27,6 +27,7 @@ from relaunch.usecases import attend_machine as attending
 from relaunch.usecases import launch_attempt as launching
 from relaunch.usecases import observe_capacity as warning
 from relaunch.usecases import observe_machine as observing
+from relaunch.usecases import reconcile_machines as reconciling
 from relaunch.usecases.claim_machine import claim_machine
 from relaunch_local.in_memory import machines as stored
 from relaunch_local.in_memory.machines import InMemoryMachines
@@ -115,6 +116,10 @@ def _unconditional(original: Callable[..., None]) -> Callable[..., None]:
 
 def _with_all_accelerators(original: Callable[..., NodeSeen]) -> Callable[..., NodeSeen]:
     return lambda seen, deps: replace(original(seen, deps), registered=_HUGE)
+
+
+def _with_its_agent(original: Callable[..., NodeSeen]) -> Callable[..., NodeSeen]:
+    return lambda seen, deps: replace(original(seen, deps), is_connected=True)
 
 
 def _kinds(wrong: RefusalKind) -> Planting:
@@ -231,6 +236,27 @@ MACHINE_BUGS = (
         "a machine is ready before its agent has registered all its GPUs",
         replaced(observing, "node_seen", _with_all_accelerators),
         "a machine that is ready has all its accelerators",
+        60,
+    ),
+    PlantedBug(
+        "ready-without-its-agent",
+        "a machine is ready before its agent is connected",
+        lambda: patched_in((observing, reconciling), node_seen=_with_its_agent(observing.node_seen)),
+        "the agent of a machine that is ready was connected",
+        60,
+    ),
+    PlantedBug(
+        "impatient-with-agents",
+        "a machine whose agent is away for a moment is given up",
+        lambda: patched(agent_waits, _LONGEST_WAIT=_NOTHING),
+        "a machine is kept while its agent may come back",
+        60,
+    ),
+    PlantedBug(
+        "free-hour-paid",
+        "a machine that EC2 is about to interrupt within its first hour is terminated",
+        lambda: patched(ending, _FREE_HOUR=_NOTHING),
+        "no machine warned in its first hour is billed because of us",
         60,
     ),
     PlantedBug(

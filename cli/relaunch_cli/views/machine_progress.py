@@ -73,7 +73,8 @@ def _starting(machine: Machine, now: datetime, limits: MachineLimits) -> str:
         found = f"launched {_ago(launched_at, now)}, not registered yet"
     else:
         found = f"{machine.reason or 'registered'} {_ago(registered_at, now)}"
-    deadline = launched_at + limits.registration_deadline
+    name = machine.offering.instance_type if machine.offering is not None else ""
+    deadline = launched_at + limits.registration_deadline_of(name)
     return f"{found}; another one is requested if it is not ready by {format_time(deadline, now)} UTC"
 
 

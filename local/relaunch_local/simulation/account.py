@@ -54,8 +54,10 @@ from relaunch_local.simulation.aws.table import CalledCapacity, CalledJobs, Call
 from relaunch_local.simulation.aws.template import CLUSTER, STACK, Rule, SourceSettings, read_stack
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.checks.agents import AgentChecks
 from relaunch_local.simulation.checks.deadlines import Deadlines
 from relaunch_local.simulation.checks.facts import AccountFacts, tasks_in
+from relaunch_local.simulation.checks.free_hour import FreeHour
 from relaunch_local.simulation.checks.invariants import Invariants, is_late
 from relaunch_local.simulation.checks.machines import MachineInvariants
 from relaunch_local.simulation.checks.market import check_market_wait, check_move
@@ -163,6 +165,9 @@ class SimulatedAccount:
         self.machines = MachineInvariants(
             self.clock, self.invariants.check, limits.machines, self.invariants.jobs, self.objects, self.facts
         )
+        checked = (self.clock, self.invariants.check, self.facts, self.machines.hosts)
+        self.agents, self.free_hour = AgentChecks(*checked), FreeHour(*checked, self._message_began_at)
+        self.machines.on_termination = self.free_hour.termination_asked
 
     def _watch_deadlines(self) -> Deadlines:
         self.on_demand = OnDemand(self.scenario, self.simulator, self.stores.machines, self.stores.capacity)
@@ -184,6 +189,7 @@ class SimulatedAccount:
         for subscriber in (
             self.trace.event,
             self.facts.observe,
+            self.agents.observe,
             self.invariants.task_changed,
             self.delayed_ecs.observe,
             self.faulty_ec2.observe,
@@ -257,6 +263,7 @@ class SimulatedAccount:
         self.delayed_ecs.on_register_refused = self.refusals.register_refused
         self.delayed_ecs.on_refused, self.delayed_ecs.on_taken = self.refusals.refused, self.refusals.answered
         self.delayed_ecs.on_lost = lambda started_by: self.facts.unanswered_jobs.add(started_by.rpartition("/")[0])
+        self.delayed_ecs.on_placed = self.agents.run_task_answered
         self.facts.hidden_span, self.facts.forgotten = self.delayed_ecs.denied_span, self.delayed_ecs.forgotten
         ecs: Any = CallingClient("ecs", self.delayed_ecs, self.calls, on_answer=self._answered)
         in_process = InProcessClient(self.simulator, "ec2", validate=False)
@@ -329,6 +336,9 @@ class SimulatedAccount:
         self.invariants.effect_done(StopTask, task_arn)
         if self.chance.strikes("stop-races-with-exit", 0.15, note=task_arn[-6:]):
             self.trainings.exit_now(task_arn)
+
+    def _message_began_at(self) -> datetime | None:
+        return self.runtime.current.began_at if self.runtime.current is not None else None
 
     def _handled(self, function: str, body: str, began_at: datetime) -> None:
         """Check that a handled warning stopped every visible task on the instance, and that an upload is watched."""
@@ -405,11 +415,15 @@ class SimulatedAccount:
         check_market_wait(self.invariants.check, job, recipes, self.objects, now, is_sold=is_sold)
         check_move(self.invariants.check, before, job, recipes, self.objects, now)
         self.machines.job_saved(before, job)
+        self.agents.job_saved(before, job)
         self.deadlines.job_saved(job)
         self.refusals.job_saved(job)
 
     def _machine_saved(self, machine: Machine) -> None:
-        self.trace.machine_saved(self.machines.machines.get(machine.machine_id), machine)
+        before = self.machines.machines.get(machine.machine_id)
+        self.trace.machine_saved(before, machine)
+        self.agents.machine_saved(before, machine)
+        self.free_hour.machine_saved(machine)
         self.machine_indexes.note(machine)
         self.machines.machine_saved(machine)
 

@@ -14,7 +14,9 @@ from relaunch_local.simulation.run import SeedResult, run_seed
 
 # Every kind of fault, and its least count per thousand seeds: with fewer, the simulation does not test what it claims.
 LEAST_PER_THOUSAND: Mapping[str, int] = {
+    "agent-connects-late": 400,
     "agent-disconnected": 300,
+    "agent-reconnects": 400,
     "machine-starts-nothing": 500,
     "asynchronous-retry": 20,
     "bucket-closed": 150,

@@ -20,6 +20,7 @@ from relaunch.ports import MachineTakenError
 from relaunch.usecases.advance_machine import advance_machine
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.claim_machine import in_turn
+from relaunch.usecases.launch_attempt import launch_attempt
 
 WARM = {"warm_time": timedelta(minutes=15)}
 OTHER_SHA = "b" * 40
@@ -483,6 +484,42 @@ class TestLost:
 
         assert machines.job(job_id).machine_id not in ("", lost)
         assert f"machine {lost} is gone" in machines.timeline(job_id)
+
+
+class TestAgent:
+    def test_one_that_is_not_connected_for_a_moment_costs_no_machine(self, machines):
+        machines.tasks.outcomes.append(make_failed_placement("AGENT"))
+        job_id = machines.place()
+
+        job = machines.job(job_id)
+        assert [each.placement_number for each in machines.tasks.requests] == [1, 2]
+        assert len({each.instance_id for each in machines.tasks.requests}) == 1
+        assert (job.state, len(machines.fleet.requests), job.failed_machines) == (JobState.LAUNCHING, 1, 0)
+        assert "the agent of" in machines.timeline(job_id)
+
+    def test_a_message_that_comes_twice_is_no_try_before_its_time(self, machines):
+        machines.tasks.outcomes.extend([make_failed_placement("AGENT")] * 4)
+        job_id = machines.start()
+        machines.register(machines.machine(job_id))
+        for _ in range(4):
+            machines.deliver()
+
+        launch_attempt(job_id, machines.deps)
+
+        assert len(machines.tasks.requests) == 4
+
+    def test_one_that_stays_away_costs_its_machine_after_three_minutes(self, machines):
+        machines.tasks.launch = Mock(return_value=make_failed_placement("AGENT"))
+        job_id = machines.start()
+        first, began = machines.machine(job_id), machines.now
+        machines.register(first)
+        while machines.load(first.machine_id).state is MachineState.READY:
+            assert machines.deliver()
+        machines.settle_all()
+
+        assert timedelta(minutes=3) <= machines.now - began < timedelta(minutes=4)
+        assert len(machines.fleet.requests) == 2
+        assert first.instance_id not in machines.running_instances
 
 
 def test_a_refused_machine_says_what_its_job_does_next(machines):

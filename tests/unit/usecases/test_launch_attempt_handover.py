@@ -108,7 +108,7 @@ def test_beyond_the_limits_the_next_machine_waits_for_the_end_of_the_first():
     assert machines.count == 1
 
     end_task(machines, job_id)
-    for _ in range(3):
+    for _ in range(5):
         machines.settle_all()
         machines.look(after=MINUTE)
     machines.settle_all()
@@ -144,7 +144,7 @@ def test_a_job_that_is_cancelled_while_it_saves_leaves_no_machine(machines, warn
     cancel_job(job_id, "enough", machines.deps)
     end_task(machines, job_id)
 
-    for _ in range(3):
+    for _ in range(5):
         machines.settle_all()
         machines.look(after=MINUTE)
 

@@ -77,6 +77,7 @@ _LOOK_SECONDS = 30
 _RETRIES = 5
 # Clocks differ and SQS delays by whole seconds: a launch may be this much ahead of the end of its back-off.
 _CLOCK_SKEW = timedelta(seconds=5)
+_UNTIL = frozenset({WaitReason.BACKOFF, WaitReason.MACHINE})
 
 
 def launch_attempt(job_id: str, deps: LaunchDependencies) -> Job | None:
@@ -151,7 +152,7 @@ def _may_choose(job: Job, deps: LaunchDependencies) -> bool:
         return False
     is_early = waiting.until is not None and deps.clock.now() < waiting.until - _CLOCK_SKEW
     # A message that comes twice must not buy another machine.
-    return not (is_early and (waiting.reason is WaitReason.BACKOFF or waiting.reason in REFUSED_WAITS))
+    return not (is_early and (waiting.reason in _UNTIL or waiting.reason in REFUSED_WAITS))
 
 
 def _choose(job: Job, deps: LaunchDependencies) -> Job:

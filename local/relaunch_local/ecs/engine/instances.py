@@ -23,6 +23,8 @@ from relaunch_local.ecs.engine.settings import SOUND, HostPlan, Purchase
 from relaunch_local.ecs.engine.tasks import TaskLifecycle
 from relaunch_local.ecs.rules.requirements import RESERVED_TCP_PORTS
 
+# "Billing for interrupted Spot Instances" (EC2 User Guide).
+_FREE_HOUR = timedelta(hours=1)
 IMAGE_TAG = "relaunch:image"
 """The tag of the image that user data pulls while the agent starts (infrastructure/user_data)."""
 VPC_ID = "vpc-0a1b2c3d4e5f60718"
@@ -185,8 +187,10 @@ class Instances:
         self.lifecycle.kill_processes(instance)
         instance.state, instance.state_reason = InstanceState.SHUTTING_DOWN, reason
         instance.was_connected, instance.agent_connected = instance.agent_connected, False
+        line, now = self._bill_of[instance.instance_id], self.region.clock.now()
         if instance.fleet is not None:
-            self._bill_of[instance.instance_id].billing_ended_at = self.region.clock.now()
+            line.billing_ended_at = now
+        line.is_free = reason is StateReason.SPOT_TERMINATION and now - line.launched_at < _FREE_HOUR
         self._counts.subtract(_count_keys(instance.instance_type, instance.purchase, instance.zone))
         if instance.group is not None:
             instance.group.instances.pop(instance.instance_id, None)
@@ -220,6 +224,8 @@ class Instances:
             )
         if instance.host.joins and instance.host.runs_user_data:
             seconds = _chosen(instance.host.registration, self.region.timing.registration)
+            if ".metal" in instance.instance_type:
+                seconds += self.region.timing.bare_metal_start
             self.region.clock.call_later(seconds, lambda: self._register(instance))
 
     def _register(self, instance: Instance) -> None:
@@ -228,12 +234,15 @@ class Instances:
         instance.gpu_ids = instance.gpu_ids[: instance.host.gpus]
         instance.free_gpu_ids = list(instance.gpu_ids)
         instance.arn = self.region.arns.container_instance(instance.cluster.name, self.region.ids.hexadecimal())
-        instance.status, instance.agent_connected = ContainerInstanceStatus.ACTIVE, True
+        # "ACTIVE" says nothing of the agent: it registers first, and connects then (aws/amazon-ecs-agent#240).
+        instance.status, instance.agent_connected = ContainerInstanceStatus.ACTIVE, not instance.host.connects_after
         instance.registered_at = self.region.clock.now()
         instance.cluster.container_instances[last_part(instance.arn)] = instance
         self.lifecycle.publish_container_instance(instance)
         for listener in (*self.on_joined, *self.on_registered):
             listener(instance)
+        if not instance.agent_connected:
+            self.region.clock.call_later(instance.host.connects_after, lambda: self.set_agent(instance, connected=True))
 
     def _shutdown_seconds(self, instance: Instance) -> float:
         timing = self.region.timing

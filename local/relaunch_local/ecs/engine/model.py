@@ -282,8 +282,12 @@ class BillLine:
     terminated_at: datetime | None = None
     billing_ended_at: datetime | None = None
     """When an instance of EC2 Fleet began to shut down; None for others, which are billed until `terminated`."""
+    is_free: bool = False
+    """Whether EC2 interrupted a spot instance within its first hour ("Billing for interrupted Spot Instances")."""
 
     def cost_usd(self, now: datetime) -> float:
-        """Return the USD from launch to the end of billing or `now`; 0 if the price is unknown."""
+        """Return the USD from launch to the end of billing or `now`; 0 if it is free or the price is unknown."""
+        if self.is_free:
+            return 0.0
         until = self.billing_ended_at or self.terminated_at or now
         return (self.price_usd_per_hour or 0.0) * (until - self.launched_at).total_seconds() / 3_600

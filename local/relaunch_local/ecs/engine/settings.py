@@ -61,6 +61,8 @@ class Timing:
     """From an instance's `pending` to its `running`."""
     registration: float = 30.0
     """From an instance's `running` to its registration with the cluster."""
+    bare_metal_start: float = 1_350.0
+    """How much later that is on bare metal: EC2 documents 20 minutes from `running` until the network is there."""
     agent_reaction: float = 1.0
     """From placement to the start of the image pull, and from StopTask to the agent's SIGTERM."""
     pull: float = 20.0
@@ -112,6 +114,8 @@ class HostPlan:
     """From the registration to the event with all GPUs; None: never."""
     has_device_attribute: bool = True
     """Whether the user data counts the Neuron devices."""
+    connects_after: float = 0.0
+    """From the registration to the first connection of the agent."""
     disconnects_every: float | None = None
     """Time between a connection of the agent and its loss; None: it stays connected."""
     disconnected_for: float = 30.0

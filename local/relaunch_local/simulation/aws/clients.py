@@ -114,6 +114,8 @@ class DelayedEcs:
     """Called when RegisterTaskDefinition is refused because it is forbidden."""
     on_taken: Callable[..., None] = lambda _started_by, **_what: None
     """Called with the `startedBy` of each RunTask that is allowed, and whether ECS made or returned a task."""
+    on_placed: Callable[[str, str | None], None] = lambda _started_by, _away: None
+    """Called with the `startedBy` of each RunTask, and the container instance of which its answer says AGENT."""
     _absent: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     _denied: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     _made: dict[str, str] = field(default_factory=dict)
@@ -152,6 +154,8 @@ class DelayedEcs:
             for arn in arns:
                 self.on_unanswered(arn)
             raise timed_out("run_task")
+        away = (failure.get("arn") for failure in answer["failures"] if failure["reason"] == "AGENT")
+        self.on_placed(parameters["startedBy"], next(away, None))
         return answer
 
     def _note_tasks(self, arns: Sequence[str], started_by: str, client_token: str) -> None:

@@ -198,11 +198,21 @@ class FaultyEc2:
             "visibility": dice.uniform(0.0, 5.0),
             "shutdown": dice.uniform(20.0, 330.0),
         }
+        plan |= self._agent_plan(note)
         for kind, share, change in _HOST_FAULTS:
             if self._chance.strikes(kind, share, note=note):
                 plan |= change(dice)
                 break
         return HostPlan(**plan)
+
+    def _agent_plan(self, note: str) -> dict[str, Any]:
+        """Draw how the agent connects: "several times per hour", and not always as soon as it has registered."""
+        dice, plan = self._chance.stream("agents"), dict[str, Any]()
+        if self._chance.strikes("agent-connects-late", 0.2, note=note):
+            plan["connects_after"] = dice.uniform(1.0, 90.0)
+        if self._chance.strikes("agent-reconnects", 0.25, note=note):
+            plan |= {"disconnects_every": dice.uniform(300.0, 1_200.0), "disconnected_for": dice.uniform(1.0, 60.0)}
+        return plan
 
 
 def _no_stock(launched: Mapping[str, Any]) -> dict[str, Any]:

@@ -120,7 +120,7 @@ class Lambdas:
 
         def handle_message(body: str, deps: Dependencies) -> Any:
             invocation.begin(cast("_Body", body).number)
-            began_at = self._runtime.clock.now()
+            began_at = invocation.began_at = self._runtime.clock.now()
             try:
                 answer = handler(body, deps)
             except PortError:

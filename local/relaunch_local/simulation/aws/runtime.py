@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from greenlet import getcurrent, greenlet
@@ -38,6 +38,8 @@ class Invocation:
     lineage: dict[str, int] = field(default_factory=dict)
     clock_offset: timedelta = timedelta(0)
     container: int = 0
+    began_at: datetime | None = None
+    """When the current message was begun."""
     is_over: bool = False
     is_spared: bool = False
     kill_reason: str = ""

@@ -59,6 +59,8 @@ class AccountFacts:
     _placed_at: dict[str, datetime] = field(default_factory=dict)
     _notices: dict[str, list[tuple[datetime, bool]]] = field(default_factory=lambda: defaultdict(list))
     _handled: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
+    _told: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
+    """By instance: when EC2 first gave a warning that a function handled, and when it had."""
 
     def observe(self, event: Event) -> None:
         """Note an event as ECS or EC2 emits it, whether it is delivered or not."""
@@ -91,6 +93,7 @@ class AccountFacts:
         elif function == "observe_capacity" and _WARNING in body:
             event = json.loads(body)
             self._handled[event["detail"]["instance-id"]].append(_time_of(event))
+            self._told.setdefault(event["detail"]["instance-id"], (_time_of(event), now))
 
     def described(self, answer: Mapping[str, Any]) -> None:
         """Note what an answer of DescribeTasks told the application."""
@@ -131,6 +134,10 @@ class AccountFacts:
     def was_warned(self, instance_id: str) -> bool:
         """Return whether the application handled a warning of an instance."""
         return bool(self._handled[instance_id])
+
+    def first_warning(self, instance_id: str) -> tuple[datetime, datetime] | None:
+        """Return when the first warning was given that the application handled, and when it had; None without one."""
+        return self._told.get(instance_id)
 
     def is_unknown(self, task_arn: str, stopped_at: datetime | None) -> bool:
         """Return whether nobody told the application of a task while ECS described it."""

@@ -40,6 +40,8 @@ _RECORDED_LATE = timedelta(minutes=45)
 # The clocks of functions differ from EC2's by up to three seconds; events have whole seconds.
 _CLOCK_SKEW = timedelta(seconds=7)
 _MINUTE = 60.0
+# What an agent has, beyond the deadline too: three minutes, by a clock that is a little fast.
+_LONGEST_AWAY = timedelta(minutes=3) - _CLOCK_SKEW
 # What a function read, it read at most its time-out ago.
 _LONGEST_FUNCTION = timedelta(seconds=60)
 
@@ -87,6 +89,8 @@ class MachineInvariants:
     hosts: dict[str, Instance] = field(default_factory=dict)
     """Every instance that EC2 Fleet launched, those that ended included."""
     bills: dict[str, BillLine] = field(default_factory=dict)
+    on_termination: Callable[[str], None] = lambda _instance_id: None
+    """Called with each instance that TerminateInstances names."""
     misled: set[str] = field(default_factory=set)
     """Machines of which EC2 said that it launched none, and had."""
     _simulator: EcsSimulator = field(init=False)
@@ -96,7 +100,9 @@ class MachineInvariants:
     _needed_at: dict[str, datetime] = field(default_factory=dict)
     _accounted_at: dict[str, datetime] = field(default_factory=dict)
     _ready_at: dict[str, datetime] = field(default_factory=dict)
-    """By instance: when it was first seen with all its accelerators, to the minute."""
+    """By instance: when it was first seen with all its accelerators, its agent connected, to the minute."""
+    _disconnected_at: dict[str, datetime] = field(default_factory=dict)
+    """By container instance: when its agent disconnected last."""
     _claimed_at: dict[str, datetime] = field(default_factory=dict)
     """By machine: when a job was last seen to claim and need it."""
     _terminations: dict[str, datetime] = field(default_factory=dict)
@@ -171,6 +177,7 @@ class MachineInvariants:
     def termination_asked(self, instance_id: str) -> None:
         """Check that nobody needs an instance that is about to be terminated."""
         self._terminations[instance_id] = self._clock.now()
+        self.on_termination(instance_id)
         machine = self._machine_of(instance_id)
         is_its = machine is not None and machine.instance_id == instance_id
         needed = [each.job_id for each in machine.claims] if machine and is_its and machine.state.is_usable else []
@@ -222,7 +229,7 @@ class MachineInvariants:
         if before.state is not MachineState.STARTING or before.launched_at is None:
             return
         took = now - before.launched_at
-        in_time = took <= self._limits.registration_deadline + _START_GRACE
+        in_time = took <= self._limits.registration_deadline_of(_type_of(before)) + _START_GRACE
         self._check("a machine is ready in time or ended", in_time, f"{machine.machine_id}: {took}")
 
     def _check_ready(self, machine: Machine) -> None:
@@ -246,9 +253,12 @@ class MachineInvariants:
         # One that becomes ready after its deadline may be ended by whoever saw shortly before that it was not.
         now = self._clock.now()
         ready_at = self._ready_at.get(host.instance_id, now) if self._is_ready(host) else now
-        deadline = self.bills[host.instance_id].launched_at + self._limits.registration_deadline
+        deadline = self.bills[host.instance_id].launched_at
+        deadline += self._limits.registration_deadline_of(host.instance_type)
         is_late = ready_at >= deadline - _CLOCK_SKEW
         is_threatened = self._facts.was_threatened(host.instance_id)
+        away_since = now if host.agent_connected else self._disconnected_at.get(host.arn, now)
+        is_late = is_late or now - away_since >= _LONGEST_AWAY
         return is_late or is_threatened or self._facts.failed_to_start_on(host.instance_id)
 
     def _instances_of(self, machine_id: str) -> list[Instance]:
@@ -330,6 +340,8 @@ class MachineInvariants:
         detail = event["detail"]
         if event["detail-type"] == "EC2 Instance State-change Notification" and detail["state"] == "pending":
             self._launched(detail["instance-id"])
+        elif event["detail-type"] == "ECS Container Instance State Change" and not detail["agentConnected"]:
+            self._disconnected_at[detail["containerInstanceArn"]] = self._clock.now()
         elif event["detail-type"] == "ECS Task State Change" and detail.get("containerInstanceArn"):
             self._check_place(detail["taskArn"], str(detail.get("startedBy", "")), detail["containerInstanceArn"])
 
@@ -354,7 +366,7 @@ class MachineInvariants:
         if not host.is_alive:
             return
         now, machine = self._clock.now(), self._machine_of(host.instance_id)
-        if self._is_ready(host):
+        if self._is_ready(host) and host.agent_connected:
             self._ready_at.setdefault(host.instance_id, now)
         is_its = machine is not None and machine.instance_id == host.instance_id
         if machine is not None and is_its and machine.state is not MachineState.GONE:
@@ -401,6 +413,10 @@ class MachineInvariants:
         found = host.tags.get(MACHINE_TAG) if host else "an instance of a capacity provider"
         message = f"{started_by}: {task_arn[-6:]} is on {found}, not on {wanted or 'one of a capacity provider'}"
         self._check("a task runs on the machine it was placed for", found == wanted, message)
+
+
+def _type_of(machine: Machine) -> str:
+    return machine.offering.instance_type if machine.offering is not None else ""
 
 
 def _is_launched_soon(job: Job) -> bool:

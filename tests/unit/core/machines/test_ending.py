@@ -1,16 +1,34 @@
 """Machines that end."""
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
 from fakes.builders import NOW
-from fakes.machines import INSTANCE, NODE, machine
+from fakes.machines import INSTANCE, NODE, fleet_request, machine, override
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.decision import MachineTotals
 from relaunch.core.machines.ending import ENDING_LOOK, MISSING_GRACE, NOT_TERMINATED, termination_refused
-from relaunch.core.machines.events import InstanceMissing, InstanceObservation, InstanceSeen, InstanceState, MachineDue
+from relaunch.core.machines.events import (
+    ClaimReleased,
+    InstanceMissing,
+    InstanceObservation,
+    InstanceSeen,
+    InstanceState,
+    MachineDue,
+    MachineWarned,
+)
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.machines.machine import AdmitJobs, DeregisterNode, MachineState, TellJobs, TerminateInstance
+from relaunch.core.machines.machine import (
+    AdmitJobs,
+    DeregisterNode,
+    Machine,
+    MachineState,
+    TellJobs,
+    TerminateInstance,
+)
 from relaunch.core.machines.table import decide
 
 LIMITS = MachineLimits()
@@ -85,3 +103,75 @@ def test_an_instance_that_ec2_does_not_know_is_gone_when_it_was_unknown_twice_wi
 
 def test_a_machine_that_ends_is_looked_at_until_it_is_gone():
     assert decide(machine(MachineState.ENDING), MachineDue(), NOW, LIMITS).machine.wake_at == NOW + ENDING_LOOK
+
+
+def warned(at: datetime = NOW, **fields: Any) -> Machine:
+    """Return a machine that EC2 launched at NOW, and of which it announced the interruption."""
+    ready = replace(machine(MachineState.READY), **fields)
+    return replace(decide(ready, MachineWarned(at), at, LIMITS).machine, pending=())
+
+
+def test_a_spot_machine_that_is_interrupted_within_its_first_hour_is_left_to_ec2():
+    ending = decide(warned(), ClaimReleased("resnet-1"), NOW, LIMITS).machine
+    early = decide(ending, seen(InstanceState.RUNNING), NOW + timedelta(minutes=2), LIMITS).machine
+    gone = decide(early, seen(InstanceState.TERMINATED), NOW + timedelta(minutes=2), LIMITS).machine
+
+    assert (ending.state, ending.pending, ending.claims) == (MachineState.ENDING, (), ())
+    assert ending.wake_at == early.wake_at == NOW + timedelta(minutes=3)
+    assert "left to EC2" in ending.reason
+    assert early.pending == ()
+    assert gone.state is MachineState.GONE
+
+
+def test_one_that_outlives_its_interruption_is_terminated():
+    ending = decide(warned(), ClaimReleased("resnet-1"), NOW, LIMITS).machine
+
+    late = decide(ending, seen(InstanceState.RUNNING), NOW + timedelta(minutes=3), LIMITS).machine
+    again = decide(late, MachineDue(), NOW + timedelta(minutes=4), LIMITS).machine
+
+    assert late.pending == (TerminateInstance(INSTANCE),)
+    assert again.pending == (TerminateInstance(INSTANCE),), "it stays to be done"
+
+
+def test_while_ec2_does_not_answer_one_that_is_left_to_it_is_looked_at_when_it_should_be_over():
+    ending = decide(warned(), ClaimReleased("resnet-1"), NOW, LIMITS).machine
+
+    assert decide(ending, MachineDue(), NOW, LIMITS).machine.wake_at == NOW + timedelta(minutes=3)
+    late = decide(ending, MachineDue(), NOW + timedelta(minutes=3), LIMITS).machine
+    assert late.wake_at == NOW + timedelta(minutes=3) + ENDING_LOOK
+
+
+@pytest.mark.parametrize(
+    ("at", "fields"),
+    [
+        pytest.param(NOW + timedelta(minutes=58), {}, id="interrupted-after-an-hour"),
+        pytest.param(
+            NOW,
+            {"request": fleet_request(override(purchase=PurchaseOption.ON_DEMAND))},
+            id="on-demand-has-no-free-hour",
+        ),
+    ],
+)
+def test_one_that_is_billed_anyway_is_terminated_with_its_last_claim(at: datetime, fields: dict[str, Any]):
+    ending = decide(warned(at, **fields), ClaimReleased("resnet-1"), at, LIMITS).machine
+
+    assert ending.pending == (TerminateInstance(INSTANCE),)
+
+
+def test_a_recommendation_to_rebalance_announces_no_interruption():
+    ready = machine(MachineState.READY)
+    told = replace(decide(ready, MachineWarned(NOW, is_rebalance=True), NOW, LIMITS).machine, pending=())
+    now_warned = decide(told, MachineWarned(NOW), NOW, LIMITS).machine
+
+    assert decide(told, ClaimReleased("resnet-1"), NOW, LIMITS).machine.pending == (TerminateInstance(INSTANCE),)
+    assert decide(now_warned, ClaimReleased("resnet-1"), NOW, LIMITS).machine.pending == ()
+    assert decide(now_warned, MachineWarned(NOW), NOW, LIMITS).is_ignored
+
+
+def test_a_machine_that_ends_already_is_left_to_ec2_unless_it_was_terminated():
+    released = decide(machine(MachineState.READY), ClaimReleased("resnet-1"), NOW, LIMITS).machine
+
+    left = decide(released, MachineWarned(NOW), NOW, LIMITS).machine
+
+    assert released.pending == (TerminateInstance(INSTANCE),)
+    assert (left.state, left.pending, left.wake_at) == (MachineState.ENDING, (), NOW + timedelta(minutes=3))

@@ -48,6 +48,29 @@ def test_gpus_that_the_agent_does_not_see_yet_are_waited_for():
     assert (ready.state, ready.reason) == (MachineState.READY, "")
 
 
+def test_an_agent_that_is_not_connected_is_waited_for():
+    unheard = NodeSeen(NODE, CAPACITY, True, NOW, is_connected=False)
+
+    waiting = decide(machine(MachineState.STARTING), unheard, NOW, LIMITS).machine
+    ready = decide(waiting, NodeSeen(NODE, CAPACITY, True, NOW), NOW, LIMITS).machine
+
+    assert (waiting.state, waiting.reason) == (MachineState.STARTING, "registered, and its agent is not connected")
+    assert (waiting.pending, waiting.wake_at) == ((), NOW + NEXT_LOOK)
+    assert (ready.state, ready.reason) == (MachineState.READY, "")
+
+
+def test_an_agent_that_is_away_at_the_deadline_has_three_more_minutes():
+    unheard = NodeSeen(NODE, CAPACITY, True, NOW, is_connected=False)
+    at = NOW + LIMITS.registration_deadline
+    waiting = decide(machine(MachineState.STARTING), unheard, at, LIMITS).machine
+
+    early = decide(waiting, MachineDue(), at, LIMITS).machine
+    late = decide(waiting, MachineDue(), at + timedelta(minutes=3), LIMITS).machine
+
+    assert (waiting.wake_at, early.state) == (at + NEXT_LOOK, MachineState.STARTING)
+    assert (late.state, late.is_unusable) == (MachineState.ENDING, True)
+
+
 def test_neuron_devices_are_waited_for_too():
     request = fleet_request(override("trn1.32xlarge", capacity=Resources(131_072, 490_000, 0, 16)))
     before = machine(MachineState.STARTING, request=request)
@@ -71,6 +94,19 @@ def test_a_machine_that_does_not_become_ready_in_time_is_ended_and_its_job_told(
     assert (late.state, late.is_unusable) == (MachineState.ENDING, True)
     assert reason in late.reason
     assert late.pending == (TerminateInstance(INSTANCE), TellJobs(("resnet-1",)))
+
+
+def test_a_bare_metal_machine_is_not_ended_while_it_may_still_start():
+    metal = machine(MachineState.STARTING, request=fleet_request(override("g4dn.metal")))
+
+    early = decide(metal, MachineDue(), NOW + timedelta(minutes=29), LIMITS).machine
+    late = decide(metal, MachineDue(), NOW + timedelta(minutes=30), LIMITS).machine
+
+    assert early.state is MachineState.STARTING
+    assert (late.state, late.reason) == (
+        MachineState.ENDING,
+        "not ready within 0:30:00: it never registered with the cluster",
+    )
 
 
 def test_a_machine_with_claims_is_looked_at_now_and_then():
@@ -170,7 +206,9 @@ def test_a_warned_machine_goes_on_for_its_tasks_and_tells_jobs_that_are_not_on_i
 
 
 def test_a_warned_machine_without_claims_ends_at_once():
-    after = decide(machine(MachineState.READY, claims=()), MachineWarned(NOW), NOW, LIMITS).machine
+    old = machine(MachineState.READY, claims=(), launched_at=NOW - timedelta(hours=1))
+
+    after = decide(old, MachineWarned(NOW), NOW, LIMITS).machine
 
     assert (after.state, after.pending) == (MachineState.ENDING, (TerminateInstance(INSTANCE),))
 

@@ -97,7 +97,7 @@ missing                 . S R E .
 registered              . R . . .
 registered without GPUs . S . . .
 draining                . . . . .
-warned                  . E R . .
+warned                  . E R E .
 claimed                 Q S R . .
 claimed again           . . . . .
 claimed too much        . . . . .

@@ -28,6 +28,7 @@ MANAGED = make_offering(is_managed=True)
 UNPRICED = {"price_usd_per_hour": None, "on_demand_usd_per_hour": None}
 OWN = {"capacity_provider": None, "zone": "us-east-1a", "is_own_machine": True}
 OLD = make_instance_type("p2.xlarge", accelerator_model="K80")
+METAL = make_instance_type("g4dn.metal", is_bare_metal=True)
 BLOCKS_ONLY = make_instance_type(usage_classes=("capacity-block",))
 QUOTA = quota_of("g5.xlarge", PurchaseOption.SPOT)
 UNCAPPED = SelectionLimits(max_price_usd_per_hour=None)
@@ -35,6 +36,8 @@ NO_SUBNETS = SelectionLimits(has_subnets=False)
 FAILED_LATELY = {make_offering_key(): make_capacity_failure()}
 FULL = Requirements(gpu_count=1)
 """Requirements that leave no room for a second such task on an instance with one GPU."""
+
+NAMED = Requirements(gpu_count=1, instance_types=("g4dn.metal",))
 
 
 def criteria(required=FULL, memory=None, limits=None, **definition):
@@ -56,6 +59,12 @@ def kept(name, filter_name, offering=SPOT, **terms):
 @pytest.mark.parametrize(
     ("filter_name", "given", "offering", "rejection"),
     [
+        rejected(
+            "bare metal that nobody named",
+            "bare-metal",
+            Rejection("it is bare metal, which takes more than 20 minutes to start: only a job that names it gets it"),
+            make_offering(METAL, **OWN),
+        ),
         rejected(
             "awsvpc without subnets",
             "network-mode",
@@ -274,6 +283,9 @@ def test_an_offering_is_rejected_in_words_and_told_whether_waiting_helps(filter_
             "Neuron, managed", "network-mode", MANAGED, required=Requirements(network_mode="awsvpc", neuron_devices=1)
         ),
         kept("Neuron with ports", "network-mode", required=Requirements(network_mode="bridge", neuron_devices=1)),
+        kept("bare metal that the job names", "bare-metal", make_offering(METAL, **OWN), required=NAMED),
+        kept("bare metal of a provider", "bare-metal", make_offering(METAL)),
+        kept("no bare metal", "bare-metal", make_offering(**OWN)),
         kept("exactly the disk", "disk", make_offering(disk_gib=200), disk_gib=200),
         kept("no disk asked for", "disk", make_offering(disk_gib=0), disk_gib=None),
         kept("a disk that nobody knows", "disk", disk_gib=200),

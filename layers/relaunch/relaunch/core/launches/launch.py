@@ -53,6 +53,7 @@ class Shortage(StrEnum):
 
     GPU = "gpu"  # no node has the GPUs, or the share of one
     PORTS = "ports"  # a host port is taken on every node
+    AGENT = "agent"  # the agent of the node is not connected now
     OTHER = "other"
 
 
@@ -247,8 +248,9 @@ class ReservationEnding:
 class NodeObservation:
     """The state of a node.
 
-    `is_active`: it takes new tasks. `task_count` is the number of its running and starting tasks. `registered` is what
-    it offers to tasks in all. `capacity_provider` is empty for a node of none.
+    `is_active`: it takes new tasks, once its agent is connected. `is_connected`: its agent is, which those of ECS are
+    not all the time. `task_count` is the number of its running and starting tasks. `registered` is what it offers to
+    tasks in all. `capacity_provider` is empty for a node of none.
     """
 
     node: Node
@@ -257,6 +259,7 @@ class NodeObservation:
     registered_at: datetime | None = None
     capacity_provider: str = ""
     registered: Resources = NOTHING
+    is_connected: bool = True
 
 
 def refutes(seen: NodeObservation, failure: CapacityFailure) -> bool:

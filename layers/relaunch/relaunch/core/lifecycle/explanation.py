@@ -200,7 +200,7 @@ def _wait_for_machine(job: Job, waiting: Waiting, _now: datetime) -> Explanation
         waiting.since,
         "its task is launched when the machine has registered with all its accelerators; if it does not, or EC2 has "
         "none, another one is requested",
-        job.wake_at,
+        waiting.until or job.wake_at,
         ("`relaunch machines` lists the machines of the stack",),
     )
 

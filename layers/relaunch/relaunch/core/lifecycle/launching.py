@@ -24,6 +24,7 @@ from relaunch.core.launches.launch import (
     Shortage,
     TaskPlaced,
 )
+from relaunch.core.lifecycle.agent_waits import wait_for_agent, waits_for_agent
 from relaunch.core.lifecycle.decision import (
     LAUNCH_TIMEOUT,
     Decision,
@@ -221,14 +222,8 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
         case LaunchConflict((task_id, *others)):
             # The client token is unique, so the task is of this placement, launched before the settings changed.
             return _with_stops(_placed(job, task_id, now, limits), tuple(others))
-        case PlacementFailed(reasons, found, shortages):
-            outcome = f"the cluster placed nothing: {', '.join(reasons)}"
-            has_lost_device = _lost_device(job, shortages, outcome)
-            if has_lost_device:
-                # Its machine may have other devices.
-                job = replace(job, machine_id=job.current_attempt.placement.machine_id)
-            is_full = not has_lost_device
-            return _next_placement(job, outcome, now, event="placement failed", is_full=is_full, found=found)
+        case PlacementFailed():
+            return _placement_failed(job, event.outcome, now)
         case LaunchDeferred(reason) | LaunchUncertain(reason):
             delay_seconds = _repeat_delay_seconds(job, event.outcome, now)
             return _send_again(job, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
@@ -236,6 +231,18 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             return _refused(job, refusal, now)
         case _:  # a conflict that names no task
             return _refused(job, LaunchRefused("ConflictException, and it names no task"), now)
+
+
+def _placement_failed(job: Job, failed: PlacementFailed, now: datetime) -> Decision:
+    outcome = f"the cluster placed nothing: {', '.join(failed.reasons)}"
+    if waits_for_agent(job, failed.shortages, outcome, now):
+        return wait_for_agent(job, outcome, now)
+    has_lost_device = _lost_device(job, failed.shortages, outcome)
+    if has_lost_device:
+        # Its machine may have other devices.
+        job = replace(job, machine_id=job.current_attempt.placement.machine_id)
+    is_full = not has_lost_device
+    return _next_placement(job, outcome, now, event="placement failed", is_full=is_full, found=failed.detail)
 
 
 def _repeat_delay_seconds(job: Job, outcome: LaunchDeferred | LaunchUncertain, now: datetime) -> int:

@@ -6,8 +6,9 @@ Each is a pure function of (machine, event, now, limits) and returns the decisio
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd
-from relaunch.core.machines.events import InstanceMissing, InstanceSeen, InstanceState, MachineDue
+from relaunch.core.machines.events import InstanceMissing, InstanceSeen, InstanceState, MachineDue, MachineWarned
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import (
     AdmitJobs,
@@ -23,8 +24,30 @@ from relaunch.core.machines.moves import ignore, look_again, move
 NOT_TERMINATED = "not terminated"
 """The timeline event of a machine whose instance lives, and which EC2 refuses to terminate."""
 ENDING_LOOK = timedelta(minutes=1)
+# EC2 does not bill a spot instance that it interrupts within its first hour, and one that its user ends to the second
+# ("Billing for interrupted Spot Instances", EC2 User Guide). It interrupts two minutes after its warning, if at all.
+_FREE_HOUR, _WARNING_LEAD, _LEFT_FOR = timedelta(hours=1), timedelta(minutes=2), timedelta(minutes=3)
 # What EC2 describes is eventually consistent and up to a minute behind a launch.
 MISSING_GRACE = timedelta(minutes=5)
+
+
+def left_until(machine: Machine, warned_at: datetime) -> datetime | None:
+    """Return until when EC2 is left to interrupt the machine, None if that saves nothing."""
+    is_spot = machine.request.purchase is PurchaseOption.SPOT
+    age = warned_at + _WARNING_LEAD - (machine.launched_at or machine.created_at)
+    return warned_at + _LEFT_FOR if is_spot and age < _FREE_HOUR else None
+
+
+def leave_to_ec2(machine: Machine, event: MachineWarned, _now: datetime, _limits: MachineLimits) -> MachineDecision:
+    """Leave a machine to EC2 that was warned for another reason before, or ends already."""
+    until = left_until(machine, event.at)
+    wake_at = until if machine.state is MachineState.ENDING else machine.wake_at
+    return look_again(replace(machine, left_until=until), wake_at)
+
+
+def is_left_to_ec2(machine: Machine, now: datetime) -> bool:
+    """Return whether the instance is not to be terminated yet, because EC2 is about to, for nothing."""
+    return machine.left_until is not None and now < machine.left_until
 
 
 def terminate(
@@ -32,8 +55,12 @@ def terminate(
 ) -> MachineDecision:
     """End a machine: its jobs choose another one, and its instance is terminated; `before` are effects that come first.
 
-    It counts until EC2 confirms that it is gone: accelerated instances take up to six minutes.
+    It counts until EC2 confirms that it is gone: accelerated instances take up to six minutes. One that is left to EC2
+    is terminated only if it outlives its interruption.
     """
+    if is_left_to_ec2(machine, now):
+        decision = _end(machine, now, event=event, detail=f"{detail}; left to EC2", effects=before)
+        return replace(decision, machine=replace(decision.machine, wake_at=machine.left_until))
     instance = (TerminateInstance(machine.instance_id),) if machine.instance_id else ()
     return _end(machine, now, event=event, detail=detail, effects=(*before, *instance))
 
@@ -96,7 +123,10 @@ def instance_ending(machine: Machine, event: InstanceSeen, now: datetime, _limit
 
 
 def terminate_again(machine: Machine, event: InstanceSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
-    """Terminate an instance again that goes on running although it was to end."""
+    """Terminate an instance that goes on running although it was to end, unless EC2 is left to do it."""
+    if is_left_to_ec2(machine, now):
+        return look_again(machine, machine.left_until)
+    machine = replace(machine, left_until=None)
     return look_again(machine, now + ENDING_LOOK, (TerminateInstance(event.observation.instance_id),))
 
 
@@ -126,4 +156,4 @@ def instance_missing(
 
 def wake_ending(machine: Machine, _event: MachineDue, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Look again later: EC2 did not answer."""
-    return look_again(machine, now + ENDING_LOOK)
+    return look_again(machine, max(now + ENDING_LOOK, machine.left_until or now))

@@ -141,12 +141,16 @@ class InstanceMissing:
 
 @dataclass(frozen=True, slots=True)
 class NodeSeen:
-    """The cluster shows the machine as a node that takes tasks, with these registered resources."""
+    """The cluster shows the machine as a node with these registered resources.
+
+    `is_active`: it takes tasks. `is_connected`: its agent is connected, without which no task is placed there.
+    """
 
     node: str
     registered: Resources
     is_active: bool
     at: datetime
+    is_connected: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,23 @@
 """The limits of machines of our own."""
 
 import math
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
 from relaunch.core.machines.decision import MachineTotals, micro_usd
+
+_SLOW_TYPES = (
+    # "From the time the instance enters the running state it can take 20 minutes until it becomes available over the
+    # network" ("Amazon EC2 bare metal instances", EC2 User Guide); over 20 were met (canonical/pycloudlib#192).
+    (re.compile(r"\.metal\b"), timedelta(minutes=30)),
+    # P and Trn types that fill a host: no figures are published. Karpenter gives every node 15 minutes, which has
+    # worked well (kubernetes-sigs/karpenter#357); types with GPUs or local disks boot later than others
+    # (awslabs/amazon-eks-ami#1099).
+    (re.compile(r"^(p|trn)\d[^.]*\.(2[4-9]|[3-9]\d|\d{3})xlarge$"), timedelta(minutes=15)),
+)
+"""Instance types that need longer than others until they have registered, and the time that they have at least."""
 
 
 class TaskStop(StrEnum):
@@ -21,7 +33,8 @@ class MachineLimits:
 
     `max_machines` and `max_usd_per_hour` hold for all that live, those that are ending included; 0 stands for none.
     `handover_reserve` is the fraction of both that only the replacements of interrupted machines may use.
-    `registration_deadline` is how long an instance may take from its launch until it is READY. `warm_time` is how long
+    `registration_deadline` is how long an instance of an ordinary type may take from its launch until it is READY
+    (registration_deadline_of). `warm_time` is how long
     a machine without a claim is kept. `price_tolerance` is how much more than the cheapest offering the others in one
     request may be expected to cost, as a fraction. `starts_on_rebalance`: a rebalance recommendation is reason enough
     to request the replacement of a machine; an interruption may follow it, or not. `task_stop` is when the task on
@@ -36,6 +49,11 @@ class MachineLimits:
     price_tolerance: float = 0.15
     starts_on_rebalance: bool = False
     task_stop: TaskStop = TaskStop.AT_WARNING
+
+    def registration_deadline_of(self, instance_type: str) -> timedelta:
+        """Return how long an instance of this type may take from its launch until it is READY."""
+        least = (time for names, time in _SLOW_TYPES if names.search(instance_type))
+        return max(self.registration_deadline, next(least, self.registration_deadline))
 
     def totals(self, *, is_handover: bool) -> MachineTotals:
         """Return the limits of a new machine; `is_handover`: it replaces one that EC2 takes away."""

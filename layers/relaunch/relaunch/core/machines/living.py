@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.machines.decision import MachineDecision
-from relaunch.core.machines.ending import terminate
+from relaunch.core.machines.ending import left_until, terminate
 from relaunch.core.machines.events import (
     ClaimAsked,
     ClaimReleased,
@@ -24,15 +24,18 @@ from relaunch.core.machines.resources import NOTHING
 
 NOT_READY = "start deadline"
 """The timeline event of a machine that was ended as it was not ready in time."""
+_NOT_CONNECTED = "registered, and its agent is not connected"
+# Agents disconnect and reconnect several times an hour: one that has registered in time may be away at its deadline.
+_AGENT_GRACE = timedelta(minutes=3)
 # The interval at which a machine that is ready is described, in case its events were lost.
 HEARTBEAT = timedelta(minutes=10)
 
 
 def node_seen(machine: Machine, event: NodeSeen, now: datetime, limits: MachineLimits) -> MachineDecision:
-    """Let the jobs launch once the machine has registered with all its accelerators; wait for those that it lacks."""
-    registered, needed = event.registered, machine.capacity
+    """Let the jobs launch once the machine has registered with all its accelerators and its agent is connected."""
     seen = replace(machine, node=event.node, unseen_since=None)
-    if registered.gpus >= needed.gpus and registered.neuron_devices >= needed.neuron_devices:
+    lacks = _lacking(event, machine)
+    if not lacks:
         ready = replace(seen, registered_at=event.at, reason="")
         job_ids = tuple(each.job_id for each in machine.claims)
         return move(
@@ -44,8 +47,7 @@ def node_seen(machine: Machine, event: NodeSeen, now: datetime, limits: MachineL
             wake_at=now + HEARTBEAT,
             effects=(TellJobs(job_ids),),
         )
-    lacks = _lacking(event, machine)
-    wake_at = min(now + NEXT_LOOK, _registration_deadline(machine, limits))
+    wake_at = min(now + NEXT_LOOK, _registration_deadline(replace(seen, reason=lacks), limits))
     if seen.node == machine.node and machine.reason == lacks:
         return look_again(seen, wake_at)
     return move(replace(seen, reason=lacks), machine.state, now, event="registered", detail=lacks, wake_at=wake_at)
@@ -55,11 +57,15 @@ def _lacking(event: NodeSeen, machine: Machine) -> str:
     registered, needed = event.registered, machine.capacity
     if registered.gpus < needed.gpus:
         return f"registered with {registered.gpus:g} of its {needed.gpus:g} GPUs"
-    return f"registered with {registered.neuron_devices} of its {needed.neuron_devices} Neuron devices"
+    if registered.neuron_devices < needed.neuron_devices:
+        return f"registered with {registered.neuron_devices} of its {needed.neuron_devices} Neuron devices"
+    return "" if event.is_connected else _NOT_CONNECTED
 
 
 def _registration_deadline(machine: Machine, limits: MachineLimits) -> datetime:
-    return (machine.launched_at or machine.created_at) + limits.registration_deadline
+    name = machine.offering.instance_type if machine.offering is not None else ""
+    more = _AGENT_GRACE if machine.reason == _NOT_CONNECTED else timedelta(0)
+    return (machine.launched_at or machine.created_at) + limits.registration_deadline_of(name) + more
 
 
 def wake_starting(machine: Machine, _event: MachineDue, now: datetime, limits: MachineLimits) -> MachineDecision:
@@ -68,7 +74,7 @@ def wake_starting(machine: Machine, _event: MachineDue, now: datetime, limits: M
     if now < deadline:
         return look_again(machine, min(now + NEXT_LOOK, deadline))
     found = machine.reason or "it never registered with the cluster"
-    detail = f"not ready within {limits.registration_deadline}: {found}"
+    detail = f"not ready within {deadline - (machine.launched_at or machine.created_at)}: {found}"
     return terminate(replace(machine, is_unusable=True), now, event=NOT_READY, detail=detail)
 
 
@@ -95,8 +101,9 @@ def instance_alive(machine: Machine, _event: InstanceSeen, now: datetime, _limit
 
 
 def machine_warned(machine: Machine, event: MachineWarned, now: datetime, _limits: MachineLimits) -> MachineDecision:
-    """Give the machine no more jobs; end it at once if no task can be on it yet."""
-    warned = replace(machine, warned_at=event.at)
+    """Give the machine no more jobs; end it at once if no task can be on it yet, or leave that to EC2."""
+    until = None if event.is_rebalance else left_until(machine, event.at)
+    warned = replace(machine, warned_at=event.at, left_until=until)
     detail = "EC2 recommends to rebalance" if event.is_rebalance else "EC2 will interrupt it"
     if machine.state is not MachineState.READY or not machine.claims:
         return terminate(warned, now, event="warned", detail=detail)

@@ -18,7 +18,7 @@ class MachineState(StrEnum):
 
     REQUESTED = "REQUESTED"  # saved; EC2 may or may not have been asked, and may or may not have launched it
     STARTING = "STARTING"  # EC2 launched the instance; it has not registered with all its accelerators
-    READY = "READY"  # registered with all its accelerators: tasks can be placed on it
+    READY = "READY"  # registered with all its accelerators, its agent connected: tasks can be placed on it
     ENDING = "ENDING"  # its termination was requested, or EC2 ends it; it still counts
     GONE = "GONE"  # EC2 confirmed that there is no instance
 
@@ -177,7 +177,8 @@ class Machine:
 
     `offering` is the one that EC2 chose. `usd_per_hour` counts against the cap of the stack: until EC2 has chosen, the
     price of the most expensive override. `node` is the name of the machine in the cluster (the ARN of its container
-    instance). `warned_at` is when EC2 announced its interruption. `idle_since` is when its last claim was released.
+    instance). `warned_at` is when EC2 announced its interruption, `left_until` until when
+    EC2 is left to end the instance, which it does not bill then. `idle_since` is when its last claim was released.
     `asked_at` is when CreateFleet was last called, `uncertain_since` since when it is unknown whether it had an effect.
     `unseen_since` is when EC2 first did not know the instance, `ended_at` when EC2 said that it shuts down.
     `is_unusable`: a task could not start on it. `refusal` is what a job does whose request EC2 refused; `is_alert`:
@@ -200,6 +201,7 @@ class Machine:
     node: str | None = None
     registered_at: datetime | None = None
     warned_at: datetime | None = None
+    left_until: datetime | None = None
     idle_since: datetime | None = None
     unseen_since: datetime | None = None
     ended_at: datetime | None = None

@@ -82,6 +82,12 @@ def is_first_warning(machine: Machine, _event: MachineWarned) -> bool:
     return machine.warned_at is None
 
 
+def is_news_of_the_end(machine: Machine, event: MachineWarned) -> bool:
+    """Return whether EC2 announces an interruption that costs nothing, of a machine that ends or was warned before."""
+    is_first = not event.is_rebalance and machine.left_until is None
+    return is_first and ending.left_until(machine, event.at) is not None
+
+
 def has_room(machine: Machine, event: ClaimAsked) -> bool:
     """Return whether the machine has room for the claim of a job that has none on it."""
     return machine.claim_of(event.claim.job_id) is None and machine.accepts(event.claim.resources)
@@ -129,6 +135,7 @@ TABLE: tuple[Row, ...] = (
     _row("E", InstanceMissing, always, ending.instance_missing, "EG"),
     _row("S", MachineWarned, is_first_warning, living.machine_warned, "E"),
     _row("R", MachineWarned, is_first_warning, living.machine_warned, "RE"),
+    _row("RE", MachineWarned, is_news_of_the_end, ending.leave_to_ec2, ""),
     _row("QSR", ClaimAsked, has_room, living.add_claim, ""),
     _row("Q", ClaimReleased, is_last_claim_unasked, requesting.withdraw, "G"),
     _row("Q", ClaimReleased, is_claimed, living.release_claim, "Q"),
@@ -164,6 +171,6 @@ def _is_left(effect: MachineEffect, after: Machine, event: MachineEvent) -> bool
         case AskFleet():
             return after.state is MachineState.REQUESTED and not isinstance(event, FleetAsked | FleetAnswered)
         case TerminateInstance():
-            return after.state is MachineState.ENDING
+            return after.state is MachineState.ENDING and not isinstance(event, MachineWarned)
         case _:
             return True

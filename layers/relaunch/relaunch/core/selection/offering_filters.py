@@ -289,6 +289,19 @@ def check_spot_ratio(criteria: OfferingCriteria, offering: Offering) -> Rejectio
     return Rejection(reason, 1 - limit / ratio, is_permanent=False)
 
 
+def check_bare_metal(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
+    """Reject machines of our own of bare metal types that the definition does not name.
+
+    It can take 20 minutes from the state running until one is available over the network ("Amazon EC2 bare metal
+    instances", EC2 User Guide), all of them paid.
+    """
+    machine = offering.instance_type
+    is_asked_for = machine.name in criteria.required.instance_types
+    if is_asked_for or not machine.is_bare_metal or not offering.is_own_machine:
+        return None
+    return Rejection("it is bare metal, which takes more than 20 minutes to start: only a job that names it gets it")
+
+
 def check_capacity_memory(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
     """Reject what a recent launch of any job found no capacity for, or no room in a quota or a subnet."""
     if not criteria.memory:
@@ -313,6 +326,7 @@ GROUP_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
 )
 OFFERING_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
     ("placement-constraints", check_placement_constraints),
+    ("bare-metal", check_bare_metal),
     ("usage-class", check_usage_class),
     ("reservation", check_reservation),
     ("ami", check_ami),

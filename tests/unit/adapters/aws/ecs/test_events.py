@@ -178,6 +178,7 @@ def test_container_instance_is_read() -> None:
             "status": "ACTIVE",
             "version": 2,
             "registeredAt": "2026-11-03T11:01:53.512Z",
+            "agentConnected": True,
             "runningTasksCount": 2,
             "pendingTasksCount": 1,
             "registeredResources": [
@@ -201,6 +202,15 @@ def test_container_instance_is_read() -> None:
         registered_at=datetime(2026, 11, 3, 11, 1, 53, 512_000, tzinfo=UTC),
         registered=Resources(cpu_units=4096, memory_mib=15_000, gpus=3),
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "is_connected"), [({"agentConnected": True}, True), ({"agentConnected": False}, False), ({}, False)]
+)
+def test_an_agent_is_connected_only_if_ecs_says_so(said: dict[str, bool], *, is_connected: bool) -> None:
+    seen = observe_container_instance({"containerInstanceArn": "arn:x", "status": "ACTIVE", **said})
+
+    assert (seen.is_active, seen.is_connected) == (True, is_connected)
 
 
 def test_container_instance_outside_ec2_has_no_instance_id() -> None:

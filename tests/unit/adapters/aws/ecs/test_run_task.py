@@ -129,7 +129,8 @@ def test_failure_of_ecs_is_a_failed_placement(ecs, target, reason):
 
     outcome = target.launch(make_launch_request())
 
-    shortage = {"RESOURCE:GPU": Shortage.GPU, "RESOURCE:PORTS": Shortage.PORTS}.get(reason, Shortage.OTHER)
+    known = {"RESOURCE:GPU": Shortage.GPU, "RESOURCE:PORTS": Shortage.PORTS, "AGENT": Shortage.AGENT}
+    shortage = known.get(reason, Shortage.OTHER)
     assert outcome == PlacementFailed((reason,), shortages=frozenset({shortage}))
 
 
@@ -138,7 +139,7 @@ def test_failures_of_several_machines_are_said_once_each(ecs, target):
     ecs.answer("RunTask", tasks=[], failures=[{"arn": INSTANCE_ARN, "reason": reason} for reason in reasons])
 
     assert target.launch(make_launch_request()) == PlacementFailed(
-        ("RESOURCE:GPU", "AGENT"), shortages=frozenset({Shortage.GPU, Shortage.OTHER})
+        ("RESOURCE:GPU", "AGENT"), shortages=frozenset({Shortage.GPU, Shortage.AGENT})
     )
 
 

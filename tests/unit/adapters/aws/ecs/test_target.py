@@ -362,6 +362,7 @@ def test_container_instance_tells_its_machine(ecs, target):
         "containerInstanceArn": MACHINE,
         "ec2InstanceId": INSTANCE_ID,
         "status": "ACTIVE",
+        "agentConnected": True,
         "attributes": [
             {"name": "ecs.capability.something"},
             {"name": "ecs.instance-type", "value": "g5.xlarge"},

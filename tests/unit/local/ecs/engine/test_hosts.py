@@ -36,6 +36,20 @@ def test_a_host_is_pending_then_running_then_registered(region: FleetRegion) -> 
     assert states == [("pending", 0), ("running", 0), ("running", 0), ("running", 1)]
 
 
+def test_bare_metal_takes_more_than_twenty_minutes_from_running_until_it_registers() -> None:
+    region = FleetRegion(watchdog=NO_WATCHDOG)
+    simulator = region.simulator
+    simulator.region.shapes = {"g4dn.metal": simulator.region.shapes["g5.12xlarge"]}
+    simulator.fleets.pools.offerings = {"us-east-1a": ["g4dn.metal"]}
+    instance_id = region.launch(override("g4dn.metal"), plan=HostPlan(boot=10.0, registration=14.0, visibility=0.0))
+
+    region.clock.advance(1_200)
+    assert (region.state(instance_id), region.registrations()) == ("running", [])
+    region.clock.advance(300)
+
+    assert [each["ec2InstanceId"] for each in region.registrations()] == [instance_id]
+
+
 def test_each_host_may_have_delays_of_its_own() -> None:
     region = FleetRegion(plan_of=lambda name, _zone, _purchase: HostPlan(registration=200.0 if "12" in name else None))
     region.launch(override("g5.12xlarge"))
@@ -165,6 +179,19 @@ def test_the_agent_disconnects_and_reconnects_several_times_an_hour_and_tasks_go
     assert region.state(instance_id) == "running"
 
 
+def test_an_agent_that_has_registered_may_not_be_connected_yet(region: FleetRegion) -> None:
+    region.register()
+    region.ready(plan=HostPlan(connects_after=20.0))
+    (failure,) = region.run()["failures"]
+
+    region.clock.advance(21)
+
+    assert failure["reason"] == "AGENT"
+    told = [(each["status"], each["agentConnected"]) for each in region.registrations()]
+    assert told == [("ACTIVE", False), ("ACTIVE", True)]
+    assert len(region.run()["tasks"]) == 1
+
+
 def test_an_interrupted_spot_host_is_warned_and_says_why_it_ended(region: FleetRegion) -> None:
     instance_id = region.ready(market="spot")
     region.simulator.interrupt(instance_id, rebalance_first=True)
@@ -177,6 +204,32 @@ def test_an_interrupted_spot_host_is_warned_and_says_why_it_ended(region: FleetR
     (warning,) = region.details("EC2 Spot Instance Interruption Warning")
     assert warning == {"instance-id": instance_id, "instance-action": "terminate"}
     assert region.details("EC2 Instance Rebalance Recommendation") == [{"instance-id": instance_id}]
+
+
+@pytest.mark.parametrize(
+    ("market", "age_seconds", "is_interrupted", "is_free"),
+    [
+        pytest.param("spot", 3_000, True, True, id="interrupted-within-the-first-hour"),
+        pytest.param("spot", 3_600, True, False, id="interrupted-later"),
+        pytest.param("spot", 3_000, False, False, id="ended-by-its-user"),
+    ],
+)
+def test_ec2_does_not_bill_a_spot_host_that_it_interrupts_within_the_first_hour(
+    market: str, age_seconds: float, *, is_interrupted: bool, is_free: bool
+) -> None:
+    region = FleetRegion(watchdog=NO_WATCHDOG)
+    instance_id = region.ready(market=market)
+    region.clock.advance(age_seconds)
+    if is_interrupted:
+        region.simulator.interrupt(instance_id)
+        region.clock.advance(121)
+    else:
+        region.ec2.terminate_instances(InstanceIds=[instance_id])
+
+    (line,) = region.simulator.instances.bill
+
+    assert line.is_free is is_free
+    assert (line.cost_usd(region.clock.now()) == 0.0) is is_free
 
 
 def test_billing_stops_minutes_before_the_host_is_terminated() -> None:

@@ -94,6 +94,7 @@ class _ContainerInstance(_Payload):
     # External instances (ECS Anywhere) have none.
     instance_id: str = Field("", validation_alias=AliasChoices("ec2InstanceId", "ec2instanceId"))
     status: str = ""
+    agent_connected: bool = False
     running_tasks_count: int = 0
     pending_tasks_count: int = 0
     capacity_provider_name: str | None = None
@@ -181,6 +182,7 @@ def observe_container_instance(description: Mapping[str, object]) -> NodeObserva
         registered_at=parsed.registered_at,
         capacity_provider=parsed.capacity_provider_name or "",
         registered=_resources(parsed.registered_resources, attributes.get(NEURON_DEVICES) or ""),
+        is_connected=parsed.agent_connected,
     )
 
 

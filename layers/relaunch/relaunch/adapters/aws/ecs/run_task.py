@@ -46,7 +46,7 @@ _NO_CAPACITY = re.compile(
 )
 _ABOUT_PROVIDER = re.compile(r"(?i)capacity ?provider")
 _ABOUT_REVISION = re.compile(r"(?i)task ?definition")
-_SHORTAGES = {"RESOURCE:GPU": Shortage.GPU, "RESOURCE:PORTS": Shortage.PORTS}
+_SHORTAGES = {"RESOURCE:GPU": Shortage.GPU, "RESOURCE:PORTS": Shortage.PORTS, "AGENT": Shortage.AGENT}
 
 
 def build_run_task(

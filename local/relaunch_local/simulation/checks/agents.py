@@ -1,0 +1,74 @@
+"""Checks of the ECS agents of machines of our own, by what ECS published and answered to RunTask."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.claims import claimed_machines
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState
+from relaunch.core.machines.machine import Machine, MachineState
+from relaunch.core.machines.tags import MACHINE_TAG
+from relaunch_local.ecs import Clock, Event
+from relaunch_local.ecs.engine.model import Instance
+from relaunch_local.simulation.checks.facts import AccountFacts
+
+_LEAST_PATIENCE = timedelta(seconds=150)
+"""How long an agent may be away at least before its machine is given up."""
+_MOST_PATIENCE = timedelta(minutes=20)
+"""How long RunTask is tried on one machine at most: three minutes, and with many faults messages come late."""
+# The clocks of functions differ from AWS's by up to three seconds, and a function runs for a minute at most.
+_CLOCK_SKEW, _LONGEST_FUNCTION = timedelta(seconds=7), timedelta(seconds=60)
+
+
+@dataclass(slots=True)
+class AgentChecks:
+    """Checks that a machine is used once its agent is connected, and kept while that is away for a moment."""
+
+    _clock: Clock
+    _check: Callable[[str, bool, str], None]
+    _facts: AccountFacts
+    _hosts: Mapping[str, Instance]
+    """By EC2 instance."""
+    _connected: set[str] = field(default_factory=set)
+    """Container instances whose agent was connected once."""
+    _away: dict[tuple[str, str], tuple[datetime, datetime]] = field(default_factory=dict)
+    """By job and container instance: when RunTask was first and last answered AGENT."""
+
+    def observe(self, event: Event) -> None:
+        """Note that an agent is connected, whether the event is delivered or not."""
+        if event["detail-type"] == "ECS Container Instance State Change" and event["detail"]["agentConnected"]:
+            self._connected.add(event["detail"]["containerInstanceArn"])
+
+    def run_task_answered(self, started_by: str, away: str | None) -> None:
+        """Note an answer to RunTask; `away` is the container instance of which it says AGENT."""
+        job_id, now = started_by.rpartition("/")[0], self._clock.now()
+        if away is None:
+            for key in [key for key in self._away if key[0] == job_id]:
+                del self._away[key]
+            return
+        first, _ = self._away.get((job_id, away), (now, now))
+        self._away[job_id, away] = (first, now)
+        self._check("a job waits for an agent for minutes", now - first <= _MOST_PATIENCE, f"{job_id}: {now - first}")
+
+    def machine_saved(self, before: Machine | None, machine: Machine) -> None:
+        """Check that an agent was connected before its machine is READY."""
+        if machine.state is MachineState.READY and before is not None and before.state is not MachineState.READY:
+            host = self._hosts.get(machine.instance_id or "")
+            was_connected = host is not None and host.arn in self._connected
+            self._check("the agent of a machine that is ready was connected", was_connected, machine.machine_id)
+
+    def job_saved(self, before: Job | None, job: Job) -> None:
+        """Check that a job does not give up a machine whose agent is away for a moment."""
+        if before is None or before.state is not JobState.LAUNCHING or job.state.is_final or job.cancel_requested:
+            return
+        given_up, now = claimed_machines(before) - claimed_machines(job), self._clock.now()
+        for host in self._hosts.values():
+            first, last = self._away.get((job.job_id, host.arn), (now, None))
+            is_answer = last is not None and now - last <= _LONGEST_FUNCTION
+            if not is_answer or host.tags.get(MACHINE_TAG) not in given_up:
+                continue
+            was_patient = now - first >= _LEAST_PATIENCE - _CLOCK_SKEW
+            is_lost = not host.is_alive or self._facts.was_threatened(host.instance_id)
+            message = f"{job.job_id}: {host.instance_id} after {now - first}"
+            self._check("a machine is kept while its agent may come back", was_patient or is_lost, message)
