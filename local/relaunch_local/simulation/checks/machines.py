@@ -98,7 +98,8 @@ class MachineInvariants:
     """By instance: when it was first seen with all its accelerators, to the minute."""
     _claimed_at: dict[str, datetime] = field(default_factory=dict)
     """By machine: when a job was last seen to claim and need it."""
-    _terminations: dict[str, datetime] = field(default_factory=dict)
+    terminations: dict[str, datetime] = field(default_factory=dict)
+    """By instance: when the application last asked EC2 to terminate it."""
     _revived: set[str] = field(default_factory=set)
     """Machines whose instance came to light after they were gone: no limit holds for those."""
     _placed: set[str] = field(default_factory=set)
@@ -169,7 +170,7 @@ class MachineInvariants:
 
     def termination_asked(self, instance_id: str) -> None:
         """Check that nobody needs an instance that is about to be terminated."""
-        self._terminations[instance_id] = self._clock.now()
+        self.terminations[instance_id] = self._clock.now()
         machine = self._machine_of(instance_id)
         is_its = machine is not None and machine.instance_id == instance_id
         needed = [each.job_id for each in machine.claims] if machine and is_its and machine.state.is_usable else []
@@ -282,7 +283,7 @@ class MachineInvariants:
             return
         for effect in before.pending:
             if isinstance(effect, TerminateInstance) and effect not in machine.pending:
-                is_done = effect.instance_id in self._terminations
+                is_done = effect.instance_id in self.terminations
                 self._check("a machine's effect is done before it is forgotten", is_done, machine.machine_id)
 
     def _check_failures(self, machine: Machine, effect: RememberFailures) -> None:
