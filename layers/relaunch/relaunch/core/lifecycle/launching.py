@@ -72,6 +72,7 @@ _LONGEST_REPEAT_DELAY_SECONDS = 300
 # A job that ends admits the next one; this interval covers a lost message.
 _SLOT_POLL_INTERVAL = timedelta(minutes=15)
 _CAPACITY_POLL_INTERVAL, _MARKET_POLL_INTERVAL = timedelta(minutes=5), timedelta(minutes=30)
+_UNREADY_POLL_INTERVAL = timedelta(minutes=15)
 # The interval at which ECR is queried for an awaited image, in case its event was lost.
 IMAGE_POLL_INTERVAL = timedelta(minutes=2)
 # A task with a container instance pulls its image, which takes minutes for a training.
@@ -168,6 +169,11 @@ def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimi
     # A market policy knows when it chooses again, but what other jobs see of the market is no event of this one.
     poll_at = now + (_MARKET_POLL_INTERVAL if event.is_market and event.retry_at else _CAPACITY_POLL_INTERVAL)
     retry_at = max(min(event.retry_at or poll_at, poll_at), now + timedelta(seconds=15))
+    if event.is_unready:
+        # To look again is free; whoever buys the next machine finds out for all jobs.
+        pause = min(max((event.retry_at or now) - now, _CAPACITY_POLL_INTERVAL), _UNREADY_POLL_INTERVAL)
+        decision = wait_until_granted(job, RefusedCall.USEFUL_MACHINE, event.message, now, pause=pause)
+        return replace(decision, selection=event.selection, selected_at=now)
     reason = WaitReason.PRICE if event.is_price else WaitReason.MARKET if event.is_market else WaitReason.CAPACITY
     decision = try_again_at(job, reason, event.message, now, retry_at)
     return replace(decision, selection=event.selection, selected_at=now)
@@ -222,6 +228,7 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             return _with_stops(_placed(job, task_id, now, limits), tuple(others))
         case PlacementFailed(reasons, found, shortages):
             outcome = f"the cluster placed nothing: {', '.join(reasons)}"
+            job = replace(job, useless_machines_usd=job.useless_machines_usd + event.useless_usd)
             has_lost_device = _lost_device(job, shortages, outcome)
             if has_lost_device:
                 # Its machine may have other devices.
