@@ -15,7 +15,7 @@ from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle import handover, machine_waits, running
 from relaunch.core.lifecycle import table as job_table
 from relaunch.core.lifecycle.decision import HEARTBEAT, Decision
-from relaunch.core.machines import ending, requesting, table
+from relaunch.core.machines import ending, living, requesting, table
 from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd
 from relaunch.core.machines.events import FleetRefused, InstanceState, MachineEvent, NodeSeen, RefusalKind
 from relaunch.core.machines.limits import MachineLimits
@@ -378,5 +378,19 @@ MACHINE_BUGS = (
         replaced(warning, "_stop_in_time", lambda _original: lambda _job, _deps: 0),
         "a warned task is asked to stop",
         30,
+    ),
+    PlantedBug(
+        "machines-for-ever",
+        "a job gets another machine at once, however many never ran its task",
+        changed(machine_waits, _FAILED_MACHINES=10**9, next_machine_at=lambda _job, now: now),
+        "a job has few machines in a day that run no task",
+        100,
+    ),
+    PlantedBug(
+        "unready-not-remembered",
+        "what does not become ready is bought by every job that has not tried it",
+        changed(living, remember_unready=lambda *_given: ()),
+        "a cause costs few machines in a day",
+        100,
     ),
 )

@@ -111,7 +111,7 @@ class SeedRun:
             self.machine_faults.end()
             self._wait_until_idle()
             self.steps_until_idle = account.runtime.steps
-            Verdict(account, self.workload, self.rare_faults).check()
+            Verdict(account, self.workload, self.rare_faults, self.useless_machines).check()
             self._advance(_MACHINE_GRACE_SECONDS)
             self._check_instances()
         except StepLimitError:

@@ -6,6 +6,7 @@ what somebody has to mend is not mended because the rest is calm.
 
 from datetime import datetime, timedelta
 
+from relaunch.core.jobs.job import Job
 from relaunch_local.ecs import Purchase
 from relaunch_local.ecs.engine.pools import HostFault
 from relaunch_local.simulation.account import SimulatedAccount
@@ -25,6 +26,8 @@ class UselessMachineFaults:
         self.lasts_until: datetime | None = None
         """When it ends; None: there is none, or it lasts for ever."""
         self.is_endless = self.has_begun = False
+        self._began_at = account.clock.now()
+        self._family = ""
         has_limits = any(each.estimated_duration is not None for each in account.scenario.definitions)
         if not account.scenario.machines.types or has_limits or self._dice.random() >= _SHARE:
             return
@@ -38,12 +41,20 @@ class UselessMachineFaults:
         # One that has trained is held back for 14 days.
         return now + timedelta(days=16) if self.is_endless else max(now, self.lasts_until or now) + timedelta(days=2)
 
+    def may_end(self, job: Job) -> bool:
+        """Return whether a job may fail because no machine was of use for a day, or for two weeks once it trained."""
+        held_back = timedelta(days=14) if job.first_started_at is not None else timedelta(days=1)
+        is_about_it = self._family in ("", job.definition.task_definition)
+        is_long = job.ended_at is not None and job.ended_at - self._began_at >= held_back
+        return self.is_endless and is_about_it and is_long
+
     def _begin(self) -> None:
         kind = self._dice.choice((_POOL, _POOL, _IMAGE, _PLACEMENT))
         if not self._account.chance.strikes(kind, 2.0):
             return
         hours = self._dice.choice((0.3, 2.0, 6.0, None))
         lasts = _FOR_EVER if hours is None else timedelta(hours=self._dice.uniform(0.1, hours))
+        self._began_at = self._account.clock.now()
         self.has_begun, self.is_endless = True, hours is None
         self.lasts_until = None if hours is None else self._account.clock.now() + lasts
         what = self._refuse_placement() if kind == _PLACEMENT else self._spoil(is_everywhere=kind == _IMAGE)
@@ -62,6 +73,7 @@ class UselessMachineFaults:
     def _refuse_placement(self) -> str:
         family = self._dice.choice(self._account.scenario.definitions).task_definition
         self._account.delayed_ecs.unplaceable.add(family)
+        self._family = family
         return family
 
     def _end(self) -> None:

@@ -99,7 +99,7 @@ def test_explain_says_what_to_look_at_and_until_when_that_goes_on():
 
 
 def test_a_job_that_is_held_back_by_the_bound_says_so():
-    job = replace(SITUATIONS["wm"], useless_machines_at=(NOW,) * MOST_IN_A_DAY)
+    job = replace(SITUATIONS["w0"], useless_machines_at=(NOW,) * MOST_IN_A_DAY)
 
     held = after(job, MachineLost("", Consequence.PAUSE, describe_bound(job)))
 

@@ -187,7 +187,7 @@ def _wait_for_grant(job: Job, waiting: Waiting, now: datetime) -> Explanation:
         latest_refusal(job, now).since,
         f"it is tried again, {kept}; {describe_limit(job, now)}",
         waiting.until or job.wake_at,
-        what_to_look_at(job),
+        what_to_look_at(job, waiting.detail),
     )
 
 

@@ -38,7 +38,7 @@ CHECKPOINT_GRANTS = (
 
 _USELESS_MACHINES = (
     "its machines are launched, and none is of use: `relaunch explain` has what EC2 and the cluster said of each",
-    "they do not register: the subnet needs a way to ECS (a NAT gateway or endpoints), and the image an agent that joins "
+    "they do not register: the subnet needs a way to ECS (a NAT gateway or endpoints), the image an agent that joins "
     "the cluster; a large instance type may need longer (MachineRegistrationMinutes): docs/machines.md",
     "`Client.InternalError`: the disk's key; the role of request_machine needs a grant of the account's default key",
     "the cluster places nothing: compare the task definition's constraints, ports and sizes with the instance type",
@@ -47,9 +47,9 @@ _USELESS_MACHINES = (
 """What to look at if a job's machines never run its task."""
 
 
-def what_to_look_at(job: Job) -> tuple[str, ...]:
-    """Return what somebody can do about the call that was refused last, machines that are of no use included."""
-    return (*_USELESS_MACHINES, _DOCTOR) if lacks_useful_machine(job) else what_to_grant(job.reason)
+def what_to_look_at(job: Job, reason: str) -> tuple[str, ...]:
+    """Return what somebody can do about what was refused last, by its words, or about machines of no use."""
+    return (*_USELESS_MACHINES, _DOCTOR) if lacks_useful_machine(job) else what_to_grant(reason)
 
 
 def lacks_useful_machine(job: Job) -> bool:
