@@ -12,7 +12,7 @@ from relaunch.adapters.aws.ecs import run_task
 from relaunch.adapters.aws.ecs.placement_constraints import instance_type_is
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle import handover, machine_waits, running
+from relaunch.core.lifecycle import handover, machine_waits, refusal_waits, running
 from relaunch.core.lifecycle import table as job_table
 from relaunch.core.lifecycle.decision import HEARTBEAT, Decision
 from relaunch.core.machines import ending, living, requesting, table
@@ -24,6 +24,7 @@ from relaunch.core.machines.moves import look_again
 from relaunch.core.machines.resources import Resources
 from relaunch.usecases import advance_machine as advancing
 from relaunch.usecases import attend_machine as attending
+from relaunch.usecases import claim_machine as claiming
 from relaunch.usecases import launch_attempt as launching
 from relaunch.usecases import observe_capacity as warning
 from relaunch.usecases import observe_machine as observing
@@ -54,6 +55,13 @@ def _rows_without(action: str) -> Planting:
 def _action(name: str, replacement: Callable[..., MachineDecision]) -> Planting:
     rows = [replace(row, action=replacement) if row.action.__name__ == name else row for row in table.TABLE]
     return lambda: patched(table, TABLE=tuple(rows))
+
+
+@contextmanager
+def _machines_for_ever() -> Iterator[None]:
+    owners = (machine_waits, refusal_waits, claiming)
+    with patched(machine_waits, _FAILED_MACHINES=10**9), patched_in(owners, next_machine_at=lambda _job, now: now):
+        yield
 
 
 def _refused_calls() -> AbstractContextManager[object]:
@@ -382,7 +390,7 @@ MACHINE_BUGS = (
     PlantedBug(
         "machines-for-ever",
         "a job gets another machine at once, however many never ran its task",
-        changed(machine_waits, _FAILED_MACHINES=10**9, next_machine_at=lambda _job, now: now),
+        _machines_for_ever,
         "a job has few machines in a day that run no task",
         100,
     ),

@@ -10,6 +10,7 @@ from relaunch.core.jobs.state import JobState, RefusedCall, WaitReason
 from relaunch.core.lifecycle.events import MachineLost, NothingKept
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.lifecycle.machine_waits import next_machine
+from relaunch.core.lifecycle.refusal_waits import MACHINE_KEPT, wait_until_granted
 from relaunch.core.lifecycle.useless_machines import MOST_IN_A_DAY, describe_bound, next_machine_at
 from relaunch.core.machines.machine import Consequence
 from unit.core.lifecycle.steps import after, decided
@@ -105,3 +106,14 @@ def test_a_job_that_is_held_back_by_the_bound_says_so():
 
     assert list(held.refusals) == [RefusedCall.USEFUL_MACHINE]
     assert "6 machines within 24 hours never ran its task" in held.reason
+
+
+def test_the_bound_is_about_the_next_machine_and_not_about_one_that_is_up():
+    job = replace(SITUATIONS["w0"], useless_machines_at=(NOW,) * MOST_IN_A_DAY)
+
+    kept = wait_until_granted(job, RefusedCall.LAUNCH, "denied", NOW, machine_id="m-1").job
+    given_up = wait_until_granted(kept, RefusedCall.LAUNCH, "denied", NOW + MACHINE_KEPT, machine_id="m-1").job
+
+    assert (kept.machine_id, kept.waiting.until) == ("m-1", NOW + timedelta(minutes=1))
+    assert (given_up.machine_id, given_up.waiting.until) == ("", NOW + timedelta(hours=24))
+    assert given_up.useless_machines_at[-1] == NOW + MACHINE_KEPT

@@ -104,7 +104,7 @@ def wait_until_granted(
     if is_up and not following.keeps_machine:
         job = with_useless_machine(job, now)
     until = following.until if pause is None else now + pause
-    until = max(until, next_machine_at(job, now)) if is_bought else until
+    until = max(until, next_machine_at(job, now)) if is_bought and not following.keeps_machine else until
     reason_to_wait = WaitReason.CHECKPOINT if call is RefusedCall.CHECKPOINT else WaitReason.REFUSED
     if following.keeps_machine:
         return try_again_at(replace(job, machine_id=machine_id), reason_to_wait, reason, now, until)
