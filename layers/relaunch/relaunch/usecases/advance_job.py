@@ -20,6 +20,7 @@ from relaunch.core.lifecycle.events import HostWarned, JobEvent
 from relaunch.core.lifecycle.metrics import decision_metrics, stop_metrics
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.events import ClaimReleased
+from relaunch.core.offerings.capacity_scopes import is_counted
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.pool_records import change_by_failure, change_by_run
 from relaunch.ports import JobDependencies, StaleWriteError
@@ -114,6 +115,7 @@ def _perform(job: Job, effect: Effect, deps: JobDependencies) -> None:
                 effect.until,
                 capacity_provider=effect.capacity_provider,
                 gpu_count=effect.gpu_count,
+                is_unready=is_counted(effect.offering),
             )
             deps.capacity.remember(failure)
             learn_pool(failure.offering, change_by_failure(failure), deps)

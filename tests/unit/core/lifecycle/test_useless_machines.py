@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import NOW
+from fakes.builders import NOW, make_failed_placement
+from relaunch.core.jobs.effects import RememberCapacity
 from relaunch.core.jobs.state import JobState, RefusedCall, WaitReason
 from relaunch.core.lifecycle.events import MachineLost, NothingKept
 from relaunch.core.lifecycle.explanation import explain
@@ -13,8 +14,9 @@ from relaunch.core.lifecycle.machine_waits import next_machine
 from relaunch.core.lifecycle.refusal_waits import MACHINE_KEPT, wait_until_granted
 from relaunch.core.lifecycle.useless_machines import MOST_IN_A_DAY, describe_bound, next_machine_at
 from relaunch.core.machines.machine import Consequence
+from relaunch.core.offerings.capacity_scopes import placement_scope
 from unit.core.lifecycle.steps import after, decided
-from unit.core.lifecycle.table_matrix import EVENTS, SITUATIONS
+from unit.core.lifecycle.table_matrix import EVENTS, SITUATIONS, answered
 
 LOST = MachineLost("m-1", None, "it never registered", usd=0.02)
 
@@ -73,7 +75,7 @@ def test_one_that_ec2_refused_is_none_of_them():
     assert after(SITUATIONS["sp"], refused).useless_machines_at == ()
 
 
-@pytest.mark.parametrize(("minutes", "paused"), [(1, 5), (10, 10), (240, 15)])
+@pytest.mark.parametrize(("minutes", "paused"), [(1, 5), (10, 10), (240, 10)])
 def test_a_job_looks_again_for_free_while_others_find_out_whether_machines_become_ready(minutes: int, paused: int):
     given = EVENTS["nothing-for-now"]
     retry_at = NOW + timedelta(minutes=1 + minutes)
@@ -82,7 +84,8 @@ def test_a_job_looks_again_for_free_while_others_find_out_whether_machines_becom
     decision = decided(SITUATIONS["w0"], event)
 
     assert decision.job.waiting.reason is WaitReason.REFUSED
-    assert decision.job.waiting.until - decision.job.waiting.since == timedelta(minutes=paused)
+    paused_for = decision.job.waiting.until - decision.job.waiting.since
+    assert timedelta(minutes=paused) <= paused_for < timedelta(minutes=paused + 20), "each job has its turn"
     assert RefusedCall.USEFUL_MACHINE in decision.job.refusals
     assert decision.selection is given.selection
 
@@ -117,3 +120,18 @@ def test_the_bound_is_about_the_next_machine_and_not_about_one_that_is_up():
     assert (kept.machine_id, kept.waiting.until) == ("m-1", NOW + timedelta(minutes=1))
     assert (given_up.machine_id, given_up.waiting.until) == ("", NOW + timedelta(hours=24))
     assert given_up.useless_machines_at[-1] == NOW + MACHINE_KEPT
+
+
+def test_a_machine_that_was_bought_for_a_task_and_cannot_take_it_is_told_to_all_jobs_with_the_revision():
+    pending = SITUATIONS["fz"]
+    placement = replace(pending.current_attempt.placement, machine_id="m-0", instance_id="i-1")
+    job = replace(pending, attempt=replace(pending.current_attempt, placement=placement))
+    refused = answered(make_failed_placement("MemberOf placement constraint unsatisfied."))
+
+    shared = decided(job, refused).job
+    unused = decided(job, replace(refused, useless_usd=0.03)).job
+
+    assert not any(isinstance(each, RememberCapacity) for each in shared.pending), "it may be full"
+    (remembered,) = [each for each in unused.pending if isinstance(each, RememberCapacity)]
+    assert remembered.offering == placement_scope(job.revision.arn)
+    assert unused.useless_machines_usd == pytest.approx(0.03)

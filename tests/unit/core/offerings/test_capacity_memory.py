@@ -239,14 +239,14 @@ def test_a_pool_whose_machines_do_not_become_ready_is_avoided_four_times_as_long
     assert avoided == [3, 12, 48, 192, 240, 240]
 
 
-def test_an_image_is_avoided_from_the_third_machine_on_as_long_as_a_refusal_is_waited_for():
+def test_an_image_is_avoided_from_the_third_machine_on_for_six_hours_at_most():
     memory, avoided = None, []
     for _ in range(8):
         at = NOW if memory is None else memory.until + timedelta(minutes=5)
         memory = remember(memory, unready(at))
         avoided.append((memory.until - memory.at).total_seconds() / 3600)
 
-    assert avoided == [0, 0, 0.25, 1, 4, 24, 24, 24]
+    assert avoided == [0, 0, 0.25, 1, 6, 6, 6, 6]
 
 
 def test_machines_of_an_image_that_were_launched_before_it_was_avoided_do_not_extend_that():

@@ -9,9 +9,10 @@ use a pool whose capacity is back at once. What several offerings share (core.of
 long as each failure says: it changes with what the stack itself runs, and when somebody asked AWS for more.
 
 A machine of our own that did not become ready was paid for, so its offering is avoided for four times as long with each
-failure, not twice. Where several in a row did not, whatever their offerings, they share a cause: their image, launch
-template or network. All offerings with that image are avoided then, as long as a refusal is waited for: 15 minutes, an
-hour, four hours, a day. One that becomes ready ends that, and the failures do not count any more (`sound`).
+failure, not twice. Where several in a row did not, whatever their offerings, they share a cause: image, launch template
+or network. All offerings with that image are avoided then: for 15 minutes, an hour, then six hours. So are all for the
+tasks of a revision of which the cluster placed none on several machines that were bought for them. A machine that
+becomes ready, or takes such a task, ends that, and the failures do not count any more (`sound`).
 
 An instance that arrives late ends the avoidance, but the failures still count: a registration does not show that a task
 can run there.
@@ -21,7 +22,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.offerings.capacity_scopes import is_image, is_scope
+from relaunch.core.offerings.capacity_scopes import is_counted, is_scope
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory
 
 LONGEST = timedelta(hours=4)
@@ -32,7 +33,8 @@ SAME_EVENT = timedelta(minutes=5)
 _MAX_CONSECUTIVE_FAILURES = 8
 # One that did not become ready may be chance, and so may be two.
 _UNREADY_BY_CHANCE = 2
-_UNREADY_AVOIDED = (timedelta(minutes=15), timedelta(hours=1), timedelta(hours=4), timedelta(hours=24))
+# No longer than a quarter of the day for which a job that never trained is held back: it is tried again until its end.
+_UNREADY_AVOIDED = (timedelta(minutes=15), timedelta(hours=1), timedelta(hours=6))
 
 
 def remember(before: CapacityFailure | None, failure: CapacityFailure) -> CapacityFailure:
@@ -44,8 +46,8 @@ def remember(before: CapacityFailure | None, failure: CapacityFailure) -> Capaci
     """
     if before is None:
         return failure
-    if is_image(failure.offering):
-        return _of_image(before, failure)
+    if is_counted(failure.offering):
+        return _of_cause(before, failure)
     if is_scope(failure.offering):
         return _of_scope(before, failure)
     if before.is_refuted and failure.at < before.until:
@@ -61,7 +63,7 @@ def remember(before: CapacityFailure | None, failure: CapacityFailure) -> Capaci
     return replace(later, consecutive_failures=consecutive_failures, until=max(before.until, until))
 
 
-def _of_image(before: CapacityFailure, failure: CapacityFailure) -> CapacityFailure:
+def _of_cause(before: CapacityFailure, failure: CapacityFailure) -> CapacityFailure:
     """Return the failure with those before it; while the image is avoided only late ones fail."""
     if failure.at < before.until:
         return before

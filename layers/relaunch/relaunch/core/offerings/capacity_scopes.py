@@ -15,7 +15,7 @@ from relaunch.core.offerings.quotas import quota_of
 
 # In lower case, like instance types: the jobs table has the runs on spot (`RUNS#…`) before all failures.
 _ANY_TYPE = "any-type"
-_QUOTA, _FAMILY, _IMAGE = "quota:", "family:", "image:"
+_QUOTA, _FAMILY, _IMAGE, _PLACEMENT = "quota:", "family:", "image:", "placement:"
 
 
 @cache
@@ -45,14 +45,26 @@ def image_scope(kind: AmiKind) -> OfferingKey:
     return OfferingKey(f"{_IMAGE}{kind}", None, PurchaseOption.ON_DEMAND)
 
 
-def is_image(key: OfferingKey) -> bool:
-    """Return whether a key stands for all machines of our own with one image."""
-    return key.instance_type.startswith(_IMAGE)
+def placement_scope(revision_arn: str) -> OfferingKey:
+    """Return the key of all machines of our own as far as tasks of a revision are to be placed on them."""
+    return OfferingKey(f"{_PLACEMENT}{revision_arn}", None, PurchaseOption.ON_DEMAND)
+
+
+def is_counted(key: OfferingKey) -> bool:
+    """Return whether a key stands for all machines of our own with one image, or for the tasks of one revision."""
+    return key.instance_type.startswith((_IMAGE, _PLACEMENT))
+
+
+def refused_placements(revision_arn: str, memory: CapacityMemory) -> tuple[CapacityFailure, ...]:
+    """Return the failures that keep a revision from all machines of our own: its tasks are placed on none."""
+    failure = memory.get(placement_scope(revision_arn))
+    purchases = (PurchaseOption.SPOT, PurchaseOption.ON_DEMAND)
+    return tuple(replace(failure, offering=purchase_scope(each)) for each in purchases) if failure else ()
 
 
 def is_scope(key: OfferingKey) -> bool:
     """Return whether a key stands for several instance types."""
-    return key.instance_type.startswith((_ANY_TYPE, _QUOTA, _FAMILY, _IMAGE))
+    return key.instance_type.startswith((_ANY_TYPE, _QUOTA, _FAMILY, _IMAGE, _PLACEMENT))
 
 
 def find_failures(offering: Offering, memory: CapacityMemory) -> list[CapacityFailure]:
