@@ -98,7 +98,7 @@ def test_explain_says_what_to_look_at_and_until_when_that_goes_on():
     explained = explain(job, NOW)
 
     assert "why its machines are of no use: it never registered; 3 machines in a row" in explained.waiting_for
-    assert any("a way to ECS" in each for each in explained.advice)
+    assert any("a way to the cluster" in each for each in explained.advice)
     assert "then it fails" in explained.next_step
 
 

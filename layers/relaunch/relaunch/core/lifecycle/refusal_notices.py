@@ -38,8 +38,8 @@ CHECKPOINT_GRANTS = (
 
 _USELESS_MACHINES = (
     "its machines are launched, and none is of use: `relaunch explain` has what EC2 and the cluster said of each",
-    "they do not register: the subnet needs a way to ECS (a NAT gateway or endpoints), the image an agent that joins "
-    "the cluster; a large instance type may need longer (MachineRegistrationMinutes): docs/machines.md",
+    "they do not register: the subnet needs a way to the cluster (a NAT gateway or endpoints), the image an "
+    "agent that joins it; a large instance type may need longer (MachineRegistrationMinutes): docs/machines.md",
     "`Client.InternalError`: the disk's key; the role of request_machine needs a grant of the account's default key",
     "the cluster places nothing: compare the task definition's constraints, ports and sizes with the instance type",
     "once it is mended, `relaunch cancel` and `relaunch retry` try at once",
