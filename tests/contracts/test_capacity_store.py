@@ -9,8 +9,9 @@ from contracts.conftest import Stores
 from fakes.builders import NOW, make_capacity_failure, make_offering_key, make_spot_pool
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.market.learning import granted
-from relaunch.core.offerings.capacity_scopes import purchase_scope, quota_scope, zone_scope
-from relaunch.core.offerings.offering import OfferingKey
+from relaunch.core.offerings.amis import AmiKind
+from relaunch.core.offerings.capacity_scopes import image_scope, purchase_scope, quota_scope, zone_scope
+from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 from relaunch.core.offerings.pool_records import unknown_pool
 from relaunch.core.offerings.spot_runs import KEPT_FOR, Observed, SpotRun, SpotRuns
 from relaunch.ports import CapacityStore
@@ -140,6 +141,31 @@ def test_what_failed_again_since_it_was_loaded_is_not_reopened(store: CapacitySt
         store.remember(failure)
     store.reopen(old, NOW + 10 * MINUTE)
     assert len(store.load_capacity_memory(NOW + 10 * MINUTE)) == 1
+
+
+def test_a_machine_that_becomes_ready_ends_what_is_known_of_its_image_and_its_pool(store: CapacityStore) -> None:
+    pool, image = make_offering_key(), image_scope(AmiKind.GPU)
+    for _ in range(3):
+        store.remember(CapacityFailure(image, "never registered", NOW, NOW, is_unready=True))
+    store.remember(CapacityFailure(pool, "never registered", NOW, NOW + 3 * MINUTE, is_unready=True))
+    assert {key: each.until for key, each in store.load_capacity_memory(NOW).items()} == {
+        image: NOW + 15 * MINUTE,
+        pool: NOW + 3 * MINUTE,
+    }
+
+    for _ in range(2):
+        store.forget_unready((pool, image), NOW + MINUTE)
+    assert store.load_capacity_memory(NOW + MINUTE) == {}
+
+    store.remember(CapacityFailure(image, "never registered", NOW + 2 * MINUTE, NOW + 2 * MINUTE, is_unready=True))
+    assert store.load_capacity_memory(NOW + 2 * MINUTE) == {}, "the counting starts anew"
+
+
+def test_a_machine_that_becomes_ready_says_nothing_of_capacity_that_ec2_did_not_have(store: CapacityStore) -> None:
+    failure = make_capacity_failure(until=NOW + 30 * MINUTE)
+    store.remember(failure)
+    store.forget_unready((failure.offering, purchase_scope(SPOT)), NOW + MINUTE)
+    assert store.load_capacity_memory(NOW + MINUTE) == {failure.offering: failure}
 
 
 def run(what: Observed, run_id: str = "a/1/1", hours: float = 0.0, at: timedelta = timedelta(0)) -> SpotRun:

@@ -12,10 +12,10 @@ from relaunch.adapters.aws.ecs import run_task
 from relaunch.adapters.aws.ecs.placement_constraints import instance_type_is
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle import agent_waits, handover, machine_waits, running
+from relaunch.core.lifecycle import agent_waits, handover, machine_waits, refusal_waits, running
 from relaunch.core.lifecycle import table as job_table
 from relaunch.core.lifecycle.decision import HEARTBEAT, Decision
-from relaunch.core.machines import ending, requesting, table
+from relaunch.core.machines import ending, living, requesting, table
 from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd
 from relaunch.core.machines.events import FleetRefused, InstanceState, MachineEvent, NodeSeen, RefusalKind
 from relaunch.core.machines.limits import MachineLimits
@@ -24,6 +24,7 @@ from relaunch.core.machines.moves import look_again
 from relaunch.core.machines.resources import Resources
 from relaunch.usecases import advance_machine as advancing
 from relaunch.usecases import attend_machine as attending
+from relaunch.usecases import claim_machine as claiming
 from relaunch.usecases import launch_attempt as launching
 from relaunch.usecases import observe_capacity as warning
 from relaunch.usecases import observe_machine as observing
@@ -55,6 +56,13 @@ def _rows_without(action: str) -> Planting:
 def _action(name: str, replacement: Callable[..., MachineDecision]) -> Planting:
     rows = [replace(row, action=replacement) if row.action.__name__ == name else row for row in table.TABLE]
     return lambda: patched(table, TABLE=tuple(rows))
+
+
+@contextmanager
+def _machines_for_ever() -> Iterator[None]:
+    owners = (machine_waits, refusal_waits, claiming)
+    with patched(machine_waits, _FAILED_MACHINES=10**9), patched_in(owners, next_machine_at=lambda _job, now: now):
+        yield
 
 
 def _refused_calls() -> AbstractContextManager[object]:
@@ -404,5 +412,19 @@ MACHINE_BUGS = (
         replaced(warning, "_stop_in_time", lambda _original: lambda _job, _deps: 0),
         "a warned task is asked to stop",
         30,
+    ),
+    PlantedBug(
+        "machines-for-ever",
+        "a job gets another machine at once, however many never ran its task",
+        _machines_for_ever,
+        "a job has few machines in a day that run no task",
+        100,
+    ),
+    PlantedBug(
+        "unready-not-remembered",
+        "what does not become ready is bought by every job that has not tried it",
+        changed(living, remember_unready=lambda *_given: ()),
+        "a cause costs few machines in a day",
+        100,
     ),
 )

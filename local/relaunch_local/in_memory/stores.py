@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
-from relaunch.core.offerings.capacity_memory import remember, reopened
+from relaunch.core.offerings.capacity_memory import remember, reopened, sound
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, OfferingKey
 from relaunch.core.offerings.pool_records import SpotPool, unknown_pool
 from relaunch.core.offerings.spot_runs import Observed, SpotRun, SpotRuns, first_day
@@ -38,6 +38,12 @@ class InMemoryCapacity:
         stored = self._failures.get(failure.key)
         if stored is not None and stored.until == failure.until:
             self._failures[failure.key] = reopened(failure, at)
+
+    def forget_unready(self, offerings: Sequence[OfferingKey], at: datetime) -> None:
+        for offering in offerings:
+            failure = self._failures.get(offering)
+            if failure is not None and failure.is_unready and failure.consecutive_failures:
+                self._failures[offering] = sound(failure, at)
 
     def count_run(self, run: SpotRun) -> None:
         day, this = run.at.astimezone(UTC).date(), f"{run.run_id} {run.what}"

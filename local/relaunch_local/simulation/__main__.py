@@ -109,6 +109,11 @@ def _print(report: Report) -> None:
     print(f"seeds, tasks     {report.seeds:,} seeds, {report.tasks:,} tasks, {report.steps:,} steps of functions")
     print("jobs             " + ", ".join(f"{count:,} {state}" for state, count in sorted(report.ends.items())))
     print("deadlines        " + ", ".join(f"{count:,} {what}" for what, count in sorted(report.deadlines.items())))
+    waste = report.waste
+    print(
+        f"without a task   at most {waste.per_job} machines per job and day, {waste.per_cause} per cause and day; "
+        f"{report.useless_hours:,.1f} machine-hours in all, at most {waste.hours:.1f} of a seed"
+    )
     print("faults")
     for kind, count in sorted(report.faults.items()):
         print(f"  {kind:<38}{count:>10,}")

@@ -64,6 +64,7 @@ from relaunch_local.simulation.checks.market import check_market_wait, check_mov
 from relaunch_local.simulation.checks.on_demand import OnDemand
 from relaunch_local.simulation.checks.refusals import Refusals
 from relaunch_local.simulation.checks.trace import Trace
+from relaunch_local.simulation.checks.useless_machines import UselessMachines
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
 from relaunch_local.simulation.offerings import own_and_provided
 from relaunch_local.simulation.options import Options
@@ -168,6 +169,10 @@ class SimulatedAccount:
         checked = (self.clock, self.invariants.check, self.facts, self.machines.hosts)
         self.agents, self.free_hour = AgentChecks(*checked), FreeHour(*checked, self._message_began_at)
         self.machines.on_termination = self.free_hour.termination_asked
+        hosts, bills = self.machines.hosts, self.machines.bills
+        self.useless = UselessMachines(
+            self.clock, self.invariants.check, self.invariants.jobs, hosts, bills, self.machines.terminations
+        )
 
     def _watch_deadlines(self) -> Deadlines:
         self.on_demand = OnDemand(self.scenario, self.simulator, self.stores.machines, self.stores.capacity)
@@ -191,6 +196,7 @@ class SimulatedAccount:
             self.facts.observe,
             self.agents.observe,
             self.invariants.task_changed,
+            self.useless.observe,
             self.delayed_ecs.observe,
             self.faulty_ec2.observe,
             self._note_late,
@@ -259,6 +265,7 @@ class SimulatedAccount:
         clock = FunctionClock(self.runtime)
         client = InProcessClient(self.simulator, validate=False)
         self.delayed_ecs = DelayedEcs(client, self.clock, self.chance, self._stop_asked, self.invariants.task_made)
+        self.delayed_ecs.on_unplaced = self.useless.unplaced
         self.refusals = Refusals(self.clock, self.invariants.check, self.invariants.jobs)
         self.delayed_ecs.on_register_refused = self.refusals.register_refused
         self.delayed_ecs.on_refused, self.delayed_ecs.on_taken = self.refusals.refused, self.refusals.answered

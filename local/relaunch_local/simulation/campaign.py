@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from relaunch_local.simulation.checks.coverage import Transition, rows_unreached, transitions_unreached
+from relaunch_local.simulation.checks.useless_machines import Waste
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.run import SeedResult, run_seed
 
@@ -54,6 +55,7 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "host-never-joins": 200,
     "host-without-gpus": 100,
     "host-without-user-data": 100,
+    "image-useless": 12,
     "index-behind": 800,
     "instance-unknown": 100,
     "instances-behind": 300,
@@ -75,8 +77,10 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "no-spot-at-first": 60,
     "object-overwritten": 100,
     "poison-message": 50,
+    "placement-refused": 12,
     "pool-empty": 1_000,
     "pool-refuses": 1_000,
+    "pool-useless": 30,
     "price-changed": 100,
     "provider-not-active": 150,
     "provider-without-instance": 100,
@@ -144,6 +148,9 @@ class Report:
     """How often each transition of the table was made."""
     deadlines: Counter[str] = field(default_factory=Counter)
     """How many promised deadlines were kept, were excused and by what, or were broken (checks/deadlines.py)."""
+    waste: Waste = field(default_factory=Waste)
+    """The most that one seed paid for machines that never ran a task."""
+    useless_hours: float = 0.0
     failures: list[Failure] = field(default_factory=list)
 
     @property
@@ -182,6 +189,8 @@ class Report:
         self.ends.update(result.ends)
         self.decided_by.update(result.decided_by)
         self.deadlines.update(result.deadlines)
+        self.waste = self.waste.worst(result.waste)
+        self.useless_hours += result.waste.hours
         if result.violations:
             self.failures.append(Failure(result.seed, result.violations))
 
@@ -203,6 +212,12 @@ class Report:
             "checks": dict(sorted(self.checks.items())),
             "ends": dict(sorted(self.ends.items())),
             "deadlines": dict(sorted(self.deadlines.items())),
+            "useless_machines": {
+                "most_per_job_and_day": self.waste.per_job,
+                "most_per_cause_and_day": self.waste.per_cause,
+                "most_hours_of_a_seed": round(self.waste.hours, 2),
+                "hours": round(self.useless_hours, 2),
+            },
             "transitions": {str(each): count for each, count in sorted(self.decided_by.items())},
             "transitions_unreached": [str(each) for each in transitions_unreached(self.decided_by)],
             "rows_unreached": self.rows_unreached,

@@ -9,12 +9,14 @@ from relaunch.usecases.sweep_cluster import is_sweep_due
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.chance import Injection
 from relaunch_local.simulation.checks.coverage import Transition
+from relaunch_local.simulation.checks.useless_machines import Waste
 from relaunch_local.simulation.faults.capacity import CapacityFaults
 from relaunch_local.simulation.faults.late_machines import LateMachines
 from relaunch_local.simulation.faults.machines import MachineFaults
 from relaunch_local.simulation.faults.providers import ProviderFaults
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.faults.spot_drought import OnDemandShortages, SpotDrought
+from relaunch_local.simulation.faults.useless_machines import UselessMachineFaults
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.retries import Retries
 from relaunch_local.simulation.verdict import Verdict
@@ -46,6 +48,8 @@ class SeedResult:
     decided_by: Counter[Transition]
     deadlines: Counter[str]
     """What became of the promised deadlines (checks/deadlines.py)."""
+    waste: Waste
+    """What was paid for machines that never ran a task."""
     trace: tuple[str, ...] = field(default=(), repr=False)
 
 
@@ -90,6 +94,8 @@ class SeedRun:
         SpotDrought(self.account)
         OnDemandShortages(self.account)
         self.machine_faults = MachineFaults(self.account, self.workload.cancel_any_job)
+        self.useless_machines = UselessMachineFaults(self.account)
+        self.waste = Waste()
         self.steps_until_idle = 0
         Retries(self.account, self.workload)
         Schedule(self.account)
@@ -108,7 +114,7 @@ class SeedRun:
             self.provider_faults.end()
             self._wait_until_idle()
             self.steps_until_idle = account.runtime.steps
-            Verdict(account, self.workload, self.rare_faults).check()
+            Verdict(account, self.workload, self.rare_faults, self.useless_machines).check()
             self._advance(_MACHINE_GRACE_SECONDS)
             self._check_instances()
         except StepLimitError:
@@ -130,6 +136,7 @@ class SeedRun:
     def _wait_until_idle(self) -> None:
         account = self.account
         limit = account.clock.now() + self.options.calm_limit + account.refusals.longest_wait()
+        limit = max(limit, self.useless_machines.everything_over_at(account.clock.now()))
         while account.clock.now() < limit and not self._is_idle():
             self._advance(300.0)
 
@@ -149,6 +156,7 @@ class SeedRun:
         alive = [host.instance_id for host in account.simulator.instances.by_id.values() if host.is_alive]
         account.invariants.check("no machine outlives its tasks", not alive, ", ".join(alive))
         account.machines.check_end()
+        self.waste = account.useless.check_end()
 
     def _result(self) -> SeedResult:
         account = self.account
@@ -168,6 +176,7 @@ class SeedRun:
             Counter(str(job.state) for job in invariants.jobs.values()),
             account.trace.decided_by,
             account.deadlines.outcomes,
+            self.waste,
             tuple(account.trace.lines),
         )
 

@@ -18,6 +18,7 @@ from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.checks.stop_causes import StopFacts, is_cause
 from relaunch_local.simulation.checks.times import CLOCK_SKEW, Times, run_seconds, timestamp
 from relaunch_local.simulation.faults.rare import RareFaults
+from relaunch_local.simulation.faults.useless_machines import UselessMachineFaults
 from relaunch_local.simulation.workload import Workload
 
 # ECS's timestamps have milliseconds; a task has two of them.
@@ -33,9 +34,16 @@ PRICES_KEPT = timedelta(minutes=12) + 2 * CLOCK_SKEW
 class Verdict:
     """Checks a run in which nothing happens any more."""
 
-    def __init__(self, account: SimulatedAccount, workload: Workload, rare_faults: RareFaults) -> None:
+    def __init__(
+        self,
+        account: SimulatedAccount,
+        workload: Workload,
+        rare_faults: RareFaults,
+        useless_machines: UselessMachineFaults,
+    ) -> None:
         """Check this run."""
         self._rare_faults = rare_faults
+        self._useless_machines = useless_machines
         self._account = account
         self._workload = workload
         self._invariants = account.invariants
@@ -166,6 +174,8 @@ class Verdict:
         if job.attempt is None and job.reason.startswith("nothing satisfies this job"):
             satisfying = ", ".join(each.name for each in self._offers() if self._satisfies(each, job))
             return f"{satisfying} would" if satisfying else ""
+        if job.reason.startswith("refused for "):
+            return "" if self._useless_machines.may_end(job) else "what it needs was there"
         return "its reason is unknown"
 
     def _failed_starts(self, job: Job) -> int:

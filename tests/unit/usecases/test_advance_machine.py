@@ -74,7 +74,7 @@ def test_jobs_that_could_not_be_told_are_told_with_the_next_event(machines):
     machines.launches.request_launch = Mock(side_effect=TransientError("sending: time-out"))
     with pytest.raises(TransientError):
         machines.register(machine)
-    assert machines.load(machine.machine_id).pending == (TellJobs((job_id,)),)
+    assert machines.load(machine.machine_id).pending[0] == TellJobs((job_id,))
 
     machines.launches.request_launch = tell
     advance_machine(machine.machine_id, lambda _machine: None, machines.deps)

@@ -390,10 +390,10 @@ class TestLost:
             machines.deliver()
 
         job = machines.job(job_id)
-        assert job.waiting.reason is WaitReason.BACKOFF
+        assert job.waiting.reason is WaitReason.REFUSED
+        assert job.waiting.until - machines.now == timedelta(minutes=15)
         assert job.reason.endswith("3 machines in a row were of no use to the job")
-        machines.settle_all()
-        assert machines.machine(job_id).state is MachineState.STARTING, "it is never ended for that"
+        assert not job.has_slot
 
     def test_one_on_which_ecs_finds_no_room_counts_like_one_that_never_registered(self, machines):
         machines.tasks.launch = Mock(return_value=make_failed_placement("RESOURCE:MEMORY"))
@@ -407,7 +407,7 @@ class TestLost:
             machines.deliver()
 
         job = machines.job(job_id)
-        assert (job.waiting.reason, len(machines.fleet.requests)) == (WaitReason.BACKOFF, 3)
+        assert (job.waiting.reason, len(machines.fleet.requests)) == (WaitReason.REFUSED, 3)
         assert "the cluster placed nothing: RESOURCE:MEMORY" in job.reason
         assert machines.deps.capacity.load_capacity_memory(machines.now) == {}
 
@@ -441,8 +441,12 @@ class TestLost:
 
         machines.change_host(first.instance_id, "terminated")
         machines.settle_all()
+        assert machines.load(first.machine_id).state is MachineState.ENDING, "the event does not say why"
+        machines.look(after=MINUTE)
 
         assert machines.load(first.machine_id).state is MachineState.GONE
+        assert "Server.SpotInstanceTermination" in machines.load(first.machine_id).reason
+        assert machines.deps.capacity.load_capacity_memory(machines.now) == {}
         assert machines.machine(job_id).state is MachineState.STARTING
         assert machines.count == 1
 

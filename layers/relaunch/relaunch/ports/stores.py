@@ -208,6 +208,10 @@ class CapacityStore(Protocol):
         """
         ...
 
+    def forget_unready(self, offerings: Sequence[OfferingKey], at: datetime) -> None:
+        """Forget the machines of these offerings and images that did not become ready: one did at `at`."""
+        ...
+
     def count_run(self, run: SpotRun) -> None:
         """Add a run to those of its offering and day; repeated at once it has no further effect.
 

@@ -21,6 +21,7 @@ from relaunch.core.lifecycle.metrics import decision_metrics, stop_metrics
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.events import ClaimReleased
 from relaunch.core.offerings.capacity_memory import queued
+from relaunch.core.offerings.capacity_scopes import is_counted
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.pool_records import change_by_failure, change_by_run
 from relaunch.ports import JobDependencies, PermanentError, PortError, StaleWriteError
@@ -148,6 +149,7 @@ def _remember_capacity(job: Job, effect: RememberCapacity, deps: JobDependencies
         effect.until,
         capacity_provider=effect.capacity_provider,
         gpu_count=effect.gpu_count,
+        is_unready=is_counted(effect.offering),
     )
     has_waited = job.attempt is not None and job.attempt.stop is not None
     if has_waited and failure.capacity_provider and _uses_machine_of(failure.capacity_provider, job.job_id, deps):

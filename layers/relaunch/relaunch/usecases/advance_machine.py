@@ -12,6 +12,7 @@ from relaunch.core.machines.machine import (
     AskFleet,
     DeregisterNode,
     Ec2Effect,
+    ForgetUnready,
     Machine,
     MachineEffect,
     MachineState,
@@ -113,6 +114,8 @@ def _perform(machine: Machine, effect: MachineEffect, deps: JobDependencies) -> 
                 learn_pool(failure.offering, change_by_failure(failure), deps)
         case RememberLaunch(offering, at):
             learn_pool(offering, change_by_launch(offering, at), deps)
+        case ForgetUnready(offerings, at):
+            deps.capacity.forget_unready(offerings, at)
 
 
 def _request_launches(job_ids: Iterable[str], deps: JobDependencies) -> None:

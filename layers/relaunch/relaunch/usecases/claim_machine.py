@@ -15,6 +15,7 @@ from relaunch.core.lifecycle.events import (
     SlotDenied,
 )
 from relaunch.core.lifecycle.moves import decline_at_limit, may_move
+from relaunch.core.lifecycle.useless_machines import describe_bound, next_machine_at
 from relaunch.core.machines.events import ClaimAsked
 from relaunch.core.machines.explanation import describe_machine
 from relaunch.core.machines.machine import Claim, Consequence, Machine, MachineState, machine_id_of
@@ -22,6 +23,7 @@ from relaunch.core.machines.request import build_request, needs
 from relaunch.core.machines.requesting import request_machine
 from relaunch.core.machines.resources import Resources
 from relaunch.core.machines.table import decide
+from relaunch.core.machines.unready import usd_for_nothing
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch.core.revisions.main_container import main_container
@@ -99,14 +101,22 @@ def _claims_with_room(job: Job, selection: Selection, deps: LaunchDependencies) 
             yield MachineClaimed(decision, f"{describe_machine(machine)}, and has room", selection)
 
 
-def _new_claim(job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool) -> MachineClaimed | None:
-    """Return the claim on a new machine; None if what was selected has no subnet or launch template."""
+def _new_claim(
+    job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool
+) -> MachineClaimed | MachineLost | None:
+    """Return the claim on a new machine, or why the job gets none yet.
+
+    None if what was selected has no subnet or launch template.
+    """
+    now = deps.clock.now()
+    if next_machine_at(job, now) > now:
+        return MachineLost(job.machine_id, Consequence.PAUSE, describe_bound(job))
     limits, attempt_number = deps.limits.machines, _attempt_number(job)
     machine_id = machine_id_of(job.job_id, attempt_number, job.machine_requests + 1)
     request = build_request(selection, machine_id, job.job_id, deps.machine_settings, limits, _image(job))
     if request is None:
         return None
-    now, best = deps.clock.now(), _kept_types(selection)[request.overrides[0].offering]
+    best = _kept_types(selection)[request.overrides[0].offering]
     claim = Claim(job.job_id, attempt_number, needs(job.definition, job.revision, best), now)
     decision = request_machine(machine_id, request, claim, now, limits.totals(is_handover=is_handover))
     return MachineClaimed(decision, describe_machine(decision.machine), selection, is_new=True)
@@ -163,7 +173,9 @@ def find_machine(job: Job, deps: LaunchDependencies) -> Job | Machine:
         reason = describe_machine(machine) if machine is not None else f"machine {job.machine_id} is gone"
         if machine is not None and machine.warned_at is not None:
             refusal = Consequence.NEXT
-        return apply_event(job, MachineLost(job.machine_id, refusal, reason), deps)
+        is_useless = machine is not None and machine.registered_at is None
+        usd = usd_for_nothing(machine, job.job_id, deps.clock.now()) if machine is not None and is_useless else 0.0
+        return apply_event(job, MachineLost(job.machine_id, refusal, reason, usd), deps)
     if machine.state is MachineState.READY:
         return machine
     detail = describe_machine(machine)

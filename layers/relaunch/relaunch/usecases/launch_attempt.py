@@ -11,7 +11,7 @@ from relaunch.core.jobs.state import REFUSED_WAITS, JobState, WaitReason
 from relaunch.core.kubernetes.offerings import select_on_kubernetes
 from relaunch.core.kubernetes.rules import find_problems
 from relaunch.core.launches.capabilities import missing_capability
-from relaunch.core.launches.launch import LaunchDeferred, LaunchOutcome, LaunchRefused
+from relaunch.core.launches.launch import LaunchDeferred, LaunchOutcome, LaunchRefused, PlacementFailed, TaskPlaced
 from relaunch.core.launches.launch_plan import plan_launch
 from relaunch.core.lifecycle.events import (
     CheckpointsUnreadable,
@@ -35,7 +35,9 @@ from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.spot_pools import retried_sooner
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 from relaunch.core.machines.machine import Consequence, Machine
+from relaunch.core.machines.unready import usd_for_nothing
 from relaunch.core.offerings.capacity_memory import with_own
+from relaunch.core.offerings.capacity_scopes import placement_scope, refused_placements
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.revisions.revision import parse_revision_arn
 from relaunch.core.revisions.task_definition_grants import revision_problem
@@ -187,7 +189,7 @@ def _select(job: Job, deps: LaunchDependencies) -> Selection:
 def _select_offerings(job: Job, deps: LaunchDependencies) -> tuple[Selection, AvailableOfferings]:
     available = load_offerings(deps, job.job_id)
     memory = retried_sooner(available.memory) if is_in_market(job) else available.memory
-    memory = with_own(memory, job.own_failures)
+    memory = with_own(memory, (*job.own_failures, *refused_placements(job.revision.arn, available.memory)))
     selection = select(job.definition, job.revision, available.offerings, memory, available.at, available.limits)
     return prefer_undoubted(selection, available.doubts), available
 
@@ -276,6 +278,7 @@ def _nothing_kept(selection: Selection) -> NothingKept:
         is_permanent=selection.is_permanent,
         is_price=selection.retry_at is None,
         retry_at=selection.retry_at,
+        is_unready=selection.is_unready,
     )
 
 
@@ -310,6 +313,8 @@ def _send(job: Job, deps: LaunchDependencies, *, is_first: bool) -> Job | None:
     outcome = _launch(job, deps)
     try:
         # Not by advance_job: it would first repeat the very launch request that is being answered here.
+        if isinstance(outcome, TaskPlaced) and job.failed_machines:
+            deps.capacity.forget_unready((placement_scope(job.revision.arn),), deps.clock.now())
         return apply_event(job, _answer(job, outcome, deps, is_alone=is_first), deps)
     except StaleWriteError:
         # Who saved the job meanwhile may have launched the placement too.
@@ -338,7 +343,14 @@ def _answer(
             # An earlier send may have started a task without a response, whatever this error is: the task is found by
             # its events, or by listing tasks when the placement expires.
             outcome = LaunchDeferred(outcome.reason)
-    return LaunchAnswered(number, placement.number, outcome)
+    return LaunchAnswered(number, placement.number, outcome, _useless_usd(job, outcome, deps))
+
+
+def _useless_usd(job: Job, outcome: LaunchOutcome, deps: LaunchDependencies) -> float:
+    """Return what the machine has cost on which nothing was placed; 0 if a task may have run on it."""
+    machine_id = job.current_attempt.placement.machine_id
+    machine = deps.machines.load_machine(machine_id) if machine_id and isinstance(outcome, PlacementFailed) else None
+    return usd_for_nothing(machine, job.job_id, deps.clock.now()) if machine is not None else 0.0
 
 
 def _launch(job: Job, deps: LaunchDependencies) -> LaunchOutcome:

@@ -11,7 +11,7 @@ from relaunch_local.ecs.engine.fleet_tokens import FleetTokens
 from relaunch_local.ecs.engine.instances import Instances, LaunchSpecification
 from relaunch_local.ecs.engine.launch_templates import LaunchTemplates
 from relaunch_local.ecs.engine.model import Cluster, FleetMember, Instance, JsonObject, StateReason
-from relaunch_local.ecs.engine.pools import Place, Pools, message_of
+from relaunch_local.ecs.engine.pools import HostFault, Place, Pools, message_of
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.engine.settings import FleetSettings, HostPlan, Purchase
 from relaunch_local.ecs.errors import EcsError
@@ -118,6 +118,9 @@ class Fleets:
         place, template = offer.place, offer.template
         own_plan = self.settings.plan_of(place.instance_type, place.zone, place.purchase)
         host = self.plans.popleft() if self.plans else own_plan
+        fault = self.pools.host_faults.get((place.instance_type, place.purchase, place.zone))
+        if fault is HostFault.NEVER_JOINS:
+            host = replace(host, joins=False)
         cluster = self._cluster(template.cluster if template.has_user_data else "default")
         has_watchdog = template.has_user_data and host.runs_user_data
         tags = {
@@ -142,7 +145,8 @@ class Fleets:
             host=host if cluster else replace(host, joins=False),
         )
         instance = self.instances.launch(spec)
-        if self.permissions is not None and not self.permissions.may_use_disk_key(access_key, offer):
+        lacks_key = self.permissions is not None and not self.permissions.may_use_disk_key(access_key, offer)
+        if lacks_key or fault is HostFault.LAUNCH_ERROR:
             self.instances.terminate(instance, StateReason.LAUNCH_ERROR)
         return instance
 

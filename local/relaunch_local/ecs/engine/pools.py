@@ -7,6 +7,7 @@ where there is no stock is not documented.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 from relaunch_local.ecs.engine.instances import CapacityKey, Instances
 from relaunch_local.ecs.engine.model import Instance, InstanceState
@@ -50,6 +51,18 @@ class Place:
     purchase: Purchase
 
 
+class HostFault(Enum):
+    """What goes wrong with every instance of a pool, which EC2 launches and bills."""
+
+    NEVER_JOINS = "never joins"
+    """The agent does not register: an image without it, a subnet without a way to ECS, a lifecycle of its own."""
+    LAUNCH_ERROR = "launch error"
+    """It is terminated while pending ("Client.InternalError: Client error on launch"), as without a grant of its key.
+
+    Source: "Troubleshoot Amazon EC2 instance launch issues" (EC2 User Guide), and reports of several launchers' users.
+    """
+
+
 @dataclass(slots=True)
 class Pools:
     """The capacity of the region for EC2 Fleet."""
@@ -65,6 +78,8 @@ class Pools:
     """How many instances a subnet has addresses for; a missing one is unlimited."""
     refusals: dict[CapacityKey, str] = field(default_factory=dict)
     """The code with which every launch in a pool is refused; EC2's strategies do not foresee it."""
+    host_faults: dict[CapacityKey, HostFault] = field(default_factory=dict)
+    """What goes wrong with every instance that is launched in a pool."""
 
     def expects_capacity(self, place: Place) -> bool:
         """Return whether EC2 has stock, as far as its capacity-optimized strategies know."""

@@ -15,6 +15,7 @@ from relaunch.adapters.aws.client_config import CLIENT_CONFIG
 from relaunch.ports import NotYetError
 from relaunch_local.ecs import Clock, EcsError, Event, InProcessClient
 from relaunch_local.ecs.api.in_process import client_error_of
+from relaunch_local.ecs.engine.placement import MEMBER_OF_UNSATISFIED
 from relaunch_local.ecs.errors import concurrent_registration, invalid_parameter
 from relaunch_local.simulation.aws.calls import CallErrors, Calls
 from relaunch_local.simulation.aws.s3 import ObjectStore
@@ -116,6 +117,10 @@ class DelayedEcs:
     """Called with the `startedBy` of each RunTask that is allowed, and whether ECS made or returned a task."""
     on_placed: Callable[[str, str | None], None] = lambda _started_by, _away: None
     """Called with the `startedBy` of each RunTask, and the container instance of which its answer says AGENT."""
+    unplaceable: set[str] = field(default_factory=set)
+    """Families of which ECS places no task on any instance, always with the same words."""
+    on_unplaced: Callable[[Mapping[str, Any], str], None] = lambda _parameters, _reason: None
+    """Called with the parameters of each RunTask that made no task, and ECS's words for it."""
     _absent: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     _denied: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     _made: dict[str, str] = field(default_factory=dict)
@@ -147,7 +152,9 @@ class DelayedEcs:
             self.on_lost(parameters["startedBy"])
         if is_lost and self._chance.stream("lost-calls").random() < self.lost_share:
             raise timed_out("run_task")
-        answer = self._client.run_task(**parameters)
+        answer = self._place(parameters)
+        for failure in answer["failures"]:
+            self.on_unplaced(parameters, str(failure.get("reason", "")))
         arns = [task["taskArn"] for task in answer["tasks"]]
         self._note_tasks(arns, parameters["startedBy"], parameters["clientToken"])
         if is_lost:
@@ -157,6 +164,16 @@ class DelayedEcs:
         away = (failure.get("arn") for failure in answer["failures"] if failure["reason"] == "AGENT")
         self.on_placed(parameters["startedBy"], next(away, None))
         return answer
+
+    def _place(self, parameters: Mapping[str, Any]) -> Any:
+        """Call RunTask, which places nothing if a constraint of the task definition holds for no instance.
+
+        ECS takes such a definition (aws/amazon-ecs-agent#3044 has the words of the failure).
+        """
+        family = str(parameters["taskDefinition"]).rpartition("/")[2].partition(":")[0].partition("--")[0]
+        if family in self.unplaceable:
+            return {"tasks": [], "failures": [{"reason": MEMBER_OF_UNSATISFIED}]}
+        return self._client.run_task(**parameters)
 
     def _note_tasks(self, arns: Sequence[str], started_by: str, client_token: str) -> None:
         self.on_taken(started_by, has_task=bool(arns))

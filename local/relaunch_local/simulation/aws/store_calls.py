@@ -23,6 +23,7 @@ STORE_CALLS: Mapping[tuple[str, str], frozenset[StoreCall]] = {
     ("capacity", "load_pool"): frozenset({_GET}),
     ("capacity", "remember"): frozenset({_GET, _PUT}),
     ("capacity", "reopen"): frozenset({_PUT}),
+    ("capacity", "forget_unready"): frozenset({_GET, _PUT}),
     ("capacity", "save_pool"): frozenset({_PUT}),
     ("definitions", "delete_definition"): frozenset({_GET, _DELETE}),
     ("definitions", "find_definitions"): frozenset({_QUERY}),

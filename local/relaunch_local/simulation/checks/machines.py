@@ -22,7 +22,7 @@ from relaunch.core.machines.resources import NOTHING
 from relaunch.core.machines.tags import JOB_TAG, MACHINE_TAG
 from relaunch.core.offerings.capacity_scopes import is_scope
 from relaunch_local.ecs import Clock, EcsSimulator, Event
-from relaunch_local.ecs.engine.model import BillLine, Instance, InstanceState
+from relaunch_local.ecs.engine.model import BillLine, Instance, InstanceState, StateReason
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.constraints import find_violated
 from relaunch_local.simulation.checks.facts import AccountFacts
@@ -105,7 +105,8 @@ class MachineInvariants:
     """By container instance: when its agent disconnected last."""
     _claimed_at: dict[str, datetime] = field(default_factory=dict)
     """By machine: when a job was last seen to claim and need it."""
-    _terminations: dict[str, datetime] = field(default_factory=dict)
+    terminations: dict[str, datetime] = field(default_factory=dict)
+    """By instance: when the application last asked EC2 to terminate it."""
     _revived: set[str] = field(default_factory=set)
     """Machines whose instance came to light after they were gone: no limit holds for those."""
     _placed: set[str] = field(default_factory=set)
@@ -176,7 +177,7 @@ class MachineInvariants:
 
     def termination_asked(self, instance_id: str) -> None:
         """Check that nobody needs an instance that is about to be terminated."""
-        self._terminations[instance_id] = self._clock.now()
+        self.terminations[instance_id] = self._clock.now()
         self.on_termination(instance_id)
         machine = self._machine_of(instance_id)
         is_its = machine is not None and machine.instance_id == instance_id
@@ -293,7 +294,7 @@ class MachineInvariants:
             return
         for effect in before.pending:
             if isinstance(effect, TerminateInstance) and effect not in machine.pending:
-                is_done = effect.instance_id in self._terminations
+                is_done = effect.instance_id in self.terminations
                 self._check("a machine's effect is done before it is forgotten", is_done, machine.machine_id)
 
     def _check_failures(self, machine: Machine, effect: RememberFailures) -> None:
@@ -301,11 +302,28 @@ class MachineInvariants:
         told = self._told[machine.machine_id]
         for failure in effect.failures:
             key = failure.offering
+            if failure.is_unready:
+                is_right = self._was_unready(machine) and (is_scope(key) or key == machine.offering)
+                self._check(
+                    "only a machine that was not ready shuts a pool so", is_right, f"{key}: {machine.machine_id}"
+                )
+                continue
             if is_scope(key):
                 continue
             codes = {code for pool, code in told if pool in (None, (key.instance_type, key.zone))}
             is_about_it = bool(codes & _ABOUT_POOLS)
             self._check("only a lack of capacity shuts a pool", is_about_it, f"{key}: {', '.join(sorted(codes))}")
+
+    def _was_unready(self, machine: Machine) -> bool:
+        """Return whether the instance was not ready by its deadline, or ended before it was, not by EC2's choice."""
+        host = self.hosts.get(machine.instance_id or "")
+        if host is None:
+            return False
+        now = self._clock.now()
+        ready_at = self._ready_at.get(host.instance_id, now) if self._is_ready(host) else now
+        deadline = self.bills[host.instance_id].launched_at + self._limits.registration_deadline
+        is_late = ready_at >= deadline - _CLOCK_SKEW
+        return is_late or host.state_reason in (StateReason.LAUNCH_ERROR, StateReason.INSTANCE_INITIATED)
 
     def _check_totals(self, before: Machine | None, machine: Machine) -> None:
         living = [each for each in self.machines.values() if each.state is not MachineState.GONE]

@@ -32,6 +32,8 @@ class _Episode:
 
     since: datetime
     instances: list[str] = field(default_factory=list)
+    was_taken: bool = False
+    """Whether ECS took the job's last call, and placed nothing: it waits for a machine, not for a permission."""
 
 
 @dataclass(slots=True)
@@ -64,12 +66,14 @@ class Refusals:
             self._open.pop(job_id, None)
         elif job_id in self._open:
             self._open[job_id].instances.clear()
+            self._open[job_id].was_taken = True
 
     def refused(self, parameters: Mapping[str, Any]) -> None:
         """Note that RunTask is refused, and check that its machine is no more than a probe."""
         job_id = str(parameters["startedBy"]).rpartition("/")[0]
         now = self._clock.now()
         episode = self._open.setdefault(job_id, _Episode(now))
+        episode.was_taken = False
         found = _INSTANCE.search(str(parameters.get("placementConstraints")))
         if found is None or found[1] in episode.instances:
             return
@@ -94,6 +98,8 @@ class Refusals:
         """Check later that each job that was refused goes on by its next probe."""
         now = self._clock.now()
         for job_id, episode in self._open.items():
+            if episode.was_taken:
+                continue
             wait = self._next_try(episode, now) + _LATE
             self._clock.call_later(wait.total_seconds(), self._went_on(job_id, now))
 

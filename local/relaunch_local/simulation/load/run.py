@@ -19,6 +19,7 @@ from typing import Any
 from relaunch_local.ecs import Event, Timing
 from relaunch_local.simulation.aws.clients import TASK_STATE_CHANGE
 from relaunch_local.simulation.faults.rare import RareFaults
+from relaunch_local.simulation.faults.useless_machines import UselessMachineFaults
 from relaunch_local.simulation.load.account import (
     DEFINITIONS,
     EVENTS_AT_SECONDS,
@@ -213,7 +214,7 @@ class LoadRun:
         self._advance(lambda: len(self.running) >= self.options.events, longest)
         self.made_until_running = account.every_call
         self._advance(self._is_idle, longest + 2 * _WORK_MARGIN * self.floor_seconds + WORK_LEAST_SECONDS)
-        LoadVerdict(account, self.events, RareFaults(account, lambda: None)).check()
+        LoadVerdict(account, self.events, RareFaults(account, lambda: None), UselessMachineFaults(account)).check()
         return self._result()
 
     def _observe(self, event: Event) -> None:

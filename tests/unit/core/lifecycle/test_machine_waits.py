@@ -46,9 +46,9 @@ def test_a_claim_on_a_machine_with_room_goes_on_at_once_only_if_it_is_ready(stat
     assert (job.pending, job.machine_requests) == (effects, 0)
 
 
-def test_three_machines_of_no_use_in_a_row_make_it_pause():
+def test_three_machines_of_no_use_in_a_row_make_it_wait_for_a_probe():
     job = SITUATIONS["wm"]
-    for expected in (WaitReason.LAUNCH, WaitReason.LAUNCH, WaitReason.BACKOFF):
+    for expected in (WaitReason.LAUNCH, WaitReason.LAUNCH, WaitReason.REFUSED):
         job = after(replace(job, machine_id="m-1"), LOST)
         assert job.waiting.reason is expected
 
@@ -63,7 +63,7 @@ def test_a_machine_without_room_for_the_task_counts_as_one_of_no_use_and_is_rele
 
     decision = decided(job, answered(make_failed_placement("RESOURCE:MEMORY")))
 
-    assert decision.job.waiting.reason is WaitReason.BACKOFF
+    assert decision.job.waiting.reason is WaitReason.REFUSED
     assert ReleaseMachine("m-0", decision.job.reason, is_unusable=True) in decision.job.pending
     assert decision.job.own_failures == ()
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW
-from fakes.machines import CAPACITY, INSTANCE, NODE, claim, fleet_request, machine, override
+from fakes.machines import CAPACITY, INSTANCE, NODE, claim, fleet_request, machine, offering, override
 from relaunch.core.machines.events import (
     ClaimAsked,
     ClaimReleased,
@@ -20,10 +20,19 @@ from relaunch.core.machines.events import (
 )
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.living import HEARTBEAT, is_kept_warm
-from relaunch.core.machines.machine import AdmitJobs, MachineState, TellJobs, TerminateInstance
+from relaunch.core.machines.machine import (
+    AdmitJobs,
+    ForgetUnready,
+    MachineState,
+    RememberFailures,
+    TellJobs,
+    TerminateInstance,
+)
 from relaunch.core.machines.requesting import NEXT_LOOK
 from relaunch.core.machines.resources import Resources
 from relaunch.core.machines.table import decide
+from relaunch.core.offerings.amis import AmiKind
+from relaunch.core.offerings.capacity_scopes import image_scope
 
 LIMITS = MachineLimits()
 WARM = MachineLimits(warm_time=timedelta(minutes=15))
@@ -34,7 +43,7 @@ def test_a_machine_is_ready_once_it_shows_all_its_accelerators():
     after = decide(machine(MachineState.STARTING), NodeSeen(NODE, CAPACITY, True, NOW), NOW, LIMITS).machine
 
     assert (after.state, after.node, after.registered_at) == (MachineState.READY, NODE, NOW)
-    assert after.pending == (TellJobs(("resnet-1",)),)
+    assert after.pending == (TellJobs(("resnet-1",)), ForgetUnready((offering(), image_scope(AmiKind.GPU)), NOW))
 
 
 def test_gpus_that_the_agent_does_not_see_yet_are_waited_for():
@@ -93,7 +102,11 @@ def test_a_machine_that_does_not_become_ready_in_time_is_ended_and_its_job_told(
     assert (early.state, early.wake_at) == (MachineState.STARTING, NOW + LIMITS.registration_deadline)
     assert (late.state, late.is_unusable) == (MachineState.ENDING, True)
     assert reason in late.reason
-    assert late.pending == (TerminateInstance(INSTANCE), TellJobs(("resnet-1",)))
+    (remembered, *others) = late.pending
+    assert others == [TerminateInstance(INSTANCE), TellJobs(("resnet-1",))]
+    assert isinstance(remembered, RememberFailures)
+    assert [each.offering for each in remembered.failures] == [offering(), image_scope(AmiKind.GPU)]
+    assert all(each.is_unready and reason in each.reason for each in remembered.failures)
 
 
 def test_a_bare_metal_machine_is_not_ended_while_it_may_still_start():

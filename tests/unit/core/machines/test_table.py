@@ -91,7 +91,7 @@ running                 . . . E .
 shutting-down           . E E E .
 stopping                . E E E .
 stopped                 . E E E .
-terminated              . G G G .
+terminated              . E G G .
 other instance          . . . . .
 missing                 . S R E .
 registered              . R . . .

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from fakes.builders import NOW, make_capacity_failure, make_offering_key
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.offerings.amis import AmiKind
 from relaunch.core.offerings.capacity_memory import (
     FORGOTTEN_AFTER,
     LONGEST,
@@ -17,12 +18,14 @@ from relaunch.core.offerings.capacity_memory import (
     remaining_failures,
     remember,
     reopened,
+    sound,
     with_own,
 )
-from relaunch.core.offerings.capacity_scopes import purchase_scope, quota_scope, zone_scope
-from relaunch.core.offerings.offering import CapacityFailure
+from relaunch.core.offerings.capacity_scopes import image_scope, purchase_scope, quota_scope, zone_scope
+from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 
 SPOT = PurchaseOption.SPOT
+IMAGE = image_scope(AmiKind.GPU)
 
 HALF_HOUR = timedelta(minutes=30)
 
@@ -245,3 +248,47 @@ def test_a_queue_neither_shortens_what_failed_nor_forgets_it_nor_comes_back_once
     assert remember(long, QUEUE) == long
     assert remember(over, QUEUE) == replace(QUEUE, consecutive_failures=4)
     assert remember(free, QUEUE) == free
+
+
+def unready(at: datetime, offering: OfferingKey = IMAGE) -> CapacityFailure:
+    until = at if offering == IMAGE else at + timedelta(minutes=3)
+    return CapacityFailure(offering, "it never registered", at, until, is_unready=True)
+
+
+def test_a_pool_whose_machines_do_not_become_ready_is_avoided_four_times_as_long_each_time():
+    memory, avoided = None, []
+    for _ in range(6):
+        at = NOW if memory is None else memory.until + timedelta(minutes=5)
+        memory = remember(memory, unready(at, make_offering_key()))
+        avoided.append(int((memory.until - memory.at).total_seconds()) // 60)
+
+    assert avoided == [3, 12, 48, 192, 240, 240]
+
+
+def test_an_image_is_avoided_from_the_third_machine_on_for_six_hours_at_most():
+    memory, avoided = None, []
+    for _ in range(8):
+        at = NOW if memory is None else memory.until + timedelta(minutes=5)
+        memory = remember(memory, unready(at))
+        avoided.append((memory.until - memory.at).total_seconds() / 3600)
+
+    assert avoided == [0, 0, 0.25, 1, 6, 6, 6, 6]
+
+
+def test_machines_of_an_image_that_were_launched_before_it_was_avoided_do_not_extend_that():
+    memory = None
+    for seconds in range(10):
+        memory = remember(memory, unready(NOW + timedelta(seconds=seconds)))
+
+    assert memory.until == NOW + timedelta(minutes=15, seconds=2)
+
+
+def test_a_machine_that_becomes_ready_ends_what_is_known_of_its_image():
+    memory = None
+    for _ in range(3):
+        memory = remember(memory, unready(NOW))
+    cleared = sound(memory, NOW)
+
+    assert (cleared.until, forgotten_at(cleared)) == (NOW, NOW)
+    after = remember(cleared, unready(NOW + timedelta(minutes=1)))
+    assert (after.consecutive_failures, after.until) == (1, after.at)

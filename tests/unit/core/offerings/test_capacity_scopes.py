@@ -7,11 +7,15 @@ import pytest
 from fakes.builders import NOW, make_capacity_failure, make_instance_type, make_offering, make_offering_key
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.offerings.amis import AmiKind
 from relaunch.core.offerings.capacity_scopes import (
     find_failures,
+    image_scope,
     is_scope,
+    placement_scope,
     purchase_scope,
     quota_scope,
+    refused_placements,
     zone_scope,
 )
 from relaunch.core.offerings.offering import CapacityFailure, Offering, OfferingKey
@@ -121,3 +125,23 @@ def test_a_shortage_of_machines_on_demand_is_one_of_a_capacity_provider_on_deman
     on_demand = make_offering(purchase=ON_DEMAND, offered_zones=ZONES)
 
     assert len(find_failures(on_demand, shortages(*ZONES, purchase=ON_DEMAND))) == 1
+
+
+def test_what_the_cluster_places_nowhere_is_kept_from_all_machines_of_our_own():
+    arn = "arn:aws:ecs:us-east-1:111122223333:task-definition/trainer:7"
+    failure = CapacityFailure(placement_scope(arn), "refused", NOW, NOW + timedelta(minutes=15), is_unready=True)
+
+    found = refused_placements(arn, {failure.offering: failure})
+
+    assert [each.offering for each in found] == [purchase_scope(SPOT), purchase_scope(ON_DEMAND)]
+    assert {each.until for each in found} == {failure.until}
+    assert refused_placements(f"{arn}1", {failure.offering: failure}) == ()
+
+
+def test_an_image_is_that_of_all_machines_of_our_own_of_its_kind_and_of_no_capacity_provider():
+    failure = CapacityFailure(image_scope(AmiKind.GPU), "not ready", NOW, NOW + timedelta(minutes=15), is_unready=True)
+    memory = {failure.offering: failure}
+
+    assert [find_failures(each, memory) for each in (OWN, ELSEWHERE, OWN_ON_DEMAND)] == [[failure]] * 3
+    assert find_failures(make_offering(), memory) == []
+    assert find_failures(OWN, {image_scope(AmiKind.NEURON): failure}) == []

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -94,3 +95,17 @@ def test_a_quota_that_other_jobs_use_up_is_worth_waiting_for():
 )
 def test_a_quota_that_is_large_enough_or_unknown_rejects_nothing(offering, quotas):
     assert selected(ONE_GPU, offering, quotas=quotas).kept == (offering,)
+
+
+@pytest.mark.parametrize("second_is_unready", [True, False])
+def test_nothing_is_ready_anywhere_only_if_all_that_may_come_back_was_not(second_is_unready: bool):
+    first = replace(make_capacity_failure(), is_unready=True)
+    second = make_capacity_failure(offering=make_offering_key("g4dn.xlarge"))
+    second = replace(second, is_unready=second_is_unready)
+    memory = {each.offering: each for each in (first, second)}
+
+    selection = selected(ONE_GPU, offered(A10G, SPOT), offered(T4, SPOT), memory=memory)
+
+    assert selection.kept == ()
+    assert selection.is_unready is second_is_unready
+    assert not selected(ONE_GPU, offered(A10G, SPOT), memory={}).is_unready

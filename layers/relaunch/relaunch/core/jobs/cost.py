@@ -1,4 +1,4 @@
-"""What a job has cost so far, its running task included."""
+"""What a job has cost so far, its running task and the machines that were of no use included."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -46,10 +46,14 @@ def running_task(job: "Job") -> RunningTask | None:
 
 
 def cost_so_far(job: "Job | JobSummary", now: datetime) -> tuple[float, CostBasis]:
-    """Return what the tasks of a job have cost in USD, and what that rests on."""
+    """Return what a job has cost in USD, and what that rests on.
+
+    That is its tasks, and the machines that were requested for it and never ran one, from launch to end.
+    """
     running = job.running if isinstance(job, JobSummary) else running_task(job)
+    ended_usd = job.cost_usd + job.useless_machines_usd
     if running is None:
-        return job.cost_usd, job.cost_basis
+        return ended_usd, job.cost_basis
     # ECS's clock may be ahead.
     hours = max((now - running.since).total_seconds(), 0.0) / 3600
-    return job.cost_usd + hours * running.usd_per_hour, job.cost_basis.plus(running.basis)
+    return ended_usd + hours * running.usd_per_hour, job.cost_basis.plus(running.basis)

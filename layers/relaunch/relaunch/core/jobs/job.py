@@ -248,10 +248,12 @@ class Job:
     of our own that it claims for its next placement, and `machine_requests` how many were requested for it.
     `failed_machines` did not become ready since a task of the job last ran; `refused_since` is since when EC2 refuses
     its requests for a reason that other offerings would not change. `refusals` are the calls that were refused, since
-    it last had a task, for what somebody has to grant or mend (core.lifecycle.refusal_waits). `resume_from` are the
-    jobs that it retries, the latest first: it resumes from the first of them with a checkpoint, whose step is
-    `first_step`, 0 if it began from the beginning, None before its first launch. `kept_seconds` is the running time,
-    before the current attempt, whose work a checkpoint keeps (core.jobs.progress). `measured_starts` and
+    it last had a task, for what somebody has to grant or mend (core.lifecycle.refusal_waits). `useless_machines_at` is
+    when it lost each of the latest machines that never ran a task of it, which bounds how many it gets in a day
+    (core.lifecycle.useless_machines), and `useless_machines_usd` what those cost that were requested for it.
+    `resume_from` are the jobs that it retries, the latest first: it resumes from the first of them with a checkpoint,
+    whose step is `first_step`, 0 if it began from the beginning, None before its first launch. `kept_seconds` is the
+    running time, before the current attempt, whose work a checkpoint keeps (core.jobs.progress). `measured_starts` and
     `start_seconds` are what the attempts before the current one say of its overheads, and `checkpoint_seconds` what
     they and the looks at the current one do (core.jobs.overheads); `asked_at` is since when it waited for the machine
     of its current placement, None if it did not. `market_reason` is why its market policy launched it where it is, or
@@ -292,6 +294,8 @@ class Job:
     failed_machines: int = 0
     refused_since: datetime | None = None
     refusals: Mapping[RefusedCall, Refusal] = field(default_factory=dict, hash=False)
+    useless_machines_at: tuple[datetime, ...] = ()
+    useless_machines_usd: float = 0.0
     resume_from: tuple[ResumePoint, ...] = ()
     first_step: int | None = None
     kept_seconds: float = 0.0

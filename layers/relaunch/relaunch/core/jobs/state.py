@@ -54,6 +54,7 @@ class RefusedCall(StrEnum):
     LAUNCH = "launch"  # RunTask, RegisterTaskDefinition, or the creation of a Job of Kubernetes
     MACHINE = "machine"  # CreateFleet
     CHECKPOINT = "checkpoint"  # the reading of its checkpoints
+    USEFUL_MACHINE = "useful-machine"  # none: machines are launched, and its task can be placed on none of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +105,9 @@ class RunningTask:
 class JobSummary:
     """What `relaunch ps` shows of a job; `run_seconds` and `cost_usd` are without the running task.
 
-    `machine_id` is the machine of our own that it waits for, or that its next task is to run on. `running` is None of a
-    job without a running task, and of one that was stored before it was kept. `started_by` is `trigger` in a few words.
+    `useless_machines_usd` is what machines cost that were requested for it and never ran a task. `machine_id` is the
+    machine of our own that it waits for, or that its next task is to run on. `running` is None of a job without a
+    running task, and of one that was stored before it was kept. `started_by` is `trigger` in a few words.
     """
 
     job_id: str
@@ -127,3 +129,4 @@ class JobSummary:
     running: RunningTask | None = None
     state_since: datetime | None = None
     started_by: str = ""
+    useless_machines_usd: float = 0.0

@@ -28,4 +28,5 @@ def summarize_job(job: Job) -> JobSummary:
         running=running_task(job),
         state_since=job.state_since,
         started_by=job.trigger.short or job.trigger.summary,
+        useless_machines_usd=job.useless_machines_usd,
     )

@@ -43,7 +43,8 @@ class OfferingChosen:
 class NothingKept:
     """Selection kept no offering; `message` names the filter that removed the last one.
 
-    `is_market`: the market policy of the job waits, until `retry_at`; `message` is its reason.
+    `is_market`: the market policy of the job waits, until `retry_at`; `message` is its reason. `is_unready`: machines
+    are launched, and do not become ready.
     """
 
     selection: Selection
@@ -52,6 +53,7 @@ class NothingKept:
     is_price: bool
     retry_at: datetime | None
     is_market: bool = False
+    is_unready: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +101,14 @@ class MachineAwaited:
 class MachineLost:
     """The machine that the job claims will not be ready.
 
-    `refusal` is set if EC2 refused the request; else there was an instance, or may have been.
+    `refusal` is set if EC2 refused the request; else there was an instance, or may have been. `usd` is what the machine
+    cost, if it was requested for the job and never ran a task.
     """
 
     machine_id: str
     refusal: Consequence | None
     reason: str
+    usd: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +156,16 @@ class LaunchRepeated:
 
 @dataclass(frozen=True, slots=True)
 class LaunchAnswered:
-    """The target was asked to launch a placement; `outcome` is its answer."""
+    """The target was asked to launch a placement; `outcome` is its answer.
+
+    `useless_usd` is what the machine cost on which nothing was placed, if it was requested for the job and has no
+    other.
+    """
 
     attempt_number: int
     placement_number: int
     outcome: LaunchOutcome
+    useless_usd: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,13 @@ from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.market_choice import describe_run_on_spot, is_in_market
 from relaunch.core.lifecycle.moves import may_move
-from relaunch.core.lifecycle.refusal_notices import CHECKPOINT_GRANTS, describe_limit, latest_refusal, what_to_grant
+from relaunch.core.lifecycle.refusal_notices import (
+    CHECKPOINT_GRANTS,
+    describe_limit,
+    lacks_useful_machine,
+    latest_refusal,
+    what_to_look_at,
+)
 from relaunch.core.lifecycle.restart_policy import describe_stop, next_time_limit
 from relaunch.core.market.policies import LEAVE_ON_DEMAND
 
@@ -175,12 +181,13 @@ def _wait_for_checkpoints(job: Job, waiting: Waiting, now: datetime) -> Explanat
 
 def _wait_for_grant(job: Job, waiting: Waiting, now: datetime) -> Explanation:
     kept = "with its machine, which is kept" if job.machine_id else "without a machine until then"
+    what = "why its machines are of no use" if lacks_useful_machine(job) else "what is refused"
     return Explanation(
-        f"somebody to grant or mend what is refused: {waiting.detail}",
+        f"somebody to grant or mend {what}: {waiting.detail}",
         latest_refusal(job, now).since,
         f"it is tried again, {kept}; {describe_limit(job, now)}",
         waiting.until or job.wake_at,
-        what_to_grant(waiting.detail),
+        what_to_look_at(job, waiting.detail),
     )
 
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.durations import write_duration
-from relaunch.core.jobs.effects import AdmitWaiting, Effect, RequestLaunch
+from relaunch.core.jobs.effects import AdmitWaiting, Effect, RememberCapacity, RequestLaunch
 from relaunch.core.jobs.job import STACK_SLOT, Attempt, IntentKind, Job, Placement, PlacementState, StopIntent
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.overheads import machine_asked_at, with_measured
@@ -57,6 +57,7 @@ from relaunch.core.lifecycle.refusal_waits import next_try, wait_limit, wait_unt
 from relaunch.core.lifecycle.restart_policy import GiveUp, out_of_time
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 from relaunch.core.lifecycle.stopping import avoid, stop_with_intent, with_task
+from relaunch.core.offerings.capacity_scopes import placement_scope
 from relaunch.core.revisions.images import describe_pin, plan_pins, with_platforms
 from relaunch.core.selection.neuron_devices import NeuronClaim
 
@@ -74,6 +75,8 @@ _LONGEST_REPEAT_DELAY_SECONDS = 300
 # A job that ends admits the next one; this interval covers a lost message.
 _SLOT_POLL_INTERVAL = timedelta(minutes=15)
 _CAPACITY_POLL_INTERVAL, _MARKET_POLL_INTERVAL = timedelta(minutes=5), timedelta(minutes=30)
+# Looks that are at most 31 minutes apart are what all jobs promise.
+_UNREADY_POLL_INTERVAL, _TURNS = timedelta(minutes=10), timedelta(minutes=20)
 # The interval at which ECR is queried for an awaited image, in case its event was lost.
 IMAGE_POLL_INTERVAL = timedelta(minutes=2)
 # A task with a container instance pulls its image, which takes minutes for a training.
@@ -170,6 +173,13 @@ def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimi
     # A market policy knows when it chooses again, but what other jobs see of the market is no event of this one.
     poll_at = now + (_MARKET_POLL_INTERVAL if event.is_market and event.retry_at else _CAPACITY_POLL_INTERVAL)
     retry_at = max(min(event.retry_at or poll_at, poll_at), now + timedelta(seconds=15))
+    if event.is_unready:
+        # To look again is free; whoever buys the next machine finds out for all jobs.
+        # The jobs do so one after the other: the first machine tells the others before they buy theirs.
+        turn = timedelta(seconds=zlib.crc32(job.job_id.encode()) % int(_TURNS.total_seconds()))
+        pause = min(max((event.retry_at or now) + turn - now, _CAPACITY_POLL_INTERVAL), _UNREADY_POLL_INTERVAL + turn)
+        decision = wait_until_granted(job, RefusedCall.USEFUL_MACHINE, event.message, now, pause=pause)
+        return replace(decision, selection=event.selection, selected_at=now)
     reason = WaitReason.PRICE if event.is_price else WaitReason.MARKET if event.is_market else WaitReason.CAPACITY
     decision = try_again_at(job, reason, event.message, now, retry_at)
     return replace(decision, selection=event.selection, selected_at=now)
@@ -223,7 +233,7 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             # The client token is unique, so the task is of this placement, launched before the settings changed.
             return _with_stops(_placed(job, task_id, now, limits), tuple(others))
         case PlacementFailed():
-            return _placement_failed(job, event.outcome, now)
+            return _placement_failed(job, event.outcome, event.useless_usd, now)
         case LaunchDeferred(reason) | LaunchUncertain(reason):
             delay_seconds = _repeat_delay_seconds(job, event.outcome, now)
             return _send_again(job, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
@@ -233,16 +243,26 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             return _refused(job, LaunchRefused("ConflictException, and it names no task"), now)
 
 
-def _placement_failed(job: Job, failed: PlacementFailed, now: datetime) -> Decision:
+def _placement_failed(job: Job, failed: PlacementFailed, useless_usd: float, now: datetime) -> Decision:
     outcome = f"the cluster placed nothing: {', '.join(failed.reasons)}"
     if waits_for_agent(job, failed.shortages, outcome, now):
         return wait_for_agent(job, outcome, now)
+    job = replace(job, useless_machines_usd=job.useless_machines_usd + useless_usd)
     has_lost_device = _lost_device(job, failed.shortages, outcome)
     if has_lost_device:
         # Its machine may have other devices.
         job = replace(job, machine_id=job.current_attempt.placement.machine_id)
     is_full = not has_lost_device
-    return _next_placement(job, outcome, now, event="placement failed", is_full=is_full, found=failed.detail)
+    # A machine that ran other tasks may be full; one that was bought for this one should not be.
+    return _next_placement(
+        job,
+        outcome,
+        now,
+        event="placement failed",
+        is_full=is_full,
+        found=failed.detail,
+        is_unused=useless_usd > 0,
+    )
 
 
 def _repeat_delay_seconds(job: Job, outcome: LaunchDeferred | LaunchUncertain, now: datetime) -> int:
@@ -329,8 +349,13 @@ def _cancelled(job: Job, now: datetime) -> Decision:
     return end(job, JobState.CANCELLED, now, event="cancelled", detail=job.cancel_requested)
 
 
-def _next_placement(job: Job, outcome: str, now: datetime, *, event: str, is_full: bool, found: str = "") -> Decision:
-    """Close the placement and launch again; `found` is for the timeline only, because an attempt is small."""
+def _next_placement(  # noqa: PLR0913 - all of them named at every call
+    job: Job, outcome: str, now: datetime, *, event: str, is_full: bool, found: str = "", is_unused: bool = False
+) -> Decision:
+    """Close the placement and launch again; `found` is for the timeline only, because an attempt is small.
+
+    `is_unused`: the machine was bought for it, and ran nothing: that is told to all jobs with the revision.
+    """
     if job.cancel_requested:
         return _cancelled(job, now)
     closed = replace(job.current_attempt.placement, state=PlacementState.CLOSED, outcome=outcome)
@@ -339,7 +364,11 @@ def _next_placement(job: Job, outcome: str, now: datetime, *, event: str, is_ful
     detail = f"{outcome}; {found}" if found else outcome
     if is_full and closed.machine_id:
         # That one machine has no room says nothing of the next one; if several have none, the job does not fit.
-        return next_machine(job, detail, now, event=event)
+        decision = next_machine(job, detail, now, event=event)
+        if not is_unused:
+            return decision
+        refused = RememberCapacity(placement_scope(job.revision.arn), outcome, now, now)
+        return replace(decision, job=replace(decision.job, pending=(refused, *decision.job.pending)))
     if is_full:
         job, before = avoid(job, outcome, now)
     return wait_for_launch(job, now, event=event, detail=detail, before=before)

@@ -23,8 +23,10 @@ from relaunch.core.lifecycle.decision import (
 )
 from relaunch.core.lifecycle.events import MachineAwaited, MachineClaimed, MachineLimitReached, MachineLost
 from relaunch.core.lifecycle.market_choice import with_market_reason
+from relaunch.core.lifecycle.refusal_notices import lacks_useful_machine
 from relaunch.core.lifecycle.refusal_waits import lose_kept_machine, wait_until_granted
 from relaunch.core.lifecycle.restart_policy import out_of_time
+from relaunch.core.lifecycle.useless_machines import next_machine_at, with_useless_machine
 from relaunch.core.machines.machine import Consequence, MachineState
 from relaunch.core.machines.refusals import delay_before
 
@@ -96,7 +98,7 @@ def await_machine(job: Job, event: MachineAwaited, now: datetime, _limits: Stack
 
 def machine_lost(job: Job, event: MachineLost, now: datetime, _limits: StackLimits) -> Decision:
     """Choose another machine: at once, or later if that would fail alike."""
-    lost = replace(job, machine_id="")
+    lost = replace(job, machine_id="", useless_machines_usd=job.useless_machines_usd + event.usd)
     if job.waiting is not None and job.waiting.reason in REFUSED_WAITS:
         return lose_kept_machine(lost, job.waiting, now)
     if event.refusal is None:
@@ -107,16 +109,19 @@ def machine_lost(job: Job, event: MachineLost, now: datetime, _limits: StackLimi
         refused_since = lost.refused_since or now
         pause = delay_before(event.refusal, now - refused_since, lost.job_id)
         lost = replace(lost, refused_since=refused_since)
-        return wait_until_granted(lost, RefusedCall.MACHINE, event.reason, now, pause=pause)
+        call = RefusedCall.USEFUL_MACHINE if next_machine_at(lost, now) > now else RefusedCall.MACHINE
+        return wait_until_granted(lost, call, event.reason, now, pause=pause)
     return _choose_after(lost, event.refusal, event.reason, now, event="machine lost")
 
 
 def next_machine(job: Job, reason: str, now: datetime, *, event: str) -> Decision:
-    """Choose another machine after one of no use to the job: at once, or later after several in a row."""
+    """Choose another machine after one of no use to the job: at once, or as a probe after several in a row."""
     failed = job.failed_machines + 1
-    consequence = Consequence.PAUSE if failed >= _FAILED_MACHINES else Consequence.NEXT
-    in_a_row = f"; {failed} machines in a row were of no use to the job" if failed >= _FAILED_MACHINES else ""
-    return _choose_after(replace(job, failed_machines=failed), consequence, f"{reason}{in_a_row}", now, event=event)
+    job = with_useless_machine(replace(job, failed_machines=failed), now)
+    if failed < _FAILED_MACHINES and next_machine_at(job, now) <= now:
+        return _choose_after(job, Consequence.NEXT, reason, now, event=event)
+    in_a_row = f"{reason}; {failed} machines in a row were of no use to the job"
+    return wait_until_granted(job, RefusedCall.USEFUL_MACHINE, in_a_row, now)
 
 
 def _choose_after(job: Job, consequence: Consequence, reason: str, now: datetime, *, event: str) -> Decision:
@@ -128,7 +133,9 @@ def _choose_after(job: Job, consequence: Consequence, reason: str, now: datetime
 
 def next_machine_lost(job: Job, event: MachineLost, now: datetime, _limits: StackLimits) -> Decision:
     """Forget the machine for the next placement; ask for another one if EC2 had none of that kind."""
-    without = replace(job, machine_id="")
+    without = replace(job, machine_id="", useless_machines_usd=job.useless_machines_usd + event.usd)
+    if event.refusal is None:
+        without = with_useless_machine(without, now)
     attempt, handover = job.current_attempt, job.current_attempt.handover
     # Without a handover nothing takes its machine away: it was to be moved, and there was none to be requested.
     is_move = handover.is_move if handover is not None else job.state is JobState.RUNNING
@@ -193,7 +200,8 @@ def with_releases(before: Job, decision: Decision) -> Decision:
     used = attempt.placement.machine_id if attempt is not None else ""
     could_not_start = stop is None or stop.kind in _UNUSABLE_AFTER
     # A refusal says nothing of the machine that was up for the call.
-    could_not_start = could_not_start and not (after.waiting is not None and after.waiting.reason in REFUSED_WAITS)
+    is_refused = after.waiting is not None and after.waiting.reason in REFUSED_WAITS
+    could_not_start = could_not_start and not (is_refused and not lacks_useful_machine(after))
     effects = (
         ReleaseMachine(each, after.reason or str(after.state), is_unusable=each == used and could_not_start)
         for each in released

@@ -8,7 +8,7 @@ import re
 from datetime import datetime
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.state import Refusal
+from relaunch.core.jobs.state import Refusal, RefusedCall
 from relaunch.core.lifecycle.refusal_waits import TRAINED_WAIT, UNTRAINED_WAIT
 
 _DOCTOR = "`relaunch doctor` checks what the stack may do; docs/deploy.md says which role needs what"
@@ -34,6 +34,28 @@ CHECKPOINT_GRANTS = (
     "a bucket policy, or a bucket or key of another account, must let the role in as well",
 )
 """What lets the application read checkpoints."""
+
+
+_USELESS_MACHINES = (
+    "its machines are launched, and none is of use: `relaunch explain` has what EC2 and the cluster said of each",
+    "they do not register: the subnet needs a way to the cluster (a NAT gateway or endpoints), the image an "
+    "agent that joins it; a large instance type may need longer (MachineRegistrationMinutes): docs/machines.md",
+    "`Client.InternalError`: the disk's key; the role of request_machine needs a grant of the account's default key",
+    "the cluster places nothing: compare the task definition's constraints, ports and sizes with the instance type",
+    "once it is mended, `relaunch cancel` and `relaunch retry` try at once",
+)
+"""What to look at if a job's machines never run its task."""
+
+
+def what_to_look_at(job: Job, reason: str) -> tuple[str, ...]:
+    """Return what somebody can do about what was refused last, by its words, or about machines of no use."""
+    return (*_USELESS_MACHINES, _DOCTOR) if lacks_useful_machine(job) else what_to_grant(reason)
+
+
+def lacks_useful_machine(job: Job) -> bool:
+    """Return whether no machine of the job was of use, when it was refused last."""
+    latest = max(job.refusals, key=lambda call: job.refusals[call].at, default=None)
+    return latest is RefusedCall.USEFUL_MACHINE
 
 
 def what_to_grant(reason: str) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ call refused
   ├─ the call is free ──▶ again after 5 minutes, later every 30
   └─ it needs a machine of our own
        ├─ the machine is up, refused for less than MACHINE_KEPT ──▶ kept, and again after 1, 2, 4… minutes
-       └─ else ──▶ released; another one is bought as a probe 15 minutes, 1, 4 and 24 hours after the first refusal,
-                   then daily
+       └─ else, and if its machines are of no use ──▶ released; another one is bought as a probe
+                   15 minutes, 1, 4 and 24 hours after the first refusal, then daily
 """
 
 from dataclasses import dataclass, replace
@@ -19,6 +19,7 @@ from relaunch.core.jobs.effects import AdmitWaiting
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import Decision, end, try_again_at
+from relaunch.core.lifecycle.useless_machines import next_machine_at, with_useless_machine
 
 UNTRAINED_WAIT = timedelta(hours=24)
 """How long a job that never trained is held back: it loses nothing."""
@@ -49,15 +50,15 @@ class NextTry:
     keeps_machine: bool = False
 
 
-def next_try(refusal: Refusal, *, has_trained: bool, is_bought: bool) -> NextTry | None:
+def next_try(refusal: Refusal, *, has_trained: bool, is_bought: bool, is_up: bool = True) -> NextTry | None:
     """Return when a call is tried again that was refused just now, None if the job is not held back any longer.
 
-    `is_bought`: a try costs a machine, and one is up for this one.
+    `is_bought`: a try costs a machine; `is_up`: one is up that may be kept for the next one.
     """
     waited, limit = refusal.at - refusal.since, wait_limit(has_trained=has_trained)
     if waited >= limit:
         return None
-    keeps_machine = is_bought and waited < MACHINE_KEPT
+    keeps_machine = is_bought and is_up and waited < MACHINE_KEPT
     if keeps_machine:
         until = min(waited + max(waited, _FIRST_KEPT_WAIT), MACHINE_KEPT)
     else:
@@ -95,11 +96,15 @@ def wait_until_granted(
     """
     job = with_refusal(job, call, now)
     has_trained = job.first_started_at is not None
-    following = next_try(job.refusals[call], has_trained=has_trained, is_bought=bool(machine_id))
+    is_up, is_bought = bool(machine_id), bool(machine_id) or (call is RefusedCall.USEFUL_MACHINE and pause is None)
+    following = next_try(job.refusals[call], has_trained=has_trained, is_bought=is_bought, is_up=is_up)
     if following is None:
         limit = "14 days" if has_trained else "24 hours"
         return end(job, JobState.FAILED, now, event="refused for too long", detail=f"refused for {limit}: {reason}")
+    if is_up and not following.keeps_machine:
+        job = with_useless_machine(job, now)
     until = following.until if pause is None else now + pause
+    until = max(until, next_machine_at(job, now)) if is_bought and not following.keeps_machine else until
     reason_to_wait = WaitReason.CHECKPOINT if call is RefusedCall.CHECKPOINT else WaitReason.REFUSED
     if following.keeps_machine:
         return try_again_at(replace(job, machine_id=machine_id), reason_to_wait, reason, now, until)
@@ -111,8 +116,8 @@ def wait_until_granted(
 def lose_kept_machine(job: Job, waiting: Waiting, now: datetime) -> Decision:
     """Wait for the first probe without the machine that was kept, which is lost."""
     since = max(job.refusals.values(), key=lambda each: each.at).since if job.refusals else now
-    until = max(since + PROBES_AFTER[0], now)
-    lost = replace(job, has_slot=False, machine_id="")
+    lost = with_useless_machine(replace(job, has_slot=False, machine_id=""), now)
+    until = max(since + PROBES_AFTER[0], next_machine_at(lost, now))
     return _without_slot(job, try_again_at(lost, waiting.reason, waiting.detail, now, until))
 
 

@@ -20,6 +20,7 @@ from relaunch.core.machines.machine import (
     TerminateInstance,
 )
 from relaunch.core.machines.moves import ignore, look_again, move
+from relaunch.core.machines.unready import is_told_by_client, remember_unready
 
 NOT_TERMINATED = "not terminated"
 """The timeline event of a machine whose instance lives, and which EC2 refuses to terminate."""
@@ -112,13 +113,19 @@ def instance_ending(machine: Machine, event: InstanceSeen, now: datetime, _limit
     seen = event.observation
     detail = ", ".join(part for part in (f"{seen.instance_id} is {seen.state}", seen.state_reason) if part)
     ended = replace(machine, ended_at=machine.ended_at or event.at)
-    if seen.state is InstanceState.TERMINATED:
-        return gone(ended, now, event="terminated", detail=detail)
+    # Events have no reason; EC2's description of the instance, which is looked at next, has one.
+    is_unready = machine.lacks_reason or (machine.state is MachineState.STARTING and machine.warned_at is None)
+    is_late = now - ended.ended_at >= MISSING_GRACE if ended.ended_at else False
+    ended = replace(ended, lacks_reason=is_unready and not seen.state_reason and not is_late)
+    is_unready = is_unready and is_told_by_client(seen.state_reason)
+    learned = remember_unready(machine, detail, now) if is_unready else ()
+    if seen.state is InstanceState.TERMINATED and not ended.lacks_reason:
+        return gone(ended, now, event="terminated", detail=detail, before=learned)
     if machine.state is MachineState.ENDING:
-        return look_again(ended, now + ENDING_LOOK)
+        return look_again(replace(ended, reason=detail if learned else ended.reason), now + ENDING_LOOK, learned)
     # Stopped instances keep their volumes, which cost: ours are never stopped, only terminated.
     is_stopping = seen.state in (InstanceState.STOPPING, InstanceState.STOPPED)
-    effects = (TerminateInstance(seen.instance_id),) if is_stopping else ()
+    effects = (*learned, TerminateInstance(seen.instance_id)) if is_stopping else learned
     return _end(ended, now, event="instance ends", detail=detail, effects=effects)
 
 

@@ -21,6 +21,7 @@ from relaunch.core.machines.machine import AdmitJobs, Claim, Machine, MachineSta
 from relaunch.core.machines.moves import look_again, move
 from relaunch.core.machines.requesting import NEXT_LOOK
 from relaunch.core.machines.resources import NOTHING
+from relaunch.core.machines.unready import RELEASED, forget_unready, remember_unready
 
 NOT_READY = "start deadline"
 """The timeline event of a machine that was ended as it was not ready in time."""
@@ -45,7 +46,7 @@ def node_seen(machine: Machine, event: NodeSeen, now: datetime, limits: MachineL
             event="ready",
             detail=event.node,
             wake_at=now + HEARTBEAT,
-            effects=(TellJobs(job_ids),),
+            effects=(TellJobs(job_ids), *forget_unready(ready, now)),
         )
     wake_at = min(now + NEXT_LOOK, _registration_deadline(replace(seen, reason=lacks), limits))
     if seen.node == machine.node and machine.reason == lacks:
@@ -75,7 +76,8 @@ def wake_starting(machine: Machine, _event: MachineDue, now: datetime, limits: M
         return look_again(machine, min(now + NEXT_LOOK, deadline))
     found = machine.reason or "it never registered with the cluster"
     detail = f"not ready within {deadline - (machine.launched_at or machine.created_at)}: {found}"
-    return terminate(replace(machine, is_unusable=True), now, event=NOT_READY, detail=detail)
+    before = remember_unready(machine, detail, now)
+    return terminate(replace(machine, is_unusable=True), now, event=NOT_READY, detail=detail, before=before)
 
 
 def wake_ready(machine: Machine, _event: MachineDue, now: datetime, limits: MachineLimits) -> MachineDecision:
@@ -135,19 +137,19 @@ def release_claim(machine: Machine, event: ClaimReleased, now: datetime, limits:
     # A job that waits for the limits may fit where this one was.
     admit = (AdmitJobs(),) if released.accepts(NOTHING) else ()
     if released.claims:
-        return move(released, machine.state, now, event="released", detail=detail, wake_at=wake_at, effects=admit)
+        return move(released, machine.state, now, event=RELEASED, detail=detail, wake_at=wake_at, effects=admit)
     if machine.state is MachineState.REQUESTED:
         # EC2 was asked: its answer, or the search for the instance, decides what follows.
-        return move(released, machine.state, now, event="released", detail=detail, wake_at=wake_at)
+        return move(released, machine.state, now, event=RELEASED, detail=detail, wake_at=wake_at)
     is_kept = machine.state is MachineState.READY and bool(limits.warm_time)
     if is_unusable or machine.warned_at is not None or not is_kept:
-        return terminate(released, now, event="released", detail=detail)
+        return terminate(released, now, event=RELEASED, detail=detail)
     idle = replace(released, idle_since=now)
     return move(
         idle,
         machine.state,
         now,
-        event="released",
+        event=RELEASED,
         detail=f"{detail}; kept until {now + limits.warm_time:%H:%M:%S} UTC",
         # The warm time may be made shorter, or machines turned off, before it is over.
         wake_at=now + min(limits.warm_time, HEARTBEAT),

@@ -155,9 +155,18 @@ class RememberLaunch:
     kind: Literal["remember-launch"] = "remember-launch"
 
 
+@dataclass(frozen=True, slots=True)
+class ForgetUnready:
+    """Forget the machines of these offerings and images that did not become ready: this one did."""
+
+    offerings: tuple[OfferingKey, ...]
+    at: datetime
+    kind: Literal["forget-unready"] = "forget-unready"
+
+
 Ec2Effect = AskFleet | TerminateInstance | DeregisterNode
 """Effects that need the permissions of the consumer of the `machines` queue."""
-MachineEffect = Ec2Effect | TellJobs | AdmitJobs | RememberFailures | RememberLaunch
+MachineEffect = Ec2Effect | TellJobs | AdmitJobs | RememberFailures | RememberLaunch | ForgetUnready
 """What to do after a save; all may be repeated. `kind` is the discriminator in stored machines."""
 
 
@@ -181,7 +190,8 @@ class Machine:
     EC2 is left to end the instance, which it does not bill then. `idle_since` is when its last claim was released.
     `asked_at` is when CreateFleet was last called, `uncertain_since` since when it is unknown whether it had an effect.
     `unseen_since` is when EC2 first did not know the instance, `ended_at` when EC2 said that it shuts down.
-    `is_unusable`: a task could not start on it. `refusal` is what a job does whose request EC2 refused; `is_alert`:
+    `is_unusable`: a task could not start on it. `lacks_reason`: it ended before it was ready, and EC2 has not said why.
+    `refusal` is what a job does whose request EC2 refused; `is_alert`:
     somebody has to do something about it.
     `timeline` has the latest entries. `version` is the version of the item, on which every write is conditional;
     `wake_at` is set until the machine is gone.
@@ -208,6 +218,7 @@ class Machine:
     asked_at: datetime | None = None
     uncertain_since: datetime | None = None
     is_unusable: bool = False
+    lacks_reason: bool = False
     refusal: Consequence | None = None
     is_alert: bool = False
     reason: str = ""

@@ -8,6 +8,12 @@ one. For comparison: Karpenter retries a pool three minutes after each failure; 
 use a pool whose capacity is back at once. What several offerings share (core.offerings.capacity_scopes) is avoided as
 long as each failure says: it changes with what the stack itself runs, and when somebody asked AWS for more.
 
+A machine of our own that did not become ready was paid for, so its offering is avoided for four times as long with each
+failure, not twice. Where several in a row did not, whatever their offerings, they share a cause: image, launch template
+or network. All offerings with that image are avoided then: for 15 minutes, an hour, then six hours. So are all for the
+tasks of a revision of which the cluster placed none on several machines that were bought for them. A machine that
+becomes ready, or takes such a task, ends that, and the failures do not count any more (`sound`).
+
 An instance that arrives late ends the avoidance, but the failures still count: a registration does not show that a task
 can run there.
 
@@ -20,7 +26,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.offerings.capacity_scopes import is_scope
+from relaunch.core.offerings.capacity_scopes import is_counted, is_scope
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory
 
 LONGEST = timedelta(hours=4)
@@ -32,6 +38,10 @@ raised, or not have been reached."""
 SAME_EVENT = timedelta(minutes=5)
 # Doubling ends at LONGEST long before this.
 _MAX_CONSECUTIVE_FAILURES = 8
+# One that did not become ready may be chance, and so may be two.
+_UNREADY_BY_CHANCE = 2
+# No longer than a quarter of the day for which a job that never trained is held back: it is tried again until its end.
+_UNREADY_AVOIDED = (timedelta(minutes=15), timedelta(hours=1), timedelta(hours=6))
 
 
 def remember(before: CapacityFailure | None, failure: CapacityFailure) -> CapacityFailure:
@@ -41,12 +51,13 @@ def remember(before: CapacityFailure | None, failure: CapacityFailure) -> Capaci
     order, count as one, unless the avoidance was over, or the offering reopened, in between. The end of the avoidance
     never becomes earlier. A failure that is refuted already (`reopened`) is not remembered again.
     """
-    if failure.is_queue:
-        return _of_queue(before, failure)
     if before is None:
         return failure
-    if is_scope(failure.offering):
-        return _of_scope(before, failure)
+    if failure.is_queue:
+        return _of_queue(before, failure)
+    if is_counted(failure.offering) or is_scope(failure.offering):
+        add = _of_cause if is_counted(failure.offering) else _of_scope
+        return add(before, failure)
     if before.is_refuted and failure.at < before.until:
         return before
     later = max(before, failure, key=lambda each: each.at)
@@ -54,7 +65,8 @@ def remember(before: CapacityFailure | None, failure: CapacityFailure) -> Capaci
     if is_same_event and not before.is_refuted and not before.is_queue:
         return replace(later, consecutive_failures=before.consecutive_failures, until=max(before.until, failure.until))
     consecutive_failures = min(remaining_failures(before, failure.at) + 1, _MAX_CONSECUTIVE_FAILURES)
-    avoided_for = min((failure.until - failure.at) * 2 ** (consecutive_failures - 1), LONGEST)
+    growth = 4 if failure.is_unready else 2
+    avoided_for = min((failure.until - failure.at) * growth ** (consecutive_failures - 1), LONGEST)
     until = failure.at + max(avoided_for, failure.until - failure.at)
     return replace(later, consecutive_failures=consecutive_failures, until=max(before.until, until))
 
@@ -65,13 +77,26 @@ def queued(failure: CapacityFailure) -> CapacityFailure:
     return replace(failure, reason=reason, until=failure.at + QUEUE_AVOIDED, consecutive_failures=0, is_queue=True)
 
 
-def _of_queue(before: CapacityFailure | None, failure: CapacityFailure) -> CapacityFailure:
+def _of_queue(before: CapacityFailure, failure: CapacityFailure) -> CapacityFailure:
     """Return the failure to store after one of a queue: the one before it if that still holds or was refuted since."""
-    if before is None:
-        return failure
     if before.until > failure.until or (before.is_refuted and failure.at < before.until):
         return before
     return replace(failure, consecutive_failures=remaining_failures(before, failure.at))
+
+
+def _of_cause(before: CapacityFailure, failure: CapacityFailure) -> CapacityFailure:
+    """Return the failure with those before it; while the image is avoided only late ones fail."""
+    if failure.at < before.until:
+        return before
+    count = min(remaining_failures(before, failure.at) + 1, _MAX_CONSECUTIVE_FAILURES)
+    step = count - _UNREADY_BY_CHANCE - 1
+    avoided_for = _UNREADY_AVOIDED[min(step, len(_UNREADY_AVOIDED) - 1)] if step >= 0 else timedelta(0)
+    return replace(failure, consecutive_failures=count, until=failure.at + avoided_for)
+
+
+def sound(failure: CapacityFailure, at: datetime) -> CapacityFailure:
+    """Return the failure after a machine became ready at `at`: nobody avoids the offering, and none counts any more."""
+    return replace(failure, until=at, is_refuted=True, consecutive_failures=0)
 
 
 def _of_scope(before: CapacityFailure, failure: CapacityFailure) -> CapacityFailure:

@@ -1,13 +1,15 @@
 """What a capacity failure is about: one offering, or all that share a quota, a subnet or a purchase option.
 
 A failure is stored under an OfferingKey. That of several offerings has `any-type`, `quota:…` or `family:…` in the place
-of the instance type, which no instance type is called.
+of the instance type, which no instance type is called; that of all machines of our own with one kind of AMI has
+`image:…`, for they share a launch template.
 """
 
 from dataclasses import replace
 from functools import cache
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.offerings.amis import AmiKind, ami_kind
 from relaunch.core.offerings.offering import (
     CapacityFailure,
     CapacityMemory,
@@ -19,7 +21,7 @@ from relaunch.core.offerings.quotas import quota_of
 
 # In lower case, like instance types: the jobs table has the runs on spot (`RUNS#…`) before all failures.
 _ANY_TYPE = "any-type"
-_QUOTA, _FAMILY = "quota:", "family:"
+_QUOTA, _FAMILY, _IMAGE, _PLACEMENT = "quota:", "family:", "image:", "placement:"
 
 
 @cache
@@ -43,9 +45,32 @@ def purchase_scope(purchase: PurchaseOption) -> OfferingKey:
     return OfferingKey(_ANY_TYPE, None, purchase)
 
 
+@cache
+def image_scope(kind: AmiKind) -> OfferingKey:
+    """Return the key of all machines of our own with this kind of AMI, which share an image and a launch template."""
+    return OfferingKey(f"{_IMAGE}{kind}", None, PurchaseOption.ON_DEMAND)
+
+
+def placement_scope(revision_arn: str) -> OfferingKey:
+    """Return the key of all machines of our own as far as tasks of a revision are to be placed on them."""
+    return OfferingKey(f"{_PLACEMENT}{revision_arn}", None, PurchaseOption.ON_DEMAND)
+
+
+def is_counted(key: OfferingKey) -> bool:
+    """Return whether a key stands for all machines of our own with one image, or for the tasks of one revision."""
+    return key.instance_type.startswith((_IMAGE, _PLACEMENT))
+
+
+def refused_placements(revision_arn: str, memory: CapacityMemory) -> tuple[CapacityFailure, ...]:
+    """Return the failures that keep a revision from all machines of our own: its tasks are placed on none."""
+    failure = memory.get(placement_scope(revision_arn))
+    purchases = (PurchaseOption.SPOT, PurchaseOption.ON_DEMAND)
+    return tuple(replace(failure, offering=purchase_scope(each)) for each in purchases) if failure else ()
+
+
 def is_scope(key: OfferingKey) -> bool:
     """Return whether a key stands for several instance types."""
-    return key.instance_type.startswith((_ANY_TYPE, _QUOTA, _FAMILY))
+    return key.instance_type.startswith((_ANY_TYPE, _QUOTA, _FAMILY, _IMAGE, _PLACEMENT))
 
 
 def find_failures(offering: Offering, memory: CapacityMemory) -> list[CapacityFailure]:
@@ -59,7 +84,9 @@ def find_failures(offering: Offering, memory: CapacityMemory) -> list[CapacityFa
     machine = offering.instance_type
     provider = offering.capacity_provider or ""
     keys = _keys(machine.name, offering.zone, offering.purchase, provider, is_own_machine=offering.is_own_machine)
-    found = (*(memory.get(key) for key in keys), _shortage_in_all_zones(offering, memory))
+    kind = ami_kind(machine) if offering.is_own_machine else None
+    of_image = memory.get(image_scope(kind)) if kind else None
+    found = (*(memory.get(key) for key in keys), of_image, _shortage_in_all_zones(offering, memory))
     return [failure for failure in found if failure is not None and failure.vcpus <= machine.vcpus]
 
 

@@ -121,7 +121,8 @@ class CapacityFailure:
     Each of `consecutive_failures` extends the time (core.offerings.capacity_memory). An instance of `capacity_provider`
     that registers later, with the `gpu_count` whole GPUs that the launch needed, ends it: `is_refuted`. Instance types
     with fewer than `vcpus` are not avoided: a quota without room for a large instance may have some for a small one.
-    `is_shortage`: EC2 itself answered that it has no capacity, which holds for whoever asks for the same.
+    `is_shortage`: EC2 itself answered that it has no capacity, which holds for whoever asks for the same. `is_unready`:
+    EC2 launched a machine, which is paid for, and it did not become ready.
     `is_queue`: the capacity provider has machines, and other tasks of the stack run on them. That says nothing of EC2's
     capacity, as a group at its maximum size asks EC2 for nothing, and ends when one of them is free.
     """
@@ -137,6 +138,7 @@ class CapacityFailure:
     vcpus: int = 0
     is_shortage: bool = False
     is_queue: bool = False
+    is_unready: bool = False
 
     @property
     def key(self) -> OfferingKey:

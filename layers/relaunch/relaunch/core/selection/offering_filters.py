@@ -313,7 +313,7 @@ def check_capacity_memory(criteria: OfferingCriteria, offering: Offering) -> Rej
     reason = f"{failure.reason} at {failure.at:%H:%M} UTC; avoided until {failure.until:%H:%M} UTC"
     if failure.is_queue:
         reason += ", or until one of them is free"
-    return Rejection(reason, is_permanent=False, retry_at=failure.until)
+    return Rejection(reason, is_permanent=False, retry_at=failure.until, is_unready=failure.is_unready)
 
 
 # Their result is the same for all offerings of a group (OfferingGroup).

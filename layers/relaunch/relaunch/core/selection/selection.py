@@ -78,6 +78,12 @@ class Selection:
         return min((retry_at for retry_at in times if retry_at is not None), default=None)
 
     @property
+    def is_unready(self) -> bool:
+        """Return whether nothing was kept, and all that may come back is avoided as no machine became ready there."""
+        returning = [each.rejection for each in self.rejected if each.rejection.retry_at is not None]
+        return self.chosen is None and bool(returning) and all(each.is_unready for each in returning)
+
+    @property
     def nearest_rejection(self) -> RejectedOffering | None:
         """Return the offering rejected by the last filter with the least shortfall, the cheapest of equals.
 

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from relaunch.adapters.aws.dynamodb.table import Item, JobsTable, epoch, key, number, stamp, text
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.market.learning import PoolRecord
-from relaunch.core.offerings.capacity_memory import forgotten_at, remember, reopened
+from relaunch.core.offerings.capacity_memory import forgotten_at, remember, reopened, sound
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, OfferingKey
 from relaunch.core.offerings.pool_records import SpotPool, unknown_pool
 from relaunch.core.offerings.spot_runs import KEPT_FOR, Observed, SpotRun, SpotRuns, first_day
@@ -58,6 +58,14 @@ class DynamoDbCapacity:
         if not self._table.put(item, condition, values) and failure.capacity_provider:
             # An earlier version stored it without the name of the provider in its key.
             self._table.put(item | key(_PK, _sk(failure.offering)), condition, values)
+
+    def forget_unready(self, offerings: Sequence[OfferingKey], at: datetime) -> None:
+        for offering in offerings:
+            stored = self._table.get(_PK, _sk(offering))
+            failure = _FAILURE.validate_json(stored["body"]["S"]) if stored else None
+            if failure is not None and failure.is_unready and failure.consecutive_failures:
+                condition, until = "avoided_until = :until", text(stamp(failure.until))
+                self._table.put(_item(sound(failure, at)), condition, {":until": until})
 
     def count_run(self, run: SpotRun) -> None:
         day = run.at.astimezone(UTC).date()

@@ -1,0 +1,35 @@
+"""The bound of machines that are paid for and never run a task of the job that they were requested for.
+
+Whatever the reason: they do not become ready, the cluster places nothing on them, or a permission is missing once they
+are up. A few in a row follow one another at once, then one is bought as a probe (core.lifecycle.refusal_waits); and
+whatever happens in between, a job gets no more than MOST_IN_A_DAY in any 24 hours.
+"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.job import Job
+
+MOST_IN_A_DAY = 6
+"""The machines of no use that a job gets in any 24 hours: three at once, and the probes of the first four hours."""
+DAY = timedelta(hours=24)
+
+
+def with_useless_machine(job: Job, now: datetime) -> Job:
+    """Return the job with another machine that was of no use to it, which it lost just now."""
+    return replace(job, useless_machines_at=(*job.useless_machines_at, now)[-MOST_IN_A_DAY:])
+
+
+def next_machine_at(job: Job, now: datetime) -> datetime:
+    """Return from when on the job may get a new machine: now, unless it had too many of no use within a day."""
+    lost_at = job.useless_machines_at
+    return now if len(lost_at) < MOST_IN_A_DAY else max(lost_at[0] + DAY, now)
+
+
+def describe_bound(job: Job) -> str:
+    """Return why the job gets no new machine yet."""
+    until = job.useless_machines_at[0] + DAY
+    return (
+        f"{MOST_IN_A_DAY} machines within 24 hours never ran its task; another one is requested after "
+        f"{until:%Y-%m-%d %H:%M} UTC"
+    )

@@ -1,0 +1,144 @@
+"""Checks that machines which never run a task are bounded, whatever keeps them from it.
+
+All is reckoned from what the simulated AWS launched, billed, placed and refused, and from what people cancelled: no
+record of the application is believed. An instance that EC2 took back, or that others ended, is nobody's loss here, nor
+is one whose job was over before the instance had registered and could take its task.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from relaunch.core.jobs.job import Job
+from relaunch.core.machines.tags import JOB_TAG
+from relaunch_local.ecs import Clock, Event
+from relaunch_local.ecs.engine.model import BillLine, Instance, StateReason
+
+# What the design says, written down here once more: the checks believe no constant of the application.
+MOST_PER_JOB, MOST_PER_CAUSE = 6, 12
+_DAY = timedelta(hours=24)
+_INSTANCE = re.compile(r"ec2InstanceId == (i-[0-9a-f]+)")
+_BY_EC2_OR_OTHERS = frozenset({StateReason.SPOT_TERMINATION, StateReason.INSTANCE_INITIATED})
+
+
+@dataclass(frozen=True, slots=True)
+class Waste:
+    """What a run paid for machines that never ran a task."""
+
+    per_job: int = 0
+    """The most machines in 24 hours that were requested for one job."""
+    per_cause: int = 0
+    """The most machines in 24 hours for one cause: a pool, the image, or the words of a refusal."""
+    hours: float = 0.0
+    """From launch to the end of billing, in all."""
+
+    def worst(self, other: "Waste") -> "Waste":
+        """Return the larger of each."""
+        return Waste(
+            max(self.per_job, other.per_job), max(self.per_cause, other.per_cause), max(self.hours, other.hours)
+        )
+
+
+@dataclass(slots=True)
+class UselessMachines:
+    """Watches the instances of EC2 Fleet, and what is placed on them."""
+
+    _clock: Clock
+    _check: Callable[[str, bool, str], None]
+    _jobs: Mapping[str, Job]
+    _hosts: Mapping[str, Instance]
+    _bills: Mapping[str, BillLine]
+    _asked_to_end: Collection[str]
+    """The instances that the application asked EC2 to terminate."""
+    _took_task: set[str] = field(default_factory=set)
+    """The ARNs of container instances that a task was placed on."""
+    _warned: set[str] = field(default_factory=set)
+    _refused: dict[str, str] = field(default_factory=dict)
+    """By instance: the family and the words with which ECS placed nothing on it."""
+
+    def observe(self, event: Event) -> None:
+        """Note a task that is placed, and an instance that EC2 says it takes back."""
+        kind, detail = event["detail-type"], event["detail"]
+        if kind == "ECS Task State Change" and detail.get("containerInstanceArn"):
+            self._took_task.add(detail["containerInstanceArn"])
+        elif kind in ("EC2 Spot Instance Interruption Warning", "EC2 Instance Rebalance Recommendation"):
+            self._warned.add(detail["instance-id"])
+
+    def unplaced(self, parameters: Mapping[str, Any], reason: str) -> None:
+        """Note that ECS placed nothing, and its words."""
+        found = _INSTANCE.search(str(parameters.get("placementConstraints")))
+        if found is not None:
+            self._refused[found[1]] = f"{parameters['taskDefinition'].rpartition('/')[2].partition(':')[0]}: {reason}"
+
+    def check_end(self) -> Waste:
+        """Check a run in which nothing happens any more; return what it paid for nothing."""
+        useless = [each for each in self._in_order() if self._is_useless(each)]
+        by_job: dict[str, list[datetime]] = defaultdict(list)
+        for host in useless:
+            by_job[host.tags[JOB_TAG]].append(host.launched_at)
+        per_job = self._check_each("a job has few machines in a day that run no task", by_job, MOST_PER_JOB)
+        by_cause = self._by_cause({each.instance_id for each in useless})
+        per_cause = self._check_each("a cause costs few machines in a day", by_cause, MOST_PER_CAUSE)
+        hours = sum((self._ended_at(each) - each.launched_at).total_seconds() / 3_600 for each in useless)
+        return Waste(per_job, per_cause, hours)
+
+    def _check_each(self, name: str, launches: Mapping[str, list[datetime]], most: int) -> int:
+        worst = 0
+        for whose, times in sorted(launches.items()):
+            count = max((sum(each <= at < each + _DAY for at in times) for each in times), default=0)
+            self._check(name, count <= most, f"{whose}: {count} machines")
+            worst = max(worst, count)
+        return worst
+
+    def _by_cause(self, useless: Collection[str]) -> Mapping[str, list[datetime]]:
+        """Return the launches by cause, those after the last one of its kind that was of use.
+
+        One instance in a hundred that fails says nothing of its pool: a sound one ends what came before.
+        """
+        runs: dict[str, list[datetime]] = defaultdict(list)
+        longest: dict[str, list[datetime]] = {}
+        for host in self._in_order():
+            is_useless = host.instance_id in useless
+            for cause in self._causes(host):
+                if is_useless:
+                    runs[cause].append(host.launched_at)
+                    longest[cause] = max(longest.get(cause, []), runs[cause], key=len)[:]
+                elif self._was_ready(host):
+                    runs[cause] = []
+        return longest
+
+    def _causes(self, host: Instance) -> Iterator[str]:
+        refused = self._refused.get(host.instance_id)
+        if self._was_ready(host) and refused is not None and not self._ran(host):
+            yield f"refused {refused}"
+            return
+        yield f"pool {host.instance_type} {host.purchase.value} {host.zone}"
+        yield f"image {host.image_id}"
+
+    def _in_order(self) -> list[Instance]:
+        ours = (each for each in self._hosts.values() if JOB_TAG in each.tags)
+        return sorted(ours, key=lambda each: (each.launched_at, each.instance_id))
+
+    def _ended_at(self, host: Instance) -> datetime:
+        return self._bills[host.instance_id].billing_ended_at or self._clock.now()
+
+    def _ran(self, host: Instance) -> bool:
+        return bool(host.arn) and host.arn in self._took_task
+
+    @staticmethod
+    def _was_ready(host: Instance) -> bool:
+        return host.registered_at is not None and len(host.gpu_ids) == host.shape.gpus
+
+    def _is_useless(self, host: Instance) -> bool:
+        if self._ran(host) or host.instance_id in self._warned:
+            return False
+        is_taken = host.state_reason in _BY_EC2_OR_OTHERS and self._was_ready(host)
+        is_lost = host.state_reason is StateReason.USER_INITIATED and host.instance_id not in self._asked_to_end
+        if is_taken or is_lost or host.state_reason is StateReason.SPOT_TERMINATION:
+            return False
+        job = self._jobs.get(host.tags[JOB_TAG])
+        was_over = job is not None and job.ended_at is not None and job.ended_at <= self._ended_at(host)
+        return not was_over or host.instance_id in self._refused

@@ -1,0 +1,81 @@
+"""Machines that are launched and billed and never run a task: a pool, an image, or a cluster that refuses a definition.
+
+These faults are drawn once for a seed. They last for minutes, for hours, or for ever, and do not end with the others:
+what somebody has to mend is not mended because the rest is calm.
+"""
+
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.job import Job
+from relaunch_local.ecs import Purchase
+from relaunch_local.ecs.engine.pools import HostFault
+from relaunch_local.simulation.account import SimulatedAccount
+
+_SHARE = 0.3
+_FOR_EVER = timedelta(days=30)
+_POOL, _IMAGE, _PLACEMENT = "pool-useless", "image-useless", "placement-refused"
+
+
+class UselessMachineFaults:
+    """Injects at most one such fault, in seeds with machines of our own and without close deadlines."""
+
+    def __init__(self, account: SimulatedAccount) -> None:
+        """Draw the fault, and schedule its beginning and its end."""
+        self._account = account
+        self._dice = account.chance.stream("useless-machines")
+        self.lasts_until: datetime | None = None
+        """When it ends; None: there is none, or it lasts for ever."""
+        self.is_endless = self.has_begun = False
+        self._began_at = account.clock.now()
+        self._family = ""
+        has_limits = any(each.estimated_duration is not None for each in account.scenario.definitions)
+        if not account.scenario.machines.types or has_limits or self._dice.random() >= _SHARE:
+            return
+        seconds = self._dice.uniform(0.0, 0.5) * account.scenario.chaos_seconds
+        account.clock.call_later(seconds, self._begin)
+
+    def everything_over_at(self, now: datetime) -> datetime:
+        """Return when every job must be over: the last probe is a day after the first refusal, or fails the job."""
+        if not self.has_begun:
+            return now
+        # One that has trained is held back for 14 days.
+        return now + timedelta(days=16) if self.is_endless else max(now, self.lasts_until or now) + timedelta(days=2)
+
+    def may_end(self, job: Job) -> bool:
+        """Return whether a job may fail because no machine was of use for a day, or for two weeks once it trained."""
+        held_back = timedelta(days=14) if job.first_started_at is not None else timedelta(days=1)
+        is_about_it = self._family in ("", job.definition.task_definition)
+        is_long = job.ended_at is not None and job.ended_at - self._began_at >= held_back
+        return self.is_endless and is_about_it and is_long
+
+    def _begin(self) -> None:
+        kind = self._dice.choice((_POOL, _POOL, _IMAGE, _PLACEMENT))
+        if not self._account.chance.strikes(kind, 2.0):
+            return
+        hours = self._dice.choice((0.3, 2.0, 6.0, None))
+        lasts = _FOR_EVER if hours is None else timedelta(hours=self._dice.uniform(0.1, hours))
+        self._began_at = self._account.clock.now()
+        self.has_begun, self.is_endless = True, hours is None
+        self.lasts_until = None if hours is None else self._account.clock.now() + lasts
+        what = self._refuse_placement() if kind == _PLACEMENT else self._spoil(is_everywhere=kind == _IMAGE)
+        self._account.trace.line(f"FAULT {kind}: {what} for {lasts}")
+        if hours is not None:
+            self._account.clock.call_later(lasts.total_seconds(), self._end)
+
+    def _spoil(self, *, is_everywhere: bool) -> str:
+        machines = self._account.scenario.machines
+        pools = [(name, purchase, zone) for name in machines.types for purchase in Purchase for zone in machines.zones]
+        chosen = pools if is_everywhere else [self._dice.choice(pools)]
+        fault = self._dice.choice(list(HostFault))
+        self._account.simulator.fleets.pools.host_faults.update(dict.fromkeys(chosen, fault))
+        return f"{fault.value} in {'every pool' if is_everywhere else chosen[0]}"
+
+    def _refuse_placement(self) -> str:
+        family = self._dice.choice(self._account.scenario.definitions).task_definition
+        self._account.delayed_ecs.unplaceable.add(family)
+        self._family = family
+        return family
+
+    def _end(self) -> None:
+        self._account.simulator.fleets.pools.host_faults.clear()
+        self._account.delayed_ecs.unplaceable.clear()
