@@ -180,7 +180,8 @@ class Machine:
     instance). `warned_at` is when EC2 announced its interruption. `idle_since` is when its last claim was released.
     `asked_at` is when CreateFleet was last called, `uncertain_since` since when it is unknown whether it had an effect.
     `unseen_since` is when EC2 first did not know the instance, `ended_at` when EC2 said that it shuts down.
-    `is_unusable`: a task could not start on it. `refusal` is what a job does whose request EC2 refused; `is_alert`:
+    `is_unusable`: a task could not start on it. `leave_by` is when it is ended although jobs claim it, because it does
+    not confirm the stop of a task. `refusal` is what a job does whose request EC2 refused; `is_alert`:
     somebody has to do something about it.
     `timeline` has the latest entries. `version` is the version of the item, on which every write is conditional;
     `wake_at` is set until the machine is gone.
@@ -211,6 +212,7 @@ class Machine:
     reason: str = ""
     timeline: tuple[MachineTimelineEntry, ...] = ()
     pending: tuple[MachineEffect, ...] = ()
+    leave_by: datetime | None = None
     version: int = 0
 
     def accepts(self, resources: Resources) -> bool:
