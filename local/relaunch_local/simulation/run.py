@@ -13,6 +13,7 @@ from relaunch_local.simulation.faults.capacity import CapacityFaults
 from relaunch_local.simulation.faults.late_machines import LateMachines
 from relaunch_local.simulation.faults.machines import MachineFaults
 from relaunch_local.simulation.faults.rare import RareFaults
+from relaunch_local.simulation.faults.silent_hosts import SilentHosts
 from relaunch_local.simulation.faults.spot_drought import OnDemandShortages, SpotDrought
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.retries import Retries
@@ -87,6 +88,7 @@ class SeedRun:
         self.late_machines = LateMachines(self.account, self.workload.cancel_any_job)
         SpotDrought(self.account)
         OnDemandShortages(self.account)
+        self.silent_hosts = SilentHosts(self.account)
         self.machine_faults = MachineFaults(self.account, self.workload.cancel_any_job)
         self.steps_until_idle = 0
         Retries(self.account, self.workload)
@@ -103,6 +105,7 @@ class SeedRun:
             self.rare_faults.end()
             self.late_machines.end()
             self.machine_faults.end()
+            self.silent_hosts.end()
             self._wait_until_idle()
             self.steps_until_idle = account.runtime.steps
             Verdict(account, self.workload, self.rare_faults).check()

@@ -17,6 +17,7 @@ from relaunch.core.machines.events import (
     MachineDue,
     MachineEvent,
 )
+from relaunch.core.machines.living import HANDOVER_TIME
 from relaunch.core.machines.machine import Claim, Machine, MachineState
 from relaunch.ports import FleetDependencies, PortError, Termination
 from relaunch.usecases.advance_job import advance_job
@@ -83,8 +84,7 @@ def _look(machine: Machine, seen: Mapping[str, InstanceObservation | None], deps
 
 def _warn_jobs(machine: Machine, leave_by: datetime, deps: FleetDependencies) -> None:
     """Warn the jobs of a machine that is abandoned, as if EC2 took it away: their tasks save, and go on elsewhere."""
-    instance_id, at = machine.instance_id or "", machine.warned_at or deps.clock.now()
-    warned = HostWarned(instance_id, at, ends_at=leave_by, cause="a stop that the host does not confirm")
+    warned = HostWarned(machine.instance_id or "", leave_by - HANDOVER_TIME, ends_at=leave_by, cause="a stop that the host does not confirm")
     for claim in machine.claims:
         advance_job(claim.job_id, lambda _job: warned, deps)
 

@@ -27,6 +27,8 @@ NOTICE_LEAD = timedelta(seconds=10)
 """The metadata of an instance has a notice so long before its event at most; who left earlier had another one."""
 STOPPED_KEPT = timedelta(hours=1)
 """How long ECS describes a stopped task."""
+UNCONFIRMED_AFTER = timedelta(minutes=10)
+"""A task that is not STOPPED so long after StopTask, four times its time-out, has a host that does not confirm it."""
 
 
 @dataclass(slots=True)
@@ -49,6 +51,7 @@ class AccountFacts:
     unanswered_jobs: set[str] = field(default_factory=set)
     """Jobs of which a RunTask or its answer was lost in an outage."""
     _hosts: dict[str, str] = field(default_factory=dict)
+    _stopped_at: dict[str, datetime] = field(default_factory=dict)
     _unstarted: set[str] = field(default_factory=set)
     _placed_at: dict[str, datetime] = field(default_factory=dict)
     _notices: dict[str, list[tuple[datetime, bool]]] = field(default_factory=lambda: defaultdict(list))
@@ -60,6 +63,8 @@ class AccountFacts:
         if kind == TASK_STATE_CHANGE and detail.get("containerInstanceArn"):
             if detail["taskArn"] not in self._hosts:
                 self._hosts[detail["taskArn"]] = self._instance_of(detail["containerInstanceArn"])
+            if detail["lastStatus"] == "STOPPED":
+                self._stopped_at.setdefault(detail["taskArn"], self._clock.now())
             if detail["lastStatus"] == "STOPPED" and "startedAt" not in detail:
                 self._unstarted.add(self._hosts[detail["taskArn"]])
         elif kind in _NOTICES:
@@ -99,8 +104,21 @@ class AccountFacts:
         return any(abs(given_at - at) <= _SECOND for given_at, _ in self._notices[instance_id])
 
     def was_threatened(self, instance_id: str) -> bool:
-        """Return whether EC2 warned of an instance, recommended to leave it, or ended it."""
-        return bool(self._notices[instance_id]) or instance_id in self.ended_at
+        """Return whether EC2 warned of an instance, recommended to leave it, or ended it, or it confirmed no stop."""
+        is_told = bool(self._notices[instance_id]) or instance_id in self.ended_at
+        return is_told or any(self.host_of(arn) == instance_id for arn in self.unconfirmed_stops())
+
+    def unconfirmed_stops(self) -> Iterator[str]:
+        """Yield the tasks that were not STOPPED in time after the application sent StopTask."""
+        now = self._clock.now()
+        for arn, asked_at in self.stop_asked_at.items():
+            if self._stopped_at.get(arn, now) - asked_at >= UNCONFIRMED_AFTER:
+                yield arn
+
+    def ran_until(self, task_arn: str) -> datetime | None:
+        """Return when ECS reported a task as STOPPED, or its instance began to end; None if neither."""
+        ends = (self._stopped_at.get(task_arn), self.ended_at.get(self.host_of(task_arn)))
+        return min((each for each in ends if each is not None), default=None)
 
     def failed_to_start_on(self, instance_id: str) -> bool:
         """Return whether a task stopped on an instance without having started."""

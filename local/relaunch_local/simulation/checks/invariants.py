@@ -8,6 +8,7 @@ from typing import Any
 
 from relaunch.core.jobs.claims import claimed_machines
 from relaunch.core.jobs.effects import (
+    AbandonMachine,
     CountRun,
     Effect,
     LookForWarning,
@@ -359,7 +360,7 @@ class Invariants:
                 continue
             done_at = self._done.get((type(effect), _object_of(effect, job)))
             is_done = done_at is not None and done_at >= saved_at
-            if isinstance(effect, ReleaseMachine):
+            if isinstance(effect, ReleaseMachine | AbandonMachine):
                 is_done = self.is_released(job.job_id, effect.machine_id)
             self.check("an effect is done before it is forgotten", is_done, f"{job.job_id}: {effect.kind}")
         for effect in job.pending:

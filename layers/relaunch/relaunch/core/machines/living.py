@@ -83,7 +83,7 @@ def wake_ready(machine: Machine, _event: MachineDue, now: datetime, limits: Mach
         return terminate(machine, now, event=ABANDONED, detail=machine.reason)
     if machine.claims or machine.idle_since is None:
         # After a warning EC2 ends it within minutes.
-        return look_again(machine, now + (HEARTBEAT if machine.warned_at is None else NEXT_LOOK))
+        return look_again(machine, now + (NEXT_LOOK if machine.is_left else HEARTBEAT))
     until = machine.idle_since + limits.warm_time
     if now < until:
         return look_again(machine, min(until, now + HEARTBEAT))
@@ -125,8 +125,7 @@ def abandon(machine: Machine, event: MachineAbandoned, now: datetime, _limits: M
     others = _others(machine, event.job_id)
     leave_by = machine.leave_by or now + HANDOVER_TIME
     # It gets no more jobs, and ends with its last claim, as one that EC2 takes away.
-    warned_at = machine.warned_at or now
-    left = replace(machine, claims=others, is_unusable=True, leave_by=leave_by, warned_at=warned_at)
+    left = replace(machine, claims=others, is_unusable=True, leave_by=leave_by)
     if not others:
         return terminate(left, now, event=ABANDONED, detail=event.detail)
     job_ids = tuple(each.job_id for each in others)

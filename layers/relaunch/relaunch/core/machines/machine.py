@@ -215,6 +215,11 @@ class Machine:
     leave_by: datetime | None = None
     version: int = 0
 
+    @property
+    def is_left(self) -> bool:
+        """Return whether its jobs leave it: EC2 takes it away, or it is ended as it does not confirm a stop."""
+        return self.warned_at is not None or self.leave_by is not None
+
     def accepts(self, resources: Resources) -> bool:
         """Return whether a job that needs these resources may claim the machine."""
         is_good = self.state.is_usable and self.warned_at is None and not self.is_unusable
