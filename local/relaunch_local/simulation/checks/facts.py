@@ -60,11 +60,11 @@ class AccountFacts:
     def observe(self, event: Event) -> None:
         """Note an event as ECS or EC2 emits it, whether it is delivered or not."""
         kind, detail = event["detail-type"], event["detail"]
+        if kind == TASK_STATE_CHANGE and detail["lastStatus"] == "STOPPED":
+            self._stopped_at.setdefault(detail["taskArn"], self._clock.now())
         if kind == TASK_STATE_CHANGE and detail.get("containerInstanceArn"):
             if detail["taskArn"] not in self._hosts:
                 self._hosts[detail["taskArn"]] = self._instance_of(detail["containerInstanceArn"])
-            if detail["lastStatus"] == "STOPPED":
-                self._stopped_at.setdefault(detail["taskArn"], self._clock.now())
             if detail["lastStatus"] == "STOPPED" and "startedAt" not in detail:
                 self._unstarted.add(self._hosts[detail["taskArn"]])
         elif kind in _NOTICES:
