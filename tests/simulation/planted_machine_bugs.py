@@ -12,7 +12,7 @@ from relaunch.adapters.aws.ecs import run_task
 from relaunch.adapters.aws.ecs.placement_constraints import instance_type_is
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle import handover, machine_waits, running
+from relaunch.core.lifecycle import handover, machine_waits, running, unconfirmed_stops
 from relaunch.core.lifecycle import table as job_table
 from relaunch.core.lifecycle.decision import HEARTBEAT, Decision
 from relaunch.core.machines import ending, requesting, table
@@ -378,5 +378,21 @@ MACHINE_BUGS = (
         replaced(warning, "_stop_in_time", lambda _original: lambda _job, _deps: 0),
         "a warned task is asked to stop",
         30,
+    ),
+    PlantedBug(
+        "silent-machine-kept",
+        "a machine of our own that does not confirm a stop is kept until its job ends",
+        changed(unconfirmed_stops, CONFIRMED_WITHIN=_DAY),
+        "no machine of ours lives on with an unwanted task",
+        30,
+        first=180,
+    ),
+    PlantedBug(
+        "stop-waited-for-for-ever",
+        "a stop that no host confirms is waited for without an end",
+        changed(unconfirmed_stops, CONFIRMED_WITHIN=_DAY, STOP_LIMIT=_DAY),
+        "a stop ends within its bound",
+        30,
+        first=180,
     ),
 )

@@ -66,7 +66,7 @@ class Verdict:
         self._check("every slot is given back", not (held and are_over), str(held))
 
     def _check_waits(self) -> None:
-        """Check that no job waits for a stop for longer than its bound, and that no machine of our own lives on for it."""
+        """Check that no stop is waited for beyond its bound, and no machine of our own lives on for it."""
         owner = {arn: job_id for job_id, tasks in self._invariants.tasks.items() for arn in tasks}
         for arn, asked_at in self._facts.stop_asked_at.items():
             recorded_at = self._invariants.recorded_at.get(arn)

@@ -84,7 +84,12 @@ def _look(machine: Machine, seen: Mapping[str, InstanceObservation | None], deps
 
 def _warn_jobs(machine: Machine, leave_by: datetime, deps: FleetDependencies) -> None:
     """Warn the jobs of a machine that is abandoned, as if EC2 took it away: their tasks save, and go on elsewhere."""
-    warned = HostWarned(machine.instance_id or "", leave_by - HANDOVER_TIME, ends_at=leave_by, cause="a stop that the host does not confirm")
+    warned = HostWarned(
+        machine.instance_id or "",
+        leave_by - HANDOVER_TIME,
+        ends_at=leave_by,
+        cause="a stop that the host does not confirm",
+    )
     for claim in machine.claims:
         advance_job(claim.job_id, lambda _job: warned, deps)
 

@@ -12,7 +12,8 @@ from relaunch.core.jobs.job import IntentKind, Job, StopIntent, StopKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.core.lifecycle.events import TimePassed
+from relaunch.core.lifecycle.events import HostWarned, TimePassed
+from relaunch.core.lifecycle.metrics import Metric, MetricDatum, decision_metrics
 from relaunch.core.lifecycle.table import decide
 
 MINUTE = timedelta(minutes=1)
@@ -121,3 +122,22 @@ def test_a_task_without_a_main_container_or_a_known_start_has_the_usual_stop_tim
 
     assert "on an unknown host" in wake(unknown, 62).job.reason
     assert wake(unknown, 61).job.state is JobState.STOPPING
+
+
+def test_a_job_that_ends_with_its_task_is_counted_and_a_confirmed_end_is_not():
+    job, now = stopping(), NOW + 62 * MINUTE
+
+    assert MetricDatum(Metric.STOPS_UNCONFIRMED) in decision_metrics(job, wake(job, 62), now)
+    assert MetricDatum(Metric.STOPS_UNCONFIRMED) not in decision_metrics(job, wake(job, 3), now)
+
+
+def test_a_neighbour_is_told_why_it_leaves_and_until_when():
+    warned = HostWarned(INSTANCE_ID, NOW, ends_at=NOW + 10 * MINUTE, cause="a stop that the host does not confirm")
+
+    job = decide(make_running_job(), warned, NOW, StackLimits()).job
+
+    assert job.state is JobState.STOPPING
+    assert (
+        job.reason
+        == f"a stop that the host does not confirm, to be left by {warned.ends_at:%H:%M} UTC, for {INSTANCE_ID}"
+    )
