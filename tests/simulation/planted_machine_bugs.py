@@ -32,6 +32,7 @@ from relaunch_local.in_memory import machines as stored
 from relaunch_local.in_memory.machines import InMemoryMachines
 from relaunch_local.simulation.aws import fleet as fleet_faults
 from relaunch_local.simulation.aws import machine_table as indexes
+from relaunch_local.simulation.faults import silent_hosts
 from simulation.broken_parts import Planting, changed, replaced
 from simulation.planted_bugs import PlantedBug
 from simulation.planting import patched, patched_in
@@ -54,6 +55,10 @@ def _rows_without(action: str) -> Planting:
 def _action(name: str, replacement: Callable[..., MachineDecision]) -> Planting:
     rows = [replace(row, action=replacement) if row.action.__name__ == name else row for row in table.TABLE]
     return lambda: patched(table, TABLE=tuple(rows))
+
+
+def _silent_hosts() -> AbstractContextManager[object]:
+    return patched(silent_hosts, _SILENT_SHARE=1.0, _EVERY=1, _FIRST=0)
 
 
 def _refused_calls() -> AbstractContextManager[object]:
@@ -384,15 +389,15 @@ MACHINE_BUGS = (
         "a machine of our own that does not confirm a stop is kept until its job ends",
         changed(unconfirmed_stops, CONFIRMED_WITHIN=_DAY),
         "no machine of ours lives on with an unwanted task",
-        30,
-        first=180,
+        60,
+        world=_silent_hosts,
     ),
     PlantedBug(
         "stop-waited-for-for-ever",
         "a stop that no host confirms is waited for without an end",
         changed(unconfirmed_stops, CONFIRMED_WITHIN=_DAY, STOP_LIMIT=_DAY),
         "a stop ends within its bound",
-        30,
-        first=180,
+        60,
+        world=_silent_hosts,
     ),
 )

@@ -83,7 +83,8 @@ def wake_ready(machine: Machine, _event: MachineDue, now: datetime, limits: Mach
         return terminate(machine, now, event=ABANDONED, detail=machine.reason)
     if machine.claims or machine.idle_since is None:
         # After a warning EC2 ends it within minutes.
-        return look_again(machine, now + (NEXT_LOOK if machine.is_left else HEARTBEAT))
+        look_at = now + (NEXT_LOOK if machine.is_left else HEARTBEAT)
+        return look_again(machine, min(look_at, machine.leave_by or look_at))
     until = machine.idle_since + limits.warm_time
     if now < until:
         return look_again(machine, min(until, now + HEARTBEAT))
