@@ -115,8 +115,8 @@ _HEAD = """\
 
 How long a job or a machine stays where it is at most, for a definition without a deadline: a deadline ends every wait
 of a job. Where the bound is "none", nothing ends the wait but what it waits for, or a person; `relaunch ps` lists such
-jobs and `relaunch explain` says what they wait for. Where no metric is named, nothing else tells of it. Each metric is on the dashboard, and those with an alarm are in
-[operations.md](operations.md#alarms).
+jobs and `relaunch explain` says what they wait for. Where no metric is named, nothing else tells of it. Each metric is
+on a dashboard, and those with an alarm are in [operations.md](operations.md#alarms).
 """
 
 

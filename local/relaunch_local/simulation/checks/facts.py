@@ -108,11 +108,11 @@ class AccountFacts:
         is_told = bool(self._notices[instance_id]) or instance_id in self.ended_at
         return is_told or any(self.host_of(arn) == instance_id for arn in self.unconfirmed_stops())
 
-    def unconfirmed_stops(self) -> Iterator[str]:
-        """Yield the tasks that were not STOPPED in time after the application sent StopTask."""
+    def unconfirmed_stops(self, after: timedelta = UNCONFIRMED_AFTER) -> Iterator[str]:
+        """Yield the tasks that were not STOPPED in this time after the application sent StopTask."""
         now = self._clock.now()
         for arn, asked_at in self.stop_asked_at.items():
-            if self._stopped_at.get(arn, now) - asked_at >= UNCONFIRMED_AFTER:
+            if self._stopped_at.get(arn, now) - asked_at >= after:
                 yield arn
 
     def ran_until(self, task_arn: str) -> datetime | None:
