@@ -501,7 +501,7 @@ BUGS = (
         "reconcile-skips-stopping",
         "jobs that stop are not compared with ECS",
         changed(reconciling, _WITH_TASK=frozenset({JobState.LAUNCHING, JobState.RUNNING})),
-        "a job that can finish does finish",
+        "what is cancelled ends in time",
         30,
     ),
     PlantedBug(

@@ -14,6 +14,7 @@ from typing import Any
 from relaunch_local.ecs import Clock, Event
 
 TASK_STATE_CHANGE = "ECS Task State Change"
+_MACHINE_STATE_CHANGE = "ECS Container Instance State Change"
 _INSTANCE_STATE_CHANGE = "EC2 Instance State-change Notification"
 _WARNING = "EC2 Spot Instance Interruption Warning"
 _RECOMMENDATION = "EC2 Instance Rebalance Recommendation"
@@ -51,6 +52,7 @@ class AccountFacts:
     unanswered_jobs: set[str] = field(default_factory=set)
     """Jobs of which a RunTask or its answer was lost in an outage."""
     _hosts: dict[str, str] = field(default_factory=dict)
+    _cut_off: set[str] = field(default_factory=set)
     _stopped_at: dict[str, datetime] = field(default_factory=dict)
     _unstarted: set[str] = field(default_factory=set)
     _placed_at: dict[str, datetime] = field(default_factory=dict)
@@ -60,6 +62,8 @@ class AccountFacts:
     def observe(self, event: Event) -> None:
         """Note an event as ECS or EC2 emits it, whether it is delivered or not."""
         kind, detail = event["detail-type"], event["detail"]
+        if kind == _MACHINE_STATE_CHANGE and not detail["agentConnected"]:
+            self._cut_off.add(detail["ec2InstanceId"])
         if kind == TASK_STATE_CHANGE and detail["lastStatus"] == "STOPPED":
             self._stopped_at.setdefault(detail["taskArn"], self._clock.now())
         if kind == TASK_STATE_CHANGE and detail.get("containerInstanceArn"):
@@ -114,6 +118,10 @@ class AccountFacts:
         for arn, asked_at in self.stop_asked_at.items():
             if self._stopped_at.get(arn, now) - asked_at >= after:
                 yield arn
+
+    def was_cut_off(self, instance_id: str) -> bool:
+        """Return whether ECS lost the agent of an instance, for however long."""
+        return instance_id in self._cut_off
 
     def ran_until(self, task_arn: str) -> datetime | None:
         """Return when ECS reported a task as STOPPED, or its instance began to end; None if neither."""
