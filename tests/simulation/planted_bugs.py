@@ -563,7 +563,7 @@ BUGS = (
         "stop-not-repeated",
         "StopTask is sent once, whether it took effect or not",
         action("wake_stopping", broken.go_on_waiting),
-        "what is meant to stop does stop",
+        "what is cancelled ends in time",
         130,
         first=20,
     ),

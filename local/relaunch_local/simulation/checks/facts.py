@@ -53,6 +53,7 @@ class AccountFacts:
     """Jobs of which a RunTask or its answer was lost in an outage."""
     _hosts: dict[str, str] = field(default_factory=dict)
     _cut_off: set[str] = field(default_factory=set)
+    _cut_off_since: dict[str, datetime] = field(default_factory=dict)
     _stopped_at: dict[str, datetime] = field(default_factory=dict)
     _unstarted: set[str] = field(default_factory=set)
     _placed_at: dict[str, datetime] = field(default_factory=dict)
@@ -62,8 +63,8 @@ class AccountFacts:
     def observe(self, event: Event) -> None:
         """Note an event as ECS or EC2 emits it, whether it is delivered or not."""
         kind, detail = event["detail-type"], event["detail"]
-        if kind == _MACHINE_STATE_CHANGE and not detail["agentConnected"]:
-            self._cut_off.add(detail["ec2InstanceId"])
+        if kind == _MACHINE_STATE_CHANGE:
+            self._note_agent(detail["ec2InstanceId"], is_connected=detail["agentConnected"])
         if kind == TASK_STATE_CHANGE and detail["lastStatus"] == "STOPPED":
             self._stopped_at.setdefault(detail["taskArn"], self._clock.now())
         if kind == TASK_STATE_CHANGE and detail.get("containerInstanceArn"):
@@ -120,8 +121,18 @@ class AccountFacts:
                 yield arn
 
     def was_cut_off(self, instance_id: str) -> bool:
-        """Return whether ECS lost the agent of an instance, for however long."""
-        return instance_id in self._cut_off
+        """Return whether ECS lost the agent of an instance for so long that a stop could not be confirmed in time."""
+        since = self._cut_off_since.get(instance_id)
+        is_away = since is not None and self._clock.now() - since >= UNCONFIRMED_AFTER
+        return is_away or instance_id in self._cut_off
+
+    def _note_agent(self, instance_id: str, *, is_connected: bool) -> None:
+        if not is_connected:
+            self._cut_off_since.setdefault(instance_id, self._clock.now())
+        elif self.was_cut_off(instance_id):
+            self._cut_off.add(instance_id)
+        if is_connected:
+            self._cut_off_since.pop(instance_id, None)
 
     def ran_until(self, task_arn: str) -> datetime | None:
         """Return when ECS reported a task as STOPPED, or its instance began to end; None if neither."""
