@@ -501,7 +501,7 @@ BUGS = (
         "reconcile-skips-stopping",
         "jobs that stop are not compared with ECS",
         changed(reconciling, _WITH_TASK=frozenset({JobState.LAUNCHING, JobState.RUNNING})),
-        "a job that can finish does finish",
+        "what is cancelled ends in time",
         30,
     ),
     PlantedBug(
@@ -563,7 +563,7 @@ BUGS = (
         "stop-not-repeated",
         "StopTask is sent once, whether it took effect or not",
         action("wake_stopping", broken.go_on_waiting),
-        "what is meant to stop does stop",
+        "what is cancelled ends in time",
         130,
         first=20,
     ),

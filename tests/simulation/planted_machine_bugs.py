@@ -12,7 +12,7 @@ from relaunch.adapters.aws.ecs import run_task
 from relaunch.adapters.aws.ecs.placement_constraints import instance_type_is
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle import agent_waits, handover, machine_waits, refusal_waits, running
+from relaunch.core.lifecycle import agent_waits, handover, machine_waits, refusal_waits, running, unconfirmed_stops
 from relaunch.core.lifecycle import table as job_table
 from relaunch.core.lifecycle.decision import HEARTBEAT, Decision
 from relaunch.core.machines import ending, living, requesting, table
@@ -34,6 +34,7 @@ from relaunch_local.in_memory import machines as stored
 from relaunch_local.in_memory.machines import InMemoryMachines
 from relaunch_local.simulation.aws import fleet as fleet_faults
 from relaunch_local.simulation.aws import machine_table as indexes
+from relaunch_local.simulation.faults import silent_hosts
 from simulation.broken_parts import Planting, changed, replaced
 from simulation.planted_bugs import PlantedBug
 from simulation.planting import patched, patched_in
@@ -63,6 +64,10 @@ def _machines_for_ever() -> Iterator[None]:
     owners = (machine_waits, refusal_waits, claiming)
     with patched(machine_waits, _FAILED_MACHINES=10**9), patched_in(owners, next_machine_at=lambda _job, now: now):
         yield
+
+
+def _silent_hosts() -> AbstractContextManager[object]:
+    return patched(silent_hosts, _SILENT_SHARE=1.0, _EVERY=1, _FIRST=0)
 
 
 def _refused_calls() -> AbstractContextManager[object]:
@@ -426,5 +431,21 @@ MACHINE_BUGS = (
         changed(living, remember_unready=lambda *_given: ()),
         "a cause costs few machines in a day",
         100,
+    ),
+    PlantedBug(
+        "silent-machine-kept",
+        "a machine of our own that does not confirm a stop is kept until its job ends",
+        changed(unconfirmed_stops, CONFIRMED_WITHIN=_DAY),
+        "no machine of ours lives on with an unwanted task",
+        60,
+        world=_silent_hosts,
+    ),
+    PlantedBug(
+        "stop-waited-for-for-ever",
+        "a stop that no host confirms is waited for without an end",
+        changed(unconfirmed_stops, CONFIRMED_WITHIN=_DAY, STOP_LIMIT=_DAY),
+        "a stop ends within its bound",
+        60,
+        world=_silent_hosts,
     ),
 )

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from relaunch.core.jobs.effects import (
+    AbandonMachine,
     AdmitWaiting,
     CountRun,
     LookForWarning,
@@ -64,6 +65,7 @@ _EFFECTS = {
     AdmitWaiting: "request the launch of the job that has waited longest for the free slot",
     RequestMachine: "a message in the machines queue: EC2 is asked for the machine",
     ReleaseMachine: "release the claim on a machine; without claims it ends",
+    AbandonMachine: "end a machine of our own that does not confirm a stop; its other jobs leave it before",
     LookForWarning: "apply a spot interruption warning of the instance that came before its task was known",
 }
 

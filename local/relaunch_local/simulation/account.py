@@ -124,6 +124,7 @@ class SimulatedAccount:
         self.objects = ObjectStore()
         self.runtime = Runtime(self.clock, self.chance, self.trace.line, kill_at_step=options.kill_at_step)
         self.calls = self.calls_type(self.runtime, self.chance)
+        self.on_stop_asked: Callable[[str], None] = lambda _arn: None
         self._make_checks()
         self.trainings = Trainings(
             self.clock,
@@ -340,6 +341,7 @@ class SimulatedAccount:
 
     def _stop_asked(self, task_arn: str) -> None:
         self.facts.stop_asked(task_arn)
+        self.on_stop_asked(task_arn)
         self.invariants.effect_done(StopTask, task_arn)
         if self.chance.strikes("stop-races-with-exit", 0.15, note=task_arn[-6:]):
             self.trainings.exit_now(task_arn)

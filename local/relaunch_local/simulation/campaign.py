@@ -53,6 +53,7 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "host-invisible-for-long": 200,
     "host-late": 200,
     "host-never-joins": 200,
+    "host-silent": 40,
     "host-without-gpus": 100,
     "host-without-user-data": 100,
     "image-useless": 12,

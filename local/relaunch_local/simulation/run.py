@@ -15,6 +15,7 @@ from relaunch_local.simulation.faults.late_machines import LateMachines
 from relaunch_local.simulation.faults.machines import MachineFaults
 from relaunch_local.simulation.faults.providers import ProviderFaults
 from relaunch_local.simulation.faults.rare import RareFaults
+from relaunch_local.simulation.faults.silent_hosts import SilentHosts
 from relaunch_local.simulation.faults.spot_drought import OnDemandShortages, SpotDrought
 from relaunch_local.simulation.faults.useless_machines import UselessMachineFaults
 from relaunch_local.simulation.options import Options
@@ -93,6 +94,7 @@ class SeedRun:
         self.provider_faults = ProviderFaults(self.account, self.workload.cancel_any_job)
         SpotDrought(self.account)
         OnDemandShortages(self.account)
+        self.silent_hosts = SilentHosts(self.account)
         self.machine_faults = MachineFaults(self.account, self.workload.cancel_any_job)
         self.useless_machines = UselessMachineFaults(self.account)
         self.waste = Waste()
@@ -112,6 +114,7 @@ class SeedRun:
             self.late_machines.end()
             self.machine_faults.end()
             self.provider_faults.end()
+            self.silent_hosts.end()
             self._wait_until_idle()
             self.steps_until_idle = account.runtime.steps
             Verdict(account, self.workload, self.rare_faults, self.useless_machines).check()

@@ -27,6 +27,10 @@ TIMESTAMP_PRECISION = timedelta(milliseconds=2)
 _READ = timedelta(seconds=67)
 # ECR is asked every two minutes in case its event was lost.
 _IMAGE_LOOK = timedelta(seconds=130)
+# An hour after its stop time-out, and what calls and looks that fail take at most.
+_STOP_BOUND = timedelta(minutes=60 + 2 + 30)
+# Ten minutes after its stop time-out, and ten for the others on the machine.
+_UNWANTED_BOUND = timedelta(minutes=10 + 10 + 2 + 30)
 # A function keeps spot prices for ten minutes, and may run for two after it has read them.
 PRICES_KEPT = timedelta(minutes=12) + 2 * CLOCK_SKEW
 
@@ -62,11 +66,26 @@ class Verdict:
             self._check_cost(job)
             self._check_timeline(job)
             self._times.check(job)
+        self._check_waits()
         self._account.deadlines.check_end()
         slots = getattr(self._account.stores.jobs, "slots", {})
         held = {name: count for name, count in slots.items() if count}
         are_over = all(job.state.is_final for job in self._invariants.jobs.values())
         self._check("every slot is given back", not (held and are_over), str(held))
+
+    def _check_waits(self) -> None:
+        """Check that no stop is waited for beyond its bound, and no machine of our own lives on for it."""
+        owner = {arn: job_id for job_id, tasks in self._invariants.tasks.items() for arn in tasks}
+        for arn, asked_at in self._facts.stop_asked_at.items():
+            recorded_at = self._invariants.recorded_at.get(arn)
+            if arn not in owner or (recorded_at is None and arn in self._invariants.orphans):
+                continue
+            waited = (recorded_at or self._account.clock.now()) - asked_at
+            self._check("a stop ends within its bound", waited <= _STOP_BOUND, f"{owner[arn]}: {arn[-6:]} {waited}")
+            if self._facts.host_of(arn) in self._account.machines.hosts:
+                lived = (self._facts.ran_until(arn) or self._account.clock.now()) - asked_at
+                message = f"{self._facts.host_of(arn)}: {lived}"
+                self._check("no machine of ours lives on with an unwanted task", lived <= _UNWANTED_BOUND, message)
 
     def _check_events(self) -> None:
         jobs = self._invariants.jobs.values()
@@ -174,8 +193,15 @@ class Verdict:
         if job.attempt is None and job.reason.startswith("nothing satisfies this job"):
             satisfying = ", ".join(each.name for each in self._offers() if self._satisfies(each, job))
             return f"{satisfying} would" if satisfying else ""
+        return self._wrong_bound(job)
+
+    def _wrong_bound(self, job: Job) -> str:
         if job.reason.startswith("refused for "):
             return "" if self._useless_machines.may_end(job) else "what it needs was there"
+        if "its stop was not confirmed within" in job.reason:
+            unconfirmed = {self._facts.host_of(arn) for arn in self._facts.unconfirmed_stops()}
+            last = {self._facts.host_of(arn) for arn in self._invariants.tasks[job.job_id]}
+            return "" if unconfirmed & last else "its stop was confirmed"
         return "its reason is unknown"
 
     def _failed_starts(self, job: Job) -> int:

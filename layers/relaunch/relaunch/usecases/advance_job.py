@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from relaunch.core.jobs.effects import (
+    AbandonMachine,
     AdmitWaiting,
     CountRun,
     Effect,
@@ -19,7 +20,7 @@ from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import HostWarned, JobEvent
 from relaunch.core.lifecycle.metrics import decision_metrics, stop_metrics
 from relaunch.core.lifecycle.table import decide
-from relaunch.core.machines.events import ClaimReleased
+from relaunch.core.machines.events import ClaimReleased, MachineAbandoned, MachineEvent
 from relaunch.core.offerings.capacity_memory import queued
 from relaunch.core.offerings.capacity_scopes import is_counted
 from relaunch.core.offerings.offering import CapacityFailure
@@ -135,7 +136,7 @@ def _perform(job: Job, effect: Effect, deps: JobDependencies) -> None:
             learn_pool(run.offering, change_by_run(run), deps)
         case AdmitWaiting():
             _admit_waiting(job, deps)
-        case RequestMachine() | ReleaseMachine():
+        case RequestMachine() | ReleaseMachine() | AbandonMachine():
             _handle_machine(job, effect, deps)
         case LookForWarning():
             pass  # what it finds is applied once the others are done
@@ -183,12 +184,15 @@ def _load_attempt(job_id: str, deps: JobDependencies) -> Attempt | None:
     return job.attempt if job is not None else None
 
 
-def _handle_machine(job: Job, effect: RequestMachine | ReleaseMachine, deps: JobDependencies) -> None:
+def _handle_machine(job: Job, effect: RequestMachine | ReleaseMachine | AbandonMachine, deps: JobDependencies) -> None:
     if isinstance(effect, RequestMachine):
         deps.machine_queue.attend(effect.machine_id)
         return
-    released = ClaimReleased(job.job_id, effect.reason, is_unusable=effect.is_unusable)
-    advance_machine(effect.machine_id, lambda _machine: released, deps)
+    if isinstance(effect, AbandonMachine):
+        told: MachineEvent = MachineAbandoned(job.job_id, effect.reason)
+    else:
+        told = ClaimReleased(job.job_id, effect.reason, is_unusable=effect.is_unusable)
+    advance_machine(effect.machine_id, lambda _machine: told, deps)
 
 
 def _warning(job: Job, deps: JobDependencies) -> HostWarned | None:

@@ -168,10 +168,10 @@ def find_machine(job: Job, deps: LaunchDependencies) -> Job | Machine:
         StaleWriteError: the job was changed since it was loaded.
     """
     machine = deps.machines.load_machine(job.machine_id)
-    if machine is None or machine.claim_of(job.job_id) is None or machine.warned_at is not None:
+    if machine is None or machine.claim_of(job.job_id) is None or machine.is_left:
         refusal = machine.refusal if machine is not None else None
         reason = describe_machine(machine) if machine is not None else f"machine {job.machine_id} is gone"
-        if machine is not None and machine.warned_at is not None:
+        if machine is not None and machine.is_left:
             refusal = Consequence.NEXT
         is_useless = machine is not None and machine.registered_at is None
         usd = usd_for_nothing(machine, job.job_id, deps.clock.now()) if machine is not None and is_useless else 0.0

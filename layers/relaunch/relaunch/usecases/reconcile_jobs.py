@@ -7,9 +7,12 @@ from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import TaskObservation
-from relaunch.core.lifecycle.events import HostWarned, ImageArrived, JobEvent, TaskMissing, TimePassed
+from relaunch.core.lifecycle.events import HostEnded, HostWarned, ImageArrived, JobEvent, TaskMissing, TimePassed
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.lifecycle.table import is_news
+from relaunch.core.lifecycle.unconfirmed_stops import is_unconfirmed
+from relaunch.core.machines.events import InstanceState
+from relaunch.core.machines.machine import MachineState
 from relaunch.ports import PortError, ReconcileDependencies, TransientError
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.observe_task import task_seen
@@ -135,7 +138,19 @@ def _observed(job: Job, seen: _Seen, deps: ReconcileDependencies) -> JobEvent | 
     if observation is None:
         return TaskMissing(task_id)
     event = task_seen(observation, job, deps)
-    return event if is_news(job, event) else None
+    return event if is_news(job, event) else _host_end(job, deps)
+
+
+def _host_end(job: Job, deps: ReconcileDependencies) -> HostEnded | None:
+    """Return that the machine of our own is gone on which a task does not stop; None if that is not known."""
+    attempt, now = job.current_attempt, deps.clock.now()
+    machine_id = attempt.placement.machine_id
+    if not machine_id or attempt.host_ended_at is not None or not is_unconfirmed(job, now):
+        return None
+    machine = deps.machines.load_machine(machine_id)
+    if machine is None or machine.state is not MachineState.GONE:
+        return None
+    return HostEnded(attempt.placement.instance_id, InstanceState.TERMINATED, machine.ended_at or now)
 
 
 def _look_for_image(

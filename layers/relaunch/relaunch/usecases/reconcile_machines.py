@@ -5,6 +5,7 @@ from datetime import datetime
 from functools import partial
 
 from relaunch.core.jobs.claims import claimed_machines
+from relaunch.core.lifecycle.events import HostWarned
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum, leak_metrics
 from relaunch.core.machines.events import (
     ClaimReleased,
@@ -16,8 +17,10 @@ from relaunch.core.machines.events import (
     MachineDue,
     MachineEvent,
 )
+from relaunch.core.machines.living import HANDOVER_TIME
 from relaunch.core.machines.machine import Claim, Machine, MachineState
 from relaunch.ports import FleetDependencies, PortError, Termination
+from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.advance_machine import advance_machine
 from relaunch.usecases.observe_machine import node_seen
 
@@ -74,7 +77,21 @@ def _describe(machines: Sequence[Machine], deps: FleetDependencies) -> Mapping[s
 def _look(machine: Machine, seen: Mapping[str, InstanceObservation | None], deps: FleetDependencies) -> None:
     for event in _observed(machine, seen, deps):
         advance_machine(machine.machine_id, partial(_same, event), deps)
+    if machine.leave_by is not None:
+        _warn_jobs(machine, machine.leave_by, deps)
     advance_machine(machine.machine_id, lambda saved: _due(saved, deps), deps)
+
+
+def _warn_jobs(machine: Machine, leave_by: datetime, deps: FleetDependencies) -> None:
+    """Warn the jobs of a machine that is abandoned, as if EC2 took it away: their tasks save, and go on elsewhere."""
+    warned = HostWarned(
+        machine.instance_id or "",
+        leave_by - HANDOVER_TIME,
+        ends_at=leave_by,
+        cause="a stop that the host does not confirm",
+    )
+    for claim in machine.claims:
+        advance_job(claim.job_id, lambda _job: warned, deps)
 
 
 def _same(event: MachineEvent, _machine: Machine) -> MachineEvent:

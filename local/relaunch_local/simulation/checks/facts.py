@@ -14,6 +14,7 @@ from typing import Any
 from relaunch_local.ecs import Clock, Event
 
 TASK_STATE_CHANGE = "ECS Task State Change"
+_MACHINE_STATE_CHANGE = "ECS Container Instance State Change"
 _INSTANCE_STATE_CHANGE = "EC2 Instance State-change Notification"
 _WARNING = "EC2 Spot Instance Interruption Warning"
 _RECOMMENDATION = "EC2 Instance Rebalance Recommendation"
@@ -29,6 +30,8 @@ NOTICE_LEAD = timedelta(seconds=10)
 """The metadata of an instance has a notice so long before its event at most; who left earlier had another one."""
 STOPPED_KEPT = timedelta(hours=1)
 """How long ECS describes a stopped task."""
+UNCONFIRMED_AFTER = timedelta(minutes=10)
+"""A task that is not STOPPED so long after StopTask, four times its time-out, has a host that does not confirm it."""
 
 
 @dataclass(slots=True)
@@ -55,6 +58,9 @@ class AccountFacts:
     _last_missing: set[str] = field(default_factory=set)
     """Tasks of which the last answer of DescribeTasks was MISSING."""
     _hosts: dict[str, str] = field(default_factory=dict)
+    _cut_off: set[str] = field(default_factory=set)
+    _cut_off_since: dict[str, datetime] = field(default_factory=dict)
+    _stopped_at: dict[str, datetime] = field(default_factory=dict)
     _unstarted: set[str] = field(default_factory=set)
     _placed_at: dict[str, datetime] = field(default_factory=dict)
     _notices: dict[str, list[tuple[datetime, bool]]] = field(default_factory=lambda: defaultdict(list))
@@ -65,6 +71,10 @@ class AccountFacts:
     def observe(self, event: Event) -> None:
         """Note an event as ECS or EC2 emits it, whether it is delivered or not."""
         kind, detail = event["detail-type"], event["detail"]
+        if kind == _MACHINE_STATE_CHANGE:
+            self._note_agent(detail["ec2InstanceId"], is_connected=detail["agentConnected"])
+        if kind == TASK_STATE_CHANGE and detail["lastStatus"] == "STOPPED":
+            self._stopped_at.setdefault(detail["taskArn"], self._clock.now())
         if kind == TASK_STATE_CHANGE and detail.get("containerInstanceArn"):
             if detail["taskArn"] not in self._hosts:
                 self._hosts[detail["taskArn"]] = self._instance_of(detail["containerInstanceArn"])
@@ -119,8 +129,35 @@ class AccountFacts:
         return any(abs(given_at - at) <= _SECOND for given_at, _ in self._notices[instance_id])
 
     def was_threatened(self, instance_id: str) -> bool:
-        """Return whether EC2 warned of an instance, recommended to leave it, or ended it."""
-        return bool(self._notices[instance_id]) or instance_id in self.ended_at
+        """Return whether EC2 warned of an instance, recommended to leave it, or ended it, or it confirmed no stop."""
+        is_told = bool(self._notices[instance_id]) or instance_id in self.ended_at
+        return is_told or any(self.host_of(arn) == instance_id for arn in self.unconfirmed_stops())
+
+    def unconfirmed_stops(self, after: timedelta = UNCONFIRMED_AFTER) -> Iterator[str]:
+        """Yield the tasks that were not STOPPED in this time after the application sent StopTask."""
+        now = self._clock.now()
+        for arn, asked_at in self.stop_asked_at.items():
+            if self._stopped_at.get(arn, now) - asked_at >= after:
+                yield arn
+
+    def was_cut_off(self, instance_id: str) -> bool:
+        """Return whether ECS lost the agent of an instance for so long that a stop could not be confirmed in time."""
+        since = self._cut_off_since.get(instance_id)
+        is_away = since is not None and self._clock.now() - since >= UNCONFIRMED_AFTER
+        return is_away or instance_id in self._cut_off
+
+    def _note_agent(self, instance_id: str, *, is_connected: bool) -> None:
+        if not is_connected:
+            self._cut_off_since.setdefault(instance_id, self._clock.now())
+        elif self.was_cut_off(instance_id):
+            self._cut_off.add(instance_id)
+        if is_connected:
+            self._cut_off_since.pop(instance_id, None)
+
+    def ran_until(self, task_arn: str) -> datetime | None:
+        """Return when ECS reported a task as STOPPED, or its instance began to end; None if neither."""
+        ends = (self._stopped_at.get(task_arn), self.ended_at.get(self.host_of(task_arn)))
+        return min((each for each in ends if each is not None), default=None)
 
     def failed_to_start_on(self, instance_id: str) -> bool:
         """Return whether a task stopped on an instance without having started."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from relaunch.core.jobs.claims import claimed_machines
 from relaunch.core.jobs.effects import (
+    AbandonMachine,
     CountRun,
     Effect,
     LookForWarning,
@@ -308,7 +309,9 @@ class Invariants:
 
     def _check_end(self, before: Job | None, job: Job) -> None:
         if job.state.is_final and not (before and before.state.is_final):
-            live = self._undenied(job.job_id)
+            # A stop that no host has confirmed for an hour is given up; the verdict checks that it was asked for.
+            given_up = set(self._facts.unconfirmed_stops(timedelta(hours=1)))
+            live = [arn for arn in self._undenied(job.job_id) if arn not in given_up]
             self.check("no job ends before its task", not live, f"{job.job_id} {job.state}: {len(live)} live")
 
     def _check_warning(self, job: Job) -> None:
@@ -359,7 +362,7 @@ class Invariants:
                 continue
             done_at = self._done.get((type(effect), _object_of(effect, job)))
             is_done = done_at is not None and done_at >= saved_at
-            if isinstance(effect, ReleaseMachine):
+            if isinstance(effect, ReleaseMachine | AbandonMachine):
                 is_done = self.is_released(job.job_id, effect.machine_id)
             self.check("an effect is done before it is forgotten", is_done, f"{job.job_id}: {effect.kind}")
         for effect in job.pending:

@@ -302,7 +302,7 @@ host-ended       .  .  .  .  .  .  .  .  .    .  .  L    R  R  R  R  R  R    S  
 host-another     .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 cancel           C  C  C  C  C  C  C  C  C    L  .  S    S  S  S  S  S  S    S  S  .  S  S    .  .  .  .
 time             W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R  R  R    S  S  S  S  S    .  .  .  .
-time-too-late    T  T  T  T  T  T  T  T  T    L  L  S    S  S  S  S  S  S    S  S  S  S  S    .  .  .  .
+time-too-late    T  T  T  T  T  T  T  T  T    L  L  S    S  S  S  S  S  S    T  T  C  T  T    .  .  .  .
 chosen-too-late  T  T  .  T  T  T  T  T  T    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 machine-claimed  W  W  .  W  W  W  W  .  W    .  .  .    .  .  R  .  R  .    .  .  .  S  .    .  .  .  .
 machine-awaited  .  .  .  .  .  .  .  W  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .

@@ -19,6 +19,7 @@ from relaunch.core.machines.events import (
     FleetRefused,
     FleetUncertain,
     InstanceLaunched,
+    MachineAbandoned,
     MachineDue,
     MachineEvent,
     NodeSeen,
@@ -141,3 +142,11 @@ def test_a_refused_termination_counts_and_alerts_once() -> None:
 def test_what_leaked_counts_and_alerts_and_nothing_is_sent_while_nothing_leaks() -> None:
     assert leak_metrics(2) == (MetricDatum(Metric.MACHINES_LEAKED, 2), MetricDatum(Metric.MACHINE_ALERTS, 2))
     assert leak_metrics(0) == ()
+
+
+def test_a_machine_that_is_abandoned_counts_once():
+    told = MachineAbandoned("resnet-1", "it does not confirm a stop")
+    abandoned = decide(machine(MachineState.READY), told, NOW, LIMITS).machine
+
+    assert MetricDatum(Metric.MACHINES_ABANDONED) in measured(machine(MachineState.READY), told)
+    assert MetricDatum(Metric.MACHINES_ABANDONED) not in measured(abandoned, MachineDue(), NOW + MINUTE)

@@ -117,9 +117,9 @@ time-too-late   | w0 wi wc wb wk wl | -    | out of time: the deadline of 36h af
 time-too-late   | wr ws wm          | 300  | out of time: the deadline of 36h after acceptance has passed
 time-too-late   | fz fx             | 300  | launch requested: the placement try has no task yet
 time-too-late   | pl ru ro rh rn rd rm | 180  | out of time: the deadline of 36h after acceptance has passed
-time-too-late   | si so sp          | 180  | stop repeated: interruption
-time-too-late   | sn                | 180  |
-time-too-late   | sc                | 180  | stop repeated: cancel
+time-too-late   | si so sp          | 300  | stop not confirmed: interruption; its stop was not confirmed …
+time-too-late   | sn                | 300  | stop not confirmed: the task was stopping; its stop was not confirmed …
+time-too-late   | sc                | 300  | stop not confirmed: enough; its stop was not confirmed …
 chosen-too-late | w0 wc wb wk wl    | -    | out of time: the deadline of 36h after acceptance has passed
 chosen-too-late | wr ws wm          | 300  | out of time: the deadline of 36h after acceptance has passed
 machine-claimed | w0 wr ws wc wb wk wl | 120  | machine claimed: EC2 is asked for g5.xlarge

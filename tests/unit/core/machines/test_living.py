@@ -14,6 +14,7 @@ from relaunch.core.machines.events import (
     InstanceObservation,
     InstanceSeen,
     InstanceState,
+    MachineAbandoned,
     MachineDue,
     MachineWarned,
     NodeSeen,
@@ -234,3 +235,26 @@ def test_an_instance_that_was_unknown_for_a_moment_is_not_lost():
 
     assert (before.unseen_since, again.unseen_since) == (NOW, None)
     assert again.wake_at is not None
+
+
+def test_a_machine_that_confirms_no_stop_is_ended_when_its_other_jobs_had_time_to_leave():
+    before = machine(MachineState.READY, leave_by=NOW + timedelta(minutes=10), reason="it does not confirm a stop")
+
+    early = decide(before, MachineDue(), NOW + timedelta(minutes=9), MachineLimits()).machine
+    late = decide(before, MachineDue(), NOW + timedelta(minutes=10), MachineLimits()).machine
+
+    assert early.state is MachineState.READY
+    assert late.state is MachineState.ENDING
+    assert late.timeline[-1].detail == "it does not confirm a stop"
+
+
+def test_the_other_jobs_of_an_abandoned_machine_are_told_and_it_takes_no_more():
+    before = machine(MachineState.READY, claims=(claim(), claim("bert-1", Resources(1024, 1_000))))
+
+    after = decide(before, MachineAbandoned("resnet-1", "it does not confirm a stop"), NOW, MachineLimits()).machine
+
+    assert (after.state, after.wake_at) == (MachineState.READY, NOW)
+    assert [each.job_id for each in after.claims] == ["bert-1"]
+    assert after.pending == (TellJobs(("bert-1",)),)
+    assert after.leave_by == NOW + timedelta(minutes=10)
+    assert not after.accepts(Resources())

@@ -21,6 +21,7 @@ from relaunch.core.machines.events import (
     InstanceObservation,
     InstanceSeen,
     InstanceState,
+    MachineAbandoned,
     MachineDue,
     MachineEvent,
     MachineWarned,
@@ -76,6 +77,8 @@ EVENTS: dict[str, MachineEvent] = {
     "claimed too much": ClaimAsked(claim("bert-1")),
     "released": ClaimReleased("resnet-1"),
     "released by another": ClaimReleased("bert-1"),
+    "abandoned": MachineAbandoned("resnet-1", "it does not confirm a stop"),
+    "abandoned by another": MachineAbandoned("bert-1", "it does not confirm a stop"),
     "due": MachineDue(),
 }
 # The next state of a machine that is REQUESTED, STARTING, READY, ENDING, GONE; a dot: the event means nothing.
@@ -103,6 +106,8 @@ claimed again           . . . . .
 claimed too much        . . . . .
 released                G E E . .
 released by another     . . . . .
+abandoned               . . E . .
+abandoned by another    . . . . .
 due                     Q E R E .
 """
 CELLS = [
@@ -175,7 +180,7 @@ def test_a_machine_that_ends_tells_the_jobs_that_claim_it(name: str, state: str,
 
     told = [effect for effect in after.pending if isinstance(effect, TellJobs)]
     assert after.claims == ()
-    assert told == ([TellJobs(("resnet-1",))] if before.claims and name != "released" else [])
+    assert told == ([TellJobs(("resnet-1",))] if before.claims and name not in ("released", "abandoned") else [])
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,15 @@ class ReleaseMachine:
     kind: Literal["release-machine"] = "release-machine"
 
 
+@dataclass(frozen=True, slots=True)
+class AbandonMachine:
+    """Let a machine of our own end although it has a task of the job, whose stop its host does not confirm."""
+
+    machine_id: str
+    reason: str
+    kind: Literal["abandon-machine"] = "abandon-machine"
+
+
 Effect = (
     StopTask
     | RequestLaunch
@@ -91,5 +100,6 @@ Effect = (
     | LookForWarning
     | RequestMachine
     | ReleaseMachine
+    | AbandonMachine
 )
 """What to do after a save; all may be repeated. `kind` is the discriminator in stored jobs."""

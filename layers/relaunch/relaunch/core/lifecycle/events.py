@@ -197,7 +197,8 @@ class HostWarned:
     """EC2 will interrupt the instance: in about two minutes, or with its Capacity Block, from `ends_at` on.
 
     `task_id` is set if the task was found by the target, not by the stored link from the instance. `is_rebalance`: EC2
-    recommended to rebalance, and the stack takes that for a warning.
+    recommended to rebalance, and the stack takes that for a warning. `cause` is why Relaunch itself ends the instance
+    at `ends_at`; empty if EC2 does.
     """
 
     instance_id: str
@@ -205,6 +206,7 @@ class HostWarned:
     task_id: str | None = None
     is_rebalance: bool = False
     ends_at: datetime | None = None
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)

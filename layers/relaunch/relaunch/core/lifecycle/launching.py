@@ -57,6 +57,7 @@ from relaunch.core.lifecycle.refusal_waits import next_try, wait_limit, wait_unt
 from relaunch.core.lifecycle.restart_policy import GiveUp, out_of_time
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 from relaunch.core.lifecycle.stopping import avoid, stop_with_intent, with_task
+from relaunch.core.lifecycle.unconfirmed_stops import is_host_gone, lose_host
 from relaunch.core.offerings.capacity_scopes import placement_scope
 from relaunch.core.revisions.images import describe_pin, plan_pins, with_platforms
 from relaunch.core.selection.neuron_devices import NeuronClaim
@@ -422,6 +423,8 @@ def wake_pending(job: Job, _event: TimePassed, now: datetime, _limits: StackLimi
 
 def wake_placed(job: Job, _event: TimePassed, now: datetime, limits: StackLimits) -> Decision:
     """Withdraw a task that has not started before its deadline, and try another offering."""
+    if is_host_gone(job, now):
+        return lose_host(job, now)
     verdict = out_of_time(job, now)
     if verdict is not None:
         return stop_with_intent(job, StopIntent(IntentKind.TIME_OUT, now, verdict.reason), now, event="out of time")

@@ -16,6 +16,7 @@ from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.handover import WARNING_TO_LAST_MOMENT
 from relaunch.core.lifecycle.orphans import ORPHANED
 from relaunch.core.lifecycle.stopping import STOP_TIMEOUT
+from relaunch.core.lifecycle.unconfirmed_stops import UNCONFIRMED
 from relaunch.core.machines.decision import MachineDecision
 from relaunch.core.machines.ending import NOT_TERMINATED
 from relaunch.core.machines.living import NOT_READY
@@ -45,6 +46,7 @@ class Metric(StrEnum):
     INTERRUPTION_TO_RUNNING = "InterruptionToRunning"
     JOBS_ENDED = "JobsEnded"
     STOPS = "Stops"
+    STOPS_UNCONFIRMED = "StopsUnconfirmed"
     ORPHANED_TASKS = "OrphanedTasks"
     UNKNOWN_TASKS = "UnknownTasks"
     IDLE_MACHINES = "IdleMachines"
@@ -58,6 +60,7 @@ class Metric(StrEnum):
     MACHINES_REFUSED = "MachinesRefused"
     MACHINE_TO_READY = "MachineToReady"
     MACHINES_NOT_READY = "MachinesNotReady"
+    MACHINES_ABANDONED = "MachinesAbandoned"
     MACHINES_LEAKED = "MachinesLeaked"
     TERMINATIONS_REFUSED = "TerminationsRefused"
     MACHINE_ALERTS = "MachineAlerts"
@@ -81,6 +84,7 @@ METRICS: Mapping[Metric, MetricKind] = {
     Metric.INTERRUPTION_TO_RUNNING: MetricKind(Unit.SECONDS),
     Metric.JOBS_ENDED: MetricKind(dimension="state"),
     Metric.STOPS: MetricKind(dimension="kind"),
+    Metric.STOPS_UNCONFIRMED: MetricKind(),
     Metric.ORPHANED_TASKS: MetricKind(),
     Metric.UNKNOWN_TASKS: MetricKind(),
     Metric.IDLE_MACHINES: MetricKind(),
@@ -94,6 +98,7 @@ METRICS: Mapping[Metric, MetricKind] = {
     Metric.MACHINES_REFUSED: MetricKind(dimension="consequence"),
     Metric.MACHINE_TO_READY: MetricKind(Unit.SECONDS),
     Metric.MACHINES_NOT_READY: MetricKind(),
+    Metric.MACHINES_ABANDONED: MetricKind(),
     Metric.MACHINES_LEAKED: MetricKind(),
     Metric.TERMINATIONS_REFUSED: MetricKind(),
     Metric.MACHINE_ALERTS: MetricKind(),
@@ -132,6 +137,8 @@ def decision_metrics(before: Job, decision: Decision, now: datetime) -> tuple[Me
     orphans = sum(entry.event == ORPHANED for entry in decision.timeline)
     if orphans:
         metrics.append(MetricDatum(Metric.ORPHANED_TASKS, orphans))
+    if any(entry.event == UNCONFIRMED for entry in decision.timeline):
+        metrics.append(MetricDatum(Metric.STOPS_UNCONFIRMED))
     if after.machine_requests > before.machine_requests:
         metrics.append(MetricDatum(Metric.MACHINES_REQUESTED))
     if after.refusals and after.refusals != before.refusals:
@@ -152,6 +159,8 @@ def machine_metrics(before: Machine, decision: MachineDecision, now: datetime) -
         metrics.append(MetricDatum(Metric.MACHINE_TO_READY, _seconds(after.created_at, now)))
     if told == NOT_READY:
         metrics.append(MetricDatum(Metric.MACHINES_NOT_READY))
+    if after.leave_by is not None and before.leave_by is None:
+        metrics.append(MetricDatum(Metric.MACHINES_ABANDONED))
     if told == NOT_TERMINATED:
         metrics.append(MetricDatum(Metric.TERMINATIONS_REFUSED))
     if after.is_alert and not before.is_alert:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.effects import LookForWarning, RequestLaunch
-from relaunch.core.jobs.job import IntentKind, Job, Stop, StopIntent, StopKind
+from relaunch.core.jobs.job import IntentKind, Job, StopIntent
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
-from relaunch.core.launches.launch import StopReport, TaskObservation, TaskPhase
-from relaunch.core.lifecycle.decision import Decision, look_again, move, stop_effect
+from relaunch.core.launches.launch import TaskObservation, TaskPhase
+from relaunch.core.lifecycle.decision import Decision, look_again, move
 from relaunch.core.lifecycle.events import (
     CancelAsked,
     HostEnded,
@@ -25,16 +25,16 @@ from relaunch.core.lifecycle.handover import is_last_moment, last_moment, may_tr
 from relaunch.core.lifecycle.launching import start_deadline
 from relaunch.core.lifecycle.machine_waits import hands_over
 from relaunch.core.lifecycle.moves import may_move
-from relaunch.core.lifecycle.polling import POLL_INTERVAL, is_polled
 from relaunch.core.lifecycle.restart_policy import out_of_time
 from relaunch.core.lifecycle.stopping import (
     STOP_TIMEOUT,
     count_run,
-    follow_stop,
     stop_with_intent,
+    task_lost,
     task_stopped,
     with_task,
 )
+from relaunch.core.lifecycle.unconfirmed_stops import is_host_gone, lose_host
 from relaunch.core.offerings.spot_runs import Observed
 
 # A task that ECS does not know is lost only if ECS still does not know it after this time: the API is eventually
@@ -157,20 +157,7 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
         if attempt.missing is not None:
             return look_again(missing, wake_at)
         return move(missing, job.state, now, event="task missing", detail=event.task_id, wake_at=wake_at)
-    lost = replace(attempt.placement, is_lost=True)
-    job = replace(job, attempt=replace(attempt, placement=lost))
-    if attempt.intent is None:
-        return follow_stop(job, Stop(StopKind.HOST_LOST, since, stopped_reason=UNKNOWN_TASK), now)
-    gone = TaskObservation(
-        event.task_id,
-        job.attempt_key,
-        TaskPhase.STOPPED,
-        attempt.task_version,
-        report=StopReport(UNKNOWN_TASK),
-        # Not before the intent, which then decides.
-        stopped_at=max(since, attempt.intent.at),
-    )
-    return task_stopped(job, gone, now)
+    return task_lost(job, since, UNKNOWN_TASK, now)
 
 
 def host_warned(job: Job, event: HostWarned, now: datetime, limits: StackLimits) -> Decision:
@@ -207,6 +194,8 @@ def _warned(job: Job, event: HostWarned) -> tuple[Job, str]:
 def _notice(event: HostWarned) -> str:
     if event.is_rebalance:
         return "rebalance recommendation"
+    if event.cause:
+        return f"{event.cause}, to be left by {event.ends_at:%H:%M} UTC,"
     if event.ends_at is None:
         return "spot interruption warning"
     return f"end of the Capacity Block, to be left by {event.ends_at:%H:%M} UTC,"
@@ -236,6 +225,8 @@ def cancel_stopping(job: Job, event: CancelAsked, now: datetime, _limits: StackL
 
 def wake_running(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
     """Stop the task of a job that is out of time, or whose machine is about to end; else set the next check's time."""
+    if is_host_gone(job, now):
+        return lose_host(job, now)
     verdict = out_of_time(job, now)
     if verdict is not None:
         return stop_with_intent(job, StopIntent(IntentKind.TIME_OUT, now, verdict.reason), now, event="out of time")
@@ -254,18 +245,3 @@ def next_machine_ready(job: Job, _event: NextMachineReady, now: datetime, _limit
     reason = handover.reason if handover is not None else _WARNING
     kind = IntentKind.MOVE if handover is not None and handover.is_move else IntentKind.INTERRUPTION
     return stop_with_intent(job, StopIntent(kind, now, reason), now, event="next machine ready")
-
-
-def wake_stopping(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
-    """Call StopTask again if the task was stopped by Relaunch, else wait longer."""
-    intent, wake_at = job.current_attempt.intent, now + STOP_TIMEOUT
-    if intent is None or not _is_repetition_due(job, intent, now):
-        return look_again(job, wake_at)
-    effects = stop_effect(job, intent.detail)
-    return move(job, job.state, now, event="stop repeated", detail=intent.detail, wake_at=wake_at, effects=effects)
-
-
-def _is_repetition_due(job: Job, intent: StopIntent, now: datetime) -> bool:
-    """Return whether the task is to be stopped again; a polled job is looked at more often than that."""
-    since = now - intent.at
-    return not is_polled(job) or (since >= STOP_TIMEOUT and since % STOP_TIMEOUT < POLL_INTERVAL)

@@ -8,7 +8,7 @@ from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.effects import CountRun, Effect, RememberCapacity, RequestLaunch
 from relaunch.core.jobs.job import Attempt, FailedStart, IntentKind, Job, PlacementState, Stop, StopIntent, StopKind
 from relaunch.core.jobs.state import JobState
-from relaunch.core.launches.launch import TaskObservation
+from relaunch.core.launches.launch import StopReport, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.decision import Decision, end, move, stop_effect, wait_for_launch
 from relaunch.core.lifecycle.machine_waits import hands_over
 from relaunch.core.lifecycle.restart_policy import GiveUp, decide_restart, is_failure, is_interruption
@@ -95,6 +95,33 @@ def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
         delay_seconds=verdict.delay_seconds,
         before=before,
     )
+
+
+def task_lost(job: Job, at: datetime, reason: str, now: datetime) -> Decision:
+    """Close the attempt of a task that ended unseen, at `at`: the intent to stop it decides, else its host was lost."""
+    attempt = job.current_attempt
+    job = replace(job, attempt=replace(attempt, placement=replace(attempt.placement, is_lost=True)))
+    if attempt.intent is None:
+        return follow_stop(job, Stop(StopKind.HOST_LOST, at, stopped_reason=reason), now)
+    gone = TaskObservation(
+        attempt.task_id or "",
+        job.attempt_key,
+        TaskPhase.STOPPED,
+        attempt.task_version,
+        report=StopReport(reason),
+        # Not before the intent, which then decides.
+        stopped_at=max(at, attempt.intent.at),
+    )
+    return task_stopped(job, gone, now)
+
+
+def end_with_task(job: Job, state: JobState, kind: StopKind, reason: str, now: datetime, *, event: str) -> Decision:
+    """End a job whose task may live on; its cost is counted until now."""
+    attempt = job.current_attempt
+    job = replace(job, attempt=replace(attempt, placement=replace(attempt.placement, is_lost=True)))
+    stop = Stop(kind, now, stopped_reason=reason)
+    job = _account(job, stop)
+    return end(job, state, now, event=event, detail=reason, before=_count_run(job, stop))
 
 
 def _ran_seconds(attempt: Attempt, stop: Stop) -> float:

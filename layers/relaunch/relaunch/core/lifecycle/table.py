@@ -11,7 +11,7 @@ from typing import Any
 from relaunch.core.jobs.job import Job, PlacementState
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
-from relaunch.core.lifecycle import launching, machine_waits, moves, orphans, running
+from relaunch.core.lifecycle import launching, machine_waits, moves, orphans, running, unconfirmed_stops
 from relaunch.core.lifecycle.decision import Decision, ignore, with_unlink
 from relaunch.core.lifecycle.events import (
     CancelAsked,
@@ -141,7 +141,10 @@ def is_own_task(job: Job, event: TaskMissing) -> bool:
 
 def is_own_host(job: Job, event: HostEnded) -> bool:
     """Return whether the instance is that of the current task, not that of an earlier attempt."""
-    return is_placed(job, event) and job.current_attempt.instance_id == event.instance_id
+    if not is_placed(job, event):
+        return False
+    attempt = job.current_attempt
+    return (attempt.instance_id or attempt.placement.instance_id) == event.instance_id
 
 
 def is_first_warning(job: Job, event: HostWarned) -> bool:
@@ -247,9 +250,9 @@ TABLE: tuple[Row, ...] = (
     _row("LR", CancelAsked, is_placed, running.cancel_task, "S"),
     _row("S", CancelAsked, is_first_cancel, running.cancel_stopping, "S"),
     _row("L", TimePassed, is_pending, launching.wake_pending, "L"),
-    _row("L", TimePassed, is_placed, launching.wake_placed, "LS"),
-    _row("R", TimePassed, always, running.wake_running, "RS"),
-    _row("S", TimePassed, always, running.wake_stopping, "S"),
+    _row("L", TimePassed, is_placed, launching.wake_placed, "LSWft"),
+    _row("R", TimePassed, always, running.wake_running, "RSWft"),
+    _row("S", TimePassed, always, unconfirmed_stops.wake_stopping, "SWfct"),
     _row("WLRSdfct", TaskSeen, orphans.is_orphaned, orphans.stop_orphaned_task, ""),
     _row("WLRSdfct", LaunchAnswered, orphans.places_orphan, orphans.stop_placed_orphan, ""),
 )

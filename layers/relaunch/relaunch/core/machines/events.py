@@ -178,6 +178,14 @@ class ClaimReleased:
 
 
 @dataclass(frozen=True, slots=True)
+class MachineAbandoned:
+    """The task of a job lives on on the machine, which does not confirm its stop; `detail` says so."""
+
+    job_id: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class MachineDue:
     """The `wake_at` of the machine is reached."""
 
@@ -192,5 +200,6 @@ MachineEvent = (
     | MachineWarned
     | ClaimAsked
     | ClaimReleased
+    | MachineAbandoned
     | MachineDue
 )

@@ -12,6 +12,7 @@ from relaunch.core.machines.events import (
     ClaimAsked,
     ClaimReleased,
     InstanceSeen,
+    MachineAbandoned,
     MachineDue,
     MachineWarned,
     NodeSeen,
@@ -28,6 +29,10 @@ NOT_READY = "start deadline"
 _NOT_CONNECTED = "registered, and its agent is not connected"
 # Agents disconnect and reconnect several times an hour: one that has registered in time may be away at its deadline.
 _AGENT_GRACE = timedelta(minutes=3)
+ABANDONED = "abandoned"
+"""The timeline event of a machine that does not confirm the stop of a task."""
+HANDOVER_TIME = timedelta(minutes=10)
+"""How long the other jobs of an abandoned machine have to save and leave: twice what the next machine takes."""
 # The interval at which a machine that is ready is described, in case its events were lost.
 HEARTBEAT = timedelta(minutes=10)
 
@@ -82,9 +87,12 @@ def wake_starting(machine: Machine, _event: MachineDue, now: datetime, limits: M
 
 def wake_ready(machine: Machine, _event: MachineDue, now: datetime, limits: MachineLimits) -> MachineDecision:
     """End a machine without claims when it was kept for long enough, else look again."""
+    if machine.leave_by is not None and now >= machine.leave_by:
+        return terminate(machine, now, event=ABANDONED, detail=machine.reason)
     if machine.claims or machine.idle_since is None:
         # After a warning EC2 ends it within minutes.
-        return look_again(machine, now + (HEARTBEAT if machine.warned_at is None else NEXT_LOOK))
+        look_at = now + (NEXT_LOOK if machine.is_left else HEARTBEAT)
+        return look_again(machine, min(look_at, machine.leave_by or look_at))
     until = machine.idle_since + limits.warm_time
     if now < until:
         return look_again(machine, min(until, now + HEARTBEAT))
@@ -118,6 +126,27 @@ def machine_warned(machine: Machine, event: MachineWarned, now: datetime, _limit
         event="warned",
         detail=detail,
         wake_at=now + NEXT_LOOK,
+        effects=(TellJobs(job_ids),),
+    )
+
+
+def abandon(machine: Machine, event: MachineAbandoned, now: datetime, _limits: MachineLimits) -> MachineDecision:
+    """End a machine with a task that nobody waits for; its other jobs leave it before."""
+    others = _others(machine, event.job_id)
+    leave_by = machine.leave_by or now + HANDOVER_TIME
+    # It gets no more jobs, and ends with its last claim, as one that EC2 takes away.
+    left = replace(machine, claims=others, is_unusable=True, leave_by=leave_by)
+    if not others:
+        return terminate(left, now, event=ABANDONED, detail=event.detail)
+    job_ids = tuple(each.job_id for each in others)
+    return move(
+        replace(left, reason=event.detail),
+        machine.state,
+        now,
+        event=ABANDONED,
+        detail=f"{event.detail}; its other jobs leave it by {leave_by:%H:%M:%S} UTC",
+        # They are warned at the next look.
+        wake_at=now,
         effects=(TellJobs(job_ids),),
     )
 

@@ -191,7 +191,8 @@ class Machine:
     `asked_at` is when CreateFleet was last called, `uncertain_since` since when it is unknown whether it had an effect.
     `unseen_since` is when EC2 first did not know the instance, `ended_at` when EC2 said that it shuts down.
     `is_unusable`: a task could not start on it. `lacks_reason`: it ended before it was ready, and EC2 has not said why.
-    `refusal` is what a job does whose request EC2 refused; `is_alert`:
+    `leave_by` is when it is ended although jobs claim it, because it does not confirm the stop of a task. `refusal` is
+    what a job does whose request EC2 refused; `is_alert`:
     somebody has to do something about it.
     `timeline` has the latest entries. `version` is the version of the item, on which every write is conditional;
     `wake_at` is set until the machine is gone.
@@ -224,7 +225,13 @@ class Machine:
     reason: str = ""
     timeline: tuple[MachineTimelineEntry, ...] = ()
     pending: tuple[MachineEffect, ...] = ()
+    leave_by: datetime | None = None
     version: int = 0
+
+    @property
+    def is_left(self) -> bool:
+        """Return whether its jobs leave it: EC2 takes it away, or it is ended as it does not confirm a stop."""
+        return self.warned_at is not None or self.leave_by is not None
 
     def accepts(self, resources: Resources) -> bool:
         """Return whether a job that needs these resources may claim the machine."""

@@ -18,6 +18,7 @@ from relaunch.core.machines.events import (
     InstanceLaunched,
     InstanceMissing,
     InstanceSeen,
+    MachineAbandoned,
     MachineDue,
     MachineEvent,
     MachineWarned,
@@ -93,7 +94,7 @@ def has_room(machine: Machine, event: ClaimAsked) -> bool:
     return machine.claim_of(event.claim.job_id) is None and machine.accepts(event.claim.resources)
 
 
-def is_claimed(machine: Machine, event: ClaimReleased) -> bool:
+def is_claimed(machine: Machine, event: ClaimReleased | MachineAbandoned) -> bool:
     """Return whether the job has a claim on the machine."""
     return machine.claim_of(event.job_id) is not None
 
@@ -141,6 +142,7 @@ TABLE: tuple[Row, ...] = (
     _row("Q", ClaimReleased, is_claimed, living.release_claim, "Q"),
     _row("S", ClaimReleased, is_claimed, living.release_claim, "SE"),
     _row("R", ClaimReleased, is_claimed, living.release_claim, "RE"),
+    _row("R", MachineAbandoned, is_claimed, living.abandon, "RE"),
     _row("Q", MachineDue, always, requesting.wake_requested, ""),
     _row("S", MachineDue, always, living.wake_starting, "SE"),
     _row("R", MachineDue, always, living.wake_ready, "RE"),

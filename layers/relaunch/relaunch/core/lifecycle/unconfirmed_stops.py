@@ -1,0 +1,131 @@
+"""Stops that no host confirms.
+
+A host whose agent lost its connection, whose GPU fell off the bus or whose Docker hangs never reports its task as
+STOPPED (aws/containers-roadmap#2040, aws/amazon-ecs-agent#339, NVIDIA/nvidia-docker#1553); EC2 calls it running.
+
+not STOPPED when its stop time-out is over
+  ├─ EC2 said that the host ends, HOST_END_GRACE ago ──▶ the task is lost
+  ├─ after CONFIRMED_WITHIN, on a machine of our own ──▶ the other jobs leave the machine, then it is terminated
+  └─ after STOP_LIMIT ──▶ the job ends, and its reason names what may live on
+"""
+
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.effects import AbandonMachine, Effect
+from relaunch.core.jobs.job import IntentKind, Job, StopKind
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.decision import Decision, look_again, move, stop_effect
+from relaunch.core.lifecycle.events import TimePassed
+from relaunch.core.lifecycle.polling import POLL_INTERVAL, is_polled
+from relaunch.core.lifecycle.restart_policy import out_of_time
+from relaunch.core.lifecycle.stopping import STOP_TIMEOUT, end_with_task, task_lost
+from relaunch.core.revisions.stop_timeout import STOP_TIMEOUT_SECONDS, find_stop_timeout
+
+CONFIRMED_WITHIN = timedelta(minutes=10)
+"""How long after its stop time-out a task may take to be STOPPED: agents disconnect "several times per hour as part of
+normal operation" ("Amazon ECS container instance state change events", ECS Developer Guide)."""
+STOP_LIMIT = timedelta(hours=1)
+"""How long after its stop time-out a job waits for a task to be STOPPED, whatever becomes of the host."""
+HOST_END_GRACE = timedelta(minutes=10)
+"""How long after the end of its host a task may be reported as running: accelerated instances take up to six minutes
+to terminate, and ECS reports their tasks as STOPPED about a minute after that."""
+
+UNCONFIRMED = "stop not confirmed"
+"""The timeline event of a job that ended although its task may live on."""
+HOST_ENDED = "its host ended, and the cluster did not report its stop"
+"""The reason of a stop that only the end of the host tells."""
+
+# A task that stops for the user, or because the time is over: the job does not go on elsewhere.
+_ENDS = {
+    IntentKind.CANCEL: (JobState.CANCELLED, StopKind.CANCELLED),
+    IntentKind.TIME_OUT: (JobState.TIMED_OUT, StopKind.TIME_OUT),
+}
+
+
+def is_host_gone(job: Job, now: datetime) -> bool:
+    """Return whether EC2 ended the host of the task so long ago that the task cannot run any more."""
+    ended_at = job.current_attempt.host_ended_at
+    return ended_at is not None and now - ended_at >= HOST_END_GRACE
+
+
+def lose_host(job: Job, now: datetime) -> Decision:
+    """Close the attempt of a task whose host has ended."""
+    return task_lost(job, job.current_attempt.host_ended_at or now, HOST_ENDED, now)
+
+
+def is_unconfirmed(job: Job, now: datetime) -> bool:
+    """Return whether the stop of the task takes longer than a host that works takes to confirm it."""
+    return job.state is JobState.STOPPING and now >= _stop_due_at(job) + CONFIRMED_WITHIN
+
+
+def wake_stopping(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
+    """Call StopTask again if Relaunch stopped the task; give up its host, at last the task itself."""
+    if is_host_gone(job, now):
+        return lose_host(job, now)
+    if now >= _stop_due_at(job) + STOP_LIMIT:
+        return _end_unconfirmed(job, now)
+    wake_at = _next_look(job, now)
+    abandoned = _abandoned(job, now)
+    intent = job.current_attempt.intent
+    if intent is None or not _is_repetition_due(job, now):
+        return look_again(job, wake_at, abandoned)
+    effects = (*stop_effect(job, intent.detail), *abandoned)
+    return move(job, job.state, now, event="stop repeated", detail=intent.detail, wake_at=wake_at, effects=effects)
+
+
+def _stopping_since(job: Job) -> datetime:
+    # A job of the previous release has the time of its state too.
+    return job.state_since or job.accepted_at
+
+
+def _stop_due_at(job: Job) -> datetime:
+    """Return when the host should have ended the task: SIGKILL follows SIGTERM after the stop time-out."""
+    timeout = find_stop_timeout(job.definition, job.revision)
+    return _stopping_since(job) + timedelta(seconds=timeout.seconds if timeout else STOP_TIMEOUT_SECONDS)
+
+
+def _next_look(job: Job, now: datetime) -> datetime:
+    """Return when to look next: after as long as it took until now, or when the next bound is reached."""
+    due_at, ended_at = _stop_due_at(job), job.current_attempt.host_ended_at
+    bounds = [due_at + CONFIRMED_WITHIN, due_at + STOP_LIMIT]
+    if ended_at is not None:
+        bounds.append(ended_at + HOST_END_GRACE)
+    again = now + max(now - _stopping_since(job), STOP_TIMEOUT)
+    return min(again, *(each for each in bounds if each > now))
+
+
+def _is_repetition_due(job: Job, now: datetime) -> bool:
+    """Return whether the task is to be stopped again, each time after twice as long.
+
+    A polled job is looked at more often than that.
+    """
+    since, due = now - _stopping_since(job), STOP_TIMEOUT
+    while due * 2 <= since:
+        due *= 2
+    return not is_polled(job) or due <= since < due + POLL_INTERVAL
+
+
+def _abandoned(job: Job, now: datetime) -> tuple[Effect, ...]:
+    machine_id = job.current_attempt.placement.machine_id
+    if not machine_id or not is_unconfirmed(job, now):
+        return ()
+    return (AbandonMachine(machine_id, f"it does not confirm the stop of {job.current_attempt.task_id}"),)
+
+
+def _end_unconfirmed(job: Job, now: datetime) -> Decision:
+    attempt, intent = job.current_attempt, job.current_attempt.intent
+    host = attempt.instance_id or attempt.placement.instance_id or attempt.node or "an unknown host"
+    why = f"{job.cancel_requested or (intent.detail if intent else 'the task was stopping')}; "
+    minutes = int((now - _stopping_since(job)).total_seconds() // 60)
+    reason = (
+        f"{why}its stop was not confirmed within {minutes} minutes: task {attempt.task_id} may live on, and cost, on "
+        f"{host}; see to that host"
+    )
+    verdict = out_of_time(job, now)
+    state, kind = verdict.state if verdict is not None else JobState.FAILED, StopKind.HOST_LOST
+    if intent is not None:
+        state, kind = _ENDS.get(intent.kind, (state, kind))
+    if job.cancel_requested:
+        state, kind = _ENDS[IntentKind.CANCEL]
+    return end_with_task(job, state, kind, reason, now, event=UNCONFIRMED)

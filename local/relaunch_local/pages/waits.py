@@ -1,0 +1,153 @@
+"""Generates docs/waits.md: how long each state lasts at most, who is told, and what a person can do.
+
+Run `python -m relaunch_local.pages.waits docs/waits.md`. tests/unit/local/pages/test_waits.py starves what has a bound.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch.core.lifecycle.metrics import Metric
+from relaunch.core.lifecycle.refusal_waits import TRAINED_WAIT, UNTRAINED_WAIT
+from relaunch.core.lifecycle.unconfirmed_stops import CONFIRMED_WITHIN, HOST_END_GRACE, STOP_LIMIT
+from relaunch.core.machines.living import HANDOVER_TIME
+from relaunch.core.machines.machine import MachineState
+from relaunch.core.machines.requesting import LOOKED_FOR
+
+NONE = "none"
+_MINUTE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A wait of a definition without a deadline: its bound and end in words, what tells of it, what a person can do.
+
+    `told` are metrics, whose alarms docs/operations.md lists; empty: only `relaunch explain` and `ps` tell.
+    """
+
+    bound: str
+    told: tuple[Metric, ...]
+    help: str
+
+
+def _minutes(span: timedelta) -> str:
+    return f"{span // _MINUTE} minutes"
+
+
+_REFUSED = (
+    f"{UNTRAINED_WAIT // timedelta(hours=1)} hours, {TRAINED_WAIT.days} days once it has trained: FAILED "
+    "(`retry` resumes from its checkpoint)"
+)
+_BUDGET = "24 hours without running, counted from its first run, once it was interrupted: FAILED; before its first run "
+
+JOB_STATES: Mapping[JobState, Wait] = {
+    JobState.WAITING: Wait("by what it waits for, below", (), "`relaunch cancel`"),
+    JobState.LAUNCHING: Wait(
+        "50 minutes for a launch that is not answered; 15 minutes for an instance, 30 for a start: another placement. "
+        "On Kubernetes a pod that is not scheduled and has no other offering waits without a bound",
+        (Metric.JOBS_OVERDUE,),
+        "`relaunch explain`, `relaunch cancel`",
+    ),
+    JobState.RUNNING: Wait(
+        f"`max_runtime`; {_minutes(HOST_END_GRACE)} after EC2 ended its host. A host whose agent is disconnected is "
+        "waited for until `max_runtime`",
+        (),
+        "`relaunch logs`, `relaunch cancel`",
+    ),
+    JobState.STOPPING: Wait(
+        f"its stop time-out and {_minutes(CONFIRMED_WITHIN)}, then a machine of our own is terminated; "
+        f"{_minutes(STOP_LIMIT)}, then the job ends and its reason names what may live on",
+        (Metric.STOPS_UNCONFIRMED, Metric.MACHINES_ABANDONED),
+        "terminate the instance, or deregister it from the cluster",
+    ),
+}
+
+WAIT_REASONS: Mapping[WaitReason, Wait] = {
+    WaitReason.LAUNCH: Wait(
+        "asked for again every 5 minutes; " + _BUDGET + NONE,
+        (Metric.JOBS_OVERDUE, Metric.DEAD_LETTERS),
+        "see the alarm",
+    ),
+    WaitReason.IMAGE: Wait("`wait_for_image`, 30 minutes by default: FAILED", (), "push the image; `retry`"),
+    WaitReason.SLOT: Wait(NONE, (), "cancel a job, or raise `max_running_jobs` or MaxRunningJobs"),
+    WaitReason.CAPACITY: Wait(_BUDGET + NONE, (), "allow on-demand, more types, or more zones"),
+    WaitReason.PRICE: Wait(_BUDGET + NONE, (), "raise the maximum price"),
+    WaitReason.BACKOFF: Wait("15 minutes: launched again", (), "`relaunch logs`"),
+    WaitReason.MARKET: Wait(_BUDGET + NONE, (), "set a deadline, or another purchase"),
+    WaitReason.MACHINE: Wait(
+        "until its machine is ready or given up (below); " + _BUDGET + NONE,
+        (Metric.MACHINES_NOT_READY,),
+        "`relaunch machines`",
+    ),
+    WaitReason.MACHINE_LIMIT: Wait(NONE, (), "end machines, or raise MaxMachines or the money per hour"),
+    WaitReason.CHECKPOINT: Wait(_REFUSED, (Metric.JOBS_REFUSED,), "grant what `relaunch explain` names"),
+    WaitReason.REFUSED: Wait(_REFUSED, (Metric.JOBS_REFUSED,), "grant what `relaunch explain` names"),
+}
+
+MACHINE_STATES: Mapping[MachineState, Wait] = {
+    MachineState.REQUESTED: Wait(
+        f"{_minutes(LOOKED_FOR)} after EC2 was last asked: GONE", (Metric.MACHINES_REFUSED,), "`relaunch machines`"
+    ),
+    MachineState.STARTING: Wait(
+        "`MachineRegistrationMinutes` after its launch: terminated",
+        (Metric.MACHINES_NOT_READY,),
+        "see the AMI, the network",
+    ),
+    MachineState.READY: Wait(
+        f"with its last claim and the warm time; {_minutes(HANDOVER_TIME)} after it did not confirm a stop: terminated",
+        (Metric.MACHINES_ABANDONED,),
+        "cancel its jobs",
+    ),
+    MachineState.ENDING: Wait(
+        "none: it is paid while EC2 does not end it, and asked for again every minute",
+        (Metric.TERMINATIONS_REFUSED, Metric.MACHINE_ALERTS),
+        "terminate the instance by hand",
+    ),
+}
+
+_HEAD = """\
+# Waits
+
+<!-- Written by `python -m relaunch_local.pages.waits docs/waits.md`; the bounds are those of the code. -->
+
+How long a job or a machine stays where it is at most, for a definition without a deadline: a deadline ends every wait
+of a job. Where the bound is "none", nothing ends the wait but what it waits for, or a person; `relaunch ps` lists such
+jobs and `relaunch explain` says what they wait for. Where no metric is named, nothing else tells of it. Each metric is
+on a dashboard, and those with an alarm are in [operations.md](operations.md#alarms).
+"""
+
+
+def render_page() -> str:
+    """Return the page in Markdown."""
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    yield _HEAD.rstrip("\n")
+    for title, waits in (
+        ("States of a job", JOB_STATES),
+        ("What a WAITING job waits for", WAIT_REASONS),
+        ("States of a machine", MACHINE_STATES),
+    ):
+        yield from (
+            "",
+            f"## {title}",
+            "",
+            "| in | for at most, and then | metrics | what a person can do |",
+            "|---|---|---|---|",
+        )
+        for name, wait in waits.items():
+            told = ", ".join(f"`{metric}`" for metric in wait.told) or "-"
+            yield f"| {name} | {wait.bound} | {told} | {wait.help} |"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write the page to the given file."""
+    Path(arguments[0]).write_text(render_page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,146 @@
+"""Stops that no host confirms: every job ends, and no machine of our own lives on for it."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from fakes.builders import make_definition
+from fakes.machine_story import MachineStory, make_own_offering
+from fakes.story import MINUTE, Story, push
+from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.metrics import Metric
+from relaunch.core.machines.machine import MachineState
+from relaunch.core.offerings.offering import OfferingKey
+from relaunch.usecases.cancel_job import cancel_job
+
+HOUR = timedelta(hours=1)
+
+
+def silence(story: Story, lasts: timedelta) -> None:
+    """Let time pass in which no host answers and no event comes; what is due is looked at."""
+    until = story.now + lasts
+    while story.now < until:
+        story.reconcile(after=MINUTE)
+        if isinstance(story, MachineStory):
+            story.look()
+            story.settle_all()
+
+
+def make_sharing_story() -> MachineStory:
+    """Return a story whose machines have eight GPUs, of which each job needs one."""
+    story = MachineStory()
+    key = OfferingKey("g5.48xlarge", "us-east-1a", PurchaseOption.ON_DEMAND)
+    row = load_catalogue()[key.instance_type]
+    story.offerings.available = (replace(make_own_offering(key, 16.288), instance_type=row),)
+    return story
+
+
+def test_a_cancelled_job_ends_although_the_host_never_confirms_its_stop():
+    story = Story()
+    job_id = story.launch()
+    task = story.arn(job_id)
+    cancel_job(job_id, "not needed", story.deps)
+
+    silence(story, timedelta(minutes=65))
+
+    job = story.job(job_id)
+    assert job.state is JobState.CANCELLED
+    assert f"task {task} may live on, and cost, on i-" in job.reason
+    assert story.metrics.values(Metric.STOPS_UNCONFIRMED) == [1]
+    assert len(story.tasks.stops) <= 7
+
+
+def test_max_runtime_ends_a_job_whose_host_never_answers_again():
+    story = Story(make_definition(max_runtime=HOUR))
+    job_id = story.launch()
+
+    silence(story, timedelta(minutes=130))
+
+    assert story.job(job_id).state is JobState.TIMED_OUT
+    assert len(story.tasks.stops) <= 7
+
+
+def test_a_machine_of_our_own_that_confirms_no_stop_is_terminated_and_its_job_ends():
+    story = MachineStory()
+    job_id = story.train()
+    machine = story.machine(job_id)
+    cancel_job(job_id, "not needed", story.deps)
+
+    silence(story, timedelta(minutes=14))
+    assert story.running_instances == set()
+    silence(story, timedelta(minutes=12))
+
+    assert story.job(job_id).state is JobState.CANCELLED
+    assert story.metrics.values(Metric.MACHINES_ABANDONED) == [1]
+    assert story.metrics.values(Metric.STOPS_UNCONFIRMED) == []
+    story.assert_over(machine.machine_id)
+
+
+def test_a_job_whose_machine_ec2_refuses_to_terminate_ends_and_says_where_its_task_may_live_on():
+    story = MachineStory()
+    job_id = story.train()
+    machine = story.machine(job_id)
+    story.fleet.foreign[machine.instance_id or ""] = story.fleet.instances[machine.instance_id or ""]
+    cancel_job(job_id, "not needed", story.deps)
+
+    silence(story, timedelta(minutes=65))
+
+    assert story.job(job_id).state is JobState.CANCELLED
+    assert str(machine.instance_id) in story.job(job_id).reason
+    assert story.metrics.values(Metric.TERMINATIONS_REFUSED) == [1]
+
+
+def test_a_job_that_was_interrupted_goes_on_elsewhere_once_its_silent_host_is_gone():
+    story = MachineStory()
+    job_id = story.train()
+    first = story.machine(job_id)
+    story.warn(first.instance_id or "")
+
+    silence(story, timedelta(minutes=30))
+
+    job = story.job(job_id)
+    assert story.load(first.machine_id).state is MachineState.GONE
+    assert (job.state, job.interruptions) == (JobState.WAITING, 1)
+    assert job.machine_id not in ("", first.machine_id)
+
+
+def test_the_neighbours_on_a_machine_that_confirms_no_stop_save_and_move_before_it_is_terminated():
+    story = make_sharing_story()
+    silent, neighbour = story.start(), story.submit_and_deliver(push("b" * 40))
+    machine = story.machine(silent)
+    story.register(machine, gpus=8)
+    story.settle_all()
+    node = story.tasks.instances[f"node-of-{machine.instance_id}"]
+    story.run(silent, node)
+    assert story.attempt(neighbour).placement.machine_id == machine.machine_id
+    story.run(neighbour, node)
+    cancel_job(silent, "not needed", story.deps)
+
+    silence(story, timedelta(minutes=13))
+    assert story.running_instances >= {machine.instance_id}
+    assert story.job(neighbour).state is JobState.STOPPING
+    assert "a stop that the host does not confirm" in story.job(neighbour).reason
+    story.end(neighbour, 143)
+    silence(story, timedelta(minutes=2))
+
+    assert story.load(machine.machine_id).state in (MachineState.ENDING, MachineState.GONE)
+    assert story.job(neighbour).interruptions == 1
+    assert story.job(neighbour).machine_id not in ("", machine.machine_id)
+
+
+def test_neighbours_that_do_not_leave_keep_a_silent_machine_for_ten_minutes():
+    story = make_sharing_story()
+    silent, neighbour = story.start(), story.submit_and_deliver(push("b" * 40))
+    machine = story.machine(silent)
+    story.register(machine, gpus=8)
+    story.settle_all()
+    node = story.tasks.instances[f"node-of-{machine.instance_id}"]
+    story.run(silent, node)
+    story.run(neighbour, node)
+    cancel_job(silent, "not needed", story.deps)
+
+    silence(story, timedelta(minutes=40))
+
+    assert machine.instance_id not in story.running_instances
+    assert story.job(silent).state is JobState.CANCELLED

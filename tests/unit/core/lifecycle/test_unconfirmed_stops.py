@@ -1,0 +1,143 @@
+"""A stop that the host does not confirm: when it is repeated, when the machine is abandoned, and how the job ends."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import INSTANCE_ID, NOW, make_definition, make_running_attempt, make_running_job
+from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.jobs.effects import AbandonMachine, StopTask
+from relaunch.core.jobs.job import IntentKind, Job, StopIntent, StopKind
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.lifecycle.events import HostWarned, TimePassed
+from relaunch.core.lifecycle.metrics import Metric, MetricDatum, decision_metrics
+from relaunch.core.lifecycle.table import decide
+
+MINUTE = timedelta(minutes=1)
+
+
+def stopping(kind: IntentKind | None = IntentKind.CANCEL, *, machine_id: str = "", **attempt) -> Job:
+    intent = StopIntent(kind, NOW, f"because of {kind}") if kind else None
+    placed = replace(make_running_attempt().placement, machine_id=machine_id)
+    running = make_running_attempt(**{"placement": placed, "intent": intent, **attempt})
+    return replace(make_running_job(attempt=running), state=JobState.STOPPING, state_since=NOW)
+
+
+def wake(job: Job, minutes: float) -> Decision:
+    return decide(job, TimePassed(), NOW + minutes * MINUTE, StackLimits())
+
+
+def kinds_of(decision: Decision) -> list[type]:
+    return [type(effect) for effect in decision.job.pending]
+
+
+def test_a_stop_is_repeated_after_ever_longer_times_and_never_after_an_hour():
+    job, minutes, repeated = stopping(), 3.0, []
+    while job.state is JobState.STOPPING:
+        decision = wake(job, minutes)
+        repeated += [round(minutes)] * kinds_of(decision).count(StopTask)
+        job = replace(decision.job, pending=())
+        minutes = (job.wake_at - NOW) / MINUTE if job.wake_at else minutes
+
+    assert repeated == [3, 6, 12, 23, 46]
+    assert job.state is JobState.CANCELLED
+
+
+def test_a_task_of_a_polled_target_is_stopped_again_as_rarely():
+    definition = make_definition(target=Target.ACK)
+    repeated = [
+        minute
+        for minute in range(1, 60)
+        if StopTask in kinds_of(wake(replace(stopping(), definition=definition), minute))
+    ]
+
+    assert repeated == [3, 6, 12, 24, 48]
+
+
+def test_a_task_that_stops_by_itself_is_not_stopped():
+    decision = wake(stopping(None), 3)
+
+    assert kinds_of(decision) == []
+    assert decision.timeline == ()
+
+
+def test_a_machine_of_our_own_is_abandoned_ten_minutes_after_the_stop_time_out():
+    before, after = wake(stopping(machine_id="m-1"), 11), wake(stopping(machine_id="m-1"), 12)
+
+    assert kinds_of(before) == [StopTask]
+    assert kinds_of(after) == [StopTask, AbandonMachine]
+    assert kinds_of(wake(stopping(None, machine_id="m-1"), 12)) == [AbandonMachine]
+    assert kinds_of(wake(stopping(), 12)) == [StopTask]
+
+
+def test_a_task_is_lost_ten_minutes_after_the_end_of_its_host():
+    job = stopping(IntentKind.INTERRUPTION, host_ended_at=NOW + 4 * MINUTE)
+
+    before, after = wake(job, 13.9), wake(job, 14)
+
+    assert (before.job.state, before.job.wake_at) == (JobState.STOPPING, NOW + 14 * MINUTE)
+    assert after.job.state is JobState.WAITING
+    assert after.job.current_attempt.stop.kind is StopKind.INTERRUPTION
+    assert after.job.current_attempt.placement.is_lost
+
+
+def test_a_running_task_is_lost_ten_minutes_after_the_end_of_its_host():
+    job = make_running_job(attempt=make_running_attempt(host_ended_at=NOW))
+
+    assert wake(job, 9).job.state is JobState.RUNNING
+    assert wake(job, 10).job.current_attempt.stop.kind is StopKind.HOST_LOST
+
+
+ENDS = {
+    IntentKind.CANCEL: (JobState.CANCELLED, StopKind.CANCELLED),
+    IntentKind.TIME_OUT: (JobState.TIMED_OUT, StopKind.TIME_OUT),
+    IntentKind.INTERRUPTION: (JobState.FAILED, StopKind.HOST_LOST),
+    IntentKind.START_WITHDRAWN: (JobState.FAILED, StopKind.HOST_LOST),
+    None: (JobState.FAILED, StopKind.HOST_LOST),
+}
+
+
+@pytest.mark.parametrize("kind", ENDS)
+def test_after_an_hour_the_job_ends_and_names_what_may_live_on(kind):
+    job = wake(stopping(kind), 62).job
+
+    assert (job.state, job.current_attempt.stop.kind) == ENDS[kind]
+    assert f"task {job.current_attempt.task_id} may live on, and cost, on {INSTANCE_ID}" in job.reason
+
+
+def test_a_job_that_is_cancelled_meanwhile_or_out_of_time_ends_so():
+    cancelled = replace(stopping(IntentKind.INTERRUPTION), cancel_requested="enough")
+    late = replace(stopping(IntentKind.INTERRUPTION), definition=make_definition(deadline=30 * MINUTE))
+
+    assert wake(cancelled, 62).job.state is JobState.CANCELLED
+    assert wake(late, 62).job.state is JobState.TIMED_OUT
+
+
+def test_a_task_without_a_main_container_or_a_known_start_has_the_usual_stop_time_out():
+    job = stopping(instance_id=None, node=None)
+    unknown = replace(job, definition=make_definition(container="other"), state_since=None, accepted_at=NOW)
+
+    assert "on an unknown host" in wake(unknown, 62).job.reason
+    assert wake(unknown, 61).job.state is JobState.STOPPING
+
+
+def test_a_job_that_ends_with_its_task_is_counted_and_a_confirmed_end_is_not():
+    job, now = stopping(), NOW + 62 * MINUTE
+
+    assert MetricDatum(Metric.STOPS_UNCONFIRMED) in decision_metrics(job, wake(job, 62), now)
+    assert MetricDatum(Metric.STOPS_UNCONFIRMED) not in decision_metrics(job, wake(job, 3), now)
+
+
+def test_a_neighbour_is_told_why_it_leaves_and_until_when():
+    warned = HostWarned(INSTANCE_ID, NOW, ends_at=NOW + 10 * MINUTE, cause="a stop that the host does not confirm")
+
+    job = decide(make_running_job(), warned, NOW, StackLimits()).job
+
+    assert job.state is JobState.STOPPING
+    assert (
+        job.reason
+        == f"a stop that the host does not confirm, to be left by {warned.ends_at:%H:%M} UTC, for {INSTANCE_ID}"
+    )

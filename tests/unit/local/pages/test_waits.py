@@ -1,0 +1,135 @@
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import NOW, make_attempt, make_definition, make_job, make_running_attempt, make_running_job
+from fakes.machines import machine
+from fakes.repository import REPOSITORY
+from relaunch.core.jobs.job import IntentKind, Job, StopIntent
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import FINAL_STATES, JobState, Waiting, WaitReason
+from relaunch.core.lifecycle.events import CheckpointsUnreadable, JobEvent, LaunchNotGranted, TimePassed
+from relaunch.core.lifecycle.table import decide
+from relaunch.core.machines.events import InstanceMissing, MachineDue
+from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.machine import Machine, MachineState
+from relaunch.core.machines.table import decide as decide_machine
+from relaunch_local.pages.waits import JOB_STATES, MACHINE_STATES, NONE, WAIT_REASONS, main, render_page
+
+PAGE = REPOSITORY / "docs" / "waits.md"
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+
+
+def test_the_page_is_that_of_the_code():
+    assert PAGE.read_text(encoding="utf-8") == render_page(), (
+        "write it anew: python -m relaunch_local.pages.waits docs/waits.md"
+    )
+
+
+def test_the_page_is_written(tmp_path):
+    main([str(tmp_path / "waits.md")])
+
+    assert (tmp_path / "waits.md").read_text(encoding="utf-8") == render_page()
+
+
+def test_every_state_and_reason_has_its_bound():
+    assert set(JOB_STATES) == set(JobState) - FINAL_STATES
+    assert set(WAIT_REASONS) == set(WaitReason)
+    assert set(MACHINE_STATES) == set(MachineState) - {MachineState.GONE}
+
+
+def waiting(reason: WaitReason, until: timedelta | None = None, **fields) -> Job:
+    held = Waiting(reason, NOW, f"waits for {reason}", NOW + until if until else None)
+    return make_job(**{"waiting": held, "image": ("trainer", "5e07"), "wake_at": NOW, **fields})
+
+
+def stopping() -> Job:
+    attempt = make_running_attempt(intent=StopIntent(IntentKind.CANCEL, NOW, "enough"))
+    return replace(make_running_job(attempt=attempt), state=JobState.STOPPING, state_since=NOW)
+
+
+def starve(job: Job, event: JobEvent, lasts: timedelta) -> Job:
+    """Return the job after its wakes, at each of which the event tells that nothing has changed."""
+    now, until = NOW, NOW + lasts
+    for _ in range(5_000):
+        if job.state.is_final or job.wake_at is None or job.wake_at > until:
+            return job
+        now = max(now, job.wake_at)
+        decision = decide(job, event, now, StackLimits())
+        assert decision.job.wake_at is None or decision.job.wake_at > now
+        job = replace(decision.job, pending=())
+    raise AssertionError(f"it is woken for ever: {job.state} {job.wake_at}")
+
+
+PLACED = replace(make_running_attempt(), started_at=None)
+ENDS: dict[str, tuple[Job, JobEvent, timedelta, JobState]] = {
+    "image": (waiting(WaitReason.IMAGE, 30 * MINUTE), TimePassed(), 30 * MINUTE, JobState.FAILED),
+    "checkpoint": (waiting(WaitReason.CHECKPOINT), CheckpointsUnreadable("AccessDenied"), DAY, JobState.FAILED),
+    "refused": (waiting(WaitReason.REFUSED), LaunchNotGranted("iam:PassRole"), DAY, JobState.FAILED),
+    "refused after it has trained": (
+        waiting(WaitReason.REFUSED, first_started_at=NOW, attempt=make_attempt()),
+        LaunchNotGranted("iam:PassRole"),
+        14 * DAY,
+        JobState.FAILED,
+    ),
+    "stopping": (stopping(), TimePassed(), 62 * MINUTE, JobState.CANCELLED),
+    "running and then stopping": (
+        make_running_job(definition=make_definition(max_runtime=2 * HOUR)),
+        TimePassed(),
+        2 * HOUR + 62 * MINUTE,
+        JobState.TIMED_OUT,
+    ),
+    "waiting for capacity after an interruption": (
+        waiting(WaitReason.CAPACITY, first_started_at=NOW, interruptions=1),
+        TimePassed(),
+        DAY + 5 * MINUTE,
+        JobState.FAILED,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_starved_job_ends_at_its_bound_and_not_long_before(name: str):
+    job, event, bound, end = ENDS[name]
+
+    assert not starve(job, event, bound * 0.9).state.is_final
+    assert starve(job, event, bound).state is end
+
+
+def test_a_wait_without_a_bound_goes_on_and_is_said_to():
+    for reason in (WaitReason.SLOT, WaitReason.MACHINE_LIMIT, WaitReason.CAPACITY):
+        assert starve(waiting(reason), TimePassed(), 10 * DAY).state is JobState.WAITING
+        assert WAIT_REASONS[reason].bound.endswith(NONE)
+
+
+def test_a_deadline_ends_every_wait():
+    for reason in WaitReason:
+        job = waiting(reason, DAY, definition=make_definition(deadline=HOUR))
+        assert starve(job, TimePassed(), 3 * HOUR).state is JobState.TIMED_OUT, reason
+
+
+def starve_machine(job: Machine, lasts: timedelta) -> Machine:
+    now = NOW
+    while job.wake_at is not None and job.wake_at <= NOW + lasts and job.state is not MachineState.GONE:
+        now = max(now + timedelta(seconds=1), job.wake_at)
+        job = decide_machine(job, MachineDue(), now, MachineLimits()).machine
+    return job
+
+
+def test_a_starved_machine_ends_at_its_bound():
+    starting = machine(MachineState.STARTING)
+    silent = machine(MachineState.READY, leave_by=NOW + 10 * MINUTE)
+
+    assert starve_machine(starting, 4 * MINUTE).state is MachineState.STARTING
+    assert starve_machine(starting, 6 * MINUTE).state is MachineState.ENDING
+    assert starve_machine(silent, 9 * MINUTE).state is MachineState.READY
+    assert starve_machine(silent, 10 * MINUTE).state is MachineState.ENDING
+
+
+def test_a_machine_that_ec2_does_not_know_is_gone_after_five_minutes():
+    missing = decide_machine(machine(MachineState.READY), InstanceMissing(), NOW, MachineLimits()).machine
+
+    assert (
+        decide_machine(missing, InstanceMissing(), NOW + 5 * MINUTE, MachineLimits()).machine.state is MachineState.GONE
+    )
