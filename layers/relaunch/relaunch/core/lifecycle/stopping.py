@@ -68,7 +68,9 @@ def with_task(job: Job, task_id: str, outcome: str, now: datetime) -> Job:
 
 def task_stopped(job: Job, seen: TaskObservation, now: datetime) -> Decision:
     """Classify the stop of a task, then end the job or launch it again."""
-    return follow_stop(job, classify_stop(seen, job.definition.container, job.current_attempt, now), now)
+    essential = job.revision.essential_names
+    stop = classify_stop(seen, job.definition.container, job.current_attempt, now, essential=essential)
+    return follow_stop(job, stop, now)
 
 
 def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:

@@ -41,7 +41,7 @@ from relaunch.core.lifecycle.events import (
 from relaunch.core.lifecycle.machine_waits import hands_over, with_releases
 from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.polling import with_poll
-from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
+from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW, find_first_ended
 
 # The event has the type of the row's `event` column, which the type system cannot express.
 Guard = Callable[[Job, Any], bool]
@@ -119,6 +119,14 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
         return seen.version > attempt.task_version
     waits_otherwise = job.state is JobState.LAUNCHING and seen.waiting_for != job.reason and bool(seen.waiting_for)
     return attempt.missing is not None or waits_otherwise
+
+
+def tells_first_ended(job: Job, event: TaskSeen) -> bool:
+    """Return whether an older observation of the task tells which container ended first, as no newer one did."""
+    attempt, seen = job.current_attempt, event.observation
+    if attempt.ended_first or (seen.owner, seen.task_id) != (job.attempt_key, attempt.task_id):
+        return False
+    return bool(find_first_ended(seen, job.definition.container, job.revision.essential_names))
 
 
 def is_own_task(job: Job, event: TaskMissing) -> bool:
@@ -222,6 +230,7 @@ TABLE: tuple[Row, ...] = (
     _row("L", TaskSeen, is_new_observation, running.task_seen, "LRSWdfct"),
     _row("R", TaskSeen, is_new_observation, running.task_seen, "RSWdfct"),
     _row("S", TaskSeen, is_new_observation, running.task_seen, "SWdfct"),
+    _row("S", TaskSeen, tells_first_ended, running.note_first_ended, ""),
     _row("L", TaskMissing, is_own_task, running.task_missing, "LWft"),
     _row("R", TaskMissing, is_own_task, running.task_missing, "RWft"),
     _row("S", TaskMissing, is_own_task, running.task_missing, "SWfct"),
