@@ -188,6 +188,7 @@ class Attempt:
     when EC2 reported that the instance shuts down; `missing` is when the target first and last did not know the
     task, if it did not know it at any look between them. `handover` is set if it trains on until the next machine is
     ready. `ended_first` is the essential container for whose end ECS stops the task, empty if that is not known.
+    `held_since` is when its task was first seen as stopped, if the verdict waits for what EC2 may tell of the instance.
     """
 
     number: int
@@ -204,6 +205,7 @@ class Attempt:
     missing: tuple[datetime, datetime] | None = None
     handover: Handover | None = None
     ended_first: str = ""
+    held_since: datetime | None = None
     intent: StopIntent | None = None
     stop: Stop | None = None
 

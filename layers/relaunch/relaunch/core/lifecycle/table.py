@@ -11,6 +11,7 @@ from typing import Any
 from relaunch.core.jobs.job import Job, PlacementState
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch.core.launches.launch import TaskPhase
 from relaunch.core.lifecycle import launching, machine_waits, moves, orphans, running
 from relaunch.core.lifecycle.decision import Decision, ignore, with_unlink
 from relaunch.core.lifecycle.events import (
@@ -104,7 +105,7 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
     """Return whether the observation is of the current task and newer than the last one.
 
     Observations arrive at least once and in any order, and are ordered by `version`. What a task waits for may change
-    within a version.
+    within a version, and a stopped task whose verdict waits is looked at again.
     """
     attempt, seen = job.attempt, event.observation
     if attempt is None or attempt.stop is not None or seen.owner != job.attempt_key:
@@ -118,7 +119,8 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
     if seen.version != attempt.task_version:
         return seen.version > attempt.task_version
     waits_otherwise = job.state is JobState.LAUNCHING and seen.waiting_for != job.reason and bool(seen.waiting_for)
-    return attempt.missing is not None or waits_otherwise
+    is_held = attempt.held_since is not None and seen.phase is TaskPhase.STOPPED
+    return attempt.missing is not None or is_held or waits_otherwise
 
 
 def tells_first_ended(job: Job, event: TaskSeen) -> bool:
