@@ -61,7 +61,7 @@ def test_a_sidecar_that_failed_at_no_known_time_is_no_success() -> None:
     story.end(job_id, container_exit_codes=CODES)
 
     assert story.job(job_id).state is JobState.WAITING
-    assert "ECS does not tell whether before main" in story.job(job_id).reason
+    assert "nothing tells whether before main" in story.job(job_id).reason
 
 
 def test_the_order_is_known_though_its_event_comes_late() -> None:

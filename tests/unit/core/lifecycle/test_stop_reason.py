@@ -505,13 +505,13 @@ def test_a_reason_that_repeats_itself_is_read_in_time_proportional_to_its_length
         ("sidecar-ended-beside-one-that-is-not-in-the-task", "gone ended before main did"),
         (
             "exit-0-beside-a-failed-sidecar-in-an-unknown-order",
-            "log (exit code 139) ended with an error, and ECS does not tell whether before main: "
+            "log (exit code 139) ended with an error, and nothing tells whether before main: "
             "let it exit with 0 on SIGTERM, or make it not essential",
         ),
         (
             "exit-0-beside-a-sidecar-out-of-memory",
-            "log (exit code 137; OutOfMemoryError: Container killed due to memory usage) ended with an error, and ECS "
-            "does not tell whether before main: let it exit with 0 on SIGTERM, or make it not essential",
+            "log (exit code 137; OutOfMemoryError: Container killed due to memory usage) ended with an error, and "
+            "nothing tells whether before main: let it exit with 0 on SIGTERM, or make it not essential",
         ),
     ],
 )

@@ -235,7 +235,7 @@ def _describe_sidecar(
         return ""
     # Nothing tells the order: a training that is relaunched from its checkpoint loses less than one taken for finished.
     return (
-        f"{', '.join(failed)} ended with an error, and ECS does not tell whether before {container}: "
+        f"{', '.join(failed)} ended with an error, and nothing tells whether before {container}: "
         "let it exit with 0 on SIGTERM, or make it not essential"
     )
 
