@@ -82,7 +82,7 @@ def labels_of(metric: Metric) -> set[str]:
     """Return every value of a metric's dimension that the template may name."""
     return {
         "state": {state.value for state in JobState if state.is_final},
-        "kind": {kind.value for kind in StopKind if kind not in {StopKind.STARTS_NOWHERE, StopKind.MOVED}},
+        "kind": {kind.value for kind in StopKind} - {StopKind.STARTS_NOWHERE, StopKind.MOVED, StopKind.SIDECAR},
         "queue": QUEUES,
         "consequence": {each.value for each in Consequence},
     }.get(METRICS[metric].dimension, {""})

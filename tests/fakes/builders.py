@@ -245,12 +245,14 @@ def make_failed_placement(*reasons: str, detail: str = "") -> PlacementFailed:
 def make_observation(last_status: str = "PROVISIONING", **words: Any) -> TaskObservation:
     """Build what ECS says of the first task of `make_job`; `words` are members of the task in snake case.
 
-    `container_exit_codes` and `container_reasons` are by container name.
+    `container_exit_codes`, `container_reasons` and `container_statuses` are by container name.
     """
     codes: dict[str, int | None] = words.pop("container_exit_codes", {})
     reasons: dict[str, str] = words.pop("container_reasons", {})
+    statuses: dict[str, str] = words.pop("container_statuses", {})
     containers = [
-        {"name": name, "exitCode": codes.get(name), "reason": reasons.get(name)} for name in {**codes, **reasons}
+        {"name": name, "exitCode": codes.get(name), "reason": reasons.get(name), "lastStatus": statuses.get(name)}
+        for name in {**codes, **reasons, **statuses}
     ]
     task = {
         "task_arn": words.pop("task_id", task_id()),

@@ -258,9 +258,16 @@ def exit_zero_is_success(original: Callable[..., StopKind]) -> Callable[..., Sto
     return kind
 
 
+def sidecar_is_nobody(original: Callable[..., StopKind]) -> Callable[..., StopKind]:
+    def kind(facts: Any, intent: StopIntent | None) -> StopKind:
+        return original(replace(facts, sidecar=""), intent)
+
+    return kind
+
+
 def ends_now(original: Callable[..., Stop]) -> Callable[..., Stop]:
-    def classify(observation: TaskObservation, *rest: Any) -> Stop:
-        return replace(original(observation, *rest), at=rest[-1])
+    def classify(observation: TaskObservation, *rest: Any, **named: Any) -> Stop:
+        return replace(original(observation, *rest, **named), at=rest[-1])
 
     return classify
 

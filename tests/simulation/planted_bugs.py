@@ -457,6 +457,14 @@ BUGS = (
         "a stop's reason is its cause",
     ),
     PlantedBug(
+        "sidecar-is-nobody",
+        "a training that saved because another essential container had ended has finished",
+        replaced(stop_reason, "_kind", broken.sidecar_is_nobody),
+        "every end is deserved",
+        first=51,
+        within=20,
+    ),
+    PlantedBug(
         "placement-expires-at-once",
         "a pending placement is closed as soon as it was not sent at once",
         changed(launching_attempts, _OLDEST_PLACEMENT=timedelta(seconds=1), _SENDING_GRACE=_NOTHING),

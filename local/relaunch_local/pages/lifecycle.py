@@ -29,7 +29,7 @@ _STATES = {
     JobState.LAUNCHING: "an offering is selected: its launch is in progress, or its task has not started yet",
     JobState.RUNNING: "its task runs",
     JobState.STOPPING: "its task is stopping, on request or by itself",
-    JobState.SUCCEEDED: "the program exited with 0, and not because it was stopped",
+    JobState.SUCCEEDED: "the program exited with 0 by itself, neither stopped nor left by an essential sidecar",
     JobState.FAILED: "it cannot be launched, failed too often, or was interrupted for too long",
     JobState.CANCELLED: "it was cancelled",
     JobState.TIMED_OUT: "its deadline has passed, or its tasks have run for `max_runtime`",

@@ -133,6 +133,7 @@ class SimulatedAccount:
             self.scenario.recipes,
             self.invariants.container_started,
             self._killed,
+            self.scenario.sidecars,
         )
         self.simulator = self._make_simulator(seed)
         self.stack = read_stack()

@@ -22,8 +22,9 @@ from relaunch_local.ecs import (
     SpotPrice,
     Timing,
 )
+from relaunch_local.ecs.processes.port import SIGTERM_EXIT
 from relaunch_local.simulation.aws.template import ACCOUNT, CLUSTER, REGION
-from relaunch_local.simulation.aws.trainings import Recipe
+from relaunch_local.simulation.aws.trainings import SIDECAR, Recipe, Sidecar
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.definition_scenario import MAIN_MEMORY, draw_constraints, draw_memory, is_constrained
 from relaunch_local.simulation.instance_types import LARGE_TYPES, ON_DEMAND_USD_PER_HOUR, USD_PER_HOUR
@@ -64,6 +65,7 @@ _BIG_COMPANY_EVERY = 100
 _LIMITED_EVERY = 4
 _CLOSE_EVERY = 12
 _SHORTAGES_SHARE = 0.5
+_SIDECARS_SHARE = 0.1
 _HUNDREDS = 250
 _MACHINES_FOR_HUNDREDS = 20
 
@@ -104,6 +106,8 @@ class Scenario:
     group_least: int = 0
     unpullable: frozenset[str] = frozenset()
     """The definitions whose image no instance can pull."""
+    sidecars: Mapping[str, Sidecar] = field(default_factory=dict)
+    """By family: the essential container beside its trainings."""
     machines: MachineScenario = field(default_factory=MachineScenario)
     granted: Mapping[str, str] = field(default_factory=dict)
     """The template's parameters that say what the roles of functions allow, if not the families of the definitions."""
@@ -160,7 +164,8 @@ class Scenario:
             ],
             on_demand_usd_per_hour=_draw_on_demand_prices(chance.stream("scenario/prices")),
         )
-        drawn = _with_limits(chance, _with_machines(chance, _vary_company(chance, scenario)))
+        limited = _with_limits(chance, _with_machines(chance, _vary_company(chance, scenario)))
+        drawn = _with_sidecars(chance.stream("scenario/sidecars"), limited)
         return _with_constraints(chance, drawn) if is_constrained(chance.seed) else drawn
 
     def simulator_settings(self, seed: int) -> SimulatorSettings:
@@ -198,8 +203,10 @@ def provision(simulator: EcsSimulator, scenario: Scenario) -> None:
     for definition in scenario.definitions:
         for _ in range(2):
             image = UNPULLABLE_IMAGES if definition.name in scenario.unpullable else IMAGES
-            members = scenario.task_definitions.get(definition.name, {})
-            simulator.call("RegisterTaskDefinition", _task_definition(definition.task_definition, image, members))
+            family, members = definition.task_definition, scenario.task_definitions.get(definition.name, {})
+            has_sidecar = family in scenario.sidecars
+            described = _task_definition(family, image, members, has_sidecar=has_sidecar)
+            simulator.call("RegisterTaskDefinition", described)
     simulator.set_timing(scenario.timing)
     simulator.lifecycle.unpullable_images.add(f"{_REGISTRY}/{UNPULLABLE_IMAGES}@{_UNPULLABLE_DIGEST}")
 
@@ -217,7 +224,7 @@ def shape_of(instance_type: str) -> InstanceShape:
     return InstanceShape(row.vcpus, row.memory_mib, row.gpu_count, row.gpu_memory_mib, gpu_name=row.accelerator_model)
 
 
-def _task_definition(family: str, image: str, members: Mapping[str, Any]) -> dict[str, Any]:
+def _task_definition(family: str, image: str, members: Mapping[str, Any], *, has_sidecar: bool) -> dict[str, Any]:
     container = {
         "name": "main",
         "image": f"{_REGISTRY}/{image}:latest",
@@ -229,7 +236,16 @@ def _task_definition(family: str, image: str, members: Mapping[str, Any]) -> dic
     }
     roles = {name: f"arn:aws:iam::{ACCOUNT}:role/relaunch/{name}" for name in ("taskRoleArn", "executionRoleArn")}
     own = {"placementConstraints": members.get("placementConstraints", [])}
-    return {"family": family, "containerDefinitions": [container], **roles, **own}
+    sidecar = {
+        "name": SIDECAR,
+        "image": container["image"],
+        "cpu": 64,
+        "memory": 128,
+        "essential": True,
+        "command": ["route"],
+    }
+    containers = [container, sidecar] if has_sidecar else [container]
+    return {"family": family, "containerDefinitions": containers, **roles, **own}
 
 
 def _draw_providers(dice: random.Random) -> tuple[CapacityProviderOffer, ...]:
@@ -291,6 +307,31 @@ def _draw_on_demand_prices(dice: random.Random) -> Mapping[str, float]:
     """Draw the known on-demand prices: in some runs that of one type is not."""
     unpriced = dice.choice(INSTANCE_TYPES) if dice.random() < 0.15 else None
     return {name: price for name, price in ON_DEMAND_USD_PER_HOUR.items() if name != unpriced}
+
+
+def _with_sidecars(dice: random.Random, scenario: Scenario) -> Scenario:
+    """Let some companies ship their logs by an essential container, which dies at times."""
+    if scenario.has_close_deadlines or dice.random() >= _SIDECARS_SHARE:
+        return scenario
+    definition = dice.choice(scenario.definitions)
+    sigterm_exit_code = dice.choice((0, SIGTERM_EXIT, None))
+    sidecar = Sidecar(
+        deaths=dice.choice((1, 1, 2, 4)),
+        dies_after_seconds=dice.uniform(1.0, 150.0),
+        exit_code=dice.choice((139, 139, 1)),
+        sigterm_exit_code=sigterm_exit_code,
+        sigterm_seconds=dice.uniform(0.1, 8.0),
+    )
+    recipe = replace(scenario.recipes[definition.name], sigterm_exit_code=dice.choice((0, 0, SIGTERM_EXIT)))
+    return replace(
+        scenario,
+        recipes={**scenario.recipes, definition.name: recipe},
+        definitions=tuple(
+            replace(each, container="main") if each is definition else each for each in scenario.definitions
+        ),
+        sidecars={definition.task_definition: sidecar},
+        timing=replace(scenario.timing, container_report=dice.choice((0.0, dice.uniform(0.1, 20.0)))),
+    )
 
 
 def _vary_company(chance: Chance, scenario: Scenario) -> Scenario:

@@ -182,7 +182,7 @@ class Verdict:
     def _wrong_failure(self, job: Job) -> str:
         log = self._account.trainings.logs[job.job_id]
         if job.failures > job.definition.max_failures:
-            failed = log.failed + self._failed_starts(job)
+            failed = log.failed + len(log.deserted) + self._failed_starts(job)
             return "" if failed >= job.failures else f"it failed {failed} times, not {job.failures}"
         if job.attempt is None and job.reason.endswith("is not in ECR: push it first"):
             # Whoever retries a job does not wait for its image.
@@ -292,6 +292,7 @@ class Verdict:
             is_told=arn in self._invariants.warned,
             is_cancelled=job.job_id in self._workload.cancelled,
             is_stopped_by_others=arn in self._rare_faults.stopped_by_others,
+            is_deserted=arn in self._account.trainings.logs[job.job_id].deserted,
             is_late=self._times.was_late(job, self._invariants.recorded_at[arn]),
         )
         if stop.stopped_reason.startswith(UNKNOWN_TASK) and not facts.is_lost:

@@ -65,6 +65,8 @@ class Timing:
     """How much later that is on bare metal: EC2 documents 20 minutes from `running` until the network is there."""
     agent_reaction: float = 1.0
     """From placement to the start of the image pull, and from StopTask to the agent's SIGTERM."""
+    container_report: float = 0.0
+    """From the end of a container to ECS's knowledge of it, unless its task ends before; the agent takes up to 20."""
     pull: float = 20.0
     deprovisioning: float = 1.0
     """From the exit of the last container to STOPPED."""

@@ -188,7 +188,7 @@ class TaskLifecycle:
         elif task.is_stopping and task.last_status is LastStatus.RUNNING:
             self._signal(task)
         else:
-            self.publish(task)
+            self._report(task)
 
     def _restarted(self, task: Task, container: Container, code: int) -> bool:
         """Start a container again if its restart policy says so; the task goes on."""
@@ -200,7 +200,7 @@ class TaskLifecycle:
             return
         task.last_status = LastStatus.STOPPING
         task.stopping_at = self.region.clock.now()
-        self.publish(task)
+        self._report(task)
         for container in task.containers:
             if container.handle is not None and not container.is_over:
                 # From SIGTERM to SIGKILL.
@@ -208,6 +208,23 @@ class TaskLifecycle:
                 seconds = timing.stop_timeout if own is None else own * timing.stop_timeout_factor
                 container.kill_timer = self.region.clock.call_later(seconds, container.handle.kill)
                 container.handle.terminate()
+
+    def _report(self, task: Task) -> None:
+        """Publish the end of a container, or that the task stops, once the agent reports it; not after the task's end.
+
+        The agent sends what it has of containers with the next state of their task, or else every 20 seconds
+        (aws/amazon-ecs-agent, agent/eventhandler/task_handler.go).
+        """
+        seconds = self.region.timing.container_report
+        if not seconds or all(each.exit_code is None for each in task.containers):
+            self.publish(task)
+            return
+
+        def report() -> None:
+            if not all(each.is_over for each in task.containers):
+                self.publish(task)
+
+        self.region.clock.call_later(seconds, lambda: self._by_agent(task, report))
 
     def _finish(self, task: Task) -> None:
         if task.last_status in (LastStatus.DEPROVISIONING, LastStatus.STOPPED):

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -14,6 +14,10 @@ from relaunch_local.simulation.chance import Chance
 
 _URI = re.compile(r"s3://([^/]+)/(.*)")
 _STEP = re.compile(r"/attempt-([0-9]+)/step-([0-9]+)/\Z")
+_SOURCE_FAMILY = re.compile("--.*")
+"""What a derived family has after the name of its source."""
+SIDECAR = "log_router"
+"""The name of the essential container beside the trainings of some definitions."""
 _SHARDS = ("model.bin", "optimizer.bin")
 OUT_OF_MEMORY = "OutOfMemoryError: Container killed due to memory usage"
 
@@ -38,6 +42,21 @@ class Recipe:
     """Whether it polls the instance metadata, and saves and exits 0 on an interruption notice before SIGTERM."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """How the essential container beside the trainings of one definition behaves.
+
+    It ends by itself with `exit_code`, `dies_after_seconds` from its start, in the first `deaths` tasks of each job,
+    and else when its task is stopped: with `sigterm_exit_code` after `sigterm_seconds`, or by SIGKILL if that is None.
+    """
+
+    deaths: int
+    dies_after_seconds: float
+    exit_code: int
+    sigterm_exit_code: int | None
+    sigterm_seconds: float
+
+
 def work_of(recipe: Recipe, done_seconds: float = 0.0) -> timedelta:
     """Return how long a training runs from a step on, if nothing stops it, with its pauses to save."""
     left = max(recipe.work_seconds - done_seconds, 0.0)
@@ -52,6 +71,8 @@ class TrainingLog:
     started: int = 0
     failed: int = 0
     finished: int = 0
+    deserted: set[str] = field(default_factory=set)
+    """Tasks whose essential sidecar ended by itself while their program ran."""
     endings: dict[str, str] = field(default_factory=dict)
     """How each task's program ended: finished, failed, out of memory, sigterm, sigkill, left (by itself, warned)."""
 
@@ -183,6 +204,38 @@ class _Training:
         self.timer = self.trainings.clock.call_later(seconds, action)
 
 
+@dataclass(eq=False)
+class _Sidecar:
+    """A sidecar container."""
+
+    trainings: "Trainings"
+    spec: ProcessSpec
+    sidecar: Sidecar
+    timer: Timer | None = None
+    is_over: bool = False
+
+    def end_after(self, seconds: float, code: int, *, by_itself: bool = False) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+        self.timer = self.trainings.clock.call_later(seconds, lambda: self._end(code, by_itself=by_itself))
+
+    def terminate(self) -> None:
+        if not self.is_over and self.sidecar.sigterm_exit_code is not None:
+            self.end_after(self.sidecar.sigterm_seconds, self.sidecar.sigterm_exit_code)
+
+    def kill(self) -> None:
+        if not self.is_over:
+            self.end_after(0.0, SIGKILL_EXIT)
+
+    def _end(self, code: int, *, by_itself: bool) -> None:
+        if self.is_over:
+            return
+        self.is_over = True
+        if by_itself:
+            self.trainings.note_sidecar(self.spec)
+        self.spec.on_exit(code, None)
+
+
 @dataclass
 class Trainings:
     """Implements the simulator's Processes."""
@@ -194,11 +247,15 @@ class Trainings:
     on_start: Callable[[ProcessSpec], None] = lambda _spec: None
     on_kill: Callable[[ProcessSpec, timedelta], None] = lambda _spec, _after: None
     """Called with the time since SIGTERM when a training is killed."""
+    sidecars: Mapping[str, Sidecar] = field(default_factory=dict)
+    """By family."""
     logs: dict[str, TrainingLog] = field(default_factory=lambda: defaultdict(TrainingLog))
     running: dict[str, _Training] = field(default_factory=dict)
 
     def start(self, spec: ProcessSpec) -> ProcessHandle:
-        """Start a training from the checkpoint that the environment names, or from the beginning."""
+        """Start a training from the checkpoint that the environment names, or from the beginning; or a sidecar."""
+        if spec.container == SIDECAR:
+            return self._start_sidecar(spec)
         job_id = spec.environment.get("RELAUNCH_JOB_ID", "")
         attempt = int(spec.environment.get("RELAUNCH_ATTEMPT", "0"))
         recipe = self.recipes[spec.environment["RECIPE"]]
@@ -212,6 +269,20 @@ class Trainings:
         self.running[spec.task_arn] = training
         training.resume()
         return training
+
+    def _start_sidecar(self, spec: ProcessSpec) -> ProcessHandle:
+        job_id = spec.started_by.rpartition("/")[0]
+        sidecar = self.sidecars[_SOURCE_FAMILY.sub("", spec.family)]
+        started = _Sidecar(self, spec, sidecar)
+        if len(self.logs[job_id].deserted) < sidecar.deaths:
+            started.end_after(sidecar.dies_after_seconds, sidecar.exit_code, by_itself=True)
+        return started
+
+    def note_sidecar(self, spec: ProcessSpec) -> None:
+        """Record that a sidecar ended by itself; one whose program had ended is harmless."""
+        if spec.task_arn in self.running:
+            self.logs[spec.started_by.rpartition("/")[0]].deserted.add(spec.task_arn)
+            self.chance.note_organic("sidecar-died")
 
     def exit_now(self, task_arn: str) -> bool:
         """Finish a training now, for races; return False if it is not running."""

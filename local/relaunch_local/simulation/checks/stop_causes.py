@@ -13,7 +13,7 @@ class StopFacts:
     `ending` is how its program ended. `is_asked`: the application sent StopTask. `is_lost`: ECS does not describe it,
     for longer than it documents. `is_threatened`: EC2 warned of its instance, recommended to leave it, or ended it.
     `is_told`: the application handled a warning of that instance, and knew that the task is on it. `is_cancelled` and
-    `is_late` are those of its job.
+    `is_late` are those of its job. `is_deserted`: an essential sidecar ended by itself while the program ran.
     """
 
     ending: str
@@ -26,6 +26,7 @@ class StopFacts:
     is_cancelled: bool
     is_stopped_by_others: bool
     is_late: bool
+    is_deserted: bool = False
 
 
 def _is_not_started(facts: StopFacts) -> bool:
@@ -40,11 +41,13 @@ _MAY_BE: Mapping[StopKind, Callable[[StopFacts], bool]] = {
     # A program that exits with 0 by a notice of which nobody told the application looks as if it had finished.
     StopKind.SUCCESS: lambda facts: facts.ending == "finished" or (facts.ending == "left" and not facts.is_told),
     StopKind.INTERRUPTION: _is_taken_away,
+    StopKind.SIDECAR: lambda facts: facts.is_deserted,
     StopKind.MOVED: lambda facts: facts.is_asked,
     StopKind.HOST_LOST: _is_taken_away,
     StopKind.OUT_OF_MEMORY: lambda facts: facts.ending == "out of memory",
     StopKind.IMAGE: lambda facts: facts.is_unpullable,
-    StopKind.USER_ERROR: lambda facts: facts.ending == "failed",
+    # Where ECS tells nothing of the order, a program that answers SIGTERM with an error seems to fail by itself.
+    StopKind.USER_ERROR: lambda facts: facts.ending == "failed" or facts.is_deserted,
     StopKind.CANCELLED: lambda facts: facts.is_asked or facts.is_cancelled or facts.is_stopped_by_others,
     StopKind.TIME_OUT: lambda facts: facts.is_asked or facts.is_late,
     StopKind.NO_CAPACITY: lambda facts: not facts.has_started or facts.is_asked,

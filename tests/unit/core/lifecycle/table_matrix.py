@@ -225,6 +225,13 @@ EVENTS: Mapping[str, events.JobEvent] = {
     "seen-old": seen("RUNNING", version=5),
     "seen-ending": seen("DEACTIVATING"),
     "seen-stopping": seen("RUNNING", desired_status="STOPPED"),
+    "seen-order-old": seen(
+        "RUNNING",
+        version=5,
+        desired_status="STOPPED",
+        stopped_reason="Essential container in task exited",
+        container_statuses={"main": "RUNNING", "log": "STOPPED"},
+    ),
     "seen-exit-0": seen_stopped(0),
     "seen-exit-1": seen_stopped(1),
     "seen-deleted": seen_stopped(0, last_status="DELETED"),
@@ -287,6 +294,7 @@ seen-running     W  W  W  W  W  W  W  W  W    R  S  R    R  R  R  R  R  R    S  
 seen-old         W  .  W  W  W  W  W  W  W    R  S  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 seen-ending      .  .  .  .  .  .  .  .  .    S  S  S    S  S  S  S  S  S    S  S  S  S  S    .  .  .  .
 seen-stopping    .  .  .  .  .  .  .  .  .    S  S  S    S  S  S  S  S  S    S  S  S  S  S    .  .  .  .
+seen-order-old   .  .  .  .  .  .  .  .  .    S  S  .    .  .  .  .  .  .    S  S  S  S  S    .  .  .  .
 seen-exit-0      .  .  .  .  .  .  .  .  .    D  C  D    D  D  D  W  D  D    W  D  C  W  W    .  .  .  .
 seen-exit-1      .  .  .  .  .  .  .  .  .    W  C  W    W  W  W  W  W  W    W  W  C  W  W    .  .  .  .
 seen-deleted     .  .  .  .  .  .  .  .  .    D  C  D    D  D  D  W  D  D    W  D  C  W  W    .  .  .  .

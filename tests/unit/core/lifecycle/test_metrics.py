@@ -106,13 +106,16 @@ def test_a_stop_counts_by_its_kind_and_an_end_by_its_state() -> None:
     assert found[Metric.JOBS_ENDED].label == "SUCCEEDED"
 
 
-def test_a_stop_that_shows_that_a_task_starts_nowhere_counts_as_one_that_did_not_start() -> None:
-    attempt = make_attempt(stop=Stop(StopKind.STARTS_NOWHERE, NOW))
+@pytest.mark.parametrize(
+    ("kind", "label"), [(StopKind.STARTS_NOWHERE, "not-started"), (StopKind.SIDECAR, "user-error")]
+)
+def test_some_kinds_of_stops_are_counted_with_another(kind: StopKind, label: str) -> None:
+    attempt = make_attempt(stop=Stop(kind, NOW))
     stopped = Decision(make_job(state=JobState.WAITING, attempt=attempt))
 
     (datum,) = decision_metrics(make_running_job(), stopped, NOW)
 
-    assert (datum.metric, datum.label) == (Metric.STOPS, "not-started")
+    assert (datum.metric, datum.label) == (Metric.STOPS, label)
 
 
 def test_a_move_counts_as_no_stop() -> None:

@@ -38,6 +38,7 @@ def test_every_kind_of_stop_is_one_of_end_failure_interruption_or_want_of_capaci
     assert ends == {StopKind.SUCCESS, StopKind.CANCELLED, StopKind.TIME_OUT}
     assert failures == {
         StopKind.USER_ERROR,
+        StopKind.SIDECAR,
         StopKind.OUT_OF_MEMORY,
         StopKind.IMAGE,
         StopKind.STARTS_NOWHERE,
@@ -215,6 +216,7 @@ WORDS = {
     StopKind.OUT_OF_MEMORY: "the container ran out of memory",
     StopKind.IMAGE: "the container image could not be used",
     StopKind.USER_ERROR: "the program failed",
+    StopKind.SIDECAR: "the program did not end by itself: another essential container ended",
     StopKind.CANCELLED: "cancelled",
     StopKind.TIME_OUT: "out of time",
     StopKind.NO_CAPACITY: "no capacity",

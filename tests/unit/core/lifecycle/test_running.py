@@ -20,9 +20,10 @@ from relaunch.core.jobs.job import IntentKind, PlacementState, Stop, StopIntent,
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.events import CancelAsked, HostEnded, HostWarned, TaskMissing, TaskSeen, TimePassed
 from relaunch.core.lifecycle.running import LONGEST_UNWATCHED, MISSING_GRACE
+from relaunch.core.lifecycle.table import decide
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
 from unit.core.lifecycle.steps import SOON, after, decided
-from unit.core.lifecycle.table_matrix import SITUATIONS, intent, seen, seen_stopped, with_attempt
+from unit.core.lifecycle.table_matrix import LIMITS, SITUATIONS, intent, seen, seen_stopped, with_attempt
 
 WARNING = f"spot interruption warning for {INSTANCE_ID}"
 UNKNOWN_TO_THE_CLUSTER = "the cluster does not know the task any more"
@@ -343,3 +344,28 @@ def test_a_job_out_of_time_has_its_task_stopped(situation):
     assert after(job, seen_stopped(0, NOW + timedelta(hours=37)), now=NOW + timedelta(hours=37)).state is (
         JobState.TIMED_OUT
     )
+
+
+def test_the_verdict_on_a_task_that_a_signal_ended_waits_a_minute():
+    held = after(SITUATIONS["ru"], seen_stopped(143))
+    assert (held.state, held.wake_at) == (JobState.STOPPING, SOON + timedelta(minutes=1))
+
+    again = decide(held, seen_stopped(143), SOON + timedelta(seconds=10), LIMITS)
+    assert (again.job.wake_at, again.timeline) == (held.wake_at, ())
+
+    late = decide(replace(held, pending=()), seen_stopped(143), SOON + timedelta(minutes=1), LIMITS).job
+    assert (late.state, late.failures) == (JobState.WAITING, 1)
+
+
+@pytest.mark.parametrize("changes", [{"instance_id": None}, {"intent": StopIntent(IntentKind.INTERRUPTION, NOW, "")}])
+def test_a_verdict_that_no_event_of_ec2_changes_waits_for_none(changes: dict):
+    job = with_attempt("ru", **changes)
+
+    assert after(job, seen_stopped(143)).state is JobState.WAITING
+
+
+def test_the_container_that_ended_first_is_kept():
+    statuses = {"main": "RUNNING", "log": "STOPPED"}
+    stopping = seen("RUNNING", desired_status="STOPPED", container_statuses=statuses)
+
+    assert after(SITUATIONS["ru"], stopping).current_attempt.ended_first == "log"

@@ -5,7 +5,7 @@ import pytest
 
 from fakes.builders import make_observation, make_running_attempt
 from relaunch.core.jobs.job import IntentKind, Stop, StopIntent, StopKind
-from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD, NOTICE_WINDOW, classify_stop
+from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD, NOTICE_WINDOW, classify_stop, find_first_ended
 
 STOPPED_AT = datetime(2026, 11, 3, 12, 0, tzinfo=UTC)
 NOW = STOPPED_AT + timedelta(seconds=20)
@@ -33,6 +33,8 @@ class Case:
     host_ended_at: datetime | None = None
     was_starting: bool = False
     has_node: bool = True
+    ended_first: str = ""
+    essential: frozenset[str] = frozenset({"main", "log"})
 
 
 def failed_to_start(expected: StopKind, reason: str, **more: object) -> Case:
@@ -49,6 +51,10 @@ def never_ran(expected: StopKind, reason: str) -> Case:
 
 def exited(expected: StopKind, exit_code: int | None, **more: object) -> Case:
     return Case(expected, EXITED, EXITED_REASON, {"main": exit_code}, **more)  # type: ignore[arg-type]
+
+
+def sidecar_and_main(expected: StopKind, sidecar: int | None, main: int, **more: object) -> Case:
+    return Case(expected, EXITED, EXITED_REASON, {"main": main, "log": sidecar}, **more)  # type: ignore[arg-type]
 
 
 K = StopKind
@@ -335,6 +341,35 @@ CASES = {
     "container-that-is-not-in-the-task": exited(K.UNKNOWN, 0, container="trainer"),
     "no-containers-at-all": Case(K.UNKNOWN, EXITED, EXITED_REASON, {}),
     "nothing-said": Case(K.UNKNOWN),
+    # other essential containers
+    "exit-0-after-a-sidecar-had-ended": sidecar_and_main(K.SIDECAR, 139, 0, ended_first="log"),
+    "exit-0-after-a-sidecar-had-ended-with-0": sidecar_and_main(K.SIDECAR, 0, 0, ended_first="log"),
+    "143-after-a-sidecar-had-ended": sidecar_and_main(K.SIDECAR, 139, 143, ended_first="log"),
+    "1-after-a-sidecar-had-ended": sidecar_and_main(K.SIDECAR, 139, 1, ended_first="log"),
+    "exit-0-beside-a-failed-sidecar-in-an-unknown-order": sidecar_and_main(K.SIDECAR, 139, 0),
+    "1-beside-a-failed-sidecar-in-an-unknown-order": sidecar_and_main(K.USER_ERROR, 139, 1),
+    "exit-0-beside-a-sidecar-out-of-memory": sidecar_and_main(
+        K.SIDECAR, 137, 0, reasons={"log": "OutOfMemoryError: Container killed due to memory usage"}
+    ),
+    "exit-0-beside-a-failed-container-that-is-not-essential": sidecar_and_main(
+        K.SUCCESS, 139, 0, essential=frozenset({"main"})
+    ),
+    "exit-0-beside-a-failed-container-of-an-earlier-version": sidecar_and_main(
+        K.SUCCESS, 139, 0, essential=frozenset()
+    ),
+    "exit-0-before-the-sidecar-failed": sidecar_and_main(K.SUCCESS, 139, 0, ended_first="main"),
+    **{
+        f"exit-0-beside-a-sidecar-that-was-stopped-{code}": sidecar_and_main(K.SUCCESS, code, 0)
+        for code in (0, 130, 131, 137, 143, None)
+    },
+    "sidecar-ended-while-the-host-shut-down": sidecar_and_main(
+        K.HOST_LOST, 139, 0, ended_first="log", host_ended_at=ago(5)
+    ),
+    "sidecar-ended-after-the-warning": sidecar_and_main(K.INTERRUPTION, 139, 0, ended_first="log", warned_at=ago(60)),
+    "sidecar-ended-while-we-stopped-it": sidecar_and_main(
+        K.CANCELLED, 139, 0, ended_first="log", intent=IntentKind.CANCEL
+    ),
+    "sidecar-ended-beside-one-that-is-not-in-the-task": sidecar_and_main(K.SIDECAR, 143, 0, ended_first="gone"),
     # no container named: all count
     "only-container-unnamed": exited(K.SUCCESS, 0, container=None),
     "all-containers-ended-with-0": Case(K.SUCCESS, EXITED, EXITED_REASON, {"a": 0, "b": 0}, container=None),
@@ -357,9 +392,10 @@ def classify(case: Case, stopped_at: datetime | None = STOPPED_AT) -> Stop:
         warned_at=case.warned_at,
         host_ended_at=case.host_ended_at,
         started_at=None if case.was_starting else ago(60),
+        ended_first=case.ended_first,
     )
     attempt = attempt if case.has_node else replace(attempt, node=None, instance_id=None, started_at=None)
-    return classify_stop(observation, case.container, attempt, NOW)
+    return classify_stop(observation, case.container, attempt, NOW, case.essential)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
@@ -476,3 +512,66 @@ def test_error_of_a_stop_has_a_name(case: str, name: str) -> None:
 )
 def test_a_reason_that_repeats_itself_is_read_in_time_proportional_to_its_length(word: str, kind: K) -> None:
     assert classify(Case(kind, "TaskFailedToStart", word * 50_000, {"main": None}, was_starting=True)).kind is kind
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("exit-0-after-a-sidecar-had-ended", "log (exit code 139) ended before main did"),
+        ("sidecar-ended-beside-one-that-is-not-in-the-task", "gone ended before main did"),
+        (
+            "exit-0-beside-a-failed-sidecar-in-an-unknown-order",
+            "log (exit code 139) ended with an error, and nothing tells whether before main: "
+            "let it exit with 0 on SIGTERM, or make it not essential",
+        ),
+        (
+            "exit-0-beside-a-sidecar-out-of-memory",
+            "log (exit code 137; OutOfMemoryError: Container killed due to memory usage) ended with an error, and "
+            "nothing tells whether before main: let it exit with 0 on SIGTERM, or make it not essential",
+        ),
+    ],
+)
+def test_a_stop_for_a_sidecar_names_it(case: str, words: str) -> None:
+    assert classify(CASES[case]).stopped_reason == f"{EXITED_REASON}; {words}"
+
+
+@pytest.mark.parametrize(
+    ("ended", "expected"),
+    [
+        pytest.param({"log"}, "log", id="a sidecar"),
+        pytest.param({"log", "proxy"}, "log, proxy", id="two sidecars"),
+        pytest.param({"main"}, "main", id="the main one"),
+        pytest.param({"main", "log"}, "", id="the main one and another: nobody knows"),
+        pytest.param({"setup"}, "", id="one that is not essential"),
+        pytest.param(set(), "", id="none yet"),
+    ],
+)
+def test_the_container_that_ended_first_is_found_while_others_run(ended: set[str], expected: str) -> None:
+    essential = frozenset({"main", "log", "proxy"})
+    statuses = {name: "STOPPED" if name in ended else "RUNNING" for name in (*essential, "setup")}
+    words = {"stop_code": EXITED, "stopped_reason": EXITED_REASON, "container_statuses": statuses}
+
+    stopping = make_observation("RUNNING", desired_status="STOPPED", **words)
+
+    assert find_first_ended(stopping, "main", essential) == expected
+    assert find_first_ended(stopping, None, essential) == ""
+    assert find_first_ended(make_observation("RUNNING", **words), "main", essential) == ""
+    assert find_first_ended(make_observation("STOPPED", **words), "main", essential) == ""
+
+
+def test_a_task_that_somebody_stops_tells_nothing_by_the_order_of_its_containers() -> None:
+    stopping = make_observation(
+        "RUNNING", desired_status="STOPPED", stop_code="UserInitiated", stopped_reason="enough",
+        container_statuses={"main": "RUNNING", "log": "STOPPED"},
+    )  # fmt: skip
+
+    assert find_first_ended(stopping, "main", frozenset({"main", "log"})) == ""
+
+
+def test_of_a_revision_of_an_earlier_version_any_container_may_have_ended_first() -> None:
+    stopping = make_observation(
+        "RUNNING", desired_status="STOPPED", stop_code=EXITED, stopped_reason=EXITED_REASON,
+        container_statuses={"main": "RUNNING", "log": "STOPPED"},
+    )  # fmt: skip
+
+    assert find_first_ended(stopping, "main", frozenset()) == "log"

@@ -77,6 +77,9 @@ seen-ending     | fz pl ru si sn sc ro rh rn so sp rd rm | 180  | task stopping:
 seen-ending     | fx                | 180  | cancelling: cancel
 seen-stopping   | fz pl ru si sn sc ro rh rn so sp rd rm | 180  | task stopping: RUNNING
 seen-stopping   | fx                | 180  | cancelling: cancel
+seen-order-old  | fz                | 180  | task stopping: Essential container in task exited
+seen-order-old  | fx                | 180  | cancelling: cancel
+seen-order-old  | si sn sc so sp    | 0    |
 seen-exit-0     | fz pl ru sn ro rh rd rm | 300  | succeeded: the program finished (exit code 0; …
 seen-exit-0     | fx sc             | 300  | cancelled: cancelled (exit code 0; …
 seen-exit-0     | si so sp rn       | 300  | stopped: interruption: the machine was taken away (exit code 0; …

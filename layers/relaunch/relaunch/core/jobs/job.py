@@ -147,6 +147,7 @@ class StopKind(StrEnum):
     TIME_OUT = "time-out"
     NO_CAPACITY = "no-capacity"
     NOT_STARTED = "not-started"
+    SIDECAR = "sidecar"  # ECS stopped the task because another essential container had ended
     STARTS_NOWHERE = "starts-nowhere"  # one more instance did not start it, with the same error as others
     UNKNOWN = "unknown"
 
@@ -186,7 +187,8 @@ class Attempt:
     observation of its task; older ones are ignored. `node` is the name of its node in the target. `host_ended_at` is
     when EC2 reported that the instance shuts down; `missing` is when the target first and last did not know the
     task, if it did not know it at any look between them. `handover` is set if it trains on until the next machine is
-    ready.
+    ready. `ended_first` is the essential container for whose end ECS stops the task, empty if that is not known.
+    `held_since` is when its task was first seen as stopped, if the verdict waits for what EC2 may tell of the instance.
     """
 
     number: int
@@ -202,6 +204,8 @@ class Attempt:
     host_ended_at: datetime | None = None
     missing: tuple[datetime, datetime] | None = None
     handover: Handover | None = None
+    ended_first: str = ""
+    held_since: datetime | None = None
     intent: StopIntent | None = None
     stop: Stop | None = None
 

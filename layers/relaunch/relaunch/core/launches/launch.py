@@ -166,10 +166,14 @@ class StopReport:
 
 @dataclass(frozen=True, slots=True)
 class ContainerObservation:
-    """A container of a task; `exit_code` is None if it has not ended, or if that is not known."""
+    """A container of a task; `exit_code` is None if it has not ended, or if that is not known.
+
+    `has_ended`: the target says that it has; False too for a target that does not tell it of single containers.
+    """
 
     exit_code: int | None = None
     report: StopReport = StopReport()
+    has_ended: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,14 @@ _FAILURE_BACKOFF_SECONDS = 30
 _LONGEST_DELAY_SECONDS = 900
 
 _FAILURES = frozenset(
-    {StopKind.USER_ERROR, StopKind.OUT_OF_MEMORY, StopKind.IMAGE, StopKind.STARTS_NOWHERE, StopKind.UNKNOWN}
+    {
+        StopKind.USER_ERROR,
+        StopKind.SIDECAR,
+        StopKind.OUT_OF_MEMORY,
+        StopKind.IMAGE,
+        StopKind.STARTS_NOWHERE,
+        StopKind.UNKNOWN,
+    }
 )
 _INTERRUPTIONS = frozenset({StopKind.INTERRUPTION, StopKind.HOST_LOST})
 _ENDS = {
@@ -146,6 +153,7 @@ def describe_stop(stop: Stop) -> str:
         StopKind.OUT_OF_MEMORY: "the container ran out of memory",
         StopKind.IMAGE: "the container image could not be used",
         StopKind.USER_ERROR: "the program failed",
+        StopKind.SIDECAR: "the program did not end by itself: another essential container ended",
         StopKind.CANCELLED: "cancelled",
         StopKind.TIME_OUT: "out of time",
         StopKind.NO_CAPACITY: "no capacity",

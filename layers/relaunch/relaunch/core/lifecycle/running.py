@@ -26,6 +26,7 @@ from relaunch.core.lifecycle.launching import start_deadline
 from relaunch.core.lifecycle.machine_waits import hands_over
 from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.restart_policy import out_of_time
+from relaunch.core.lifecycle.stop_reason import find_first_ended
 from relaunch.core.lifecycle.stopping import (
     STOP_TIMEOUT,
     count_run,
@@ -105,7 +106,19 @@ def _observed(job: Job, event: TaskSeen, now: datetime) -> Job:
         started_at=job.current_attempt.started_at or seen.started_at,
         missing=None,
     )
-    return replace(job, attempt=attempt)
+    return with_first_ended(replace(job, attempt=attempt), seen)
+
+
+def with_first_ended(job: Job, seen: TaskObservation) -> Job:
+    """Return the job with the container for whose end ECS stops its task, once that is known."""
+    attempt = job.current_attempt
+    first = attempt.ended_first or find_first_ended(seen, job.definition.container, job.revision.essential_names)
+    return replace(job, attempt=replace(attempt, ended_first=first))
+
+
+def note_first_ended(job: Job, event: TaskSeen, now: datetime, _limits: StackLimits) -> Decision:
+    """Keep what an older observation tells of the order in which the containers ended."""
+    return look_again(with_first_ended(job, event.observation), job.wake_at or now + STOP_TIMEOUT)
 
 
 def _located(job: Job, event: TaskSeen) -> Job:

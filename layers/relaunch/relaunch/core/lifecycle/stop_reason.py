@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Attempt, IntentKind, Stop, StopIntent, StopKind
-from relaunch.core.launches.launch import ReportedCause, StopReport, TaskObservation
+from relaunch.core.launches.launch import ContainerObservation, ReportedCause, StopReport, TaskObservation, TaskPhase
 
 NOTICE_WINDOW = timedelta(minutes=3)
 """A stop within this time after a warning, or after the end of the host, is attributed to it."""
@@ -22,6 +22,8 @@ the task."""
 
 EXIT_SIGKILL = 137
 EXIT_SIGTERM = 143
+_EXITS_BY_STOP = frozenset({0, 130, 131, EXIT_SIGKILL, EXIT_SIGTERM})
+"""How a container exits that ECS stops: with 0, or by its STOPSIGNAL (SIGINT, SIGQUIT, SIGTERM), or by SIGKILL."""
 STOPPED_FROM_OUTSIDE = "stopped by somebody outside Relaunch"
 
 _STOPPED_BY_SOMEBODY = frozenset({ReportedCause.STOP_CALLED, ReportedCause.STOP_SCHEDULED})
@@ -32,7 +34,8 @@ class _Facts:
     """The arguments of the rules; `causes` are those of the task and of the relevant containers.
 
     `at` is when the containers had ended: a task whose instance ends is taken down for minutes after that.
-    `was_starting`: the task had an instance and never ran. `had_node`: it had one, whether it ran or not.
+    `was_starting`: the task had an instance and never ran. `had_node`: it had one, whether it ran or not. `sidecar`
+    says which other essential container ended the task, or may have, in words; empty if none did.
     """
 
     causes: frozenset[ReportedCause]
@@ -42,6 +45,7 @@ class _Facts:
     host_ended_at: datetime | None
     was_starting: bool
     had_node: bool
+    sidecar: str
 
     def tells(self, cause: ReportedCause) -> bool:
         return cause in self.causes
@@ -106,6 +110,11 @@ _RULES: tuple[_Rule, ...] = (
         lambda f: f.exit_code in {0, EXIT_SIGTERM, EXIT_SIGKILL} and f.follows_warning,
         lambda _: StopKind.INTERRUPTION,
     ),
+    # ECS sends SIGTERM to the others when an essential container ends, and most trainings save then and exit with 0.
+    (
+        lambda f: f.exit_code is not None and bool(f.sidecar) and f.tells(ReportedCause.ENDED),
+        lambda _: StopKind.SIDECAR,
+    ),
     (lambda f: f.exit_code == 0 and f.tells(ReportedCause.ENDED), lambda _: StopKind.SUCCESS),
     # 137 without OutOfMemory and without a lost host: the container's own doing, or the host is out of memory. Both
     # recur on the next instance, so it counts against max_failures.
@@ -130,7 +139,13 @@ _APPLIES_EXCEPT = {
 }
 
 
-def classify_stop(observation: TaskObservation, container: str | None, attempt: Attempt, now: datetime) -> Stop:
+def classify_stop(
+    observation: TaskObservation,
+    container: str | None,
+    attempt: Attempt,
+    now: datetime,
+    essential: frozenset[str] = frozenset(),
+) -> Stop:
     """Classify the stop of a task; every stop has exactly one kind.
 
     The intent of the attempt decides first, whatever the exit code: most trainings save on SIGTERM and exit with 0. An
@@ -147,6 +162,7 @@ def classify_stop(observation: TaskObservation, container: str | None, attempt: 
         attempt: Its attempt, with the intent saved before the stop was asked for, and what EC2 reported of the
             instance.
         now: The time of the stop if the target does not report one.
+        essential: The containers for whose end the target stops the task, if that is known.
     """
     exit_code = _exit_code(observation, container)
     at = observation.stopped_at or now
@@ -156,9 +172,13 @@ def classify_stop(observation: TaskObservation, container: str | None, attempt: 
     was_starting = attempt.node is not None and attempt.started_at is None
     ended_at = observation.containers_ended_at or at
     had_node = attempt.node is not None
-    facts = _Facts(causes, exit_code, ended_at, attempt.warned_at, attempt.host_ended_at, was_starting, had_node)
+    sidecar = _describe_sidecar(observation, container, exit_code, attempt.ended_first, essential)
+    facts = _Facts(
+        causes, exit_code, ended_at, attempt.warned_at, attempt.host_ended_at, was_starting, had_node, sidecar
+    )
     kind = _kind(facts, intent)
-    text = "; ".join(dict.fromkeys(each.text for each in reports if each.text))
+    texts = [each.text for each in reports] + ([sidecar] if kind is StopKind.SIDECAR else [])
+    text = "; ".join(dict.fromkeys(filter(None, texts)))
     if kind is StopKind.CANCELLED and (intent is None or intent.kind is not IntentKind.CANCEL):
         text = f"{STOPPED_FROM_OUTSIDE}: {text}".rstrip(": ")
     error = next((each.error for each in reports if each.error), "")
@@ -194,3 +214,56 @@ def _relevant_reports(observation: TaskObservation, container: str | None, exit_
     others_count = container is None or exit_code in {None, EXIT_SIGTERM, EXIT_SIGKILL}
     containers = observation.containers.items()
     return [observation.report, *(each.report for name, each in containers if name == container or others_count)]
+
+
+def find_first_ended(observation: TaskObservation, container: str | None, essential: frozenset[str]) -> str:
+    """Return the essential container for whose end the target stops a task, while others still run; empty if unknown.
+
+    The agent reports the end of a container with that of its task, or else after up to 20 seconds
+    (aws/amazon-ecs-agent, agent/eventhandler/task_handler.go): where the containers of a task end together, no
+    observation tells their order.
+    """
+    is_ended = observation.phase is TaskPhase.STOPPING and ReportedCause.ENDED in observation.report.causes
+    if container is None or not is_ended:
+        return ""
+    essential = essential or frozenset(observation.containers)
+    ended = sorted(name for name, each in observation.containers.items() if each.has_ended and name in essential)
+    return ", ".join(ended) if ended == [container] or container not in ended else ""
+
+
+def _describe_sidecar(
+    observation: TaskObservation,
+    container: str | None,
+    exit_code: int | None,
+    ended_first: str,
+    essential: frozenset[str],
+) -> str:
+    """Return which essential container beside the main one ended the task, or may have; empty if none did."""
+    if container is None or ended_first == container:
+        return ""
+    others = {name: each for name, each in observation.containers.items() if name != container}
+    if ended_first:
+        named = (_with_end(name, others[name]) for name in ended_first.split(", ") if name in others)
+        return f"{', '.join(named) or ended_first} ended before {container} did"
+    failed = [_with_end(name, each) for name, each in others.items() if name in essential and _is_error(each)]
+    if not failed or exit_code != 0:
+        return ""
+    # Nothing tells the order: a training that is relaunched from its checkpoint loses less than one taken for finished.
+    return (
+        f"{', '.join(failed)} ended with an error, and nothing tells whether before {container}: "
+        "let it exit with 0 on SIGTERM, or make it not essential"
+    )
+
+
+def _is_error(container: ContainerObservation) -> bool:
+    """Return whether a container ended otherwise than by the stop of its task."""
+    code = container.exit_code
+    return code is not None and (code not in _EXITS_BY_STOP or ReportedCause.OUT_OF_MEMORY in container.report.causes)
+
+
+def _with_end(name: str, container: ContainerObservation) -> str:
+    facts = [
+        *([] if container.exit_code is None else [f"exit code {container.exit_code}"]),
+        *([container.report.text] if container.report.text else []),
+    ]
+    return f"{name} ({'; '.join(facts)})" if facts else name

@@ -9,10 +9,10 @@ from relaunch.core.jobs.effects import CountRun, Effect, RememberCapacity, Reque
 from relaunch.core.jobs.job import Attempt, FailedStart, IntentKind, Job, PlacementState, Stop, StopIntent, StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import StopReport, TaskObservation, TaskPhase
-from relaunch.core.lifecycle.decision import Decision, end, move, stop_effect, wait_for_launch
+from relaunch.core.lifecycle.decision import Decision, end, look_again, move, stop_effect, wait_for_launch
 from relaunch.core.lifecycle.machine_waits import hands_over
 from relaunch.core.lifecycle.restart_policy import GiveUp, decide_restart, is_failure, is_interruption
-from relaunch.core.lifecycle.stop_reason import classify_stop
+from relaunch.core.lifecycle.stop_reason import EXIT_SIGKILL, EXIT_SIGTERM, classify_stop
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
 from relaunch.core.selection.requirements import required_gpus
@@ -27,6 +27,12 @@ _AVOID_BY_ITSELF = timedelta(minutes=10)
 FAILED_INSTANCES = 3
 # StopTask is repeated if the task is not STOPPED after this time; stopTimeout is at most two minutes on EC2.
 STOP_TIMEOUT = timedelta(minutes=3)
+VERDICT_WAIT = timedelta(minutes=1)
+"""How long the verdict on a task that a signal ended waits for EC2's events of its instance.
+
+EventBridge does not order them with those of ECS. They come within seconds, and one whose function failed is received
+again after half a minute; a job that fails by itself is told so late, and its machine is paid for that long.
+"""
 
 
 def avoid(job: Job, reason: str, at: datetime) -> tuple[Job, tuple[Effect, ...]]:
@@ -68,7 +74,30 @@ def with_task(job: Job, task_id: str, outcome: str, now: datetime) -> Job:
 
 def task_stopped(job: Job, seen: TaskObservation, now: datetime) -> Decision:
     """Classify the stop of a task, then end the job or launch it again."""
-    return follow_stop(job, classify_stop(seen, job.definition.container, job.current_attempt, now), now)
+    essential = job.revision.essential_names
+    stop = classify_stop(seen, job.definition.container, job.current_attempt, now, essential=essential)
+    return _hold(job, stop, now) or follow_stop(job, stop, now)
+
+
+def _hold(job: Job, stop: Stop, now: datetime) -> Decision | None:
+    """Let the verdict wait if EC2 may tell yet that the instance ended the task; None if it need not, or has waited.
+
+    The target describes the task again then. Only the signals of a shutdown are waited for: another exit code is nearly
+    always the program's own.
+    """
+    attempt = job.current_attempt
+    is_by_signal = stop.kind is StopKind.USER_ERROR and stop.exit_code in {EXIT_SIGTERM, EXIT_SIGKILL}
+    if not is_by_signal or attempt.instance_id is None or attempt.intent is not None:
+        return None
+    since = attempt.held_since or now
+    until = since + VERDICT_WAIT
+    if now >= until:
+        return None
+    detail = f"exit code {stop.exit_code}; {attempt.instance_id} may be ending, of which EC2 tells within a minute"
+    held = replace(job, attempt=replace(attempt, held_since=since), reason=detail)
+    if attempt.held_since is not None:
+        return look_again(held, until)
+    return move(held, JobState.STOPPING, now, event="task stopped", detail=detail, wake_at=until)
 
 
 def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:

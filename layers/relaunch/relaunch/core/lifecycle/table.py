@@ -11,6 +11,7 @@ from typing import Any
 from relaunch.core.jobs.job import Job, PlacementState
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch.core.launches.launch import TaskPhase
 from relaunch.core.lifecycle import launching, machine_waits, moves, orphans, running, unconfirmed_stops
 from relaunch.core.lifecycle.decision import Decision, ignore, with_unlink
 from relaunch.core.lifecycle.events import (
@@ -41,7 +42,7 @@ from relaunch.core.lifecycle.events import (
 from relaunch.core.lifecycle.machine_waits import hands_over, with_releases
 from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.polling import with_poll
-from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
+from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW, find_first_ended
 
 # The event has the type of the row's `event` column, which the type system cannot express.
 Guard = Callable[[Job, Any], bool]
@@ -104,7 +105,7 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
     """Return whether the observation is of the current task and newer than the last one.
 
     Observations arrive at least once and in any order, and are ordered by `version`. What a task waits for may change
-    within a version.
+    within a version, and a stopped task whose verdict waits is looked at again.
     """
     attempt, seen = job.attempt, event.observation
     if attempt is None or attempt.stop is not None or seen.owner != job.attempt_key:
@@ -118,7 +119,16 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
     if seen.version != attempt.task_version:
         return seen.version > attempt.task_version
     waits_otherwise = job.state is JobState.LAUNCHING and seen.waiting_for != job.reason and bool(seen.waiting_for)
-    return attempt.missing is not None or waits_otherwise
+    is_held = attempt.held_since is not None and seen.phase is TaskPhase.STOPPED
+    return attempt.missing is not None or is_held or waits_otherwise
+
+
+def tells_first_ended(job: Job, event: TaskSeen) -> bool:
+    """Return whether an older observation of the task tells which container ended first, as no newer one did."""
+    attempt, seen = job.current_attempt, event.observation
+    if attempt.ended_first or (seen.owner, seen.task_id) != (job.attempt_key, attempt.task_id):
+        return False
+    return bool(find_first_ended(seen, job.definition.container, job.revision.essential_names))
 
 
 def tells_instance(job: Job, event: TaskSeen) -> bool:
@@ -239,6 +249,7 @@ TABLE: tuple[Row, ...] = (
     _row("R", TaskSeen, is_new_observation, running.task_seen, "RSWdfct"),
     _row("S", TaskSeen, is_new_observation, running.task_seen, "SWdfct"),
     _row("LRS", TaskSeen, tells_instance, running.instance_told, ""),
+    _row("S", TaskSeen, tells_first_ended, running.note_first_ended, ""),
     _row("L", TaskMissing, is_own_task, running.task_missing, "LWft"),
     _row("R", TaskMissing, is_own_task, running.task_missing, "RWft"),
     _row("S", TaskMissing, is_own_task, running.task_missing, "SWfct"),

@@ -21,6 +21,7 @@ class ContainerRequirement:
     `gpu_count` is the number of whole GPUs (1 for `ALL`); it is 0 for a container with a share of a GPU by NVIDIA MPS
     (`gpu_share_mib` of its memory) or with a fraction of a GPU on a fractional instance type (`gpu_partition`).
     `platforms` are those of its image (`linux/arm64`); empty if unknown. `stop_timeout_seconds` is None without one.
+    `is_essential`: ECS stops the task when it ends; False in what an earlier version stored.
     """
 
     name: str
@@ -34,6 +35,7 @@ class ContainerRequirement:
     gpu_partition: float = 0.0
     platforms: tuple[str, ...] = ()
     stop_timeout_seconds: int | None = None
+    is_essential: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,11 @@ class Revision:
     def gpu_count(self) -> int:
         """Return the number of whole GPUs of all containers, which must be on one instance."""
         return sum(container.gpu_count for container in self.containers)
+
+    @property
+    def essential_names(self) -> frozenset[str]:
+        """Return the names of the essential containers; empty if an earlier version stored it."""
+        return frozenset(container.name for container in self.containers if container.is_essential)
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,7 +141,9 @@ def test_event_and_answer_about_the_same_task_are_read_alike() -> None:
         "taskArn", "lastStatus", "desiredStatus", "version", "startedBy", "stopCode", "stoppedReason",
         "containerInstanceArn", "capacityProviderName", "availabilityZone",
     }  # fmt: skip
-    containers = [{"name": "main", "exitCode": 137, "reason": detail["containers"][0]["reason"]}]
+    containers = [
+        {"name": "main", "lastStatus": "STOPPED", "exitCode": 137, "reason": detail["containers"][0]["reason"]}
+    ]
     ecs = ScriptedAws("ecs")
     members = {name: detail[name] for name in known} | moments | {"containers": containers}
     ecs.answer("DescribeTasks", tasks=[members], failures=[])

@@ -175,6 +175,7 @@ def test_everything_that_placement_needs_is_parsed():
             host_ports=(8080, 81),
             neuron_devices=("/dev/neuron0", "/dev/neuron11"),
             stop_timeout_seconds=60,
+            is_essential=True,
         ),
     )
 
@@ -185,7 +186,7 @@ def test_defaults_of_ecs_hold_for_what_is_not_said():
     assert (revision.network_mode, revision.architecture) == ("bridge", "X86_64")
     assert (revision.vcpus, revision.memory_mib, revision.placement_constraint_count) == (0.0, 0, 0)
     assert (revision.task_role_arn, revision.execution_role_arn) == ("", "")
-    assert revision.containers == (ContainerRequirement("main", "trainer:latest"),)
+    assert revision.containers == (ContainerRequirement("main", "trainer:latest", is_essential=True),)
 
 
 def test_task_without_a_size_asks_for_what_ecs_reserves_for_its_containers():
@@ -323,3 +324,11 @@ class TestThousandsOfEventsAtOnce:
         clock.advance(timedelta(seconds=61))
 
         assert revisions.newest_active("trainer", self.EVENT_AT).revision == 13
+
+
+def test_a_container_may_be_not_essential():
+    sidecar = {"name": "setup", "image": "setup:1", "essential": False}
+    described = definition()
+    described["containerDefinitions"] = [*described["containerDefinitions"], sidecar]
+
+    assert read_revision(described).essential_names == frozenset({"main"})

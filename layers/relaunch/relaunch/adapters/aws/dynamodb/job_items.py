@@ -40,6 +40,7 @@ HELD = "#HELD"
 
 _JOB = TypeAdapter(Job)
 _ATTEMPT = TypeAdapter(Attempt)
+_RARE_FIELDS = ("ended_first", "held_since")
 _TIMELINE_ENTRY = TypeAdapter(TimelineEntry)
 _SELECTION = TypeAdapter(StoredSelection)
 
@@ -88,7 +89,7 @@ def attempt_item(job: Job, attempt: Attempt) -> Item:
     item = key(job_pk(job.job_id), f"ATTEMPT#{attempt.number:04d}") | {"version": number(job.version)}
     # 128 bytes are enough for keys, version and expiry, besides the job id.
     room = READ_UNIT_BYTES - len(job.job_id) - 128
-    return _expiring(item | body_attribute(_ATTEMPT.dump_json(attempt), room), job)
+    return _expiring(item | body_attribute(_ATTEMPT.dump_json(attempt, exclude=_empty(attempt)), room), job)
 
 
 def timeline_items(job: Job, entries: Iterable[TimelineEntry]) -> list[Item]:
@@ -204,6 +205,11 @@ def read_selection(item: Mapping[str, Any]) -> StoredSelection:
 
 def _dump(adapter: TypeAdapter[Any], value: object) -> dict[str, Any]:
     return text(adapter.dump_json(value).decode())
+
+
+def _empty(attempt: Attempt) -> set[str]:
+    """Return the fields that few attempts have: written without a value they would cost a second write unit."""
+    return {name for name in _RARE_FIELDS if not getattr(attempt, name)}
 
 
 def _expiring(item: Item, job: Job) -> Item:

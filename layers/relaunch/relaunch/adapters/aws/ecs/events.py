@@ -49,6 +49,7 @@ class _Payload(BaseModel):
 
 class _Container(_Payload):
     name: str = ""
+    last_status: str = ""
     exit_code: int | None = None
     reason: str | None = None
 
@@ -139,7 +140,9 @@ def observe_task(task: Mapping[str, object]) -> TaskObservation:
         stop_code=parsed.stop_code or "",
         report=report_of_task(parsed.stop_code or "", parsed.stopped_reason or ""),
         containers={
-            each.name: ContainerObservation(each.exit_code, report_of_container(each.reason or ""))
+            each.name: ContainerObservation(
+                each.exit_code, report_of_container(each.reason or ""), has_ended=each.last_status in _STOPPED
+            )
             for each in parsed.containers
         },
         node=parsed.container_instance_arn,

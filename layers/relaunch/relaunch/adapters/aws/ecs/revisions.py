@@ -147,6 +147,7 @@ def _container(container: Mapping[str, Any], network_mode: str) -> ContainerRequ
             device["hostPath"] for device in devices if NEURON_DEVICE_PATH.fullmatch(device.get("hostPath", ""))
         ),
         stop_timeout_seconds=container.get("stopTimeout"),
+        is_essential=container.get("essential", True),
         **_gpus(container.get("resourceRequirements") or ()),
     )
 

@@ -1,0 +1,147 @@
+"""How a job ends depends on what ended its program, and not on who told of it first."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from itertools import permutations
+
+import pytest
+
+from fakes.builders import make_definition
+from fakes.story import MINUTE, Story, machine
+from relaunch.core.jobs.job import StopKind
+from relaunch.core.jobs.state import JobState
+from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
+from relaunch.usecases.observe_capacity import observe_capacity
+
+ENDED = {"stop_code": "EssentialContainerExited", "stopped_reason": "Essential container in task exited"}
+CODES = {"main": 0, "side": 139}
+
+
+def launched_with_sidecar() -> tuple[Story, str]:
+    story = Story(make_definition(max_failures=1))
+    story.run_images("trainer:1", "router:1")
+    (revision,) = story.revisions.active
+    containers = tuple(replace(each, is_essential=True) for each in revision.containers)
+    story.revisions.active[:] = [replace(revision, containers=containers)]
+    return story, story.launch()
+
+
+def tell_end_of(story: Story, job_id: str, **statuses: str) -> None:
+    """Let one container end while the other one runs, and tell it."""
+    story.tell(story.tasks.change(story.arn(job_id), desired_status="STOPPED", container_statuses=statuses, **ENDED))
+
+
+@pytest.mark.parametrize("exit_code", [139, 0])
+def test_a_training_that_saves_because_its_sidecar_died_is_launched_again(exit_code: int) -> None:
+    story, job_id = launched_with_sidecar()
+
+    tell_end_of(story, job_id, main="RUNNING", side="STOPPED")
+    story.end(job_id, container_exit_codes={"main": 0, "side": exit_code})
+
+    job = story.job(job_id)
+    assert (job.state, job.failures) == (JobState.WAITING, 1)
+    assert job.current_attempt.stop is not None
+    assert job.current_attempt.stop.kind is StopKind.SIDECAR
+    assert f"side (exit code {exit_code}) ended before main did" in job.reason
+
+
+def test_a_sidecar_that_fails_once_the_training_has_ended_is_harmless() -> None:
+    story, job_id = launched_with_sidecar()
+
+    tell_end_of(story, job_id, main="STOPPED", side="RUNNING")
+    story.end(job_id, container_exit_codes=CODES)
+
+    assert story.job(job_id).state is JobState.SUCCEEDED
+
+
+def test_a_sidecar_that_failed_at_no_known_time_is_no_success() -> None:
+    story, job_id = launched_with_sidecar()
+
+    story.end(job_id, container_exit_codes=CODES)
+
+    assert story.job(job_id).state is JobState.WAITING
+    assert "nothing tells whether before main" in story.job(job_id).reason
+
+
+def test_the_order_is_known_though_its_event_comes_late() -> None:
+    story, job_id = launched_with_sidecar()
+    arn = story.arn(job_id)
+
+    late = story.tasks.change(
+        arn, desired_status="STOPPED", container_statuses={"main": "RUNNING", "side": "STOPPED"}, **ENDED
+    )
+    story.tell(
+        story.tasks.change(arn, last_status="DEPROVISIONING", container_statuses=dict.fromkeys(CODES, "STOPPED"))
+    )
+    story.tell(late)
+    story.end(job_id, container_exit_codes={"main": 0, "side": 0}, stopped_at=story.now + timedelta(seconds=1))
+
+    assert story.job(job_id).state is JobState.WAITING
+
+
+ENDING = InstanceEvent(InstanceEventKind.STATE_CHANGE, machine().instance_id, "shutting-down")
+WARNING = InstanceEvent(InstanceEventKind.INTERRUPTION_WARNING, machine().instance_id)
+SECOND = timedelta(seconds=1)
+
+
+def end_in_order(order: tuple[int, ...], exit_code: int, notices: dict[InstanceEvent, int]) -> StopKind | None:
+    """Let a program exit, and tell that and the notices, which are of so many seconds after it, in this order."""
+    story = Story(make_definition(max_failures=0))
+    job_id = story.launch()
+    story.clock.advance(300)
+    exited_at = story.now
+    happened: list[Callable[[], object]] = [lambda: story.end(job_id, exit_code, stopped_at=exited_at, **ENDED)]
+    for notice, seconds in notices.items():
+        told = replace(notice, at=exited_at + seconds * SECOND)
+        happened.append(lambda told=told: observe_capacity(told, story.deps))  # type: ignore[misc]
+    story.clock.advance(10)
+    for index in order:
+        happened[index]()
+        story.clock.advance(1)
+    for _ in range(5):
+        story.reconcile(after=MINUTE)
+    stop = story.attempt(job_id).stop
+    return stop.kind if stop else None
+
+
+@pytest.mark.parametrize("exit_code", [143, 137])
+@pytest.mark.parametrize(
+    ("notices", "expected"),
+    [
+        pytest.param({}, StopKind.USER_ERROR, id="nothing"),
+        pytest.param({ENDING: 2}, StopKind.HOST_LOST, id="its machine ends two seconds later"),
+        pytest.param({ENDING: -5}, StopKind.HOST_LOST, id="its machine ended before"),
+        pytest.param({ENDING: 60}, StopKind.USER_ERROR, id="its machine ends a minute later"),
+        pytest.param({WARNING: 2}, StopKind.INTERRUPTION, id="a warning two seconds later"),
+    ],
+)
+def test_the_order_of_events_that_nobody_orders_changes_no_verdict(
+    exit_code: int, notices: dict[InstanceEvent, int], expected: StopKind
+) -> None:
+    orders = permutations(range(len(notices) + 1))
+
+    assert {end_in_order(order, exit_code, notices) for order in orders} == {expected}
+
+
+def test_the_verdict_waits_a_minute_and_says_so() -> None:
+    story = Story(make_definition(max_failures=0))
+    job_id = story.launch()
+
+    stopped = story.end(job_id, 143)
+    assert story.job(job_id).state is JobState.STOPPING
+    assert "may be ending, of which EC2 tells within a minute" in story.job(job_id).reason
+
+    before = story.timeline(job_id)
+    story.tell(stopped)
+    assert story.timeline(job_id) == before
+
+    story.reconcile(after=MINUTE)
+    assert story.job(job_id).state is JobState.FAILED
+
+
+def test_a_warning_and_an_end_cost_no_failure_in_any_order() -> None:
+    kinds = {end_in_order(order, 143, {WARNING: 2, ENDING: 5}) for order in permutations(range(3))}
+
+    # Which of the two it is called depends on whether the warning was known; neither counts as a failure.
+    assert kinds <= {StopKind.INTERRUPTION, StopKind.HOST_LOST}
