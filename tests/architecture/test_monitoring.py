@@ -80,9 +80,10 @@ def shown(widgets: list[dict[str, Any]]) -> Iterator[tuple[str, str, str, str]]:
 
 def labels_of(metric: Metric) -> set[str]:
     """Return every value of a metric's dimension that the template may name."""
+    unlabelled = {StopKind.STARTS_NOWHERE, StopKind.START_REFUSED, StopKind.MOVED}
     return {
         "state": {state.value for state in JobState if state.is_final},
-        "kind": {kind.value for kind in StopKind if kind not in {StopKind.STARTS_NOWHERE, StopKind.MOVED}},
+        "kind": {kind.value for kind in StopKind if kind not in unlabelled},
         "queue": QUEUES,
         "consequence": {each.value for each in Consequence},
     }.get(METRICS[metric].dimension, {""})

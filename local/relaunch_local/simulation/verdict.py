@@ -24,6 +24,8 @@ from relaunch_local.simulation.workload import Workload
 TIMESTAMP_PRECISION = timedelta(milliseconds=2)
 # What a function read, it read at most the time-out of its function ago.
 _READ = timedelta(seconds=67)
+# What the design says of programs that fail soon after their start, written down here once more.
+_EARLY, _EARLY_FAILURES = timedelta(minutes=10), 1
 # ECR is asked every two minutes in case its event was lost.
 _IMAGE_LOOK = timedelta(seconds=130)
 # A function keeps spot prices for ten minutes, and may run for two after it has read them.
@@ -124,6 +126,9 @@ class Verdict:
         if job.state.is_final:
             reason = self._wrong_end(job)
             self._check("every end is deserved", not reason, f"{job.job_id} {job.state}: {reason} ({job.reason})")
+        early = self._early_failures(job)
+        is_enough = len(early) <= _EARLY_FAILURES + 1
+        self._check("a program that fails at once is started twice at most", is_enough, f"{job.job_id}: {early}")
 
     def _wrong_end(self, job: Job) -> str:
         log = self._account.trainings.logs[job.job_id]
@@ -154,8 +159,12 @@ class Verdict:
 
     def _wrong_failure(self, job: Job) -> str:
         log = self._account.trainings.logs[job.job_id]
+        if unpullable := sum(map(_is_unpullable, self._start_errors(job))):
+            return "" if unpullable == 1 else f"{unpullable} machines tried to pull an image that none can"
+        if len(self._early_failures(job)) > _EARLY_FAILURES:
+            return ""
         if job.failures > job.definition.max_failures:
-            failed = log.failed + self._failed_starts(job)
+            failed = log.failed
             return "" if failed >= job.failures else f"it failed {failed} times, not {job.failures}"
         if job.attempt is None and job.reason.endswith("is not in ECR: push it first"):
             # Whoever retries a job does not wait for its image.
@@ -168,15 +177,32 @@ class Verdict:
             return f"{satisfying} would" if satisfying else ""
         return "its reason is unknown"
 
-    def _failed_starts(self, job: Job) -> int:
-        """Return how many failures are starts that ECS reports as failed: each of an image, of others every third."""
-        reasons = [
+    def _early_failures(self, job: Job) -> list[str]:
+        """Return the instances of the latest tasks in a row that failed soon after their start, without a checkpoint.
+
+        Interruptions between them are passed over. What a task resumes from is in what ECS was asked to run.
+        """
+        endings = self._account.trainings.logs[job.job_id].endings
+        tasks = self._invariants.tasks[job.job_id]
+        early: list[str] = []
+        for arn in sorted(tasks, key=lambda arn: str(tasks[arn].get("createdAt", ""))):
+            task = tasks[arn]
+            has_failed = endings.get(arn) in ("failed", "out of memory")
+            started, stopped = timestamp(task, "startedAt"), timestamp(task, "stoppedAt")
+            if started is None or stopped is None:
+                continue
+            if stopped - started >= _EARLY:
+                early.clear()
+            elif has_failed and "RELAUNCH_RESUME_URI" not in str(task.get("overrides")):
+                early.append(str(task.get("containerInstanceArn")))
+        return early
+
+    def _start_errors(self, job: Job) -> list[str]:
+        return [
             str(task.get("stoppedReason", ""))
             for task in self._invariants.tasks[job.job_id].values()
             if "startedAt" not in task and task.get("lastStatus") == "STOPPED"
         ]
-        unpullable = sum(map(_is_unpullable, reasons))
-        return unpullable + (len(reasons) - unpullable) // 3
 
     def _offers(self) -> list[CapacityProviderOffer]:
         """Return what is offered: by capacity providers, and as machines of our own as if each were of a provider."""

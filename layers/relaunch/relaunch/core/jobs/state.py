@@ -54,6 +54,7 @@ class RefusedCall(StrEnum):
     LAUNCH = "launch"  # RunTask, RegisterTaskDefinition, or the creation of a Job of Kubernetes
     MACHINE = "machine"  # CreateFleet
     CHECKPOINT = "checkpoint"  # the reading of its checkpoints
+    START = "start"  # what the start of its task calls: the image, its secrets and its logs
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,7 +201,9 @@ def _stop(before: Job, after: Job) -> list[MetricDatum]:
         # A move is no stop that anybody is to look at.
         return []
     # What several instances together tell of the job is no other stop of a task; each label is a metric to pay for.
-    kind = StopKind.NOT_STARTED if stop.kind is StopKind.STARTS_NOWHERE else stop.kind
+    kind = stop.kind
+    if kind is StopKind.STARTS_NOWHERE or kind is StopKind.START_REFUSED:
+        kind = StopKind.NOT_STARTED
     return [MetricDatum(Metric.STOPS, label=kind.value)]
 
 

@@ -49,15 +49,15 @@ class NextTry:
     keeps_machine: bool = False
 
 
-def next_try(refusal: Refusal, *, has_trained: bool, is_bought: bool) -> NextTry | None:
+def next_try(refusal: Refusal, *, has_trained: bool, is_bought: bool, may_keep: bool = True) -> NextTry | None:
     """Return when a call is tried again that was refused just now, None if the job is not held back any longer.
 
-    `is_bought`: a try costs a machine, and one is up for this one.
+    `is_bought`: a try costs a machine, and one is up for this one, which is kept for the next ones if it `may_keep`.
     """
     waited, limit = refusal.at - refusal.since, wait_limit(has_trained=has_trained)
     if waited >= limit:
         return None
-    keeps_machine = is_bought and waited < MACHINE_KEPT
+    keeps_machine = is_bought and may_keep and waited < MACHINE_KEPT
     if keeps_machine:
         until = min(waited + max(waited, _FIRST_KEPT_WAIT), MACHINE_KEPT)
     else:
@@ -89,13 +89,17 @@ def wait_until_granted(
 ) -> Decision:
     """Let a job wait for what was refused just now, or fail it after it was held back for long enough.
 
-    `machine_id` is the machine of our own that is up for it, empty if it needs none. `pause` is how long a free call
+    `machine_id` is the machine of our own that is up for it, empty if it needs none; the start of a task needs any
+    machine. `pause` is how long a free call
     pauses, if the caller knows better. The wait may take days, so it leaves the slot to others, unless it keeps its
     machine.
     """
     job = with_refusal(job, call, now)
     has_trained = job.first_started_at is not None
-    following = next_try(job.refusals[call], has_trained=has_trained, is_bought=bool(machine_id))
+    is_start = call is RefusedCall.START
+    following = next_try(
+        job.refusals[call], has_trained=has_trained, is_bought=bool(machine_id) or is_start, may_keep=not is_start
+    )
     if following is None:
         limit = "14 days" if has_trained else "24 hours"
         return end(job, JobState.FAILED, now, event="refused for too long", detail=f"refused for {limit}: {reason}")
