@@ -140,7 +140,8 @@ class Verdict:
             case JobState.TIMED_OUT:
                 return self._not_late(job)
             case _:
-                return self._wrong_failure(job)
+                is_early_end = len(self._early_failures(job)) > _EARLY_FAILURES
+                return "" if is_early_end else self._wrong_failure(job)
 
     def _was_cancelled(self, job: Job) -> bool:
         """Return whether somebody asked for it, or stopped its last task."""
@@ -159,10 +160,8 @@ class Verdict:
 
     def _wrong_failure(self, job: Job) -> str:
         log = self._account.trainings.logs[job.job_id]
-        if unpullable := sum(map(_is_unpullable, self._start_errors(job))):
+        if unpullable := self._unpullable(job):
             return "" if unpullable == 1 else f"{unpullable} machines tried to pull an image that none can"
-        if len(self._early_failures(job)) > _EARLY_FAILURES:
-            return ""
         if job.failures > job.definition.max_failures:
             failed = log.failed
             return "" if failed >= job.failures else f"it failed {failed} times, not {job.failures}"
@@ -193,16 +192,28 @@ class Verdict:
                 continue
             if stopped - started >= _EARLY:
                 early.clear()
-            elif has_failed and "RELAUNCH_RESUME_URI" not in str(task.get("overrides")):
+            elif (
+                has_failed
+                and not self._is_excused(arn, task)
+                and "RELAUNCH_RESUME_URI" not in str(task.get("overrides"))
+            ):
                 early.append(str(task.get("containerInstanceArn")))
         return early
 
-    def _start_errors(self, job: Job) -> list[str]:
-        return [
-            str(task.get("stoppedReason", ""))
-            for task in self._invariants.tasks[job.job_id].values()
-            if "startedAt" not in task and task.get("lastStatus") == "STOPPED"
-        ]
+    def _is_excused(self, arn: str, task: Mapping[str, object]) -> bool:
+        """Return whether something else ended the task, or ECS says nothing of its end."""
+        is_threatened = self._facts.was_threatened(self._facts.host_of(arn))
+        return is_threatened or self._is_end_unknown(arn, task) or task.get("stopCode") == "UserInitiated"
+
+    def _unpullable(self, job: Job) -> int:
+        """Return how many tasks ECS describes as stopped for an image that no machine can pull."""
+        return sum(
+            "startedAt" not in task
+            and task.get("lastStatus") == "STOPPED"
+            and _is_unpullable(str(task.get("stoppedReason", "")))
+            and not self._is_end_unknown(arn, task)
+            for arn, task in self._invariants.tasks[job.job_id].items()
+        )
 
     def _offers(self) -> list[CapacityProviderOffer]:
         """Return what is offered: by capacity providers, and as machines of our own as if each were of a provider."""

@@ -9,17 +9,44 @@ from collections.abc import Mapping
 
 from relaunch.core.launches.launch import ReportedCause as C
 
-NAMES = """
-CannotCreateContainerError CannotCreateContainerExecError CannotCreateVolumeError CannotDescribeContainerError
-CannotGetContainerTopError CannotGetDockerClientVersionError CannotGetDockerclientError CannotInspectContainerError
-CannotInspectContainerExecError CannotInspectVolumeError CannotListContainersError CannotListImagesError
-CannotListPluginsError CannotPullContainerAuthError CannotPullContainerError CannotPullECRContainerError
-CannotPullImageManifestError CannotRemoveContainerError CannotRemoveVolumeError CannotStartContainerError
-CannotStartContainerExecError CannotStopContainerError ContainerNetworkingError ContainerVanishedError
-DockerClientConfigError DockerStateError DockerTimeoutError HostConfigError ImpossibleStateTransitionError
-InvalidVolumeError NoSuchContainerError OutOfMemoryError ResourceInitializationError TaskDependencyError TaskStateError
-TaskStoppedBeforePullBeginError
-""".split()
+NAMES = [
+    "CannotCreateContainerError",
+    "CannotCreateContainerExecError",
+    "CannotCreateVolumeError",
+    "CannotDescribeContainerError",
+    "CannotGetContainerTopError",
+    "CannotGetDockerClientVersionError",
+    "CannotGetDockerclientError",
+    "CannotInspectContainerError",
+    "CannotInspectContainerExecError",
+    "CannotInspectVolumeError",
+    "CannotListContainersError",
+    "CannotListImagesError",
+    "CannotListPluginsError",
+    "CannotPullContainerAuthError",
+    "CannotPullContainerError",
+    "CannotPullECRContainerError",
+    "CannotPullImageManifestError",
+    "CannotRemoveContainerError",
+    "CannotRemoveVolumeError",
+    "CannotStartContainerError",
+    "CannotStartContainerExecError",
+    "CannotStopContainerError",
+    "ContainerNetworkingError",
+    "ContainerVanishedError",
+    "DockerClientConfigError",
+    "DockerStateError",
+    "DockerTimeoutError",
+    "HostConfigError",
+    "ImpossibleStateTransitionError",
+    "InvalidVolumeError",
+    "NoSuchContainerError",
+    "OutOfMemoryError",
+    "ResourceInitializationError",
+    "TaskDependencyError",
+    "TaskStateError",
+    "TaskStoppedBeforePullBeginError",
+]
 
 NO_START_ERRORS = {"OutOfMemoryError"}
 """What a container that ran has too."""
@@ -100,7 +127,7 @@ TEXTS: Mapping[C, list[str]] = {
         "dependency graph: execution role credentials not available",
         "unable to download env file with key k from bucket b, error: operation error S3: GetObject, https response "
         "error StatusCode: 403, api error AccessDenied: Access Denied",
-        "CannotPullContainerError: The task can’t pull the image. Check that the role has the permissions to pull "
+        "CannotPullContainerError: The task can\u2019t pull the image. Check that the role has the permissions to pull "
         "images from the registry. denied: User: arn:aws:sts::1:assumed-role/x/1 is not authorized to perform: "
         "ecr:BatchGetImage on resource: arn:aws:ecr:us-east-1:1:repository/trainer",
         "CannotPullECRContainerError: engine ecr credentials: not found",
@@ -140,7 +167,7 @@ TEXTS: Mapping[C, list[str]] = {
         "DockerTimeoutError: Could not transition to created; timed out after waiting 4m0s",
         "CannotPullContainerError: inactivity time exceeded timeout while pulling image",
         "CannotPullImageManifestError: failed to pull image manifest",
-        "CannotPullContainerError: The task can’t pull the image. Check your network configuration. "
+        "CannotPullContainerError: The task can\u2019t pull the image. Check your network configuration. "
         "net/http: request canceled while waiting for connection",
         "asm fetching authorization data: empty response",
         "fetching secret data from SSM Parameter Store in us-east-1: empty response",
@@ -164,7 +191,8 @@ FOREIGN: Mapping[C, list[str]] = {
         "CannotPullContainerError: failed to resolve ref acme/trainer:1: not found",
         "CannotPullContainerError: pull access denied for acme/trainer, repository does not exist or may require "
         "'docker login'",
-        "CannotPullContainerError: The task can’t pull the image. Check whether the image exists. denied: requested "
+        "CannotPullContainerError: The task can\u2019t pull the image. Check whether the image "
+        "exists. denied: requested ",
         "access to the resource is denied",
         "CannotPullContainerError: invalid reference format",
         'CannotPullContainerError: image operating system "windows" cannot be used on this platform',

@@ -1,9 +1,9 @@
-"""Every error of the Amazon ECS agent that keeps a task from starting is known, and what it means for the next start."""
+"""Every error of the Amazon ECS agent that keeps a task from starting is known, and what the next start comes to."""
 
 import pytest
 
-from relaunch.adapters.start_errors import NAMES, meaning_of
 from relaunch.adapters.aws.ecs.stop_reports import report_of_container
+from relaunch.adapters.start_errors import NAMES, meaning_of
 from relaunch.core.launches.launch import ReportedCause as C
 from unit.adapters import agent_errors
 

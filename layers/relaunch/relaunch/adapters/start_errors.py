@@ -68,7 +68,8 @@ _BY_TEXT: tuple[tuple[ReportedCause, re.Pattern[str]], ...] = (
             r"|volume configuration|unrecognized volume type|volume target not available|resolve volume mounts"
             r"|volume source container|must include a name|invalid link|for link |link target not available"
             r"|associat\w+ (multiple containers to )?GPU|dependencies cannot be resolved|container memory limit"
-            r"|ordering dependency \[[^\]]{0,200}\] for target \[[^\]]{0,255}\] does not exist|decode given (docker|host) config"
+            r"|ordering dependency \[[^\]]{0,200}\] for target \[[^\]]{0,255}\] does not exist"
+            r"|decode given (docker|host) config"
             r"|user needs to be specified|docker (exposed ports|port map)|only supported on Windows|network mode is not"
             r"|firelens (container|config|configuration)\b|specified for option|is specified but|log driver named"
             r"|unknown log opt|credentialspec"
@@ -90,8 +91,10 @@ _BY_TEXT: tuple[tuple[ReportedCause, re.Pattern[str]], ...] = (
     (
         ReportedCause.UNREACHABLE,
         re.compile(
-            r"(?i)timed? ?out|deadline exceeded|connection (refused|reset)|unexpected EOF|: EOF|Throttl|too ?many ?requests"
-            r"|rate exceeded|RequestLimitExceeded|SlowDown|status ?code:? 5\d\d|\b50[0234] (internal|bad|service|gateway)"
+            r"(?i)timed? ?out|deadline exceeded|connection (refused|reset)|unexpected EOF|: EOF"
+            r"|Throttl|too ?many ?requests"
+            r"|rate exceeded|RequestLimitExceeded|SlowDown|status ?code:? 5\d\d"
+            r"|\b50[0234] (internal|bad|service|gateway)"
             r"|InternalS\w+Error|Service ?Unavailable|ServerException|temporary failure|server misbehaving"
             r"|request canceled|context canceled|network is unreachable|no route to host|empty response|inactivity time"
             r"|InternalServiceError|dependency on resources not resolved|failed to pull image manifest"

@@ -83,10 +83,9 @@ def report_of_task(job: Job | None, pod: Pod | None) -> StopReport:
         return StopReport(failed.message, frozenset({ReportedCause.STOP_CALLED}))
     if pod is None:
         return _report_without_pod(job, failed)
-    if is_complete and is_rejected(pod):
-        # It had succeeded before its node was restarted.
-        return _report(pod.status.reason, pod.status.message, ReportedCause.ENDED)
-    report = report_of_pod(pod)
+    # A Job that is complete had succeeded before its node was restarted.
+    has_succeeded = is_complete and is_rejected(pod)
+    report = StopReport(causes=frozenset({ReportedCause.ENDED})) if has_succeeded else report_of_pod(pod)
     if job.metadata.deletion_timestamp is not None:
         return StopReport(JOB_DELETED, report.causes | {ReportedCause.STOP_CALLED})
     return report

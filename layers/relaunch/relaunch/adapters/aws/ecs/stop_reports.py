@@ -8,8 +8,8 @@ host.
 import re
 from enum import StrEnum
 
-from relaunch.adapters.start_errors import NAMES, meaning_of
 from relaunch.adapters.gpu_faults import tells_gpu_fault
+from relaunch.adapters.start_errors import NAMES, meaning_of
 from relaunch.core.launches.launch import ReportedCause, StopReport
 
 
