@@ -192,7 +192,7 @@ FOREIGN: Mapping[C, list[str]] = {
         "CannotPullContainerError: pull access denied for acme/trainer, repository does not exist or may require "
         "'docker login'",
         "CannotPullContainerError: The task can\u2019t pull the image. Check whether the image "
-        "exists. denied: requested ",
+        "exists. denied: requested "
         "access to the resource is denied",
         "CannotPullContainerError: invalid reference format",
         'CannotPullContainerError: image operating system "windows" cannot be used on this platform',
