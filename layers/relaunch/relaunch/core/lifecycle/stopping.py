@@ -80,7 +80,8 @@ def with_task(job: Job, task_id: str, outcome: str, now: datetime) -> Job:
         job.current_attempt.placement, state=PlacementState.PLACED, task_id=task_id, outcome=outcome, placed_at=now
     )
     # That the target has the task does not prove that it starts.
-    refusals = {call: each for call, each in job.refusals.items() if call == RefusedCall.START}
+    start = job.refusals.get(RefusedCall.START)
+    refusals = {RefusedCall.START: start} if start is not None else {}
     return replace(job, attempt=replace(job.current_attempt, placement=placed), reason="", refusals=refusals)
 
 
