@@ -100,6 +100,15 @@ METRICS: Mapping[Metric, MetricKind] = {
 }
 
 
+COUNTED_AS: Mapping[StopKind, StopKind] = {
+    StopKind.STARTS_NOWHERE: StopKind.NOT_STARTED,
+    StopKind.START_REFUSED: StopKind.NOT_STARTED,
+    StopKind.IMAGE: StopKind.NOT_STARTED,
+    StopKind.MACHINE_FAULT: StopKind.HOST_LOST,
+}
+"""The stops that have no label of their own, which would be a metric to pay for."""
+
+
 @dataclass(frozen=True, slots=True)
 class MetricDatum:
     """One value of a metric; `label` is the value of its dimension, if it has one."""
@@ -201,9 +210,7 @@ def _stop(before: Job, after: Job) -> list[MetricDatum]:
         # A move is no stop that anybody is to look at.
         return []
     # What several instances together tell of the job is no other stop of a task; each label is a metric to pay for.
-    kind = stop.kind
-    if kind is StopKind.STARTS_NOWHERE or kind is StopKind.START_REFUSED:
-        kind = StopKind.NOT_STARTED
+    kind = COUNTED_AS.get(stop.kind, stop.kind)
     return [MetricDatum(Metric.STOPS, label=kind.value)]
 
 
