@@ -126,7 +126,7 @@ class Verdict:
         if job.state.is_final:
             reason = self._wrong_end(job)
             self._check("every end is deserved", not reason, f"{job.job_id} {job.state}: {reason} ({job.reason})")
-        early = self._early_failures(job)
+        early = self._early_failures(job, with_excused=False)
         is_enough = len(early) <= _EARLY_FAILURES + 1
         self._check("a program that fails at once is started twice at most", is_enough, f"{job.job_id}: {early}")
 
@@ -140,7 +140,7 @@ class Verdict:
             case JobState.TIMED_OUT:
                 return self._not_late(job)
             case _:
-                is_early_end = len(self._early_failures(job)) > _EARLY_FAILURES
+                is_early_end = len(self._early_failures(job, with_excused=True)) > _EARLY_FAILURES
                 return "" if is_early_end else self._wrong_failure(job)
 
     def _was_cancelled(self, job: Job) -> bool:
@@ -176,10 +176,11 @@ class Verdict:
             return f"{satisfying} would" if satisfying else ""
         return "its reason is unknown"
 
-    def _early_failures(self, job: Job) -> list[str]:
+    def _early_failures(self, job: Job, *, with_excused: bool) -> list[str]:
         """Return the instances of the latest tasks in a row that failed soon after their start, without a checkpoint.
 
-        Interruptions between them are passed over. What a task resumes from is in what ECS was asked to run.
+        Interruptions between them are passed over, and those of tasks that something else may have ended, unless
+        `with_excused`: then they may have been the program's. What a task resumes from is in what ECS was asked to run.
         """
         endings = self._account.trainings.logs[job.job_id].endings
         tasks = self._invariants.tasks[job.job_id]
