@@ -195,7 +195,7 @@ class Verdict:
                 early.clear()
             elif (
                 has_failed
-                and not self._is_excused(arn, task)
+                and (with_excused or not self._is_excused(arn, task))
                 and "RELAUNCH_RESUME_URI" not in str(task.get("overrides"))
             ):
                 early.append(str(task.get("containerInstanceArn")))
