@@ -13,7 +13,7 @@ from architecture.conftest import REPOSITORY, Template, referred
 from relaunch.core.jobs.job import StopKind
 from relaunch.core.jobs.state import JobState, Refusal
 from relaunch.core.lifecycle.decision import HEARTBEAT
-from relaunch.core.lifecycle.metrics import METRICS, NAMESPACE, Metric, Unit
+from relaunch.core.lifecycle.metrics import COUNTED_AS, METRICS, NAMESPACE, Metric, Unit
 from relaunch.core.lifecycle.refusal_waits import next_try
 from relaunch.core.machines.machine import Consequence
 from relaunch.core.machines.refusals import delay_before
@@ -80,9 +80,10 @@ def shown(widgets: list[dict[str, Any]]) -> Iterator[tuple[str, str, str, str]]:
 
 def labels_of(metric: Metric) -> set[str]:
     """Return every value of a metric's dimension that the template may name."""
+    unlabelled = {*COUNTED_AS, StopKind.MOVED}
     return {
         "state": {state.value for state in JobState if state.is_final},
-        "kind": {kind.value for kind in StopKind} - {StopKind.STARTS_NOWHERE, StopKind.MOVED, StopKind.SIDECAR},
+        "kind": {kind.value for kind in StopKind if kind not in unlabelled},
         "queue": QUEUES,
         "consequence": {each.value for each in Consequence},
     }.get(METRICS[metric].dimension, {""})

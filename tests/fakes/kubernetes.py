@@ -228,7 +228,9 @@ def read_pod(phase: str = "Running", *, node: str = "node-1", state: Document | 
     metadata |= {"resourceVersion": "12"} | {key: members.pop(key) for key in own if key in members}
     statuses = [] if state is None else [{"name": "main", "state": state}]
     status = {"phase": phase, "containerStatuses": statuses} | members
-    return Pod.model_validate({"metadata": metadata, "spec": {"nodeName": node}, "status": status})
+    return Pod.model_validate(
+        {"metadata": metadata, "spec": {"nodeName": node, "containers": [{"name": "main"}]}, "status": status}
+    )
 
 
 def ended(exit_code: int, reason: str = "Error", message: str = "") -> Document:

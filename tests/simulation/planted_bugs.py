@@ -543,9 +543,9 @@ BUGS = (
     ),
     PlantedBug(
         "first-machine-proves-that-a-task-starts-nowhere",
-        "a start that failed on one machine counts as a failure of the job",
-        changed(stopping, FAILED_INSTANCES=1),
-        "three machines show that a task starts nowhere",
+        "a job is held back after its first machine that did not start it",
+        changed(restart_policy, FAILED_STARTS=1),
+        "three machines that did not start a job are enough",
         30,
     ),
     PlantedBug(

@@ -7,6 +7,7 @@ import pytest
 
 from fakes.builders import make_capacity_failure, make_definition
 from fakes.story import MINUTE, Story, machine, push
+from relaunch.core.definitions.definition import RetryRules
 from relaunch.core.jobs.job import IntentKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
@@ -109,7 +110,7 @@ def test_events_of_a_task_in_any_order_and_twice_come_to_the_same_end():
 
 
 def test_failures_are_tried_again_after_a_growing_pause_until_they_are_too_many():
-    story = Story(make_definition(max_failures=2))
+    story = Story(make_definition(retry=RetryRules(max_early_failures=9), max_failures=2))
     job_id = story.launch()
     pauses = []
 

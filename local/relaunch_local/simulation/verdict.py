@@ -25,6 +25,8 @@ from relaunch_local.simulation.workload import Workload
 TIMESTAMP_PRECISION = timedelta(milliseconds=2)
 # What a function read, it read at most the time-out of its function ago.
 _READ = timedelta(seconds=67)
+# What the design says of programs that fail soon after their start, written down here once more.
+_EARLY, _EARLY_FAILURES = timedelta(minutes=10), 1
 # ECR is asked every two minutes in case its event was lost.
 _IMAGE_LOOK = timedelta(seconds=130)
 # An hour after its stop time-out, and what calls and looks that fail take at most.
@@ -151,6 +153,9 @@ class Verdict:
         if job.state.is_final:
             reason = self._wrong_end(job)
             self._check("every end is deserved", not reason, f"{job.job_id} {job.state}: {reason} ({job.reason})")
+        early = self._early_failures(job, with_excused=False)
+        is_enough = len(early) <= _EARLY_FAILURES + 1
+        self._check("a program that fails at once is started twice at most", is_enough, f"{job.job_id}: {early}")
 
     def _wrong_end(self, job: Job) -> str:
         log = self._account.trainings.logs[job.job_id]
@@ -162,7 +167,8 @@ class Verdict:
             case JobState.TIMED_OUT:
                 return self._not_late(job)
             case _:
-                return self._wrong_failure(job)
+                is_early_end = len(self._early_failures(job, with_excused=True)) > _EARLY_FAILURES
+                return "" if is_early_end else self._wrong_failure(job)
 
     def _was_cancelled(self, job: Job) -> bool:
         """Return whether somebody asked for it, or stopped its last task."""
@@ -181,8 +187,10 @@ class Verdict:
 
     def _wrong_failure(self, job: Job) -> str:
         log = self._account.trainings.logs[job.job_id]
+        if unpullable := self._unpullable(job):
+            return "" if unpullable == 1 else f"{unpullable} machines tried to pull an image that none can"
         if job.failures > job.definition.max_failures:
-            failed = log.failed + len(log.deserted) + self._failed_starts(job)
+            failed = log.failed + len(log.deserted)
             return "" if failed >= job.failures else f"it failed {failed} times, not {job.failures}"
         if job.attempt is None and job.reason.endswith("is not in ECR: push it first"):
             # Whoever retries a job does not wait for its image.
@@ -204,15 +212,45 @@ class Verdict:
             return "" if unconfirmed & last else "its stop was confirmed"
         return "its reason is unknown"
 
-    def _failed_starts(self, job: Job) -> int:
-        """Return how many failures are starts that ECS reports as failed: each of an image, of others every third."""
-        reasons = [
-            str(task.get("stoppedReason", ""))
-            for task in self._invariants.tasks[job.job_id].values()
-            if "startedAt" not in task and task.get("lastStatus") == "STOPPED"
-        ]
-        unpullable = sum(map(_is_unpullable, reasons))
-        return unpullable + (len(reasons) - unpullable) // 3
+    def _early_failures(self, job: Job, *, with_excused: bool) -> list[str]:
+        """Return the instances of the latest tasks in a row that failed soon after their start, without a checkpoint.
+
+        Interruptions between them are passed over, and those of tasks that something else may have ended, unless
+        `with_excused`: then they may have been the program's. What a task resumes from is in what ECS was asked to run.
+        """
+        endings = self._account.trainings.logs[job.job_id].endings
+        tasks = self._invariants.tasks[job.job_id]
+        early: list[str] = []
+        for arn in sorted(tasks, key=lambda arn: str(tasks[arn].get("createdAt", ""))):
+            task = tasks[arn]
+            has_failed = endings.get(arn) in ("failed", "out of memory")
+            started, stopped = timestamp(task, "startedAt"), timestamp(task, "stoppedAt")
+            if started is None or stopped is None:
+                continue
+            if stopped - started >= _EARLY:
+                early.clear()
+            elif (
+                has_failed
+                and (with_excused or not self._is_excused(arn, task))
+                and "RELAUNCH_RESUME_URI" not in str(task.get("overrides"))
+            ):
+                early.append(str(task.get("containerInstanceArn")))
+        return early
+
+    def _is_excused(self, arn: str, task: Mapping[str, object]) -> bool:
+        """Return whether something else ended the task, or ECS says nothing of its end."""
+        is_threatened = self._facts.was_threatened(self._facts.host_of(arn))
+        return is_threatened or self._is_end_unknown(arn, task) or task.get("stopCode") == "UserInitiated"
+
+    def _unpullable(self, job: Job) -> int:
+        """Return how many tasks ECS describes as stopped for an image that no machine can pull."""
+        return sum(
+            "startedAt" not in task
+            and task.get("lastStatus") == "STOPPED"
+            and _is_unpullable(str(task.get("stoppedReason", "")))
+            and not self._is_end_unknown(arn, task)
+            for arn, task in self._invariants.tasks[job.job_id].items()
+        )
 
     def _offers(self) -> list[CapacityProviderOffer]:
         """Return what is offered: by capacity providers, and as machines of our own as if each were of a provider."""

@@ -81,6 +81,7 @@ def definition_json(registered: RegisteredDefinition) -> JsonObject:
         "max_running_jobs": definition.max_running_jobs,
         "max_waiting_jobs": definition.max_waiting_jobs,
         "max_failures": definition.max_failures,
+        "retry": asdict(definition.retry),
         "max_price_per_hour": definition.max_price_usd_per_hour,
         "target": str(definition.target),
         "kubernetes": _workload_json(definition.kubernetes) if definition.kubernetes else None,

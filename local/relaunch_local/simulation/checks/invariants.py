@@ -37,6 +37,11 @@ WAKE_HORIZON = timedelta(minutes=31)
 # What a launch read, it read at most the time-out of its function ago.
 _LONGEST_FUNCTION = timedelta(seconds=60)
 _PROBE_HORIZON = timedelta(days=1, minutes=1)
+_FAILED_STARTS = frozenset(
+    {StopKind.NOT_STARTED, StopKind.UNKNOWN_START, StopKind.START_REFUSED, StopKind.STARTS_NOWHERE}
+)
+# What the design says of starts that fail, written down here once more.
+_MACHINES_IN_A_ROW = 3
 # The schedule runs every minute, but with many faults half of its runs are killed, and calls fail in others.
 LONGEST_OVERDUE = timedelta(minutes=30)
 # What is left of a spot warning of 120 s after SIGTERM; no task definition of a scenario has a `stopTimeout`.
@@ -92,7 +97,7 @@ class Invariants:
     """Those of them that may be given up: after the time that is documented, until sweeps had to stop them."""
     lost: dict[str, tuple[str, datetime]] = field(default_factory=dict)
     """Denied tasks that were given up: their job, and when."""
-    failed_starts: dict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
+    failed_starts: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     """By job: the machine and the error of each start that failed since it last ran or was said to start nowhere."""
     orphans: dict[str, datetime] = field(default_factory=dict)
     """Since when each task is known to be orphaned."""
@@ -404,7 +409,8 @@ class Invariants:
         """Return whether a refused job gave a machine up, so that its next try, up to a day away, buys another one."""
         if job.waiting is None or job.waiting.reason not in (WaitReason.REFUSED, WaitReason.CHECKPOINT):
             return False
-        if before is not None and claimed_machines(before) and not job.machine_id:
+        has_tried = before is not None and (claimed_machines(before) or self.failed_starts[job.job_id])
+        if has_tried and not job.machine_id:
             self._probes_at[job.job_id] = job.waiting.until
         return not job.machine_id and job.waiting.until == self._probes_at.get(job.job_id)
 
@@ -470,19 +476,24 @@ class Invariants:
         self.check("a stop has one reason", is_first, f"{job.job_id}: {attempt.task_id[-6:]} stopped twice")
 
     def _check_failed_start(self, job: Job, task_arn: str, stop: Stop) -> None:
-        """Check that a start that failed is blamed on its machine, until three machines had the same error."""
-        if stop.kind not in (StopKind.NOT_STARTED, StopKind.STARTS_NOWHERE):
+        """Check how many machines a job tries that do not start it, by the words of ECS: one, two or three in a row."""
+        task = self.tasks[job.job_id].get(task_arn, {})
+        if stop.kind not in _FAILED_STARTS:
             return
-        starts, error = self.failed_starts[job.job_id], stop.error
-        starts.append((str(self.tasks[job.job_id].get(task_arn, {}).get("containerInstanceArn", task_arn)), error))
-        machines = {machine for machine, other in starts if other == error}
-        is_judged = stop.kind is StopKind.STARTS_NOWHERE
-        message = f"{job.job_id}: {stop.kind} after {len(machines)} machines"
-        self.check("three machines show that a task starts nowhere", is_judged == (len(machines) >= 3), message)
-        is_paused = job.state.is_final or (job.waiting is not None and job.waiting.reason is WaitReason.BACKOFF)
-        self.check("after a start that failed there is a pause", is_paused, f"{job.job_id} is {job.state}")
-        if is_judged:
-            starts.clear()
+        starts = self.failed_starts[job.job_id]
+        if stop.kind is not StopKind.START_REFUSED:
+            starts.append(str(task.get("containerInstanceArn", task_arn)))
+        machines, is_over = len(set(starts)), job.state.is_final
+        message = f"{job.job_id}: {stop.kind} after {machines} machines, and it is {job.state}"
+        waiting = job.waiting.reason if job.waiting is not None else None
+        if stop.kind is StopKind.STARTS_NOWHERE:
+            self.check("a task that starts nowhere ends its job", is_over, message)
+        elif not is_over:
+            is_held = waiting is WaitReason.REFUSED
+            is_paused = waiting is WaitReason.BACKOFF
+            is_to_be_held = stop.kind is StopKind.START_REFUSED or machines >= _MACHINES_IN_A_ROW
+            self.check("after a start that failed there is a pause", is_held or is_paused, message)
+            self.check("three machines that did not start a job are enough", is_held == is_to_be_held, message)
 
     def _check_slots(self, job: Job) -> None:
         if job.waiting is not None and job.waiting.reason in (WaitReason.CHECKPOINT, WaitReason.REFUSED):

@@ -60,6 +60,9 @@ _ABOUT_POOLS = frozenset(
     }
 )
 
+# What the design says, written down here once more.
+_KEPT_FOR_BACKOFF = timedelta(seconds=60)
+
 
 class SeesMachines(Protocol):
     """The table's content, without delays and faults."""
@@ -439,4 +442,8 @@ def _type_of(machine: Machine) -> str:
 
 def _is_launched_soon(job: Job) -> bool:
     # For how long a refused job keeps its machine is a check of its own (checks.refusals).
+    if job.waiting is not None and job.waiting.reason is WaitReason.BACKOFF and job.waiting.until is not None:
+        # A program that failed soon after its start is started again on the machine that it had.
+        is_same = job.attempt is not None and job.attempt.placement.machine_id == job.machine_id
+        return is_same and job.waiting.until - job.waiting.since <= _KEPT_FOR_BACKOFF
     return job.waiting is None or job.waiting.reason in (WaitReason.LAUNCH, WaitReason.CHECKPOINT, WaitReason.REFUSED)

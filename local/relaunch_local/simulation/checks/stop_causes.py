@@ -33,6 +33,10 @@ def _is_not_started(facts: StopFacts) -> bool:
     return (not facts.has_started or facts.is_asked) and not facts.is_unpullable
 
 
+def _is_unstartable(facts: StopFacts) -> bool:
+    return facts.is_unpullable or _is_not_started(facts)
+
+
 def _is_taken_away(facts: StopFacts) -> bool:
     return facts.is_lost or facts.is_threatened
 
@@ -52,7 +56,10 @@ _MAY_BE: Mapping[StopKind, Callable[[StopFacts], bool]] = {
     StopKind.TIME_OUT: lambda facts: facts.is_asked or facts.is_late,
     StopKind.NO_CAPACITY: lambda facts: not facts.has_started or facts.is_asked,
     StopKind.NOT_STARTED: _is_not_started,
-    StopKind.STARTS_NOWHERE: _is_not_started,
+    StopKind.STARTS_NOWHERE: _is_unstartable,
+    StopKind.START_REFUSED: _is_not_started,
+    StopKind.UNKNOWN_START: _is_not_started,
+    StopKind.MACHINE_FAULT: lambda facts: facts.ending == "failed",
     StopKind.UNKNOWN: lambda _facts: False,
 }
 

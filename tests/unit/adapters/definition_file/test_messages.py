@@ -51,6 +51,24 @@ def problems_of_job(*lines: str, accelerator: str = "{gpu: {}}") -> list[str]:
         pytest.param("max_running_jobs: 0", "3:23: jobs.a.max_running_jobs: must be 1 or more"),
         pytest.param("max_running_jobs: five", "3:23: jobs.a.max_running_jobs: must be a whole number, not `five`"),
         pytest.param("max_failures: 1.5", "3:19: jobs.a.max_failures: must be a whole number, not `1.5`"),
+        pytest.param(
+            "retry: {max_early_failures: -1}", "3:33: jobs.a.retry.max_early_failures: must be 0 or more"
+        ),
+        pytest.param(
+            "retry: {on_exit_codes: [256]}", "3:29: jobs.a.retry.on_exit_codes[0]: must be 255 or less"
+        ),
+        pytest.param(
+            "retry: {never_on_exit_codes: [0]}",
+            "3:35: jobs.a.retry.never_on_exit_codes[0]: must be 1 or more",
+        ),
+        pytest.param(
+            "retry: {on_exit_codes: [2, 75], machine_exit_codes: [75]}",
+            "3:57: jobs.a.retry.machine_exit_codes: 75 is in `on_exit_codes` too: an exit code has one meaning",
+        ),
+        pytest.param(
+            "retry: {max_failures: 3}",
+            "3:13: jobs.a.retry.max_failures: unknown key `max_failures`; did you mean `max_early_failures`?",
+        ),
         pytest.param("max_failures: true", "3:19: jobs.a.max_failures: must be a whole number, not `true`"),
         pytest.param("max_price_per_hour: 0", "3:25: jobs.a.max_price_per_hour: must be more than 0"),
         pytest.param("max_price_per_hour: cheap", "3:25: jobs.a.max_price_per_hour: must be a number, not `cheap`"),

@@ -29,6 +29,7 @@ from relaunch.core.definitions.definition import (
     ImageWait,
     InputRule,
     JobDefinition,
+    RetryRules,
     S3Trigger,
 )
 from relaunch.core.definitions.kubernetes_workload import (
@@ -76,6 +77,7 @@ EVERY_KEY = JobDefinition(
     max_running_jobs=1,
     max_waiting_jobs=2,
     max_failures=0,
+    retry=RetryRules(0, (75,), (2, 3), (79,)),
     max_price_usd_per_hour=0.75,
 )  # fmt: skip
 ON_KUBERNETES = JobDefinition(

@@ -101,6 +101,33 @@ def test_stops_of_a_task_that_ran(job, pods, kind, exit_code):
     assert (stop.kind, stop.exit_code) == (kind, exit_code)
 
 
+REJECTIONS = ("UnexpectedAdmissionError", "OutOfnvidia.com/gpu", "NodeAffinity")
+
+
+@pytest.mark.parametrize("state", [None, ended(137), ended(0, "Completed")], ids=["unknown", "killed", "exit 0"])
+@pytest.mark.parametrize("reason", REJECTIONS)
+def test_a_pod_that_ran_and_is_rejected_after_a_restart_of_its_node_was_lost_with_it(reason, state):
+    pod = read_pod("Failed", reason=reason, message="Pod was rejected", state=state)
+
+    assert stop_of(read_job(BACKOFF), [pod]).kind is StopKind.HOST_LOST
+
+
+@pytest.mark.parametrize("state", [None, ended(137)], ids=["unknown", "killed"])
+@pytest.mark.parametrize("reason", REJECTIONS)
+def test_a_job_that_is_complete_has_succeeded_though_its_pod_is_rejected_after_a_restart_of_its_node(reason, state):
+    pod = read_pod("Failed", reason=reason, message="Pod was rejected", state=state)
+
+    stop = stop_of(read_job(COMPLETE), [pod])
+
+    assert (stop.kind, stop.exit_code) == (StopKind.SUCCESS, 0)
+
+
+def test_a_gpu_fault_in_the_termination_message_is_the_machines():
+    pod = read_pod("Failed", state=ended(1, "Error", "NVRM: Xid (PCI:0000:00:1e): 79"))
+
+    assert stop_of(read_job(by_exit_code(1)), [pod]).kind is StopKind.MACHINE_FAULT
+
+
 @pytest.mark.parametrize(
     ("pod", "kind", "error"),
     [
@@ -121,9 +148,21 @@ def test_stops_of_a_task_that_ran(job, pods, kind, exit_code):
         ),
         pytest.param(
             read_pod("Failed", state=waiting("ErrImagePull", "manifest unknown")),
-            StopKind.IMAGE,
+            StopKind.STARTS_NOWHERE,
             "ErrImagePull",
             id="no such image",
+        ),
+        pytest.param(
+            read_pod("Failed", state=waiting("ErrImagePull", "i/o timeout")),
+            StopKind.NOT_STARTED,
+            "ErrImagePull",
+            id="the registry is out of reach",
+        ),
+        pytest.param(
+            read_pod("Failed", state=ended(128, "StartError", "the flux capacitor is empty")),
+            StopKind.UNKNOWN_START,
+            "StartError",
+            id="an error that nobody knows",
         ),
     ],
 )
@@ -142,7 +181,7 @@ def test_stops_of_a_task_that_never_ran(pod, kind, error):
         (IntentKind.TIME_OUT, StopKind.TIME_OUT),
         (IntentKind.INTERRUPTION, StopKind.INTERRUPTION),
         (IntentKind.PLACEMENT_WITHDRAWN, StopKind.NO_CAPACITY),
-        (IntentKind.START_WITHDRAWN, StopKind.NOT_STARTED),
+        (IntentKind.START_WITHDRAWN, StopKind.UNKNOWN_START),
     ],
 )
 def test_our_own_stop_is_what_it_was_for_though_its_exit_code_is_not_known(intent, kind):

@@ -31,7 +31,7 @@ def test_a_job_that_cannot_read_its_checkpoints_gives_up_its_machine_which_costs
 def test_a_job_whose_image_failed_while_it_was_handed_over_gives_up_its_next_machine_for_the_back_off():
     handed_over = replace(SITUATIONS["so"], machine_id="m-2")
     before = NOW - timedelta(seconds=1)
-    no_image = seen_stopped(None, before, stopped_reason="CannotPullContainerError: not found", started_at=None)
+    no_image = seen_stopped(None, before, stopped_reason="CannotPullContainerError: something new", started_at=None)
 
     failed = decide(handed_over, no_image, SOON, LIMITS).job
     saved = decide(handed_over, seen_stopped(0), SOON, LIMITS).job

@@ -6,11 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.builders import NOW, make_definition, make_job, make_running_attempt, make_running_job
+from relaunch.core.definitions.definition import RetryRules
 from relaunch.core.jobs.job import FailedStart, Stop, StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.restart_policy import (
     INTERRUPTION_BUDGET,
     GiveUp,
+    HoldBack,
     RestartAfter,
     decide_restart,
     describe_stop,
@@ -35,7 +37,7 @@ def test_every_kind_of_stop_is_one_of_end_failure_interruption_or_want_of_capaci
     failures = {kind for kind in StopKind if is_failure(kind)}
     interruptions = {kind for kind in StopKind if is_interruption(kind)}
 
-    assert ends == {StopKind.SUCCESS, StopKind.CANCELLED, StopKind.TIME_OUT}
+    assert ends == {StopKind.SUCCESS, StopKind.CANCELLED, StopKind.TIME_OUT, StopKind.STARTS_NOWHERE}
     assert failures == {
         StopKind.USER_ERROR,
         StopKind.SIDECAR,
@@ -45,7 +47,15 @@ def test_every_kind_of_stop_is_one_of_end_failure_interruption_or_want_of_capaci
         StopKind.UNKNOWN,
     }
     assert interruptions == {StopKind.INTERRUPTION, StopKind.HOST_LOST}
-    others = {StopKind.MOVED, StopKind.NO_CAPACITY, StopKind.NOT_STARTED}
+    assert isinstance(after_stop(StopKind.START_REFUSED), HoldBack)
+    others = {
+        StopKind.MOVED,
+        StopKind.NO_CAPACITY,
+        StopKind.NOT_STARTED,
+        StopKind.START_REFUSED,
+        StopKind.UNKNOWN_START,
+        StopKind.MACHINE_FAULT,
+    }
     assert set(StopKind) - ends - failures - interruptions == others
 
 
@@ -64,13 +74,62 @@ def test_an_end_is_an_end(kind, state):
     assert verdict.state is state
 
 
-@pytest.mark.parametrize(("failed", "delay"), [(1, 30), (2, 60), (3, 120), (6, 900), (20, 900)])
+@pytest.mark.parametrize(("failed", "delay"), [(1, 30), (2, 60)])
 def test_a_task_that_an_instance_did_not_start_is_launched_again_after_a_growing_pause(failed, delay):
     starts = tuple(FailedStart(f"i-{number}", f"{number}Error") for number in range(failed))
 
     assert after_stop(StopKind.NOT_STARTED, failed_starts=starts) == RestartAfter(
         delay, f"the task had a machine and did not start on it; again on another machine in {delay} s"
     )
+
+
+@pytest.mark.parametrize("failed", [3, 5])
+def test_a_task_that_three_machines_did_not_start_is_held_back_until_what_they_have_in_common_heals(failed):
+    starts = tuple(FailedStart(f"i-{number}", "DockerTimeoutError") for number in range(failed))
+
+    assert after_stop(StopKind.NOT_STARTED, failed_starts=starts) == HoldBack(
+        f"the task had a machine and did not start on it; {failed} machines in a row did not start it"
+    )
+
+
+def early(exit_code=1, *, ran=9, resume_uri=None, kind=StopKind.USER_ERROR, early_failures=1, failures=1, **retry):
+    stop = Stop(kind, NOW, exit_code=exit_code)
+    attempt = make_running_attempt(stop=stop, started_at=NOW - timedelta(minutes=ran))
+    attempt = replace(attempt, placement=replace(attempt.placement, resume_uri=resume_uri))
+    definition = make_definition(max_failures=5, retry=RetryRules(**retry))
+    job = make_running_job(attempt=attempt, definition=definition, early_failures=early_failures, failures=failures)
+    return decide_restart(job, stop, NOW)
+
+
+@pytest.mark.parametrize("kind", [StopKind.USER_ERROR, StopKind.OUT_OF_MEMORY])
+def test_a_program_that_fails_soon_after_its_start_is_started_again_once(kind):
+    assert isinstance(early(kind=kind), RestartAfter)
+    verdict = early(kind=kind, early_failures=2, failures=2)
+    assert isinstance(verdict, GiveUp)
+    assert verdict.state is JobState.FAILED
+    assert verdict.reason.endswith(
+        "failure 2 in a row within 10m of the start, before any checkpoint, and retry.max_early_failures is 1"
+    )
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        pytest.param({"ran": 10}, id="it ran for longer"),
+        pytest.param({"resume_uri": "s3://acme/step-0000100/"}, id="it has trained before"),
+        pytest.param({"max_early_failures": 2}, id="more are allowed"),
+        pytest.param({"on_exit_codes": (1,)}, id="the exit code is retried"),
+        pytest.param({"kind": StopKind.UNKNOWN}, id="nobody says that the program failed"),
+    ],
+)
+def test_a_failure_is_not_limited_as_an_early_one(rules):
+    assert isinstance(early(early_failures=2, failures=2, **rules), RestartAfter)
+
+
+def test_a_failure_with_an_exit_code_that_is_never_retried_ends_the_job():
+    verdict = early(2, ran=100, never_on_exit_codes=(2, 3))
+
+    assert verdict == GiveUp(JobState.FAILED, "the program failed (exit code 2); retry.never_on_exit_codes has 2")
 
 
 def test_a_job_out_of_time_is_not_launched_again_though_its_instance_did_not_start_it():
@@ -222,6 +281,9 @@ WORDS = {
     StopKind.NO_CAPACITY: "no capacity",
     StopKind.NOT_STARTED: "the task had a machine and did not start on it",
     StopKind.STARTS_NOWHERE: "the task does not start on any machine",
+    StopKind.START_REFUSED: "the task does not start before somebody grants what it needs",
+    StopKind.UNKNOWN_START: "the task had a machine and did not start on it, for an error that Relaunch does not know",
+    StopKind.MACHINE_FAULT: "the machine is at fault",
     StopKind.UNKNOWN: "the task stopped for a reason that the cluster does not tell",
 }
 

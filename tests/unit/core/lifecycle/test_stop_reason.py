@@ -35,6 +35,7 @@ class Case:
     has_node: bool = True
     ended_first: str = ""
     essential: frozenset[str] = frozenset({"main", "log"})
+    machine_exit_codes: frozenset[int] = frozenset()
 
 
 def failed_to_start(expected: StopKind, reason: str, **more: object) -> Case:
@@ -57,6 +58,10 @@ def sidecar_and_main(expected: StopKind, sidecar: int | None, main: int, **more:
     return Case(expected, EXITED, EXITED_REASON, {"main": main, "log": sidecar}, **more)  # type: ignore[arg-type]
 
 
+WAITED_IN_VAIN = (
+    "CannotStartContainerError: dependency graph: failed to resolve container ordering dependency [{init SUCCESS}] for "
+    "target [main] as dependency did not exit successfully."
+)
 K = StopKind
 CASES = {
     # our own intents
@@ -82,7 +87,11 @@ CASES = {
         K.NO_CAPACITY, "UserInitiated", "PROVISIONING too long", {"main": None}, intent=IntentKind.PLACEMENT_WITHDRAWN
     ),
     "start-withdrawn": Case(
-        K.NOT_STARTED, "UserInitiated", "not started within 0:30:00", {"main": None}, intent=IntentKind.START_WITHDRAWN
+        K.UNKNOWN_START,
+        "UserInitiated",
+        "not started within 0:30:00",
+        {"main": None},
+        intent=IntentKind.START_WITHDRAWN,
     ),
     "interruption-by-a-clock-ahead-of-ecs": Case(
         K.INTERRUPTION,
@@ -152,9 +161,9 @@ CASES = {
     "no-reason-and-no-instance": never_placed(K.NO_CAPACITY, ""),
     "stopped-by-somebody-without-an-instance": Case(K.CANCELLED, "UserInitiated", "not today", has_node=False),
     "role-without-an-instance": never_placed(
-        K.UNKNOWN, "ECS was unable to assume the role 'arn:aws:iam::111122223333:role/trainer' that was provided"
+        K.START_REFUSED, "ECS was unable to assume the role 'arn:aws:iam::111122223333:role/trainer' that was provided"
     ),
-    "image-without-an-instance": never_placed(K.IMAGE, "CannotPullContainerError: manifest unknown"),
+    "image-without-an-instance": never_placed(K.STARTS_NOWHERE, "CannotPullContainerError: manifest unknown"),
     "start-error-without-an-instance": never_placed(K.UNKNOWN, "ResourceInitializationError: it is not known of what"),
     "no-gpu-free": failed_to_start(K.NO_CAPACITY, "TaskFailedToStart: RESOURCE:GPU"),
     "no-memory-free": failed_to_start(K.NO_CAPACITY, "RESOURCE:MEMORY"),
@@ -174,14 +183,16 @@ CASES = {
         K.IMAGE, "Task failed to start", reasons={"main": "CannotPullContainerError: i/o timeout"}
     ),
     "cannot-pull-image-manifest": failed_to_start(K.IMAGE, "CannotPullImageManifestError: ref trainer:latest"),
-    "manifest-unknown": failed_to_start(K.IMAGE, "manifest for trainer:abc not found: manifest unknown"),
-    "wrong-architecture": failed_to_start(K.IMAGE, "no matching manifest for linux/arm64/v8 in the manifest list"),
-    "image-not-found": failed_to_start(K.IMAGE, "image trainer:latest not found"),
+    "manifest-unknown": failed_to_start(K.STARTS_NOWHERE, "manifest for trainer:abc not found: manifest unknown"),
+    "wrong-architecture": failed_to_start(
+        K.STARTS_NOWHERE, "no matching manifest for linux/arm64/v8 in the manifest list"
+    ),
+    "image-not-found": failed_to_start(K.STARTS_NOWHERE, "image trainer:latest not found"),
     "cannot-pull-with-the-word-attribute-is-still-image": failed_to_start(
         K.IMAGE, "CannotPullContainerError: unknown attribute in the registry's answer"
     ),
     "sidecar-cannot-be-pulled": Case(
-        K.IMAGE,
+        K.STARTS_NOWHERE,
         "TaskFailedToStart",
         "Task failed to start",
         {"main": None, "log": None},
@@ -192,7 +203,7 @@ CASES = {
     ),
     # neither image nor capacity
     "secrets-not-readable": failed_to_start(
-        K.UNKNOWN, "ResourceInitializationError: unable to pull secrets or registry auth: AccessDenied"
+        K.START_REFUSED, "ResourceInitializationError: unable to pull secrets or registry auth: AccessDenied"
     ),
     "docker-timed-out": failed_to_start(K.UNKNOWN, "DockerTimeoutError: Could not transition to started"),
     "failed-to-start-though-main-ended-with-0": Case(K.UNKNOWN, "TaskFailedToStart", "volume", {"main": 0}),
@@ -217,20 +228,20 @@ CASES = {
     ),
     "volume-timed-out": never_ran(K.NOT_STARTED, "CannotCreateVolumeError: mount.nfs4: Connection timed out"),
     "no-such-image-wherever-it-starts": never_ran(
-        K.IMAGE, "CannotPullContainerError: failed to resolve ref trainer:abc: not found"
+        K.STARTS_NOWHERE, "CannotPullContainerError: failed to resolve ref trainer:abc: not found"
     ),
     "secrets-not-readable-wherever-it-starts": never_ran(
-        K.UNKNOWN, "ResourceInitializationError: unable to pull secrets: AccessDeniedException"
+        K.START_REFUSED, "ResourceInitializationError: unable to pull secrets: AccessDeniedException"
     ),
     "no-such-command-wherever-it-starts": Case(
-        K.USER_ERROR,
+        K.STARTS_NOWHERE,
         "TaskFailedToStart",
         'CannotStartContainerError: exec: "trian": executable file not found in $PATH',
         {"main": 127},
         was_starting=True,
     ),
     "no-such-command-that-has-nvidia-in-its-name": never_ran(
-        K.UNKNOWN, 'CannotStartContainerError: exec: "nvidia-smi": executable file not found in $PATH'
+        K.STARTS_NOWHERE, 'CannotStartContainerError: exec: "nvidia-smi": executable file not found in $PATH'
     ),
     "no-hook-of-the-runtime-on-the-machine": never_ran(
         K.NOT_STARTED,
@@ -245,6 +256,37 @@ CASES = {
     ),
     "no-shim-on-the-machine": never_ran(
         K.NOT_STARTED, 'CannotStartContainerError: exec: "containerd-shim-runc-v2": file does not exist'
+    ),
+    "no-such-log-group-wherever-it-starts": never_ran(
+        K.STARTS_NOWHERE,
+        "CannotStartContainerError: failed to initialize logging driver: ResourceNotFoundException: The specified log "
+        "group does not exist.",
+    ),
+    "no-such-secret-that-the-agent-tells-without-a-name": never_ran(
+        K.STARTS_NOWHERE,
+        "Fetching secret data from AWS Secrets Manager in region us-east-1: secret x: ResourceNotFoundException: "
+        "Secrets Manager can't find the specified secret.",
+    ),
+    "an-error-that-nobody-knows": never_ran(K.UNKNOWN_START, "CannotStartContainerError: the flux capacitor is empty"),
+    "no-error-at-all": never_ran(K.UNKNOWN_START, "Task failed to start"),
+    "an-error-that-nobody-knows-of-a-container-that-another-one-waits-for": Case(
+        K.STARTS_NOWHERE,
+        EXITED,
+        EXITED_REASON,
+        {"main": 143, "init": None},
+        {"main": WAITED_IN_VAIN, "init": "CannotPullContainerError: pull access denied"},
+        was_starting=True,
+    ),
+    "init-container-failed": Case(
+        K.USER_ERROR, EXITED, EXITED_REASON, {"main": 143, "init": 3}, {"main": WAITED_IN_VAIN}, was_starting=True
+    ),
+    "init-container-timed-out": Case(
+        K.USER_ERROR,
+        EXITED,
+        EXITED_REASON,
+        {"main": 143, "init": None},
+        {"main": WAITED_IN_VAIN.replace("as dependency did not exit successfully", "has timed out")},
+        was_starting=True,
     ),
     **{
         f"{error}-with-another-stop-code": Case(
@@ -266,7 +308,7 @@ CASES = {
     ),
     "start-error-of-a-task-that-ran": Case(K.UNKNOWN, EXITED, "CannotStartContainerError: restarted", {"main": None}),
     "no-such-image-with-another-stop-code": Case(
-        K.IMAGE, EXITED, "CannotPullContainerError: pull access denied", {"main": None}, was_starting=True
+        K.STARTS_NOWHERE, EXITED, "CannotPullContainerError: pull access denied", {"main": None}, was_starting=True
     ),
     "start-that-somebody-stopped": Case(
         K.CANCELLED,
@@ -375,6 +417,18 @@ CASES = {
     "all-containers-ended-with-0": Case(K.SUCCESS, EXITED, EXITED_REASON, {"a": 0, "b": 0}, container=None),
     "one-of-several-failed": Case(K.USER_ERROR, EXITED, EXITED_REASON, {"a": None, "b": 3}, container=None),
     "one-of-several-unknown": Case(K.UNKNOWN, EXITED, EXITED_REASON, {"a": 0, "b": None}, container=None),
+    # the machine, as the program or the driver says
+    "exit-code-of-the-machine": exited(K.MACHINE_FAULT, 79, machine_exit_codes=frozenset({79})),
+    "exit-code-of-the-machine-in-no-definition": exited(K.USER_ERROR, 79),
+    "exit-code-of-the-machine-after-the-host-ended": exited(
+        K.HOST_LOST, 79, machine_exit_codes=frozenset({79}), host_ended_at=ago(5)
+    ),
+    "gpu-that-fell-off-the-bus": exited(
+        K.MACHINE_FAULT, 1, reasons={"main": "NVRM: Xid (PCI:0000:00:1e): 79, GPU has fallen off the bus."}
+    ),
+    "gpu-fault-without-an-exit-code": exited(K.MACHINE_FAULT, None, reasons={"main": "Xid 48"}),
+    "gpu-fault-that-the-program-survived": exited(K.SUCCESS, 0, reasons={"main": "Xid 63"}),
+    "memory-fault-of-the-program-on-a-gpu": exited(K.USER_ERROR, 1, reasons={"main": "NVRM: Xid (PCI:0): 31, MMU"}),
     # somebody else
     "stopped-by-somebody-else": Case(K.CANCELLED, "UserInitiated", "Task stopped by user", {"main": 0}),
     "stopped-by-a-service": Case(K.CANCELLED, "ServiceSchedulerInitiated", "Scaling activity", {"main": 143}),
@@ -395,7 +449,8 @@ def classify(case: Case, stopped_at: datetime | None = STOPPED_AT) -> Stop:
         ended_first=case.ended_first,
     )
     attempt = attempt if case.has_node else replace(attempt, node=None, instance_id=None, started_at=None)
-    return classify_stop(observation, case.container, attempt, NOW, case.essential)
+    codes = case.machine_exit_codes
+    return classify_stop(observation, case.container, attempt, NOW, essential=case.essential, machine_exit_codes=codes)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
@@ -404,8 +459,12 @@ def test_stop_is_classified(case: Case) -> None:
 
 
 def test_every_kind_of_stop_has_a_golden_case() -> None:
-    # What one stop cannot tell: it takes those of several instances.
-    assert {case.expected for case in CASES.values()} == set(StopKind) - {StopKind.STARTS_NOWHERE}
+    assert {case.expected for case in CASES.values()} == set(StopKind)
+
+
+def test_the_exit_code_of_a_failed_init_container_is_that_of_the_stop() -> None:
+    assert classify(CASES["init-container-failed"]).exit_code == 3
+    assert classify(CASES["init-container-timed-out"]).exit_code is None
 
 
 def test_stop_keeps_the_words_of_ecs() -> None:
@@ -505,9 +564,10 @@ def test_error_of_a_stop_has_a_name(case: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("word", "kind"),
     [
-        pytest.param("image ", K.NOT_STARTED, id="of-every-machine"),
-        pytest.param("CannotPull", K.NOT_STARTED, id="names-of-errors"),
-        pytest.param("Insufficient", K.NOT_STARTED, id="no-capacity"),
+        pytest.param("image ", K.UNKNOWN_START, id="of-every-machine"),
+        pytest.param("CannotPull", K.UNKNOWN_START, id="names-of-errors"),
+        pytest.param("Insufficient", K.UNKNOWN_START, id="no-capacity"),
+        pytest.param("ordering dependency [", K.UNKNOWN_START, id="init-containers"),
     ],
 )
 def test_a_reason_that_repeats_itself_is_read_in_time_proportional_to_its_length(word: str, kind: K) -> None:

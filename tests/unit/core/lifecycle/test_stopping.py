@@ -5,9 +5,10 @@ import pytest
 
 from fakes.builders import NOW, container_instance_arn, make_attempt, make_offering_key, make_placement, task_id
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.effects import CountRun, RememberCapacity, RequestLaunch
+from relaunch.core.definitions.definition import RetryRules
+from relaunch.core.jobs.effects import CountRun, ReleaseMachine, RememberCapacity, RequestLaunch
 from relaunch.core.jobs.job import FailedStart, IntentKind, Job, PlacementState, Stop, StopKind
-from relaunch.core.jobs.state import CostBasis, JobState, Waiting, WaitReason
+from relaunch.core.jobs.state import CostBasis, JobState, Refusal, RefusedCall, Waiting, WaitReason
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.lifecycle.stopping import follow_stop
 from relaunch.core.offerings.offering import CapacityFailure
@@ -282,54 +283,140 @@ def after_failed_start(
     error: str = START_ERROR,
     *,
     starts=EARLIER,
-    max_failures: int = 2,
     **attempt,
 ) -> Job:
     job = with_attempt("pl", instance_id=instance_id, **attempt)
     failure = CapacityFailure(make_offering_key(), "no capacity", NOW, NOW)
-    definition = replace(job.definition, max_failures=max_failures)
-    job = replace(job, failed_starts=starts, own_failures=(failure,), definition=definition)
+    job = replace(job, failed_starts=starts, own_failures=(failure,))
     return follow_stop(job, Stop(StopKind.NOT_STARTED, SOON, stopped_reason=reason, error=error), SOON).job
 
 
-@pytest.mark.parametrize(
-    ("instance_id", "error"),
-    [
-        pytest.param("i-1", START_ERROR, id="the same instance again"),
-        pytest.param("i-2", "DockerTimeoutError", id="another error"),
-        pytest.param("i-2", "", id="no error"),
-    ],
-)
-def test_a_start_that_failed_is_no_failure_of_the_job_until_three_instances_had_the_same_error(instance_id, error):
-    job = after_failed_start(instance_id, error, error)
+def test_a_start_that_failed_for_its_machine_is_no_failure_of_the_job_and_goes_on_elsewhere():
+    job = after_failed_start("i-1")
 
     assert job.current_attempt.stop.kind is StopKind.NOT_STARTED
     assert (job.failures, len(job.failed_starts), len(job.own_failures)) == (0, 3, 1)
     assert job.pending == (RequestLaunch(120),)
 
 
-@pytest.mark.parametrize(("reason", "told", "error"), [(DRIVER, f"{DRIVER}; ", START_ERROR), ("", "", "")])
-def test_a_task_that_three_instances_did_not_start_is_one_failure_and_the_counting_starts_anew(reason, told, error):
-    earlier = tuple(replace(each, error=error) for each in EARLIER)
+def test_a_job_that_three_machines_did_not_start_is_held_back_without_a_machine_and_keeps_off_all_three():
+    job = after_failed_start("i-2")
 
-    job = after_failed_start("i-2", reason, error, starts=earlier)
+    assert (job.state, job.waiting.reason) == (JobState.WAITING, WaitReason.REFUSED)
+    assert job.waiting.until == SOON + timedelta(minutes=15)
+    assert (job.failures, job.has_slot, job.machine_id) == (0, False, "")
+    assert "3 machines in a row did not start it" in job.reason
+    assert job.avoided_instances == ("i-0", "i-1", "i-2")
+    assert not any(isinstance(each, RequestLaunch) for each in job.pending)
 
-    assert job.current_attempt.stop == Stop(
-        StopKind.STARTS_NOWHERE,
-        SOON,
-        stopped_reason=f"{told}it did not start on 3 machines: i-0, i-1, i-2; the cause is the image, the task "
-        "definition or what they need of the account",
-        error=error,
+
+def test_only_the_latest_failed_starts_are_kept():
+    many = tuple(FailedStart(f"i-{number}", START_ERROR) for number in range(5))
+
+    assert [each.instance for each in after_failed_start("i-9", starts=many).failed_starts] == [
+        "i-1", "i-2", "i-3", "i-4", "i-9",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("reason", "told"), [("something new", "something new; "), ("", "")])
+def test_an_error_that_nobody_knows_is_tried_on_a_second_machine_and_then_ends_the_job(reason, told):
+    job = with_attempt("pl", instance_id="i-1")
+    stop = Stop(StopKind.UNKNOWN_START, SOON, stopped_reason=reason)
+    first = follow_stop(job, stop, SOON).job
+
+    assert first.pending == (RequestLaunch(30),)
+    assert first.failed_starts == (FailedStart("i-1", ""),)
+    second = replace(with_attempt("pl", instance_id="i-2"), failed_starts=first.failed_starts)
+    ended = follow_stop(second, stop, SOON).job
+    assert (ended.state, ended.current_attempt.stop.kind) == (JobState.FAILED, StopKind.STARTS_NOWHERE)
+    assert ended.current_attempt.stop.stopped_reason == (
+        f"{told}it did not start on 2 machines: i-1, i-2; Relaunch does not know the error, which may be that of the "
+        "image, the task definition or what they need of the account"
     )
-    assert (job.state, job.failures, job.failed_starts, job.own_failures) == (JobState.WAITING, 1, (), ())
-    assert job.pending == (RequestLaunch(30),)
 
 
-def test_a_task_that_starts_nowhere_ends_a_job_that_may_not_fail():
-    job = after_failed_start("i-2", max_failures=0)
+def test_an_error_that_is_the_same_everywhere_ends_the_job_on_its_first_machine():
+    job = with_attempt("pl", instance_id="i-1")
+    job = replace(job, definition=replace(job.definition, max_failures=9))
 
-    assert job.state is JobState.FAILED
-    assert "it did not start on 3 machines: i-0, i-1, i-2" in job.reason
+    ended = follow_stop(job, Stop(StopKind.STARTS_NOWHERE, SOON, stopped_reason="no such secret"), SOON).job
+
+    assert (ended.state, ended.failures) == (JobState.FAILED, 1)
+    assert ended.reason == "the task does not start on any machine (no such secret)"
+
+
+def test_a_start_that_is_refused_is_tried_again_on_another_machine_by_the_rule_of_refusals():
+    refused = Stop(StopKind.START_REFUSED, SOON, stopped_reason="AccessDenied")
+    job = follow_stop(with_attempt("pl", instance_id="i-1"), refused, SOON).job
+
+    assert job.waiting.until == SOON + timedelta(minutes=15)
+    assert job.refusals == {RefusedCall.START: Refusal(SOON, SOON)}
+    assert job.failed_starts == ()
+    # That the cluster takes the next task proves nothing; that it runs does.
+    probing = after(job, chosen(), answered(TaskPlaced(task_id(2))), now=SOON + timedelta(minutes=15))
+    assert probing.refusals == job.refusals
+    assert after(replace(SITUATIONS["pl"], refusals=job.refusals), seen("RUNNING")).refusals == {}
+
+
+PATIENT = replace(SITUATIONS["ro"].definition, max_failures=9, retry=RetryRules(max_early_failures=9))
+
+
+def failing(kind=StopKind.USER_ERROR, *, ran=timedelta(minutes=1), instance_id="i-0abc", **fields):
+    job = with_attempt("ro", started_at=SOON - ran, instance_id=instance_id)
+    job = replace(job, machine_id="", **fields)
+    return follow_stop(job, Stop(kind, SOON, exit_code=1), SOON).job
+
+
+def test_a_program_that_fails_soon_after_its_start_is_started_again_on_the_same_machine():
+    job = failing()
+
+    assert job.machine_id == job.current_attempt.placement.machine_id != ""
+    assert job.early_failures == 1
+    assert not any(isinstance(each, ReleaseMachine) for each in job.pending)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        pytest.param(StopKind.USER_ERROR, {"ran": timedelta(minutes=10)}, id="it ran for longer"),
+        pytest.param(StopKind.UNKNOWN, {}, id="nobody says that the program failed"),
+        pytest.param(StopKind.USER_ERROR, {"failures": 2, "definition": PATIENT}, id="the machine would wait for long"),
+    ],
+)
+def test_what_may_be_the_machines_goes_on_elsewhere(kind, fields):
+    assert failing(kind, **fields).machine_id == ""
+
+
+def test_early_failures_in_a_row_are_counted_until_one_that_comes_later():
+    assert failing(early_failures=1).early_failures == 2
+    assert failing(StopKind.INTERRUPTION, early_failures=1).early_failures == 1
+    assert failing(ran=timedelta(minutes=10), early_failures=1).early_failures == 0
+
+
+def test_a_machine_at_fault_is_no_failure_and_the_job_keeps_off_it():
+    job = failing(StopKind.MACHINE_FAULT, instance_id="i-9", faulty_machines=("i-1",))
+
+    assert (job.failures, job.faulty_machines, job.pending[-1]) == (0, ("i-1", "i-9"), RequestLaunch(0))
+    assert job.avoided_instances == ("i-1", "i-9")
+    assert job.machine_id == ""
+
+
+def test_a_program_that_blames_a_fourth_machine_in_a_row_has_failed():
+    job = failing(StopKind.MACHINE_FAULT, instance_id="i-4", faulty_machines=("i-1", "i-2", "i-3"))
+
+    stop = job.current_attempt.stop
+    assert (stop.kind, job.failures) == (StopKind.USER_ERROR, 1)
+    assert stop.stopped_reason == "it said so of 3 machines before: i-1, i-2, i-3"
+
+
+def test_a_machine_that_fails_after_an_hour_is_the_first_again():
+    hour = timedelta(hours=1)
+    three = ("i-1", "i-2", "i-3")
+
+    assert failing(StopKind.MACHINE_FAULT, ran=hour, instance_id="i-4", faulty_machines=three).faulty_machines == (
+        "i-4",
+    )
+    assert failing(ran=hour, faulty_machines=three).faulty_machines == ("i-3",)
 
 
 def test_a_task_that_started_after_all_ends_the_count_of_failed_starts():

@@ -1,7 +1,7 @@
 """Pydantic models of a definition file (`relaunch.yaml`), and their conversion to core types."""
 
 from datetime import timedelta
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -32,7 +32,7 @@ from relaunch.core.definitions.accelerator import (
     NeuronRequirement,
     PurchasePolicy,
 )
-from relaunch.core.definitions.definition import InputRule, JobDefinition
+from relaunch.core.definitions.definition import InputRule, JobDefinition, RetryRules
 from relaunch.core.definitions.durations import write_duration
 from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.market.policies import DEFAULT_PADDING, DEFAULT_POLICY, PolicyName
@@ -168,6 +168,41 @@ class InputModel(StrictModel):
         return InputRule(self.pattern, self.default)
 
 
+ExitCode = Annotated[int, Field(ge=1, le=255)]
+
+
+class RetryModel(StrictModel):
+    """When a program that failed is started again, besides `max_failures`."""
+
+    max_early_failures: int = Field(default=1, ge=0)
+    """How many times in a row the program may fail within ten minutes, before any checkpoint, and be started again."""
+    on_exit_codes: list[ExitCode] = Field(default_factory=list, min_length=1)
+    """Exit codes that are retried up to `max_failures` times, however soon after the start."""
+    never_on_exit_codes: list[ExitCode] = Field(default_factory=list, min_length=1)
+    """Exit codes after which the job fails at once."""
+    machine_exit_codes: list[ExitCode] = Field(default_factory=list, min_length=1)
+    """Exit codes by which the program blames its machine: it goes on on another one, and that is no failure."""
+
+    @field_validator("never_on_exit_codes", "machine_exit_codes")
+    @classmethod
+    def check_overlap(cls, codes: list[int], info: ValidationInfo) -> list[int]:
+        """Reject an exit code that is in two lists."""
+        for name, others in info.data.items():
+            twice = sorted(set(codes) & set(others)) if isinstance(others, list) else []
+            if twice:
+                raise ValueError(f"{', '.join(map(str, twice))} is in `{name}` too: an exit code has one meaning")
+        return codes
+
+    def to_core(self) -> RetryRules:
+        """Return the core type."""
+        return RetryRules(
+            self.max_early_failures,
+            tuple(self.on_exit_codes),
+            tuple(self.never_on_exit_codes),
+            tuple(self.machine_exit_codes),
+        )
+
+
 _ON_KUBERNETES = {"properties": {"target": {"enum": ["ack", "acs"]}}, "required": ["target"]}
 
 
@@ -231,6 +266,8 @@ class JobModel(
     """How many jobs of this definition may wait at a time; a further event starts none."""
     max_failures: int = Field(default=2, ge=0)
     """How many times the program may fail and be started again; interruptions do not count."""
+    retry: RetryModel = Field(default_factory=RetryModel)
+    """Which failures are retried, besides how many of them."""
     max_price_per_hour: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Highest price of one machine, in USD per hour."""
     target: Literal["ecs", "ack", "acs"] = "ecs"
@@ -314,6 +351,7 @@ class JobModel(
             max_running_jobs=self.max_running_jobs,
             max_waiting_jobs=self.max_waiting_jobs,
             max_failures=self.max_failures,
+            retry=self.retry.to_core(),
             max_price_usd_per_hour=self.max_price_per_hour,
             target=Target(self.target),
             kubernetes=self.kubernetes.to_core() if self.kubernetes else None,

@@ -9,7 +9,14 @@ import yaml
 
 from relaunch.adapters.definition_file.yaml_document import CORE_SCHEMA_RESOLVERS
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
-from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, InputRule, JobDefinition, Trigger
+from relaunch.core.definitions.definition import (
+    GithubTrigger,
+    ImageTrigger,
+    InputRule,
+    JobDefinition,
+    RetryRules,
+    Trigger,
+)
 from relaunch.core.definitions.durations import write_duration
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 
@@ -64,6 +71,7 @@ def _job(definition: JobDefinition) -> dict[str, Any]:
             "max_running_jobs": ("max_running_jobs", int),
             "max_waiting_jobs": ("max_waiting_jobs", int),
             "max_failures": ("max_failures", int),
+            "retry": ("retry", _retry),
             "max_price_usd_per_hour": ("max_price_per_hour", float),
             "target": ("target", str),
         },
@@ -86,6 +94,11 @@ def _given(value: Any, keys: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
 
 def _input(rule: InputRule) -> dict[str, Any]:
     return _given(rule, {"pattern": ("pattern", str), "default": ("default", str)})
+
+
+def _retry(rules: RetryRules) -> dict[str, Any]:
+    codes = ("on_exit_codes", "never_on_exit_codes", "machine_exit_codes")
+    return _given(rules, {"max_early_failures": ("max_early_failures", int), **{each: (each, list) for each in codes}})
 
 
 def _accelerator(accelerator: AcceleratorRequirement) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from relaunch.adapters.kubernetes.stop_reports import (
     DISRUPTION_TARGET,
     containers_without_pod,
     find_condition,
+    is_rejected,
     observe_container,
     report_of_task,
 )
@@ -134,6 +135,9 @@ def _resource_version(*objects: Job | Pod | None) -> int:
 
 
 def _containers(job: Job | None, pod: Pod | None) -> Mapping[str, ContainerObservation]:
+    if job is not None and pod is not None and is_rejected(pod) and find_condition(job.status.conditions, "Complete"):
+        # All of them had ended with 0, whatever the kubelet makes of them after its restart.
+        return {each.name: ContainerObservation(0) for each in pod.spec.containers}
     if pod is not None:
         return {each.name: observe_container(each) for each in pod.status.container_statuses}
     return containers_without_pod(job) if job is not None else {}

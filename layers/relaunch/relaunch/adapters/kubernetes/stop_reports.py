@@ -7,8 +7,10 @@ controller of Kubernetes 1.20 to 1.36.
 
 import re
 
+from relaunch.adapters.gpu_faults import tells_gpu_fault
 from relaunch.adapters.kubernetes.api.models import Condition, ContainerStatus, Job, Pod
 from relaunch.adapters.kubernetes.labels import STOP_REASON
+from relaunch.adapters.start_errors import meaning_of
 from relaunch.core.launches.launch import ContainerObservation, ReportedCause, StopReport
 from relaunch.core.lifecycle.stop_reason import EXIT_SIGKILL, EXIT_SIGTERM
 
@@ -38,11 +40,10 @@ _POD_REASONS = {
     "NodeShutdown": ReportedCause.NODE_LOST,
     "Shutdown": ReportedCause.NODE_LOST,
     "Terminated": ReportedCause.NODE_LOST,
-    "NodeAffinity": ReportedCause.NOT_STARTED,
-    "UnexpectedAdmissionError": ReportedCause.NOT_STARTED,
 }
-# The kubelet rejects a pod that does not fit any more: OutOfcpu, OutOfmemory, OutOfnvidia.com/gpu.
-_NO_ROOM = re.compile(r"OutOf.+")
+# The kubelet rejects a pod that does not fit: OutOfcpu, OutOfmemory, OutOfnvidia.com/gpu. After a restart of the node
+# or of the kubelet it decides anew on those that ran there, and on those that had succeeded.
+_REJECTED = re.compile(r"OutOf.+|UnexpectedAdmissionError|NodeAffinity")
 # A pod that uses more than its own limits is evicted too, and would be anywhere.
 _BEYOND_OWN_LIMIT = re.compile(r"(?i)\bexceed(s|ed)? (its|the)\b.*\b(limit|request)")
 
@@ -65,6 +66,7 @@ _NOWHERE = re.compile(
     r"(?i)manifest unknown|no matching manifest|pull access denied|not found|repository does not exist|unauthorized"
     r"|executable file not found|\bexec: "
 )
+_START_ERRORS = frozenset({ReportedCause.START_ERROR, ReportedCause.IMAGE})
 _UNREMARKABLE = frozenset({"Completed", "Error"})
 
 
@@ -81,7 +83,9 @@ def report_of_task(job: Job | None, pod: Pod | None) -> StopReport:
         return StopReport(failed.message, frozenset({ReportedCause.STOP_CALLED}))
     if pod is None:
         return _report_without_pod(job, failed)
-    report = report_of_pod(pod)
+    # A Job that is complete had succeeded before its node was restarted.
+    has_succeeded = is_complete and is_rejected(pod)
+    report = StopReport(causes=frozenset({ReportedCause.ENDED})) if has_succeeded else report_of_pod(pod)
     if job.metadata.deletion_timestamp is not None:
         return StopReport(JOB_DELETED, report.causes | {ReportedCause.STOP_CALLED})
     return report
@@ -96,13 +100,18 @@ def report_of_pod(pod: Pod) -> StopReport:
         return _report(disruption.reason, disruption.message, cause)
     if status.reason == "Evicted" and _BEYOND_OWN_LIMIT.search(status.message):
         return _report(status.reason, status.message, ReportedCause.ENDED)
-    if _NO_ROOM.fullmatch(status.reason):
-        return _report(status.reason, status.message, ReportedCause.NOT_STARTED)
+    if is_rejected(pod):
+        return _report(status.reason, status.message, ReportedCause.NOT_STARTED, ReportedCause.REJECTED)
     if status.reason in _POD_REASONS:
         return _report(status.reason, status.message, _POD_REASONS[status.reason])
     if pod.metadata.deletion_timestamp is not None:
         return StopReport(POD_DELETED, frozenset({ReportedCause.INTERRUPTED}))
     return _report(status.reason, status.message, ReportedCause.ENDED)
+
+
+def is_rejected(pod: Pod) -> bool:
+    """Return whether the kubelet rejected the pod, which may have run before the node or the kubelet was restarted."""
+    return _REJECTED.fullmatch(pod.status.reason) is not None
 
 
 def observe_container(status: ContainerStatus) -> ContainerObservation:
@@ -117,8 +126,11 @@ def observe_container(status: ContainerStatus) -> ContainerObservation:
     if reason == _NOT_LOCATED:
         return ContainerObservation(report=_report(reason, message, ReportedCause.NODE_LOST))
     causes = set(_CONTAINER_REASONS.get(reason, ()))
-    if causes and _NOWHERE.search(message):
-        causes.add(ReportedCause.STARTS_NOWHERE)
+    meaning = meaning_of(message) or (ReportedCause.STARTS_NOWHERE if _NOWHERE.search(message) else None)
+    if causes & _START_ERRORS and meaning is not None:
+        causes.add(meaning)
+    if tells_gpu_fault(message):
+        causes.add(ReportedCause.GPU_FAULT)
     # A container that cannot be started has an exit code all the same: 128, or what the runtime made of the error.
     has_run = ended is not None and ReportedCause.START_ERROR not in causes
     exit_code = ended.exit_code if ended is not None and has_run else None

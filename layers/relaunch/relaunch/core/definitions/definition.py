@@ -81,6 +81,21 @@ class InputRule:
 
 
 @dataclass(frozen=True, slots=True)
+class RetryRules:
+    """When a program that failed is started again, besides `max_failures`, which limits all its failures.
+
+    `max_early_failures` limits those in a row within ten minutes of the start, before the first checkpoint
+    (core.lifecycle.restart_policy). `on_exit_codes` are not limited by it, `never_on_exit_codes` end the job, and by
+    `machine_exit_codes` the program says that its machine is at fault: that is no failure.
+    """
+
+    max_early_failures: int = 1
+    on_exit_codes: tuple[int, ...] = ()
+    never_on_exit_codes: tuple[int, ...] = ()
+    machine_exit_codes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class JobDefinition:
     """A validated job definition.
 
@@ -117,6 +132,7 @@ class JobDefinition:
     max_running_jobs: int = 5
     max_waiting_jobs: int = 1000
     max_failures: int = 2
+    retry: RetryRules = RetryRules()
     max_price_usd_per_hour: float | None = None
     target: Target = Target.ECS
     kubernetes: KubernetesWorkload | None = None

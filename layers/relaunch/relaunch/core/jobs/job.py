@@ -148,7 +148,10 @@ class StopKind(StrEnum):
     NO_CAPACITY = "no-capacity"
     NOT_STARTED = "not-started"
     SIDECAR = "sidecar"  # ECS stopped the task because another essential container had ended
-    STARTS_NOWHERE = "starts-nowhere"  # one more instance did not start it, with the same error as others
+    STARTS_NOWHERE = "starts-nowhere"  # no instance starts it: the error says so, or is the same on several
+    START_REFUSED = "start-refused"  # no instance starts it before somebody grants something
+    UNKNOWN_START = "unknown-start"  # it did not start, for an error that is not known
+    MACHINE_FAULT = "machine-fault"  # a GPU failed, or the exit code is one of the machine by the definition
     UNKNOWN = "unknown"
 
 
@@ -261,7 +264,9 @@ class Job:
     `start_seconds` are what the attempts before the current one say of its overheads, and `checkpoint_seconds` what
     they and the looks at the current one do (core.jobs.overheads); `asked_at` is since when it waited for the machine
     of its current placement, None if it did not. `market_reason` is why its market policy launched it where it is, or
-    leaves it there, when it last looked; empty if none chose.
+    leaves it there, when it last looked; empty if none chose. `early_failures` are the latest failures in a row soon
+    after a start. `faulty_machines` are the latest machines in a row that failed under it within an hour, by instance
+    ID, or by the name of the node where that is all that is known (core.lifecycle.restart_policy).
     """
 
     job_id: str
@@ -308,6 +313,8 @@ class Job:
     checkpoint_seconds: float = 0.0
     asked_at: datetime | None = None
     market_reason: str = ""
+    early_failures: int = 0
+    faulty_machines: tuple[str, ...] = ()
     version: int = 0
 
     @property
@@ -328,8 +335,9 @@ class Job:
 
     @property
     def avoided_instances(self) -> tuple[str, ...]:
-        """Return the EC2 instances on which it did not start, which its launches exclude."""
-        return tuple(dict.fromkeys(each.instance for each in self.failed_starts if each.instance.startswith("i-")))
+        """Return the EC2 instances on which it did not start, or that failed under it; its launches exclude them."""
+        avoided = (*(each.instance for each in self.failed_starts), *self.faulty_machines)
+        return tuple(dict.fromkeys(each for each in avoided if each.startswith("i-")))
 
     def run_time(self, now: datetime) -> timedelta:
         """Return the running time of the tasks, including the current one."""

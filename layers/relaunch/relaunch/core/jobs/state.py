@@ -55,6 +55,7 @@ class RefusedCall(StrEnum):
     MACHINE = "machine"  # CreateFleet
     CHECKPOINT = "checkpoint"  # the reading of its checkpoints
     USEFUL_MACHINE = "useful-machine"  # none: machines are launched, and its task can be placed on none of them
+    START = "start"  # what the start of its task calls: the image, its secrets and its logs
 
 
 @dataclass(frozen=True, slots=True)

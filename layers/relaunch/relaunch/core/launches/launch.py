@@ -148,6 +148,12 @@ class ReportedCause(StrEnum):
     NOT_STARTED = "not-started"  # it was never started
     START_ERROR = "start-error"  # an error that only the start of a container has
     STARTS_NOWHERE = "starts-nowhere"  # no other node can start it either
+    START_REFUSED = "start-refused"  # no node can start it before somebody grants something
+    REJECTED = "rejected"  # its node did not take it, or did not take it back after a restart
+    NODE_FAULT = "node-fault"  # an error of the node: another one may start it
+    GPU_FAULT = "gpu-fault"  # a GPU of the node failed under it
+    UNREACHABLE = "unreachable"  # what the start needs is out of reach or overloaded: it may be over soon
+    DEPENDENCY_FAILED = "dependency-failed"  # a container that it waits for did not succeed
     IMAGE = "image"  # the image cannot be pulled
     OUT_OF_MEMORY = "out-of-memory"  # the kernel killed a process for its memory
 

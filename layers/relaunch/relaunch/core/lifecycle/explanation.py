@@ -397,8 +397,8 @@ def _explain_end(job: Job) -> Explanation:
 _END_ADVICE: Mapping[StopKind | None, str] = {
     None: "nothing was started: the timeline says why",
     StopKind.OUT_OF_MEMORY: "give the container more memory in the task definition, or the training smaller batches",
-    StopKind.STARTS_NOWHERE: "see that the registry, and the secrets, volumes and logs of the task definition can be "
-    "reached",
+    StopKind.STARTS_NOWHERE: "see that the image, the command, and the secrets, volumes and log groups of the task "
+    "definition exist",
     StopKind.IMAGE: "see that the image exists and that the task's execution role may pull it",
     StopKind.INTERRUPTION: "allow on-demand or more instance types, or set a deadline",
     StopKind.HOST_LOST: "allow on-demand or more instance types, or set a deadline",

@@ -185,7 +185,15 @@ def hands_over(job: Job, _event: object = None) -> bool:
 
 # The machine of a task that stopped so is not used again.
 _UNUSABLE_AFTER = frozenset(
-    {StopKind.INTERRUPTION, StopKind.HOST_LOST, StopKind.NOT_STARTED, StopKind.STARTS_NOWHERE, StopKind.NO_CAPACITY}
+    {
+        StopKind.INTERRUPTION,
+        StopKind.HOST_LOST,
+        StopKind.NOT_STARTED,
+        StopKind.UNKNOWN_START,
+        StopKind.STARTS_NOWHERE,
+        StopKind.NO_CAPACITY,
+        StopKind.MACHINE_FAULT,
+    }
 )
 
 
@@ -199,9 +207,10 @@ def with_releases(before: Job, decision: Decision) -> Decision:
     stop = attempt.stop if attempt is not None else None
     used = attempt.placement.machine_id if attempt is not None else ""
     could_not_start = stop is None or stop.kind in _UNUSABLE_AFTER
-    # A refusal says nothing of the machine that was up for the call.
+    # A refusal says nothing of the machine that was up for the call; an error of its own does.
     is_refused = after.waiting is not None and after.waiting.reason in REFUSED_WAITS
-    could_not_start = could_not_start and not (is_refused and not lacks_useful_machine(after))
+    is_at_fault = lacks_useful_machine(after) or (stop is not None and stop.kind is StopKind.NOT_STARTED)
+    could_not_start = could_not_start and (is_at_fault or not is_refused)
     effects = (
         ReleaseMachine(each, after.reason or str(after.state), is_unusable=each == used and could_not_start)
         for each in released

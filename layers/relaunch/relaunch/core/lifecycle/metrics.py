@@ -105,6 +105,16 @@ METRICS: Mapping[Metric, MetricKind] = {
 }
 
 
+COUNTED_AS: Mapping[StopKind, StopKind] = {
+    StopKind.STARTS_NOWHERE: StopKind.NOT_STARTED,
+    StopKind.START_REFUSED: StopKind.NOT_STARTED,
+    StopKind.IMAGE: StopKind.NOT_STARTED,
+    StopKind.MACHINE_FAULT: StopKind.HOST_LOST,
+    StopKind.SIDECAR: StopKind.USER_ERROR,
+}
+"""The stops that have no label of their own, which would be a metric to pay for."""
+
+
 @dataclass(frozen=True, slots=True)
 class MetricDatum:
     """One value of a metric; `label` is the value of its dimension, if it has one."""
@@ -126,7 +136,6 @@ class MetricDatum:
 
 
 # A dashboard has 50 metrics for free, and the stop of a job says what its metric does not.
-_COUNTED_AS = {StopKind.STARTS_NOWHERE: StopKind.NOT_STARTED, StopKind.SIDECAR: StopKind.USER_ERROR}
 
 
 def acceptance_metrics(job: Job) -> tuple[MetricDatum, ...]:
@@ -214,7 +223,7 @@ def _stop(before: Job, after: Job) -> list[MetricDatum]:
         # A move is no stop that anybody is to look at.
         return []
     # What several instances together tell of the job is no other stop of a task; each label is a metric to pay for.
-    kind = _COUNTED_AS.get(stop.kind, stop.kind)
+    kind = COUNTED_AS.get(stop.kind, stop.kind)
     return [MetricDatum(Metric.STOPS, label=kind.value)]
 
 

@@ -90,13 +90,16 @@ def wait_until_granted(
 ) -> Decision:
     """Let a job wait for what was refused just now, or fail it after it was held back for long enough.
 
-    `machine_id` is the machine of our own that is up for it, empty if it needs none. `pause` is how long a free call
-    pauses, if the caller knows better. The wait may take days, so it leaves the slot to others, unless it keeps its
-    machine.
+    `machine_id` is the machine of our own that is up for it, empty if it needs none; the start of a task needs any
+    machine. `pause` is how long a free call pauses, if the caller knows better. The wait may take days, so it leaves
+    the slot to others, unless it keeps its machine.
     """
     job = with_refusal(job, call, now)
     has_trained = job.first_started_at is not None
-    is_up, is_bought = bool(machine_id), bool(machine_id) or (call is RefusedCall.USEFUL_MACHINE and pause is None)
+    # The next start of a task is a try on another machine: what refused it may be kept from this one only.
+    is_up = bool(machine_id) and call is not RefusedCall.START
+    takes_machine = call is RefusedCall.START or (call is RefusedCall.USEFUL_MACHINE and pause is None)
+    is_bought = bool(machine_id) or takes_machine
     following = next_try(job.refusals[call], has_trained=has_trained, is_bought=is_bought, is_up=is_up)
     if following is None:
         limit = "14 days" if has_trained else "24 hours"

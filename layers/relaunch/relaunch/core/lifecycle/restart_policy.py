@@ -4,13 +4,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.durations import write_duration
-from relaunch.core.jobs.job import Job, Stop, StopKind
+from relaunch.core.jobs.job import Attempt, Job, Stop, StopKind
 from relaunch.core.jobs.state import JobState
 
 # A job without a deadline fails when it has not run for this time in all since it first ran. Interruptions are limited
 # by time, not by number: on the traces of "Can't Be Late" (NSDI 2024) a limit of three interruptions loses most of the
 # savings of spot.
 INTERRUPTION_BUDGET = timedelta(hours=24)
+
+EARLY = timedelta(minutes=10)
+"""A program that fails within this time of its start, before its first checkpoint, fails early."""
+FAILED_STARTS = 3
+"""After failed starts on so many machines, for errors of machines, the job waits: what they have in common may heal."""
+UNKNOWN_STARTS = 2
+"""An error of a start that nobody knows is tried on so many machines."""
 
 _FAILURE_BACKOFF_SECONDS = 30
 # The maximum delay of an SQS message.
@@ -26,6 +33,7 @@ _FAILURES = frozenset(
         StopKind.UNKNOWN,
     }
 )
+_OF_THE_PROGRAM = frozenset({StopKind.USER_ERROR, StopKind.OUT_OF_MEMORY})
 _INTERRUPTIONS = frozenset({StopKind.INTERRUPTION, StopKind.HOST_LOST})
 _ENDS = {
     StopKind.SUCCESS: JobState.SUCCEEDED,
@@ -50,6 +58,13 @@ class RestartAfter:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class HoldBack:
+    """The job waits for what somebody has to grant or mend before its task can start (core.lifecycle.refusal_waits)."""
+
+    reason: str
+
+
 def is_failure(kind: StopKind) -> bool:
     """Return whether a stop counts against `max_failures`."""
     return kind in _FAILURES
@@ -60,15 +75,28 @@ def is_interruption(kind: StopKind) -> bool:
     return kind in _INTERRUPTIONS
 
 
-def decide_restart(job: Job, stop: Stop, now: datetime) -> GiveUp | RestartAfter:
+def is_early_failure(attempt: Attempt, stop: Stop) -> bool:
+    """Return whether the program failed soon after its start, before any checkpoint of the job.
+
+    A job that resumes from a checkpoint has shown that it can train. What this attempt itself saved is not known here:
+    it is to the next one.
+    """
+    is_soon = attempt.started_at is None or stop.at - attempt.started_at < EARLY
+    return stop.kind in _OF_THE_PROGRAM and is_soon and attempt.placement.resume_uri is None
+
+
+def decide_restart(job: Job, stop: Stop, now: datetime) -> GiveUp | RestartAfter | HoldBack:
     """Decide what follows a stop, which is already counted in `job`.
 
     task stopped
       ├─ success, cancellation or time-out ──▶ the matching final state
       ├─ cancellation requested ──▶ CANCELLED
-      ├─ failure ──▶ FAILED if there are more than max_failures; else again after 30 s, 60 s, 120 s…
+      ├─ starts nowhere ──▶ FAILED: another machine would not start it either
+      ├─ failure ──▶ FAILED if there are more than max_failures, more than retry.max_early_failures soon after their
+      │              starts, or the exit code is one of retry.never_on_exit_codes; else again after 30 s, 60 s, 120 s…
       ├─ out of time ──▶ FAILED or TIMED_OUT
-      ├─ interruption or move ──▶ again at once
+      ├─ interruption, move or fault of the machine ──▶ again at once
+      ├─ start refused, or not started on three machines ──▶ held back, and tried again by the rule of refusals
       ├─ not started ──▶ again on another instance, after 30 s, 60 s, 120 s…
       └─ no capacity ──▶ again at once, on another offering
     """
@@ -78,20 +106,34 @@ def decide_restart(job: Job, stop: Stop, now: datetime) -> GiveUp | RestartAfter
     if job.cancel_requested:
         return GiveUp(JobState.CANCELLED, f"{job.cancel_requested} ({detail})")
     if is_failure(stop.kind):
-        return _after_failure(job, detail)
+        return _after_failure(job, stop, detail)
     return out_of_time(job, now) or _after_stop(job, stop, detail)
 
 
-def _after_stop(job: Job, stop: Stop, detail: str) -> RestartAfter:
-    if stop.kind is not StopKind.NOT_STARTED:
+def _after_stop(job: Job, stop: Stop, detail: str) -> RestartAfter | HoldBack:
+    if stop.kind is StopKind.START_REFUSED:
+        return HoldBack(detail)
+    if stop.kind not in {StopKind.NOT_STARTED, StopKind.UNKNOWN_START}:
         return RestartAfter(0, detail)
+    failed = {each.instance for each in job.failed_starts}
+    if len(failed) >= FAILED_STARTS:
+        return HoldBack(f"{detail}; {len(failed)} machines in a row did not start it")
     # A registry or a secret store that is out of reach fails every instance alike: it gets time to recover.
     delay = _back_off_seconds(len(job.failed_starts))
     return RestartAfter(delay, f"{detail}; again on another machine in {delay} s")
 
 
-def _after_failure(job: Job, detail: str) -> GiveUp | RestartAfter:
-    allowed = job.definition.max_failures
+def _after_failure(job: Job, stop: Stop, detail: str) -> GiveUp | RestartAfter:
+    allowed, retry = job.definition.max_failures, job.definition.retry
+    if stop.kind is StopKind.STARTS_NOWHERE:
+        return GiveUp(JobState.FAILED, detail)
+    if stop.exit_code in retry.never_on_exit_codes:
+        return GiveUp(JobState.FAILED, f"{detail}; retry.never_on_exit_codes has {stop.exit_code}")
+    is_early = is_early_failure(job.current_attempt, stop) and stop.exit_code not in retry.on_exit_codes
+    if is_early and job.early_failures > retry.max_early_failures:
+        early = f"failure {job.early_failures} in a row within {write_duration(EARLY)} of the start"
+        limit = f"before any checkpoint, and retry.max_early_failures is {retry.max_early_failures}"
+        return GiveUp(JobState.FAILED, f"{detail}; {early}, {limit}")
     if job.failures > allowed:
         return GiveUp(JobState.FAILED, f"{detail}; failure {job.failures}, and max_failures is {allowed}")
     delay = _back_off_seconds(job.failures)
@@ -159,6 +201,10 @@ def describe_stop(stop: Stop) -> str:
         StopKind.NO_CAPACITY: "no capacity",
         StopKind.NOT_STARTED: "the task had a machine and did not start on it",
         StopKind.STARTS_NOWHERE: "the task does not start on any machine",
+        StopKind.START_REFUSED: "the task does not start before somebody grants what it needs",
+        StopKind.UNKNOWN_START: "the task had a machine and did not start on it, for an error that Relaunch does not "
+        "know",
+        StopKind.MACHINE_FAULT: "the machine is at fault",
         StopKind.UNKNOWN: "the task stopped for a reason that the cluster does not tell",
     }[stop.kind]
     facts = [

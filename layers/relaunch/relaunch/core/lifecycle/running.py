@@ -151,6 +151,7 @@ def _running(job: Job, now: datetime) -> Decision:
         own_failures=(),
         failed_machines=0,
         refused_since=None,
+        refusals={},
     )
     is_start = job.state is not JobState.RUNNING
     effects = count_run(job, Observed.START, attempt.started_at or now) if is_start else ()

@@ -26,6 +26,8 @@ _EXITS_BY_STOP = frozenset({0, 130, 131, EXIT_SIGKILL, EXIT_SIGTERM})
 """How a container exits that ECS stops: with 0, or by its STOPSIGNAL (SIGINT, SIGQUIT, SIGTERM), or by SIGKILL."""
 STOPPED_FROM_OUTSIDE = "stopped by somebody outside Relaunch"
 
+_START_ERRORS = frozenset({ReportedCause.START_ERROR, ReportedCause.IMAGE})
+_ELSEWHERE = frozenset({ReportedCause.NODE_FAULT, ReportedCause.UNREACHABLE, ReportedCause.REJECTED})
 _STOPPED_BY_SOMEBODY = frozenset({ReportedCause.STOP_CALLED, ReportedCause.STOP_SCHEDULED})
 
 
@@ -36,6 +38,7 @@ class _Facts:
     `at` is when the containers had ended: a task whose instance ends is taken down for minutes after that.
     `was_starting`: the task had an instance and never ran. `had_node`: it had one, whether it ran or not. `sidecar`
     says which other essential container ended the task, or may have, in words; empty if none did.
+    `machine_exit_codes` are those of the job definition.
     """
 
     causes: frozenset[ReportedCause]
@@ -46,6 +49,7 @@ class _Facts:
     was_starting: bool
     had_node: bool
     sidecar: str
+    machine_exit_codes: frozenset[int] = frozenset()
 
     def tells(self, cause: ReportedCause) -> bool:
         return cause in self.causes
@@ -60,10 +64,40 @@ class _Facts:
 
     @property
     def did_not_start(self) -> bool:
-        """Return whether the instance may be why the task never ran; a start that somebody stops fails too."""
-        has_error = self.tells(ReportedCause.START_ERROR) and not self.is_stopped_by_somebody
-        is_told = self.tells(ReportedCause.NOT_STARTED) or has_error
-        return self.was_starting and is_told and not self.tells(ReportedCause.STARTS_NOWHERE)
+        """Return whether the task had an instance and never ran there; a start that somebody stops fails too."""
+        return self.was_starting and self.is_start_error
+
+    @property
+    def is_start_error(self) -> bool:
+        has_error = bool(self.causes & _START_ERRORS) and not self.is_stopped_by_somebody
+        return self.tells(ReportedCause.NOT_STARTED) or has_error
+
+    @property
+    def starts_nowhere(self) -> bool:
+        """Return whether no other instance would start it either, wherever the task was when that became known."""
+        return self.is_start and self.tells(ReportedCause.STARTS_NOWHERE)
+
+    @property
+    def start_is_refused(self) -> bool:
+        """Return whether no instance would start it before somebody grants something."""
+        return self.is_start and self.tells(ReportedCause.START_REFUSED)
+
+    @property
+    def is_start(self) -> bool:
+        """Return whether the task failed before its program ran."""
+        return self.did_not_start or (self.exit_code is None and self.is_start_error)
+
+    @property
+    def is_known_elsewhere(self) -> bool:
+        """Return whether the error is known to be of the instance, or of the moment."""
+        return bool(self.causes & _ELSEWHERE)
+
+    @property
+    def is_machine_fault(self) -> bool:
+        """Return whether the program failed by its machine: by a GPU of it, or as the definition says."""
+        return self.exit_code != 0 and (
+            self.tells(ReportedCause.GPU_FAULT) or self.exit_code in self.machine_exit_codes
+        )
 
     @property
     def got_no_node(self) -> bool:
@@ -71,7 +105,7 @@ class _Facts:
 
         ECS says it in the words of EC2 and of Auto Scaling, which have codes for it by the dozen.
         """
-        is_its_own = self.causes & {ReportedCause.IMAGE, ReportedCause.STARTS_NOWHERE, ReportedCause.START_ERROR}
+        is_its_own = self.causes & {ReportedCause.STARTS_NOWHERE, ReportedCause.START_REFUSED, *_START_ERRORS}
         is_told = self.tells(ReportedCause.NOT_STARTED) and not self.is_stopped_by_somebody
         return is_told and not self.had_node and self.exit_code is None and not is_its_own
 
@@ -98,8 +132,14 @@ _RULES: tuple[_Rule, ...] = (
     ),
     (lambda f: f.tells(ReportedCause.INTERRUPTED), lambda _: StopKind.INTERRUPTION),
     (lambda f: f.tells(ReportedCause.NODE_LOST), lambda f: f.loss),
-    (lambda f: f.did_not_start, lambda _: StopKind.NOT_STARTED),
+    (lambda f: f.tells(ReportedCause.REJECTED) and not f.was_starting, lambda f: f.loss),
+    (lambda f: f.starts_nowhere, lambda _: StopKind.STARTS_NOWHERE),
+    (lambda f: f.start_is_refused, lambda _: StopKind.START_REFUSED),
+    (lambda f: f.did_not_start and f.is_known_elsewhere, lambda _: StopKind.NOT_STARTED),
     (lambda f: f.got_no_node, lambda _: StopKind.NO_CAPACITY),
+    # A container that has to succeed before another one starts is a part of the program.
+    (lambda f: f.tells(ReportedCause.DEPENDENCY_FAILED), lambda _: StopKind.USER_ERROR),
+    (lambda f: f.did_not_start, lambda _: StopKind.UNKNOWN_START),
     (lambda f: f.exit_code is None and f.tells(ReportedCause.IMAGE), lambda _: StopKind.IMAGE),
     # A child process killed by the kernel marks the container too, even if its main process exits with 0.
     (lambda f: f.exit_code != 0 and f.tells(ReportedCause.OUT_OF_MEMORY), lambda _: StopKind.OUT_OF_MEMORY),
@@ -116,6 +156,7 @@ _RULES: tuple[_Rule, ...] = (
         lambda _: StopKind.SIDECAR,
     ),
     (lambda f: f.exit_code == 0 and f.tells(ReportedCause.ENDED), lambda _: StopKind.SUCCESS),
+    (lambda f: f.is_machine_fault, lambda _: StopKind.MACHINE_FAULT),
     # 137 without OutOfMemory and without a lost host: the container's own doing, or the host is out of memory. Both
     # recur on the next instance, so it counts against max_failures.
     (lambda f: f.exit_code is not None and f.exit_code != 0, lambda _: StopKind.USER_ERROR),
@@ -128,7 +169,7 @@ _BY_INTENT = {
     IntentKind.INTERRUPTION: StopKind.INTERRUPTION,
     IntentKind.MOVE: StopKind.MOVED,
     IntentKind.PLACEMENT_WITHDRAWN: StopKind.NO_CAPACITY,
-    IntentKind.START_WITHDRAWN: StopKind.NOT_STARTED,
+    IntentKind.START_WITHDRAWN: StopKind.UNKNOWN_START,
 }
 
 # An intent applies to a task that had stopped before, except for these kinds of stops. After a lost instance the
@@ -145,6 +186,7 @@ def classify_stop(
     attempt: Attempt,
     now: datetime,
     essential: frozenset[str] = frozenset(),
+    machine_exit_codes: frozenset[int] = frozenset(),
 ) -> Stop:
     """Classify the stop of a task; every stop has exactly one kind.
 
@@ -152,9 +194,9 @@ def classify_stop(
     intent saved after the task had stopped did not stop it: a success remains a success, and only a cancellation, or a
     time-out if neither the instance was lost nor somebody else stopped the task, applies to other stops.
 
-    An error of a task that had an instance and never ran is taken for the instance's if it may be: the driver is not
-    loaded, no space is left on the device, Docker, a volume or a network interface timed out. A missing exit code is
-    never treated as 0.
+    What an error of a task that never ran means for the next start is known to the target, by its name and its text. A
+    container that another one waits for (`dependsOn`) is a part of the program: its exit code is that of the job. A
+    missing exit code is never treated as 0.
 
     Args:
         observation: The stopped task.
@@ -163,6 +205,7 @@ def classify_stop(
             instance.
         now: The time of the stop if the target does not report one.
         essential: The containers for whose end the target stops the task, if that is known.
+        machine_exit_codes: The exit codes by which the program says that its machine is at fault.
     """
     exit_code = _exit_code(observation, container)
     at = observation.stopped_at or now
@@ -174,9 +217,19 @@ def classify_stop(
     had_node = attempt.node is not None
     sidecar = _describe_sidecar(observation, container, exit_code, attempt.ended_first, essential)
     facts = _Facts(
-        causes, exit_code, ended_at, attempt.warned_at, attempt.host_ended_at, was_starting, had_node, sidecar
+        causes,
+        exit_code,
+        ended_at,
+        attempt.warned_at,
+        attempt.host_ended_at,
+        was_starting,
+        had_node,
+        sidecar,
+        machine_exit_codes,
     )
     kind = _kind(facts, intent)
+    if kind is StopKind.USER_ERROR and ReportedCause.DEPENDENCY_FAILED in causes:
+        exit_code = _dependency_exit_code(observation)
     texts = [each.text for each in reports] + ([sidecar] if kind is StopKind.SIDECAR else [])
     text = "; ".join(dict.fromkeys(filter(None, texts)))
     if kind is StopKind.CANCELLED and (intent is None or intent.kind is not IntentKind.CANCEL):
@@ -204,6 +257,16 @@ def _exit_code(observation: TaskObservation, container: str | None) -> int | Non
     if failed is not None:
         return failed
     return 0 if codes and None not in codes else None
+
+
+def _dependency_exit_code(observation: TaskObservation) -> int | None:
+    """Return the exit code of the container that others wait for in vain, which have a code of the agent's own."""
+    codes = (
+        each.exit_code
+        for each in observation.containers.values()
+        if ReportedCause.DEPENDENCY_FAILED not in each.report.causes
+    )
+    return next((code for code in codes if code), None)
 
 
 def _relevant_reports(observation: TaskObservation, container: str | None, exit_code: int | None) -> list[StopReport]:

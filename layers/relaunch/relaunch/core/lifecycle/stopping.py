@@ -7,11 +7,21 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.effects import CountRun, Effect, RememberCapacity, RequestLaunch
 from relaunch.core.jobs.job import Attempt, FailedStart, IntentKind, Job, PlacementState, Stop, StopIntent, StopKind
-from relaunch.core.jobs.state import JobState
+from relaunch.core.jobs.state import JobState, RefusedCall
 from relaunch.core.launches.launch import StopReport, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.decision import Decision, end, look_again, move, stop_effect, wait_for_launch
 from relaunch.core.lifecycle.machine_waits import hands_over
-from relaunch.core.lifecycle.restart_policy import GiveUp, decide_restart, is_failure, is_interruption
+from relaunch.core.lifecycle.refusal_waits import wait_until_granted
+from relaunch.core.lifecycle.restart_policy import (
+    EARLY,
+    UNKNOWN_STARTS,
+    GiveUp,
+    HoldBack,
+    decide_restart,
+    is_early_failure,
+    is_failure,
+    is_interruption,
+)
 from relaunch.core.lifecycle.stop_reason import EXIT_SIGKILL, EXIT_SIGTERM, classify_stop
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
@@ -23,8 +33,14 @@ AVOID_AFTER_NO_CAPACITY = timedelta(minutes=30)
 # How long a job alone avoids an offering that had none but the instances it is kept from: a machine that starts for it
 # too late is idle for 15 minutes before managed scaling ends it.
 _AVOID_BY_ITSELF = timedelta(minutes=10)
-# So many instances do not fail alike: the image or the task definition does.
-FAILED_INSTANCES = 3
+# How many of the latest starts that failed are kept: each is in a placement constraint of the next launch.
+_KEPT_STARTS = 5
+# A machine is kept through a back-off that costs less than the start of another one.
+_KEPT_SECONDS = 60
+# A program that trained for so long has proved its machines: the next one that fails is the first again.
+_PROVEN_AFTER = timedelta(hours=1)
+# So many machines in a row are taken for faulty because the program or the driver says so.
+_FAULTY_MACHINES = 3
 # StopTask is repeated if the task is not STOPPED after this time; stopTimeout is at most two minutes on EC2.
 STOP_TIMEOUT = timedelta(minutes=3)
 VERDICT_WAIT = timedelta(minutes=1)
@@ -69,13 +85,22 @@ def with_task(job: Job, task_id: str, outcome: str, now: datetime) -> Job:
     placed = replace(
         job.current_attempt.placement, state=PlacementState.PLACED, task_id=task_id, outcome=outcome, placed_at=now
     )
-    return replace(job, attempt=replace(job.current_attempt, placement=placed), reason="", refusals={})
+    # That the target has the task does not prove that it starts.
+    start = job.refusals.get(RefusedCall.START)
+    refusals = {RefusedCall.START: start} if start is not None else {}
+    return replace(job, attempt=replace(job.current_attempt, placement=placed), reason="", refusals=refusals)
 
 
 def task_stopped(job: Job, seen: TaskObservation, now: datetime) -> Decision:
     """Classify the stop of a task, then end the job or launch it again."""
-    essential = job.revision.essential_names
-    stop = classify_stop(seen, job.definition.container, job.current_attempt, now, essential=essential)
+    stop = classify_stop(
+        seen,
+        job.definition.container,
+        job.current_attempt,
+        now,
+        essential=job.revision.essential_names,
+        machine_exit_codes=frozenset(job.definition.retry.machine_exit_codes),
+    )
     return _hold(job, stop, now) or follow_stop(job, stop, now)
 
 
@@ -102,7 +127,7 @@ def _hold(job: Job, stop: Stop, now: datetime) -> Decision | None:
 
 def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
     """Account for a stop, then end the job or launch it again."""
-    stop, failed_starts = _judge_start(job, stop)
+    stop, failed_starts = _judge_start(job, _judge_fault(job, stop))
     own_failures = job.own_failures if failed_starts else ()
     job = replace(_account(job, stop), failed_starts=failed_starts, own_failures=own_failures)
     before = _count_run(job, stop)
@@ -110,12 +135,15 @@ def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
     if isinstance(verdict, GiveUp):
         event = verdict.state.value.lower().replace("_", " ")
         return end(job, verdict.state, now, event=event, detail=verdict.reason, before=before)
+    if isinstance(verdict, HoldBack):
+        held = wait_until_granted(job, RefusedCall.START, verdict.reason, now)
+        return replace(held, job=replace(held.job, pending=(*before, *held.job.pending)))
     if stop.kind is StopKind.NO_CAPACITY and not job.current_attempt.placement.machine_id:
         job, remembered = avoid(job, verdict.reason, stop.at)
         before = (*before, *remembered)
     if verdict.delay_seconds:
         # The next machine was requested while the task saved or trained on, and costs: another job may need it.
-        job = replace(job, machine_id="")
+        job = replace(job, machine_id=_kept_machine(job, stop, verdict.delay_seconds))
     return wait_for_launch(
         job,
         now,
@@ -153,6 +181,17 @@ def end_with_task(job: Job, state: JobState, kind: StopKind, reason: str, now: d
     return end(job, state, now, event=event, detail=reason, before=_count_run(job, stop))
 
 
+def _kept_machine(job: Job, stop: Stop, delay_seconds: int) -> str:
+    """Return the machine of our own on which the next task is to run: the last one after a failure soon after a start.
+
+    What fails so soon mostly fails everywhere, and needs no other machine to show it.
+    """
+    attempt = job.current_attempt
+    is_going = any((attempt.warned_at, attempt.host_ended_at, attempt.handover))
+    is_kept = is_early_failure(attempt, stop) and delay_seconds <= _KEPT_SECONDS and not is_going
+    return attempt.placement.machine_id if is_kept else ""
+
+
 def _ran_seconds(attempt: Attempt, stop: Stop) -> float:
     return max((stop.at - attempt.started_at).total_seconds(), 0.0) if attempt.started_at else 0.0
 
@@ -174,8 +213,11 @@ def _account(job: Job, stop: Stop) -> Job:
         task_status="STOPPED",
         placement=replace(attempt.placement, state=PlacementState.CLOSED),
     )
+    early_failures = job.early_failures + is_early_failure(attempt, stop)
     return replace(
         job,
+        early_failures=early_failures if ran < EARLY.total_seconds() else 0,
+        faulty_machines=_faulty_machines(job, stop),
         attempt=attempt,
         run_seconds=job.run_seconds + ran,
         cost_usd=job.cost_usd + ran / 3600 * price.usd_per_hour,
@@ -187,27 +229,48 @@ def _account(job: Job, stop: Stop) -> Job:
     )
 
 
+def _faulty_machines(job: Job, stop: Stop) -> tuple[str, ...]:
+    """Return the latest machines in a row that failed under the job, each within an hour."""
+    ran = _ran_seconds(job.current_attempt, stop)
+    earlier = job.faulty_machines if ran < _PROVEN_AFTER.total_seconds() else job.faulty_machines[-1:]
+    if stop.kind is not StopKind.MACHINE_FAULT:
+        return earlier
+    return (*(() if ran >= _PROVEN_AFTER.total_seconds() else earlier), _instance_of(job))
+
+
+def _instance_of(job: Job) -> str:
+    attempt = job.current_attempt
+    return attempt.instance_id or attempt.node or ""
+
+
+def _judge_fault(job: Job, stop: Stop) -> Stop:
+    """Return the stop, as a failure of the program if it said of too many machines that they are at fault."""
+    if stop.kind is not StopKind.MACHINE_FAULT or len(_faulty_machines(job, stop)) <= _FAULTY_MACHINES:
+        return stop
+    said = f"it said so of {_FAULTY_MACHINES} machines before: {', '.join(job.faulty_machines)}"
+    reason = f"{stop.stopped_reason}; {said}" if stop.stopped_reason else said
+    return replace(stop, kind=StopKind.USER_ERROR, stopped_reason=reason)
+
+
 def _judge_start(job: Job, stop: Stop) -> tuple[Stop, tuple[FailedStart, ...]]:
     """Return the stop, and the failed starts after it.
 
-    The same error on several instances is not theirs: it counts as a failure of the job, and the counting starts anew,
-    so that the job is kept from none of them.
+    An error that nobody knows, on two machines, is taken for the same everywhere.
     """
     attempt = job.current_attempt
     starts = () if attempt.started_at is not None else job.failed_starts
-    if stop.kind is not StopKind.NOT_STARTED:
+    if stop.kind not in {StopKind.NOT_STARTED, StopKind.UNKNOWN_START}:
         return stop, starts
-    failed = FailedStart(attempt.instance_id or attempt.node or "", stop.error)
-    starts = (*starts, failed)
-    alike = dict.fromkeys(each.instance for each in starts if each.error == failed.error)
-    if len(alike) < FAILED_INSTANCES:
+    starts = (*starts, FailedStart(_instance_of(job), stop.error))[-_KEPT_STARTS:]
+    failed = dict.fromkeys(each.instance for each in starts)
+    if stop.kind is StopKind.NOT_STARTED or len(failed) < UNKNOWN_STARTS:
         return stop, starts
     nowhere = (
-        f"it did not start on {len(alike)} machines: {', '.join(alike)}; the cause is the image, the task definition "
-        "or what they need of the account"
+        f"it did not start on {len(failed)} machines: {', '.join(failed)}; Relaunch does not know the error, which may "
+        "be that of the image, the task definition or what they need of the account"
     )
     reason = f"{stop.stopped_reason}; {nowhere}" if stop.stopped_reason else nowhere
-    return replace(stop, kind=StopKind.STARTS_NOWHERE, stopped_reason=reason), ()
+    return replace(stop, kind=StopKind.STARTS_NOWHERE, stopped_reason=reason), starts
 
 
 def _interrupted_at(attempt: Attempt, stop: Stop) -> datetime | None:

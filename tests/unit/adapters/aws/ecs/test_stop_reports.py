@@ -47,7 +47,10 @@ def test_a_stop_code_that_is_not_documented_reports_nothing() -> None:
             id="an image that nobody may pull",
         ),
         pytest.param(
-            "CannotPullContainerError: i/o timeout", {C.IMAGE, C.START_ERROR}, "CannotPullContainerError", id="a pull"
+            "CannotPullContainerError: i/o timeout",
+            {C.IMAGE, C.START_ERROR, C.UNREACHABLE},
+            "CannotPullContainerError",
+            id="a pull",
         ),
         pytest.param(
             "OutOfMemoryError: Container killed", {C.OUT_OF_MEMORY}, "OutOfMemoryError", id="memory has an error's name"

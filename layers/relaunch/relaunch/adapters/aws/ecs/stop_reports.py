@@ -8,6 +8,8 @@ host.
 import re
 from enum import StrEnum
 
+from relaunch.adapters.gpu_faults import tells_gpu_fault
+from relaunch.adapters.start_errors import NAMES, meaning_of
 from relaunch.core.launches.launch import ReportedCause, StopReport
 
 
@@ -51,21 +53,14 @@ _BY_TEXT = {
         r"|pull access denied|repository does not exist"
     ),
     ReportedCause.OUT_OF_MEMORY: re.compile(r"(?i)OutOfMemory|out of memory"),
-    # No other instance could pull the image, read the secret or execute the command either. The executables of the
-    # container runtime and of its hooks are the instance's. Only the first image of a line is looked at, so that a
-    # reason that names it again and again is read once.
-    ReportedCause.STARTS_NOWHERE: re.compile(
-        r"(?im)manifest unknown|no matching manifest|^(?>.*?(image|manifest|CannotPull\w*)\b).* not found"
-        r"|pull access denied"
-        r"|repository does not exist|AccessDenied"
-        r"|(?i:unable to assume the role)"
-        r"|\bexec: (?!\"?[^\"\s:]*(nvidia-container|oci[-_]neuron|containerd-shim|runc\b))"
-    ),
     # The errors of a task that does not start, of which ECS may tell with another stop code than TaskFailedToStart.
-    ReportedCause.START_ERROR: re.compile(
-        r"\b(Cannot(Start|Create|Pull|Inspect)\w*|ResourceInitialization|DockerTimeout|ContainerRuntime\w*)Error\b"
-    ),
+    ReportedCause.START_ERROR: re.compile(rf"\b({'|'.join(NAMES)})\b"),
     ReportedCause.NOT_STARTED: re.compile(r"^TaskFailedToStart\b"),
+    # A container with `dependsOn` and the conditions SUCCESS, COMPLETE or HEALTHY.
+    ReportedCause.DEPENDENCY_FAILED: re.compile(
+        r"ordering dependency \[[^\]]{0,200}\] for target \[[^\]]{0,255}\]"
+        r" (as dependency did not exit successfully|has timed out|because dependency will never start)"
+    ),
 }
 # "CannotStartContainerError", "ResourceInitializationError", "ContainerRuntimeTimeoutError"…
 _ERROR_NAME = re.compile(r"\b[A-Z][a-z]\w*Error\b")
@@ -80,6 +75,11 @@ def report_of_task(stop_code: str, stopped_reason: str) -> StopReport:
 
 def report_of_container(reason: str) -> StopReport:
     """Return what the reason of a container reports."""
-    causes = frozenset(cause for cause, pattern in _BY_TEXT.items() if pattern.search(reason))
+    causes = {cause for cause, pattern in _BY_TEXT.items() if pattern.search(reason)}
+    meaning = meaning_of(reason)
+    if meaning is not None and ReportedCause.DEPENDENCY_FAILED not in causes:
+        causes.add(meaning)
+    if tells_gpu_fault(reason):
+        causes.add(ReportedCause.GPU_FAULT)
     error = _ERROR_NAME.search(reason)
-    return StopReport(reason, causes, error.group() if error else "")
+    return StopReport(reason, frozenset(causes), error.group() if error else "")
