@@ -13,6 +13,7 @@ from relaunch.core.machines.machine import (
     AskFleet,
     Consequence,
     DeregisterNode,
+    ForgetUnready,
     MachineState,
     RememberFailures,
     RememberLaunch,
@@ -43,6 +44,7 @@ _EFFECTS = {
     TellJobs: "request the launch of the jobs that wait for it",
     AdmitJobs: "request the launch of the jobs that have waited longest for the limits on machines",
     RememberLaunch: "that EC2 had capacity in that spot pool is kept",
+    ForgetUnready: "no job avoids its offering or image any more because other machines did not become ready",
     RememberFailures: "all jobs avoid the offerings that EC2 refused for some time",
 }
 
