@@ -111,7 +111,7 @@ class AccountFacts:
         self._last_missing.difference_update(task["taskArn"] for task in answer["tasks"])
         for arn in (failure["arn"] for failure in answer["failures"]):
             spans = self._told_missing[arn]
-            goes_on = arn in self._last_missing and now - spans[-1][1] <= LONGEST_MISSING
+            goes_on = arn in self._last_missing and now - spans[-1][1] <= LONGEST_MISSING + _SKEW
             begins = spans.pop()[0] if goes_on else now
             spans.append((begins, now))
             self._last_missing.add(arn)
@@ -127,6 +127,10 @@ class AccountFacts:
     def gave_notice(self, instance_id: str, at: datetime) -> bool:
         """Return whether EC2 warned of an instance, or recommended to leave it, at this time."""
         return any(abs(given_at - at) <= _SECOND for given_at, _ in self._notices[instance_id])
+
+    def warned_at(self, instance_id: str) -> datetime | None:
+        """Return when EC2 first warned of an instance, whether anybody was told or not; None if it did not."""
+        return min((at for at, is_warning in self._notices[instance_id] if is_warning), default=None)
 
     def was_threatened(self, instance_id: str) -> bool:
         """Return whether EC2 warned of an instance, recommended to leave it, or ended it, or it confirmed no stop."""

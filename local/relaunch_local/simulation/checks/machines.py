@@ -106,6 +106,8 @@ class MachineInvariants:
     """By instance: when it was first seen with all its accelerators, its agent connected, to the minute."""
     _disconnected_at: dict[str, datetime] = field(default_factory=dict)
     """By container instance: when its agent disconnected last."""
+    _connected_at: dict[str, datetime] = field(default_factory=dict)
+    """By container instance: when its agent came back last."""
     _claimed_at: dict[str, datetime] = field(default_factory=dict)
     """By machine: when a job was last seen to claim and need it."""
     terminations: dict[str, datetime] = field(default_factory=dict)
@@ -297,8 +299,13 @@ class MachineInvariants:
             return
         for effect in before.pending:
             if isinstance(effect, TerminateInstance) and effect not in machine.pending:
-                is_done = effect.instance_id in self.terminations
+                is_done = effect.instance_id in self.terminations or self._is_left_to_ec2(effect.instance_id)
                 self._check("a machine's effect is done before it is forgotten", is_done, machine.machine_id)
+
+    def _is_left_to_ec2(self, instance_id: str) -> bool:
+        """Return whether EC2 warned of the instance within its first hour, which it does not bill if it ends it."""
+        warned_at = self._facts.warned_at(instance_id)
+        return warned_at is not None and warned_at - self.bills[instance_id].launched_at < timedelta(hours=1)
 
     def _check_failures(self, machine: Machine, effect: RememberFailures) -> None:
         """Check that a type in a zone is avoided only for what EC2 said of it, or of the whole request."""
@@ -324,8 +331,11 @@ class MachineInvariants:
             return False
         now = self._clock.now()
         ready_at = self._ready_at.get(host.instance_id, now) if self._is_ready(host) else now
-        deadline = self.bills[host.instance_id].launched_at + self._limits.registration_deadline
-        is_late = ready_at >= deadline - _CLOCK_SKEW
+        deadline = self.bills[host.instance_id].launched_at
+        deadline += self._limits.registration_deadline_of(host.instance_type)
+        # Its agent may have been away when the deadline came, and have been back for moments when that was decided.
+        connected_at = self._connected_at.get(host.arn) if host.agent_connected else now
+        is_late = max(ready_at, connected_at or ready_at) >= deadline - _CLOCK_SKEW
         return is_late or host.state_reason in (StateReason.LAUNCH_ERROR, StateReason.INSTANCE_INITIATED)
 
     def _check_totals(self, before: Machine | None, machine: Machine) -> None:
@@ -363,8 +373,15 @@ class MachineInvariants:
             self._launched(detail["instance-id"])
         elif event["detail-type"] == "ECS Container Instance State Change" and not detail["agentConnected"]:
             self._disconnected_at[detail["containerInstanceArn"]] = self._clock.now()
+        elif event["detail-type"] == "ECS Container Instance State Change":
+            self._note_connection(detail["containerInstanceArn"])
         elif event["detail-type"] == "ECS Task State Change" and detail.get("containerInstanceArn"):
             self._check_place(detail["taskArn"], str(detail.get("startedBy", "")), detail["containerInstanceArn"])
+
+    def _note_connection(self, arn: str) -> None:
+        away_since = self._disconnected_at.get(arn)
+        if away_since is not None and self._connected_at.get(arn, away_since) <= away_since:
+            self._connected_at[arn] = self._clock.now()
 
     def _launched(self, instance_id: str) -> None:
         host = self._simulator.instances.by_id[instance_id]

@@ -175,11 +175,12 @@ class FailedStart:
     """A task that did not start on the instance it was placed on.
 
     `instance` is the EC2 instance ID, or the name of the node where that is all that is known. `error` is that of the
-    stop.
+    stop; `is_unknown`: nobody knows whether the instance is at fault.
     """
 
     instance: str
     error: str
+    is_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)

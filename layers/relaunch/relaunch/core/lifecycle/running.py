@@ -44,7 +44,7 @@ MISSING_GRACE = timedelta(minutes=5)
 # A new task may be unknown at the first look, and any task at the last one, each for another reason.
 _MISSING_LOOK = timedelta(minutes=2)
 # How long nobody may have looked: a target that knew the task meanwhile would go unnoticed.
-LONGEST_UNWATCHED = timedelta(minutes=4)
+LONGEST_UNWATCHED = timedelta(minutes=5)
 UNKNOWN_TASK = "the cluster does not know the task any more"
 """The reason of a stop whose time is not known."""
 # ECS reports a task as STOPPED within about a minute after the end of its instance.

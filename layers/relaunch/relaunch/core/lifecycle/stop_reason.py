@@ -169,8 +169,10 @@ _BY_INTENT = {
     IntentKind.INTERRUPTION: StopKind.INTERRUPTION,
     IntentKind.MOVE: StopKind.MOVED,
     IntentKind.PLACEMENT_WITHDRAWN: StopKind.NO_CAPACITY,
-    IntentKind.START_WITHDRAWN: StopKind.UNKNOWN_START,
+    IntentKind.START_WITHDRAWN: StopKind.NOT_STARTED,
 }
+
+_FINAL_INTENTS = frozenset({IntentKind.CANCEL, IntentKind.TIME_OUT})
 
 # An intent applies to a task that had stopped before, except for these kinds of stops. After a lost instance the
 # restart policy decides whether the job has time left.
@@ -241,7 +243,9 @@ def classify_stop(
 def _kind(facts: _Facts, intent: StopIntent | None) -> StopKind:
     skew = CLOCK_SKEW if facts.tells(ReportedCause.STOP_CALLED) else timedelta()
     if intent is not None and intent.at <= facts.at + skew:
-        return _BY_INTENT[intent.kind]
+        # It would not start on the machine that the job goes on to either.
+        is_known = facts.starts_nowhere and intent.kind not in _FINAL_INTENTS
+        return StopKind.STARTS_NOWHERE if is_known else _BY_INTENT[intent.kind]
     kind = next((decide(facts) for applies, decide in _RULES if applies(facts)), StopKind.UNKNOWN)
     if intent is not None and intent.kind in _APPLIES_EXCEPT and kind not in _APPLIES_EXCEPT[intent.kind]:
         return _BY_INTENT[intent.kind]

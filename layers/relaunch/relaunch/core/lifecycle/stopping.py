@@ -261,9 +261,10 @@ def _judge_start(job: Job, stop: Stop) -> tuple[Stop, tuple[FailedStart, ...]]:
     starts = () if attempt.started_at is not None else job.failed_starts
     if stop.kind not in {StopKind.NOT_STARTED, StopKind.UNKNOWN_START}:
         return stop, starts
-    starts = (*starts, FailedStart(_instance_of(job), stop.error))[-_KEPT_STARTS:]
-    failed = dict.fromkeys(each.instance for each in starts)
-    if stop.kind is StopKind.NOT_STARTED or len(failed) < UNKNOWN_STARTS:
+    is_unknown = stop.kind is StopKind.UNKNOWN_START
+    starts = (*starts, FailedStart(_instance_of(job), stop.error, is_unknown))[-_KEPT_STARTS:]
+    failed = dict.fromkeys(each.instance for each in starts if each.is_unknown)
+    if not is_unknown or len(failed) < UNKNOWN_STARTS:
         return stop, starts
     nowhere = (
         f"it did not start on {len(failed)} machines: {', '.join(failed)}; Relaunch does not know the error, which may "

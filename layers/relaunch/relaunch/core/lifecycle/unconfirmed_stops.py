@@ -91,7 +91,11 @@ def _next_look(job: Job, now: datetime) -> datetime:
     bounds = [due_at + CONFIRMED_WITHIN, due_at + STOP_LIMIT]
     if ended_at is not None:
         bounds.append(ended_at + HOST_END_GRACE)
-    again = now + max(now - _stopping_since(job), STOP_TIMEOUT)
+    # A task that is missing is lost only if it is missing at every look.
+    interval = (
+        STOP_TIMEOUT if job.current_attempt.missing is not None else max(now - _stopping_since(job), STOP_TIMEOUT)
+    )
+    again = now + interval
     return min(again, *(each for each in bounds if each > now))
 
 
