@@ -349,7 +349,8 @@ class Verdict:
             seconds = run_seconds(self._invariants.tasks[job.job_id].get(arn, {}))
             ran, bill = ran + seconds, bill + seconds / 3600 * price
             left_open = TIMESTAMP_PRECISION.total_seconds()
-            if self._is_end_unknown(arn, self._invariants.tasks[job.job_id].get(arn, {})):
+            is_given_up = arn in set(self._facts.unconfirmed_stops(timedelta(hours=1)))
+            if is_given_up or self._is_end_unknown(arn, self._invariants.tasks[job.job_id].get(arn, {})):
                 # Its end is unknown: it may have been any time until it was given up, or be later than that.
                 began_at = timestamp(self._invariants.tasks[job.job_id].get(arn, {}), "startedAt")
                 until = max(self._invariants.recorded_at[arn], self._ended_at(job, arn))

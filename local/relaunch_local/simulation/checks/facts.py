@@ -135,7 +135,11 @@ class AccountFacts:
     def was_threatened(self, instance_id: str) -> bool:
         """Return whether EC2 warned of an instance, recommended to leave it, or ended it, or it confirmed no stop."""
         is_told = bool(self._notices[instance_id]) or instance_id in self.ended_at
-        return is_told or any(self.host_of(arn) == instance_id for arn in self.unconfirmed_stops())
+        return is_told or self.has_unconfirmed_stop(instance_id)
+
+    def has_unconfirmed_stop(self, instance_id: str) -> bool:
+        """Return whether a task on an instance took too long to be STOPPED: its other tasks are told to leave."""
+        return any(self.host_of(arn) == instance_id for arn in self.unconfirmed_stops())
 
     def unconfirmed_stops(self, after: timedelta = UNCONFIRMED_AFTER) -> Iterator[str]:
         """Yield the tasks that were not STOPPED in this time after the application sent StopTask."""

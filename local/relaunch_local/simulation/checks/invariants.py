@@ -324,6 +324,7 @@ class Invariants:
         if attempt is not None and attempt.warned_at is not None:
             instance_id = self._facts.host_of(attempt.task_id or "") or attempt.instance_id or ""
             is_given = self._facts.gave_notice(instance_id, attempt.warned_at)
+            is_given = is_given or self._facts.has_unconfirmed_stop(instance_id)
             self.check("a warning that is recorded was given", is_given, f"{job.job_id}: {attempt.warned_at}")
         if attempt is None or job.pending or job.state not in (JobState.LAUNCHING, JobState.RUNNING):
             return

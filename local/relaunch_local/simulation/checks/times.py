@@ -96,10 +96,14 @@ class Times:
         is_unanswered = job.job_id in self._facts.unanswered_jobs
         allowed = DEADLINE_OVERSHOOT + (UNANSWERED if is_unanswered else timedelta(0))
         self._check_end_after(job, "it", job.ended_at, latest, allowed)
+        given_up = set(self._facts.unconfirmed_stops(timedelta(hours=1)))
         for arn, task in self._invariants.tasks[job.job_id].items():
             stopped_at, shown_at = timestamp(task, "stoppedAt"), self._facts.shown_at(arn)
             if stopped_at is None:
                 continue
+            if arn in given_up:
+                # Its host confirmed no stop: what can be done is to ask for it in time.
+                stopped_at = self._facts.stop_asked_at[arn]
             if shown_at is None:
                 self._check_end_after(job, arn[-6:], stopped_at, latest, allowed)
             else:
