@@ -268,7 +268,7 @@ class SimulatedAccount:
         client = InProcessClient(self.simulator, validate=False)
         self.delayed_ecs = DelayedEcs(client, self.clock, self.chance, self._stop_asked, self.invariants.task_made)
         self.delayed_ecs.on_unplaced = self.useless.unplaced
-        self.refusals = Refusals(self.clock, self.invariants.check, self.invariants.jobs)
+        self.refusals = Refusals(self.clock, self.invariants.check, self.invariants.jobs, self.useless.have_lacked)
         self.delayed_ecs.on_register_refused = self.refusals.register_refused
         self.delayed_ecs.on_refused, self.delayed_ecs.on_taken = self.refusals.refused, self.refusals.answered
         self.delayed_ecs.on_lost = lambda started_by: self.facts.unanswered_jobs.add(started_by.rpartition("/")[0])

@@ -111,6 +111,8 @@ class Task:
     instance: "Instance | None" = None
     last_status: LastStatus = LastStatus.PROVISIONING
     desired_status: str = "RUNNING"
+    listed_as: str = "RUNNING"
+    """The desired status that ECS knows: what the agent has not reported yet changes nothing in a list."""
     version: int = 0
     stop_code: StopCode | None = None
     stopped_reason: str | None = None

@@ -66,7 +66,7 @@ class Queries:
             raise EcsError("ServiceNotFoundException", "Service not found.")
         self.clusters.forget_old(cluster)
         tasks = self._listed(cluster, request)
-        return page_of("taskArns", [task.arn for task in tasks if task.desired_status == status], request)
+        return page_of("taskArns", [task.arn for task in tasks if task.listed_as == status], request)
 
     def _listed(self, cluster: Cluster, request: JsonObject) -> Iterable[Task]:
         if "startedBy" in request:

@@ -24,6 +24,7 @@ class TaskLifecycle:
     def publish(self, task: Task) -> None:
         """Increment the task's version and publish its state change."""
         task.version += 1
+        task.listed_as = task.desired_status
         now = self.region.clock.now()
         self.region.events.publish("aws.ecs", "ECS Task State Change", task.arn, lambda: task_event_detail(task, now))
 

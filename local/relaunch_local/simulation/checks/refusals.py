@@ -44,6 +44,8 @@ class Refusals:
     _check: Callable[[str, bool, str], None]
     _jobs: Mapping[str, Job]
     """The jobs as they were saved last."""
+    _lack_machines: Callable[[], bool] = lambda: False
+    """Returns whether machines were of no use lately, for which jobs wait by the same probes."""
     _open: dict[str, _Episode] = field(default_factory=dict)
     _registrations: list[datetime] = field(default_factory=list)
     """When RegisterTaskDefinition was refused: for which job, ECS is not told."""
@@ -120,6 +122,7 @@ class Refusals:
         def look() -> None:
             job, went_on_at = self._jobs[job_id], self._went_on_at.get(job_id)
             is_going_on = job.state is not JobState.WAITING or (went_on_at is not None and went_on_at >= granted_at)
+            is_going_on = is_going_on or self._lack_machines()
             message = f"{job_id} waits for what was granted at {granted_at:%m-%d %H:%M:%S}: {job.waiting}"
             self._check("a job goes on by its next probe once it may", is_going_on, message)
 

@@ -20,6 +20,8 @@ from relaunch_local.ecs.engine.model import BillLine, Instance, StateReason
 # What the design says, written down here once more: the checks believe no constant of the application.
 MOST_PER_JOB, MOST_PER_CAUSE = 6, 12
 _DAY = timedelta(hours=24)
+# So many that were of no use to a job begin its wait for one.
+_IN_A_ROW = 3
 _INSTANCE = re.compile(r"ec2InstanceId == (i-[0-9a-f]+)")
 _BY_EC2_OR_OTHERS = frozenset({StateReason.SPOT_TERMINATION, StateReason.INSTANCE_INITIATED})
 
@@ -72,6 +74,12 @@ class UselessMachines:
         found = _INSTANCE.search(str(parameters.get("placementConstraints")))
         if found is not None:
             self._refused[found[1]] = f"{parameters['taskDefinition'].rpartition('/')[2].partition(':')[0]}: {reason}"
+
+    def have_lacked(self) -> bool:
+        """Return whether three machines in the last day never ran a task: jobs may wait for one."""
+        since = self._clock.now() - _DAY
+        ended = (each for each in self._in_order() if each.launched_at > since and not each.is_alive)
+        return sum(not self._ran(each) for each in ended) >= _IN_A_ROW
 
     def check_end(self) -> Waste:
         """Check a run in which nothing happens any more; return what it paid for nothing."""
