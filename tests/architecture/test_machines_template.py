@@ -9,6 +9,7 @@ from architecture.conftest import Template, as_list
 from architecture.role_policies import RolePolicies
 from architecture.test_edge_template import read
 from architecture.test_template_machines import ON
+from fakes.aws import make_client
 from fakes.machines_stack import KINDS, MachinesStack, deploy_machines
 from fakes.repository import REPOSITORY
 from relaunch.core.machines.limits import MachineLimits
@@ -60,6 +61,8 @@ def test_what_is_shut_down_is_terminated_with_its_volumes(machines: MachinesStac
         assert volume["Ebs"] == {
             "VolumeType": "gp3",
             "VolumeSize": 100,
+            "Throughput": 250,
+            "Iops": 3000,
             "Encrypted": True,
             # Of the account's default nothing is known: it may be one that nobody here may use.
             "KmsKeyId": "alias/aws/ebs",
@@ -165,7 +168,7 @@ def test_parameters_reach_machines() -> None:
     machines = deploy_machines(
         (
             *(("ClusterName", "vision_2"), ("DiskGiB", "250"), ("IdleMinutes", "45"), ("RegistrationMinutes", "30")),
-            *(("GpuImageId", "ami-0123456789abcdef0"),),
+            *(("GpuImageId", "ami-0123456789abcdef0"), ("DiskThroughput", "1000"), ("DiskIops", "4000")),
         )
     )
 
@@ -174,7 +177,20 @@ def test_parameters_reach_machines() -> None:
     )
     assert machines.launch_templates["gpu"]["ImageId"] == "ami-0123456789abcdef0"
     for kind in KINDS:
-        assert machines.launch_templates[kind]["BlockDeviceMappings"][0]["Ebs"]["VolumeSize"] == 250
+        volume = machines.launch_templates[kind]["BlockDeviceMappings"][0]["Ebs"]
+        assert (volume["VolumeSize"], volume["Throughput"], volume["Iops"]) == (250, 1000, 4000)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "member"), [pytest.param("DiskThroughput", "Throughput"), pytest.param("DiskIops", "Iops")]
+)
+def test_a_disk_has_the_range_that_ec2_documents(written: Any, parameter: str, member: str) -> None:
+    shapes = make_client("ec2").meta.service_model
+    documented = shapes.shape_for("LaunchTemplateEbsBlockDeviceRequest").members[member].documentation
+    declared = written["Parameters"][parameter]
+
+    for bound in (declared["MinValue"], declared["MaxValue"]):
+        assert re.search(rf"\b{bound:,}\b", documented), documented
 
 
 @pytest.mark.parametrize("parameter", ["GpuImageId", "NeuronImageId"])
