@@ -173,7 +173,8 @@ def test_parameters_reach_machines() -> None:
     )
 
     assert machines.user_data("gpu").startswith(
-        "#!/bin/bash\nreadonly ACCELERATOR=gpu CLUSTER=vision_2\nreadonly IDLE_MINUTES=45 REGISTRATION_MINUTES=30\n"
+        "#!/bin/bash\nreadonly ACCELERATOR=gpu CLUSTER=vision_2 INSTANCE_STORE=on\n"
+        "readonly IDLE_MINUTES=45 REGISTRATION_MINUTES=30\n"
     )
     assert machines.launch_templates["gpu"]["ImageId"] == "ami-0123456789abcdef0"
     for kind in KINDS:
@@ -191,6 +192,22 @@ def test_a_disk_has_the_range_that_ec2_documents(written: Any, parameter: str, m
 
     for bound in (declared["MinValue"], declared["MaxValue"]):
         assert re.search(rf"\b{bound:,}\b", documented), documented
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [
+        pytest.param(("InstanceStore", "off"), id="it-is-off"),
+        pytest.param(
+            ("DiskKmsKeyArn", f"arn:aws:kms:us-east-1:{ACCOUNT}:key/0f0f"), id="data-is-encrypted-by-a-key-of-ones-own"
+        ),
+    ],
+)
+def test_the_instance_store_is_left_alone(parameter: tuple[str, str]) -> None:
+    machines = deploy_machines((("ClusterName", "training"), parameter))
+
+    for kind in KINDS:
+        assert "INSTANCE_STORE=off\n" in machines.user_data(kind)
 
 
 @pytest.mark.parametrize("parameter", ["GpuImageId", "NeuronImageId"])

@@ -19,6 +19,7 @@ MACHINE_STACK_PARAMETERS = (
     "DiskThroughput",
     "DiskIops",
     "DiskKmsKeyArn",
+    "InstanceStore",
     "ImageRepositories",
     "IdleMinutes",
     "RegistrationMinutes",
@@ -48,8 +49,8 @@ DEFAULTS: Mapping[str, str] = {
 }
 # A job that takes a warm machine at the last minute must find it: its task is placed, and its image pulled, meanwhile.
 _IDLE_MARGIN_MINUTES = 10
-# gp3 has 0.25 MiB/s at most for each operation per second, and 500 of these for each GiB ("General Purpose SSD volumes",
-# Amazon EBS User Guide).
+# gp3 has at most 0.25 MiB/s for each operation per second, and at most 500 of these for each GiB ("General Purpose SSD
+# volumes", Amazon EBS User Guide).
 _IOPS_PER_MIB_PER_SECOND = 4
 _IOPS_PER_GIB = 500
 
@@ -157,13 +158,13 @@ def check_disk(values: Mapping[str, str]) -> None:
     size = _number("DiskGiB", "of GiB", values)
     if iops < throughput * _IOPS_PER_MIB_PER_SECOND:
         raise RefusedError(
-            f"a gp3 volume with DiskThroughput={throughput} needs {_IOPS_PER_MIB_PER_SECOND} operations per second for each "
-            f"MiB per second, and has DiskIops={iops}: add DiskIops={throughput * _IOPS_PER_MIB_PER_SECOND} or more"
+            f"a gp3 volume with DiskThroughput={throughput} needs {_IOPS_PER_MIB_PER_SECOND} operations per second for "
+            f"each MiB per second, and has DiskIops={iops}: add DiskIops={throughput * _IOPS_PER_MIB_PER_SECOND} or more"
         )
     if iops > size * _IOPS_PER_GIB:
         raise RefusedError(
-            f"a gp3 volume has at most {_IOPS_PER_GIB} operations per second for each GiB, and DiskIops={iops} is more than "
-            f"DiskGiB={size} allows: add DiskGiB={-(-iops // _IOPS_PER_GIB)} or more"
+            f"a gp3 volume has at most {_IOPS_PER_GIB} operations per second for each GiB, and DiskIops={iops} is more "
+            f"than DiskGiB={size} allows: add DiskGiB={-(-iops // _IOPS_PER_GIB)} or more"
         )
 
 
