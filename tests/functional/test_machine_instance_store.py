@@ -1,7 +1,7 @@
-"""User data moves Docker to the instance store of a machine, or leaves all as it is: run at the boot of a machine of files.
+"""User data moves Docker to the instance store of a machine of files, or leaves all as it is.
 
-`systemctl` keeps what it would do to the two units: a stop of docker.service takes the start of ecs.service, which waits for
-the end of cloud-init, out of the queue (systemd 252 does so with units that are ordered like these).
+`systemctl` keeps what it would do to the two units: a stop of docker.service takes the start of ecs.service, which
+waits for the end of cloud-init, out of the queue (systemd 252 does so with units that are ordered like these).
 """
 
 import subprocess
@@ -16,8 +16,9 @@ from fakes.machines_stack import KINDS, deploy_machines
 IMAGE = f"public.ecr.aws/vision/train@sha256:{'0f' * 32}"
 DEVICE = "nvme-Amazon_EC2_NVMe_Instance_Storage_AWS1"
 DOCKER, CONTAINERD, STORE = "/var/lib/docker", "/var/lib/containerd", "/mnt/instance-store"
-# `docker` has the state of docker.service, `mounts` the mount points, `mounts-of-docker` those at its last start. Docker that
-# is stopped without its socket is started by the next who asks, and without containerd that keeps its old folder open.
+# `docker` has the state of docker.service, `mounts` the mount points, `mounts-of-docker` those at its last start.
+# Docker that is stopped without its socket is started by the next who asks, and containerd that is not stopped keeps
+# its old folder open.
 SYSTEMCTL = """\
 cd "@folder@"
 case "$*" in

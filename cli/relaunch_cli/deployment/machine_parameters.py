@@ -159,7 +159,8 @@ def check_disk(values: Mapping[str, str]) -> None:
     if iops < throughput * _IOPS_PER_MIB_PER_SECOND:
         raise RefusedError(
             f"a gp3 volume with DiskThroughput={throughput} needs {_IOPS_PER_MIB_PER_SECOND} operations per second for "
-            f"each MiB per second, and has DiskIops={iops}: add DiskIops={throughput * _IOPS_PER_MIB_PER_SECOND} or more"
+            f"each MiB per second, and has DiskIops={iops}: "
+            f"add DiskIops={throughput * _IOPS_PER_MIB_PER_SECOND} or more"
         )
     if iops > size * _IOPS_PER_GIB:
         raise RefusedError(
