@@ -37,7 +37,9 @@ use_instance_store() { # DEVICE
   used=$(timeout 20 du --summarize --total --block-size=1M "$docker" "$containerd" | tail --lines=1 | cut --fields=1)
   ((${used:-1024} < 1024)) || return
   # It refuses a device with a filesystem. -K: the device is trimmed already.
-  timeout 60 mkfs.xfs -K -q "$1" && mount --options noatime "$1" "$store" || return
+  timeout 60 mkfs.xfs -K -q "$1" || return
+  # Private, or each mount of a container in Docker's folder would be seen here, too.
+  mount --make-private --options noatime "$1" "$store" || return
   # Selection counts the root volume.
   here=$(free_mib "$root/") there=$(free_mib "$store")
   if ((${there:-0} < ${here:-1})) || ! mkdir --mode=710 "$store/docker" "$store/containerd"; then

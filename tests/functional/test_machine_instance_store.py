@@ -116,6 +116,7 @@ def test_docker_has_its_data_on_the_instance_store_before_the_image_is_pulled(
 
     assert (done.returncode, done.stderr) == (0, "")
     assert host.mounts("mounts-of-docker") == host.mounts() == {STORE, DOCKER, CONTAINERD}
+    assert f"mount --make-private --options noatime {host.root}/dev/nvme1n1 {host.root}{STORE}" in host.calls
     assert f"mount --bind {host.root}{STORE}/docker {host.root}{DOCKER}" in host.calls
     assert f"mount --bind {host.root}{STORE}/containerd {host.root}{CONTAINERD}" in host.calls
     assert (host.docker_state, host.is_agent_queued) == ("active", True)
