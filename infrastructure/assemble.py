@@ -17,7 +17,7 @@ _PLACE = re.compile(r"^( *)# boot\.sh begins\n.*?^\1# boot\.sh ends\n", re.MULTI
 
 
 def assemble_script(folder: Path) -> str:
-    """Return boot.sh with the files that it includes, each of which it reads up to the line `END`.
+    """Return boot.sh with the files that it includes, most of which it reads up to the line `END`.
 
     Raises:
         ValueError: a file has such a line itself, or does not end with a line.

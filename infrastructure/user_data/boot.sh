@@ -2,7 +2,7 @@
 # in front of it.
 #
 # cloud-init runs it as root, and the ECS agent starts when it has ended (ecs.service is After=cloud-final.service). So
-# nothing here takes long, waits for a unit, or starts or restarts Docker or the agent: it would wait for itself.
+# nothing here takes long, or waits for the agent or a unit that may wait for cloud-init: it would wait for itself.
 # Whatever fails, what follows is still tried; the watchdog comes before all that can take time.
 set -u -o pipefail
 readonly root=${RELAUNCH_ROOT:-}
@@ -95,6 +95,7 @@ if ((${#attributes[@]})); then
   (IFS=, && echo "ECS_INSTANCE_ATTRIBUTES={${attributes[*]}}") >>"$root/etc/ecs/ecs.config"
 fi
 
+@include instance_store.sh
 # In the background: the agent must not wait for the gigabytes of an image.
 image_by_digest='^[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9._-]+)+@sha256:[0-9a-f]{64}$'
 if image=$(tag relaunch:image) && [[ $image =~ $image_by_digest ]]; then

@@ -9,6 +9,7 @@ from architecture.conftest import Template, as_list
 from architecture.role_policies import RolePolicies
 from architecture.test_edge_template import read
 from architecture.test_template_machines import ON
+from fakes.aws import make_client
 from fakes.machines_stack import KINDS, MachinesStack, deploy_machines
 from fakes.repository import REPOSITORY
 from relaunch.core.machines.limits import MachineLimits
@@ -60,6 +61,8 @@ def test_what_is_shut_down_is_terminated_with_its_volumes(machines: MachinesStac
         assert volume["Ebs"] == {
             "VolumeType": "gp3",
             "VolumeSize": 100,
+            "Throughput": 250,
+            "Iops": 3000,
             "Encrypted": True,
             # Of the account's default nothing is known: it may be one that nobody here may use.
             "KmsKeyId": "alias/aws/ebs",
@@ -165,16 +168,46 @@ def test_parameters_reach_machines() -> None:
     machines = deploy_machines(
         (
             *(("ClusterName", "vision_2"), ("DiskGiB", "250"), ("IdleMinutes", "45"), ("RegistrationMinutes", "30")),
-            *(("GpuImageId", "ami-0123456789abcdef0"),),
+            *(("GpuImageId", "ami-0123456789abcdef0"), ("DiskThroughput", "1000"), ("DiskIops", "4000")),
         )
     )
 
     assert machines.user_data("gpu").startswith(
-        "#!/bin/bash\nreadonly ACCELERATOR=gpu CLUSTER=vision_2\nreadonly IDLE_MINUTES=45 REGISTRATION_MINUTES=30\n"
+        "#!/bin/bash\nreadonly ACCELERATOR=gpu CLUSTER=vision_2 INSTANCE_STORE=on\n"
+        "readonly IDLE_MINUTES=45 REGISTRATION_MINUTES=30\n"
     )
     assert machines.launch_templates["gpu"]["ImageId"] == "ami-0123456789abcdef0"
     for kind in KINDS:
-        assert machines.launch_templates[kind]["BlockDeviceMappings"][0]["Ebs"]["VolumeSize"] == 250
+        volume = machines.launch_templates[kind]["BlockDeviceMappings"][0]["Ebs"]
+        assert (volume["VolumeSize"], volume["Throughput"], volume["Iops"]) == (250, 1000, 4000)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "member"), [pytest.param("DiskThroughput", "Throughput"), pytest.param("DiskIops", "Iops")]
+)
+def test_a_disk_has_the_range_that_ec2_documents(written: Any, parameter: str, member: str) -> None:
+    shapes = make_client("ec2").meta.service_model
+    documented = shapes.shape_for("LaunchTemplateEbsBlockDeviceRequest").members[member].documentation
+    declared = written["Parameters"][parameter]
+
+    for bound in (declared["MinValue"], declared["MaxValue"]):
+        assert re.search(rf"\b{bound:,}\b", documented), documented
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [
+        pytest.param(("InstanceStore", "off"), id="it-is-off"),
+        pytest.param(
+            ("DiskKmsKeyArn", f"arn:aws:kms:us-east-1:{ACCOUNT}:key/0f0f"), id="data-is-encrypted-by-a-key-of-ones-own"
+        ),
+    ],
+)
+def test_the_instance_store_is_left_alone(parameter: tuple[str, str]) -> None:
+    machines = deploy_machines((("ClusterName", "training"), parameter))
+
+    for kind in KINDS:
+        assert "INSTANCE_STORE=off\n" in machines.user_data(kind)
 
 
 @pytest.mark.parametrize("parameter", ["GpuImageId", "NeuronImageId"])

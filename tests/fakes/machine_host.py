@@ -19,7 +19,7 @@ echo "${0##*/} $*" >>"@folder@/calls"
 [[ -e "$0.answers" ]] && cat "$0.answers"
 exit "$(cat "$0.status" 2>/dev/null || echo 0)"
 """
-PROGRAMS = ("systemctl", "docker", "dnf", "nvidia-smi", "sleep")
+PROGRAMS = ("systemctl", "docker", "dnf", "nvidia-smi", "sleep", "mkfs.xfs", "mount", "umount", "df")
 
 
 class MachineHost:

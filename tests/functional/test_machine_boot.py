@@ -314,6 +314,6 @@ def test_shellcheck_finds_nothing(script: str) -> None:
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("script", ["boot.sh", "pull.sh"])
+@pytest.mark.parametrize("script", ["boot.sh", "instance_store.sh", "pull.sh"])
 def test_bash_can_read_the_scripts(script: str) -> None:
     assert subprocess.run(["bash", "-n", SOURCES / script], check=False, capture_output=True).stderr == b""

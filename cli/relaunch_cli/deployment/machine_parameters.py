@@ -16,7 +16,10 @@ SWITCH = "Machines"
 MACHINE_STACK_PARAMETERS = (
     "VpcId",
     "DiskGiB",
+    "DiskThroughput",
+    "DiskIops",
     "DiskKmsKeyArn",
+    "InstanceStore",
     "ImageRepositories",
     "IdleMinutes",
     "RegistrationMinutes",
@@ -36,6 +39,9 @@ OUTPUTS = (LAUNCH_TEMPLATES, ROLE, DISK)
 # Those of both templates.
 DEFAULTS: Mapping[str, str] = {
     "ClusterName": "relaunch",
+    "DiskGiB": "100",
+    "DiskThroughput": "250",
+    "DiskIops": "3000",
     "IdleMinutes": "20",
     "RegistrationMinutes": "15",
     "MachineWarmMinutes": "0",
@@ -43,6 +49,10 @@ DEFAULTS: Mapping[str, str] = {
 }
 # A job that takes a warm machine at the last minute must find it: its task is placed, and its image pulled, meanwhile.
 _IDLE_MARGIN_MINUTES = 10
+# gp3 has at most 0.25 MiB/s for each operation per second, and at most 500 of these for each GiB ("General Purpose SSD
+# volumes", Amazon EBS User Guide).
+_IOPS_PER_MIB_PER_SECOND = 4
+_IOPS_PER_GIB = 500
 
 
 class Way(StrEnum):
@@ -118,15 +128,15 @@ def check_minutes(values: Mapping[str, str]) -> None:
     Raises:
         RefusedError: they would, or a value is no number.
     """
-    idle, warm = _minutes("IdleMinutes", values), _minutes("MachineWarmMinutes", values)
+    idle, warm = (_number(name, "of minutes", values) for name in ("IdleMinutes", "MachineWarmMinutes"))
     if warm and idle < warm + _IDLE_MARGIN_MINUTES:
         raise RefusedError(
             f"a machine without a task powers itself off after IdleMinutes={idle}, and MachineWarmMinutes={warm} keeps "
             f"it for the next job, whose task needs a few minutes to start there: add IdleMinutes="
             f"{warm + _IDLE_MARGIN_MINUTES} or more"
         )
-    registration = _minutes("RegistrationMinutes", values)
-    deadline = _minutes("MachineRegistrationMinutes", values)
+    registration = _number("RegistrationMinutes", "of minutes", values)
+    deadline = _number("MachineRegistrationMinutes", "of minutes", values)
     if registration <= deadline:
         raise RefusedError(
             f"a machine that has not registered powers itself off after RegistrationMinutes={registration}, and "
@@ -135,10 +145,34 @@ def check_minutes(values: Mapping[str, str]) -> None:
         )
 
 
-def _minutes(name: str, values: Mapping[str, str]) -> int:
+def check_disk(values: Mapping[str, str]) -> None:
+    """Check that EC2 can make the root volume: CloudFormation takes any launch template, and EC2 refuses each launch.
+
+    `values` are those that the stack of machines will have; what is missing has its default.
+
+    Raises:
+        RefusedError: EC2 would refuse the volume, or a value is no number.
+    """
+    throughput = _number("DiskThroughput", "of MiB per second", values)
+    iops = _number("DiskIops", "of operations per second", values)
+    size = _number("DiskGiB", "of GiB", values)
+    if iops < throughput * _IOPS_PER_MIB_PER_SECOND:
+        raise RefusedError(
+            f"a gp3 volume with DiskThroughput={throughput} needs {_IOPS_PER_MIB_PER_SECOND} operations per second for "
+            f"each MiB per second, and has DiskIops={iops}: "
+            f"add DiskIops={throughput * _IOPS_PER_MIB_PER_SECOND} or more"
+        )
+    if iops > size * _IOPS_PER_GIB:
+        raise RefusedError(
+            f"a gp3 volume has at most {_IOPS_PER_GIB} operations per second for each GiB, and DiskIops={iops} is more "
+            f"than DiskGiB={size} allows: add DiskGiB={-(-iops // _IOPS_PER_GIB)} or more"
+        )
+
+
+def _number(name: str, of_what: str, values: Mapping[str, str]) -> int:
     text = values.get(name) or DEFAULTS[name]
     if not (text.isascii() and text.isdigit()):
-        raise RefusedError(f"{name}={text} is no number of minutes")
+        raise RefusedError(f"{name}={text} is no number {of_what}")
     return int(text)
 
 

@@ -18,6 +18,7 @@ from relaunch_cli.deployment.machine_parameters import (
     SWITCH,
     Parameters,
     Way,
+    check_disk,
     check_minutes,
 )
 from relaunch_cli.deployment.refusals import RefusedError
@@ -83,6 +84,7 @@ def _deploy(
     kept = application.parameters if application else {}
     kept_machines = machines.parameters if machines else {}
     check_minutes({**kept, **kept_machines, **parameters.application, **parameters.machines})
+    check_disk({**kept_machines, **parameters.machines})
     cluster = parameters.application.get("ClusterName") or kept.get("ClusterName") or DEFAULTS["ClusterName"]
     check_cluster(cluster, clients.ecs)
     network = _network(parameters, kept, kept_machines, clients.ec2)

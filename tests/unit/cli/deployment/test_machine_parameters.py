@@ -11,6 +11,7 @@ from relaunch_cli.deployment.machine_parameters import (
     MACHINE_STACK_PARAMETERS,
     OUTPUTS,
     Way,
+    check_disk,
     check_minutes,
     for_sam,
     read_parameters,
@@ -127,6 +128,36 @@ def test_minutes_that_leave_relaunch_the_first_word_are_taken(values: dict[str, 
 def test_machines_that_would_end_themselves_too_early_are_refused(values: dict[str, str], text: str) -> None:
     with pytest.raises(RefusedError, match=text):
         check_minutes(values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        {"DiskThroughput": "750"},
+        {"DiskThroughput": "1000", "DiskIops": "4000"},
+        {"DiskThroughput": "2000", "DiskIops": "15000", "DiskGiB": "30"},
+    ],
+    ids=str,
+)
+def test_disks_that_ec2_can_make_are_taken(values: dict[str, str]) -> None:
+    check_disk(values)
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"DiskThroughput": "751"}, "DiskThroughput=751 needs 4 .* has DiskIops=3000: add DiskIops=3004 or more"),
+        ({"DiskThroughput": "2000", "DiskIops": "7999"}, "add DiskIops=8000 or more"),
+        ({"DiskIops": "15001", "DiskGiB": "30"}, "DiskIops=15001 is more than DiskGiB=30 allows: add DiskGiB=31 or"),
+        ({"DiskThroughput": "fast"}, "DiskThroughput=fast is no number of MiB per second"),
+        ({"DiskIops": "many"}, "DiskIops=many is no number of operations per second"),
+        ({"DiskGiB": "1.5"}, "DiskGiB=1.5 is no number of GiB"),
+    ],
+)
+def test_disks_that_ec2_would_refuse_at_each_launch_are_refused(values: dict[str, str], text: str) -> None:
+    with pytest.raises(RefusedError, match=text):
+        check_disk(values)
 
 
 def test_sam_reads_what_it_is_given() -> None:

@@ -119,6 +119,18 @@ def test_an_update_that_changes_a_launch_template_hands_on_its_new_version(accou
     assert account.machines["DiskGiB"] == "300"
 
 
+def test_a_disk_that_ec2_would_refuse_is_refused_before_anything_is_deployed(account: Account) -> None:
+    account.deploy("DiskIops=4000")
+    account.questions.clear()
+
+    # The operations per second are those of the last time.
+    with pytest.raises(RefusedError, match="add DiskIops=8000 or more"):
+        account.deploy("DiskThroughput=2000")
+    assert account.questions == []
+    account.deploy("DiskThroughput=1000")
+    assert account.machines["DiskThroughput"] == "1000"
+
+
 def test_subnets_that_were_named_are_kept_until_others_or_a_vpc_are(account: Account) -> None:
     subnets = account.ec2.describe_subnets()["Subnets"]
     one = f"{subnets[0]['AvailabilityZone']}={subnets[0]['SubnetId']}"
