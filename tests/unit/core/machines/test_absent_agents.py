@@ -81,7 +81,7 @@ def test_a_machine_whose_agent_stays_away_is_terminated_and_gets_no_more_jobs(is
     assert early.machine.away_since == NOW
     assert (late.state, late.is_unusable, late.claims) == (MachineState.ENDING, True, ())
     assert late.pending == (TerminateInstance(INSTANCE), TellJobs(("resnet-1",)))
-    assert f"its ECS agent is away since {NOW:%H:%M:%S} UTC, no checkpoint came since" in late.reason
+    assert f"its agent is away since {NOW:%H:%M:%S} UTC, no checkpoint came since" in late.reason
     assert ("status checks" in late.reason) is is_impaired
     assert late.leave_by == NOW + limit
 

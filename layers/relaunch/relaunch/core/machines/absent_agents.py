@@ -73,7 +73,7 @@ def agent_seen(machine: Machine, event: AgentSeen, now: datetime, _limits: Machi
         return ignore(machine, f"its agent is away since {since:%H:%M:%S} UTC")
     saved = f"the newest checkpoint is of {heard_at:%H:%M:%S} UTC" if has_saved else "no checkpoint came since"
     checks = ", and EC2's status checks of it fail" if event.is_impaired else ""
-    detail = f"its ECS agent is away since {since:%H:%M:%S} UTC, {saved}{checks}"
+    detail = f"its agent is away since {since:%H:%M:%S} UTC, {saved}{checks}"
     # No task can be asked to save: a stop does not reach the host.
     left = replace(machine, is_unusable=True, leave_by=machine.leave_by or now)
     return terminate(left, now, event=ABANDONED, detail=detail)
