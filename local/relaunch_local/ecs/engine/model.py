@@ -185,6 +185,8 @@ class Instance:
     status: ContainerInstanceStatus | None = None
     arn: str = ""
     agent_connected: bool = False
+    is_cut_off: bool = False
+    """Whether its agent never connects again."""
     is_impaired: bool = False
     """Whether EC2's status check of the instance fails."""
     start_error: str = ""
