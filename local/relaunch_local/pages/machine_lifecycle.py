@@ -13,6 +13,7 @@ from relaunch.core.machines.machine import (
     AskFleet,
     Consequence,
     DeregisterNode,
+    ForgetUnready,
     MachineState,
     RememberFailures,
     RememberLaunch,
@@ -44,6 +45,7 @@ _EFFECTS = {
     AdmitJobs: "request the launch of the jobs that have waited longest for the limits on machines",
     RememberLaunch: "that EC2 had capacity in that spot pool is kept",
     RememberFailures: "all jobs avoid the offerings that EC2 refused for some time",
+    ForgetUnready: "what is remembered of machines that did not become ready there is forgotten: this one did",
 }
 
 _HEAD = """\
