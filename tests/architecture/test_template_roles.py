@@ -21,6 +21,7 @@ ACTIONS_WITHOUT_RESOURCE = {
     "ec2:DescribeSpotPriceHistory",
     "ec2:DescribeCapacityReservations",
     "ec2:DescribeInstances",
+    "ec2:DescribeInstanceStatus",
     "ec2:DescribeInstanceTypes",
     "ec2:DescribeInstanceTypeOfferings",
     "ec2:GetSpotPlacementScores",
@@ -184,10 +185,14 @@ def test_refreshing_offerings_touches_no_item_of_the_table_but_its_own(template:
     assert statement["Condition"] == {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["OFFERINGS"]}}
 
 
-def test_checkpoints_are_decrypted_only_through_s3_and_only_when_launching(template: Template) -> None:
+@pytest.mark.parametrize("function", ["LaunchAttemptFunction", "ReconcileFunction"])
+def test_checkpoints_are_decrypted_only_through_s3_and_only_by_who_reads_them(
+    template: Template, function: str
+) -> None:
     # request_machine has the key of disks.
-    assert list(template.allowing("kms:Decrypt")) == ["LaunchAttemptFunction", "RequestMachineFunction"]
-    (statement,) = template.allowing("kms:Decrypt")["LaunchAttemptFunction"]
+    decrypting = {"LaunchAttemptFunction", "ReconcileFunction", "RequestMachineFunction"}
+    assert set(template.allowing("kms:Decrypt")) == decrypting
+    (statement,) = template.allowing("kms:Decrypt")[function]
 
     assert statement["Resource"] == {"Fn::Split": [",", {"Ref": "CheckpointKeyArns"}]}
     assert statement["Condition"] == {"StringLike": {"kms:ViaService": {"Fn::Sub": "s3.*.${AWS::URLSuffix}"}}}

@@ -250,6 +250,36 @@ def _launch_instance(stories: Stories) -> str:
     return stories.world.region.launch(TagSpecifications=[{"ResourceType": kind, "Tags": tags} for kind in kinds])
 
 
+def tell_of_an_agent_that_stays_away(stories: Stories) -> None:
+    """A machine hangs: its status checks fail, and it is ended once its training saves no more."""
+    world = stories.world
+    stories.ask(action="submit", definition="demo", idempotency_key=unique("key"))
+    job_id = json.loads(stories.received("AttemptsQueue"))["job_id"]
+    stories.deliver("launch_attempt", stories.received("AttemptsQueue"))
+    stories.deliver("request_machine", stories.received("MachinesQueue"))
+    stories.pass_time(240.0)
+    stories.deliver("observe_task", stories.event("ECS Container Instance State Change"))
+    stories.deliver("launch_attempt", stories.received("AttemptsQueue"))
+    stories.pass_time(120.0)
+    stories.deliver("observe_task", stories.event("ECS Task State Change", lastStatus="RUNNING"))
+    stories.checkpoints += [f"demo/{job_id}/attempt-1/step-0000120/{name}" for name in ("manifest.json", "state.json")]
+    job = world.stores.jobs.load_job(job_id)
+    assert job is not None
+    instances = world.region.simulator.instances
+    host = instances.by_id[job.current_attempt.placement.instance_id]
+    instances.set_agent(host, connected=False)
+    host.is_impaired = True
+    for _ in range(25):
+        stories.pass_time(60.0)
+        stories.reconcile()
+    assert host.is_alive
+    stories.checkpoints.clear()
+    stories.pass_time(60.0)
+    stories.reconcile()
+    stories.deliver("request_machine", stories.received("MachinesQueue"))
+    assert not host.is_alive
+
+
 def tell_of_a_machine_in_another_zone(stories: Stories) -> None:
     """A request names one subnet of each zone."""
     place = make_override("g5.xlarge", "us-east-1b", PurchaseOption.SPOT, subnet_id="subnet-b")
@@ -476,6 +506,7 @@ STORIES = (
     tell_of_a_capacity_block_that_ends,
     tell_of_clusters_of_alibaba_cloud,
     tell_of_a_machine_in_another_zone,
+    tell_of_an_agent_that_stays_away,
     tell_of_a_refresh,
     tell_of_a_delivery,
 )

@@ -62,7 +62,7 @@ class FakeMachineSource:
 
     `refused` has the refusals by offering. `throttled` and `lost` are the numbers of the next requests that are
     throttled, and whose answer is lost after they took effect. `foreign` are instances of others, `hidden` the IDs of
-    those that EC2 does not show yet.
+    those that EC2 does not show yet, `impaired` of those whose status checks fail, asked for `status_checks` times.
     """
 
     def __init__(self, stack: str = STACK) -> None:
@@ -72,6 +72,8 @@ class FakeMachineSource:
         self.instances: dict[str, InstanceObservation] = {}
         self.foreign: dict[str, InstanceObservation] = {}
         self.hidden: set[str] = set()
+        self.impaired: set[str] = set()
+        self.status_checks = 0
         self.requests: list[FleetRequest] = []
         self._stack = stack
         self._launch_count = 0
@@ -117,6 +119,10 @@ class FakeMachineSource:
     def describe(self, instance_ids: Sequence[str]) -> Mapping[str, InstanceObservation | None]:
         known = {**self.foreign, **{each.instance_id: each for each in self._shown()}}
         return {each: known.get(each) for each in instance_ids}
+
+    def find_impaired(self, instance_ids: Sequence[str]) -> frozenset[str]:
+        self.status_checks += 1
+        return frozenset(each for each in instance_ids if each in self.impaired)
 
     def list_instances(self) -> Iterator[Sequence[InstanceObservation]]:
         yield [each for each in self._shown() if each.state is not InstanceState.TERMINATED]

@@ -36,7 +36,7 @@ class FakeTasks:
     before is answered with the same task, or with a conflict when the parameters differ, as ECS does; a machine of our
     own takes one task. LaunchUncertain in `outcomes` means that the answer was lost: with `places_uncertain` the task
     is there all the same. Lists come in pages of `page_size`, counted by `page_count`; `closed_machines` take no tasks,
-    and `registered_at` and `registered` (what they offer to tasks) are by their names.
+    the agents of `disconnected` are away, and `registered_at` and `registered` (what they offer to tasks) are by name.
     """
 
     def __init__(self) -> None:
@@ -55,6 +55,7 @@ class FakeTasks:
         self.page_size = 100
         self.page_count = 0
         self.closed_machines: set[str] = set()
+        self.disconnected: set[str] = set()
         self.registered_at: dict[str, datetime] = {}
         self.registered: dict[str, Resources] = {}
         self._launched: dict[tuple[AttemptKey, int], tuple[LaunchRequest, str]] = {}
@@ -161,6 +162,7 @@ class FakeTasks:
             task_count=task_count,
             registered_at=registered_at,
             registered=self.registered.get(machine.name, NOTHING),
+            is_connected=machine.name not in self.disconnected,
         )
 
     def _pages(self, items: Sequence[Item]) -> Iterator[Sequence[Item]]:

@@ -15,7 +15,7 @@ from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle import agent_waits, handover, machine_waits, refusal_waits, running, unconfirmed_stops
 from relaunch.core.lifecycle import table as job_table
 from relaunch.core.lifecycle.decision import HEARTBEAT, Decision
-from relaunch.core.machines import ending, living, requesting, table
+from relaunch.core.machines import absent_agents, ending, living, requesting, table
 from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd
 from relaunch.core.machines.events import FleetRefused, InstanceState, MachineEvent, NodeSeen, RefusalKind
 from relaunch.core.machines.limits import MachineLimits
@@ -26,6 +26,7 @@ from relaunch.usecases import advance_machine as advancing
 from relaunch.usecases import attend_machine as attending
 from relaunch.usecases import claim_machine as claiming
 from relaunch.usecases import launch_attempt as launching
+from relaunch.usecases import look_at_agents
 from relaunch.usecases import observe_capacity as warning
 from relaunch.usecases import observe_machine as observing
 from relaunch.usecases import reconcile_machines as reconciling
@@ -34,6 +35,7 @@ from relaunch_local.in_memory import machines as stored
 from relaunch_local.in_memory.machines import InMemoryMachines
 from relaunch_local.simulation.aws import fleet as fleet_faults
 from relaunch_local.simulation.aws import machine_table as indexes
+from relaunch_local.simulation.faults import absent_agents as absent_hosts
 from relaunch_local.simulation.faults import silent_hosts
 from simulation.broken_parts import Planting, changed, replaced
 from simulation.planted_bugs import PlantedBug
@@ -41,7 +43,8 @@ from simulation.planting import patched, patched_in
 
 _NOTHING, _DAY = timedelta(0), timedelta(days=1)
 _HUGE = Resources(1_000_000, 1_000_000, 64.0, 64)
-_LATER = timedelta(minutes=1)
+_LATER, _TEN_MINUTES = timedelta(minutes=1), timedelta(minutes=10)
+_AWAY = (absent_agents, look_at_agents)
 
 
 def _rows_without(action: str) -> Planting:
@@ -64,6 +67,17 @@ def _machines_for_ever() -> Iterator[None]:
     owners = (machine_waits, refusal_waits, claiming)
     with patched(machine_waits, _FAILED_MACHINES=10**9), patched_in(owners, next_machine_at=lambda _job, now: now):
         yield
+
+
+@contextmanager
+def _unconfirmed(**limits: timedelta) -> Iterator[None]:
+    # A machine of our own ends for its agent otherwise.
+    with patched(unconfirmed_stops, **limits), patched_in(_AWAY, AWAY_LIMIT=_DAY):
+        yield
+
+
+def _absent_agents() -> AbstractContextManager[object]:
+    return patched(absent_hosts, _SHARE=1.0, _EVERY=1, _FIRST=0)
 
 
 def _silent_hosts() -> AbstractContextManager[object]:
@@ -435,7 +449,7 @@ MACHINE_BUGS = (
     PlantedBug(
         "silent-machine-kept",
         "a machine of our own that does not confirm a stop is kept until its job ends",
-        changed(unconfirmed_stops, CONFIRMED_WITHIN=_DAY),
+        lambda: _unconfirmed(CONFIRMED_WITHIN=_DAY),
         "no machine of ours lives on with an unwanted task",
         60,
         world=_silent_hosts,
@@ -443,9 +457,41 @@ MACHINE_BUGS = (
     PlantedBug(
         "stop-waited-for-for-ever",
         "a stop that no host confirms is waited for without an end",
-        changed(unconfirmed_stops, CONFIRMED_WITHIN=_DAY, STOP_LIMIT=_DAY),
+        lambda: _unconfirmed(CONFIRMED_WITHIN=_DAY, STOP_LIMIT=_DAY),
         "a stop ends within its bound",
         60,
         world=_silent_hosts,
+    ),
+    PlantedBug(
+        "absent-agent-kept",
+        "a machine whose agent stays away is kept until its job ends",
+        lambda: patched_in(_AWAY, AWAY_LIMIT=_DAY, IMPAIRED_LIMIT=_DAY),
+        "no machine of ours lives on for an hour while its agent is away",
+        60,
+        world=_absent_agents,
+    ),
+    PlantedBug(
+        "absent-agent-given-up-early",
+        "a machine whose agent is away for ten minutes is ended",
+        lambda: patched_in(_AWAY, AWAY_LIMIT=_TEN_MINUTES),
+        "no machine is ended for its agent before its time",
+        60,
+        world=_absent_agents,
+    ),
+    PlantedBug(
+        "outage-ends-machines",
+        "machines are ended although most agents are away at once",
+        lambda: patched_in(_AWAY, is_outage=lambda _agents, _away: False),
+        "no machine is ended for its agent in an outage",
+        60,
+        world=_absent_agents,
+    ),
+    PlantedBug(
+        "training-that-saves-is-lost",
+        "a machine whose agent is away is ended although checkpoints arrive",
+        changed(absent_agents, _CLOCK_MARGIN=_DAY),
+        "no machine is ended for its agent while its training saves",
+        60,
+        world=_absent_agents,
     ),
 )

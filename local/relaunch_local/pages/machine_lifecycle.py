@@ -46,6 +46,7 @@ _EFFECTS = {
     RememberLaunch: "that EC2 had capacity in that spot pool is kept",
     ForgetUnready: "no job avoids its offering or image any more because other machines did not become ready",
     RememberFailures: "all jobs avoid the offerings that EC2 refused for some time",
+    ForgetUnready: "what is remembered of machines that did not become ready there is forgotten: this one did",
 }
 
 _HEAD = """\
@@ -68,8 +69,8 @@ _ALWAYS = """\
 - A machine that is not GONE has a `wake_at`: if all events are lost, `reconcile` checks it at that time.
 - It counts against the limits of the stack until it is GONE, and it is GONE only when EC2 says so.
 - While a job claims it, Relaunch does not end it, unless it does not become ready in time, is to be interrupted
-  before it has a task, or does not confirm the stop of a task, and its other jobs had ten minutes to leave; without
-  claims it ends, after the time for which the stack keeps it.
+  before it has a task, does not confirm the stop of a task, and its other jobs had ten minutes to leave, or its agent
+  stays away; without claims it ends, after the time for which the stack keeps it.
 - The effects of a decision are saved with it, and each of them is idempotent. Those that call EC2 or deregister a node
   stay pending until `request_machine` has done them:
 """

@@ -13,6 +13,7 @@ from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.metrics import Metric
 from relaunch.core.lifecycle.refusal_waits import TRAINED_WAIT, UNTRAINED_WAIT
 from relaunch.core.lifecycle.unconfirmed_stops import CONFIRMED_WITHIN, HOST_END_GRACE, STOP_LIMIT
+from relaunch.core.machines.absent_agents import AWAY_LIMIT, IMPAIRED_LIMIT
 from relaunch.core.machines.living import HANDOVER_TIME
 from relaunch.core.machines.machine import MachineState
 from relaunch.core.machines.requesting import LOOKED_FOR
@@ -52,9 +53,9 @@ JOB_STATES: Mapping[JobState, Wait] = {
         "`relaunch explain`, `relaunch cancel`",
     ),
     JobState.RUNNING: Wait(
-        f"`max_runtime`; {_minutes(HOST_END_GRACE)} after EC2 ended its host. A host whose agent is disconnected is "
-        "waited for until `max_runtime`",
-        (),
+        f"`max_runtime`; {_minutes(HOST_END_GRACE)} after EC2 ended its host. A machine of our own whose agent stays "
+        "away is terminated (READY, below); another host whose agent is disconnected is waited for until `max_runtime`",
+        (Metric.MACHINES_ABANDONED,),
         "`relaunch logs`, `relaunch cancel`",
     ),
     JobState.STOPPING: Wait(
@@ -97,7 +98,10 @@ MACHINE_STATES: Mapping[MachineState, Wait] = {
         "see the AMI, the network",
     ),
     MachineState.READY: Wait(
-        f"with its last claim and the warm time; {_minutes(HANDOVER_TIME)} after it did not confirm a stop: terminated",
+        f"with its last claim and the warm time; {_minutes(HANDOVER_TIME)} after it did not confirm a stop: "
+        f"terminated; {_minutes(AWAY_LIMIT)} after a sweep found its agent away, or after the newest checkpoint since "
+        f"then, and {_minutes(IMPAIRED_LIMIT)} if EC2's status checks fail and no checkpoint came: terminated, unless "
+        "most agents of the cluster are away, or its checkpoints cannot be read",
         (Metric.MACHINES_ABANDONED,),
         "cancel its jobs",
     ),

@@ -1,7 +1,7 @@
 """One simulated account: the ECS simulator, SQS, EventBridge, Lambda, S3 and ECR, and the application in it."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -54,6 +54,7 @@ from relaunch_local.simulation.aws.table import CalledCapacity, CalledJobs, Call
 from relaunch_local.simulation.aws.template import CLUSTER, STACK, Rule, SourceSettings, read_stack
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.checks.absent_agents import AbsentAgentChecks
 from relaunch_local.simulation.checks.agents import AgentChecks
 from relaunch_local.simulation.checks.deadlines import Deadlines
 from relaunch_local.simulation.checks.facts import AccountFacts, tasks_in
@@ -170,11 +171,15 @@ class SimulatedAccount:
         )
         checked = (self.clock, self.invariants.check, self.facts, self.machines.hosts)
         self.agents, self.free_hour = AgentChecks(*checked), FreeHour(*checked, self._message_began_at)
+        self.absent_agents = AbsentAgentChecks(*checked, self.objects, self._hosts)
         self.machines.on_termination = self.free_hour.termination_asked
         hosts, bills = self.machines.hosts, self.machines.bills
         self.useless = UselessMachines(
             self.clock, self.invariants.check, self.invariants.jobs, hosts, bills, self.machines.terminations
         )
+
+    def _hosts(self) -> Iterable[Instance]:
+        return self.simulator.instances.by_id.values()
 
     def _watch_deadlines(self) -> Deadlines:
         self.on_demand = OnDemand(self.scenario, self.simulator, self.stores.machines, self.stores.capacity)
@@ -197,6 +202,7 @@ class SimulatedAccount:
             self.trace.event,
             self.facts.observe,
             self.agents.observe,
+            self.absent_agents.observe,
             self.invariants.task_changed,
             self.useless.observe,
             self.delayed_ecs.observe,
@@ -433,6 +439,7 @@ class SimulatedAccount:
         before = self.machines.machines.get(machine.machine_id)
         self.trace.machine_saved(before, machine)
         self.agents.machine_saved(before, machine)
+        self.absent_agents.machine_saved(before, machine)
         self.free_hour.machine_saved(machine)
         self.machine_indexes.note(machine)
         self.machines.machine_saved(machine)

@@ -15,6 +15,8 @@ from relaunch_local.simulation.run import SeedResult, run_seed
 
 # Every kind of fault, and its least count per thousand seeds: with fewer, the simulation does not test what it claims.
 LEAST_PER_THOUSAND: Mapping[str, int] = {
+    "agent-lost": 4,
+    "agents-away": 4,
     "agent-connects-late": 400,
     "agent-disconnected": 300,
     "agent-reconnects": 400,
@@ -53,6 +55,7 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "host-invisible-for-long": 200,
     "host-late": 200,
     "host-never-joins": 200,
+    "host-hung": 4,
     "host-silent": 40,
     "host-without-gpus": 100,
     "host-without-user-data": 100,

@@ -10,6 +10,7 @@ from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.chance import Injection
 from relaunch_local.simulation.checks.coverage import Transition
 from relaunch_local.simulation.checks.useless_machines import Waste
+from relaunch_local.simulation.faults.absent_agents import AbsentAgents
 from relaunch_local.simulation.faults.capacity import CapacityFaults
 from relaunch_local.simulation.faults.late_machines import LateMachines
 from relaunch_local.simulation.faults.machines import MachineFaults
@@ -99,6 +100,7 @@ class SeedRun:
         self.useless_machines = UselessMachineFaults(self.account)
         self.waste = Waste()
         self.steps_until_idle = 0
+        AbsentAgents(self.account)
         Retries(self.account, self.workload)
         Schedule(self.account)
 

@@ -69,6 +69,7 @@ class Verdict:
             self._check_timeline(job)
             self._times.check(job)
         self._check_waits()
+        self._account.absent_agents.check_end()
         self._account.deadlines.check_end()
         slots = getattr(self._account.stores.jobs, "slots", {})
         held = {name: count for name, count in slots.items() if count}

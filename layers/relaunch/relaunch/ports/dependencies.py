@@ -80,9 +80,10 @@ class FleetDependencies(JobDependencies):
 
 @dataclass(frozen=True, kw_only=True)
 class ReconcileDependencies(FleetDependencies):
-    """Dependencies of reconciling due jobs."""
+    """Dependencies of reconciling due jobs and machines."""
 
     images: ImageSource
+    checkpoints: CheckpointSource
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,6 +36,10 @@ class MachineSource(Protocol):
         """Describe instances; None: EC2 does not know the instance, or not yet."""
         ...
 
+    def find_impaired(self, instance_ids: Sequence[str]) -> frozenset[str]:
+        """Return those of the running instances of which a status check of EC2 fails."""
+        ...
+
     def list_instances(self) -> Iterator[Sequence[InstanceObservation]]:
         """Yield the instances with the tag of this stack, in pages, except those that are terminated."""
         ...

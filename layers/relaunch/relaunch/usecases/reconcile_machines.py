@@ -19,9 +19,10 @@ from relaunch.core.machines.events import (
 )
 from relaunch.core.machines.living import HANDOVER_TIME
 from relaunch.core.machines.machine import Claim, Machine, MachineState
-from relaunch.ports import FleetDependencies, PortError, Termination
+from relaunch.ports import FleetDependencies, PortError, ReconcileDependencies, Termination
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.advance_machine import advance_machine
+from relaunch.usecases.look_at_agents import Agents
 from relaunch.usecases.observe_machine import node_seen
 
 # More than one invocation has time for.
@@ -31,13 +32,13 @@ _INTERVAL_MINUTES = 5
 _SWEEP_MINUTE = 3
 
 
-def reconcile_machines(deps: FleetDependencies, has_time: Callable[[], bool] = lambda: True) -> int:
+def reconcile_machines(deps: ReconcileDependencies, has_time: Callable[[], bool] = lambda: True) -> int:
     """Reconcile due machines, most overdue first, while there is time; return their number.
 
     A machine with an error stays due for the next call and does not delay the others.
     """
     due = deps.machines.load_due(deps.clock.now(), _MAX_MACHINES)
-    looked_at = 0
+    looked_at, agents = 0, Agents(deps)
     for start in range(0, len(due), _MAX_DESCRIBED):
         loaded = (_load(each, deps) for each in due[start : start + _MAX_DESCRIBED])
         machines = [machine for machine in loaded if machine is not None]
@@ -47,7 +48,7 @@ def reconcile_machines(deps: FleetDependencies, has_time: Callable[[], bool] = l
                 return looked_at
             looked_at += 1
             try:
-                _look(machine, seen, deps)
+                _look(machine, seen, agents, deps)
             except PortError as error:
                 _postpone(machine.machine_id, error, deps)
     return looked_at
@@ -74,9 +75,13 @@ def _describe(machines: Sequence[Machine], deps: FleetDependencies) -> Mapping[s
         return {}
 
 
-def _look(machine: Machine, seen: Mapping[str, InstanceObservation | None], deps: FleetDependencies) -> None:
+def _look(
+    machine: Machine, seen: Mapping[str, InstanceObservation | None], agents: Agents, deps: FleetDependencies
+) -> None:
     for event in _observed(machine, seen, deps):
         advance_machine(machine.machine_id, partial(_same, event), deps)
+    if machine.state is MachineState.READY and machine.away_since is not None and (found := agents.look(machine)):
+        advance_machine(machine.machine_id, partial(_same, found), deps)
     if machine.leave_by is not None:
         _warn_jobs(machine, machine.leave_by, deps)
     advance_machine(machine.machine_id, lambda saved: _due(saved, deps), deps)

@@ -25,6 +25,7 @@ from relaunch.core.machines.living import is_kept_warm
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.ports import JobDependencies, PortError, TaskTarget, TransientError
 from relaunch.usecases.advance_job import advance_job
+from relaunch.usecases.look_at_agents import note_absent_agents
 from relaunch.usecases.reopen_offerings import reopen_offerings
 
 # The ECS API is eventually consistent: the documentation of RunTask tells callers to retry for up to five minutes.
@@ -95,6 +96,7 @@ def _look_at_machines(target: TaskTarget, sweep: Sweep, deps: JobDependencies) -
     failures = _load_failures(now, deps)
     for page in target.list_nodes():
         _reopen_offerings(failures, page, deps)
+        note_absent_agents(page, deps)
         machines.update({seen.node.name: seen.node for seen in page})
         idle = (seen.node for seen in page if _is_idle(seen, now))
         sweep.idle_machines += [node.instance_id or node.name for node in idle if not _is_kept_warm(node, now, deps)]

@@ -1,4 +1,4 @@
-"""DescribeInstances and TerminateInstances (Amazon EC2 API Reference)."""
+"""DescribeInstances, DescribeInstanceStatus and TerminateInstances (Amazon EC2 API Reference)."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from relaunch_local.ecs.engine.ec2_listing import filters_of, matches, page_of
 from relaunch_local.ecs.engine.ec2_permissions import Ec2Permissions
 from relaunch_local.ecs.engine.instances import VPC_ID, Instances
-from relaunch_local.ecs.engine.model import Instance, JsonObject, StateReason
+from relaunch_local.ecs.engine.model import Instance, InstanceState, JsonObject, StateReason
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.engine.settings import Purchase
 from relaunch_local.ecs.errors import EcsError
@@ -56,6 +56,20 @@ class Ec2Instances:
             if all(matches(values, _filtered(instance, name)) for name, values in filters.items())
         ]
         return page_of("Reservations", reservations, request)
+
+    def describe_status(self, request: JsonObject) -> JsonObject:
+        """DescribeInstanceStatus by ID: only instances that are running, by default.
+
+        Raises:
+            EcsError: InvalidInstanceID.NotFound, InvalidInstanceID.Malformed, InvalidParameterCombination,
+                InvalidParameterValue.
+        """
+        ids = request.get("InstanceIds")
+        _check_page_size(request, by_id=bool(ids))
+        found = self._named(ids) if ids else self.instances.all_known()
+        if not request.get("IncludeAllInstances"):
+            found = [instance for instance in found if instance.state is InstanceState.RUNNING]
+        return page_of("InstanceStatuses", [_status(instance) for instance in found], request)
 
     def terminate(self, request: JsonObject, access_key: str = "") -> JsonObject:
         """TerminateInstances: all of them, or none.
@@ -119,6 +133,23 @@ def _check_page_size(request: JsonObject, *, by_id: bool) -> None:
 def _state(instance: Instance) -> JsonObject:
     name = instance.state.value
     return {"Code": _STATE_CODES[name], "Name": name}
+
+
+def _status(instance: Instance) -> JsonObject:
+    is_running = instance.state is InstanceState.RUNNING
+    return {
+        "InstanceId": instance.instance_id,
+        "AvailabilityZone": instance.zone,
+        "InstanceState": _state(instance),
+        "SystemStatus": {"Status": "ok" if is_running else "not-applicable"},
+        "InstanceStatus": {"Status": _reachability(instance)},
+    }
+
+
+def _reachability(instance: Instance) -> str:
+    if instance.state is not InstanceState.RUNNING:
+        return "not-applicable"
+    return "impaired" if instance.is_impaired else "ok"
 
 
 def _description(instance: Instance) -> JsonObject:

@@ -203,6 +203,8 @@ class Instances:
         """Disconnect the agent, or reconnect it, upon which it reports what happened in between."""
         if instance.agent_connected == connected or not instance.is_registered or not instance.is_alive:
             return
+        if connected and instance.is_cut_off:
+            return
         instance.agent_connected = connected
         self.lifecycle.publish_container_instance(instance)
         if connected:

@@ -187,6 +187,10 @@ class Instance:
     status: ContainerInstanceStatus | None = None
     arn: str = ""
     agent_connected: bool = False
+    is_cut_off: bool = False
+    """Whether its agent never connects again."""
+    is_impaired: bool = False
+    """Whether EC2's status check of the instance fails."""
     start_error: str = ""
     """The error with which every task fails to start here, empty for a sound instance."""
     registered_at: datetime | None = None

@@ -43,6 +43,7 @@ SERVED_EC2_ACTIONS = frozenset(
         "CreateFleet",
         "TerminateInstances",
         "DescribeInstances",
+        "DescribeInstanceStatus",
         "DescribeSpotPriceHistory",
         "DescribeInstanceTypeOfferings",
         "DescribeInstanceTypes",
@@ -265,6 +266,7 @@ class EcsSimulator:
             return self.ec2_instances.terminate(parameters, access_key)
         handlers: dict[str, Handler] = {
             "DescribeInstances": self.ec2_instances.describe,
+            "DescribeInstanceStatus": self.ec2_instances.describe_status,
             "DescribeSpotPriceHistory": self.ec2.describe_spot_price_history,
             "DescribeInstanceTypeOfferings": self.ec2.describe_instance_type_offerings,
             "DescribeInstanceTypes": self.ec2.describe_instance_types,

@@ -308,6 +308,12 @@ class Trainings:
         self.chance.note_organic("training-left-by-itself")
         return True
 
+    def freeze(self, task_arn: str) -> None:
+        """Let a training do nothing any more: its host hangs."""
+        training = self.running.get(task_arn)
+        if training is not None and training.timer is not None:
+            training.timer.cancel()
+
     def note_end(self, training: _Training, ending: str) -> None:
         """Record how a program ended."""
         log = self.logs[training.job_id]

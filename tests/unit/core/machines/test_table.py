@@ -9,6 +9,7 @@ import pytest
 from fakes.builders import NOW
 from fakes.machines import INSTANCE, NODE, claim, machine, offering
 from relaunch.core.machines.events import (
+    AgentSeen,
     ClaimAsked,
     ClaimReleased,
     FleetAnswered,
@@ -71,6 +72,9 @@ EVENTS: dict[str, MachineEvent] = {
     "registered": NodeSeen(NODE, GPU, is_active=True, at=NOW),
     "registered without GPUs": NodeSeen(NODE, Resources(4096, 15_000), is_active=True, at=NOW),
     "draining": NodeSeen(NODE, GPU, is_active=False, at=NOW),
+    "agent away": AgentSeen(is_connected=False),
+    "agent connected": AgentSeen(is_connected=True),
+    "agents away": AgentSeen(is_connected=False, is_outage=True),
     "warned": MachineWarned(NOW),
     "claimed": ClaimAsked(claim("bert-1", Resources(1024, 1_000))),
     "claimed again": ClaimAsked(claim()),
@@ -100,6 +104,9 @@ missing                 . S R E .
 registered              . R . . .
 registered without GPUs . S . . .
 draining                . . . . .
+agent away              . . R . .
+agent connected         . . . . .
+agents away             . . . . .
 warned                  . E R E .
 claimed                 Q S R . .
 claimed again           . . . . .
@@ -168,7 +175,8 @@ def test_a_machine_that_is_not_gone_wakes_up(name: str, state: str, next_code: s
     after = decide(machine(STATES[state]), EVENTS[name], now, LIMITS).machine
 
     assert after.wake_at is not None
-    if name not in ("claimed", "missing"):
+    # These keep the time of the next look, which may be over.
+    if name not in ("claimed", "missing", "agent away"):
         assert after.wake_at > now
 
 

@@ -11,7 +11,7 @@ from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import FINAL_STATES, JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.events import CheckpointsUnreadable, JobEvent, LaunchNotGranted, TimePassed
 from relaunch.core.lifecycle.table import decide
-from relaunch.core.machines.events import InstanceMissing, MachineDue
+from relaunch.core.machines.events import AgentSeen, InstanceMissing, MachineDue
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.core.machines.table import decide as decide_machine
@@ -125,6 +125,16 @@ def test_a_starved_machine_ends_at_its_bound():
     assert starve_machine(starting, 6 * MINUTE).state is MachineState.ENDING
     assert starve_machine(silent, 9 * MINUTE).state is MachineState.READY
     assert starve_machine(silent, 10 * MINUTE).state is MachineState.ENDING
+
+
+def test_a_machine_whose_agent_is_away_ends_at_its_bound():
+    away = machine(MachineState.READY, away_since=NOW)
+
+    for event, bound in ((AgentSeen(is_connected=False), 30), (AgentSeen(is_connected=False, is_impaired=True), 5)):
+        early = decide_machine(away, event, NOW + (bound - 1) * MINUTE, MachineLimits()).machine
+        late = decide_machine(away, event, NOW + bound * MINUTE, MachineLimits()).machine
+        assert (early.state, late.state) == (MachineState.READY, MachineState.ENDING)
+        assert f"{bound} minutes" in MACHINE_STATES[MachineState.READY].bound
 
 
 def test_a_machine_that_ec2_does_not_know_is_gone_after_five_minutes():

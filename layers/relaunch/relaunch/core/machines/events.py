@@ -154,6 +154,21 @@ class NodeSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentSeen:
+    """The cluster was looked at: whether the ECS agent of the machine is connected.
+
+    `is_outage`: most agents of the cluster are not. `is_impaired`: EC2's status checks of the instance fail. `saved_at`
+    is when a task of the machine last finished a checkpoint. The latter two are looked up once the agent has been away
+    for as long as they matter.
+    """
+
+    is_connected: bool
+    is_outage: bool = False
+    is_impaired: bool = False
+    saved_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class MachineWarned:
     """EC2 will interrupt the machine in about two minutes; `is_rebalance`: it may, and the stack does not wait."""
 
@@ -197,6 +212,7 @@ MachineEvent = (
     | InstanceSeen
     | InstanceMissing
     | NodeSeen
+    | AgentSeen
     | MachineWarned
     | ClaimAsked
     | ClaimReleased

@@ -30,7 +30,7 @@ _NOT_CONNECTED = "registered, and its agent is not connected"
 # Agents disconnect and reconnect several times an hour: one that has registered in time may be away at its deadline.
 _AGENT_GRACE = timedelta(minutes=3)
 ABANDONED = "abandoned"
-"""The timeline event of a machine that does not confirm the stop of a task."""
+"""The timeline event of a machine that does not confirm the stop of a task, or whose agent stays away."""
 HANDOVER_TIME = timedelta(minutes=10)
 """How long the other jobs of an abandoned machine have to save and leave: twice what the next machine takes."""
 # The interval at which a machine that is ready is described, in case its events were lost.
@@ -91,7 +91,7 @@ def wake_ready(machine: Machine, _event: MachineDue, now: datetime, limits: Mach
         return terminate(machine, now, event=ABANDONED, detail=machine.reason)
     if machine.claims or machine.idle_since is None:
         # After a warning EC2 ends it within minutes.
-        look_at = now + (NEXT_LOOK if machine.is_left else HEARTBEAT)
+        look_at = now + (NEXT_LOOK if machine.is_left or machine.away_since else HEARTBEAT)
         return look_again(machine, min(look_at, machine.leave_by or look_at))
     until = machine.idle_since + limits.warm_time
     if now < until:

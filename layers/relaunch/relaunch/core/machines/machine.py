@@ -191,9 +191,9 @@ class Machine:
     `asked_at` is when CreateFleet was last called, `uncertain_since` since when it is unknown whether it had an effect.
     `unseen_since` is when EC2 first did not know the instance, `ended_at` when EC2 said that it shuts down.
     `is_unusable`: a task could not start on it. `lacks_reason`: it ended before it was ready, and EC2 has not said why.
-    `leave_by` is when it is ended although jobs claim it, because it does not confirm the stop of a task. `refusal` is
-    what a job does whose request EC2 refused; `is_alert`:
-    somebody has to do something about it.
+    `leave_by` is when it is ended although jobs claim it, because it does not confirm the stop of a task or its agent
+    stays away. `away_since` is since when its agent has not been connected at any look, or event of ECS. `refusal` is
+    what a job does whose request EC2 refused; `is_alert`: somebody has to do something about it.
     `timeline` has the latest entries. `version` is the version of the item, on which every write is conditional;
     `wake_at` is set until the machine is gone.
     """
@@ -226,11 +226,12 @@ class Machine:
     timeline: tuple[MachineTimelineEntry, ...] = ()
     pending: tuple[MachineEffect, ...] = ()
     leave_by: datetime | None = None
+    away_since: datetime | None = None
     version: int = 0
 
     @property
     def is_left(self) -> bool:
-        """Return whether its jobs leave it: EC2 takes it away, or it is ended as it does not confirm a stop."""
+        """Return whether its jobs leave it: EC2 takes it away, or it is ended as its host does not answer."""
         return self.warned_at is not None or self.leave_by is not None
 
     def accepts(self, resources: Resources) -> bool:

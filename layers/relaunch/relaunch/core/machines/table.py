@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from relaunch.core.machines import ending, living, requesting
+from relaunch.core.machines import absent_agents, ending, living, requesting
 from relaunch.core.machines.decision import MachineDecision
 from relaunch.core.machines.events import (
+    AgentSeen,
     ClaimAsked,
     ClaimReleased,
     FleetAnswered,
@@ -128,6 +129,8 @@ TABLE: tuple[Row, ...] = (
     _row("Q", RequestExpired, always, requesting.request_expired, "G"),
     _row("G", FleetAnswered, is_launched, requesting.launched_after_all, "E"),
     _row("S", NodeSeen, is_usable_node, living.node_seen, "SR"),
+    _row("R", NodeSeen, absent_agents.is_agent_back, absent_agents.agent_back, ""),
+    _row("R", AgentSeen, absent_agents.is_agent_news, absent_agents.agent_seen, "RE"),
     _row("SRE", InstanceSeen, is_over, ending.instance_ending, "EG"),
     _row("SR", InstanceSeen, reappears, living.instance_alive, ""),
     _row("E", InstanceSeen, is_own, ending.terminate_again, ""),

@@ -250,10 +250,51 @@ def test_an_instance_in_a_wrong_state_that_is_that_of_ending_is_ending(script: S
     assert fleet.terminate([FIRST]) == {FIRST: ENDING}
 
 
+OK, FAILED = {"Status": "ok"}, {"Status": "impaired"}
+
+
+@pytest.mark.parametrize(
+    ("checks", "is_impaired"),
+    [
+        ({"SystemStatus": OK, "InstanceStatus": OK}, False),
+        ({"SystemStatus": FAILED, "InstanceStatus": OK}, True),
+        ({"SystemStatus": OK, "InstanceStatus": FAILED}, True),
+        ({"SystemStatus": OK, "InstanceStatus": OK, "AttachedEbsStatus": FAILED}, True),
+        ({"SystemStatus": OK, "InstanceStatus": {"Status": "initializing"}}, False),
+        ({"SystemStatus": {"Status": "insufficient-data"}, "InstanceStatus": {"Status": "not-applicable"}}, False),
+        ({}, False),
+    ],
+)
+def test_an_instance_is_impaired_if_one_of_its_status_checks_fails(
+    stubber: Stubber, fleet: Ec2Fleet, checks: dict[str, Any], *, is_impaired: bool
+) -> None:
+    # SECOND does not run: EC2 leaves it out.
+    answer = {"InstanceStatuses": [{"InstanceId": FIRST, **checks}]}
+    stubber.add_response("describe_instance_status", answer, {"InstanceIds": [FIRST, SECOND]})
+
+    assert fleet.find_impaired([FIRST, SECOND]) == ({FIRST} if is_impaired else set())
+
+
+def test_an_instance_that_ec2_does_not_know_does_not_hide_another_ones_status(
+    stubber: Stubber, fleet: Ec2Fleet
+) -> None:
+    code, message = not_found(FIRST)
+    stubber.add_client_error(
+        "describe_instance_status", code, message, 400, expected_params={"InstanceIds": [FIRST, SECOND]}
+    )
+    answer = {"InstanceStatuses": [{"InstanceId": SECOND, "InstanceStatus": FAILED}]}
+    stubber.add_response("describe_instance_status", answer, {"InstanceIds": [SECOND]})
+
+    assert fleet.find_impaired([FIRST, SECOND]) == {SECOND}
+
+
 Call = Callable[[Ec2Fleet], object]
 CALLS = [
     pytest.param("describe_instances", lambda fleet: fleet.find(MACHINE_ID), f"machine {MACHINE_ID}", id="find"),
     pytest.param("describe_instances", lambda fleet: fleet.describe([INSTANCE_ID]), "describing 1", id="describe"),
+    pytest.param(
+        "describe_instance_status", lambda fleet: fleet.find_impaired([INSTANCE_ID]), "status checks of 1", id="status"
+    ),
     pytest.param(
         "describe_instances", lambda fleet: list(fleet.list_instances()), "the instances of stack", id="list_instances"
     ),

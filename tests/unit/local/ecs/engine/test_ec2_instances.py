@@ -128,3 +128,24 @@ def test_descriptions_come_in_pages(region: FleetRegion) -> None:
     assert region.raised("describe_instances", MaxResults=4) == "InvalidParameterValue"
     by_id = {"InstanceIds": all_ids[:1], "MaxResults": 5}
     assert region.raised("describe_instances", **by_id) == "InvalidParameterCombination"
+
+
+def test_the_status_checks_of_running_instances_are_told(region: FleetRegion) -> None:
+    sound, hung = region.ready(), region.ready()
+    ended = region.ready()
+    region.simulator.instances.by_id[hung].is_impaired = True
+    region.ec2.terminate_instances(InstanceIds=[ended])
+    ids = [sound, hung, ended]
+
+    running = region.ec2.describe_instance_status(InstanceIds=ids)["InstanceStatuses"]
+    every = region.ec2.describe_instance_status(InstanceIds=ids, IncludeAllInstances=True)["InstanceStatuses"]
+
+    assert [(each["InstanceId"], each["InstanceStatus"]["Status"]) for each in running] == [
+        (sound, "ok"),
+        (hung, "impaired"),
+    ]
+    assert [each["SystemStatus"]["Status"] for each in every] == ["ok", "ok", "not-applicable"]
+    assert every[2]["InstanceStatus"]["Status"] == "not-applicable"
+    assert len(region.ec2.describe_instance_status()["InstanceStatuses"]) == 2
+    unknown = [sound, "i-0123456789abcdef0"]
+    assert region.raised("describe_instance_status", InstanceIds=unknown) == "InvalidInstanceID.NotFound"

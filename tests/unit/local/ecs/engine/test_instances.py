@@ -207,6 +207,17 @@ def test_a_container_instance_state_change_has_agent_and_resources(training: Tra
     assert details[0]["clusterArn"] == "arn:aws:ecs:us-east-1:111122223333:cluster/c"
 
 
+def test_the_agent_of_a_host_that_is_cut_off_never_connects_again(training: Training) -> None:
+    region, _, instance_id = training
+    region.simulator.set_agent(instance_id, connected=False)
+    region.simulator.instances.by_id[instance_id].is_cut_off = True
+
+    region.simulator.set_agent(instance_id, connected=True)
+
+    details = region.details("ECS Container Instance State Change")
+    assert [each["agentConnected"] for each in details] == [True, True, False]
+
+
 def test_an_unknown_instance_cannot_be_interrupted(region: SimulatedRegion) -> None:
     with pytest.raises(Exception, match=r"InvalidInstanceID\.NotFound"):
         region.simulator.interrupt("i-0")

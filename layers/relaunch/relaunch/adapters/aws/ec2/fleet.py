@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from relaunch.adapters.aws.ec2.create_fleet import answer_of_response, build_create_fleet, check_limits
 from relaunch.adapters.aws.ec2.fleet_errors import answer_of_error
-from relaunch.adapters.aws.ec2.instances import ask_about_each, read_instances
+from relaunch.adapters.aws.ec2.instances import ask_about_each, is_impaired, read_instances
 from relaunch.adapters.aws.errors import AwsError, aws_errors
 from relaunch.core.machines.events import (
     FleetAnswer,
@@ -81,6 +81,13 @@ class Ec2Fleet:
                 described |= ask_about_each(ids, self._describe, dict.fromkeys(_UNKNOWN_ID_CODES))
         return {each: described[each] for each in instance_ids}
 
+    def find_impaired(self, instance_ids: Sequence[str]) -> frozenset[str]:
+        checked: dict[str, bool] = {}
+        with aws_errors(f"looking at the status checks of {len(instance_ids)} instances"):
+            for ids in _parts(instance_ids, _MAX_DESCRIBED):
+                checked |= ask_about_each(ids, self._check_status, dict.fromkeys(_UNKNOWN_ID_CODES, False))
+        return frozenset(each for each, is_impaired in checked.items() if is_impaired)
+
     def list_instances(self) -> Iterator[Sequence[InstanceObservation]]:
         with aws_errors(f"listing the instances of stack {self._stack}"):
             yield from self._read({f"tag:{STACK_TAG}": [self._stack], "instance-state-name": _LIVING})
@@ -107,6 +114,12 @@ class Ec2Fleet:
         pages = read_instances(self._client, InstanceIds=instance_ids)
         found = {instance.instance_id: instance for page in pages for instance in page}
         return {each: found.get(each) for each in instance_ids}
+
+    def _check_status(self, instance_ids: list[str]) -> dict[str, bool]:
+        # By ID there are no pages, and instances that do not run are left out.
+        answer = self._client.describe_instance_status(InstanceIds=instance_ids)
+        found = {each["InstanceId"]: is_impaired(each) for each in answer["InstanceStatuses"]}
+        return {each: found.get(each, False) for each in instance_ids}
 
     def _read(self, filters: Mapping[str, list[str]]) -> Iterator[list[InstanceObservation]]:
         named = [{"Name": name, "Values": values} for name, values in filters.items()]

@@ -1,6 +1,6 @@
 """Reads instances as EC2 describes them, and calls actions on instances of which some may not be known.
 
-Sources: "DescribeInstances" and "TerminateInstances" (Amazon EC2 API Reference).
+Sources: "DescribeInstances", "DescribeInstanceStatus" and "TerminateInstances" (Amazon EC2 API Reference).
 """
 
 import re
@@ -20,7 +20,7 @@ from relaunch.ports import TransientError
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
-    from mypy_boto3_ec2.type_defs import InstanceTypeDef, StateReasonTypeDef
+    from mypy_boto3_ec2.type_defs import InstanceStatusTypeDef, InstanceTypeDef, StateReasonTypeDef
 
 Answer = TypeVar("Answer")
 
@@ -57,6 +57,15 @@ def observe_instance(instance: "InstanceTypeDef") -> InstanceObservation:
         launched_at=launched_at.astimezone(UTC) if launched_at else None,
         state_reason=_state_reason(instance.get("StateReason", {})),
     )
+
+
+def is_impaired(status: "InstanceStatusTypeDef") -> bool:
+    """Return whether a status check of an instance fails: of its host, of itself, or of its volumes.
+
+    While EC2 has too few data, or checks for the first time, none does.
+    """
+    checks = (status.get("SystemStatus"), status.get("InstanceStatus"), status.get("AttachedEbsStatus"))
+    return any(check is not None and check.get("Status") == "impaired" for check in checks)
 
 
 def _offering(instance: "InstanceTypeDef") -> OfferingKey | None:

@@ -1,0 +1,79 @@
+"""Machines whose ECS agent stays away: the host hangs or lost its network, while EC2 may call it running.
+
+Nothing reaches such a host, and nothing that happens there is reported (aws/containers-roadmap#2040): its tasks are
+RUNNING until somebody ends it.
+
+away at every look
+  ├─ with most agents of the cluster ──▶ an outage of ECS: the clock starts anew after it
+  ├─ and a checkpoint came since ──▶ AWAY_LIMIT after the newest one
+  ├─ with impaired status checks, for IMPAIRED_LIMIT ──▶ terminated
+  └─ for AWAY_LIMIT ──▶ terminated
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from relaunch.core.machines.decision import MachineDecision
+from relaunch.core.machines.ending import terminate
+from relaunch.core.machines.events import AgentSeen, NodeSeen
+from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.living import ABANDONED
+from relaunch.core.machines.machine import Machine
+from relaunch.core.machines.moves import ignore, look_again
+from relaunch.core.machines.requesting import NEXT_LOOK
+
+AWAY_LIMIT = timedelta(minutes=30)
+"""How long an agent may be away: those that work reconnect within seconds ("Amazon ECS container instance state change
+events", ECS Developer Guide), and operators end instances whose agent is away for minutes
+(aws/amazon-ecs-agent#618)."""
+IMPAIRED_LIMIT = timedelta(minutes=5)
+"""How long an agent may be away while EC2's status checks of its instance fail."""
+# The clocks of S3, ECS and a function differ by seconds, and an upload that began before is finished after.
+_CLOCK_MARGIN = timedelta(minutes=1)
+_FEWEST_OF_AN_OUTAGE = 2
+
+
+def is_outage(agents: int, away: Collection[str]) -> bool:
+    """Return whether so many of the agents of a cluster are away at once that ECS has an outage, not their hosts."""
+    return len(away) >= _FEWEST_OF_AN_OUTAGE and 2 * len(away) > agents
+
+
+def is_away(machine: Machine, for_at_least: timedelta, now: datetime) -> bool:
+    """Return whether the agent of a machine has been away for so long."""
+    return machine.away_since is not None and now - machine.away_since >= for_at_least
+
+
+def is_agent_news(machine: Machine, event: AgentSeen) -> bool:
+    """Return whether the agent was not known to be away, or is."""
+    return machine.away_since is not None or not (event.is_connected or event.is_outage)
+
+
+def is_agent_back(machine: Machine, event: NodeSeen) -> bool:
+    """Return whether an agent that was away is connected."""
+    return machine.away_since is not None and event.is_connected
+
+
+def agent_back(machine: Machine, _event: NodeSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
+    """Forget that the agent was away."""
+    return look_again(replace(machine, away_since=None), machine.wake_at or now)
+
+
+def agent_seen(machine: Machine, event: AgentSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
+    """End a machine of which nothing has been heard for too long; its tasks are lost once EC2 has ended it."""
+    if event.is_connected or event.is_outage:
+        return look_again(replace(machine, away_since=None), machine.wake_at or now)
+    since = machine.away_since
+    if since is None:
+        return look_again(replace(machine, away_since=now), min(machine.wake_at or now, now + NEXT_LOOK))
+    has_saved = event.saved_at is not None and event.saved_at - since > _CLOCK_MARGIN
+    heard_at = event.saved_at if has_saved and event.saved_at is not None else since
+    limit = IMPAIRED_LIMIT if event.is_impaired and not has_saved else AWAY_LIMIT
+    if now - heard_at < limit:
+        return ignore(machine, f"its agent is away since {since:%H:%M:%S} UTC")
+    saved = f"the newest checkpoint is of {heard_at:%H:%M:%S} UTC" if has_saved else "no checkpoint came since"
+    checks = ", and EC2's status checks of it fail" if event.is_impaired else ""
+    detail = f"its agent is away since {since:%H:%M:%S} UTC, {saved}{checks}"
+    # No task can be asked to save: a stop does not reach the host.
+    left = replace(machine, is_unusable=True, leave_by=machine.leave_by or now)
+    return terminate(left, now, event=ABANDONED, detail=detail)

@@ -1,0 +1,111 @@
+"""Look whether the ECS agents of machines are away, and what else tells whether their hosts live."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState
+from relaunch.core.launches.launch import NodeObservation
+from relaunch.core.machines.absent_agents import AWAY_LIMIT, IMPAIRED_LIMIT, is_away, is_outage
+from relaunch.core.machines.events import AgentSeen
+from relaunch.core.machines.machine import Machine
+from relaunch.ports import JobDependencies, PortError, ReconcileDependencies
+from relaunch.usecases.advance_machine import advance_machine
+
+_TRAINING = (JobState.RUNNING, JobState.STOPPING)
+
+
+def note_absent_agents(nodes: Iterable[NodeObservation], deps: JobDependencies) -> None:
+    """Let the machines of our own among these nodes know whose agent is not connected; they are looked at from then on.
+
+    An error of one does not affect the others: the next sweep sees it again.
+    """
+    for seen in nodes:
+        if seen.is_connected or not seen.node.instance_id:
+            continue
+        try:
+            machine_id = deps.machines.find_by_instance(seen.node.instance_id)
+            if machine_id is not None:
+                advance_machine(machine_id, _newly_away, deps)
+        except PortError as error:
+            deps.log.decided("postponed", instance_id=seen.node.instance_id, reason=f"its agent is away: {error}")
+
+
+def _newly_away(machine: Machine) -> AgentSeen | None:
+    # Whether its time is up is decided where everything is looked up.
+    return AgentSeen(is_connected=False) if machine.away_since is None else None
+
+
+class Agents:
+    """The agents of the cluster, which is listed once, when the first one is looked at."""
+
+    def __init__(self, deps: ReconcileDependencies) -> None:
+        self._deps = deps
+        self._nodes: Mapping[str, NodeObservation] | None = None
+        self._is_outage = False
+
+    def look(self, machine: Machine) -> AgentSeen | None:
+        """Return what is to be known of a machine whose agent was away; None if there is nothing new, or an error.
+
+        An error says nothing of the agent: the next look is a minute later.
+        """
+        try:
+            return self._look(machine)
+        except PortError as error:
+            self._deps.log.decided("postponed", machine_id=machine.machine_id, reason=f"looking at its agent: {error}")
+            return None
+
+    def _look(self, machine: Machine) -> AgentSeen | None:
+        seen = self._listed().get(machine.node or "")
+        if seen is None:
+            return None
+        if seen.is_connected or self._is_outage:
+            return AgentSeen(seen.is_connected, is_outage=self._is_outage)
+        now = self._deps.clock.now()
+        instance_id = machine.instance_id or ""
+        is_impaired = False
+        if not is_away(machine, AWAY_LIMIT, now):
+            if not is_away(machine, IMPAIRED_LIMIT, now):
+                return None
+            is_impaired = instance_id in self._deps.fleet.find_impaired([instance_id])
+            if not is_impaired:
+                return None
+        return AgentSeen(is_connected=False, is_impaired=is_impaired, saved_at=self._saved_at(machine))
+
+    def _listed(self) -> Mapping[str, NodeObservation]:
+        if self._nodes is None:
+            nodes = {seen.node.name: seen for page in self._deps.targets.ecs.list_nodes() for seen in page}
+            self._is_outage = self._finds_outage(nodes)
+            self._nodes = nodes
+        return self._nodes
+
+    def _finds_outage(self, nodes: Mapping[str, NodeObservation]) -> bool:
+        away = [name for name, seen in nodes.items() if not seen.is_connected]
+        if not is_outage(len(nodes), away):
+            return False
+        # ECS keeps the registrations of instances that were stopped or disconnected before their end.
+        ids = [seen.node.instance_id for name in away if (seen := nodes[name]).node.instance_id]
+        described = self._deps.fleet.describe([each for each in ids if each])
+        dead = {each for each, found in described.items() if found is None or not found.state.is_alive}
+        living = {name: seen for name, seen in nodes.items() if seen.node.instance_id not in dead}
+        return is_outage(len(living), [name for name in away if name in living])
+
+    def _saved_at(self, machine: Machine) -> datetime | None:
+        """Return when a task on the machine last finished a checkpoint.
+
+        Raises:
+            TransientError, PermanentError: checkpoints cannot be read. The job could not go on elsewhere either.
+        """
+        loaded = (self._deps.jobs.load_job(claim.job_id) for claim in machine.claims)
+        newest = [
+            self._deps.checkpoints.newest_saved(job.definition.checkpoint_uri, job.job_id)
+            for job in loaded
+            if job is not None and job.definition.checkpoint_uri is not None and _trains_on(job, machine)
+        ]
+        return max((each.saved_at for each in newest if each is not None), default=None)
+
+
+def _trains_on(job: Job, machine: Machine) -> bool:
+    # A job that waits for the machine may train on another one meanwhile.
+    attempt = job.attempt
+    return job.state in _TRAINING and attempt is not None and attempt.placement.machine_id == machine.machine_id
