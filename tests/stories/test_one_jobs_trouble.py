@@ -11,7 +11,6 @@ from fakes.jobs import make_unreadable
 from fakes.story import MINUTE, WAITS_FOR_IMAGE, Story, image, machine, push
 from relaunch.core.definitions.accelerator import PurchasePolicy
 from relaunch.core.definitions.definition import ImageTrigger
-from relaunch.core.jobs.job import StopKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.ports import PermanentError, TransientError
@@ -196,10 +195,10 @@ def test_a_definition_that_cannot_be_started_does_not_keep_the_event_from_the_ot
     assert "broken: cannot be started" in event.outcome
 
 
-def test_a_task_that_never_starts_on_two_machines_is_a_failure_of_the_job_and_not_of_the_offering():
+def test_a_task_that_never_starts_on_three_machines_is_held_back_and_no_failure_of_the_offering():
     story = Story(make_definition(max_failures=0))
     job_id = story.submit()
-    for number in range(1, 3):
+    for number in range(1, 4):
         assert not story.job(job_id).state.is_final
         story.settle()
         story.tell(story.tasks.run(story.arn(job_id), machine(number), last_status="PENDING", started_at=None))
@@ -207,9 +206,9 @@ def test_a_task_that_never_starts_on_two_machines_is_a_failure_of_the_job_and_no
         story.end(job_id, None, stop_code="UserInitiated")
 
     job = story.job(job_id)
-    assert job.state is JobState.FAILED
-    assert job.current_attempt.stop is not None
-    assert job.current_attempt.stop.kind is StopKind.STARTS_NOWHERE
+    assert job.waiting is not None
+    assert (job.state, job.waiting.reason) == (JobState.WAITING, WaitReason.REFUSED)
+    assert "3 machines in a row did not start it" in job.waiting.detail
     assert story.deps.capacity.load_capacity_memory(story.now) == {}
 
 

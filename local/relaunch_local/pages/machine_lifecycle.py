@@ -46,7 +46,6 @@ _EFFECTS = {
     RememberLaunch: "that EC2 had capacity in that spot pool is kept",
     ForgetUnready: "no job avoids its offering or image any more because other machines did not become ready",
     RememberFailures: "all jobs avoid the offerings that EC2 refused for some time",
-    ForgetUnready: "what is remembered of machines that did not become ready there is forgotten: this one did",
 }
 
 _HEAD = """\

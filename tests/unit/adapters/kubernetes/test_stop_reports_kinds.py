@@ -181,7 +181,7 @@ def test_stops_of_a_task_that_never_ran(pod, kind, error):
         (IntentKind.TIME_OUT, StopKind.TIME_OUT),
         (IntentKind.INTERRUPTION, StopKind.INTERRUPTION),
         (IntentKind.PLACEMENT_WITHDRAWN, StopKind.NO_CAPACITY),
-        (IntentKind.START_WITHDRAWN, StopKind.UNKNOWN_START),
+        (IntentKind.START_WITHDRAWN, StopKind.NOT_STARTED),
     ],
 )
 def test_our_own_stop_is_what_it_was_for_though_its_exit_code_is_not_known(intent, kind):

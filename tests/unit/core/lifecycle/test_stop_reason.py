@@ -87,7 +87,7 @@ CASES = {
         K.NO_CAPACITY, "UserInitiated", "PROVISIONING too long", {"main": None}, intent=IntentKind.PLACEMENT_WITHDRAWN
     ),
     "start-withdrawn": Case(
-        K.UNKNOWN_START,
+        K.NOT_STARTED,
         "UserInitiated",
         "not started within 0:30:00",
         {"main": None},

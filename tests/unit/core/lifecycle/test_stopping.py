@@ -325,7 +325,7 @@ def test_an_error_that_nobody_knows_is_tried_on_a_second_machine_and_then_ends_t
     first = follow_stop(job, stop, SOON).job
 
     assert first.pending == (RequestLaunch(30),)
-    assert first.failed_starts == (FailedStart("i-1", ""),)
+    assert first.failed_starts == (FailedStart("i-1", "", is_unknown=True),)
     second = replace(with_attempt("pl", instance_id="i-2"), failed_starts=first.failed_starts)
     ended = follow_stop(second, stop, SOON).job
     assert (ended.state, ended.current_attempt.stop.kind) == (JobState.FAILED, StopKind.STARTS_NOWHERE)

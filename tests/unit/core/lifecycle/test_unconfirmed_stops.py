@@ -42,7 +42,7 @@ def test_a_stop_is_repeated_after_ever_longer_times_and_never_after_an_hour():
         job = replace(decision.job, pending=())
         minutes = (job.wake_at - NOW) / MINUTE if job.wake_at else minutes
 
-    assert repeated == [3, 6, 12, 23, 46]
+    assert repeated == [3, 6, 12, 22, 32, 42, 52]
     assert job.state is JobState.CANCELLED
 
 

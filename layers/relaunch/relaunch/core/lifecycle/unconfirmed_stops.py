@@ -31,6 +31,9 @@ HOST_END_GRACE = timedelta(minutes=10)
 """How long after the end of its host a task may be reported as running: accelerated instances take up to six minutes
 to terminate, and ECS reports their tasks as STOPPED about a minute after that."""
 
+# What ended unseen is known by the next look only.
+_LONGEST_INTERVAL = timedelta(minutes=10)
+
 UNCONFIRMED = "stop not confirmed"
 """The timeline event of a job that ended although its task may live on."""
 HOST_ENDED = "its host ended, and the cluster did not report its stop"
@@ -86,15 +89,14 @@ def _stop_due_at(job: Job) -> datetime:
 
 
 def _next_look(job: Job, now: datetime) -> datetime:
-    """Return when to look next: after as long as it took until now, or when the next bound is reached."""
+    """Return when to look next: after as long as it took until now, ten minutes at most, or at the next bound."""
     due_at, ended_at = _stop_due_at(job), job.current_attempt.host_ended_at
     bounds = [due_at + CONFIRMED_WITHIN, due_at + STOP_LIMIT]
     if ended_at is not None:
         bounds.append(ended_at + HOST_END_GRACE)
     # A task that is missing is lost only if it is missing at every look.
-    interval = (
-        STOP_TIMEOUT if job.current_attempt.missing is not None else max(now - _stopping_since(job), STOP_TIMEOUT)
-    )
+    is_missing = job.current_attempt.missing is not None
+    interval = STOP_TIMEOUT if is_missing else min(max(now - _stopping_since(job), STOP_TIMEOUT), _LONGEST_INTERVAL)
     again = now + interval
     return min(again, *(each for each in bounds if each > now))
 
