@@ -209,7 +209,7 @@ def without_effect(kind: type[Effect]) -> Planting:
     return replaced(advancing, "_perform", make)
 
 
-def always_again(job: Job, detail: str) -> RestartAfter:
+def always_again(job: Job, _stop: Stop, detail: str) -> RestartAfter:
     return RestartAfter(30, f"{detail}; failure {job.failures}")
 
 

@@ -212,7 +212,7 @@ BUGS = (
         "the market policy takes every deadline for two hours later than it is, so that jobs end late",
         replaced(market_choice, "_situation", broken.with_two_more_hours),
         PROMISE,
-        40,
+        120,
         first=80,
     ),
     PlantedBug(
@@ -220,7 +220,7 @@ BUGS = (
         "an on-demand pool that refused is avoided for as long as for jobs without a deadline, up to four hours",
         replaced(launching_attempts, "retried_sooner", broken.only_spot_retried_sooner),
         PROMISE,
-        30,
+        120,
         first=40,
         world=_with_shortages,
     ),
@@ -622,7 +622,7 @@ BUGS = (
         "an orphaned task is not stopped",
         lambda: rows_dropped("stop_orphaned_task"),
         "a sweep finds what was given up",
-        30,
+        120,
         first=60,
     ),
     PlantedBug(
@@ -676,7 +676,7 @@ BUGS = (
     PlantedBug(
         "missing-image-is-the-machines-fault",
         "an image that no machine can pull is taken for the fault of each machine",
-        changed(stop_reports, _BY_TEXT={**stop_reports._BY_TEXT, ReportedCause.STARTS_NOWHERE: re.compile(r"(?!)")}),
+        changed(stop_reports, meaning_of=lambda _reason: ReportedCause.NODE_FAULT),
         "a stop's reason is its cause",
         60,
     ),

@@ -41,12 +41,12 @@ def _warning_dropped(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _of_an_unknown_task(original: Callable[..., Stop]) -> Callable[..., Stop]:
-    return lambda *given: replace(original(*given), stopped_reason=UNKNOWN_TASK)
+    return lambda *given, **named: replace(original(*given, **named), stopped_reason=UNKNOWN_TASK)
 
 
 def _failures_are_interruptions(original: Callable[..., Stop]) -> Callable[..., Stop]:
-    def classify(*given: Any) -> Stop:
-        stop = original(*given)
+    def classify(*given: Any, **named: Any) -> Stop:
+        stop = original(*given, **named)
         return replace(stop, kind=StopKind.INTERRUPTION) if stop.kind is StopKind.USER_ERROR else stop
 
     return classify

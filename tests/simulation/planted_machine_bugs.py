@@ -356,13 +356,6 @@ MACHINE_BUGS = (
         60,
     ),
     PlantedBug(
-        "pending-termination-lost",
-        "a later decision about a machine forgets that its instance is to be terminated",
-        changed(table, _is_left=lambda *_: False),
-        "a machine's effect is done before it is forgotten",
-        60,
-    ),
-    PlantedBug(
         "node-of-another-instance",
         "a machine takes the registration of any instance for its own",
         lambda: patched(InMemoryMachines, find_by_instance=_any_machine),
