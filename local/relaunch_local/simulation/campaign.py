@@ -105,6 +105,7 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "stop-races-with-exit": 40,
     "stop-without-effect": 200,
     # An orphaned task that is live: mostly one that ECS denied for longer than it documents.
+    "sidecar-died": 200,
     "stray-task": 3,
     "subnet-full": 250,
     "task-denied-too-long": 80,
