@@ -79,8 +79,8 @@ def _idle_time(
         pull += seconds(placed_at, started_at)
         save += seconds(_time(task, "stoppingAt", stopped_at), stopped_at)
         idle_since = stopped_at
-    # An instance that EC2 interrupts in its first hour is left to it, and is not billed for that. The other parts say how
-    # long a start and a save take, whoever pays.
+    # An instance that EC2 interrupts in its first hour is left to it, and not billed. The other parts say how long a
+    # start and a save take, whoever pays.
     rest = 0.0 if line.is_free and tasks else seconds(idle_since, paid_until)
     boot = seconds(line.launched_at, registered_at)
     return IdleTime(boot, waiting if tasks else rest, pull, save, rest if tasks else 0.0)
