@@ -140,6 +140,7 @@ def test_a_bad_key_or_value_is_named_with_its_place(lines, problem):
         pytest.param("s3: {bucket: data, sufix: .json}", "jobs.a.on[0].s3.sufix: unknown key `sufix`; did you mean `suffix`?"),
         pytest.param("github: {}, s3: {bucket: data}", "jobs.a.on[0]: a trigger has exactly one of `github`, `image` and `s3`: write each as an item of its own"),
         pytest.param("", "jobs.a.on[0]: a trigger has exactly one of `github`, `image` and `s3`: write each as an item of its own"),
+        pytest.param("s3: ", "jobs.a.on[0]: a trigger has exactly one of `github`, `image` and `s3`: write each as an item of its own"),
         pytest.param("gitlab: {}", "jobs.a.on[0].gitlab: unknown key `gitlab`; did you mean `github`?"),
     ],
 )  # fmt: skip

@@ -213,7 +213,9 @@ class TriggerModel(StrictModel, json_schema_extra={"minProperties": 1, "maxPrope
     @model_validator(mode="after")
     def check_one_source(self) -> Self:
         """Reject a trigger with several sources or none."""
-        if len(self.model_fields_set) != 1:
+        # A key without a value is none: `- s3:`.
+        is_given = self.github or self.image or self.s3
+        if len(self.model_fields_set) != 1 or is_given is None:
             raise ValueError(TRIGGER_CHOICE.message)
         return self
 
