@@ -11,7 +11,7 @@ from relaunch.core.jobs.job import IntentKind, Job
 from relaunch.core.jobs.state import FINAL_STATES, REFUSED_WAITS, JobState, Refusal, RefusedCall
 from relaunch.core.lifecycle.events import JobEvent, MachineLost, TaskMissing, TimePassed
 from relaunch.core.lifecycle.running import MISSING_GRACE
-from relaunch.core.lifecycle.table import TABLE, Row, decide
+from relaunch.core.lifecycle.table import TABLE, Row, decide, is_news
 from relaunch.core.machines.machine import Consequence
 from unit.core.lifecycle.table_matrix import (
     EVENTS,
@@ -207,6 +207,12 @@ def test_rare_ends_are_where_they_must_be(name):
     job, event, now, state = RARE[name]
 
     assert decide(job, event, now, LIMITS).job.state == state
+
+
+def test_an_old_observation_is_news_only_if_it_tells_where_the_task_runs():
+    assert is_news(with_attempt("ru", **ELSEWHERE), TOLD_LATE)
+    assert not is_news(with_attempt("ru", task_version=9), TOLD_LATE)
+    assert not is_news(with_attempt("ru", **ELSEWHERE), replace(TOLD_LATE, node=None))
 
 
 def transition(job: Job, event: JobEvent, now: datetime) -> tuple[int, JobState, JobState]:
