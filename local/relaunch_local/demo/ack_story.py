@@ -5,6 +5,7 @@ from typing import Any
 from rich.text import Text
 
 from relaunch.core.jobs.job import StopKind
+from relaunch.core.jobs.state import JobState
 from relaunch_local.demo import drawings, steps
 from relaunch_local.demo.interruption import newest_step
 from relaunch_local.demo.outcome import JobResult
@@ -31,6 +32,7 @@ def run_eviction_story(session: Session, training: Training) -> JobResult:
         screen.heading("It trains on a share of a GPU")
         pod = wait_for_running(session, job_id, 1)
         steps.watch_training(session, job_id, 1, training, until=training.hold_at_step)
+        wait_for_running_job(session, job_id)
         screen.heading("Its pod is evicted")
         saved = evict(session, job_id, pod)
         screen.heading("It resumes in another Job")
@@ -52,6 +54,7 @@ def run_node_loss_story(session: Session, training: Training) -> JobResult:
     with running_schedule(session.local):
         pod = wait_for_running(session, job_id, 1)
         steps.watch_training(session, job_id, 1, training, until=training.hold_at_step)
+        wait_for_running_job(session, job_id)
         screen.heading("Its node is gone")
         saved = lose_node(session, job_id, pod)
         other = wait_for_running(session, job_id, 2)
@@ -109,6 +112,11 @@ def show_job(session: Session, job: Document) -> None:
         ("backoffLimit", str(job["spec"]["backoffLimit"])),
     ]
     session.screen.show(drawings.draw_facts(facts, session.screen.table_width))
+
+
+def wait_for_running_job(session: Session, job_id: str) -> None:
+    """Wait until the application knows that the pod runs: it counts no attempt of which it saw nothing but the end."""
+    session.expect_job(job_id, "the job is RUNNING", lambda history: history.job.state is JobState.RUNNING)
 
 
 def require_running(session: Session, name: str) -> None:
