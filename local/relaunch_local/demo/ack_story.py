@@ -4,7 +4,7 @@ from typing import Any
 
 from rich.text import Text
 
-from relaunch.core.jobs.job import StopKind
+from relaunch.core.jobs.job import Job, StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch_local.demo import drawings, steps
 from relaunch_local.demo.interruption import newest_step
@@ -116,7 +116,11 @@ def show_job(session: Session, job: Document) -> None:
 
 def wait_for_running_job(session: Session, job_id: str) -> None:
     """Wait until the application knows that the pod runs: it counts no attempt of which it saw nothing but the end."""
-    session.expect_job(job_id, "the job is RUNNING", lambda history: history.job.state is JobState.RUNNING)
+    session.expect_job(job_id, "the job is RUNNING", lambda history: _running(history.job))
+
+
+def _running(job: Job) -> Job | None:
+    return job if job.state is JobState.RUNNING else None
 
 
 def require_running(session: Session, name: str) -> None:
