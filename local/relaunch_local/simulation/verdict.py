@@ -189,7 +189,8 @@ class Verdict:
     def _wrong_failure(self, job: Job) -> str:
         log = self._account.trainings.logs[job.job_id]
         if unpullable := self._unpullable(job):
-            return "" if unpullable == 1 else f"{unpullable} machines tried to pull an image that none can"
+            told = [arn for arn in unpullable if not self._is_end_unknown(arn, self._invariants.tasks[job.job_id][arn])]
+            return "" if len(told) <= 1 else f"{len(told)} machines tried to pull an image that none can"
         if job.failures > job.definition.max_failures:
             failed = log.failed + len(log.deserted)
             return "" if failed >= job.failures else f"it failed {failed} times, not {job.failures}"
@@ -217,14 +218,15 @@ class Verdict:
         """Return the instances of the latest tasks in a row that failed soon after their start, without a checkpoint.
 
         Interruptions between them are passed over, and those of tasks that something else may have ended, unless
-        `with_excused`: then they may have been the program's. What a task resumes from is in what ECS was asked to run.
+        `with_excused`: then they may have been the program's, as those that an essential sidecar ended where ECS does
+        not tell which of them ended first. What a task resumes from is in what ECS was asked to run.
         """
-        endings = self._account.trainings.logs[job.job_id].endings
+        log = self._account.trainings.logs[job.job_id]
         tasks = self._invariants.tasks[job.job_id]
         early: list[str] = []
         for arn in sorted(tasks, key=lambda arn: str(tasks[arn].get("createdAt", ""))):
             task = tasks[arn]
-            has_failed = endings.get(arn) in ("failed", "out of memory")
+            has_failed = log.endings.get(arn) in ("failed", "out of memory") or (with_excused and arn in log.deserted)
             started, stopped = timestamp(task, "startedAt"), timestamp(task, "stoppedAt")
             if started is None or stopped is None:
                 continue
@@ -243,15 +245,15 @@ class Verdict:
         is_threatened = self._facts.was_threatened(self._facts.host_of(arn))
         return is_threatened or self._is_end_unknown(arn, task) or task.get("stopCode") == "UserInitiated"
 
-    def _unpullable(self, job: Job) -> int:
-        """Return how many tasks ECS describes as stopped for an image that no machine can pull."""
-        return sum(
-            "startedAt" not in task
+    def _unpullable(self, job: Job) -> list[str]:
+        """Return the tasks that stopped for an image that no machine can pull."""
+        return [
+            arn
+            for arn, task in self._invariants.tasks[job.job_id].items()
+            if "startedAt" not in task
             and task.get("lastStatus") == "STOPPED"
             and _is_unpullable(str(task.get("stoppedReason", "")))
-            and not self._is_end_unknown(arn, task)
-            for arn, task in self._invariants.tasks[job.job_id].items()
-        )
+        ]
 
     def _offers(self) -> list[CapacityProviderOffer]:
         """Return what is offered: by capacity providers, and as machines of our own as if each were of a provider."""

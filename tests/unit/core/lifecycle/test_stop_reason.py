@@ -54,7 +54,7 @@ def exited(expected: StopKind, exit_code: int | None, **more: object) -> Case:
     return Case(expected, EXITED, EXITED_REASON, {"main": exit_code}, **more)  # type: ignore[arg-type]
 
 
-def sidecar_and_main(expected: StopKind, sidecar: int | None, main: int, **more: object) -> Case:
+def sidecar_and_main(expected: StopKind, sidecar: int | None, main: int | None, **more: object) -> Case:
     return Case(expected, EXITED, EXITED_REASON, {"main": main, "log": sidecar}, **more)  # type: ignore[arg-type]
 
 
@@ -389,6 +389,13 @@ CASES = {
     "143-after-a-sidecar-had-ended": sidecar_and_main(K.SIDECAR, 139, 143, ended_first="log"),
     "1-after-a-sidecar-had-ended": sidecar_and_main(K.SIDECAR, 139, 1, ended_first="log"),
     "exit-0-beside-a-failed-sidecar-in-an-unknown-order": sidecar_and_main(K.SIDECAR, 139, 0),
+    "143-beside-a-failed-sidecar-in-an-unknown-order": sidecar_and_main(K.SIDECAR, 139, 143),
+    "no-exit-code-beside-a-failed-sidecar": sidecar_and_main(K.SIDECAR, 139, None),
+    "no-exit-code-beside-a-failed-sidecar-on-a-host-that-ended": sidecar_and_main(
+        K.HOST_LOST, 139, None, host_ended_at=ago(-60)
+    ),
+    "143-beside-a-sidecar-that-was-stopped": sidecar_and_main(K.USER_ERROR, 143, 143),
+    "137-beside-a-failed-sidecar-in-an-unknown-order": sidecar_and_main(K.USER_ERROR, 139, 137),
     "1-beside-a-failed-sidecar-in-an-unknown-order": sidecar_and_main(K.USER_ERROR, 139, 1),
     "exit-0-beside-a-sidecar-out-of-memory": sidecar_and_main(
         K.SIDECAR, 137, 0, reasons={"log": "OutOfMemoryError: Container killed due to memory usage"}

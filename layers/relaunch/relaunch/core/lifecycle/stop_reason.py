@@ -161,6 +161,8 @@ _RULES: tuple[_Rule, ...] = (
     # recur on the next instance, so it counts against max_failures.
     (lambda f: f.exit_code is not None and f.exit_code != 0, lambda _: StopKind.USER_ERROR),
     (lambda f: f.exit_code is None and f.host_ended_at is not None, lambda f: f.loss),
+    # ECS does not always know how a container ended that it stopped.
+    (lambda f: bool(f.sidecar) and f.tells(ReportedCause.ENDED), lambda _: StopKind.SIDECAR),
 )
 
 _BY_INTENT = {
@@ -313,9 +315,11 @@ def _describe_sidecar(
         named = (_with_end(name, others[name]) for name in ended_first.split(", ") if name in others)
         return f"{', '.join(named) or ended_first} ended before {container} did"
     failed = [_with_end(name, each) for name, each in others.items() if name in essential and _is_error(each)]
-    if not failed or exit_code != 0:
+    # A program that ignores SIGTERM is killed after its stop time-out; the agent has told of the other one by then.
+    if not failed or exit_code not in {None, *_EXITS_BY_STOP} - {EXIT_SIGKILL}:
         return ""
-    # Nothing tells the order: a training that is relaunched from its checkpoint loses less than one taken for finished.
+    # Nothing tells the order. Hardly any program sends itself a SIGTERM; and a training that exits with 0 loses less by
+    # being relaunched from its checkpoint than by being taken for finished.
     return (
         f"{', '.join(failed)} ended with an error, and nothing tells whether before {container}: "
         "let it exit with 0 on SIGTERM, or make it not essential"
