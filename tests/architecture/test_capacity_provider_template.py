@@ -70,3 +70,16 @@ def test_its_agent_is_set_up_as_on_machines_of_our_own() -> None:
     assert settings(own) < settings(theirs)
     assert settings(theirs) - settings(own) == {"ECS_CLUSTER=training"}
     assert theirs.startswith("#!/bin/bash\n")
+
+
+def test_its_root_volume_is_that_of_machines_of_our_own_under_the_key_that_aws_manages() -> None:
+    (theirs,) = made()["LaunchTemplate"]["LaunchTemplateData"]["BlockDeviceMappings"]
+    template = written_template("infrastructure/machines.yaml")
+    data = template.resources["GpuLaunchTemplate"]["Properties"]["LaunchTemplateData"]
+    (own,) = Resolver(template).resolve(data["BlockDeviceMappings"])
+
+    volumes = [{**each["Ebs"], "Iops": 3000} for each in (theirs, own)]
+    assert {name: str(value) for name, value in volumes[0].items()} == {
+        name: str(value) for name, value in volumes[1].items()
+    }
+    assert volumes[0]["KmsKeyId"] == "alias/aws/ebs"
