@@ -145,3 +145,20 @@ def test_a_warning_and_an_end_cost_no_failure_in_any_order() -> None:
 
     # Which of the two it is called depends on whether the warning was known; neither counts as a failure.
     assert kinds <= {StopKind.INTERRUPTION, StopKind.HOST_LOST}
+
+
+@pytest.mark.parametrize("is_told_first", [True, False])
+def test_a_host_that_ends_both_containers_is_no_sidecar_that_failed(*, is_told_first: bool) -> None:
+    story, job_id = launched_with_sidecar()
+    ending = replace(ENDING, at=story.now)
+
+    if is_told_first:
+        observe_capacity(ending, story.deps)
+    story.end(job_id, container_exit_codes={"main": 143, "side": 1})
+    if not is_told_first:
+        observe_capacity(ending, story.deps)
+    story.reconcile(after=MINUTE)
+
+    stop = story.attempt(job_id).stop
+    assert stop is not None
+    assert stop.kind is StopKind.HOST_LOST

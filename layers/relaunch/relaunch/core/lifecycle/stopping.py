@@ -49,6 +49,8 @@ VERDICT_WAIT = timedelta(minutes=1)
 EventBridge does not order them with those of ECS. They come within seconds, and one whose function failed is received
 again after half a minute; a job that fails by itself is told so late, and its machine is paid for that long.
 """
+# The shutdown of a host ends a sidecar with an error too.
+_SIGNALLED = frozenset({StopKind.USER_ERROR, StopKind.SIDECAR})
 
 
 def avoid(job: Job, reason: str, at: datetime) -> tuple[Job, tuple[Effect, ...]]:
@@ -111,7 +113,7 @@ def _hold(job: Job, stop: Stop, now: datetime) -> Decision | None:
     always the program's own.
     """
     attempt = job.current_attempt
-    is_by_signal = stop.kind is StopKind.USER_ERROR and stop.exit_code in {EXIT_SIGTERM, EXIT_SIGKILL}
+    is_by_signal = stop.kind in _SIGNALLED and stop.exit_code in {EXIT_SIGTERM, EXIT_SIGKILL}
     if not is_by_signal or attempt.instance_id is None or attempt.intent is not None:
         return None
     since = attempt.held_since or now
