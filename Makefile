@@ -145,6 +145,12 @@ simulate: environment ## The whole application while everything fails, SEEDS=200
 planted-bugs: environment ## Look for the seeds that find the planted bugs, after the simulation draws other numbers
 	@PYTHONPATH=layers/relaunch:local:functions:tests $(ENVIRONMENT)/python tests/simulation/finding.py
 
+# A restructuring changes no trace, but for the words of simulation/renames.toml.
+BASE ?= main
+.PHONY: compare-traces
+compare-traces: environment ## Whether 500 seeds have the traces that they had at BASE=main
+	@$(ENVIRONMENT)/python -m relaunch_local.simulation.compare $(BASE)
+
 EVENTS ?= 10000
 .PHONY: load
 load: environment ## EVENTS=10000 at once against AWS's limits; LOAD="--warm", "--fleet" or "--machine g4dn.xlarge" for another load
