@@ -27,9 +27,9 @@ def make_tree(folder: Path, trace: list[str], longer: int = -1) -> Path:
 
 
 def test_the_same_traces_do_not_differ(tmp_path: Path) -> None:
-    trees = [make_tree(tmp_path / name, ["a job is accepted"]) for name in ("old", "new")]
+    old, new = (make_tree(tmp_path / name, ["a job is accepted"]) for name in ("old", "new"))
 
-    assert compare(*trees, range(3), renames={}) == []
+    assert compare(old, new, range(3), renames={}) == []
 
 
 def test_the_seed_that_differs_is_found_and_shown(tmp_path: Path) -> None:
