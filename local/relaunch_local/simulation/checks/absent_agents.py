@@ -104,7 +104,13 @@ class AbsentAgentChecks:
         return [each for each in host.tasks.values() if each.last_status != "STOPPED"]
 
     def _wanted_on(self, host: Instance) -> list[Task]:
-        return [each for each in self._tasks_on(host) if each.arn not in self._facts.stop_asked_at]
+        """Return the tasks on the host that nobody asked to stop, and that ECS did not say it does not know."""
+        now = self._clock.now()
+        return [
+            each
+            for each in self._tasks_on(host)
+            if each.arn not in self._facts.stop_asked_at and not self._facts.may_be_lost(each.arn, None, now)
+        ]
 
     def _saved_at(self, host: Instance) -> datetime | None:
         """Return when a job whose task is on the host last completed a checkpoint; the task is its only one."""
