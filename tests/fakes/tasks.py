@@ -194,7 +194,7 @@ class FakeTasks:
 
     def find_node_of(self, instance_id: str) -> NodeObservation | None:
         on_it = [each for each in self.instances.values() if each.instance_id == instance_id]
-        return next((seen for seen in map(self._observe, on_it) if seen.is_active), None)
+        return max(map(self._observe, on_it), key=lambda seen: seen.is_active, default=None)
 
     def deregister(self, node: str) -> None:
         self.instances.pop(node, None)

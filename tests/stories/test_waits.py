@@ -9,6 +9,7 @@ from fakes.story import MINUTE, Story, push
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.state import JobState
+from relaunch.core.launches.launch import LaunchUncertain
 from relaunch.core.lifecycle.metrics import Metric
 from relaunch.core.machines.machine import MachineState
 from relaunch.core.offerings.offering import OfferingKey
@@ -48,7 +49,7 @@ def test_a_cancelled_job_ends_although_the_host_never_confirms_its_stop():
     assert job.state is JobState.CANCELLED
     assert f"task {task} may live on, and cost, on i-" in job.reason
     assert story.metrics.values(Metric.STOPS_UNCONFIRMED) == [1]
-    assert len(story.tasks.stops) <= 7
+    assert len(story.tasks.stops) <= 14
 
 
 def test_max_runtime_ends_a_job_whose_host_never_answers_again():
@@ -58,7 +59,7 @@ def test_max_runtime_ends_a_job_whose_host_never_answers_again():
     silence(story, timedelta(minutes=130))
 
     assert story.job(job_id).state is JobState.TIMED_OUT
-    assert len(story.tasks.stops) <= 7
+    assert len(story.tasks.stops) <= 14
 
 
 def test_a_machine_of_our_own_that_confirms_no_stop_is_terminated_and_its_job_ends():
@@ -103,6 +104,41 @@ def test_a_job_that_was_interrupted_goes_on_elsewhere_once_its_silent_host_is_go
     assert story.load(first.machine_id).state is MachineState.GONE
     assert (job.state, job.interruptions) == (JobState.WAITING, 1)
     assert job.machine_id not in ("", first.machine_id)
+
+
+def test_a_job_goes_on_elsewhere_although_nothing_told_it_that_its_machine_is_gone():
+    story = MachineStory()
+    job_id = story.train()
+    first = story.machine(job_id)
+    story.fleet.end(first.instance_id or "", "Server.SpotInstanceTermination: Spot instance termination")
+
+    silence(story, timedelta(minutes=25))
+
+    assert story.load(first.machine_id).state is MachineState.GONE
+    assert story.attempt(job_id).stop is not None
+    assert story.job(job_id).state is JobState.WAITING
+    assert story.job(job_id).machine_id not in ("", first.machine_id)
+
+
+def test_a_launch_without_an_answer_is_given_up_once_its_machine_is_gone():
+    story = MachineStory()
+    story.tasks.places_uncertain = False
+    story.tasks.outcomes.extend([LaunchUncertain("no answer to RunTask")] * 99)
+    job_id = story.start()
+    first = story.machine(job_id)
+    story.register(first)
+    for _ in range(3):
+        story.deliver()
+    story.fleet.end(first.instance_id or "", "Server.SpotInstanceTermination: Spot instance termination")
+
+    for _ in range(22):
+        story.look(after=MINUTE)
+        story.attend()
+        story.deliver()
+        story.reconcile()
+
+    assert story.load(first.machine_id).state is MachineState.GONE
+    assert story.job(job_id).machine_id not in ("", first.machine_id)
 
 
 def test_the_neighbours_on_a_machine_that_confirms_no_stop_save_and_move_before_it_is_terminated():

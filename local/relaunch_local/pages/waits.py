@@ -12,7 +12,12 @@ from pathlib import Path
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.metrics import Metric
 from relaunch.core.lifecycle.refusal_waits import TRAINED_WAIT, UNTRAINED_WAIT
-from relaunch.core.lifecycle.unconfirmed_stops import CONFIRMED_WITHIN, HOST_END_GRACE, STOP_LIMIT
+from relaunch.core.lifecycle.unconfirmed_stops import (
+    CONFIRMED_WITHIN,
+    HOST_END_GRACE,
+    STOP_LIMIT,
+    UNTOLD_HOST_END_GRACE,
+)
 from relaunch.core.machines.absent_agents import AWAY_LIMIT, IMPAIRED_LIMIT
 from relaunch.core.machines.living import HANDOVER_TIME
 from relaunch.core.machines.machine import MachineState
@@ -47,14 +52,16 @@ _BUDGET = "24 hours without running, counted from its first run, once it was int
 JOB_STATES: Mapping[JobState, Wait] = {
     JobState.WAITING: Wait("by what it waits for, below", (), "`relaunch cancel`"),
     JobState.LAUNCHING: Wait(
-        "50 minutes for a launch that is not answered; 15 minutes for an instance, 30 for a start: another placement. "
+        "50 minutes for a launch that is not answered, a few once its machine of our own is gone; 15 minutes for an "
+        "instance, 30 for a start: another placement. "
         "On Kubernetes a pod that is not scheduled and has no other offering waits without a bound",
         (Metric.JOBS_OVERDUE,),
         "`relaunch explain`, `relaunch cancel`",
     ),
     JobState.RUNNING: Wait(
-        f"`max_runtime`; {_minutes(HOST_END_GRACE)} after EC2 ended its host. A machine of our own whose agent stays "
-        "away is terminated (READY, below); another host whose agent is disconnected is waited for until `max_runtime`",
+        f"`max_runtime`; {_minutes(HOST_END_GRACE)} after EC2 ended its host, {_minutes(UNTOLD_HOST_END_GRACE)} while "
+        "the cluster cannot be asked. A machine of our own whose agent stays away is terminated (READY, below); "
+        "another host whose agent is disconnected is waited for until `max_runtime`",
         (Metric.MACHINES_ABANDONED,),
         "`relaunch logs`, `relaunch cancel`",
     ),

@@ -56,7 +56,8 @@ class Verdict:
         self._facts = account.facts
         self._check = self._invariants.check
         limits, cancellations = account.scenario.limits, workload.cancellations
-        self._times = Times(account.clock, self._invariants, self._facts, limits, cancellations)
+        own_hosts = account.machines.hosts
+        self._times = Times(account.clock, self._invariants, self._facts, limits, cancellations, own_hosts)
 
     def check(self) -> None:
         """Check everything once."""

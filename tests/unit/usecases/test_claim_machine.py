@@ -60,6 +60,17 @@ def test_a_warm_machine_that_nobody_needs_is_ended():
     machines.assert_over(machine_id)
 
 
+def test_a_machine_of_which_ec2_warned_before_its_answer_was_saved_is_not_claimed():
+    machines = make_sharing_story()
+    first = machines.machine(machines.start())
+    machines.deps.jobs.save_warning(first.instance_id, machines.now)
+
+    second = machines.submit_and_deliver(push(OTHER_SHA))
+
+    assert machines.job(second).machine_id not in ("", first.machine_id)
+    assert machines.load(first.machine_id).state is MachineState.ENDING
+
+
 def test_of_two_jobs_that_race_for_one_machine_the_loser_requests_its_own():
     machines = MachineStory(**WARM)
     machine_id = leave_warm(machines)

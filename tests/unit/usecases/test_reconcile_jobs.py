@@ -246,6 +246,23 @@ def test_a_job_that_cannot_be_loaded_does_not_keep_the_others_waiting(story, tro
     assert {job_id for job_id, _ in story.launches.requested} == {second}
 
 
+def test_the_end_of_a_host_is_no_end_of_its_task_while_the_cluster_cannot_be_asked(story, running_id):
+    story.change_host(story.attempt(running_id).instance_id, "terminated")
+    describe, story.tasks.describe = story.tasks.describe, Mock(side_effect=TransientError("no answer"))
+
+    for _ in range(12):
+        story.reconcile(after=MINUTE)
+    assert story.job(running_id).state is JobState.RUNNING
+
+    story.tasks.describe = describe
+    story.tasks.end(story.arn(running_id), None, stopped_at=story.now - 7 * MINUTE)
+    story.reconcile(after=MINUTE)
+
+    stop = story.attempt(running_id).stop
+    assert stop is not None
+    assert (stop.kind, stop.at) == (StopKind.HOST_LOST, story.now - 8 * MINUTE)
+
+
 def test_tasks_are_described_together(story):
     for number in range(3):
         story.launch(push(f"{number}" * 40))

@@ -54,6 +54,17 @@ def test_a_registration_whose_event_was_lost_is_found(machines):
     assert machines.tasks.requests[-1].instance_id == machine.instance_id
 
 
+def test_a_warning_that_came_before_ec2s_answer_was_saved_is_found(machines):
+    job_id = machines.start()
+    machine = machines.machine(job_id)
+    machines.deps.jobs.save_warning(machine.instance_id, machines.now)
+
+    machines.look(after=2 * MINUTE)
+
+    assert machines.load(machine.machine_id).state is MachineState.ENDING
+    assert machines.load(machine.machine_id).warned_at == machines.now - 2 * MINUTE
+
+
 def test_a_machine_that_is_not_due_is_not_looked_at(machines):
     machines.start()
 

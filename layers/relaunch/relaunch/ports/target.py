@@ -70,7 +70,10 @@ class TaskTarget(Protocol):
         """
 
     def find_node_of(self, instance_id: str) -> NodeObservation | None:
-        """Return the active node of this EC2 instance, None if it has none; of several the latest registered."""
+        """Return the node of this EC2 instance, active or not; None if it has none.
+
+        Of several it is an active one, the latest registered.
+        """
         ...
 
     def deregister(self, node: str) -> None:

@@ -16,7 +16,7 @@ from relaunch.core.lifecycle.events import (
 )
 from relaunch.core.lifecycle.moves import decline_at_limit, may_move
 from relaunch.core.lifecycle.useless_machines import describe_bound, next_machine_at
-from relaunch.core.machines.events import ClaimAsked
+from relaunch.core.machines.events import ClaimAsked, MachineWarned
 from relaunch.core.machines.explanation import describe_machine
 from relaunch.core.machines.machine import Claim, Consequence, Machine, MachineState, machine_id_of
 from relaunch.core.machines.request import build_request, needs
@@ -30,6 +30,7 @@ from relaunch.core.revisions.main_container import main_container
 from relaunch.core.selection.selection import Selection
 from relaunch.ports import LaunchDependencies, MachineLimitError, MachineTakenError, SlotsFullError, StaleWriteError
 from relaunch.usecases.advance_job import apply_event
+from relaunch.usecases.advance_machine import advance_machine
 from relaunch.usecases.load_offerings import MAX_LOOKED_AT
 
 # Of a burst, each job that claims a machine takes it from those that look at it now, and it mostly still has room.
@@ -95,10 +96,24 @@ def _claims_with_room(job: Job, selection: Selection, deps: LaunchDependencies) 
         if cap is not None and machine.usd_per_hour > cap:
             # It was requested when its price was not known, and counts with the upper limit of that.
             continue
+        if _was_warned(machine, deps):
+            continue
         claim = Claim(job.job_id, _attempt_number(job), resources, now)
         decision = decide(machine, ClaimAsked(claim), now, deps.limits.machines)
         if not decision.is_ignored:
             yield MachineClaimed(decision, f"{describe_machine(machine)}, and has room", selection)
+
+
+def _was_warned(machine: Machine, deps: LaunchDependencies) -> bool:
+    """Return whether EC2 has warned of the instance of a machine, which is told then.
+
+    A warning that came before EC2's answer to the request was saved found no machine.
+    """
+    warned_at = deps.jobs.load_warning(machine.instance_id) if machine.instance_id else None
+    if warned_at is None:
+        return False
+    advance_machine(machine.machine_id, lambda _machine: MachineWarned(warned_at), deps)
+    return True
 
 
 def _new_claim(

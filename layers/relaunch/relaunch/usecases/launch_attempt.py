@@ -1,7 +1,7 @@
 """Launch a job: select an offering, save the placement, call RunTask, save the outcome."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.effects import RequestLaunch
@@ -34,7 +34,7 @@ from relaunch.core.lifecycle.market_choice import is_in_market, market_wait
 from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.spot_pools import retried_sooner
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
-from relaunch.core.machines.machine import Consequence, Machine
+from relaunch.core.machines.machine import Consequence, Machine, MachineState
 from relaunch.core.machines.unready import usd_for_nothing
 from relaunch.core.offerings.capacity_memory import with_own
 from relaunch.core.offerings.capacity_scopes import placement_scope, refused_placements
@@ -69,9 +69,9 @@ from relaunch.usecases.prepare_revision import prepare_revision
 # A client token is valid for at least an hour after its task ended; an older placement is never sent (Amazon ECS API
 # Reference, "Ensuring idempotency").
 _OLDEST_PLACEMENT = timedelta(minutes=50)
-# A function that was sending when the placement expired, or the job was cancelled, has ended after a minute, whatever
-# its client repeats, and ECS lists the task within five more: the documentation of RunTask tells callers to retry for
-# up to five minutes.
+# A function that was sending when the placement expired, the job was cancelled or its machine was gone has ended after
+# a minute, whatever its client repeats, and ECS lists the task within five more: the documentation of RunTask tells
+# callers to retry for up to five minutes.
 _SENDING_GRACE = timedelta(minutes=6)
 _LOOK_SECONDS = 30
 # Several messages may request the launch of one job at once. Returned to the queue, those that lose the race would be
@@ -305,6 +305,8 @@ def _send(job: Job, deps: LaunchDependencies, *, is_first: bool) -> Job | None:
     unsendable_at = attempt.placement.requested_at + _OLDEST_PLACEMENT
     if attempt.intent is not None:
         unsendable_at = min(unsendable_at, attempt.intent.at)
+    if not is_first and (gone_at := _machine_gone_at(job, deps)) is not None:
+        unsendable_at = min(unsendable_at, gone_at)
     overdue = deps.clock.now() - unsendable_at
     if overdue >= timedelta(0):
         return _look_for_task(job, overdue > _SENDING_GRACE, deps)
@@ -320,6 +322,16 @@ def _send(job: Job, deps: LaunchDependencies, *, is_first: bool) -> Job | None:
         # Who saved the job meanwhile may have launched the placement too.
         answered = _answer(job, outcome, deps, is_alone=False)
         return advance_job(job.job_id, lambda _job: answered, deps)
+
+
+def _machine_gone_at(job: Job, deps: LaunchDependencies) -> datetime | None:
+    """Return when the machine of our own was gone on which the task is to be placed; None if it is not gone.
+
+    Whoever sends the placement again reads the machine before, so that nobody does after that time.
+    """
+    machine_id = job.current_attempt.placement.machine_id
+    machine = deps.machines.load_machine(machine_id) if machine_id else None
+    return machine.state_since if machine is not None and machine.state is MachineState.GONE else None
 
 
 def _answer(

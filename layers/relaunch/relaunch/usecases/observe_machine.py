@@ -31,4 +31,11 @@ def observe_machine(seen: NodeObservation, deps: JobDependencies) -> None:
 def node_seen(seen: NodeObservation, deps: JobDependencies) -> NodeSeen:
     """Return the event of a node for its machine."""
     at = seen.registered_at or deps.clock.now()
-    return NodeSeen(seen.node.name, seen.registered, seen.is_active, at, is_connected=seen.is_connected)
+    return NodeSeen(
+        seen.node.name,
+        seen.registered,
+        seen.is_active,
+        at,
+        is_connected=seen.is_connected,
+        is_draining=seen.is_draining,
+    )

@@ -10,7 +10,6 @@ from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, ImageArrived, JobEvent, TaskMissing, TimePassed
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.lifecycle.table import is_news
-from relaunch.core.lifecycle.unconfirmed_stops import is_unconfirmed
 from relaunch.core.machines.events import InstanceState
 from relaunch.core.machines.machine import MachineState
 from relaunch.ports import PortError, ReconcileDependencies, TransientError
@@ -108,16 +107,18 @@ def _task_id(job: Job) -> str | None:
 
 
 def _look(job_id: str, seen: _Seen, deps: ReconcileDependencies) -> None:
-    advanced = advance_job(job_id, lambda job: _observed(job, seen, deps) or _time_passed(job, deps), deps)
+    advanced = advance_job(job_id, lambda job: _observed(job, seen, deps) or _time_passed(job, seen, deps), deps)
     if advanced is not None and _warned(advanced, seen):
         advanced = advance_job(job_id, lambda job: _warned(job, seen), deps)
-    if advanced is not None and _time_passed(advanced, deps):
+    if advanced is not None and _time_passed(advanced, seen, deps):
         # The observation did not change `wake_at`.
-        advance_job(job_id, lambda job: _time_passed(job, deps), deps)
+        advance_job(job_id, lambda job: _time_passed(job, seen, deps), deps)
 
 
-def _time_passed(job: Job, deps: ReconcileDependencies) -> TimePassed | None:
-    return TimePassed() if job.wake_at is not None and job.wake_at <= deps.clock.now() else None
+def _time_passed(job: Job, seen: _Seen, deps: ReconcileDependencies) -> TimePassed | None:
+    if job.wake_at is None or job.wake_at > deps.clock.now():
+        return None
+    return TimePassed(is_described=seen.get(_task_id(job) or "") is not None)
 
 
 def _warned(job: Job, seen: _Seen) -> HostWarned | None:
@@ -142,15 +143,18 @@ def _observed(job: Job, seen: _Seen, deps: ReconcileDependencies) -> JobEvent | 
 
 
 def _host_end(job: Job, deps: ReconcileDependencies) -> HostEnded | None:
-    """Return that the machine of our own is gone on which a task does not stop; None if that is not known."""
-    attempt, now = job.current_attempt, deps.clock.now()
-    machine_id = attempt.placement.machine_id
-    if not machine_id or attempt.host_ended_at is not None or not is_unconfirmed(job, now):
+    """Return that the machine of our own is gone that the task is on; None if that is known, or it is not.
+
+    EC2's events of the end, of which the machine was told, may be lost on their way to the job.
+    """
+    attempt = job.current_attempt
+    if not attempt.placement.machine_id or attempt.host_ended_at is not None:
         return None
-    machine = deps.machines.load_machine(machine_id)
+    machine = deps.machines.load_machine(attempt.placement.machine_id)
     if machine is None or machine.state is not MachineState.GONE:
         return None
-    return HostEnded(attempt.placement.instance_id, InstanceState.TERMINATED, machine.ended_at or now)
+    ended_at = machine.ended_at or machine.state_since or deps.clock.now()
+    return HostEnded(attempt.placement.instance_id, InstanceState.TERMINATED, ended_at)
 
 
 def _look_for_image(

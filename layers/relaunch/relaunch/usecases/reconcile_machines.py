@@ -16,6 +16,7 @@ from relaunch.core.machines.events import (
     InstanceSeen,
     MachineDue,
     MachineEvent,
+    MachineWarned,
 )
 from relaunch.core.machines.living import HANDOVER_TIME
 from relaunch.core.machines.machine import Claim, Machine, MachineState
@@ -110,6 +111,9 @@ def _observed(
         observation = seen[machine.instance_id]
         yield InstanceMissing() if observation is None else InstanceSeen(observation, deps.clock.now())
     if machine.state is MachineState.STARTING and machine.instance_id:
+        # One that came before EC2's answer was saved found no machine.
+        if (warned_at := deps.jobs.load_warning(machine.instance_id)) is not None:
+            yield MachineWarned(warned_at)
         node = deps.targets.ecs.find_node_of(machine.instance_id)
         if node is not None:
             yield node_seen(node, deps)

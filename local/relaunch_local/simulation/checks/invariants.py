@@ -312,6 +312,16 @@ class Invariants:
             if self.is_listed(job_id, arn) and datetime.fromisoformat(str(task["createdAt"])) <= since
         ]
 
+    def unlisted_since(self, since: datetime) -> int:
+        """Return how many tasks ECS has ceased to list with desired status RUNNING since then."""
+        ended = (
+            next((task[name] for name in ("stoppingAt", "executionStoppedAt", "stoppedAt") if name in task), None)
+            for tasks in self.tasks.values()
+            for task in tasks.values()
+            if task.get("desiredStatus") == "STOPPED"
+        )
+        return sum(at is None or datetime.fromisoformat(str(at)) >= since for at in ended)
+
     def _check_end(self, before: Job | None, job: Job) -> None:
         if job.state.is_final and not (before and before.state.is_final):
             # A stop that no host has confirmed for an hour is given up; the verdict checks that it was asked for.

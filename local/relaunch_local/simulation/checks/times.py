@@ -8,6 +8,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch_local.ecs import Clock
+from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.simulation.checks.facts import AccountFacts
 from relaunch_local.simulation.checks.invariants import Invariants
 
@@ -20,6 +21,9 @@ STOP_OVERSHOOT = timedelta(minutes=30)
 # A cancelled job whose RunTask was not answered waits until ECS certainly lists its task (6 minutes); a job past its
 # deadline is looked at when its task had to start (8 minutes, or 30). Then the task has to stop.
 CANCEL_OVERSHOOT = timedelta(minutes=45)
+# One whose host confirms no stop may train on there, and ends an hour after its stop time-out all the same.
+UNCONFIRMED_CANCEL_OVERSHOOT = timedelta(minutes=60 + 2 + 15)
+_LONG_UNCONFIRMED = timedelta(minutes=30)
 DEADLINE_OVERSHOOT = timedelta(minutes=65)
 # A job past its deadline waits for RunTask's answer until the try is too old.
 UNANSWERED = timedelta(minutes=56)
@@ -40,6 +44,8 @@ class Times:
     _limits: StackLimits
     _cancellations: Mapping[str, datetime]
     """By job: when a request to cancel it was answered."""
+    _own_hosts: Mapping[str, Instance]
+    """The instances that EC2 Fleet launched."""
 
     def check(self, job: Job) -> None:
         """Check a job in which nothing happens any more."""
@@ -68,8 +74,10 @@ class Times:
         asked_at = self._cancellations.get(job.job_id)
         if asked_at is None or job.ended_at is None or job.ended_at <= asked_at + CLOCK_SKEW:
             return
-        took = job.ended_at - asked_at
-        self._invariants.check("what is cancelled ends in time", took <= CANCEL_OVERSHOOT, f"{job.job_id} after {took}")
+        took, allowed = job.ended_at - asked_at, CANCEL_OVERSHOOT
+        if self._confirmed_no_stop(job):
+            allowed = UNCONFIRMED_CANCEL_OVERSHOOT
+        self._invariants.check("what is cancelled ends in time", took <= allowed, f"{job.job_id} after {took}")
         was_late = self.was_late(job, asked_at + CLOCK_SKEW)
         is_kept = job.state in (JobState.CANCELLED, JobState.SUCCEEDED) or (
             job.state is JobState.TIMED_OUT and was_late
@@ -77,6 +85,15 @@ class Times:
         self._invariants.check(
             "what is cancelled ends as cancelled", is_kept, f"{job.job_id} is {job.state}: {job.reason}"
         )
+
+    def _confirmed_no_stop(self, job: Job) -> bool:
+        """Return whether a task that was to stop is on the host of somebody else whose agent ECS has lost.
+
+        A machine of our own is terminated long before the bound.
+        """
+        unconfirmed = set(self._facts.unconfirmed_stops(_LONG_UNCONFIRMED)) & self._invariants.tasks[job.job_id].keys()
+        hosts = {self._facts.host_of(arn) for arn in unconfirmed}
+        return any(self._facts.was_cut_off(each) for each in hosts - self._own_hosts.keys())
 
     def was_late(self, job: Job, at: datetime) -> bool:
         """Return whether the time of a job was over at `at`: its deadline, or `max_runtime` of its tasks."""

@@ -222,10 +222,10 @@ def test_an_observation_of_the_running_task_does_not_move_its_last_moment(warned
 
 def test_a_task_that_ecs_does_not_know_for_now_is_looked_at_at_its_last_moment_all_the_same(warned):
     assert after(warned, EVENTS["missing"]).wake_at == LAST_MOMENT
-    assert after(SITUATIONS["rh"], EVENTS["missing"]).wake_at == SOON + timedelta(minutes=2)
+    assert after(SITUATIONS["rh"], EVENTS["missing"]).wake_at == SOON + timedelta(minutes=1)
     late = replace(warned.current_attempt.handover, stop_by=SOON + timedelta(hours=1))
     attempt = replace(warned.current_attempt, handover=late)
-    assert after(replace(warned, attempt=attempt), EVENTS["missing"]).wake_at == SOON + timedelta(minutes=2)
+    assert after(replace(warned, attempt=attempt), EVENTS["missing"]).wake_at == SOON + timedelta(minutes=1)
 
 
 def test_a_job_that_is_cancelled_or_out_of_time_while_it_trains_on_needs_no_next_machine(warned):

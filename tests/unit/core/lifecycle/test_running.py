@@ -223,6 +223,26 @@ def test_a_machine_that_ends_is_kept_in_mind_since_its_first_word():
     assert job.wake_at == SOON + timedelta(minutes=1)
 
 
+def test_what_ec2_tells_again_of_the_end_of_a_machine_puts_off_no_look_and_fills_no_timeline():
+    ended = after(SITUATIONS["ru"], HostEnded(INSTANCE_ID, "terminated", SOON))
+
+    again = decided(ended, HostEnded(INSTANCE_ID, "terminated", SOON), SOON + timedelta(minutes=1))
+    earlier = after(ended, HostEnded(INSTANCE_ID, "shutting-down", SOON - timedelta(minutes=4)))
+
+    assert again.is_ignored
+    assert earlier.current_attempt.host_ended_at == SOON - timedelta(minutes=4)
+
+
+@pytest.mark.parametrize("situation", ["ru", "pl"])
+@pytest.mark.parametrize("event", [TaskMissing(task_id()), HostEnded(INSTANCE_ID, "terminated", SOON)])
+def test_a_task_that_seems_to_be_gone_is_looked_at_every_minute(situation, event):
+    doubtful = after(SITUATIONS[situation], event)
+
+    looked_at = after(doubtful, TimePassed(), now=SOON + timedelta(minutes=1))
+
+    assert looked_at.wake_at == SOON + timedelta(minutes=2)
+
+
 def test_a_missing_task_is_lost_only_when_it_is_missing_at_every_look_throughout_the_grace():
     missing = TaskMissing(task_id())
     first = after(SITUATIONS["ru"], missing)
@@ -231,8 +251,8 @@ def test_a_missing_task_is_lost_only_when_it_is_missing_at_every_look_throughout
     early = decided(again.job, missing, SOON + timedelta(minutes=4))
     late = after(early.job, missing, now=SOON + MISSING_GRACE)
 
-    assert first.wake_at == SOON + timedelta(minutes=2)
-    assert (again.job.wake_at, again.timeline) == (SOON + timedelta(minutes=4), ())
+    assert first.wake_at == SOON + timedelta(minutes=1)
+    assert (again.job.wake_at, again.timeline) == (SOON + timedelta(minutes=3), ())
     assert (early.job.wake_at, early.timeline) == (SOON + MISSING_GRACE, ())
     assert early.job.current_attempt.missing == (SOON, SOON + timedelta(minutes=4))
     assert late.state is JobState.WAITING

@@ -151,6 +151,7 @@ def worn_out(job: Job) -> Job:
     return replace(job, first_started_at=began_at, interruptions=1, definition=make_definition())
 
 
+DESCRIBED = TimePassed(is_described=True)
 ENDED = {"host_ended_at": SOON - timedelta(minutes=10)}
 TWO_HOURS_LATER = NOW + timedelta(hours=2)
 
@@ -185,13 +186,13 @@ RARE = {
     "stopping-gone-worn-out": (worn_out(with_attempt("sn", **GONE)), MISSING, AGAIN, "FAILED"),
     "stopping-gone-cancelled": (with_attempt("sc", **GONE), MISSING, AGAIN, "CANCELLED"),
     "stopping-gone-timed-out": (with_attempt("sn", **OUT_OF_TIME, **GONE), MISSING, AGAIN, "TIMED_OUT"),
-    "launching-host-gone": (with_attempt("pl", **ENDED), TimePassed(), SOON, "WAITING"),
-    "launching-host-gone-too-late": (with_attempt("pl", **ENDED), TimePassed(), PAST_DEADLINE, "TIMED_OUT"),
-    "launching-host-gone-worn-out": (worn_out(with_attempt("pl", **ENDED)), TimePassed(), SOON, "FAILED"),
-    "running-host-gone": (with_attempt("ru", **ENDED), TimePassed(), SOON, "WAITING"),
-    "running-host-gone-too-late": (with_attempt("ru", **ENDED), TimePassed(), PAST_DEADLINE, "TIMED_OUT"),
-    "running-host-gone-worn-out": (worn_out(with_attempt("ru", **ENDED)), TimePassed(), SOON, "FAILED"),
-    "stopping-host-gone": (with_attempt("so", **ENDED), TimePassed(), SOON, "WAITING"),
+    "launching-host-gone": (with_attempt("pl", **ENDED), DESCRIBED, SOON, "WAITING"),
+    "launching-host-gone-too-late": (with_attempt("pl", **ENDED), DESCRIBED, PAST_DEADLINE, "TIMED_OUT"),
+    "launching-host-gone-worn-out": (worn_out(with_attempt("pl", **ENDED)), DESCRIBED, SOON, "FAILED"),
+    "running-host-gone": (with_attempt("ru", **ENDED), DESCRIBED, SOON, "WAITING"),
+    "running-host-gone-too-late": (with_attempt("ru", **ENDED), DESCRIBED, PAST_DEADLINE, "TIMED_OUT"),
+    "running-host-gone-worn-out": (worn_out(with_attempt("ru", **ENDED)), DESCRIBED, SOON, "FAILED"),
+    "stopping-host-gone": (with_attempt("so", **ENDED), DESCRIBED, SOON, "WAITING"),
     "stopping-unconfirmed": (SITUATIONS["so"], TimePassed(), TWO_HOURS_LATER, "FAILED"),
     "waiting-worn-out": (worn_out(SITUATIONS["wr"]), TimePassed(), SOON, "FAILED"),
     "claimed-worn-out": (worn_out(SITUATIONS["wr"]), EVENTS["machine-claimed"], SOON, "FAILED"),

@@ -95,7 +95,7 @@ orphan-sibling  | w0 wr wi ws wc wb wk pl ru si sn sc wm wl ro rh rn so sp rd rm
 orphan-sibling  | fz                | 600  | running:
 orphan-sibling  | fx                | 180  | cancelling: cancel
 orphan-sibling  | ok ng ca to       | 300  | orphaned task: ORPHAN
-missing         | pl ru si sn sc ro rh rn so sp rd rm | 120  | task missing: TASK
+missing         | pl ru si sn sc ro rh rn so sp rd rm | 60   | task missing: TASK
 warned          | pl ru sn sc       | 180  | interruption warning: spot interruption warning for MACHINE
 warned | ro rh rd rm | 20 | interruption warning: spot interruption warning for MACHINE; it trains on until…
 warned-by-task  | pl ru sn sc       | 180  | interruption warning: spot interruption warning for OTHER

@@ -27,14 +27,14 @@ def stopping(kind: IntentKind | None = IntentKind.CANCEL, *, machine_id: str = "
 
 
 def wake(job: Job, minutes: float) -> Decision:
-    return decide(job, TimePassed(), NOW + minutes * MINUTE, StackLimits())
+    return decide(job, TimePassed(is_described=True), NOW + minutes * MINUTE, StackLimits())
 
 
 def kinds_of(decision: Decision) -> list[type]:
     return [type(effect) for effect in decision.job.pending]
 
 
-def test_a_stop_is_repeated_after_ever_longer_times_and_never_after_an_hour():
+def test_a_stop_is_repeated_every_five_minutes_at_least_and_never_after_an_hour():
     job, minutes, repeated = stopping(), 3.0, []
     while job.state is JobState.STOPPING:
         decision = wake(job, minutes)
@@ -42,7 +42,7 @@ def test_a_stop_is_repeated_after_ever_longer_times_and_never_after_an_hour():
         job = replace(decision.job, pending=())
         minutes = (job.wake_at - NOW) / MINUTE if job.wake_at else minutes
 
-    assert repeated == [3, 6, 12, 22, 32, 42, 52]
+    assert repeated == [3, 6, 11, 12, 16, 22, 26, 32, 36, 42, 46, 52, 56]
     assert job.state is JobState.CANCELLED
 
 
@@ -78,10 +78,24 @@ def test_a_task_is_lost_ten_minutes_after_the_end_of_its_host():
 
     before, after = wake(job, 13.9), wake(job, 14)
 
-    assert (before.job.state, before.job.wake_at) == (JobState.STOPPING, NOW + 14 * MINUTE)
+    assert (before.job.state, before.job.wake_at) == (JobState.STOPPING, NOW + 14.9 * MINUTE)
     assert after.job.state is JobState.WAITING
     assert after.job.current_attempt.stop.kind is StopKind.INTERRUPTION
     assert after.job.current_attempt.placement.is_lost
+
+
+@pytest.mark.parametrize("state", [JobState.STOPPING, JobState.RUNNING, JobState.LAUNCHING])
+def test_a_task_on_a_host_that_has_ended_is_lost_only_once_the_target_was_asked_for_half_an_hour(state):
+    job = replace(stopping(IntentKind.INTERRUPTION, host_ended_at=NOW), state=state, wake_at=NOW)
+
+    decisions = [decide(job, TimePassed(), NOW + minutes * MINUTE, StackLimits()) for minutes in (10, 29.9, 30)]
+
+    assert [each.job.state for each in decisions] == [state, state, JobState.WAITING]
+    assert decisions[0].job.wake_at == NOW + 11 * MINUTE
+
+
+def test_a_task_is_not_stopped_again_on_a_host_that_has_ended():
+    assert kinds_of(wake(stopping(host_ended_at=NOW + MINUTE), 6)) == []
 
 
 def test_a_running_task_is_lost_ten_minutes_after_the_end_of_its_host():

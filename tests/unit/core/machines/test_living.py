@@ -81,6 +81,21 @@ def test_an_agent_that_is_away_at_the_deadline_has_three_more_minutes():
     assert (late.state, late.is_unusable) == (MachineState.ENDING, True)
 
 
+def test_a_machine_that_is_drained_before_it_was_known_to_be_ready_says_nothing_of_its_pool():
+    drained = NodeSeen(NODE, CAPACITY, is_active=False, at=NOW, is_draining=True)
+    at = NOW + LIMITS.registration_deadline
+
+    noted = decide(machine(MachineState.STARTING), drained, NOW, LIMITS)
+    again = decide(noted.machine, drained, NOW, LIMITS).machine
+    ended = decide(noted.machine, MachineDue(), at, LIMITS).machine
+
+    assert (noted.machine.state, noted.machine.reason) == (MachineState.STARTING, "registered, and is drained")
+    assert noted.machine.wake_at is not None
+    assert (again.timeline, again.wake_at) == (noted.machine.timeline, noted.machine.wake_at)
+    assert (ended.state, ended.is_unusable) == (MachineState.ENDING, True)
+    assert ended.pending == (TerminateInstance(INSTANCE), TellJobs(("resnet-1",)))
+
+
 def test_neuron_devices_are_waited_for_too():
     request = fleet_request(override("trn1.32xlarge", capacity=Resources(131_072, 490_000, 0, 16)))
     before = machine(MachineState.STARTING, request=request)

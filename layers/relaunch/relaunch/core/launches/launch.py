@@ -259,8 +259,9 @@ class NodeObservation:
     """The state of a node.
 
     `is_active`: it takes new tasks, once its agent is connected. `is_connected`: its agent is, which those of ECS are
-    not all the time. `task_count` is the number of its running and starting tasks. `registered` is what it offers to
-    tasks in all. `capacity_provider` is empty for a node of none.
+    not all the time. `is_draining`: it has registered, and takes no new tasks any more. `task_count` is the number of
+    its running and starting tasks. `registered` is what it offers to tasks in all. `capacity_provider` is empty for a
+    node of none.
     """
 
     node: Node
@@ -270,6 +271,7 @@ class NodeObservation:
     capacity_provider: str = ""
     registered: Resources = NOTHING
     is_connected: bool = True
+    is_draining: bool = False
 
 
 def refutes(seen: NodeObservation, failure: CapacityFailure) -> bool:

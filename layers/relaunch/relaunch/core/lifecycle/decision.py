@@ -13,6 +13,8 @@ from relaunch.core.selection.selection import Selection
 LAUNCH_TIMEOUT = timedelta(minutes=5)
 # The interval at which a running task is described, in case its events were lost.
 HEARTBEAT = timedelta(minutes=10)
+# The interval of looks at a task that seems to be gone. Looks fail too: with two in ten minutes none may succeed.
+CLOSE_LOOK = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,13 @@ def _end_wait(job: Job, now: datetime) -> Job:
     if job.first_started_at is None:
         return replace(job, held_back_before_seconds=job.held_back_in_all(now).total_seconds())
     return replace(job, held_back_seconds=job.held_back_time(now).total_seconds())
+
+
+def watch_closely(job: Job, wake_at: datetime, now: datetime) -> datetime:
+    """Return when to look at a task: at `wake_at`, or soon if its host has ended or the target does not know it."""
+    attempt = job.current_attempt
+    is_doubtful = attempt.host_ended_at is not None or attempt.missing is not None
+    return min(wake_at, now + CLOSE_LOOK) if is_doubtful else wake_at
 
 
 def try_again_at(job: Job, reason: WaitReason, detail: str, now: datetime, retry_at: datetime) -> Decision:

@@ -227,7 +227,12 @@ class CancelAsked:
 
 @dataclass(frozen=True, slots=True)
 class TimePassed:
-    """The job's `wake_at` is reached."""
+    """The job's `wake_at` is reached.
+
+    `is_described`: the target was asked just now and described the task, which had not stopped.
+    """
+
+    is_described: bool = False
 
 
 JobEvent = (

@@ -36,6 +36,7 @@ from relaunch.core.lifecycle.decision import (
     try_again_at,
     wait,
     wait_for_launch,
+    watch_closely,
 )
 from relaunch.core.lifecycle.events import (
     CancelAsked,
@@ -421,9 +422,9 @@ def wake_pending(job: Job, _event: TimePassed, now: datetime, _limits: StackLimi
     return _send_again(job, detail, now, event="launch requested", delay_seconds=0)
 
 
-def wake_placed(job: Job, _event: TimePassed, now: datetime, limits: StackLimits) -> Decision:
+def wake_placed(job: Job, event: TimePassed, now: datetime, limits: StackLimits) -> Decision:
     """Withdraw a task that has not started before its deadline, and try another offering."""
-    if is_host_gone(job, now):
+    if is_host_gone(job, event, now):
         return lose_host(job, now)
     verdict = out_of_time(job, now)
     if verdict is not None:
@@ -431,7 +432,7 @@ def wake_placed(job: Job, _event: TimePassed, now: datetime, limits: StackLimits
     attempt = job.current_attempt
     deadline = start_deadline(attempt, limits)
     if now < deadline:
-        return look_again(job, deadline)
+        return look_again(job, watch_closely(job, deadline, now))
     if _keeps_its_place(job):
         return look_again(job, now + LAUNCH_TIMEOUT)
     placed_at = attempt.placement.placed_at or attempt.placement.requested_at

@@ -11,7 +11,7 @@ from relaunch.core.jobs.job import IntentKind, Job, StopIntent
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import TaskObservation, TaskPhase
-from relaunch.core.lifecycle.decision import Decision, look_again, move
+from relaunch.core.lifecycle.decision import CLOSE_LOOK, Decision, look_again, move, watch_closely
 from relaunch.core.lifecycle.events import (
     CancelAsked,
     HostEnded,
@@ -41,14 +41,10 @@ from relaunch.core.offerings.spot_runs import Observed
 # A task that ECS does not know is lost only if ECS still does not know it after this time: the API is eventually
 # consistent, and the documentation of RunTask tells callers to retry for up to five minutes.
 MISSING_GRACE = timedelta(minutes=5)
-# A new task may be unknown at the first look, and any task at the last one, each for another reason.
-_MISSING_LOOK = timedelta(minutes=2)
 # How long nobody may have looked: a target that knew the task meanwhile would go unnoticed.
 LONGEST_UNWATCHED = timedelta(minutes=5)
 UNKNOWN_TASK = "the cluster does not know the task any more"
 """The reason of a stop whose time is not known."""
-# ECS reports a task as STOPPED within about a minute after the end of its instance.
-_HOST_END_TIMEOUT = timedelta(minutes=1)
 _WARNING = "interruption warning"
 
 
@@ -166,7 +162,7 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
     since = first if now - last <= LONGEST_UNWATCHED else now
     is_lost_at = since + MISSING_GRACE
     if now < is_lost_at:
-        wake_at = min(now + _MISSING_LOOK, is_lost_at, stop_by or is_lost_at)
+        wake_at = min(now + CLOSE_LOOK, is_lost_at, stop_by or is_lost_at)
         missing = replace(job, attempt=replace(attempt, missing=(since, now)))
         if attempt.missing is not None:
             return look_again(missing, wake_at)
@@ -217,11 +213,9 @@ def _notice(event: HostWarned) -> str:
 
 def host_ended(job: Job, event: HostEnded, now: datetime, _limits: StackLimits) -> Decision:
     """Store when the instance ended, and check the task soon."""
-    noted = replace(
-        job, attempt=replace(job.current_attempt, host_ended_at=job.current_attempt.host_ended_at or event.at)
-    )
+    noted = replace(job, attempt=replace(job.current_attempt, host_ended_at=event.at))
     detail = f"{event.instance_id} is {event.instance_state}"
-    return move(noted, job.state, now, event="machine ended", detail=detail, wake_at=now + _HOST_END_TIMEOUT)
+    return move(noted, job.state, now, event="machine ended", detail=detail, wake_at=now + CLOSE_LOOK)
 
 
 def cancel_task(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
@@ -237,9 +231,9 @@ def cancel_stopping(job: Job, event: CancelAsked, now: datetime, _limits: StackL
     return move(wished, job.state, now, event="cancel asked", detail=event.reason, wake_at=now + STOP_TIMEOUT)
 
 
-def wake_running(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
+def wake_running(job: Job, event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
     """Stop the task of a job that is out of time, or whose machine is about to end; else set the next check's time."""
-    if is_host_gone(job, now):
+    if is_host_gone(job, event, now):
         return lose_host(job, now)
     verdict = out_of_time(job, now)
     if verdict is not None:
@@ -250,7 +244,7 @@ def wake_running(job: Job, _event: TimePassed, now: datetime, _limits: StackLimi
         return stop_with_intent(job, intent, now, event="last moment to save")
     # A next machine that is claimed may be ready and its message lost; EC2 may have one now, and spot may be had again.
     effects = (RequestLaunch(),) if job.machine_id or hands_over(job) or may_move(job) else ()
-    return look_again(job, next_look(job, now), effects)
+    return look_again(job, watch_closely(job, next_look(job, now), now), effects)
 
 
 def next_machine_ready(job: Job, _event: NextMachineReady, now: datetime, _limits: StackLimits) -> Decision:

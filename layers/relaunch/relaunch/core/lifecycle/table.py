@@ -150,10 +150,15 @@ def is_own_task(job: Job, event: TaskMissing) -> bool:
 
 
 def is_own_host(job: Job, event: HostEnded) -> bool:
-    """Return whether the instance is that of the current task, not that of an earlier attempt."""
+    """Return whether the instance is that of the current task, and is not known to have ended then or before.
+
+    EC2 tells of every step of an end, and EventBridge each of them twice now and then.
+    """
     if not is_placed(job, event):
         return False
     attempt = job.current_attempt
+    if attempt.host_ended_at is not None and attempt.host_ended_at <= event.at:
+        return False
     return (attempt.instance_id or attempt.placement.instance_id) == event.instance_id
 
 

@@ -4,7 +4,7 @@ A host whose agent lost its connection, whose GPU fell off the bus or whose Dock
 STOPPED (aws/containers-roadmap#2040, aws/amazon-ecs-agent#339, NVIDIA/nvidia-docker#1553); EC2 calls it running.
 
 not STOPPED when its stop time-out is over
-  ├─ EC2 said that the host ends, HOST_END_GRACE ago ──▶ the task is lost
+  ├─ EC2 said that the host ends, HOST_END_GRACE ago, and the target still shows the task ──▶ the task is lost
   ├─ after CONFIRMED_WITHIN, on a machine of our own ──▶ the other jobs leave the machine, then it is terminated
   └─ after STOP_LIMIT ──▶ the job ends, and its reason names what may live on
 """
@@ -15,7 +15,7 @@ from relaunch.core.jobs.effects import AbandonMachine, Effect
 from relaunch.core.jobs.job import IntentKind, Job, StopKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle.decision import Decision, look_again, move, stop_effect
+from relaunch.core.lifecycle.decision import Decision, look_again, move, stop_effect, watch_closely
 from relaunch.core.lifecycle.events import TimePassed
 from relaunch.core.lifecycle.polling import POLL_INTERVAL, is_polled
 from relaunch.core.lifecycle.restart_policy import out_of_time
@@ -30,9 +30,11 @@ STOP_LIMIT = timedelta(hours=1)
 HOST_END_GRACE = timedelta(minutes=10)
 """How long after the end of its host a task may be reported as running: accelerated instances take up to six minutes
 to terminate, and ECS reports their tasks as STOPPED about a minute after that."""
+UNTOLD_HOST_END_GRACE = timedelta(minutes=30)
+"""The same while the target cannot be asked: only what it describes has the time of the end, and the exit codes."""
 
-# What ended unseen is known by the next look only.
-_LONGEST_INTERVAL = timedelta(minutes=10)
+# What ended unseen is known by the next look only, of which some fail; so do calls of StopTask, and it may be lost.
+_LONGEST_INTERVAL = timedelta(minutes=5)
 
 UNCONFIRMED = "stop not confirmed"
 """The timeline event of a job that ended although its task may live on."""
@@ -46,10 +48,11 @@ _ENDS = {
 }
 
 
-def is_host_gone(job: Job, now: datetime) -> bool:
-    """Return whether EC2 ended the host of the task so long ago that the task cannot run any more."""
+def is_host_gone(job: Job, event: TimePassed, now: datetime) -> bool:
+    """Return whether EC2 ended the host of the task so long ago that nobody will report the end of the task."""
     ended_at = job.current_attempt.host_ended_at
-    return ended_at is not None and now - ended_at >= HOST_END_GRACE
+    grace = HOST_END_GRACE if event.is_described else UNTOLD_HOST_END_GRACE
+    return ended_at is not None and now - ended_at >= grace
 
 
 def lose_host(job: Job, now: datetime) -> Decision:
@@ -62,9 +65,9 @@ def is_unconfirmed(job: Job, now: datetime) -> bool:
     return job.state is JobState.STOPPING and now >= _stop_due_at(job) + CONFIRMED_WITHIN
 
 
-def wake_stopping(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
+def wake_stopping(job: Job, event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
     """Call StopTask again if Relaunch stopped the task; give up its host, at last the task itself."""
-    if is_host_gone(job, now):
+    if is_host_gone(job, event, now):
         return lose_host(job, now)
     if now >= _stop_due_at(job) + STOP_LIMIT:
         return _end_unconfirmed(job, now)
@@ -89,23 +92,20 @@ def _stop_due_at(job: Job) -> datetime:
 
 
 def _next_look(job: Job, now: datetime) -> datetime:
-    """Return when to look next: after as long as it took until now, ten minutes at most, or at the next bound."""
-    due_at, ended_at = _stop_due_at(job), job.current_attempt.host_ended_at
-    bounds = [due_at + CONFIRMED_WITHIN, due_at + STOP_LIMIT]
-    if ended_at is not None:
-        bounds.append(ended_at + HOST_END_GRACE)
-    # A task that is missing is lost only if it is missing at every look.
-    is_missing = job.current_attempt.missing is not None
-    interval = STOP_TIMEOUT if is_missing else min(max(now - _stopping_since(job), STOP_TIMEOUT), _LONGEST_INTERVAL)
-    again = now + interval
+    """Return when to look next: after as long as it took until now, five minutes at most, or at the next bound."""
+    due_at = _stop_due_at(job)
+    bounds = (due_at + CONFIRMED_WITHIN, due_at + STOP_LIMIT)
+    again = watch_closely(job, now + min(max(now - _stopping_since(job), STOP_TIMEOUT), _LONGEST_INTERVAL), now)
     return min(again, *(each for each in bounds if each > now))
 
 
 def _is_repetition_due(job: Job, now: datetime) -> bool:
-    """Return whether the task is to be stopped again, each time after twice as long.
+    """Return whether the task is to be stopped again: at each look, of a polled job each time after twice as long.
 
-    A polled job is looked at more often than that.
+    On a host that has ended nobody is there to stop it.
     """
+    if job.current_attempt.host_ended_at is not None:
+        return False
     since, due = now - _stopping_since(job), STOP_TIMEOUT
     while due * 2 <= since:
         due *= 2

@@ -144,6 +144,7 @@ class NodeSeen:
     """The cluster shows the machine as a node with these registered resources.
 
     `is_active`: it takes tasks. `is_connected`: its agent is connected, without which no task is placed there.
+    `is_draining`: it has registered, and takes no tasks any more.
     """
 
     node: str
@@ -151,6 +152,7 @@ class NodeSeen:
     is_active: bool
     at: datetime
     is_connected: bool = True
+    is_draining: bool = False
 
 
 @dataclass(frozen=True, slots=True)

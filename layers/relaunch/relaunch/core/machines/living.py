@@ -27,6 +27,7 @@ from relaunch.core.machines.unready import RELEASED, forget_unready, remember_un
 NOT_READY = "start deadline"
 """The timeline event of a machine that was ended as it was not ready in time."""
 _NOT_CONNECTED = "registered, and its agent is not connected"
+_DRAINING = "registered, and is drained"
 # Agents disconnect and reconnect several times an hour: one that has registered in time may be away at its deadline.
 _AGENT_GRACE = timedelta(minutes=3)
 ABANDONED = "abandoned"
@@ -59,6 +60,15 @@ def node_seen(machine: Machine, event: NodeSeen, now: datetime, limits: MachineL
     return move(replace(seen, reason=lacks), machine.state, now, event="registered", detail=lacks, wake_at=wake_at)
 
 
+def node_draining(machine: Machine, event: NodeSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
+    """Note that the node has registered and takes no tasks: EC2 warned of it, or a person drains it."""
+    seen = replace(machine, node=event.node, unseen_since=None, reason=_DRAINING)
+    wake_at = machine.wake_at or now + NEXT_LOOK
+    if seen.node == machine.node and machine.reason == _DRAINING:
+        return look_again(seen, wake_at)
+    return move(seen, machine.state, now, event="registered", detail=_DRAINING, wake_at=wake_at)
+
+
 def _lacking(event: NodeSeen, machine: Machine) -> str:
     registered, needed = event.registered, machine.capacity
     if registered.gpus < needed.gpus:
@@ -81,7 +91,8 @@ def wake_starting(machine: Machine, _event: MachineDue, now: datetime, limits: M
         return look_again(machine, min(now + NEXT_LOOK, deadline))
     found = machine.reason or "it never registered with the cluster"
     detail = f"not ready within {deadline - (machine.launched_at or machine.created_at)}: {found}"
-    before = remember_unready(machine, detail, now)
+    # What is drained has shown that machines of its pool and its image register.
+    before = remember_unready(machine, detail, now) if found != _DRAINING else ()
     return terminate(replace(machine, is_unusable=True), now, event=NOT_READY, detail=detail, before=before)
 
 

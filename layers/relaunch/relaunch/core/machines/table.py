@@ -79,6 +79,11 @@ def is_usable_node(_machine: Machine, event: NodeSeen) -> bool:
     return event.is_active
 
 
+def is_draining_node(_machine: Machine, event: NodeSeen) -> bool:
+    """Return whether the node has registered and takes no tasks any more."""
+    return event.is_draining
+
+
 def is_first_warning(machine: Machine, _event: MachineWarned) -> bool:
     """Return whether the machine was not warned before."""
     return machine.warned_at is None
@@ -129,6 +134,7 @@ TABLE: tuple[Row, ...] = (
     _row("Q", RequestExpired, always, requesting.request_expired, "G"),
     _row("G", FleetAnswered, is_launched, requesting.launched_after_all, "E"),
     _row("S", NodeSeen, is_usable_node, living.node_seen, "SR"),
+    _row("S", NodeSeen, is_draining_node, living.node_draining, "S"),
     _row("R", NodeSeen, absent_agents.is_agent_back, absent_agents.agent_back, ""),
     _row("R", AgentSeen, absent_agents.is_agent_news, absent_agents.agent_seen, "RE"),
     _row("SRE", InstanceSeen, is_over, ending.instance_ending, "EG"),

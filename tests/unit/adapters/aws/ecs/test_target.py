@@ -377,6 +377,21 @@ def test_container_instance_tells_its_machine(ecs, target):
     assert found == NodeObservation(machine, is_active=True)
 
 
+def test_an_instance_that_is_drained_has_a_node_and_of_two_the_active_one_is_its_node(ecs, target):
+    machine = {"containerInstanceArn": MACHINE, "ec2InstanceId": INSTANCE_ID, "status": "DRAINING"}
+    machine |= {"agentConnected": True, "registeredAt": datetime(2026, 3, 14, 9, tzinfo=UTC), "attributes": []}
+    active = machine | {"status": "ACTIVE", "registeredAt": datetime(2026, 3, 14, 8, tzinfo=UTC)}
+    for _ in range(2):
+        ecs.answer("ListContainerInstances", containerInstanceArns=[MACHINE])
+    ecs.answer("DescribeContainerInstances", containerInstances=[machine], failures=[])
+    ecs.answer("DescribeContainerInstances", containerInstances=[active, machine], failures=[])
+
+    drained, found = target.find_node_of(INSTANCE_ID), target.find_node_of(INSTANCE_ID)
+
+    assert (drained.is_active, drained.is_draining) == (False, True)
+    assert (found.is_active, found.is_draining) == (True, False)
+
+
 def test_container_instance_that_is_gone_is_none(ecs, target):
     ecs.answer("DescribeContainerInstances", containerInstances=[], failures=[{"arn": MACHINE, "reason": "MISSING"}])
 

@@ -110,3 +110,15 @@ def test_a_task_that_ecs_shows_again_in_time_excuses_nothing(world: World) -> No
     world.task(OTHER)
 
     assert world.broken == {"never two live tasks of one job"}
+
+
+def test_a_sweep_may_pass_over_as_many_tasks_as_left_the_list_since_it_began() -> None:
+    world, now = World(), Clock().now()
+    ended = {"stoppingAt": now.isoformat()}
+    for arn, words in (("gone", ended), ("long-gone", {"stoppingAt": (now - timedelta(minutes=4)).isoformat()})):
+        detail = {"taskArn": arn, "startedBy": f"{JOB}/1", "lastStatus": "STOPPING", "version": 1}
+        detail |= {"desiredStatus": "STOPPED", **words}
+        world.invariants.task_changed({"detail-type": TASK_STATE_CHANGE, "detail": detail})
+    world.task(OTHER)
+
+    assert world.invariants.unlisted_since(now - timedelta(minutes=3)) == 1

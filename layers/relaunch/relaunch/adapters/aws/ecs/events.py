@@ -186,6 +186,7 @@ def observe_container_instance(description: Mapping[str, object]) -> NodeObserva
         capacity_provider=parsed.capacity_provider_name or "",
         registered=_resources(parsed.registered_resources, attributes.get(NEURON_DEVICES) or ""),
         is_connected=parsed.agent_connected,
+        is_draining=parsed.status == "DRAINING",
     )
 
 

@@ -152,12 +152,13 @@ class EcsTarget:
         _missing_arns(answer.get("failures", ()), doing)
 
     def find_node_of(self, instance_id: str) -> NodeObservation | None:
-        arns = self._find_machines(instance_id, status="ACTIVE")
+        # Of every status but INACTIVE.
+        arns = self._find_machines(instance_id)
         if not arns:
             return None
         # An instance whose agent lost its state registers twice (aws/amazon-ecs-agent#782).
         nodes = self._describe_nodes(arns, f"describing the container instances of {instance_id}")
-        return max(nodes, key=lambda each: str(each.registered_at or ""), default=None)
+        return max(nodes, key=lambda each: (each.is_active, str(each.registered_at or "")), default=None)
 
     def deregister(self, node: str) -> None:
         with aws_errors(f"deregistering {node}"):
