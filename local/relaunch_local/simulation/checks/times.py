@@ -87,13 +87,18 @@ class Times:
         )
 
     def _confirmed_no_stop(self, job: Job) -> bool:
-        """Return whether a task that was to stop is on the host of somebody else whose agent ECS has lost.
+        """Return whether a task that was to stop is on the host of somebody else whose agent ECS has lost."""
+        return not self._on_silent_hosts().isdisjoint(self._invariants.tasks[job.job_id])
+
+    def _on_silent_hosts(self) -> frozenset[str]:
+        """Return the tasks that were to stop on hosts of others whose agents ECS has lost.
 
         A machine of our own is terminated long before the bound.
         """
-        unconfirmed = set(self._facts.unconfirmed_stops(_LONG_UNCONFIRMED)) & self._invariants.tasks[job.job_id].keys()
-        hosts = {self._facts.host_of(arn) for arn in unconfirmed}
-        return any(self._facts.was_cut_off(each) for each in hosts - self._own_hosts.keys())
+        hosts = {arn: self._facts.host_of(arn) for arn in self._facts.unconfirmed_stops(_LONG_UNCONFIRMED)}
+        return frozenset(
+            arn for arn, host in hosts.items() if host not in self._own_hosts and self._facts.was_cut_off(host)
+        )
 
     def was_late(self, job: Job, at: datetime) -> bool:
         """Return whether the time of a job was over at `at`: its deadline, or `max_runtime` of its tasks."""
@@ -165,11 +170,12 @@ class Times:
                 self._invariants.check("an orphaned task stops in time", in_time, f"{job.job_id}: {arn[-6:]} {took}")
 
     def _check_runtime(self, job: Job) -> None:
-        # What a task ran after ECS had hidden it is not known.
-        ran = timedelta(0)
+        # What a task ran after ECS had hidden it is not known; of one on a silent host, a stop is asked for in time.
+        ran, silent = timedelta(0), self._on_silent_hosts()
         for arn, task in self._invariants.tasks[job.job_id].items():
             span, started_at = self._facts.hidden_span(arn), timestamp(task, "startedAt")
-            known = max(span[0] - started_at, timedelta(0)) if span and started_at else timedelta.max
+            ends = [*([span[0]] if span else []), *([self._facts.stop_asked_at[arn]] if arn in silent else [])]
+            known = max(min(ends) - started_at, timedelta(0)) if ends and started_at else timedelta.max
             ran += min(timedelta(seconds=run_seconds(task)), known)
         is_kept = ran <= job.definition.max_runtime + RUNTIME_OVERSHOOT
         self._invariants.check(
