@@ -85,8 +85,8 @@ WAIT_REASONS: Mapping[WaitReason, Wait] = {
         "`relaunch machines`",
     ),
     WaitReason.MACHINE_LIMIT: Wait(
-        f"while as many machines start as may at once ({AT_ONCE}, one of a cause that is bad), until the first of them is "
-        f"ready or given up; at the stack's limits {NONE}",
+        f"while as many machines start as may at once ({AT_ONCE}, one of a cause that is bad), until the first of them "
+        f"is ready or given up; at the stack's limits {NONE}",
         (),
         "end machines, or raise MaxMachines or the money per hour; those that start: nothing",
     ),

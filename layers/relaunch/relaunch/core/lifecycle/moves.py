@@ -73,9 +73,9 @@ def decline_at_limit(reached: MachineLimitReached) -> MoveDeclined:
     money, and is tried again; a task that finds no next machine in two minutes loses its place to jobs that wait.
     """
     parameter = " (MaxMachines)" if reached.limit == "machines" else " (MaxMachinesPricePerHour)"
+    limit = describe_limit(reached) + ("" if reached.detail else parameter)
     reason = (
-        f"leaving on-demand for spot pays, but {describe_limit(reached)}{'' if reached.detail else parameter}, and a move takes one more "
-        "until the task has left the old one"
+        f"leaving on-demand for spot pays, but {limit}, and a move takes one more until the task has left the old one"
     )
     return MoveDeclined(reason, None)
 
