@@ -7,13 +7,23 @@ from typing import Any
 import pytest
 
 from contracts.conftest import HOUR, Stores, create
-from fakes.builders import NOW, make_definition, make_job, make_running_job, make_timeline_entry
+from fakes.builders import NOW, make_definition, make_job, make_offering_key, make_running_job, make_timeline_entry
 from fakes.stored_machines import change, make_claim, make_gone, make_machine
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.machines.decision import MachineDecision, MachineTotals
 from relaunch.core.machines.machine import DeregisterNode, Machine, MachineState
 from relaunch.core.machines.resources import Resources
-from relaunch.ports import MachineLimitError, MachineStore, MachineTakenError, SlotsFullError, StaleWriteError
+from relaunch.core.machines.starts import Starts, Worth
+from relaunch.core.offerings.amis import AmiKind
+from relaunch.core.offerings.capacity_scopes import image_scope
+from relaunch.ports import (
+    MachineLimitError,
+    MachineStore,
+    MachineTakenError,
+    SlotsFullError,
+    StaleWriteError,
+    StartsChangedError,
+)
 
 
 @pytest.fixture
@@ -340,3 +350,61 @@ class TestSavingWithAJob:
         save(store, machine)
         assert store.load_machine("m-1") == replace(machine, version=1)
         assert machine.free == Resources()
+
+
+class TestStarts:
+    """What is known of a cause, saved with a new machine, and settled by what it turned out to be."""
+
+    cause = image_scope(AmiKind.GPU)
+
+    def start(self, store: MachineStore, machine_id: str, version: int = 0, limit: int = 0) -> Machine:
+        new = make_machine(machine_id)
+        starting = {**(store.load_starts()[self.cause].starting if version else {}), machine_id: NOW}
+        starts = (Starts(self.cause, starting, version=version),)
+        return store.save_machine(replace(change(new, machines=limit), starts=starts))
+
+    def test_a_new_machine_counts_until_it_is_settled(self, store: MachineStore) -> None:
+        machine = self.start(store, "m-1")
+        assert store.load_starts() == {self.cause: Starts(self.cause, {"m-1": NOW}, version=1)}
+
+        store.settle_start((self.cause,), machine, Worth.USELESS)
+        useless = store.load_starts()
+        assert useless == {self.cause: Starts(self.cause, useless={"m-1": NOW}, version=2)}
+
+        store.settle_start((self.cause,), machine, Worth.USELESS)
+        assert store.load_starts() == useless
+
+        store.settle_start((self.cause,), machine, Worth.USEFUL)
+        assert store.load_starts() == {self.cause: Starts(self.cause, useful_at=NOW, version=3)}
+
+    def test_of_two_that_read_the_same_one_is_saved(self, store: MachineStore) -> None:
+        self.start(store, "m-1")
+        with pytest.raises(StartsChangedError):
+            self.start(store, "m-2")
+        assert store.load_machine("m-2") is None
+        assert store.load_totals() == MachineTotals(1, 400_000)
+
+        self.start(store, "m-2", version=1)
+        assert set(store.load_starts()[self.cause].starting) == {"m-1", "m-2"}
+
+    def test_the_limits_of_the_stack_come_first(self, store: MachineStore) -> None:
+        self.start(store, "m-1")
+        with pytest.raises(MachineLimitError):
+            self.start(store, "m-2", limit=1)
+
+    def test_with_a_job_it_is_the_same(self, stores: Stores) -> None:
+        self.start(stores.machines, "m-1")
+        job = create(stores.jobs, make_job())
+        starts = (Starts(self.cause, {"m-2": NOW}),)
+        decision = Decision(job, machines=(replace(change(make_machine("m-2")), starts=starts),))
+        with pytest.raises(StartsChangedError):
+            stores.jobs.save_job(decision)
+
+    def test_what_was_not_counted_is_noted_only_of_a_pool(self, store: MachineStore) -> None:
+        machine, pool = save(store), make_offering_key(zone="us-east-1a")
+        store.settle_start((self.cause, pool), machine, Worth.UNKNOWN)
+        store.settle_start((self.cause, pool), machine, Worth.USEFUL)
+        assert store.load_starts() == {}
+
+        store.settle_start((self.cause, pool), machine, Worth.USELESS)
+        assert store.load_starts() == {pool: Starts(pool, useless={"m-1": NOW}, version=1)}

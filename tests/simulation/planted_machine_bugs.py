@@ -356,6 +356,14 @@ MACHINE_BUGS = (
         60,
     ),
     PlantedBug(
+        "any-number-starts",
+        "what starts is not counted when a machine is requested",
+        replaced(requesting, "started", lambda _started: lambda *_parts: ()),
+        "a cause costs few machines in a day",
+        10,
+        first=53_510,
+    ),
+    PlantedBug(
         "node-of-another-instance",
         "a machine takes the registration of any instance for its own",
         lambda: patched(InMemoryMachines, find_by_instance=_any_machine),

@@ -1,14 +1,16 @@
 """Machines in memory, with versions, counters and stale writes as in DynamoDB; the contract tests compare the two."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from relaunch.core.machines.decision import MachineDecision, MachineTotals
 from relaunch.core.machines.lookup import due_at, has_room
 from relaunch.core.machines.machine import Machine
+from relaunch.core.machines.starts import Starts, StartsByCause, Worth, settled
 from relaunch.core.machines.totals import add, change_of, exceeded_limit, is_within
-from relaunch.ports import MachineLimitError, MachineTakenError, StaleWriteError
+from relaunch.core.offerings.offering import OfferingKey
+from relaunch.ports import MachineLimitError, MachineTakenError, StaleWriteError, StartsChangedError
 from relaunch_local.in_memory.write_faults import WriteFaults
 
 
@@ -23,6 +25,7 @@ class InMemoryMachines(WriteFaults):
         self._machines: dict[str, Machine] = {}
         self._instances: dict[str, str] = {}
         self._totals = MachineTotals()
+        self._starts: dict[OfferingKey, Starts] = {}
 
     def machine(self, machine_id: str) -> Machine:
         """Return a machine that must be there."""
@@ -50,6 +53,7 @@ class InMemoryMachines(WriteFaults):
         Raises:
             MachineTakenError: a machine was changed since it was loaded, or exists already.
             MachineLimitError: a limit would be exceeded.
+            StartsChangedError: what is known of a cause was changed since it was loaded.
             ValueError: there are two decisions about one machine, or one whose machine would never be due again.
         """
         change = change_of(decisions)
@@ -61,10 +65,16 @@ class InMemoryMachines(WriteFaults):
         after = add(self._totals, change.added)
         if not is_within(after, change.limits):
             raise MachineLimitError(exceeded_limit(after, change.limits))
+        for starts in (starts for each in decisions for starts in each.starts):
+            known = self._starts.get(starts.cause, Starts(starts.cause))
+            if starts.version != known.version:
+                raise StartsChangedError(str(starts.cause))
 
     def write(self, decisions: Collection[MachineDecision]) -> None:
         """Write decisions whose conditions hold."""
         self._totals = add(self._totals, change_of(decisions).added)
+        for starts in (starts for each in decisions for starts in each.starts):
+            self._starts[starts.cause] = replace(starts, version=starts.version + 1)
         for machine in (each.machine for each in decisions):
             self._machines[machine.machine_id] = replace(machine, version=machine.version + 1)
             if machine.instance_id:
@@ -86,3 +96,13 @@ class InMemoryMachines(WriteFaults):
 
     def load_totals(self) -> MachineTotals:
         return self._totals
+
+    def load_starts(self) -> StartsByCause:
+        return dict(self._starts)
+
+    def settle_start(self, causes: Sequence[OfferingKey], machine: Machine, worth: Worth) -> None:
+        for cause in causes:
+            before = self._starts.get(cause, Starts(cause))
+            after = settled(before, machine.machine_id, machine.launched_at or machine.created_at, worth)
+            if after != before and (before.version or worth is Worth.USELESS):
+                self._starts[cause] = replace(after, version=before.version + 1)

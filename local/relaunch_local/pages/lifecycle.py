@@ -46,7 +46,7 @@ _WAITS = {
     WaitReason.MARKET: "its market policy rather waits for spot than pays for on-demand, as its limit allows",
     WaitReason.MACHINE: "the machine of the stack's own that it claims is not ready yet, or its agent not connected "
     "(machine-lifecycle.md)",
-    WaitReason.MACHINE_LIMIT: "a limit of the stack on machines of its own is reached",
+    WaitReason.MACHINE_LIMIT: "a limit of the stack on machines of its own is reached, or as many start as may at once",
     WaitReason.CHECKPOINT: f"its checkpoints cannot be read; again after 5 minutes, later every 30 {_RULE}",
     WaitReason.REFUSED: f"a permission, a credential, a role or a cluster is missing {_RULE}",
 }

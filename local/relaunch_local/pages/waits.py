@@ -22,6 +22,7 @@ from relaunch.core.machines.absent_agents import AWAY_LIMIT, IMPAIRED_LIMIT
 from relaunch.core.machines.living import HANDOVER_TIME
 from relaunch.core.machines.machine import MachineState
 from relaunch.core.machines.requesting import LOOKED_FOR
+from relaunch.core.machines.starts import AT_ONCE
 
 NONE = "none"
 _MINUTE = timedelta(minutes=1)
@@ -90,7 +91,12 @@ WAIT_REASONS: Mapping[WaitReason, Wait] = {
         (Metric.MACHINES_NOT_READY,),
         "`relaunch machines`",
     ),
-    WaitReason.MACHINE_LIMIT: Wait(NONE, (), "end machines, or raise MaxMachines or the money per hour"),
+    WaitReason.MACHINE_LIMIT: Wait(
+        f"while as many machines start as may at once ({AT_ONCE}, one of a cause that is bad), until the first of them "
+        f"is ready or given up; at the stack's limits {NONE}",
+        (),
+        "end machines, or raise MaxMachines or the money per hour; those that start: nothing",
+    ),
     WaitReason.CHECKPOINT: Wait(_REFUSED, (Metric.JOBS_REFUSED,), "grant what `relaunch explain` names"),
     WaitReason.REFUSED: Wait(_REFUSED, (Metric.JOBS_REFUSED,), "grant what `relaunch explain` names"),
 }

@@ -176,8 +176,9 @@ class SimulatedAccount:
         self.absent_agents = AbsentAgentChecks(*checked, self.objects, self._hosts)
         self.machines.on_termination = self.free_hour.termination_asked
         hosts, bills = self.machines.hosts, self.machines.bills
+        jobs, machines = self.invariants.jobs, self.machines
         self.useless = UselessMachines(
-            self.clock, self.invariants.check, self.invariants.jobs, hosts, bills, self.machines.terminations
+            self.clock, self.invariants.check, jobs, hosts, bills, machines.terminations, machines.misled
         )
 
     def _hosts(self) -> Iterable[Instance]:

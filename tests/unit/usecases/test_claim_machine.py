@@ -15,8 +15,11 @@ from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.machines.events import ClaimAsked, RefusalKind
 from relaunch.core.machines.machine import Claim, Consequence, MachineState
 from relaunch.core.machines.resources import Resources
+from relaunch.core.machines.starts import AT_ONCE, MOST_USELESS, Starts
+from relaunch.core.offerings.amis import AmiKind
+from relaunch.core.offerings.capacity_scopes import image_scope, placement_scope
 from relaunch.core.offerings.offering import OfferingKey
-from relaunch.ports import MachineTakenError
+from relaunch.ports import MachineTakenError, StaleWriteError
 from relaunch.usecases.advance_machine import advance_machine
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.claim_machine import in_turn
@@ -327,6 +330,52 @@ class TestLimits:
         assert states == [True] * count
         assert machines.count == count
 
+    def test_no_more_machines_start_at_once_than_may_be_lost(self):
+        machines = MachineStory(make_definition(max_running_jobs=99))
+        jobs = [machines.submit_and_deliver(push(f"{number:02x}" * 20)) for number in range(AT_ONCE + 2)]
+        machines.attend()
+        waiting = [job_id for job_id in jobs if not machines.job(job_id).machine_id]
+        assert [machines.job(job_id).waiting.reason for job_id in waiting] == [WaitReason.MACHINE_LIMIT] * 2
+        assert f"{AT_ONCE} machines with the image for gpu start now" in machines.job(waiting[0]).waiting.detail
+
+        machines.register(machines.machine(jobs[0]))
+        machines.settle_all()
+
+        assert machines.job(jobs[0]).state is JobState.LAUNCHING
+        assert [bool(machines.job(job_id).machine_id) for job_id in waiting] == [True, False]
+
+    def test_a_cause_that_costs_as_much_as_it_may_in_a_day_is_waited_for_like_a_refusal(self):
+        machines = MachineStory()
+        spent = Starts(image_scope(AmiKind.GPU), {}, {f"m-{each}": machines.now for each in range(MOST_USELESS)})
+        machines.deps.machines.load_starts = lambda: {spent.cause: spent}
+
+        job_id = machines.submit_and_deliver()
+
+        job = machines.job(job_id)
+        assert (job.waiting.reason, machines.count) == (WaitReason.REFUSED, 0)
+        assert "12 machines with the image for gpu were of no use within 24 hours" in job.waiting.detail
+
+    def test_of_those_that_request_at_once_each_counts_the_others(self):
+        machines = MachineStory()
+        load, behind = machines.deps.machines.load_starts, [{}]
+        job_id = machines.start()
+        machines.deps.machines.load_starts = lambda: behind.pop() if behind else load()
+
+        second = machines.submit_and_deliver(push(OTHER_SHA))
+
+        (image, family) = (load()[each].starting for each in (image_scope(AmiKind.GPU), placement_scope("trainer")))
+        both = {machines.job(each).machine_id for each in (job_id, second)}
+        assert set(image) == set(family) == both
+
+    def test_a_job_that_others_are_always_faster_than_is_launched_again(self):
+        machines = MachineStory()
+        machines.start()
+        machines.deps.machines.load_starts = dict
+        second = machines.submit(push(OTHER_SHA))
+
+        with pytest.raises(StaleWriteError):
+            launch_attempt(second, machines.deps)
+
     def test_room_on_a_machine_that_is_kept_admits_a_job_too(self):
         machines = MachineStory(max_machines=1, **WARM)
         first = machines.train()
@@ -420,7 +469,8 @@ class TestLost:
         job = machines.job(job_id)
         assert (job.waiting.reason, len(machines.fleet.requests)) == (WaitReason.REFUSED, 3)
         assert "the cluster placed nothing: RESOURCE:MEMORY" in job.reason
-        assert machines.deps.capacity.load_capacity_memory(machines.now) == {}
+        # It says nothing of a pool.
+        assert set(machines.deps.capacity.load_capacity_memory(machines.now)) == {placement_scope(job.revision.arn)}
 
     def test_one_that_is_warned_before_it_is_ready_is_ended_and_replaced(self, machines):
         job_id = machines.start()

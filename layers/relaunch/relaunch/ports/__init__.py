@@ -33,6 +33,7 @@ from relaunch.ports.errors import PermanentError as PermanentError
 from relaunch.ports.errors import PortError as PortError
 from relaunch.ports.errors import SlotsFullError as SlotsFullError
 from relaunch.ports.errors import StaleWriteError as StaleWriteError
+from relaunch.ports.errors import StartsChangedError as StartsChangedError
 from relaunch.ports.errors import TransientError as TransientError
 from relaunch.ports.errors import UnsupportedPatternError as UnsupportedPatternError
 from relaunch.ports.images import ImageSource as ImageSource

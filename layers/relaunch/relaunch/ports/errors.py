@@ -50,6 +50,10 @@ class MachineLimitError(Exception):
         self.limit = limit
 
 
+class StartsChangedError(Exception):
+    """The machines that start for a cause were changed since they were loaded: load them again."""
+
+
 class MachineTakenError(Exception):
     """A machine that a job's decision changes was changed since it was loaded, or exists already: choose again."""
 

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from relaunch.core.machines.decision import MachineDecision, MachineTotals
     from relaunch.core.machines.events import FleetAnswer, InstanceObservation
     from relaunch.core.machines.machine import FleetRequest, Machine
+    from relaunch.core.machines.starts import StartsByCause, Worth
+    from relaunch.core.offerings.offering import OfferingKey
 
 
 class Termination(StrEnum):
@@ -66,6 +68,7 @@ class MachineStore(Protocol):
 
         Raises:
             StaleWriteError: the machine was changed since it was loaded, or exists already.
+            StartsChangedError: one of `decision.starts` was.
             MachineLimitError: a limit of `decision.limits` would be exceeded; nothing was written.
             ValueError: the machine is not GONE and would never be due again.
         """
@@ -89,6 +92,18 @@ class MachineStore(Protocol):
 
     def load_totals(self) -> MachineTotals:
         """Return the counters of the stack."""
+        ...
+
+    def load_starts(self) -> StartsByCause:
+        """Return the machines that start, and those that were of no use lately, by cause."""
+        ...
+
+    def settle_start(self, causes: Sequence[OfferingKey], machine: Machine, worth: Worth) -> None:
+        """Note for these causes what a machine is worth; doing it again changes nothing.
+
+        Raises:
+            TransientError: others wrote at the same time too often.
+        """
         ...
 
 

@@ -94,6 +94,7 @@ class JobStore(JobListing, Protocol):
             SlotsFullError: the decision takes a slot and none is free.
             MachineTakenError: a machine was changed since it was loaded, or exists already.
             MachineLimitError: a limit on machines would be exceeded.
+            StartsChangedError: others requested a machine for the same cause, or it has shown what it is worth.
             ValueError: there are two decisions about one machine, or one whose machine would never be due again.
         """
 

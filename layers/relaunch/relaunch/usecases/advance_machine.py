@@ -1,6 +1,6 @@
 """Apply an event to a machine: load, decide, save, act."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from relaunch.core.jobs.job import MACHINES_SLOT
@@ -21,7 +21,9 @@ from relaunch.core.machines.machine import (
     TellJobs,
     TerminateInstance,
 )
+from relaunch.core.machines.starts import Worth, causes_of
 from relaunch.core.machines.table import decide
+from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.pool_records import change_by_failure, change_by_launch
 from relaunch.ports import JobDependencies, StaleWriteError
 from relaunch.usecases.learn_pool import learn_pool
@@ -107,15 +109,29 @@ def _perform(machine: Machine, effect: MachineEffect, deps: JobDependencies) -> 
         case TellJobs(job_ids):
             _request_launches(job_ids, deps)
         case AdmitJobs():
-            _request_launches(deps.jobs.load_waiting(MACHINES_SLOT, _ADMITTED_JOBS), deps)
+            over = causes_of(machine) if machine.state is MachineState.GONE else ()
+            deps.machines.settle_start(over, machine, Worth.UNKNOWN)
+            admit_jobs(deps)
         case RememberFailures(failures):
-            for failure in failures:
-                deps.capacity.remember(failure)
-                learn_pool(failure.offering, change_by_failure(failure), deps)
+            _remember_failures(machine, failures, deps)
         case RememberLaunch(offering, at):
             learn_pool(offering, change_by_launch(offering, at), deps)
         case ForgetUnready(offerings, at):
+            deps.machines.settle_start(offerings, machine, Worth.USEFUL)
             deps.capacity.forget_unready(offerings, at)
+
+
+def _remember_failures(machine: Machine, failures: Sequence[CapacityFailure], deps: JobDependencies) -> None:
+    unready = tuple(each.offering for each in failures if each.is_unready)
+    deps.machines.settle_start(unready, machine, Worth.USELESS)
+    for failure in failures:
+        deps.capacity.remember(failure)
+        learn_pool(failure.offering, change_by_failure(failure), deps)
+
+
+def admit_jobs(deps: JobDependencies) -> None:
+    """Request the launch of the jobs that have waited longest for a limit on machines."""
+    _request_launches(deps.jobs.load_waiting(MACHINES_SLOT, _ADMITTED_JOBS), deps)
 
 
 def _request_launches(job_ids: Iterable[str], deps: JobDependencies) -> None:

@@ -22,19 +22,29 @@ from relaunch.core.machines.machine import Claim, Consequence, Machine, MachineS
 from relaunch.core.machines.request import build_request, needs
 from relaunch.core.machines.requesting import request_machine
 from relaunch.core.machines.resources import Resources
+from relaunch.core.machines.starts import AT_ONCE, doubted_pools, startable
 from relaunch.core.machines.table import decide
 from relaunch.core.machines.unready import usd_for_nothing
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch.core.revisions.main_container import main_container
 from relaunch.core.selection.selection import Selection
-from relaunch.ports import LaunchDependencies, MachineLimitError, MachineTakenError, SlotsFullError, StaleWriteError
+from relaunch.ports import (
+    LaunchDependencies,
+    MachineLimitError,
+    MachineTakenError,
+    SlotsFullError,
+    StaleWriteError,
+    StartsChangedError,
+)
 from relaunch.usecases.advance_job import apply_event
 from relaunch.usecases.advance_machine import advance_machine
 from relaunch.usecases.load_offerings import MAX_LOOKED_AT
 
 # Of a burst, each job that claims a machine takes it from those that look at it now, and it mostly still has room.
 _LOOKS = 4
+# Of those that request at the same time one succeeds each time, and after AT_ONCE all others wait.
+_REQUESTS = 2 * AT_ONCE
 
 
 def claim_machine(job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool = False) -> Job:
@@ -49,12 +59,11 @@ def claim_machine(job: Job, selection: Selection, deps: LaunchDependencies, *, i
         joined = _join(job, selection, deps)
         if joined is not None:
             return joined
-        requested = _new_claim(job, selection, deps, is_handover=is_handover)
+        requested = _request(job, selection, deps, is_handover=is_handover)
         if requested is not None:
-            return apply_event(job, requested, deps)
+            return requested
     except MachineLimitError as error:
-        reached = MachineLimitReached(error.limit)
-        return apply_event(job, decline_at_limit(reached) if may_move(job) else reached, deps)
+        return _wait_at_limit(job, MachineLimitReached(error.limit), deps)
     except SlotsFullError as full:
         slot = STACK_SLOT if full.cap == "stack" else job.definition.name
         return apply_event(job, SlotDenied(slot, full.limit), deps)
@@ -66,6 +75,23 @@ def claim_machine(job: Job, selection: Selection, deps: LaunchDependencies, *, i
         reason = f"no instance of {', '.join(taken)} is free, and none has room for this job"
         return apply_event(job, NothingKept(selection, reason, is_permanent=False, is_price=False, retry_at=None), deps)
     return apply_event(job, MachineLost(job.machine_id, Consequence.PAUSE, reason), deps)
+
+
+def _wait_at_limit(job: Job, reached: MachineLimitReached, deps: LaunchDependencies) -> Job:
+    return apply_event(job, decline_at_limit(reached) if may_move(job) else reached, deps)
+
+
+def _request(job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool) -> Job | None:
+    """Request a new machine, or let the job wait; return the job, None if what was selected cannot be requested."""
+    for _ in range(_REQUESTS):
+        requested = _new_claim(job, selection, deps, is_handover=is_handover)
+        try:
+            if isinstance(requested, MachineLimitReached):
+                return _wait_at_limit(job, requested, deps)
+            return None if requested is None else apply_event(job, requested, deps)
+        except StartsChangedError as error:
+            deps.log.decided("others request machines", job_id=job.job_id, reason=str(error))
+    raise StaleWriteError(f"others requested machines {_REQUESTS} times while one was requested for job {job.job_id}")
 
 
 def _join(job: Job, selection: Selection, deps: LaunchDependencies) -> Job | None:
@@ -118,7 +144,7 @@ def _was_warned(machine: Machine, deps: LaunchDependencies) -> bool:
 
 def _new_claim(
     job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool
-) -> MachineClaimed | MachineLost | None:
+) -> MachineClaimed | MachineLost | MachineLimitReached | NothingKept | None:
     """Return the claim on a new machine, or why the job gets none yet.
 
     None if what was selected has no subnet or launch template.
@@ -126,14 +152,23 @@ def _new_claim(
     now = deps.clock.now()
     if next_machine_at(job, now) > now:
         return MachineLost(job.machine_id, Consequence.PAUSE, describe_bound(job))
+    known = deps.machines.load_starts()
+    kept, limit = startable(selection.kept, job.revision.family, known, now)
+    if limit is not None and not any(each.is_own_machine for each in kept):
+        if limit.until is None:
+            return MachineLimitReached("starting", limit.reason)
+        return NothingKept(selection, limit.reason, False, False, limit.until, is_unready=True)
     limits, attempt_number = deps.limits.machines, _attempt_number(job)
     machine_id = machine_id_of(job.job_id, attempt_number, job.machine_requests + 1)
-    request = build_request(selection, machine_id, job.job_id, deps.machine_settings, limits, _image(job))
+    settings, doubted = deps.machine_settings, doubted_pools(known, now)
+    image = _image(job)
+    request = build_request(selection, machine_id, job.job_id, settings, limits, image, kept=kept, doubted=doubted)
     if request is None:
         return None
     best = _kept_types(selection)[request.overrides[0].offering]
     claim = Claim(job.job_id, attempt_number, needs(job.definition, job.revision, best), now)
-    decision = request_machine(machine_id, request, claim, now, limits.totals(is_handover=is_handover))
+    totals, family = limits.totals(is_handover=is_handover), job.revision.family
+    decision = request_machine(machine_id, request, claim, now, totals, family=family, known=known)
     return MachineClaimed(decision, describe_machine(decision.machine), selection, is_new=True)
 
 

@@ -11,7 +11,14 @@ from relaunch.core.jobs.state import REFUSED_WAITS, JobState, WaitReason
 from relaunch.core.kubernetes.offerings import select_on_kubernetes
 from relaunch.core.kubernetes.rules import find_problems
 from relaunch.core.launches.capabilities import missing_capability
-from relaunch.core.launches.launch import LaunchDeferred, LaunchOutcome, LaunchRefused, PlacementFailed, TaskPlaced
+from relaunch.core.launches.launch import (
+    LaunchDeferred,
+    LaunchOutcome,
+    LaunchRefused,
+    PlacementFailed,
+    Shortage,
+    TaskPlaced,
+)
 from relaunch.core.launches.launch_plan import plan_launch
 from relaunch.core.lifecycle.events import (
     CheckpointsUnreadable,
@@ -35,6 +42,7 @@ from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.spot_pools import retried_sooner
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 from relaunch.core.machines.machine import Consequence, Machine, MachineState
+from relaunch.core.machines.starts import Worth
 from relaunch.core.machines.unready import usd_for_nothing
 from relaunch.core.offerings.capacity_memory import with_own
 from relaunch.core.offerings.capacity_scopes import placement_scope, refused_placements
@@ -52,6 +60,7 @@ from relaunch.ports import (
     StaleWriteError,
 )
 from relaunch.usecases.advance_job import act, advance_job, apply_event
+from relaunch.usecases.advance_machine import admit_jobs
 from relaunch.usecases.claim_machine import claim_machine, find_machine
 from relaunch.usecases.explain_placement import explain_placement
 from relaunch.usecases.find_resume_uri import MissingCheckpointError, find_resume_uri
@@ -315,9 +324,11 @@ def _send(job: Job, deps: LaunchDependencies, *, is_first: bool) -> Job | None:
     outcome = _launch(job, deps)
     try:
         # Not by advance_job: it would first repeat the very launch request that is being answered here.
-        if isinstance(outcome, TaskPlaced) and job.failed_machines:
-            deps.capacity.forget_unready((placement_scope(job.revision.arn),), deps.clock.now())
-        return apply_event(job, _answer(job, outcome, deps, is_alone=is_first), deps)
+        is_unused = _note_worth(job, outcome, deps)
+        answered = _answer(job, outcome, deps, is_alone=is_first)
+        if is_unused and isinstance(answered, LaunchAnswered):
+            answered = replace(answered, is_unused=True)
+        return apply_event(job, answered, deps)
     except StaleWriteError:
         # Who saved the job meanwhile may have launched the placement too.
         answered = _answer(job, outcome, deps, is_alone=False)
@@ -332,6 +343,23 @@ def _machine_gone_at(job: Job, deps: LaunchDependencies) -> datetime | None:
     machine_id = job.current_attempt.placement.machine_id
     machine = deps.machines.load_machine(machine_id) if machine_id else None
     return machine.state_since if machine is not None and machine.state is MachineState.GONE else None
+
+
+def _note_worth(job: Job, outcome: LaunchOutcome, deps: LaunchDependencies) -> bool:
+    """Note what the machine is worth to tasks of the family; return whether it has just shown that it is of no use."""
+    machine_id, scope = job.current_attempt.placement.machine_id, placement_scope(job.revision.family)
+    is_useful = isinstance(outcome, TaskPlaced)
+    is_useless = isinstance(outcome, PlacementFailed) and Shortage.AGENT not in outcome.shortages
+    machine = deps.machines.load_machine(machine_id) if machine_id and (is_useful or is_useless) else None
+    if machine is None:
+        return False
+    if is_useful and job.failed_machines:
+        deps.capacity.forget_unready((placement_scope(job.revision.arn),), deps.clock.now())
+    known = deps.machines.load_starts().get(scope)
+    deps.machines.settle_start((scope,), machine, Worth.USEFUL if is_useful else Worth.USELESS)
+    if is_useful:
+        admit_jobs(deps)
+    return is_useless and known is not None and machine_id in known.starting
 
 
 def _answer(

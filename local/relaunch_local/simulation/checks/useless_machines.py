@@ -2,7 +2,8 @@
 
 All is reckoned from what the simulated AWS launched, billed, placed and refused, and from what people cancelled: no
 record of the application is believed. An instance that EC2 took back, or that others ended, is nobody's loss here, nor
-is one whose job was over before the instance had registered and could take its task.
+is one whose job was over before the instance had registered and could take its task. One that EC2 launched and said
+that it had not cannot be counted by whoever was told so; only a sweep finds it, and another check wants that.
 """
 
 import re
@@ -13,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.machines.tags import JOB_TAG
+from relaunch.core.machines.tags import JOB_TAG, MACHINE_TAG
 from relaunch_local.ecs import Clock, Event
 from relaunch_local.ecs.engine.model import BillLine, Instance, StateReason
 
@@ -55,6 +56,8 @@ class UselessMachines:
     _bills: Mapping[str, BillLine]
     _asked_to_end: Collection[str]
     """The instances that the application asked EC2 to terminate."""
+    _denied: Collection[str] = ()
+    """The machines of which EC2 said that it launched none, and had."""
     _took_task: set[str] = field(default_factory=set)
     """The ARNs of container instances that a task was placed on."""
     _warned: set[str] = field(default_factory=set)
@@ -80,6 +83,10 @@ class UselessMachines:
         since = self._clock.now() - _DAY
         ended = (each for each in self._in_order() if each.launched_at > since and not each.is_alive)
         return sum(not self._ran(each) for each in ended) >= _IN_A_ROW
+
+    def first_at(self) -> datetime | None:
+        """Return when the first machine was launched that was of no use, None without one: a wait may begin with it."""
+        return next((each.launched_at for each in self._in_order() if self._is_useless(each)), None)
 
     def check_end(self) -> Waste:
         """Check a run in which nothing happens any more; return what it paid for nothing."""
@@ -127,7 +134,8 @@ class UselessMachines:
         yield f"image {host.image_id}"
 
     def _in_order(self) -> list[Instance]:
-        ours = (each for each in self._hosts.values() if JOB_TAG in each.tags)
+        hosts = self._hosts.values()
+        ours = (each for each in hosts if JOB_TAG in each.tags and each.tags.get(MACHINE_TAG) not in self._denied)
         return sorted(ours, key=lambda each: (each.launched_at, each.instance_id))
 
     def _ended_at(self, host: Instance) -> datetime:

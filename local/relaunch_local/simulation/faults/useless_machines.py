@@ -45,7 +45,9 @@ class UselessMachineFaults:
         """Return whether a job may fail because no machine was of use for a day, or for two weeks once it trained."""
         held_back = timedelta(days=14) if job.first_started_at is not None else timedelta(days=1)
         is_about_it = self._family in ("", job.definition.task_definition)
-        is_long = job.ended_at is not None and job.ended_at - self._began_at >= held_back
+        # A machine may have been of no use before, for another reason: the job waits since then.
+        since = max(min(self._account.useless.first_at() or self._began_at, self._began_at), job.accepted_at)
+        is_long = job.ended_at is not None and job.ended_at - since >= held_back
         return self.is_endless and is_about_it and is_long
 
     def _begin(self) -> None:

@@ -32,7 +32,10 @@ LAUNCHED = "an offering is chosen and the task is launched; should the message b
 PUSHED = "it is launched when the image is pushed; without the image it fails"
 WAIT_FOR_IMAGE = "wait_for_image in the definition has the repository, the tag and how long a job waits"
 MACHINES = "`relaunch machines` lists the machines of the stack"
-MACHINE_LIMIT_ADVICE = (MACHINES, "raise the stack's MaxMachines or MaxMachinesPricePerHour")
+MACHINE_LIMIT_ADVICE = (
+    MACHINES,
+    "if the stack has as many as it may: raise its MaxMachines or MaxMachinesPricePerHour",
+)
 MACHINE_STEP = (
     "its task is launched when the machine has registered with all its accelerators; if it does not, or EC2 has none, "
     "another one is requested"
@@ -163,7 +166,7 @@ WAITS = {
     "machine-limit": (
         waiting_job(WaitReason.MACHINE_LIMIT, "the stack has reached its limit"),
         "room for a machine: the stack has reached its limit",
-        "when a machine is gone, the jobs that wait longest are launched; it is looked at again anyway",
+        "when a machine is ready or gone, the jobs that wait longest are launched; it is looked at again anyway",
         MACHINE_LIMIT_ADVICE,
     ),
 }

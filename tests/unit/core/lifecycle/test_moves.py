@@ -14,6 +14,7 @@ from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import HEARTBEAT
 from relaunch.core.lifecycle.events import MachineLimitReached, MoveDeclined
+from relaunch.core.lifecycle.machine_waits import describe_limit
 from relaunch.core.lifecycle.moves import decline_at_limit, may_move, pools_to_move_to, resumable_progress
 from relaunch.core.lifecycle.polling import POLL_INTERVAL
 from relaunch.core.lifecycle.table import decide
@@ -146,3 +147,7 @@ def test_the_task_that_is_to_be_moved_says_why():
 
     assert moving.machine_id == "m-1"
     assert moving.current_attempt.handover == Handover(SOON, "leaving on-demand for spot pays", is_move=True)
+
+
+def test_which_machines_start_is_told_in_its_own_words():
+    assert describe_limit(MachineLimitReached("starting", "6 machines start now")) == "6 machines start now"

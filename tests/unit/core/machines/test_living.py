@@ -44,7 +44,11 @@ def test_a_machine_is_ready_once_it_shows_all_its_accelerators():
     after = decide(machine(MachineState.STARTING), NodeSeen(NODE, CAPACITY, True, NOW), NOW, LIMITS).machine
 
     assert (after.state, after.node, after.registered_at) == (MachineState.READY, NODE, NOW)
-    assert after.pending == (TellJobs(("resnet-1",)), ForgetUnready((offering(), image_scope(AmiKind.GPU)), NOW))
+    assert after.pending == (
+        TellJobs(("resnet-1",)),
+        ForgetUnready((offering(), image_scope(AmiKind.GPU)), NOW),
+        AdmitJobs(),
+    )
 
 
 def test_gpus_that_the_agent_does_not_see_yet_are_waited_for():

@@ -133,9 +133,13 @@ class MoveDeclined:
 
 @dataclass(frozen=True, slots=True)
 class MachineLimitReached:
-    """A limit of the stack on machines of its own is reached: `machines` or `usd_per_hour`."""
+    """A limit of the stack on machines of its own is reached: `machines`, `usd_per_hour`, or `starting`.
+
+    `detail` says of `starting` which machines start (core.machines.starts).
+    """
 
     limit: str
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +163,14 @@ class LaunchAnswered:
     """The target was asked to launch a placement; `outcome` is its answer.
 
     `useless_usd` is what the machine cost on which nothing was placed, if it was requested for the job and has no
-    other.
+    other. `is_unused`: it was requested for a task of the family, and has had none.
     """
 
     attempt_number: int
     placement_number: int
     outcome: LaunchOutcome
     useless_usd: float = 0.0
+    is_unused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

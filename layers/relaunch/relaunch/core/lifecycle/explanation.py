@@ -216,11 +216,11 @@ def _wait_for_machine_limit(job: Job, waiting: Waiting, _now: datetime) -> Expla
     return Explanation(
         f"room for a machine: {waiting.detail}",
         waiting.since,
-        "when a machine is gone, the jobs that wait longest are launched; it is looked at again anyway",
+        "when a machine is ready or gone, the jobs that wait longest are launched; it is looked at again anyway",
         job.wake_at,
         (
             "`relaunch machines` lists the machines of the stack",
-            "raise the stack's MaxMachines or MaxMachinesPricePerHour",
+            "if the stack has as many as it may: raise its MaxMachines or MaxMachinesPricePerHour",
         ),
     )
 

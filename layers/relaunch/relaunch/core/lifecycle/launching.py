@@ -235,7 +235,7 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             # The client token is unique, so the task is of this placement, launched before the settings changed.
             return _with_stops(_placed(job, task_id, now, limits), tuple(others))
         case PlacementFailed():
-            return _placement_failed(job, event.outcome, event.useless_usd, now)
+            return _placement_failed(job, event.outcome, event, now)
         case LaunchDeferred(reason) | LaunchUncertain(reason):
             delay_seconds = _repeat_delay_seconds(job, event.outcome, now)
             return _send_again(job, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
@@ -245,11 +245,11 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             return _refused(job, LaunchRefused("ConflictException, and it names no task"), now)
 
 
-def _placement_failed(job: Job, failed: PlacementFailed, useless_usd: float, now: datetime) -> Decision:
+def _placement_failed(job: Job, failed: PlacementFailed, event: LaunchAnswered, now: datetime) -> Decision:
     outcome = f"the cluster placed nothing: {', '.join(failed.reasons)}"
     if waits_for_agent(job, failed.shortages, outcome, now):
         return wait_for_agent(job, outcome, now)
-    job = replace(job, useless_machines_usd=job.useless_machines_usd + useless_usd)
+    job = replace(job, useless_machines_usd=job.useless_machines_usd + event.useless_usd)
     has_lost_device = _lost_device(job, failed.shortages, outcome)
     if has_lost_device:
         # Its machine may have other devices.
@@ -263,7 +263,7 @@ def _placement_failed(job: Job, failed: PlacementFailed, useless_usd: float, now
         event="placement failed",
         is_full=is_full,
         found=failed.detail,
-        is_unused=useless_usd > 0,
+        is_unused=event.is_unused or event.useless_usd > 0,
     )
 
 

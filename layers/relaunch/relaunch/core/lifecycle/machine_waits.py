@@ -149,7 +149,7 @@ def next_machine_lost(job: Job, event: MachineLost, now: datetime, _limits: Stac
 
 
 def machine_limit_reached(job: Job, event: MachineLimitReached, now: datetime, _limits: StackLimits) -> Decision:
-    """Wait until a machine of the stack is gone."""
+    """Wait until a machine of the stack is gone, or one that starts is ready."""
     waiting = Waiting(WaitReason.MACHINE_LIMIT, now, describe_limit(event))
     # The job was admitted to a slot and leaves it free: admit the next one.
     effects = (AdmitWaiting(),) if waits_for_slot(job) else ()
@@ -159,6 +159,8 @@ def machine_limit_reached(job: Job, event: MachineLimitReached, now: datetime, _
 
 def describe_limit(event: MachineLimitReached) -> str:
     """Return which limit of the stack is reached, in words."""
+    if event.detail:
+        return event.detail
     unit = "machines of its own" if event.limit == "machines" else "USD per hour for machines of its own"
     return f"the stack has reached its limit of {unit}"
 

@@ -72,10 +72,10 @@ def decline_at_limit(reached: MachineLimitReached) -> MoveDeclined:
     What the limits keep for handovers is not for moves, though both replace a machine: a move that comes later costs
     money, and is tried again; a task that finds no next machine in two minutes loses its place to jobs that wait.
     """
-    parameter = "MaxMachines" if reached.limit == "machines" else "MaxMachinesPricePerHour"
+    parameter = " (MaxMachines)" if reached.limit == "machines" else " (MaxMachinesPricePerHour)"
+    limit = describe_limit(reached) + ("" if reached.detail else parameter)
     reason = (
-        f"leaving on-demand for spot pays, but {describe_limit(reached)} ({parameter}), and a move takes one more "
-        "until the task has left the old one"
+        f"leaving on-demand for spot pays, but {limit}, and a move takes one more until the task has left the old one"
     )
     return MoveDeclined(reason, None)
 

@@ -52,7 +52,7 @@ def node_seen(machine: Machine, event: NodeSeen, now: datetime, limits: MachineL
             event="ready",
             detail=event.node,
             wake_at=now + HEARTBEAT,
-            effects=(TellJobs(job_ids), *forget_unready(ready, now)),
+            effects=(TellJobs(job_ids), *forget_unready(ready, now), AdmitJobs()),
         )
     wake_at = min(now + NEXT_LOOK, _registration_deadline(replace(seen, reason=lacks), limits))
     if seen.node == machine.node and machine.reason == lacks:

@@ -5,7 +5,7 @@ subnet per zone; requests with too many overrides fail ("EC2 Fleet quotas", EC2 
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -32,25 +32,31 @@ MAX_OVERRIDES = 60
 _MAX_TAG_LENGTH = 256
 
 
-def build_request(
+def build_request(  # noqa: PLR0913 - all that a request is made of
     selection: Selection,
     machine_id: str,
     job_id: str,
     settings: MachineSettings,
     limits: MachineLimits,
     image: str = "",
+    *,
+    kept: Sequence[Offering] | None = None,
+    doubted: Container[OfferingKey] = (),
 ) -> FleetRequest | None:
     """Return the request for the best machine of our own; None if selection kept none that can be started.
 
     The request has the offerings with the same purchase option and launch template whose expected cost, or without an
     estimated duration price, is at most `limits.price_tolerance` above that of the best one; of reservations it has the
     best one alone. EC2 chooses among them; on demand in the order of selection, where that is not the order of prices.
+    `kept` are those of its offerings that may be requested now, None for all.
+    Of `doubted` pools none is asked for beside others, and no other beside it (core.machines.starts).
     `image` is the image to pull while the machine starts; it is only given to the machine if it has a digest.
     """
-    candidates = list(_candidates(selection.kept, settings))
+    candidates = list(_candidates(selection.kept if kept is None else kept, settings))
     if not candidates:
         return None
-    chosen = _comparable(candidates, selection, limits.price_tolerance)[:MAX_OVERRIDES]
+    alike = _comparable(candidates, selection, limits.price_tolerance)[:MAX_OVERRIDES]
+    chosen = [each for each in alike if each.offering.key not in doubted] or alike[:1]
     best = chosen[0]
     return FleetRequest(
         client_token=client_token_of(machine_id),

@@ -6,6 +6,7 @@ Each is a pure function of (machine, event, now, limits) and returns the decisio
 import zlib
 from dataclasses import replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd
@@ -33,6 +34,7 @@ from relaunch.core.machines.machine import (
 )
 from relaunch.core.machines.moves import look_again, move
 from relaunch.core.machines.refusals import find_failures, judge
+from relaunch.core.machines.starts import StartsByCause, started
 
 REFUSED = "refused"
 """The timeline event of a machine whose request EC2 refused."""
@@ -57,13 +59,22 @@ of the EC2 API tells callers to wait for up to five ("Eventual consistency in th
 """
 
 
-def request_machine(
-    machine_id: str, request: FleetRequest, claim: Claim, now: datetime, limits: MachineTotals
+def request_machine(  # noqa: PLR0913 - what it is requested for, and what else lives
+    machine_id: str,
+    request: FleetRequest,
+    claim: Claim,
+    now: datetime,
+    limits: MachineTotals,
+    *,
+    family: str = "",
+    known: StartsByCause = MappingProxyType({}),
 ) -> MachineDecision:
-    """Return the decision that creates a machine with the claim of the job that needs it."""
-    machine = Machine(
-        machine_id, request, now, claims=(claim,), usd_per_hour=request.usd_per_hour, state_since=now, version=0
-    )
+    """Return the decision that creates a machine with the claim of the job that needs it.
+
+    `family` is the task definition family of its task; `known` are the machines that start, by cause.
+    """
+    price = request.usd_per_hour
+    machine = Machine(machine_id, request, now, claims=(claim,), usd_per_hour=price, state_since=now, family=family)
     names = sorted({each.offering.instance_type for each in request.overrides})
     zones = sorted({each.offering.zone or "" for each in request.overrides})
     within = f" from {request.reservation}" if request.reservation else ""
@@ -77,7 +88,8 @@ def request_machine(
         wake_at=now + ASK_TIMEOUT,
         effects=(AskFleet(),),
     )
-    return replace(decision, added=MachineTotals(1, micro_usd(request.usd_per_hour)), limits=limits)
+    starts = started(machine, known, now)
+    return replace(decision, added=MachineTotals(1, micro_usd(price)), limits=limits, starts=starts)
 
 
 def ask_fleet(machine: Machine, _event: FleetAsked, now: datetime, _limits: MachineLimits) -> MachineDecision:

@@ -9,10 +9,9 @@ from datetime import datetime
 
 from relaunch.core.machines.machine import ForgetUnready, Machine, MachineEffect, RememberFailures
 from relaunch.core.machines.refusals import POOL_AVOIDED
+from relaunch.core.machines.starts import image_of
 from relaunch.core.machines.tags import JOB_TAG
-from relaunch.core.offerings.amis import AmiKind
-from relaunch.core.offerings.capacity_scopes import image_scope
-from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
+from relaunch.core.offerings.offering import CapacityFailure
 
 RELEASED = "released"
 """The timeline event of a machine that a job does not need any more."""
@@ -27,7 +26,7 @@ def remember_unready(machine: Machine, reason: str, now: datetime) -> tuple[Mach
     of_pool = CapacityFailure(machine.offering, reason, now, now + POOL_AVOIDED, is_unready=True)
     # The first two of an image say nothing of it (core.offerings.capacity_memory).
     of_image = CapacityFailure(
-        _image(machine), f"machines of the stack do not become ready, lastly: {reason}", now, now, is_unready=True
+        image_of(machine), f"machines of the stack do not become ready, lastly: {reason}", now, now, is_unready=True
     )
     return (RememberFailures((of_pool, of_image)),)
 
@@ -35,7 +34,7 @@ def remember_unready(machine: Machine, reason: str, now: datetime) -> tuple[Mach
 def forget_unready(machine: Machine, now: datetime) -> tuple[MachineEffect, ...]:
     """Return the effect of a machine that became ready."""
     offerings = (machine.offering,) if machine.offering else ()
-    return (ForgetUnready((*offerings, _image(machine)), now),)
+    return (ForgetUnready((*offerings, image_of(machine)), now),)
 
 
 def is_told_by_client(state_reason: str) -> bool:
@@ -56,7 +55,3 @@ def usd_for_nothing(machine: Machine, job_id: str, now: datetime) -> float:
         return 0.0
     seconds = (min(machine.ended_at or now, now) - machine.launched_at).total_seconds()
     return max(seconds, 0.0) / 3600 * machine.usd_per_hour
-
-
-def _image(machine: Machine) -> OfferingKey:
-    return image_scope(AmiKind.NEURON if machine.capacity.neuron_devices else AmiKind.GPU)

@@ -7,10 +7,14 @@ from datetime import datetime
 
 from relaunch.adapters.aws.dynamodb import machine_items as items
 from relaunch.adapters.aws.dynamodb.machine_counters import count, limit_error, load_totals
+from relaunch.adapters.aws.dynamodb.machine_starts import load_starts, save_starts, settle_start
 from relaunch.adapters.aws.dynamodb.table import Action, CancelledError, Item, JobsTable, number, put, stamp, text
 from relaunch.core.machines.decision import MachineDecision, MachineTotals
 from relaunch.core.machines.machine import Machine
-from relaunch.ports import MachineLimitError, MachineTakenError, StaleWriteError
+from relaunch.core.machines.starts import StartsByCause, Worth
+from relaunch.core.machines.totals import change_of
+from relaunch.core.offerings.offering import OfferingKey
+from relaunch.ports import MachineLimitError, MachineTakenError, StaleWriteError, StartsChangedError
 
 
 class DynamoDbMachines:
@@ -33,7 +37,7 @@ class DynamoDbMachines:
             if error.is_own(write_id):
                 return saved
             if 0 not in error.failed:
-                raise limit_error([decision], error.failed[1]) from error
+                raise refusal([decision], error, 0) from error
             message = f"machine {saved.machine_id} is no longer at version {decision.machine.version}"
             raise StaleWriteError(message) from error
         return saved
@@ -55,6 +59,12 @@ class DynamoDbMachines:
     def load_totals(self) -> MachineTotals:
         return load_totals(self._table)
 
+    def load_starts(self) -> StartsByCause:
+        return load_starts(self._table)
+
+    def settle_start(self, causes: Sequence[OfferingKey], machine: Machine, worth: Worth) -> None:
+        settle_start(self._table, causes, machine, worth)
+
 
 def next_version(decision: MachineDecision) -> Machine:
     """Return the machine as a decision saves it."""
@@ -64,24 +74,28 @@ def next_version(decision: MachineDecision) -> Machine:
 def save_machines(decisions: Sequence[MachineDecision], write_id: str) -> list[Action]:
     """Return the actions that save machines: one for each decision, in their order; then the others.
 
-    The first of the others is that of the counters, if it can fail.
+    The first of the others is that of the counters, if it can fail; those of `starts` come after it.
 
     Raises:
         ValueError: there are two decisions about one machine, or one is not gone and has no `wake_at`.
     """
     machines = [next_version(each) for each in decisions]
+    starts = save_starts([starts for each in decisions for starts in each.starts])
     links = [put(items.instance_item(each, each.instance_id)) for each in machines if each.instance_id]
-    return [*(_save(each, write_id) for each in machines), *count(decisions), *links]
+    return [*(_save(each, write_id) for each in machines), *count(decisions), *starts, *links]
 
 
 def refusal(
     decisions: Sequence[MachineDecision], error: CancelledError, first: int
-) -> MachineTakenError | MachineLimitError:
+) -> MachineTakenError | MachineLimitError | StartsChangedError:
     """Return why a transaction was cancelled whose actions from position `first` on are those of `save_machines`."""
     for position, decision in enumerate(decisions, first):
         if position in error.failed:
             return MachineTakenError(decision.machine.machine_id)
-    return limit_error(decisions, error.failed[first + len(decisions)])
+    counters = first + len(decisions)
+    if counters not in error.failed or not change_of(decisions).is_needed:
+        return StartsChangedError("others requested a machine for the same cause")
+    return limit_error(decisions, error.failed[counters])
 
 
 def _save(machine: Machine, write_id: str) -> Action:

@@ -1,0 +1,169 @@
+"""The bound of machines that one cause may cost before the first of them is known to be of no use.
+
+What several machines have in common may keep them all from running a task: their pool, their image with its launch
+template, or the tasks that they are for, of which the cluster places none. A machine is known to be of no use only
+minutes after its request, and ten jobs would have requested ten by then. So the machines that were requested and have
+not shown yet what they are worth are counted by cause, together with those of the last 24 hours that were of no use
+since the last one that was of use (by the time of their launch): AT_ONCE, and once the cause is known to be bad one
+after the other, MOST_USELESS in all. The capacity memory says how long the pause between two of these is.
+
+The counts change in the transaction that saves a new machine, if they are as they were read: of two jobs that take
+what is left one is written.
+
+Pools are counted from the first machine there that was of no use: all machines of an image are, and so no pool has more
+before that. CreateFleet chooses among pools, so one that is counted is asked for alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from relaunch.core.machines.machine import Machine
+from relaunch.core.offerings.amis import AmiKind, ami_kind
+from relaunch.core.offerings.capacity_scopes import image_scope, is_counted, placement_scope
+from relaunch.core.offerings.offering import Offering, OfferingKey
+
+AT_ONCE = 6
+"""Half of MOST_USELESS: the others are left for the probes of a day (core.offerings.capacity_memory)."""
+MOST_USELESS = 12
+DAY = timedelta(hours=24)
+# A machine shows within half an hour whether it becomes ready, and its first task follows within minutes. Later nobody
+# is going to tell: a function died before it could.
+_KNOWN_AFTER = timedelta(hours=1)
+# Of an image, and of the tasks of a family, one or two may fail by chance; a pool is avoided after the first.
+_BY_CHANCE = 2
+
+
+class Worth(StrEnum):
+    """What a machine that was requested has turned out to be."""
+
+    USEFUL = "useful"  # it is ready, or has a task of the family that it was requested for
+    USELESS = "useless"  # it did not become ready, or the cluster places no such task on it
+    UNKNOWN = "unknown"  # there was no instance, or nobody needed it in the end
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """The machines of one cause by ID: those that start, since their request, and those of no use, by their launch.
+
+    `useful_at` is the launch of the last one that was of use. `version` is that of the item, on which every write is
+    conditional; 0 for a new one.
+    """
+
+    cause: OfferingKey
+    starting: Mapping[str, datetime] = field(default_factory=dict)
+    useless: Mapping[str, datetime] = field(default_factory=dict)
+    useful_at: datetime | None = None
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StartLimit:
+    """Why no machine of a cause may be requested now; `until`: not before, None if one of those that start ends it."""
+
+    reason: str
+    until: datetime | None = None
+
+
+StartsByCause = Mapping[OfferingKey, Starts]
+
+
+def image_of(machine: Machine) -> OfferingKey:
+    """Return the cause that the machines with one image share."""
+    return image_scope(AmiKind.NEURON if machine.capacity.neuron_devices else AmiKind.GPU)
+
+
+def causes_of(machine: Machine) -> tuple[OfferingKey, ...]:
+    """Return all causes that a machine may be counted for: its image, its family, and its pool if that is known."""
+    pools = [machine.offering] if machine.offering else [each.offering for each in machine.request.overrides]
+    return image_of(machine), placement_scope(machine.family), *(pools if len(pools) == 1 else ())
+
+
+def current(starts: Starts, now: datetime) -> Starts:
+    """Return what still counts."""
+    return replace(
+        starts,
+        starting={each: at for each, at in starts.starting.items() if now - at < _KNOWN_AFTER},
+        useless={each: at for each, at in starts.useless.items() if now - at < DAY},
+    )
+
+
+def find_limit(starts: Starts, now: datetime) -> StartLimit | None:
+    """Return why no machine of the cause may be requested now, None if one may."""
+    known = current(starts, now)
+    starting, useless, whose = len(known.starting), len(known.useless), _describe(known.cause)
+    if useless >= MOST_USELESS:
+        until = sorted(known.useless.values())[useless - MOST_USELESS] + DAY
+        reason = f"{useless} machines {whose} were of no use within 24 hours; another one is requested after "
+        return StartLimit(f"{reason}{until:%Y-%m-%d %H:%M} UTC", until)
+    if useless > (_BY_CHANCE if is_counted(known.cause) else 0):
+        reason = f"the last {useless} machines {whose} were of no use: one at a time is tried, and one starts now"
+        return StartLimit(reason) if starting else None
+    reason = f"{starting} machines {whose} start now, no more at once until the first of them is ready"
+    return StartLimit(reason) if starting + useless >= AT_ONCE else None
+
+
+def startable(
+    kept: Sequence[Offering], family: str, known: StartsByCause, now: datetime
+) -> tuple[list[Offering], StartLimit | None]:
+    """Return the machines of our own that may be requested now, and why the others may not, None if all may.
+
+    Of several reasons the one that ends first counts.
+    """
+    allowed, limits = [], []
+    for offering in kept:
+        image = image_scope(ami_kind(offering.instance_type) or AmiKind.GPU)
+        causes = (image, placement_scope(family), offering.key) if offering.is_own_machine else ()
+        found = [limit for each in causes if each in known and (limit := find_limit(known[each], now))]
+        # A cause that is spent holds for longer than one of which a machine starts.
+        worst = max(found, key=_ends_at, default=None)
+        if worst is None:
+            allowed.append(offering)
+        else:
+            limits.append(worst)
+    return allowed, min(limits, key=_ends_at, default=None)
+
+
+def doubted_pools(known: StartsByCause, now: datetime) -> frozenset[OfferingKey]:
+    """Return the pools with a machine that was of no use since the last one that was."""
+    return frozenset(key for key, each in known.items() if not is_counted(key) and current(each, now).useless)
+
+
+def started(machine: Machine, known: StartsByCause, now: datetime) -> tuple[Starts, ...]:
+    """Return what to save with a new machine."""
+    image, family, *pools = causes_of(machine)
+    doubted = doubted_pools(known, now).intersection(pools)
+    counted = (current(known.get(each, Starts(each)), now) for each in (image, family, *doubted))
+    return tuple(replace(each, starting={**each.starting, machine.machine_id: now}) for each in counted)
+
+
+def settled(starts: Starts, machine_id: str, launched_at: datetime, worth: Worth) -> Starts:
+    """Return what is known of a cause once a machine has shown what it is worth; the same again changes nothing."""
+    starting = {each: at for each, at in starts.starting.items() if each != machine_id}
+    useless, useful_at = dict(starts.useless), starts.useful_at
+    if worth is Worth.USEFUL:
+        useful_at = max(useful_at or launched_at, launched_at)
+        useless = {each: at for each, at in useless.items() if at > useful_at}
+    # A machine that has had a task of the family, or was not requested for one, may be full.
+    is_counted_yet = machine_id in starts.starting or not is_counted(starts.cause)
+    if worth is Worth.USELESS and is_counted_yet and (useful_at is None or launched_at > useful_at):
+        useless[machine_id] = launched_at
+    return replace(starts, starting=starting, useless=useless, useful_at=useful_at)
+
+
+def forgotten_at(starts: Starts) -> datetime | None:
+    """Return when nothing counts any more, None if nothing does."""
+    last = max((*starts.starting.values(), *starts.useless.values()), default=starts.useful_at)
+    return last + DAY if last else None
+
+
+def _ends_at(limit: StartLimit) -> datetime:
+    return limit.until or datetime.min.replace(tzinfo=UTC)
+
+
+def _describe(cause: OfferingKey) -> str:
+    if not is_counted(cause):
+        return f"in {cause}"
+    kind, _, name = cause.instance_type.partition(":")
+    return f"with the image for {name}" if kind == "image" else f"for tasks of {name}"
