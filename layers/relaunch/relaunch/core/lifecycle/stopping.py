@@ -93,6 +93,7 @@ def with_task(job: Job, task_id: str, outcome: str, now: datetime) -> Job:
 
 def task_stopped(job: Job, seen: TaskObservation, now: datetime) -> Decision:
     """Classify the stop of a task, then end the job or launch it again."""
+    job = _with_lost_start(job, seen)
     stop = classify_stop(
         seen,
         job.definition.container,
@@ -102,6 +103,14 @@ def task_stopped(job: Job, seen: TaskObservation, now: datetime) -> Decision:
         machine_exit_codes=frozenset(job.definition.retry.machine_exit_codes),
     )
     return _hold(job, stop, now) or follow_stop(job, stop, now)
+
+
+def _with_lost_start(job: Job, seen: TaskObservation) -> Job:
+    """Return the job, whose attempt is spent if nobody knows whether it wrote anything."""
+    attempt = job.current_attempt
+    if attempt.started_at is not None or not seen.may_have_run:
+        return job
+    return replace(job, attempt=replace(attempt, placement=replace(attempt.placement, is_lost=True)))
 
 
 def _hold(job: Job, stop: Stop, now: datetime) -> Decision | None:
