@@ -215,6 +215,19 @@ class TaskObservation:
 
 
 @dataclass(frozen=True, slots=True)
+class HostObservation:
+    """What EC2 says of the instance of a task when it is asked.
+
+    `has_ended`: it ends, or has ended; `ended_at` is since when, None if EC2 does not say. `warned_at` is when EC2
+    announced its interruption, None if it did not.
+    """
+
+    has_ended: bool = False
+    ended_at: datetime | None = None
+    warned_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """A machine that takes tasks: its name in the target, EC2 instance ID (empty if none), instance type and zone."""
 
