@@ -172,6 +172,17 @@ def test_without_an_instance_there_is_nothing_to_wait_for():
     assert decide(job, told, EXITED_AT, StackLimits()).job.state is JobState.SUCCEEDED
 
 
+@pytest.mark.parametrize(("seconds", "state"), [(30, JobState.WAITING), (3_600, JobState.SUCCEEDED)])
+def test_a_warning_that_comes_with_the_end_of_a_task_counts_as_if_it_had_come_before(seconds, state):
+    job = make_running_job(attempt=make_running_attempt(instance_id=None))
+    told = seen_stopped(0, EXITED_AT, None, execution_stopped_at=EXITED_AT)
+    observation = replace(told.observation, warned_at=EXITED_AT - seconds * SECOND)
+
+    over = decide(job, replace(told, observation=observation), EXITED_AT, StackLimits()).job
+
+    assert over.state is state
+
+
 def test_an_instance_that_ends_since_nobody_knows_when_is_the_cause_of_what_ended_lately():
     ending = HostObservation(has_ended=True)
 
