@@ -37,7 +37,7 @@ ASKING = {
     "ObserveCapacityFunction",
     "ObserveTaskFunction",
 }
-WITH_MACHINES = {"ec2:TerminateInstances", "ec2:DescribeInstances", "ecs:DeregisterContainerInstance"}
+WITH_MACHINES = {"ec2:TerminateInstances", "ecs:DeregisterContainerInstance"}
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +187,8 @@ class TestRequesting:
     def test_nobody_may_create_roles_or_change_a_running_instance(self, template: Template, function: str) -> None:
         allowed = {
             "ec2:CreateFleet", "ec2:RunInstances", "ec2:CreateTags", "ec2:TerminateInstances", "ec2:DescribeInstances",
-            "ec2:DescribeInstanceStatus", "ec2:DescribeSpotPriceHistory", "ec2:DescribeInstanceTypes",
+            "ec2:DescribeInstanceStatus", "ec2:DescribeSpotInstanceRequests", "ec2:DescribeSpotPriceHistory",
+            "ec2:DescribeInstanceTypes",
             "ec2:DescribeInstanceTypeOfferings",
             "ec2:GetSpotPlacementScores", "ec2:DescribeCapacityReservations", "iam:PassRole",
         }  # fmt: skip

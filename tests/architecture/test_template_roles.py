@@ -22,6 +22,7 @@ ACTIONS_WITHOUT_RESOURCE = {
     "ec2:DescribeCapacityReservations",
     "ec2:DescribeInstances",
     "ec2:DescribeInstanceStatus",
+    "ec2:DescribeSpotInstanceRequests",
     "ec2:DescribeInstanceTypes",
     "ec2:DescribeInstanceTypeOfferings",
     "ec2:GetSpotPlacementScores",

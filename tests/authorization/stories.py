@@ -447,6 +447,9 @@ def tell_of_what_the_cluster_is_asked(stories: Stories) -> None:
         with stories.world.function(function) as dependencies:
             dependencies.deps.fleet.describe([instance_id])
             dependencies.deps.targets.named(Target.ECS).deregister(node)
+    for function in ("observe_task", "reconcile"):
+        with stories.world.function(function) as dependencies:
+            dependencies.deps.hosts.look(instance_id, is_spot=True)
 
 
 def tell_of_a_revision_that_is_run_as_it_is(stories: Stories) -> None:

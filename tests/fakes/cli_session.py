@@ -33,6 +33,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.ownership import Owner
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
+from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.offerings.amis import Ami, AmiKind, AmiSystem, ami_parameter
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
@@ -299,12 +300,16 @@ class CliSession:
         warning = InstanceEvent(InstanceEventKind.INTERRUPTION_WARNING, INSTANCE_ID, at=self.clock.now())
         observe_capacity(warning, self.deps)
         self.clock.advance(timedelta(seconds=40))
-        observe_task(self.tasks.end(task_id, 143, stopped_at=self.clock.now()), self.deps)
+        observe_task(self.tasks.end(task_id, 143, **self._ended_at()), self.deps)
 
     def finish(self, task_id: str, exit_code: int = 0) -> None:
         """Report the task as stopped with this exit code."""
         self.clock.advance(timedelta(hours=1))
-        observe_task(self.tasks.end(task_id, exit_code, stopped_at=self.clock.now()), self.deps)
+        observe_task(self.tasks.end(task_id, exit_code, **self._ended_at()), self.deps)
+
+    def _ended_at(self) -> dict[str, datetime]:
+        """Return the times of a task that is STOPPED now, whose program ended before that."""
+        return {"stopped_at": self.clock.now(), "execution_stopped_at": self.clock.now() - NOTICE_LEAD}
 
     def run_interrupted_job(self) -> str:
         """Submit a job that runs again after an interruption, and return its id."""

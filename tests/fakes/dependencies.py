@@ -6,7 +6,7 @@ from typing import Any
 from fakes.clock import FakeClock
 from fakes.fleet import FakeMachineQueue, FakeMachineSource
 from fakes.registry import FakeRegistry
-from fakes.sources import FakeCheckpoints, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
+from fakes.sources import FakeCheckpoints, FakeHosts, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
 from fakes.tasks import FakeTasks
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.market_thresholds import load_thresholds
@@ -39,6 +39,7 @@ def make_dependencies(**overrides: Any) -> Dependencies:
         "launches": FakeLaunchQueue(),
         "machine_queue": FakeMachineQueue(),
         "fleet": FakeMachineSource(),
+        "hosts": FakeHosts(),
         "machine_settings": MachineSettings("relaunch"),
         "clock": FakeClock(),
         "log": ListLog(),

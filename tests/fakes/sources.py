@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from fakes.builders import NOW, make_offering, make_revision
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.progress import SavedCheckpoint
+from relaunch.core.launches.launch import HostObservation
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
@@ -100,6 +101,20 @@ class FakeSpotPrices:
             raise self.failure
         wanted = set(instance_types)
         return {key: (price, NOW) for key, price in self.prices.items() if key[0] in wanted}
+
+
+class FakeHosts(_FailsOnce):
+    """Implements HostSource: EC2, where instances run but for what `seen` says of them; `failure` is raised once."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, HostObservation] = {}
+        self.asked: list[str] = []
+
+    def look(self, instance_id: str, *, is_spot: bool) -> HostObservation:
+        self.asked.append(instance_id)
+        self._fail_once()
+        host = self.seen.get(instance_id, HostObservation())
+        return host if is_spot else replace(host, warned_at=None)
 
 
 class FakeSnapshots:

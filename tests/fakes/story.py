@@ -15,7 +15,7 @@ from fakes.dependencies import make_dependencies
 from fakes.jobs import InMemoryJobs
 from fakes.metrics import ListMetrics
 from fakes.registry import FakeRegistry
-from fakes.sources import FakeCheckpoints, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
+from fakes.sources import FakeCheckpoints, FakeHosts, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
 from fakes.tasks import FakeTasks
 from relaunch.core.definitions.definition import GithubTrigger, ImageWait, JobDefinition
 from relaunch.core.jobs.attempt_key import AttemptKey
@@ -28,6 +28,7 @@ from relaunch.core.launches.launch import (
     Node,
     TaskObservation,
 )
+from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.triggers.events import DirectRequest, GithubEvent, ImagePushed, ObjectCreated, Push
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.observe_capacity import observe_capacity
@@ -76,6 +77,7 @@ class Story:
         self.revisions = FakeRevisions()
         self.offerings = FakeOfferings()
         self.images = FakeImages()
+        self.hosts = FakeHosts()
         self.checkpoints = FakeCheckpoints()
         self.registry = FakeRegistry()
         self.log = ListLog()
@@ -174,8 +176,12 @@ class Story:
         return job_id
 
     def end(self, job_id: str, exit_code: int | None = 0, **fields: Any) -> TaskObservation:
-        """Let the job's task be STOPPED, and tell it."""
-        stopped = self.tasks.end(self.arn(job_id), exit_code, **{"stopped_at": self.now, **fields})
+        """Let the job's task be STOPPED, and tell it.
+
+        Without another time its program ended so long ago that nothing which EC2 says from now on is its cause.
+        """
+        times = {} if "stopped_at" in fields else {"execution_stopped_at": self.now - NOTICE_LEAD}
+        stopped = self.tasks.end(self.arn(job_id), exit_code, **{"stopped_at": self.now, **times, **fields})
         self.tell(stopped)
         return stopped
 

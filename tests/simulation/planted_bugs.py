@@ -24,7 +24,16 @@ from relaunch.core.jobs.state import JobState
 from relaunch.core.launches import derived_revision, launch_plan
 from relaunch.core.launches.launch import LaunchRefused, PlacementFailed, ReportedCause
 from relaunch.core.lifecycle import decision as deciding
-from relaunch.core.lifecycle import handover, launching, market_choice, restart_policy, running, stop_reason, stopping
+from relaunch.core.lifecycle import (
+    handover,
+    launching,
+    market_choice,
+    restart_policy,
+    running,
+    stop_reason,
+    stopping,
+    verdicts,
+)
 from relaunch.core.lifecycle.restart_policy import RestartAfter, is_failure, is_interruption, out_of_time
 from relaunch.core.selection import selection
 from relaunch.core.triggers import upload_rules
@@ -391,13 +400,13 @@ BUGS = (
     PlantedBug(
         "end-is-now",
         "a task ends when its event is handled, not at its stoppedAt",
-        replaced(stopping, "classify_stop", broken.ends_now),
+        replaced(verdicts, "classify_stop", broken.ends_now),
         "the record's cost is the bill",
     ),
     PlantedBug(
         "start-is-now",
         "a task starts when its event is handled, not at its startedAt",
-        replaced(running, "_observed", broken.start_seen_now),
+        replaced(running, "observed", broken.start_seen_now),
         "the record's cost is the bill",
     ),
     PlantedBug(

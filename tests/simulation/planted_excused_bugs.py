@@ -8,7 +8,7 @@ from typing import Any
 
 from relaunch.core.jobs.job import Job, Stop, StopKind
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle import running, stopping
+from relaunch.core.lifecycle import running, verdicts
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.running import UNKNOWN_TASK
 from relaunch.core.machines import table
@@ -94,13 +94,13 @@ EXCUSED_BUGS = (
     PlantedBug(
         "end-said-to-be-unknown",
         "every task is said to be unknown to ECS when it has stopped",
-        replaced(stopping, "classify_stop", _of_an_unknown_task),
+        replaced(verdicts, "classify_stop", _of_an_unknown_task),
         "a stop's reason is its cause",
     ),
     PlantedBug(
         "failure-said-to-be-an-interruption",
         "a program that failed was interrupted",
-        replaced(stopping, "classify_stop", _failures_are_interruptions),
+        replaced(verdicts, "classify_stop", _failures_are_interruptions),
         "a stop's reason is its cause",
         30,
     ),

@@ -11,7 +11,7 @@ from fakes.story import MINUTE
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import NodeObservation
 from relaunch.core.lifecycle.metrics import Metric
-from relaunch.core.machines.absent_agents import AWAY_LIMIT
+from relaunch.core.machines.absent_agents import AWAY_LIMIT, DOUBT_LIMIT
 from relaunch.core.machines.events import AgentSeen, InstanceState
 from relaunch.core.machines.living import ABANDONED
 from relaunch.core.machines.machine import Machine, MachineState
@@ -166,19 +166,69 @@ def test_checkpoints_are_not_read_before_the_time_is_up():
 def test_when_most_agents_are_away_at_once_nothing_is_terminated_and_the_clock_starts_after_it():
     story = MachineStory()
     first, second = train_two(story)
-    add_others(story, 1)
+    add_others(story, 2)
     disconnect(story, first, second)
+    story.tasks.disconnected.add("other-0")
+    instance = story.fleet.instances[first.instance_id or ""]
+    other = story.tasks.instances["other-0"].instance_id
+    story.fleet.foreign[other] = replace(instance, instance_id=other, machine_id="")
     pass_time(story, timedelta(hours=3))
     assert is_alive(story, first)
     assert is_alive(story, second)
 
-    story.tasks.disconnected.remove(str(second.node))
+    story.tasks.disconnected = {str(first.node)}
     pass_time(story, timedelta(minutes=29))
     assert is_alive(story, first)
     pass_time(story, timedelta(minutes=13))
 
     assert not is_alive(story, first)
     assert is_alive(story, second)
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_two_agents_that_are_most_of_a_cluster_are_lost_after_hours_and_somebody_is_told(others: int):
+    story = MachineStory()
+    first, second = train_two(story)
+    add_others(story, others)
+    disconnect(story, first, second)
+
+    pass_time(story, DOUBT_LIMIT - MINUTE)
+    assert is_alive(story, first)
+    assert is_alive(story, second)
+    pass_time(story, timedelta(minutes=13))
+
+    assert not is_alive(story, first)
+    assert not is_alive(story, second)
+    assert sum(story.metrics.values(Metric.MACHINES_ABANDONED)) == 2
+    (abandoned,) = [each for each in story.load(first.machine_id).timeline if each.event == ABANDONED]
+    assert "so are most agents of the cluster" in abandoned.detail
+
+
+def test_two_agents_that_are_most_of_a_cluster_are_lost_earlier_where_the_status_checks_fail():
+    story = MachineStory()
+    first, second = train_two(story)
+    disconnect(story, first, second)
+    story.fleet.impaired.add(first.instance_id or "")
+
+    pass_time(story, AWAY_LIMIT - MINUTE)
+    assert is_alive(story, first)
+    assert is_alive(story, second)
+    pass_time(story, timedelta(minutes=13))
+
+    assert not is_alive(story, first)
+
+
+def test_an_outage_that_ends_within_hours_costs_a_small_cluster_nothing():
+    story = MachineStory()
+    first, second = train_two(story)
+    disconnect(story, first, second)
+    pass_time(story, DOUBT_LIMIT - timedelta(minutes=10))
+    story.tasks.disconnected.clear()
+    pass_time(story, timedelta(hours=1))
+
+    assert is_alive(story, first)
+    assert is_alive(story, second)
+    assert story.load(first.machine_id).away_since is None
 
 
 def test_registrations_of_instances_that_are_gone_are_no_outage():

@@ -100,7 +100,10 @@ def test_events_of_a_task_in_any_order_and_twice_come_to_the_same_end():
     running = story.tasks.run(arn, machine(), started_at=story.now)
     stopped = story.tasks.end(arn, 0, stopped_at=story.now + 5 * MINUTE)
 
-    for observation in (running, pending, stopped, running, stopped, pending):
+    story.tell(running)
+    story.tell(pending)
+    story.clock.advance(400)
+    for observation in (stopped, running, stopped, pending):
         story.tell(observation)
 
     assert story.job(job_id).state is JobState.SUCCEEDED

@@ -11,7 +11,9 @@ from fakes.builders import make_definition
 from fakes.story import MINUTE, Story, machine
 from relaunch.core.jobs.job import StopKind
 from relaunch.core.jobs.state import JobState
-from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
+from relaunch.core.launches.launch import HostObservation, InstanceEvent, InstanceEventKind
+from relaunch.entrypoints import task_changes
+from relaunch.ports import NotYetError, TransientError
 from relaunch.usecases.observe_capacity import observe_capacity
 
 ENDED = {"stop_code": "EssentialContainerExited", "stopped_reason": "Essential container in task exited"}
@@ -75,7 +77,7 @@ def test_the_order_is_known_though_its_event_comes_late() -> None:
         story.tasks.change(arn, last_status="DEPROVISIONING", container_statuses=dict.fromkeys(CODES, "STOPPED"))
     )
     story.tell(late)
-    story.end(job_id, container_exit_codes={"main": 0, "side": 0}, stopped_at=story.now + timedelta(seconds=1))
+    story.end(job_id, container_exit_codes={"main": 0, "side": 0})
 
     assert story.job(job_id).state is JobState.WAITING
 
@@ -85,43 +87,72 @@ WARNING = InstanceEvent(InstanceEventKind.INTERRUPTION_WARNING, machine().instan
 SECOND = timedelta(seconds=1)
 
 
+ORDERS = [(0, 1), (1, 0), (0, 1, 0, 1), (1, 0, 1), (0,)]
+"""In which order what happened is told: 0 is the end of the task, 1 the notice. The last one is never told."""
+
+
 def end_in_order(order: tuple[int, ...], exit_code: int, notices: dict[InstanceEvent, int]) -> StopKind | None:
-    """Let a program exit, and tell that and the notices, which are of so many seconds after it, in this order."""
+    """Let a program exit, and tell that and the notices, which are of so many seconds after it, in this order.
+
+    Whoever asks EC2 is told of the notices that it has given until then.
+    """
     story = Story(make_definition(max_failures=0))
     job_id = story.launch()
     story.clock.advance(300)
     exited_at = story.now
     happened: list[Callable[[], object]] = [lambda: story.end(job_id, exit_code, stopped_at=exited_at, **ENDED)]
-    for notice, seconds in notices.items():
-        told = replace(notice, at=exited_at + seconds * SECOND)
+    given = {notice: exited_at + seconds * SECOND for notice, seconds in notices.items()}
+    for notice, at in given.items():
+        told = replace(notice, at=at)
         happened.append(lambda told=told: observe_capacity(told, story.deps))  # type: ignore[misc]
-    story.clock.advance(10)
+
+    def tell_who_asks() -> None:
+        known = {notice: at for notice, at in given.items() if at <= story.now}
+        ended_at = known.get(ENDING)
+        story.hosts.seen[machine().instance_id] = HostObservation(
+            has_ended=ended_at is not None, ended_at=ended_at, warned_at=known.get(WARNING)
+        )
+
+    # Late enough for the notices of the next seconds to have been given, or not.
+    story.clock.advance(1 if 0 in order[:1] else 9)
     for index in order:
-        happened[index]()
+        tell_who_asks()
+        if story.attempt(job_id).stop is None:
+            happened[index]()
         story.clock.advance(1)
     for _ in range(5):
-        story.reconcile(after=MINUTE)
+        story.clock.advance(60)
+        tell_who_asks()
+        story.reconcile()
     stop = story.attempt(job_id).stop
     return stop.kind if stop else None
 
 
-@pytest.mark.parametrize("exit_code", [143, 137])
+@pytest.mark.parametrize("exit_code", [143, 137, 1, 0])
 @pytest.mark.parametrize(
     ("notices", "expected"),
     [
-        pytest.param({}, StopKind.USER_ERROR, id="nothing"),
+        pytest.param({}, None, id="nothing"),
         pytest.param({ENDING: 2}, StopKind.HOST_LOST, id="its machine ends two seconds later"),
+        pytest.param({ENDING: 9}, StopKind.HOST_LOST, id="its machine ends nine seconds later"),
         pytest.param({ENDING: -5}, StopKind.HOST_LOST, id="its machine ended before"),
-        pytest.param({ENDING: 60}, StopKind.USER_ERROR, id="its machine ends a minute later"),
+        pytest.param({ENDING: 70}, None, id="its machine ends a minute later"),
         pytest.param({WARNING: 2}, StopKind.INTERRUPTION, id="a warning two seconds later"),
+        pytest.param({WARNING: -30}, StopKind.INTERRUPTION, id="a warning half a minute before"),
+        pytest.param({WARNING: 60}, None, id="a warning a minute later"),
     ],
 )
 def test_the_order_of_events_that_nobody_orders_changes_no_verdict(
-    exit_code: int, notices: dict[InstanceEvent, int], expected: StopKind
+    exit_code: int, notices: dict[InstanceEvent, int], expected: StopKind | None
 ) -> None:
-    orders = permutations(range(len(notices) + 1))
+    orders = [tuple(each for each in order if each <= len(notices)) for order in ORDERS]
+    # A program that saves on a notice exits with 0, or by the signal.
+    is_its_own = expected is None or (exit_code == 1 and WARNING in notices)
+    by_itself = StopKind.USER_ERROR if exit_code else StopKind.SUCCESS
 
-    assert {end_in_order(order, exit_code, notices) for order in orders} == {expected}
+    kinds = {end_in_order(order, exit_code, notices) for order in orders}
+
+    assert kinds == {by_itself if is_its_own else expected}
 
 
 def test_the_verdict_waits_a_minute_and_says_so() -> None:
@@ -138,6 +169,42 @@ def test_the_verdict_waits_a_minute_and_says_so() -> None:
 
     story.reconcile(after=MINUTE)
     assert story.job(job_id).state is JobState.FAILED
+
+
+def test_the_end_of_a_task_is_received_again_when_its_verdict_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story()
+    job_id = story.launch()
+    story.clock.advance(300)
+    stopped = story.tasks.end(story.arn(job_id), 0, stopped_at=story.now, **ENDED)
+    monkeypatch.setattr(task_changes, "parse_ecs_event", lambda _event: stopped)
+    story.clock.advance(2)
+
+    with pytest.raises(NotYetError) as early:
+        task_changes.handle_message("{}", story.deps)
+    assert early.value.seconds == 8
+    assert story.hosts.asked == [], "it is too early to ask"
+
+    story.clock.advance(8)
+    task_changes.handle_message("{}", story.deps)
+
+    assert story.job(job_id).state is JobState.SUCCEEDED
+    assert story.hosts.asked == [machine().instance_id]
+    task_changes.handle_message("{}", story.deps)
+
+
+def test_an_ec2_that_does_not_answer_is_asked_again_and_given_up_after_a_minute() -> None:
+    story = Story()
+    job_id = story.launch()
+    story.clock.advance(300)
+    story.hosts.failure = TransientError("RequestLimitExceeded")
+    story.end(job_id, 0)
+    assert story.job(job_id).state is JobState.STOPPING
+
+    story.hosts.failure = TransientError("RequestLimitExceeded")
+    story.reconcile(after=MINUTE)
+
+    assert story.job(job_id).state is JobState.SUCCEEDED
+    assert "host not looked at" in story.log.decisions
 
 
 def test_a_warning_and_an_end_cost_no_failure_in_any_order() -> None:

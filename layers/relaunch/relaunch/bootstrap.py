@@ -16,6 +16,7 @@ from relaunch.adapters.aws.client_config import CLIENT_CONFIG, FLEET_CONFIG
 from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
+from relaunch.adapters.aws.ec2.hosts import Ec2Hosts
 from relaunch.adapters.aws.ec2.reservations import Ec2Reservations
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
@@ -242,6 +243,7 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         machine_queue=SqsMachineQueue(clients.lazy("sqs"), settings.machines.queue_url),
         machine_settings=settings.machines,
         fleet=Ec2Fleet(clients.lazy("ec2", config=FLEET_CONFIG), settings.machines.stack),
+        hosts=Ec2Hosts(clients.lazy("ec2")),
         offerings=_offerings(settings, spot_prices, Ec2Reservations(clients.lazy("ec2"), clock), snapshot, log),
         images=EcrImages(clients.lazy("ecr")),
         patterns=Re2Patterns(),

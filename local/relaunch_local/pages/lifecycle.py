@@ -85,7 +85,7 @@ _ALWAYS = """\
 - An open job has a `wake_at`: if all events are lost, `reconcile` checks the job at that time.
 - A placement is created only when the previous one has no task that may run: a job has at most one running task.
 - The intent to stop a task is saved before StopTask is called.
-- Only a task that started, or that ECS no longer knows, uses up the number of its attempt.
+- Only a task that started, or of which nobody knows whether it did, uses up the number of its attempt.
 - A slot is taken with the first launch, kept across interruptions, and released at the end. A job that is
   refused what somebody has to grant has none while it waits, unless it keeps its machine for some minutes.
 - A machine and its first claim are saved with the job that needs it, and every claim that the job does not need any

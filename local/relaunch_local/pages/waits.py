@@ -12,13 +12,15 @@ from pathlib import Path
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.metrics import Metric
 from relaunch.core.lifecycle.refusal_waits import TRAINED_WAIT, UNTRAINED_WAIT
+from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.lifecycle.unconfirmed_stops import (
     CONFIRMED_WITHIN,
     HOST_END_GRACE,
     STOP_LIMIT,
     UNTOLD_HOST_END_GRACE,
 )
-from relaunch.core.machines.absent_agents import AWAY_LIMIT, IMPAIRED_LIMIT
+from relaunch.core.lifecycle.verdicts import VERDICT_WAIT
+from relaunch.core.machines.absent_agents import AWAY_LIMIT, DOUBT_LIMIT, IMPAIRED_LIMIT
 from relaunch.core.machines.living import HANDOVER_TIME
 from relaunch.core.machines.machine import MachineState
 from relaunch.core.machines.requesting import LOOKED_FOR
@@ -41,7 +43,8 @@ class Wait:
 
 
 def _minutes(span: timedelta) -> str:
-    return f"{span // _MINUTE} minutes"
+    minutes = span // _MINUTE
+    return f"{minutes} minutes" if minutes > 1 else "a minute"
 
 
 _REFUSED = (
@@ -67,6 +70,8 @@ JOB_STATES: Mapping[JobState, Wait] = {
         "`relaunch logs`, `relaunch cancel`",
     ),
     JobState.STOPPING: Wait(
+        f"{NOTICE_LEAD.seconds} seconds after its program ended, while EC2 may say yet that it took the machine away, "
+        f"{_minutes(VERDICT_WAIT)} if a signal ended it or EC2 does not answer; "
         f"its stop time-out and {_minutes(CONFIRMED_WITHIN)}, then a machine of our own is terminated; "
         f"{_minutes(STOP_LIMIT)}, then the job ends and its reason names what may live on",
         (Metric.STOPS_UNCONFIRMED, Metric.MACHINES_ABANDONED),
@@ -114,7 +119,8 @@ MACHINE_STATES: Mapping[MachineState, Wait] = {
         f"with its last claim and the warm time; {_minutes(HANDOVER_TIME)} after it did not confirm a stop: "
         f"terminated; {_minutes(AWAY_LIMIT)} after a sweep found its agent away, or after the newest checkpoint since "
         f"then, and {_minutes(IMPAIRED_LIMIT)} if EC2's status checks fail and no checkpoint came: terminated, unless "
-        "most agents of the cluster are away, or its checkpoints cannot be read",
+        "its checkpoints cannot be read, or most agents of the cluster are away: then not at all while they are three "
+        f"or more, and after {_minutes(DOUBT_LIMIT)} if they are two, {_minutes(AWAY_LIMIT)} if those checks fail",
         (Metric.MACHINES_ABANDONED,),
         "cancel its jobs",
     ),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.adapters.aws.client_config import FLEET_CONFIG
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
+from relaunch.adapters.aws.ec2.hosts import Ec2Hosts
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
 from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry
@@ -286,7 +287,7 @@ class SimulatedAccount:
         ecs: Any = CallingClient("ecs", self.delayed_ecs, self.calls, on_answer=self._answered)
         in_process = InProcessClient(self.simulator, "ec2", validate=False)
         self.faulty_ec2 = self.ec2_type(in_process, self.simulator, self.clock, self.chance, self.machines)
-        ec2: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS)
+        ec2: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=self._ec2_answered)
         fleet: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, FLEET_CONFIG)
         objects = self._authorized("s3", ModelS3(self.objects))
         s3: Any = CallingClient("s3", objects, self.calls, on_answer=self._objects_answered)
@@ -298,6 +299,7 @@ class SimulatedAccount:
             "revisions": self.per_container(lambda: EcsRevisions(ecs, clock)),
             "offerings": own_and_provided(self.scenario, spot_prices, self.trace),
             "fleet": Ec2Fleet(fleet, STACK),
+            "hosts": Ec2Hosts(ec2),
             "machine_queue": _NotedQueue(SqsMachineQueue(self._sqs(), MACHINES_QUEUE), self.invariants),
             "machine_settings": self.scenario.machines.settings,
             "images": EcrImages(ecr),
@@ -344,6 +346,10 @@ class SimulatedAccount:
             self.runtime.current.told.update(tasks_in(answer))
         elif action == "describe_tasks":
             self.facts.described(answer)
+
+    def _ec2_answered(self, action: str, answer: Any) -> None:
+        if action == "describe_spot_instance_requests":
+            self.facts.requests_described(answer)
 
     def _objects_answered(self, action: str, answer: Any) -> None:
         if action == "list_objects_v2":

@@ -102,17 +102,31 @@ def test_a_task_that_never_ran_is_told_again_until_its_machine_is_known(story, p
     assert story.job(placed_id).failed_starts == (FailedStart(machine().instance_id, "CannotPullContainerError"),)
 
 
-def test_no_machine_is_looked_up_for_a_task_that_has_stopped(story, placed_id):
+def test_no_machine_is_looked_up_for_a_task_whose_stop_means_the_same_on_any(story, placed_id):
     story.tasks.run(story.arn(placed_id), machine())
     story.tasks.find_node = None
+
+    story.end(placed_id, 0, stop_code="UserInitiated", stopped_reason="stopped in the console")
+
+    assert story.job(placed_id).state is JobState.CANCELLED
+    assert story.hosts.asked == []
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_the_machine_of_a_task_that_was_not_seen_running_is_looked_at_if_ecs_still_knows_it(story, placed_id, is_known):
+    story.tasks.run(story.arn(placed_id), machine(), started_at=story.now)
+    if not is_known:
+        story.tasks.find_node = Mock(side_effect=TransientError("ECS is throttled"))
 
     story.end(placed_id, 0)
 
     assert story.job(placed_id).state is JobState.SUCCEEDED
+    assert story.hosts.asked == ([machine().instance_id] if is_known else [])
 
 
 def test_an_event_whose_effect_failed_is_delivered_again_and_comes_to_the_same_end(story, running_id):
     stopped = story.tasks.end(story.arn(running_id), 1, stopped_at=story.now)
+    story.clock.advance(10)
     story.launches.failure = TransientError("SQS is down")
 
     with pytest.raises(TransientError):

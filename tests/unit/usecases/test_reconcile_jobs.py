@@ -50,7 +50,7 @@ def test_an_end_that_no_event_told_is_found(story, running_id):
     story.clock.advance(10 * MINUTE)
     story.tasks.end(story.arn(running_id), 0, stopped_at=story.now)
 
-    story.reconcile()
+    story.reconcile(after=MINUTE)
 
     assert story.job(running_id).state is JobState.SUCCEEDED
 

@@ -16,6 +16,7 @@ from relaunch.ports.dependencies import ReconcileDependencies as ReconcileDepend
 from relaunch.ports.dependencies import RefreshDependencies as RefreshDependencies
 from relaunch.ports.dependencies import RequestDependencies as RequestDependencies
 from relaunch.ports.dependencies import SubmitDependencies as SubmitDependencies
+from relaunch.ports.ec2 import HostSource as HostSource
 from relaunch.ports.ec2 import InstanceTypeSource as InstanceTypeSource
 from relaunch.ports.ec2 import PriceListSource as PriceListSource
 from relaunch.ports.ec2 import QuotaSource as QuotaSource

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from relaunch.core.offerings.instance_types import InstanceType
     from relaunch.ports.checkpoints import BucketSource, CheckpointSource
     from relaunch.ports.ec2 import (
+        HostSource,
         InstanceTypeSource,
         PriceListSource,
         QuotaSource,
@@ -64,6 +65,7 @@ class JobDependencies(_Observed):
     jobs: JobStore
     machines: MachineStore
     machine_queue: MachineQueue
+    hosts: HostSource
     targets: Targets
     launches: LaunchQueue
     capacity: CapacityStore

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from relaunch.core.launches.launch import HostObservation
     from relaunch.core.offerings.instance_types import InstanceType
     from relaunch.core.offerings.reservations import Reservation
 
@@ -37,6 +38,17 @@ class ReservationSource(Protocol):
 
     def reservations(self, reservation_ids: Sequence[str]) -> tuple[Reservation, ...]:
         """Return these reservations, without those that EC2 does not know."""
+
+
+class HostSource(Protocol):
+    """The instances that tasks run on."""
+
+    def look(self, instance_id: str, *, is_spot: bool) -> HostObservation:
+        """Return what EC2 says of the end of an instance; nothing of one that it does not know.
+
+        Raises:
+            TransientError, PermanentError: EC2 does not answer, or access is denied.
+        """
 
 
 class ZoneScoreSource(Protocol):

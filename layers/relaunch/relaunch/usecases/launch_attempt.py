@@ -72,7 +72,7 @@ from relaunch.usecases.follow_market import (
     newest_of,
 )
 from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings
-from relaunch.usecases.observe_task import task_seen
+from relaunch.usecases.observe_task import task_located
 from relaunch.usecases.prepare_revision import prepare_revision
 
 # A client token is valid for at least an hour after its task ended; an older placement is never sent (Amazon ECS API
@@ -419,7 +419,7 @@ def _look_for_task(job: Job, is_certain: bool, deps: LaunchDependencies) -> Job:
     found = [task for task in target.find_tasks_of(job.attempt_key) if task.task_id not in closed]
     if found:
         newest = max(found, key=lambda task: (task.created_at is not None, task.created_at, task.task_id))
-        return apply_event(job, task_seen(newest, job, deps), deps)
+        return apply_event(job, task_located(newest, job, deps), deps)
     if is_certain:
         return apply_event(job, PlacementExpired(attempt.number, attempt.placement.number), deps)
     deps.launches.request_launch(job.job_id, _LOOK_SECONDS)

@@ -6,7 +6,14 @@ from datetime import datetime
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import NodeObservation
-from relaunch.core.machines.absent_agents import AWAY_LIMIT, IMPAIRED_LIMIT, is_away, is_outage
+from relaunch.core.machines.absent_agents import (
+    AWAY_LIMIT,
+    DOUBT_LIMIT,
+    IMPAIRED_LIMIT,
+    is_away,
+    is_doubtful,
+    is_outage,
+)
 from relaunch.core.machines.events import AgentSeen
 from relaunch.core.machines.machine import Machine
 from relaunch.ports import JobDependencies, PortError, ReconcileDependencies
@@ -42,7 +49,7 @@ class Agents:
     def __init__(self, deps: ReconcileDependencies) -> None:
         self._deps = deps
         self._nodes: Mapping[str, NodeObservation] | None = None
-        self._is_outage = False
+        self._is_outage = self._is_doubtful = False
 
     def look(self, machine: Machine) -> AgentSeen | None:
         """Return what is to be known of a machine whose agent was away; None if there is nothing new, or an error.
@@ -61,34 +68,40 @@ class Agents:
             return None
         if seen.is_connected or self._is_outage:
             return AgentSeen(seen.is_connected, is_outage=self._is_outage)
+        limit, short = (DOUBT_LIMIT, AWAY_LIMIT) if self._is_doubtful else (AWAY_LIMIT, IMPAIRED_LIMIT)
         now = self._deps.clock.now()
         instance_id = machine.instance_id or ""
         is_impaired = False
-        if not is_away(machine, AWAY_LIMIT, now):
-            if not is_away(machine, IMPAIRED_LIMIT, now):
+        if not is_away(machine, limit, now):
+            if not is_away(machine, short, now):
                 return None
             is_impaired = instance_id in self._deps.fleet.find_impaired([instance_id])
             if not is_impaired:
                 return None
-        return AgentSeen(is_connected=False, is_impaired=is_impaired, saved_at=self._saved_at(machine))
+        saved_at = self._saved_at(machine)
+        return AgentSeen(is_connected=False, is_doubtful=self._is_doubtful, is_impaired=is_impaired, saved_at=saved_at)
 
     def _listed(self) -> Mapping[str, NodeObservation]:
         if self._nodes is None:
             nodes = {seen.node.name: seen for page in self._deps.targets.ecs.list_nodes() for seen in page}
-            self._is_outage = self._finds_outage(nodes)
+            away = self._away_at_once(nodes)
+            self._is_doubtful = bool(away) and is_doubtful(away)
+            self._is_outage = bool(away) and not self._is_doubtful
             self._nodes = nodes
         return self._nodes
 
-    def _finds_outage(self, nodes: Mapping[str, NodeObservation]) -> bool:
+    def _away_at_once(self, nodes: Mapping[str, NodeObservation]) -> list[str]:
+        """Return the nodes whose agents are away, if they are so many that it looks like an outage; else none."""
         away = [name for name, seen in nodes.items() if not seen.is_connected]
         if not is_outage(len(nodes), away):
-            return False
+            return []
         # ECS keeps the registrations of instances that were stopped or disconnected before their end.
         ids = [seen.node.instance_id for name in away if (seen := nodes[name]).node.instance_id]
         described = self._deps.fleet.describe([each for each in ids if each])
         dead = {each for each, found in described.items() if found is None or not found.state.is_alive}
         living = {name: seen for name, seen in nodes.items() if seen.node.instance_id not in dead}
-        return is_outage(len(living), [name for name in away if name in living])
+        living_away = [name for name in away if name in living]
+        return living_away if is_outage(len(living), living_away) else []
 
     def _saved_at(self, machine: Machine) -> datetime | None:
         """Return when a task on the machine last finished a checkpoint.

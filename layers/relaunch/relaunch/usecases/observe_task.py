@@ -1,10 +1,16 @@
 """Apply an observation of a task to its job."""
 
+from dataclasses import replace
+
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import Node, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.events import TaskSeen
-from relaunch.ports import JobDependencies, TransientError
+from relaunch.core.lifecycle.running import observed
+from relaunch.core.lifecycle.table import is_new_observation
+from relaunch.core.lifecycle.verdicts import host_of, may_ask
+from relaunch.ports import JobDependencies, PortError, TransientError
 from relaunch.usecases.advance_job import advance_job
+from relaunch.usecases.look_at_host import look_at_host
 
 
 def observe_task(observation: TaskObservation, deps: JobDependencies) -> Job | None:
@@ -21,7 +27,27 @@ def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> 
     """Return the event of an observation, with the node if that is not known yet.
 
     A spot warning of an EC2 instance finds the job by it. If ECS throttles the call, the next event of the task or the
-    next sweep repeats it; a warning queries ECS too.
+    next sweep repeats it; a warning queries ECS too. EC2 is asked of the instance of a task that has stopped, if that
+    may change what the stop means.
+
+    Raises:
+        TransientError: the task stopped without having run, and the target does not tell now on which node; retry.
+    """
+    event, now = task_located(observation, job, deps), deps.clock.now()
+    is_news = observation.phase is TaskPhase.STOPPED and is_new_observation(job, event)
+    if not is_news or job.definition.target.is_kubernetes:
+        return event
+    stopped = observed(job, event, now)
+    if not may_ask(stopped, observation, now):
+        return event
+    if not host_of(stopped) and observation.node is not None:
+        event = _find_late(event, observation.node, stopped, deps)
+        stopped = observed(job, event, now)
+    return replace(event, host=look_at_host(stopped, deps))
+
+
+def task_located(observation: TaskObservation, job: Job, deps: JobDependencies) -> TaskSeen:
+    """Return the event of an observation, with the node if that is not known yet; EC2 is not asked of a stopped task.
 
     Raises:
         TransientError: the task stopped without having run, and the target does not tell now on which node; retry.
@@ -44,6 +70,16 @@ def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> 
         deps.log.decided("machine unknown", job_id=job.job_id, reason=str(error))
         return TaskSeen(observation)
     return TaskSeen(observation, found.node if found else None)
+
+
+def _find_late(event: TaskSeen, name: str, job: Job, deps: JobDependencies) -> TaskSeen:
+    """Return the event with the node of a task that ran; without it where that cannot be found out any more."""
+    try:
+        found = deps.targets.ecs.find_node(name)
+    except PortError as error:
+        deps.log.decided("machine unknown", job_id=job.job_id, reason=str(error))
+        return event
+    return replace(event, node=found.node if found else None)
 
 
 def _own_node(observation: TaskObservation, job: Job) -> Node | None:

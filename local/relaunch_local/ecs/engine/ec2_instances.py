@@ -1,4 +1,4 @@
-"""DescribeInstances, DescribeInstanceStatus and TerminateInstances (Amazon EC2 API Reference)."""
+"""DescribeInstances, DescribeSpotInstanceRequests, TerminateInstances and status checks (Amazon EC2 API Reference)."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -70,6 +70,21 @@ class Ec2Instances:
         if not request.get("IncludeAllInstances"):
             found = [instance for instance in found if instance.state is InstanceState.RUNNING]
         return page_of("InstanceStatuses", [_status(instance) for instance in found], request)
+
+    def describe_spot_requests(self, request: JsonObject) -> JsonObject:
+        """DescribeSpotInstanceRequests by filters; a request of which nothing is known any more is left out.
+
+        The status is that of the interruption at the notice, while the instance runs on ("Get the status of a Spot
+        Instance request", EC2 User Guide).
+        """
+        filters = filters_of(request)
+        requests = [
+            _spot_request(instance)
+            for instance in self.instances.all_known()
+            if instance.purchase is Purchase.SPOT
+            and all(matches(values, _filtered(instance, name)) for name, values in filters.items())
+        ]
+        return page_of("SpotInstanceRequests", requests, request)
 
     def terminate(self, request: JsonObject, access_key: str = "") -> JsonObject:
         """TerminateInstances: all of them, or none.
@@ -152,6 +167,22 @@ def _reachability(instance: Instance) -> str:
     return "impaired" if instance.is_impaired else "ok"
 
 
+def _spot_request(instance: Instance) -> JsonObject:
+    code, at = "fulfilled", instance.launched_at
+    if instance.warned_at is not None:
+        code, at = "instance-terminated-no-capacity", instance.warned_at
+    elif instance.ended_at is not None:
+        is_interruption = instance.state_reason is StateReason.SPOT_TERMINATION
+        code = "instance-terminated-no-capacity" if is_interruption else "instance-terminated-by-user"
+        at = instance.ended_at
+    return {
+        "SpotInstanceRequestId": f"sir-{instance.instance_id[2:10]}",
+        "InstanceId": instance.instance_id,
+        "State": "active" if code == "fulfilled" else "closed",
+        "Status": {"Code": code, "UpdateTime": at},
+    }
+
+
 def _description(instance: Instance) -> JsonObject:
     description: JsonObject = {
         "InstanceId": instance.instance_id,
@@ -167,6 +198,10 @@ def _description(instance: Instance) -> JsonObject:
     }
     if instance.purchase is Purchase.SPOT:
         description["InstanceLifecycle"] = "spot"
+        description["SpotInstanceRequestId"] = f"sir-{instance.instance_id[2:10]}"
+    if instance.ended_at is not None:
+        who = "Service" if instance.state_reason is StateReason.SPOT_TERMINATION else "User"
+        description["StateTransitionReason"] = f"{who} initiated ({instance.ended_at:%Y-%m-%d %H:%M:%S} GMT)"
     if instance.state_reason is not None:
         reason = instance.state_reason
         description["StateReason"] = {"Code": reason.value, "Message": f"{reason}: {_REASONS[reason]}"}

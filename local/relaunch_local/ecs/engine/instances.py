@@ -168,6 +168,7 @@ class Instances:
             self.recommend_rebalance(instance)
         arn = f"arn:aws:ec2:{instance.zone}:instance/{instance.instance_id}"
         detail = {"instance-id": instance.instance_id, "instance-action": "terminate"}
+        instance.warned_at = instance.warned_at or self.region.clock.now()
         self.region.events.publish("aws.ec2", "EC2 Spot Instance Interruption Warning", arn, lambda: detail)
         instance.interruption_timer = self.region.clock.call_later(
             lead, lambda: self.terminate(instance, StateReason.SPOT_TERMINATION)
@@ -188,6 +189,7 @@ class Instances:
         instance.state, instance.state_reason = InstanceState.SHUTTING_DOWN, reason
         instance.was_connected, instance.agent_connected = instance.agent_connected, False
         line, now = self._bill_of[instance.instance_id], self.region.clock.now()
+        instance.ended_at = now
         if instance.fleet is not None:
             line.billing_ended_at = now
         line.is_free = reason is StateReason.SPOT_TERMINATION and now - line.launched_at < _FREE_HOUR

@@ -184,6 +184,10 @@ class Instance:
     """From when other calls know the instance; None: from its launch."""
     state: InstanceState = InstanceState.PENDING
     state_reason: StateReason | None = None
+    ended_at: datetime | None = None
+    """When it began to shut down."""
+    warned_at: datetime | None = None
+    """When EC2 first announced its interruption."""
     status: ContainerInstanceStatus | None = None
     arn: str = ""
     agent_connected: bool = False

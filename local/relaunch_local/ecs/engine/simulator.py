@@ -44,6 +44,7 @@ SERVED_EC2_ACTIONS = frozenset(
         "TerminateInstances",
         "DescribeInstances",
         "DescribeInstanceStatus",
+        "DescribeSpotInstanceRequests",
         "DescribeSpotPriceHistory",
         "DescribeInstanceTypeOfferings",
         "DescribeInstanceTypes",
@@ -267,6 +268,7 @@ class EcsSimulator:
         handlers: dict[str, Handler] = {
             "DescribeInstances": self.ec2_instances.describe,
             "DescribeInstanceStatus": self.ec2_instances.describe_status,
+            "DescribeSpotInstanceRequests": self.ec2_instances.describe_spot_requests,
             "DescribeSpotPriceHistory": self.ec2.describe_spot_price_history,
             "DescribeInstanceTypeOfferings": self.ec2.describe_instance_type_offerings,
             "DescribeInstanceTypes": self.ec2.describe_instance_types,

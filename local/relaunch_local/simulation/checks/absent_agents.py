@@ -13,6 +13,7 @@ from relaunch_local.simulation.checks.facts import AccountFacts
 # What the design says, written down here once more.
 _AWAY, _IMPAIRED, _MARGIN = timedelta(minutes=30), timedelta(minutes=5), timedelta(minutes=1)
 _LIVES_ON = timedelta(hours=1)
+_DOUBT, _MOST_IN_DOUBT = timedelta(hours=2), 2
 # An outage that lasts as long as a sweep and some looks cannot be overlooked.
 _NOTICED_OUTAGE = timedelta(minutes=20)
 # The clocks of functions differ from AWS's by up to three seconds, and a function runs for a minute at most.
@@ -32,6 +33,8 @@ class AbsentAgentChecks:
     _every: Callable[[], Iterable[Instance]]
     _away_since: dict[str, datetime] = field(default_factory=dict)
     _outage_since: datetime | None = None
+    _most_away: int = 0
+    """How many agents were away in the last outage at most."""
     _outage_end: datetime | None = None
     """The end of the last outage."""
     _noticed_end: datetime | None = None
@@ -55,6 +58,7 @@ class AbsentAgentChecks:
         living = [each for each in self._every() if each.is_alive and each.is_registered]
         away = sum(not each.agent_connected for each in living)
         if away >= 2 and 2 * away > len(living):
+            self._most_away = max(away, self._most_away if self._outage_since is not None else 0)
             self._outage_since = self._outage_since or now
         elif self._outage_since is not None:
             if now - self._outage_since >= _NOTICED_OUTAGE:
@@ -82,7 +86,12 @@ class AbsentAgentChecks:
         if saved_at is not None and now - saved_at > _LONGEST_FUNCTION:
             is_lost = now - saved_at >= least - _MARGIN
             self._check("no machine is ended for its agent while its training saves", is_lost, message)
-        is_outage = self._outage_since is not None and now - self._outage_since > _LONGEST_FUNCTION
+        lasts = now - self._outage_since if self._outage_since is not None else timedelta()
+        # Of two agents nobody can tell whether ECS has an outage or their hosts hang.
+        may_hang = (
+            self._most_away <= _MOST_IN_DOUBT and now - since >= (_AWAY if host.is_impaired else _DOUBT) - _MARGIN
+        )
+        is_outage = lasts > _LONGEST_FUNCTION and not may_hang
         self._check("no machine is ended for its agent in an outage", not is_outage, message)
 
     def check_end(self) -> None:

@@ -51,6 +51,8 @@ class AccountFacts:
     """By task: when the application first sent StopTask."""
     ended_at: dict[str, datetime] = field(default_factory=dict)
     """By instance: when it began to end."""
+    _told_by_request: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
+    """By instance: since when its Spot request says that it is interrupted, and when a function was first told so."""
     unanswered_jobs: set[str] = field(default_factory=set)
     """Jobs of which a RunTask or its answer was lost in an outage."""
     _told_missing: dict[str, list[tuple[datetime, datetime]]] = field(default_factory=lambda: defaultdict(list))
@@ -116,6 +118,18 @@ class AccountFacts:
             spans.append((begins, now))
             self._last_missing.add(arn)
 
+    def requests_described(self, answer: Mapping[str, Any]) -> None:
+        """Note what an answer of DescribeSpotInstanceRequests told the application."""
+        for each in answer["SpotInstanceRequests"]:
+            if each["Status"]["Code"] != "fulfilled":
+                told = (each["Status"]["UpdateTime"], self._clock.now())
+                self._told_by_request.setdefault(each["InstanceId"], told)
+
+    def was_told_by_request(self, task_arn: str, until: datetime) -> bool:
+        """Return whether the Spot request of a task's instance told the application by then that it is interrupted."""
+        told = self._told_by_request.get(self.host_of(task_arn))
+        return told is not None and told[1] <= until
+
     def stop_asked(self, task_arn: str) -> None:
         """Note a StopTask of the application."""
         self.stop_asked_at.setdefault(task_arn, self._clock.now())
@@ -126,7 +140,9 @@ class AccountFacts:
 
     def gave_notice(self, instance_id: str, at: datetime) -> bool:
         """Return whether EC2 warned of an instance, or recommended to leave it, at this time."""
-        return any(abs(given_at - at) <= _SECOND for given_at, _ in self._notices[instance_id])
+        given = [given_at for given_at, _ in self._notices[instance_id]]
+        given += self._told_by_request.get(instance_id, ())[:1]
+        return any(abs(given_at - at) <= _SECOND for given_at in given)
 
     def warned_at(self, instance_id: str) -> datetime | None:
         """Return when EC2 first warned of an instance, whether anybody was told or not; None if it did not."""

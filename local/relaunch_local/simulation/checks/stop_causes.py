@@ -12,8 +12,9 @@ class StopFacts:
 
     `ending` is how its program ended. `is_asked`: the application sent StopTask. `is_lost`: ECS does not describe it,
     for longer than it documents. `is_threatened`: EC2 warned of its instance, recommended to leave it, or ended it.
-    `is_told`: the application handled a warning of that instance, and knew that the task is on it. `is_cancelled` and
-    `is_late` are those of its job. `is_deserted`: an essential sidecar ended by itself while the program ran.
+    `is_told`: the application handled a warning of that instance, and knew that the task is on it, or EC2 answered
+    before the stop was recorded that its Spot request is interrupted. `is_cancelled` and `is_late` are those of its
+    job. `is_deserted`: an essential sidecar ended by itself while the program ran.
     """
 
     ending: str
@@ -42,7 +43,7 @@ def _is_taken_away(facts: StopFacts) -> bool:
 
 
 _MAY_BE: Mapping[StopKind, Callable[[StopFacts], bool]] = {
-    # A program that exits with 0 by a notice of which nobody told the application looks as if it had finished.
+    # A program that exits with 0 by a notice of which the application heard nothing looks as if it had finished.
     StopKind.SUCCESS: lambda facts: facts.ending == "finished" or (facts.ending == "left" and not facts.is_told),
     StopKind.INTERRUPTION: _is_taken_away,
     StopKind.SIDECAR: lambda facts: facts.is_deserted,

@@ -146,6 +146,8 @@ class CapacityFaults(FaultInjector):
         def interrupt() -> None:
             self._simulator.instances.interrupt(host, lead_seconds, rebalance_first=rebalance_first)
 
+        # The Spot request changes with the metadata.
+        host.warned_at = host.warned_at or self._account.clock.now()
         leaving = [self._account.trainings.warn(task.arn) for task in list(host.tasks.values())]
         if any(leaving):
             # The metadata says it some seconds before the event; `core.lifecycle.stop_reason` counts on ten at most.

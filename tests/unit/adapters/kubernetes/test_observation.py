@@ -92,6 +92,34 @@ def test_the_phase_is_that_of_job_and_pod_together(job, pods, phase, status):
     assert (task.task_id, task.owner) == (TASK_NAME, AttemptKey("resnet-1f2e3d4c", 1))
 
 
+@pytest.mark.parametrize(
+    ("job", "pods", "may_have_run"),
+    [
+        pytest.param(read_job(COMPLETE), [], True, id="its pod is gone"),
+        pytest.param(read_job(FAILED), [read_pod("Failed", reason="Evicted")], True, id="evicted without containers"),
+        pytest.param(
+            read_job(FAILED),
+            [read_pod("Failed", state={"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}})],
+            True,
+            id="the kubelet lost its container",
+        ),
+        pytest.param(read_job(FAILED), [read_pod("Failed", node="")], False, id="it had no node"),
+        pytest.param(
+            read_job(FAILED), [read_pod("Failed", reason="UnexpectedAdmissionError")], False, id="its node refused it"
+        ),
+        pytest.param(
+            read_job(FAILED),
+            [read_pod("Failed", reason="Evicted", state=waiting("ContainerCreating"))],
+            False,
+            id="evicted before its container was made",
+        ),
+        pytest.param(read_job(), [read_pod("Pending", node="")], False, id="it has not stopped"),
+    ],
+)
+def test_what_tells_no_start_may_have_run(job, pods, may_have_run):
+    assert observe_task(job, pods).may_have_run is may_have_run
+
+
 def test_a_pod_on_a_node_that_is_out_of_reach_may_still_run():
     pod = read_pod("Running", deletionTimestamp=DELETED, conditions=disrupted("DeletionByTaintManager"))
 

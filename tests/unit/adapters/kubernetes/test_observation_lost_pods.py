@@ -95,6 +95,21 @@ def test_an_old_server_goes_on_with_another_pod_of_the_same_task(served: ServedK
     assert kind_of(seen(served)) is StopKind.SUCCESS
 
 
+@pytest.mark.parametrize("take", [evict, delete])
+@pytest.mark.parametrize("minor", [36])
+def test_whether_a_pod_ran_that_is_gone_is_not_known(served: ServedKubernetesCluster, take: Taken) -> None:
+    take(served)
+    served.finish(NAME, 0)
+
+    task = seen(served)
+
+    assert served.cluster.state.all("pods", NAMESPACE) == []
+    assert task.phase is TaskPhase.STOPPED
+    assert (task.started_at, task.may_have_run) == (None, True)
+    # It saved and exited with 0 by SIGTERM: the Job is complete, and the program has not finished.
+    assert kind_of(task) is StopKind.INTERRUPTION
+
+
 def test_a_task_that_is_stopped_has_no_other_pod_and_keeps_its_reason(served: ServedKubernetesCluster) -> None:
     served.target.stop(NAME, "cancelled")
     served.advance(1)

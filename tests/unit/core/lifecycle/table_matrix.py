@@ -29,6 +29,7 @@ from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.launches import launch
 from relaunch.core.lifecycle import events
 from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.decision import MachineTotals
 from relaunch.core.machines.limits import MachineLimits, TaskStop
@@ -144,6 +145,7 @@ warning, n by itself, c cancelled, o after a warning on a machine of our own, p 
 states."""
 
 
+RUNS = launch.HostObservation()
 NO_CAPACITY = {
     "stop_code": "TaskFailedToStart",
     "stopped_reason": "RESOURCE:GPU",
@@ -175,8 +177,10 @@ def seen(last_status: str, **fields: Any) -> events.TaskSeen:
     return events.TaskSeen(make_observation(last_status, **{"version": 6, **fields}))
 
 
-def seen_stopped(exit_code: int | None, at: datetime = SOON, **fields: Any) -> events.TaskSeen:
-    """Build the observation that the first task ran and stopped."""
+def seen_stopped(
+    exit_code: int | None, at: datetime = SOON, host: launch.HostObservation | None = RUNS, **fields: Any
+) -> events.TaskSeen:
+    """Build the observation that the first task ran and stopped, while EC2 says that its instance runs."""
     stopped: dict[str, Any] = {
         "last_status": "STOPPED",
         "desired_status": "STOPPED",
@@ -185,8 +189,9 @@ def seen_stopped(exit_code: int | None, at: datetime = SOON, **fields: Any) -> e
         "container_exit_codes": {"main": exit_code},
         "started_at": NOW,
         "stopped_at": at,
+        "execution_stopped_at": at - NOTICE_LEAD,
     }
-    return seen(**{**stopped, **fields})
+    return replace(seen(**{**stopped, **fields}), host=host)
 
 
 def _machine_claimed() -> events.MachineClaimed:

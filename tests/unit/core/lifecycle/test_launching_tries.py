@@ -21,7 +21,7 @@ from relaunch.core.launches.derived_revision import PreparedRevision
 from relaunch.core.launches.launch import LaunchDeferred, LaunchUncertain
 from relaunch.core.lifecycle.events import LaunchAnswered, OfferingChosen
 from unit.core.lifecycle.steps import SOON, after, chosen, decided
-from unit.core.lifecycle.table_matrix import SITUATIONS, answered, with_attempt
+from unit.core.lifecycle.table_matrix import HOST_LOST, SITUATIONS, answered, seen, with_attempt
 
 
 def test_the_next_attempt_begins_with_what_the_one_before_kept():
@@ -155,6 +155,16 @@ def test_an_attempt_whose_task_was_lost_uses_its_number_up_for_it_may_have_start
 
     assert (attempt.number, attempt.placement.number) == (2, 1)
     assert attempt.closed_placements == ()
+
+
+@pytest.mark.parametrize(("may_have_run", "number"), [(True, 2), (False, 1)])
+def test_an_attempt_of_which_nobody_knows_whether_it_ran_uses_its_number_up(may_have_run, number):
+    stopped = seen("STOPPED", **HOST_LOST, container_exit_codes={})
+    gone = replace(stopped, observation=replace(stopped.observation, may_have_run=may_have_run))
+    job = after(SITUATIONS["pl"], gone)
+
+    # Another training under its prefix would write over what it wrote.
+    assert after(job, chosen()).current_attempt.number == number
 
 
 def test_only_the_latest_tries_are_kept_and_their_numbers_go_on():

@@ -30,7 +30,7 @@ from relaunch.core.lifecycle.metrics import (
     stop_metrics,
 )
 from unit.core.lifecycle.steps import decided
-from unit.core.lifecycle.table_matrix import EVENTS, answered, intent, seen, seen_stopped
+from unit.core.lifecycle.table_matrix import EVENTS, SOON, answered, intent, seen, seen_stopped
 
 MINUTE = timedelta(minutes=1)
 
@@ -100,7 +100,7 @@ def test_an_attempt_that_has_no_task_yet_is_no_launch() -> None:
 
 
 def test_a_stop_counts_by_its_kind_and_an_end_by_its_state() -> None:
-    found = measured(make_running_job(), seen_stopped(0))
+    found = measured(make_running_job(), seen_stopped(0), SOON)
 
     assert found[Metric.STOPS].label == "success"
     assert found[Metric.JOBS_ENDED].label == "SUCCEEDED"

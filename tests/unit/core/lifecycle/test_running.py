@@ -207,7 +207,7 @@ def test_a_training_that_saw_the_warning_first_and_exited_0_is_launched_again():
     stopping = after(SITUATIONS["ru"], seen("DEACTIVATING", desired_status="STOPPED"))
     warned = after(stopping, HostWarned(INSTANCE_ID, SOON + timedelta(seconds=2)))
 
-    job = after(warned, seen_stopped(0, version=7))
+    job = after(warned, seen_stopped(0, version=7, execution_stopped_at=SOON))
 
     assert warned.current_attempt.intent is None
     assert warned.pending == ()

@@ -230,16 +230,20 @@ class LifeOfAJob(RuleBasedStateMachine):
         )
 
     @precondition(lambda self: self.ecs.observations)
-    @rule(data=st.data(), is_looked_up=st.booleans())
-    def an_observation_arrives_late_or_twice(self, data: st.DataObject, is_looked_up: bool) -> None:
+    @rule(data=st.data(), is_looked_up=st.booleans(), is_answered=st.booleans())
+    def an_observation_arrives_late_or_twice(self, data: st.DataObject, is_looked_up: bool, is_answered: bool) -> None:
         observation = data.draw(st.sampled_from(self.ecs.observations))
-        self.feed(events.TaskSeen(observation, instance_of(observation) if is_looked_up else None))
+        node = instance_of(observation) if is_looked_up else None
+        self.feed(events.TaskSeen(observation, node, self.host_of(observation) if is_answered else None))
+
+    def host_of(self, task: launch.TaskObservation) -> launch.HostObservation:
+        return launch.HostObservation(has_ended=task.task_id in self.ecs.without_host)
 
     @precondition(lambda self: self.ecs.observations)
     @rule()
     def the_latest_observation_arrives(self) -> None:
         observation = self.ecs.observations[-1]
-        self.feed(events.TaskSeen(observation, instance_of(observation)))
+        self.feed(events.TaskSeen(observation, instance_of(observation), self.host_of(observation)))
 
     @precondition(lambda self: self.ecs.stopped)
     @rule(data=st.data())
@@ -332,6 +336,7 @@ class LifeOfAJob(RuleBasedStateMachine):
         raise AssertionError(f"stuck in {self.job.state}: {self.job.reason}")
 
     def behave(self) -> None:
+        self.now += timedelta(minutes=1)
         if self.job.state is JobState.WAITING:
             self.an_offering_is_chosen()
         elif self.is_pending() and self.job.cancel_requested and not self.ecs.live:
@@ -343,7 +348,7 @@ class LifeOfAJob(RuleBasedStateMachine):
             self.the_task_gets_on()
             self.stop_task(**EXITS[0])
         for observation in reversed(self.ecs.observations[-3:]):
-            self.feed(events.TaskSeen(observation, instance_of(observation)))
+            self.feed(events.TaskSeen(observation, instance_of(observation), self.host_of(observation)))
 
 
 LifeOfAJob.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)

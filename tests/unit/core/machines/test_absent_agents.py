@@ -7,7 +7,14 @@ import pytest
 
 from fakes.builders import NOW
 from fakes.machines import CAPACITY, INSTANCE, NODE, claim, machine
-from relaunch.core.machines.absent_agents import AWAY_LIMIT, IMPAIRED_LIMIT, is_away, is_outage
+from relaunch.core.machines.absent_agents import (
+    AWAY_LIMIT,
+    DOUBT_LIMIT,
+    IMPAIRED_LIMIT,
+    is_away,
+    is_doubtful,
+    is_outage,
+)
 from relaunch.core.machines.events import AgentSeen, MachineDue, NodeSeen
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.living import HEARTBEAT
@@ -126,6 +133,23 @@ def test_a_machine_that_its_jobs_leave_already_keeps_its_time():
 )
 def test_most_agents_of_a_cluster_are_away_only_in_an_outage(agents: int, away: int, expected: bool):
     assert is_outage(agents, [str(number) for number in range(away)]) is expected
+
+
+@pytest.mark.parametrize(("away", "expected"), [(2, True), (3, False)])
+def test_two_agents_at_once_may_be_hosts_that_hang(away: int, expected: bool):
+    assert is_doubtful([str(number) for number in range(away)]) is expected
+
+
+@pytest.mark.parametrize(("is_impaired", "limit"), [(False, DOUBT_LIMIT), (True, AWAY_LIMIT)])
+def test_of_two_agents_at_once_each_has_more_time(is_impaired: bool, limit: timedelta):
+    event = AgentSeen(is_connected=False, is_doubtful=True, is_impaired=is_impaired)
+
+    kept = decide(make_away(), event, NOW + limit - SECOND, LIMITS)
+    lost = decide(make_away(), event, NOW + limit, LIMITS).machine
+
+    assert kept.is_ignored
+    assert lost.state is MachineState.ENDING
+    assert "and so are most agents of the cluster" in lost.reason
 
 
 def test_how_long_an_agent_is_away():

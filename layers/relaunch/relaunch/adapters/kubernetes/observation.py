@@ -16,6 +16,7 @@ from relaunch.adapters.kubernetes.stop_reports import (
     DISRUPTION_TARGET,
     containers_without_pod,
     find_condition,
+    is_not_located,
     is_rejected,
     observe_container,
     report_of_task,
@@ -45,6 +46,7 @@ def observe_task(job: Job | None, pods: Sequence[Pod], warned_at: datetime | Non
     phase = phase_of(job, pods, pod)
     metadata = _metadata(job, pod)
     statuses = pod.status.container_statuses if pod else ()
+    started_at = min(filter(None, map(_started_at, statuses)), default=None)
     return TaskObservation(
         task_id=job.metadata.name if job else metadata.labels.get(TASK, ""),
         owner=owner_of(metadata.annotations),
@@ -56,10 +58,11 @@ def observe_task(job: Job | None, pods: Sequence[Pod], warned_at: datetime | Non
         containers=_containers(job, pod),
         node=(pod.spec.node_name or None) if pod else None,
         created_at=metadata.creation_timestamp,
-        started_at=min(filter(None, map(_started_at, statuses)), default=None),
+        started_at=started_at,
         stopped_at=_stopped_at(job, statuses) if phase is TaskPhase.STOPPED else None,
         waiting_for=explain_wait(pod),
         warned_at=warned_at or _disrupted_at(pod),
+        may_have_run=phase is TaskPhase.STOPPED and started_at is None and _may_have_run(pod),
     )
 
 
@@ -175,6 +178,18 @@ def _started_at(status: ContainerStatus) -> datetime | None:
     # The start of a container that never ran is that of 1970.
     started = state.terminated.started_at if state.terminated is not None else None
     return started if started is not None and started.year > _EPOCH_YEAR else None
+
+
+def _may_have_run(pod: Pod | None) -> bool:
+    """Return whether a pod that tells no start of a container may have run one.
+
+    The pod may be gone, evicted between two looks; the kubelet may have evicted it, by a status without containers as
+    before Kubernetes 1.26, or have found its containers no more.
+    """
+    if pod is None:
+        return True
+    statuses = pod.status.container_statuses
+    return bool(pod.spec.node_name) and (not (statuses or is_rejected(pod)) or any(map(is_not_located, statuses)))
 
 
 def _stopped_at(job: Job | None, statuses: Iterable[ContainerStatus]) -> datetime | None:

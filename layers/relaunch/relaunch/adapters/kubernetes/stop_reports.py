@@ -114,6 +114,11 @@ def is_rejected(pod: Pod) -> bool:
     return _REJECTED.fullmatch(pod.status.reason) is not None
 
 
+def is_not_located(status: ContainerStatus) -> bool:
+    """Return whether the kubelet found the container no more, which may have run."""
+    return status.state.terminated is not None and status.state.terminated.reason == _NOT_LOCATED
+
+
 def observe_container(status: ContainerStatus) -> ContainerObservation:
     """Return what is known of a container."""
     ended, waiting = status.state.terminated, status.state.waiting

@@ -192,6 +192,7 @@ class TaskObservation:
     for it, for people. `containers` are by name; `containers_ended_at` may be minutes before `stopped_at`, None if the
     target does not tell it. `waiting_for` is why it does not run yet, as the target says it. `warned_at` is when the
     target announced that it takes the capacity of the task away; None if it did not, or such warnings come otherwise.
+    `may_have_run`: it has stopped, and the target tells neither when it started nor that it did not.
     """
 
     task_id: str
@@ -209,6 +210,20 @@ class TaskObservation:
     containers_ended_at: datetime | None = None
     stopped_at: datetime | None = None
     waiting_for: str = ""
+    warned_at: datetime | None = None
+    may_have_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HostObservation:
+    """What EC2 says of the instance of a task when it is asked.
+
+    `has_ended`: it ends, or has ended; `ended_at` is since when, None if EC2 does not say. `warned_at` is when EC2
+    announced its interruption, None if it did not.
+    """
+
+    has_ended: bool = False
+    ended_at: datetime | None = None
     warned_at: datetime | None = None
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.launches.derived_revision import PreparedRevision
-from relaunch.core.launches.launch import LaunchOutcome, Node, TaskObservation
+from relaunch.core.launches.launch import HostObservation, LaunchOutcome, Node, TaskObservation
 from relaunch.core.machines.decision import MachineDecision
 from relaunch.core.machines.machine import Consequence, Machine
 from relaunch.core.offerings.offering import Offering
@@ -184,10 +184,14 @@ class PlacementExpired:
 
 @dataclass(frozen=True, slots=True)
 class TaskSeen:
-    """The target reported a task of the job; `node` is set if its node was looked up."""
+    """The target reported a task of the job; `node` is set if its node was looked up.
+
+    `host` is what EC2 said of its instance, None if it was not asked, or did not answer.
+    """
 
     observation: TaskObservation
     node: Node | None = None
+    host: HostObservation | None = None
 
 
 @dataclass(frozen=True, slots=True)

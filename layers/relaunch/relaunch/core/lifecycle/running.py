@@ -36,6 +36,7 @@ from relaunch.core.lifecycle.stopping import (
     with_task,
 )
 from relaunch.core.lifecycle.unconfirmed_stops import is_host_gone, lose_host
+from relaunch.core.lifecycle.verdicts import wake_of
 from relaunch.core.offerings.spot_runs import Observed
 
 # A task that ECS does not know is lost only if ECS still does not know it after this time: the API is eventually
@@ -51,9 +52,9 @@ _WARNING = "interruption warning"
 def task_seen(job: Job, event: TaskSeen, now: datetime, limits: StackLimits) -> Decision:
     """Update the attempt from an observation of its task."""
     seen = event.observation
-    job = _observed(job, event, now)
+    job = observed(job, event, now)
     if seen.phase is TaskPhase.STOPPED:
-        return task_stopped(job, seen, now)
+        return task_stopped(job, seen, now, event.host)
     return _with_link(_live(job, seen, now, limits), event)
 
 
@@ -89,7 +90,8 @@ def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -
     return move(job, JobState.LAUNCHING, now, event=f"task {seen.status}", detail=detail, wake_at=wake_at)
 
 
-def _observed(job: Job, event: TaskSeen, now: datetime) -> Job:
+def observed(job: Job, event: TaskSeen, now: datetime) -> Job:
+    """Return the job with what the observation tells of its task."""
     seen = event.observation
     if job.current_attempt.task_id is None:
         # The event arrived before the response of RunTask was saved: their order is not guaranteed.
@@ -192,7 +194,7 @@ def host_warned_late(job: Job, event: HostWarned, now: datetime, _limits: StackL
     A training that polls the instance metadata may exit with 0 before the warning arrives.
     """
     warned, reason = _warned(job, event)
-    return move(warned, job.state, now, event=_WARNING, detail=reason, wake_at=now + STOP_TIMEOUT)
+    return move(warned, job.state, now, event=_WARNING, detail=reason, wake_at=wake_of(job, now + STOP_TIMEOUT))
 
 
 def _warned(job: Job, event: HostWarned) -> tuple[Job, str]:
@@ -213,9 +215,11 @@ def _notice(event: HostWarned) -> str:
 
 def host_ended(job: Job, event: HostEnded, now: datetime, _limits: StackLimits) -> Decision:
     """Store when the instance ended, and check the task soon."""
-    noted = replace(job, attempt=replace(job.current_attempt, host_ended_at=event.at))
+    # The events of its states, `shutting-down` and `terminated`, come in any order.
+    ended_at = min(job.current_attempt.host_ended_at or event.at, event.at)
+    noted = replace(job, attempt=replace(job.current_attempt, host_ended_at=ended_at))
     detail = f"{event.instance_id} is {event.instance_state}"
-    return move(noted, job.state, now, event="machine ended", detail=detail, wake_at=now + CLOSE_LOOK)
+    return move(noted, job.state, now, event="machine ended", detail=detail, wake_at=wake_of(job, now + CLOSE_LOOK))
 
 
 def cancel_task(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
@@ -228,7 +232,8 @@ def cancel_stopping(job: Job, event: CancelAsked, now: datetime, _limits: StackL
     """Let the job end instead of launching it again after the stop."""
     # It needs no next machine.
     wished = replace(job, cancel_requested=event.reason, machine_id="")
-    return move(wished, job.state, now, event="cancel asked", detail=event.reason, wake_at=now + STOP_TIMEOUT)
+    wake_at = wake_of(job, now + STOP_TIMEOUT)
+    return move(wished, job.state, now, event="cancel asked", detail=event.reason, wake_at=wake_at)
 
 
 def wake_running(job: Job, event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:

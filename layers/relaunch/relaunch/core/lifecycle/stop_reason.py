@@ -11,10 +11,11 @@ from relaunch.core.jobs.job import Attempt, IntentKind, Stop, StopIntent, StopKi
 from relaunch.core.launches.launch import ContainerObservation, ReportedCause, StopReport, TaskObservation, TaskPhase
 
 NOTICE_WINDOW = timedelta(minutes=3)
-"""A stop within this time after a warning, or after the end of the host, is attributed to it."""
+"""A stop within this time after a warning is attributed to it."""
 
 NOTICE_LEAD = timedelta(seconds=10)
-"""A training that polls the instance metadata may stop this long before the EC2 event arrives."""
+"""A training that polls the instance metadata may stop this long before the EC2 event arrives, and one on an instance
+that is shut down from within before EC2 knows of that."""
 
 CLOCK_SKEW = timedelta(seconds=10)
 """How far the clock of a target may be behind ours: a longer time before the intent was saved, somebody else stopped
@@ -111,14 +112,16 @@ class _Facts:
 
     @property
     def follows_warning(self) -> bool:
-        return _follows(self.at, self.warned_at)
+        return follows(self.at, self.warned_at)
 
     @property
     def follows_host_end(self) -> bool:
-        return _follows(self.at, self.host_ended_at)
+        # What ran on an instance that shuts down, for up to six minutes, did not outlive it.
+        return self.host_ended_at is not None and self.at - self.host_ended_at >= -NOTICE_LEAD
 
 
-def _follows(at: datetime, notice: datetime | None) -> bool:
+def follows(at: datetime, notice: datetime | None) -> bool:
+    """Return whether the end of a program is attributed to a warning."""
     return notice is not None and -NOTICE_LEAD <= at - notice <= NOTICE_WINDOW
 
 
@@ -217,13 +220,12 @@ def classify_stop(
     causes = frozenset(cause for each in reports for cause in each.causes)
     intent = attempt.intent
     was_starting = attempt.node is not None and attempt.started_at is None
-    ended_at = observation.containers_ended_at or at
     had_node = attempt.node is not None
     sidecar = _describe_sidecar(observation, container, exit_code, attempt.ended_first, essential)
     facts = _Facts(
         causes,
         exit_code,
-        ended_at,
+        ended_at(observation, now),
         attempt.warned_at,
         attempt.host_ended_at,
         was_starting,
@@ -240,6 +242,11 @@ def classify_stop(
         text = f"{STOPPED_FROM_OUTSIDE}: {text}".rstrip(": ")
     error = next((each.error for each in reports if each.error), "")
     return Stop(kind, at, observation.stop_code, text, exit_code, error)
+
+
+def ended_at(observation: TaskObservation, now: datetime) -> datetime:
+    """Return when the containers of a stopped task had ended, `now` if the target does not tell it."""
+    return observation.containers_ended_at or observation.stopped_at or now
 
 
 def _kind(facts: _Facts, intent: StopIntent | None) -> StopKind:

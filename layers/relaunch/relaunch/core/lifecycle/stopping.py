@@ -8,8 +8,8 @@ from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.effects import CountRun, Effect, RememberCapacity, RequestLaunch
 from relaunch.core.jobs.job import Attempt, FailedStart, IntentKind, Job, PlacementState, Stop, StopIntent, StopKind
 from relaunch.core.jobs.state import JobState, RefusedCall
-from relaunch.core.launches.launch import StopReport, TaskObservation, TaskPhase
-from relaunch.core.lifecycle.decision import Decision, end, look_again, move, stop_effect, wait_for_launch
+from relaunch.core.launches.launch import HostObservation, StopReport, TaskObservation, TaskPhase
+from relaunch.core.lifecycle.decision import Decision, end, move, stop_effect, wait_for_launch
 from relaunch.core.lifecycle.machine_waits import hands_over
 from relaunch.core.lifecycle.refusal_waits import wait_until_granted
 from relaunch.core.lifecycle.restart_policy import (
@@ -22,7 +22,7 @@ from relaunch.core.lifecycle.restart_policy import (
     is_failure,
     is_interruption,
 )
-from relaunch.core.lifecycle.stop_reason import EXIT_SIGKILL, EXIT_SIGTERM, classify_stop
+from relaunch.core.lifecycle.verdicts import hold, judge, with_notices
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
 from relaunch.core.selection.requirements import required_gpus
@@ -43,14 +43,6 @@ _PROVEN_AFTER = timedelta(hours=1)
 _FAULTY_MACHINES = 3
 # StopTask is repeated if the task is not STOPPED after this time; stopTimeout is at most two minutes on EC2.
 STOP_TIMEOUT = timedelta(minutes=3)
-VERDICT_WAIT = timedelta(minutes=1)
-"""How long the verdict on a task that a signal ended waits for EC2's events of its instance.
-
-EventBridge does not order them with those of ECS. They come within seconds, and one whose function failed is received
-again after half a minute; a job that fails by itself is told so late, and its machine is paid for that long.
-"""
-# The shutdown of a host ends a sidecar with an error too.
-_SIGNALLED = frozenset({StopKind.USER_ERROR, StopKind.SIDECAR})
 
 
 def avoid(job: Job, reason: str, at: datetime) -> tuple[Job, tuple[Effect, ...]]:
@@ -93,38 +85,19 @@ def with_task(job: Job, task_id: str, outcome: str, now: datetime) -> Job:
     return replace(job, attempt=replace(job.current_attempt, placement=placed), reason="", refusals=refusals)
 
 
-def task_stopped(job: Job, seen: TaskObservation, now: datetime) -> Decision:
-    """Classify the stop of a task, then end the job or launch it again."""
-    stop = classify_stop(
-        seen,
-        job.definition.container,
-        job.current_attempt,
-        now,
-        essential=job.revision.essential_names,
-        machine_exit_codes=frozenset(job.definition.retry.machine_exit_codes),
-    )
-    return _hold(job, stop, now) or follow_stop(job, stop, now)
+def task_stopped(job: Job, seen: TaskObservation, now: datetime, host: HostObservation | None = None) -> Decision:
+    """Decide what a stop of the task means, then end the job or launch it again; or let that wait for EC2."""
+    job = _with_lost_start(with_notices(job, seen, host, now), seen)
+    stop = judge(job, seen, now)
+    return hold(job, seen, stop, host, now) or follow_stop(job, stop, now)
 
 
-def _hold(job: Job, stop: Stop, now: datetime) -> Decision | None:
-    """Let the verdict wait if EC2 may tell yet that the instance ended the task; None if it need not, or has waited.
-
-    The target describes the task again then. Only the signals of a shutdown are waited for: another exit code is nearly
-    always the program's own.
-    """
+def _with_lost_start(job: Job, seen: TaskObservation) -> Job:
+    """Return the job, whose attempt is spent if nobody knows whether it wrote anything."""
     attempt = job.current_attempt
-    is_by_signal = stop.kind in _SIGNALLED and stop.exit_code in {EXIT_SIGTERM, EXIT_SIGKILL}
-    if not is_by_signal or attempt.instance_id is None or attempt.intent is not None:
-        return None
-    since = attempt.held_since or now
-    until = since + VERDICT_WAIT
-    if now >= until:
-        return None
-    detail = f"exit code {stop.exit_code}; {attempt.instance_id} may be ending, of which EC2 tells within a minute"
-    held = replace(job, attempt=replace(attempt, held_since=since), reason=detail)
-    if attempt.held_since is not None:
-        return look_again(held, until)
-    return move(held, JobState.STOPPING, now, event="task stopped", detail=detail, wake_at=until)
+    if attempt.started_at is not None or not seen.may_have_run:
+        return job
+    return replace(job, attempt=replace(attempt, placement=replace(attempt.placement, is_lost=True)))
 
 
 def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:

@@ -4,7 +4,9 @@ Nothing reaches such a host, and nothing that happens there is reported (aws/con
 RUNNING until somebody ends it.
 
 away at every look
-  ├─ with most agents of the cluster ──▶ an outage of ECS: the clock starts anew after it
+  ├─ with most agents of the cluster
+  │    ├─ three or more ──▶ an outage of ECS: the clock starts anew after it
+  │    └─ two ──▶ an outage of ECS, or both hosts: as below, with AWAY_LIMIT if the checks fail, else with DOUBT_LIMIT
   ├─ and a checkpoint came since ──▶ AWAY_LIMIT after the newest one
   ├─ with impaired status checks, for IMPAIRED_LIMIT ──▶ terminated
   └─ for AWAY_LIMIT ──▶ terminated
@@ -29,14 +31,23 @@ events", ECS Developer Guide), and operators end instances whose agent is away f
 (aws/amazon-ecs-agent#618)."""
 IMPAIRED_LIMIT = timedelta(minutes=5)
 """How long an agent may be away while EC2's status checks of its instance fail."""
+DOUBT_LIMIT = timedelta(hours=2)
+"""How long the two agents may be away that are most of a cluster: an outage of ECS mostly ends within hours, and a
+training that saves meanwhile shows that its host lives; two hosts that hang would be paid for until `max_runtime`."""
 # The clocks of S3, ECS and a function differ by seconds, and an upload that began before is finished after.
 _CLOCK_MARGIN = timedelta(minutes=1)
 _FEWEST_OF_AN_OUTAGE = 2
+_MOST_IN_DOUBT = 2
 
 
 def is_outage(agents: int, away: Collection[str]) -> bool:
     """Return whether so many of the agents of a cluster are away at once that ECS has an outage, not their hosts."""
     return len(away) >= _FEWEST_OF_AN_OUTAGE and 2 * len(away) > agents
+
+
+def is_doubtful(away: Collection[str]) -> bool:
+    """Return whether so few agents are away that an outage of ECS may be hosts that hang."""
+    return len(away) <= _MOST_IN_DOUBT
 
 
 def is_away(machine: Machine, for_at_least: timedelta, now: datetime) -> bool:
@@ -68,12 +79,15 @@ def agent_seen(machine: Machine, event: AgentSeen, now: datetime, _limits: Machi
         return look_again(replace(machine, away_since=now), min(machine.wake_at or now, now + NEXT_LOOK))
     has_saved = event.saved_at is not None and event.saved_at - since > _CLOCK_MARGIN
     heard_at = event.saved_at if has_saved and event.saved_at is not None else since
-    limit = IMPAIRED_LIMIT if event.is_impaired and not has_saved else AWAY_LIMIT
+    limit, short = (DOUBT_LIMIT, AWAY_LIMIT) if event.is_doubtful else (AWAY_LIMIT, IMPAIRED_LIMIT)
+    if event.is_impaired and not has_saved:
+        limit = short
     if now - heard_at < limit:
         return ignore(machine, f"its agent is away since {since:%H:%M:%S} UTC")
     saved = f"the newest checkpoint is of {heard_at:%H:%M:%S} UTC" if has_saved else "no checkpoint came since"
     checks = ", and EC2's status checks of it fail" if event.is_impaired else ""
-    detail = f"its agent is away since {since:%H:%M:%S} UTC, {saved}{checks}"
+    others = ", and so are most agents of the cluster" if event.is_doubtful else ""
+    detail = f"its agent is away since {since:%H:%M:%S} UTC, {saved}{checks}{others}"
     # No task can be asked to save: a stop does not reach the host.
     left = replace(machine, is_unusable=True, leave_by=machine.leave_by or now)
     return terminate(left, now, event=ABANDONED, detail=detail)

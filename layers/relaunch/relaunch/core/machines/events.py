@@ -159,13 +159,14 @@ class NodeSeen:
 class AgentSeen:
     """The cluster was looked at: whether the ECS agent of the machine is connected.
 
-    `is_outage`: most agents of the cluster are not. `is_impaired`: EC2's status checks of the instance fail. `saved_at`
-    is when a task of the machine last finished a checkpoint. The latter two are looked up once the agent has been away
-    for as long as they matter.
+    `is_outage`: most agents of the cluster are not; `is_doubtful`: nor are they, but so few that their hosts may hang.
+    `is_impaired`: EC2's status checks of the instance fail. `saved_at` is when a task of the machine last finished a
+    checkpoint. The latter two are looked up once the agent has been away for as long as they matter.
     """
 
     is_connected: bool
     is_outage: bool = False
+    is_doubtful: bool = False
     is_impaired: bool = False
     saved_at: datetime | None = None
 

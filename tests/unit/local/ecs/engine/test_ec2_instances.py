@@ -5,6 +5,7 @@ from botocore.exceptions import ConnectionClosedError
 
 from fakes.fleet_region import FleetRegion
 from relaunch_local.ecs import Fault, FaultMoment, HostPlan
+from relaunch_local.ecs.engine.model import StateReason
 
 
 @pytest.fixture
@@ -149,3 +150,37 @@ def test_the_status_checks_of_running_instances_are_told(region: FleetRegion) ->
     assert len(region.ec2.describe_instance_status()["InstanceStatuses"]) == 2
     unknown = [sound, "i-0123456789abcdef0"]
     assert region.raised("describe_instance_status", InstanceIds=unknown) == "InvalidInstanceID.NotFound"
+
+
+def test_the_spot_request_tells_an_interruption_before_the_instance_does(region: FleetRegion) -> None:
+    instance_id = region.ready(market="spot")
+    instance = region.simulator.instances.by_id[instance_id]
+
+    def request() -> dict[str, Any]:
+        named = [{"Name": "instance-id", "Values": [instance_id]}]
+        answer = region.ec2.describe_spot_instance_requests(Filters=named)
+        return answer["SpotInstanceRequests"][0]["Status"]
+
+    assert request()["Code"] == "fulfilled"
+    region.simulator.instances.interrupt(instance)
+    assert (region.state(instance_id), request()["Code"]) == ("running", "instance-terminated-no-capacity")
+    region.clock.advance(120)
+    told = region.described(instance_id)
+    assert told["StateTransitionReason"].startswith("Service initiated (")
+    assert request()["UpdateTime"] == instance.warned_at
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"),
+    [
+        (StateReason.USER_INITIATED, "instance-terminated-by-user"),
+        (StateReason.SPOT_TERMINATION, "instance-terminated-no-capacity"),
+    ],
+)
+def test_the_spot_request_tells_an_end_without_notice(region: FleetRegion, reason: StateReason, code: str) -> None:
+    instance_id = region.ready(market="spot")
+    region.simulator.instances.terminate(region.simulator.instances.by_id[instance_id], reason)
+
+    (request,) = region.ec2.describe_spot_instance_requests()["SpotInstanceRequests"]
+
+    assert (request["Status"]["Code"], request["State"]) == (code, "closed")

@@ -1,0 +1,71 @@
+"""What EC2 says of the end of an instance that a task ran on.
+
+Sources: "DescribeInstances" and "DescribeSpotInstanceRequests" (Amazon EC2 API Reference), "Get the status of a Spot
+Instance request" (EC2 User Guide). No page defines the text of `StateTransitionReason`; those of
+the User Guide show it as `User initiated (2026-11-26 05:45:43 GMT)`.
+"""
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from relaunch.adapters.aws.errors import aws_errors, error_code
+from relaunch.core.launches.launch import HostObservation
+from relaunch.core.machines.events import InstanceState
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2 import EC2Client
+    from mypy_boto3_ec2.type_defs import InstanceTypeDef
+
+_UNKNOWN_ID_CODES = frozenset({"InvalidInstanceID.NotFound", "InvalidInstanceID.Malformed"})
+_TOLD_AT = re.compile(r"\((\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) GMT\)")
+# At the interruption notice: that of an instance which is to be terminated for want of capacity is
+# `instance-terminated-no-capacity` at once, while it runs on for two minutes.
+_INTERRUPTED = frozenset(
+    {
+        "marked-for-termination",
+        "marked-for-stop",
+        *(
+            f"instance-{end}-{cause}"
+            for end in ("terminated", "stopped")
+            for cause in ("by-price", "no-capacity", "capacity-oversubscribed", "by-experiment")
+        ),
+    }
+)
+
+
+class Ec2Hosts:
+    """Implements HostSource."""
+
+    def __init__(self, client: "EC2Client") -> None:
+        self._client = client
+
+    def look(self, instance_id: str, *, is_spot: bool) -> HostObservation:
+        with aws_errors(f"looking at {instance_id}"):
+            instance = self._describe(instance_id)
+            has_ended = instance is not None and not InstanceState(instance["State"]["Name"]).is_alive
+            told = _TOLD_AT.search(instance.get("StateTransitionReason", "")) if instance and has_ended else None
+            ended_at = datetime.fromisoformat(f"{told[1]}+00:00") if told else None
+            return HostObservation(has_ended, ended_at, self._warned_at(instance_id) if is_spot else None)
+
+    def _describe(self, instance_id: str) -> "InstanceTypeDef | None":
+        try:
+            answer = self._client.describe_instances(InstanceIds=[instance_id])
+        except ClientError as error:
+            if error_code(error) in _UNKNOWN_ID_CODES:
+                return None
+            raise
+        found = [each for reservation in answer["Reservations"] for each in reservation["Instances"]]
+        return found[0] if found else None
+
+    def _warned_at(self, instance_id: str) -> datetime | None:
+        named = [{"Name": "instance-id", "Values": [instance_id]}]
+        answer = self._client.describe_spot_instance_requests(Filters=named)  # type: ignore[arg-type]
+        for request in answer["SpotInstanceRequests"]:
+            status = request.get("Status", {})
+            at = status.get("UpdateTime")
+            if status.get("Code") in _INTERRUPTED and at is not None:
+                return at.astimezone(UTC)
+        return None

@@ -1,0 +1,148 @@
+"""What a stop means for the job, and when that is decided: the events of ECS and those of EC2 come in no order.
+
+EventBridge delivers each at least once, late or never. What ended a program is told by the times in the events. So that
+it does not matter which of them is handled first, a verdict that EC2 may change is made after what EC2 may still say
+of that time, and EC2 is asked before.
+
+task stopped
+  ├─ whatever EC2 says, the stop means the same ──▶ decided
+  ├─ less than NOTICE_LEAD after the program ended ──▶ again then: until then a notice counts as its cause
+  ├─ EC2 says that the instance ends, or will be interrupted ──▶ decided by when, and when the program ended
+  ├─ EC2 says that the instance runs
+  │    ├─ the program exited by itself, with any code ──▶ decided: a job that has finished waits for seconds
+  │    └─ a signal ended it ──▶ EC2 is asked again after VERDICT_WAIT
+  └─ EC2 does not answer ──▶ asked again after VERDICT_WAIT, then decided by what is known
+"""
+
+import math
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.job import Attempt, Job, Stop, StopKind
+from relaunch.core.jobs.state import JobState
+from relaunch.core.launches.launch import HostObservation, TaskObservation
+from relaunch.core.lifecycle.decision import Decision, look_again, move
+from relaunch.core.lifecycle.restart_policy import is_interruption
+from relaunch.core.lifecycle.stop_reason import (
+    EXIT_SIGKILL,
+    EXIT_SIGTERM,
+    NOTICE_LEAD,
+    NOTICE_WINDOW,
+    classify_stop,
+    ended_at,
+    follows,
+)
+
+VERDICT_WAIT = timedelta(minutes=1)
+"""How long a verdict waits for what EC2 may tell yet, if a signal ended the task or EC2 does not answer.
+
+Its events come within seconds, one whose function failed is received again after half a minute, and what it describes
+is behind by seconds; a job that fails by itself is told so late, and its machine is paid for that long.
+"""
+_SIGNALS = frozenset({EXIT_SIGTERM, EXIT_SIGKILL})
+# The shutdown of a host ends a sidecar with an error too.
+_OF_THE_CONTAINERS = frozenset({StopKind.USER_ERROR, StopKind.SIDECAR})
+
+
+def judge(job: Job, seen: TaskObservation, now: datetime) -> Stop:
+    """Classify the stop of the job's task."""
+    return _judge(job, job.current_attempt, seen, now)
+
+
+def depends_on_host(job: Job, seen: TaskObservation, now: datetime) -> bool:
+    """Return whether the stop would mean something else if EC2 had ended the instance by then, or warned of it."""
+    attempt, at = job.current_attempt, ended_at(seen, now)
+    kind = judge(job, seen, now).kind
+    others = (replace(attempt, host_ended_at=at), replace(attempt, warned_at=at))
+    return any(_differ(kind, _judge(job, other, seen, now).kind) for other in others)
+
+
+def _judge(job: Job, attempt: Attempt, seen: TaskObservation, now: datetime) -> Stop:
+    return classify_stop(
+        seen,
+        job.definition.container,
+        attempt,
+        now,
+        essential=job.revision.essential_names,
+        machine_exit_codes=frozenset(job.definition.retry.machine_exit_codes),
+    )
+
+
+def _differ(one: StopKind, other: StopKind) -> bool:
+    # Whether an instance that ended had been warned of changes nothing for the job.
+    return one is not other and not (is_interruption(one) and is_interruption(other))
+
+
+def with_notices(job: Job, seen: TaskObservation, host: HostObservation | None, now: datetime) -> Job:
+    """Return the job with what EC2, or the target, says of the end of the instance, beside what their events did.
+
+    Of several warnings the one counts that the end of the program follows, of the ends of the instance the first. An
+    instance that ends since nobody knows when is taken to have ended the program, if that is not long ago: one that had
+    finished finishes again.
+    """
+    host, attempt, at = host or HostObservation(), job.current_attempt, ended_at(seen, now)
+    warned_at = _relevant(at, attempt.warned_at, host.warned_at, seen.warned_at)
+    host_ended_at = min((each for each in (attempt.host_ended_at, host.ended_at) if each is not None), default=None)
+    if host.has_ended and host_ended_at is None and now - at <= NOTICE_WINDOW:
+        host_ended_at = at
+    return replace(job, attempt=replace(attempt, warned_at=warned_at, host_ended_at=host_ended_at))
+
+
+def _relevant(at: datetime, *told: datetime | None) -> datetime | None:
+    known = sorted(each for each in told if each is not None)
+    return next((each for each in known if follows(at, each)), known[0] if known else None)
+
+
+def host_of(job: Job) -> str:
+    """Return the EC2 instance ID of the task's host, empty if it is not known, or on Kubernetes."""
+    attempt = job.current_attempt
+    return attempt.instance_id or attempt.placement.instance_id
+
+
+def may_ask(job: Job, seen: TaskObservation, now: datetime) -> bool:
+    """Return whether EC2 is to be asked of the instance: its answer may change the verdict, and is not too early.
+
+    What EC2 describes is behind by seconds too.
+    """
+    return now >= _settled_at(job, seen, now) and depends_on_host(job, seen, now)
+
+
+def _settled_at(job: Job, seen: TaskObservation, now: datetime) -> datetime:
+    """Return from when on no notice is given any more that counts as the cause of the program's end."""
+    since = job.current_attempt.held_since or now
+    # The clock of an instance may be ahead.
+    return min(ended_at(seen, since) + NOTICE_LEAD, since + VERDICT_WAIT)
+
+
+def hold(job: Job, seen: TaskObservation, stop: Stop, host: HostObservation | None, now: datetime) -> Decision | None:
+    """Let the verdict wait; None if it need not, or has waited. The target describes the task again then."""
+    attempt, instance_id = job.current_attempt, host_of(job)
+    if not instance_id or not depends_on_host(job, seen, now):
+        return None
+    since = attempt.held_since or now
+    until = _settled_at(job, seen, now)
+    if now >= until:
+        is_by_signal = stop.kind in _OF_THE_CONTAINERS and stop.exit_code in _SIGNALS
+        until = since + VERDICT_WAIT if host is None or is_by_signal else now
+    if now >= until:
+        return None
+    what = "no exit code" if stop.exit_code is None else f"exit code {stop.exit_code}"
+    detail = f"{what}; {instance_id} may be ending, of which EC2 tells within a minute"
+    held = replace(job, attempt=replace(attempt, held_since=since), reason=detail)
+    if attempt.held_since is not None:
+        return look_again(held, until)
+    return move(held, JobState.STOPPING, now, event="task stopped", detail=detail, wake_at=until)
+
+
+def seconds_to_verdict(job: Job, now: datetime) -> int:
+    """Return in how many seconds the end of its task is to be handled again, 0 if `reconcile` is soon enough."""
+    if job.attempt is None or job.attempt.held_since is None or job.attempt.stop is not None or job.wake_at is None:
+        return 0
+    seconds = math.ceil((job.wake_at - now).total_seconds())
+    return seconds if 0 < seconds <= NOTICE_LEAD.total_seconds() else 0
+
+
+def wake_of(job: Job, at: datetime) -> datetime:
+    """Return when the job is looked at, at `at` at the latest: another event does not put its verdict off."""
+    is_held = job.attempt is not None and job.attempt.held_since is not None
+    return min(job.wake_at or at, at) if is_held else at

@@ -1,0 +1,237 @@
+"""Whichever of two events is handled first that nobody orders, the job ends the same."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fakes.builders import INSTANCE_ID, NOW, make_running_attempt, make_running_job
+from relaunch.core.jobs.job import IntentKind, Job, StopIntent, StopKind
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState
+from relaunch.core.launches.launch import HostObservation
+from relaunch.core.lifecycle.events import CancelAsked, HostEnded, HostWarned, JobEvent, TaskSeen
+from relaunch.core.lifecycle.running import observed
+from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD, NOTICE_WINDOW
+from relaunch.core.lifecycle.table import decide, is_new_observation
+from relaunch.core.lifecycle.verdicts import VERDICT_WAIT, may_ask, seconds_to_verdict
+from unit.core.lifecycle.table_matrix import RUNS, SITUATIONS, seen_stopped
+
+SECOND = timedelta(seconds=1)
+EXITED_AT = NOW + timedelta(minutes=5)
+SIGNALS = (143, 137)
+CODES = (0, 1, 130, *SIGNALS)
+
+
+@dataclass(frozen=True)
+class World:
+    """What happened: a program exited at EXITED_AT; EC2 warned of its instance, and ended it, so many seconds later."""
+
+    exit_code: int
+    warned: int | None = None
+    ended: int | None = None
+
+    @property
+    def notices(self) -> tuple[JobEvent, ...]:
+        """Return the events of EC2."""
+        warned = () if self.warned is None else (HostWarned(INSTANCE_ID, EXITED_AT + self.warned * SECOND),)
+        if self.ended is None:
+            return warned
+        ended_at = EXITED_AT + self.ended * SECOND
+        # No program outlives its instance.
+        terminated = HostEnded(INSTANCE_ID, "terminated", max(ended_at + timedelta(minutes=1), EXITED_AT + SECOND))
+        return (*warned, HostEnded(INSTANCE_ID, "shutting-down", ended_at), terminated)
+
+    @property
+    def stopped(self) -> TaskSeen:
+        """Return the event of ECS."""
+        return seen_stopped(self.exit_code, EXITED_AT + SECOND, None, execution_stopped_at=EXITED_AT)
+
+    def look(self, now: datetime) -> HostObservation:
+        """Return what EC2 says to whom asks it."""
+        given = {
+            name: EXITED_AT + seconds * SECOND
+            for name, seconds in (("warned_at", self.warned), ("ended_at", self.ended))
+            if seconds is not None and EXITED_AT + seconds * SECOND <= now
+        }
+        return HostObservation(has_ended="ended_at" in given, **given)
+
+    @property
+    def end(self) -> str:
+        """Return what becomes of a job that may not fail."""
+
+        is_lost = self.ended is not None and -self.ended * SECOND >= -NOTICE_LEAD
+        is_heeded = self.warned is not None and -NOTICE_LEAD <= -self.warned * SECOND <= NOTICE_WINDOW
+        if is_lost or (is_heeded and self.exit_code in {0, *SIGNALS}):
+            return JobState.WAITING
+        return JobState.FAILED if self.exit_code else JobState.SUCCEEDED
+
+
+def handle(job: Job, event: JobEvent, world: World, now: datetime, *, is_answered: bool = True) -> Job:
+    """Let a job handle an event as the use cases do, which ask EC2 where they may."""
+    if isinstance(event, TaskSeen) and is_new_observation(job, event):
+        may = may_ask(observed(job, event, now), event.observation, now)
+        event = replace(event, host=world.look(now) if may and is_answered else None)
+    return replace(decide(job, event, now, StackLimits()).job, pending=())
+
+
+def end_of(world: World, handled: list[tuple[int, JobEvent]], *, unanswered: int = 0) -> str:
+    """Handle events at these seconds after the program's end, then look at the job whenever it is due."""
+    job = make_running_job()
+    job = replace(job, definition=replace(job.definition, max_failures=0))
+    for seconds, event in sorted(handled, key=lambda each: each[0]):
+        if job.state in (JobState.RUNNING, JobState.STOPPING):
+            job = handle(job, event, world, EXITED_AT + seconds * SECOND)
+    now = EXITED_AT + max(seconds for seconds, _ in handled) * SECOND
+    for look in range(4):
+        if job.state not in (JobState.RUNNING, JobState.STOPPING):
+            break
+        assert job.wake_at is not None
+        now = max(job.wake_at, now) + SECOND
+        job = handle(job, world.stopped, world, now, is_answered=look >= unanswered)
+    return job.state
+
+
+SECONDS = st.integers(-400, 200)
+WORLDS = st.builds(World, st.sampled_from(CODES), st.none() | SECONDS, st.none() | SECONDS)
+
+
+@given(world=WORLDS, data=st.data())
+@settings(max_examples=400, deadline=None)
+def test_the_end_of_a_job_depends_on_what_happened_alone(world: World, data: st.DataObject) -> None:
+    # EC2's events may be lost; each comes after it happened, once or more often, and so late as it likes.
+    delays = st.integers(1, 90)
+    told = [world.stopped for _ in range(data.draw(st.integers(1, 3)))]
+    handled: list[tuple[int, JobEvent]] = [(data.draw(delays), event) for event in told]
+    for notice in world.notices:
+        at = (notice.at - EXITED_AT) // SECOND  # type: ignore[union-attr]
+        times = data.draw(st.integers(0, 2))
+        handled += [(max(at, 0) + data.draw(delays), notice) for _ in range(times)]
+    data.draw(st.randoms()).shuffle(handled)
+
+    assert end_of(world, handled) == world.end
+
+
+@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("seconds", [-181, -180, -60, 0, 10, 11])
+@pytest.mark.parametrize("is_warning", [True, False])
+def test_two_events_come_to_the_same_end_in_either_order_and_where_one_is_lost(code, seconds, is_warning):
+    world = World(code, warned=seconds) if is_warning else World(code, ended=seconds)
+    late = max(seconds, 0) + 2
+
+    for orders in ([(late, 0), (late + 1, 1)], [(late + 1, 0), (late, 1)], [(1, 0), (late + 30, 1)], [(1, 0)]):
+        events = (world.stopped, world.notices[0])
+        assert end_of(world, [(at, events[index]) for at, index in orders]) == world.end
+
+
+def stopped_at(now: datetime, code: int | None = 0, host: HostObservation | None = RUNS, **fields) -> Job:
+    told = seen_stopped(code, EXITED_AT, host, execution_stopped_at=EXITED_AT, **fields)
+    return decide(SITUATIONS["ru"], told, now, StackLimits()).job
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_program_that_exited_by_itself_waits_for_seconds(code):
+    held = stopped_at(EXITED_AT + SECOND, code)
+
+    assert (held.state, held.wake_at) == (JobState.STOPPING, EXITED_AT + NOTICE_LEAD)
+    assert held.reason == f"exit code {code}; {INSTANCE_ID} may be ending, of which EC2 tells within a minute"
+    assert seconds_to_verdict(held, EXITED_AT + SECOND) == 9
+    assert seconds_to_verdict(held, EXITED_AT + NOTICE_LEAD) == 0
+    assert stopped_at(EXITED_AT + NOTICE_LEAD, code).state is not JobState.STOPPING
+
+
+@pytest.mark.parametrize(("code", "host"), [(143, RUNS), (0, None), (None, None)])
+def test_a_signal_and_an_ec2_without_an_answer_are_waited_for_for_a_minute(code, host):
+    asked_at = EXITED_AT + NOTICE_LEAD
+    held = stopped_at(asked_at, code, host)
+
+    assert (held.state, held.wake_at) == (JobState.STOPPING, asked_at + VERDICT_WAIT)
+    assert seconds_to_verdict(held, asked_at) == 0, "reconcile is soon enough"
+    again = seen_stopped(code, EXITED_AT, host, execution_stopped_at=EXITED_AT)
+    over = decide(replace(held, pending=()), again, asked_at + VERDICT_WAIT, StackLimits()).job
+    assert over.state is not JobState.STOPPING
+    assert seconds_to_verdict(over, asked_at) == 0
+
+
+def test_a_stop_that_means_the_same_whatever_ec2_says_waits_for_nothing():
+    lost = stopped_at(EXITED_AT, None, None, stop_code="TerminationNotice")
+    cancelled = decide(
+        SITUATIONS["sc"], seen_stopped(0, EXITED_AT, None, execution_stopped_at=EXITED_AT), EXITED_AT, StackLimits()
+    ).job
+
+    assert (lost.state, cancelled.state) == (JobState.WAITING, JobState.CANCELLED)
+
+
+def test_without_an_instance_there_is_nothing_to_wait_for():
+    job = make_running_job(attempt=make_running_attempt(instance_id=None))
+
+    told = seen_stopped(0, EXITED_AT, None, execution_stopped_at=EXITED_AT)
+
+    assert decide(job, told, EXITED_AT, StackLimits()).job.state is JobState.SUCCEEDED
+
+
+@pytest.mark.parametrize(("seconds", "state"), [(30, JobState.WAITING), (3_600, JobState.SUCCEEDED)])
+def test_a_warning_that_comes_with_the_end_of_a_task_counts_as_if_it_had_come_before(seconds, state):
+    job = make_running_job(attempt=make_running_attempt(instance_id=None))
+    told = seen_stopped(0, EXITED_AT, None, execution_stopped_at=EXITED_AT)
+    observation = replace(told.observation, warned_at=EXITED_AT - seconds * SECOND)
+
+    over = decide(job, replace(told, observation=observation), EXITED_AT, StackLimits()).job
+
+    assert over.state is state
+
+
+def test_an_instance_that_ends_since_nobody_knows_when_is_the_cause_of_what_ended_lately():
+    ending = HostObservation(has_ended=True)
+
+    soon, late = (stopped_at(EXITED_AT + NOTICE_WINDOW + wait, 0, ending) for wait in (timedelta(), SECOND))
+
+    assert (soon.state, late.state) == (JobState.WAITING, JobState.SUCCEEDED)
+    assert soon.current_attempt.stop is not None
+    assert soon.current_attempt.stop.kind is StopKind.HOST_LOST
+
+
+def test_of_two_warnings_the_one_counts_that_the_program_may_have_heeded():
+    earlier = replace(SITUATIONS["ru"].current_attempt, warned_at=EXITED_AT - timedelta(hours=1))
+    job = replace(SITUATIONS["ru"], attempt=earlier)
+    told = seen_stopped(0, EXITED_AT, HostObservation(warned_at=EXITED_AT - SECOND), execution_stopped_at=EXITED_AT)
+
+    over = decide(job, told, EXITED_AT + NOTICE_LEAD, StackLimits()).job
+
+    assert over.state is JobState.WAITING
+
+
+def test_what_is_asked_meanwhile_does_not_put_a_verdict_off():
+    held = replace(stopped_at(EXITED_AT + SECOND), pending=())
+    due = held.wake_at
+
+    for event in (
+        HostWarned(INSTANCE_ID, EXITED_AT),
+        HostEnded(INSTANCE_ID, "terminated", EXITED_AT),
+        CancelAsked("x"),
+    ):
+        assert decide(held, event, EXITED_AT + 2 * SECOND, StackLimits()).job.wake_at == due
+
+
+def test_the_clock_of_an_instance_puts_no_verdict_off_for_long():
+    ahead = seen_stopped(0, EXITED_AT, RUNS, execution_stopped_at=EXITED_AT + timedelta(days=1))
+
+    held = decide(SITUATIONS["ru"], ahead, EXITED_AT, StackLimits()).job
+    over = decide(replace(held, pending=()), ahead, EXITED_AT + VERDICT_WAIT, StackLimits()).job
+
+    assert (held.wake_at, over.state) == (EXITED_AT + VERDICT_WAIT, JobState.SUCCEEDED)
+
+
+def test_a_success_that_is_to_be_cancelled_waits_like_any_other():
+    intent = StopIntent(IntentKind.CANCEL, EXITED_AT + SECOND, "enough")
+    job = replace(SITUATIONS["sc"], attempt=replace(SITUATIONS["sc"].current_attempt, intent=intent))
+    told = seen_stopped(0, EXITED_AT, None, execution_stopped_at=EXITED_AT)
+
+    assert decide(job, told, EXITED_AT + SECOND, StackLimits()).job.state is JobState.STOPPING
+
+
+def test_a_job_without_a_task_has_no_verdict_to_come():
+    assert seconds_to_verdict(SITUATIONS["w0"], NOW) == 0
+    assert seconds_to_verdict(SITUATIONS["ru"], NOW) == 0
