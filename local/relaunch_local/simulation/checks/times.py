@@ -22,7 +22,7 @@ STOP_OVERSHOOT = timedelta(minutes=30)
 # deadline is looked at when its task had to start (8 minutes, or 30). Then the task has to stop.
 CANCEL_OVERSHOOT = timedelta(minutes=45)
 # One whose host confirms no stop may train on there, and ends an hour after its stop time-out all the same.
-UNCONFIRMED_CANCEL_OVERSHOOT = timedelta(minutes=60 + 2 + 15)
+UNCONFIRMED_OVERSHOOT = timedelta(minutes=60 + 2 + 15)
 _LONG_UNCONFIRMED = timedelta(minutes=30)
 DEADLINE_OVERSHOOT = timedelta(minutes=65)
 # A job past its deadline waits for RunTask's answer until the try is too old.
@@ -76,7 +76,7 @@ class Times:
             return
         took, allowed = job.ended_at - asked_at, CANCEL_OVERSHOOT
         if self._confirmed_no_stop(job):
-            allowed = UNCONFIRMED_CANCEL_OVERSHOOT
+            allowed = UNCONFIRMED_OVERSHOOT
         self._invariants.check("what is cancelled ends in time", took <= allowed, f"{job.job_id} after {took}")
         was_late = self.was_late(job, asked_at + CLOCK_SKEW)
         is_kept = job.state in (JobState.CANCELLED, JobState.SUCCEEDED) or (
@@ -117,7 +117,8 @@ class Times:
         latest = job.accepted_at + job.definition.deadline
         is_unanswered = job.job_id in self._facts.unanswered_jobs
         allowed = DEADLINE_OVERSHOOT + (UNANSWERED if is_unanswered else timedelta(0))
-        self._check_end_after(job, "it", job.ended_at, latest, allowed)
+        silent = UNCONFIRMED_OVERSHOOT if self._confirmed_no_stop(job) else timedelta(0)
+        self._check_end_after(job, "it", job.ended_at, latest, max(allowed, silent))
         given_up = set(self._facts.unconfirmed_stops(timedelta(hours=1)))
         for arn, task in self._invariants.tasks[job.job_id].items():
             stopped_at, shown_at = timestamp(task, "stoppedAt"), self._facts.shown_at(arn)
