@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.jobs.job import Handover, IntentKind, Job, PlacementState, StopKind
+from relaunch.core.jobs.progress import describe_lack_of_progress
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.market_choice import describe_run_on_spot, is_in_market
@@ -48,7 +49,12 @@ def explain(job: Job, now: datetime) -> Explanation:
     if job.state.is_final:
         return _explain_end(job)
     explanation = _explain_open(job, now)
-    return replace(explanation, advice=(*explanation.advice, *_failed_starts(job)))
+    return replace(explanation, advice=(*_lack_of_progress(job), *explanation.advice, *_failed_starts(job)))
+
+
+def _lack_of_progress(job: Job) -> tuple[str, ...]:
+    lack = describe_lack_of_progress(job)
+    return (f"{lack}: `relaunch logs {job.job_id}` shows why it saves nothing new",) if lack else ()
 
 
 def _failed_starts(job: Job) -> tuple[str, ...]:
@@ -384,7 +390,14 @@ def _resumption(job: Job) -> str:
 def _explain_end(job: Job) -> Explanation:
     stop = job.attempt.stop if job.attempt else None
     advice: tuple[str, ...] = ()
-    if job.state is JobState.FAILED:
+    if job.state is JobState.FAILED and _made_no_progress(job):
+        advice = (
+            f"`relaunch logs {job.job_id}` shows why it saved nothing new; `relaunch retry` resumes from its newest "
+            "checkpoint",
+            "retry.max_attempts_without_progress in the definition allows more attempts, for a program that saves more "
+            "seldom",
+        )
+    elif job.state is JobState.FAILED:
         advice = (_END_ADVICE.get(stop.kind if stop else None, f"`relaunch logs {job.job_id}` shows what it wrote"),)
     elif job.state is JobState.TIMED_OUT:
         advice = ("max_runtime and deadline are in the definition; `relaunch explain` shows where the time went",)
@@ -392,6 +405,10 @@ def _explain_end(job: Job) -> Explanation:
     return Explanation(
         "", job.ended_at, f"nothing: the job is {job.state}" + (f", {reason}" if reason else ""), None, advice
     )
+
+
+def _made_no_progress(job: Job) -> bool:
+    return job.attempts_without_progress >= job.definition.retry.max_attempts_without_progress
 
 
 _END_ADVICE: Mapping[StopKind | None, str] = {
