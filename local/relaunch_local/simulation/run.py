@@ -18,6 +18,7 @@ from relaunch_local.simulation.faults.providers import ProviderFaults
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.faults.silent_hosts import SilentHosts
 from relaunch_local.simulation.faults.spot_drought import OnDemandShortages, SpotDrought
+from relaunch_local.simulation.faults.stalled_trainings import StalledTrainings
 from relaunch_local.simulation.faults.useless_machines import UselessMachineFaults
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.retries import Retries
@@ -95,6 +96,7 @@ class SeedRun:
         self.provider_faults = ProviderFaults(self.account, self.workload.cancel_any_job)
         SpotDrought(self.account)
         OnDemandShortages(self.account)
+        StalledTrainings(self.account)
         self.silent_hosts = SilentHosts(self.account)
         self.machine_faults = MachineFaults(self.account, self.workload.cancel_any_job)
         self.useless_machines = UselessMachineFaults(self.account)

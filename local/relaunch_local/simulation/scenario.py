@@ -66,6 +66,7 @@ _LIMITED_EVERY = 4
 _CLOSE_EVERY = 12
 _SHORTAGES_SHARE = 0.5
 _SIDECARS_SHARE = 0.1
+_STALLED_EVERY, _FIRST_STALLED = 20, 13
 _HUNDREDS = 250
 _MACHINES_FOR_HUNDREDS = 20
 
@@ -165,6 +166,7 @@ class Scenario:
             on_demand_usd_per_hour=_draw_on_demand_prices(chance.stream("scenario/prices")),
         )
         limited = _with_limits(chance, _with_machines(chance, _vary_company(chance, scenario)))
+        limited = _with_stalled_trainings(chance, limited)
         drawn = _with_sidecars(chance.stream("scenario/sidecars"), limited)
         return _with_constraints(chance, drawn) if is_constrained(chance.seed) else drawn
 
@@ -387,6 +389,32 @@ def _with_limits(chance: Chance, scenario: Scenario) -> Scenario:
     limited = _with_policies(chance.stream("scenario/limits"), scenario)
     # By a stream of its own, so that seeds keep what they draw otherwise.
     return replace(limited, definitions=with_estimates(chance.stream("scenario/estimates"), limited.definitions))
+
+
+def _with_stalled_trainings(chance: Chance, scenario: Scenario) -> Scenario:
+    """Let some jobs of one definition with checkpoints run without gaining a step, from the start or from later on."""
+    saving = [each for each in scenario.definitions if each.checkpoint_uri is not None]
+    if chance.seed % _STALLED_EVERY != _FIRST_STALLED or not saving:
+        return scenario
+    dice = chance.stream("scenario/stalled")
+    chosen = dice.choice(saving)
+    # One after the other they would take days.
+    stalled = replace(chosen, deadline=None, max_runtime=timedelta(hours=48), max_running_jobs=5)
+    work_seconds = dice.uniform(600.0, 4_000.0)
+    recipe = replace(
+        scenario.recipes[chosen.name],
+        work_seconds=work_seconds,
+        failures=0,
+        leaves_on_warning=False,
+        stalls_after_seconds=dice.choice((0.0, dice.uniform(0.0, 1.0) * work_seconds)),
+        stalled_share=dice.choice((0.5, 1.0)),
+    )
+    return replace(
+        scenario,
+        definitions=tuple(stalled if each is chosen else each for each in scenario.definitions),
+        recipes={**scenario.recipes, chosen.name: recipe},
+        limits=replace(scenario.limits, max_running_jobs=20),
+    )
 
 
 def _with_policies(dice: random.Random, scenario: Scenario) -> Scenario:

@@ -169,7 +169,7 @@ def test_what_counts_as_a_step_gained(resumed, newest, expected):
         pytest.param(
             stopped(5 * MINUTE, intent=StopIntent(IntentKind.INTERRUPTION, NOW + 4 * MINUTE, "")),
             saved(9, 5 * MINUTE),
-            1_800,
+            0,
             id="told-before-it-saved",
         ),
         pytest.param(
@@ -186,10 +186,10 @@ def test_how_long_an_attempt_takes_until_it_has_saved_is_learned(attempt, newest
 
 
 def test_told_before_it_saved_it_keeps_what_is_known():
-    attempt = stopped(5 * MINUTE, intent=StopIntent(IntentKind.INTERRUPTION, NOW + 4 * MINUTE, ""))
+    attempt = stopped(70 * MINUTE, intent=StopIntent(IntentKind.INTERRUPTION, NOW + 69 * MINUTE, ""))
     job = waiting(attempt, attempts_without_progress=1, saving_seconds=900.0)
 
-    assert judged(job, saved(9, 5 * MINUTE)).job.saving_seconds == 900
+    assert judged(job, saved(9, 70 * MINUTE)).job.saving_seconds == 900
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,8 @@ def _has_gained(attempt: Attempt, newest: SavedCheckpoint) -> bool:
 def _saving_seconds(job: Job, newest: SavedCheckpoint) -> float:
     """Return how long the attempt ran until it had saved by itself, or between two of its checkpoints.
 
-    What it saved because it was told to stop says only that it saves no sooner by itself.
+    What it saved because it was told to stop says only that it saves no sooner by itself, and nothing where more is
+    known. 0 if nothing is.
     """
     attempt = job.current_attempt
     began = attempt.started_at or newest.saved_at
@@ -99,8 +100,8 @@ def _saving_seconds(job: Job, newest: SavedCheckpoint) -> float:
     told_at = min(intent_at, attempt.warned_at or ended, ended)
     times = [at for at in (*(at for _, at in newest.earlier), newest.saved_at) if at <= told_at]
     if not times:
-        known = timedelta(seconds=job.saving_seconds) if job.saving_seconds else CHECKPOINT_INTERVAL
-        return max(known, min(told_at - began, _LONGEST_SAVING)).total_seconds()
+        least = min(told_at - began, _LONGEST_SAVING)
+        return job.saving_seconds or (least.total_seconds() if least > CHECKPOINT_INTERVAL else 0.0)
     between = max((later - sooner for sooner, later in pairwise(times)), default=timedelta(0))
     return max(min(times[0] - began, _LONGEST_SAVING), between).total_seconds()
 
