@@ -201,7 +201,9 @@ def _select(job: Job, deps: LaunchDependencies) -> Selection:
 
 def _select_offerings(job: Job, deps: LaunchDependencies) -> tuple[Selection, AvailableOfferings]:
     available = load_offerings(deps, job.job_id)
-    memory = retried_sooner(available.memory) if is_in_market(job) else available.memory
+    # What a running task is to be moved to is tried for nothing.
+    is_retried_sooner = is_in_market(job) or may_move(job)
+    memory = retried_sooner(available.memory) if is_retried_sooner else available.memory
     memory = with_own(memory, (*job.own_failures, *refused_placements(job.revision.arn, available.memory)))
     selection = select(job.definition, job.revision, available.offerings, memory, available.at, available.limits)
     return prefer_undoubted(selection, available.doubts), available

@@ -270,7 +270,8 @@ class Job:
     ID, or by the name of the node where that is all that is known (core.lifecycle.restart_policy). `judged_attempt` is
     the latest attempt of which it is known whether it gained a step, `attempts_without_progress` how many of the latest
     in a row did not, and `saving_seconds` how long one that did ran until it had saved, 0 if that is not known
-    (core.lifecycle.no_progress).
+    (core.lifecycle.no_progress). `moved_at` is when its task was stopped for each of the latest moves to spot
+    (core.lifecycle.moves).
     """
 
     job_id: str
@@ -322,6 +323,7 @@ class Job:
     judged_attempt: int = 0
     attempts_without_progress: int = 0
     saving_seconds: float = 0.0
+    moved_at: tuple[datetime, ...] = ()
     version: int = 0
 
     @property

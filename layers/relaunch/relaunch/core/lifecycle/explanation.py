@@ -330,25 +330,28 @@ def _why_there(job: Job) -> str:
 
 
 def _market_words(job: Job) -> str:
-    """Return why a market policy lets a task run where it is, and what would change that, and when."""
-    purchase = job.current_attempt.placement.offering.purchase
-    if not is_in_market(job):
-        return ""
-    if purchase is PurchaseOption.SPOT and not job.market_reason:
-        return "; its market policy decides where it runs once a checkpoint says how much work is left"
+    """Return why a task runs where it is, if a market policy or the way back to spot says so, and what changes that."""
+    purchase, has_policy = job.current_attempt.placement.offering.purchase, is_in_market(job)
     if purchase is PurchaseOption.SPOT:
-        # Why it was launched there, and until when it would have waited, is over.
-        return f"; {describe_run_on_spot(job.definition)}"
-    why = f"; when its market policy last looked, {job.market_reason}" if job.market_reason else ""
+        return _on_spot(job) if has_policy else ""
+    looked = "its market policy last looked" if has_policy else "a move back to spot was last looked at"
+    why = f"; when {looked}, {job.market_reason}" if job.market_reason else ""
     if may_move(job) and job.wake_at is not None:
         return f"{why}; whether to move it to spot is looked at again at {job.wake_at:%H:%M:%S} UTC"
     return f"{why}{_never_moved(job)}" if purchase is PurchaseOption.ON_DEMAND else why
 
 
+def _on_spot(job: Job) -> str:
+    if not job.market_reason:
+        return "; its market policy decides where it runs once a checkpoint says how much work is left"
+    # Why it was launched there, and until when it would have waited, is over.
+    return f"; {describe_run_on_spot(job.definition)}"
+
+
 def _never_moved(job: Job) -> str:
     """Return why a task on on-demand is never moved to spot; empty if it may be, or spot is not wanted."""
     definition = job.definition
-    if PurchaseOption.SPOT not in definition.purchase.options:
+    if PurchaseOption.SPOT not in definition.purchase.options or definition.target.is_kubernetes:
         return ""
     if definition.policy not in LEAVE_ON_DEMAND:
         return f"; its policy, {definition.policy}, does not move it to spot"
