@@ -1,14 +1,16 @@
-"""Bugs in how a job is judged whose attempts gain no step, which the simulation must find."""
+"""Bugs in what becomes of a job that gains no step, and of one that there is spot for: the simulation finds them."""
 
 from contextlib import AbstractContextManager
 from datetime import timedelta
 
-from relaunch.core.lifecycle import no_progress
+from relaunch.core.lifecycle import no_progress, running
+from relaunch.core.lifecycle.market_choice import is_in_market
+from relaunch.core.lifecycle.moves import may_move
 from relaunch.usecases import launch_attempt as launching
 from relaunch_local.simulation import scenario
 from simulation.broken_parts import changed
 from simulation.planted_bugs import PlantedBug
-from simulation.planting import patched
+from simulation.planting import patched, patched_in
 
 
 def _everywhere() -> AbstractContextManager[object]:
@@ -16,7 +18,24 @@ def _everywhere() -> AbstractContextManager[object]:
     return patched(scenario, _STALLED_EVERY=1, _FIRST_STALLED=0)
 
 
+def _returning_everywhere() -> AbstractContextManager[object]:
+    """Let the jobs of one definition take hours in every seed, without a limit on their time."""
+    return patched(scenario, _RETURNING_EVERY=1, _FIRST_RETURNING=0)
+
+
+def _without_returns() -> AbstractContextManager[object]:
+    return patched_in((running, launching), may_move=lambda job: may_move(job) and is_in_market(job))
+
+
 PROGRESS_BUGS = (
+    PlantedBug(
+        "never-back-to-spot",
+        "a job without a limit on its time stays on on-demand for good",
+        _without_returns,
+        "a job does not stay on on-demand beside spot",
+        60,
+        world=_returning_everywhere,
+    ),
     PlantedBug(
         "no-progress-ignored",
         "a job goes on however many attempts gained no step",

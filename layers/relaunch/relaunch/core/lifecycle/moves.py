@@ -29,8 +29,10 @@ from relaunch.core.selection.selection import Selection
 _DAY = timedelta(hours=24)
 # A pool whose spells end at once costs a start and what was not saved each time: an hour between two moves, and eight
 # in any 24 hours, cost two points of what is saved in a pool that lasts (docs/market-policy.md).
-_PAUSE = timedelta(hours=1)
-_MOST_IN_A_DAY = 8
+PAUSE = timedelta(hours=1)
+"""The least time between two moves of a job without a limit on its time."""
+MOST_IN_A_DAY = 8
+"""The moves of such a job in any 24 hours."""
 
 
 def may_move(job: Job, _event: object = None) -> bool:
@@ -48,13 +50,13 @@ def may_move(job: Job, _event: object = None) -> bool:
 
 def with_move(job: Job, now: datetime) -> Job:
     """Return the job, whose task is stopped now to be moved."""
-    return replace(job, moved_at=(*job.moved_at, now)[-_MOST_IN_A_DAY:])
+    return replace(job, moved_at=(*job.moved_at, now)[-MOST_IN_A_DAY:])
 
 
 def next_move_at(job: Job, now: datetime) -> datetime:
     """Return from when on a job without a limit may be moved: an hour after its last move, and eight times a day."""
-    after_last = [at + _PAUSE for at in job.moved_at[-1:]]
-    after_most = [job.moved_at[0] + _DAY] if len(job.moved_at) == _MOST_IN_A_DAY else []
+    after_last = [at + PAUSE for at in job.moved_at[-1:]]
+    after_most = [job.moved_at[0] + _DAY] if len(job.moved_at) == MOST_IN_A_DAY else []
     return max((now, *after_last, *after_most))
 
 
