@@ -107,6 +107,5 @@ def _saving_seconds(job: Job, newest: SavedCheckpoint) -> float:
 
 
 def _ran(attempt: Attempt) -> timedelta:
-    if attempt.stop is None or attempt.started_at is None:
-        return timedelta(0)
-    return attempt.stop.at - attempt.started_at
+    stop, began = attempt.stop, attempt.started_at
+    return stop.at - began if stop is not None and began is not None else timedelta(0)
