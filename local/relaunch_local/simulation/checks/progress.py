@@ -47,7 +47,9 @@ def check_progress(
     facts: AccountFacts,
 ) -> None:
     """Check a job that is over: it ended once its attempts gained nothing, and not before."""
+    is_end = job.state is JobState.FAILED and "gained no step" in job.reason
     if job.definition.checkpoint_uri is None:
+        check("only a job without progress ends for that", not is_end, f"{job.job_id} has no checkpoints")
         return
     runs = list(_runs(job, tasks, objects, facts))
     to_save = timedelta(seconds=(recipe.checkpoint_seconds or 0.0) + recipe.save_seconds)
@@ -55,7 +57,7 @@ def check_progress(
     longest = max(_UNKNOWN, to_save, seemed) + 2 * CLOCK_SKEW
     in_vain = _most_in_a_row(runs, lambda run: run.is_certain and run.seconds > longest)
     check("a job without progress ends", in_vain <= _IN_A_ROW, f"{job.job_id}: {in_vain} attempts in a row")
-    if job.state is JobState.FAILED and "gained no step" in job.reason:
+    if is_end:
         shown = _last_in_a_row(runs, lambda run: run.seconds >= _LEAST - 2 * CLOCK_SKEW)
         check("only a job without progress ends for that", shown >= _IN_A_ROW, f"{job.job_id}: {shown} attempts")
 

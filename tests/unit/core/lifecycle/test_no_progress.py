@@ -61,8 +61,8 @@ def test_an_attempt_of_half_an_hour_that_saved_nothing_is_said_from_the_first_on
     (entry,) = decision.timeline
     assert entry.event == "no progress"
     assert entry.detail == (
-        "attempt 1 ran for 45m and gained no step, though it saves within 30m: no checkpoint is complete; 1 in a row, "
-        "after 3 the job fails"
+        "attempt 1 ran for 45m, longer than the 30m within which one is to save, and gained no step: no checkpoint is "
+        "complete; 1 in a row, after 3 the job fails"
     )
     assert decision.job.pending == ()
     said = "its last attempt gained no step; after 3 in a row the job fails"
@@ -87,8 +87,8 @@ def test_the_third_in_a_row_ends_the_job_with_that_reason():
     assert (ended.state, ended.attempts_without_progress) == (JobState.FAILED, 3)
     assert decision.timeline[-1].event == "no progress"
     assert ended.reason == (
-        "3 attempts in a row gained no step, though each ran for longer than the 30m in which it saves: its newest "
-        "checkpoint is still that of step 300, and retry.max_attempts_without_progress is 3"
+        "3 attempts in a row gained no step, though each ran for longer than the 30m within which one is to save: its "
+        "newest checkpoint is still that of step 300, and retry.max_attempts_without_progress is 3"
     )
     explanation = explain(ended, NOW)
     assert "gained no step" in explanation.next_step

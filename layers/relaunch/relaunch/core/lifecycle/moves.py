@@ -1,9 +1,9 @@
 """A running task on on-demand is moved to spot when that pays: claim a machine, save, stop, go on.
 
 The market policy of the job says when, if it has a limit on its time; a job without one goes by what the spell is
-expected to earn (core.market.returning), and is moved a few times a day at most. The machine comes first, as
-when EC2 recommends to leave one: until it is ready the task trains on, so that a refusal costs nothing. A capacity
-provider cannot be asked for an instance without a task, so that moves lead to machines of our own only.
+expected to earn (core.market.returning), and is moved a few times a day at most. The machine comes first, as when EC2
+recommends to leave one: until it is ready the task trains on, so that a refusal costs nothing. A capacity provider
+cannot be asked for an instance without a task, so that moves lead to machines of our own only.
 """
 
 import math

@@ -58,13 +58,13 @@ def judge_progress(job: Job, event: CheckpointsRead, now: datetime, _limits: Sta
     )
     if count >= limit:
         detail = (
-            f"{count} attempts in a row gained no step, though each ran for longer than the {write_minutes(least)} in "
-            f"which it saves: {saved}, and retry.max_attempts_without_progress is {limit}"
+            f"{count} attempts in a row gained no step, though each ran for longer than the {write_minutes(least)} "
+            f"within which one is to save: {saved}, and retry.max_attempts_without_progress is {limit}"
         )
         return end(judged, JobState.FAILED, now, event=NO_PROGRESS, detail=detail)
     detail = (
-        f"attempt {attempt.number} ran for {write_minutes(_ran(attempt))} and gained no step, though it saves within "
-        f"{write_minutes(least)}: {saved}; {count} in a row, after {limit} the job fails"
+        f"attempt {attempt.number} ran for {write_minutes(_ran(attempt))}, longer than the {write_minutes(least)} "
+        f"within which one is to save, and gained no step: {saved}; {count} in a row, after {limit} the job fails"
     )
     return move(judged, job.state, now, event=NO_PROGRESS, detail=detail, wake_at=wake_at)
 

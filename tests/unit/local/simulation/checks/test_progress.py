@@ -66,7 +66,9 @@ def test_three_tasks_that_gain_nothing_end_a_job_and_a_fourth_is_too_many(world)
     assert world.broken(over(NO_PROGRESS)) == set()
     world.train()
     assert world.broken(over(NO_PROGRESS)) == {ENDS}
-    assert world.broken(over(definition=make_definition(checkpoint_uri=None))) == set()
+    unsaved = make_definition(checkpoint_uri=None)
+    assert world.broken(over(definition=unsaved)) == set()
+    assert world.broken(over(NO_PROGRESS, definition=unsaved)) == {ONLY_THOSE}
 
 
 def test_a_step_gained_begins_a_new_row_and_the_same_step_again_does_not(world):
