@@ -1,6 +1,7 @@
-"""`python -m policy thresholds|hazards|replay`: make what the market policy rests on, and measure it on series.
+"""`python -m policy thresholds|hazards|replay|returns`: make what the market policy rests on, and measure it on series.
 
-`replay` runs jobs over a folder of series, or over drawn ones, and prints what each policy costs over the optimum.
+`replay` runs jobs over a folder of series, or over drawn ones, and prints what each policy costs over the optimum;
+`returns` runs jobs without a limit on their time, and prints what is saved of on-demand.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -17,9 +19,10 @@ from policy.comparison import compare
 from policy.figures import Cell, Sample, difference, figures
 from policy.generator import draw_series, draw_zones
 from policy.hazards import Hazards, count_hazards
-from policy.replay import Job, Knowledge
+from policy.replay import Job, Knowledge, start_ticks
 from policy.series import Series, SeriesError, at_gap, read_series, side_by_side
 from policy.threshold_file import make_thresholds, write_thresholds
+from policy.without_limit import POLICIES, saved
 from relaunch.adapters.market_thresholds import FILE
 from relaunch.core.market.hazards import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR
 
@@ -40,7 +43,8 @@ def main() -> int:
     """Run one of the programs; the exit code is 2 if the series cannot be used."""
     arguments = _parse()
     try:
-        return {"hazards": _print_hazards, "thresholds": _make, "replay": _replay}[arguments.program](arguments)
+        programs = {"hazards": _print_hazards, "thresholds": _make, "replay": _replay, "returns": _print_returns}
+        return programs[arguments.program](arguments)
     except SeriesError as error:
         print(f"policy: {error}", file=sys.stderr)
         return 2
@@ -48,7 +52,7 @@ def main() -> int:
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m policy", description=__doc__)
-    parser.add_argument("program", choices=("hazards", "thresholds", "replay"))
+    parser.add_argument("program", choices=("hazards", "thresholds", "replay", "returns"))
     parser.add_argument("--traces", type=Path, help="folder of series; default: published hazards, or drawn series")
     parser.add_argument("--drawn", choices=_DRAWN, default="2022-10", help="replay: which series are drawn")
     parser.add_argument("--to", type=Path, default=FILE, help="thresholds: file to write; default: the application's")
@@ -109,6 +113,21 @@ def _make(arguments: argparse.Namespace) -> int:
     thresholds = make_thresholds(*_hazards(arguments.traces), on_progress=partial(_show, "solving"))
     write_thresholds(thresholds, arguments.to)
     print(f"{arguments.to}: {len(thresholds.codes):,} thresholds, from {thresholds.source}")
+    return 0
+
+
+def _print_returns(arguments: argparse.Namespace) -> int:
+    series = read_series(arguments.traces) if arguments.traces else _DRAWN[arguments.drawn]()
+    print(f"{'':32}", *(f"{name:>22}" for name in POLICIES))
+    for (overhead, ratio), work in product(_ALL, (12.0, 48.0)):
+        job = Job(work, 2 * work, overhead, ratio, overhead * _OVERLAP)
+        if not any(start_ticks(each, job, 1) for each in series):
+            raise SeriesError(f"no series is as long as the {job.time:.1f} h that a job has")
+        found = [saved(series, job, make, arguments.starts) for make in POLICIES.values()]
+        shown = (f"{share:14.1%} in {starts:4.1f}" for share, starts in found)
+        print(
+            f"overhead {overhead:4.2f}, {ratio:5.3f}, work {work:4.0f}", *(f"{each:>22}" for each in shown), flush=True
+        )
     return 0
 
 

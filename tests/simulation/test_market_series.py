@@ -48,3 +48,36 @@ def test_every_deadline_is_kept_at_the_cost_of_the_replay_and_jobs_go_back_to_sp
     cost = sum(end.on_demand_hours for end in ends.values())
     assert cost == pytest.approx(sum(replayed(*case) for case in CASES), rel=0.03)
     assert sum(end.moves for end in ends.values()) > len(CASES)
+
+
+TICK = 1 / 6
+LATE_SPOT = [False] * 18 + [True] * 282
+# Ten minutes of each hour.
+FLICKER = [number % 6 == 0 for number in range(600)]
+EIGHT_A_DAY = 8
+
+
+@pytest.mark.parametrize("is_estimated", [True, False])
+def test_a_job_without_a_limit_leaves_on_demand_once_there_is_spot_again(is_estimated):
+    job = SeriesJob(WORK, None, PRICE_RATIO, is_estimated=is_estimated)
+
+    end = run_series(job, LATE_SPOT, TICK)
+
+    assert (end.state, end.moves) == (JobState.SUCCEEDED, 1)
+    assert end.longest_beside_spot < (1 if is_estimated else 2)
+    assert end.on_demand_hours < 0.65 * WORK
+
+
+def test_a_job_without_checkpoints_is_never_moved():
+    end = run_series(SeriesJob(WORK, None, PRICE_RATIO, checkpoint_seconds=None), LATE_SPOT, TICK)
+
+    assert (end.state, end.moves) == (JobState.SUCCEEDED, 0)
+    assert end.longest_beside_spot > WORK - 4
+
+
+def test_spot_that_comes_and_goes_moves_a_job_without_a_limit_a_few_times_a_day_and_costs_little():
+    end = run_series(SeriesJob(20.0, None, PRICE_RATIO), FLICKER, TICK)
+
+    assert end.state is JobState.SUCCEEDED
+    assert 0 < end.moves <= EIGHT_A_DAY
+    assert end.on_demand_hours < 1.1 * 20

@@ -25,6 +25,7 @@ from relaunch.core.machines.living import HANDOVER_TIME
 from relaunch.core.machines.machine import MachineState
 from relaunch.core.machines.requesting import LOOKED_FOR
 from relaunch.core.machines.starts import AT_ONCE
+from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL
 
 NONE = "none"
 _MINUTE = timedelta(minutes=1)
@@ -63,9 +64,11 @@ JOB_STATES: Mapping[JobState, Wait] = {
         "`relaunch explain`, `relaunch cancel`",
     ),
     JobState.RUNNING: Wait(
-        f"`max_runtime`; {_minutes(HOST_END_GRACE)} after EC2 ended its host, {_minutes(UNTOLD_HOST_END_GRACE)} while "
-        "the cluster cannot be asked. A machine of our own whose agent stays away is terminated (READY, below); "
-        "another host whose agent is disconnected is waited for until `max_runtime`",
+        "`max_runtime`; three attempts in a row (`retry.max_attempts_without_progress`) that gain no step, though each "
+        f"ran for longer than one takes to save ({_minutes(CHECKPOINT_INTERVAL)} while nothing was saved): FAILED; "
+        f"{_minutes(HOST_END_GRACE)} after EC2 ended its host, {_minutes(UNTOLD_HOST_END_GRACE)} while the cluster "
+        "cannot be asked. A machine of our own whose agent stays away is terminated (READY, below); another host whose "
+        "agent is disconnected is waited for until `max_runtime`",
         (Metric.MACHINES_ABANDONED,),
         "`relaunch logs`, `relaunch cancel`",
     ),

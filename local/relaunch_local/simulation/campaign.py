@@ -114,6 +114,7 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "task-stopped-by-others": 20,
     "task-visible-late": 200,
     "training-left-by-itself": 40,
+    "training-stalled": 40,
     "user-cancels": 200,
     "user-retries": 300,
     "vcpu-quota-reached": 300,

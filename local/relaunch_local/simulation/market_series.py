@@ -1,4 +1,4 @@
-"""One job with a deadline on machines of our own, in a spot market that follows a series: what it is paid for."""
+"""One job on machines of our own, in a spot market that follows a series: what it is paid for, and where it ran."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +14,7 @@ from relaunch.core.market.policies import PolicyName
 from relaunch_local.ecs import Purchase, SpotPrice, Timing
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.aws.trainings import Recipe
+from relaunch_local.simulation.checks.returns import SpotWatch
 from relaunch_local.simulation.machine_scenario import MachineScenario
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.run import SeedRun
@@ -26,23 +27,34 @@ _WARNING = timedelta(seconds=120)
 
 @dataclass(frozen=True, slots=True)
 class SeriesJob:
-    """A job of so many hours of work, that has so many; spot costs `1 / price_ratio` of on-demand."""
+    """A job of so many hours of work, that has so many; spot costs `1 / price_ratio` of on-demand.
+
+    `deadline_hours` is None for a job without a limit on its time, `is_estimated` whether its definition says how long
+    it is, and `checkpoint_seconds` None for one that saves nothing.
+    """
 
     work_hours: float
-    deadline_hours: float
+    deadline_hours: float | None
     price_ratio: float
-    policy: PolicyName
+    policy: PolicyName = PolicyName.CHEAPEST
+    is_estimated: bool = True
+    checkpoint_seconds: float | None = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesEnd:
-    """How a job ended: its state, what its machines cost in hours of on-demand, its attempts and moves."""
+    """How a job ended: its state, what its machines cost in hours of on-demand, its attempts and moves.
+
+    `longest_beside_spot` is for how many hours it ran on an on-demand instance at most while EC2 would have launched
+    spot all the time.
+    """
 
     state: JobState
     on_demand_hours: float
     hours: float
     attempts: int
     moves: int
+    longest_beside_spot: float = 0.0
 
 
 def run_series(job: SeriesJob, available: Sequence[bool], gap_hours: float, seed: int = 0) -> SeriesEnd:
@@ -52,12 +64,15 @@ def run_series(job: SeriesJob, available: Sequence[bool], gap_hours: float, seed
         RuntimeError: the job did not end.
     """
     account = SeedRun(seed, Options(without_faults=True, scenario=_scenario_of(job))).account
+    machines, tasks = account.scenario.machines, account.invariants.tasks
+    watch = SpotWatch(account.clock, account.simulator, machines, tasks, account.facts)
     try:
         _schedule(account, available, timedelta(hours=gap_hours))
         if not account.clock.run_until(lambda: any(each.state.is_final for each in account.invariants.jobs.values())):
             raise RuntimeError("the job did not end")
         (ended,) = account.invariants.jobs.values()
-        return _end_of(ended, account)
+        beside = watch.longest.get(ended.job_id, timedelta(0))
+        return replace(_end_of(ended, account), longest_beside_spot=beside / timedelta(hours=1))
     finally:
         account.close()
 
@@ -106,9 +121,9 @@ def _scenario_of(job: SeriesJob) -> Scenario:
         triggers=(GithubTrigger("acme/resnet", "push"),),
         environment={"RECIPE": "resnet"},
         purchase=PurchasePolicy.SPOT_THEN_ON_DEMAND,
-        checkpoint_uri=f"s3://{CHECKPOINTS}/resnet/",
-        estimated_duration=timedelta(hours=job.work_hours),
-        deadline=timedelta(hours=job.deadline_hours),
+        checkpoint_uri=f"s3://{CHECKPOINTS}/resnet/" if job.checkpoint_seconds is not None else None,
+        estimated_duration=timedelta(hours=job.work_hours) if job.is_estimated else None,
+        deadline=timedelta(hours=job.deadline_hours) if job.deadline_hours is not None else None,
         max_runtime=timedelta(days=60),
         policy=job.policy,
         padding=0.0,
@@ -120,7 +135,7 @@ def _scenario_of(job: SeriesJob) -> Scenario:
         providers=(),
         capacity={},
         definitions=(definition,),
-        recipes={"resnet": Recipe(work_seconds=job.work_hours * 3_600, checkpoint_seconds=600.0, save_seconds=4.0)},
+        recipes={"resnet": Recipe(job.work_hours * 3_600, job.checkpoint_seconds, save_seconds=4.0)},
         events=(PlannedEvent(1.0, "push", "resnet", "5e07" * 10),),
         limits=StackLimits(machines=limits),
         timing=_TIMING,

@@ -9,6 +9,7 @@ from relaunch.usecases.sweep_cluster import is_sweep_due
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.chance import Injection
 from relaunch_local.simulation.checks.coverage import Transition
+from relaunch_local.simulation.checks.returns import LONGEST_BESIDE_SPOT, SpotWatch
 from relaunch_local.simulation.checks.useless_machines import Waste
 from relaunch_local.simulation.faults.absent_agents import AbsentAgents
 from relaunch_local.simulation.faults.capacity import CapacityFaults
@@ -18,6 +19,7 @@ from relaunch_local.simulation.faults.providers import ProviderFaults
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.faults.silent_hosts import SilentHosts
 from relaunch_local.simulation.faults.spot_drought import OnDemandShortages, SpotDrought
+from relaunch_local.simulation.faults.stalled_trainings import StalledTrainings
 from relaunch_local.simulation.faults.useless_machines import UselessMachineFaults
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.retries import Retries
@@ -95,14 +97,34 @@ class SeedRun:
         self.provider_faults = ProviderFaults(self.account, self.workload.cancel_any_job)
         SpotDrought(self.account)
         OnDemandShortages(self.account)
+        StalledTrainings(self.account)
         self.silent_hosts = SilentHosts(self.account)
         self.machine_faults = MachineFaults(self.account, self.workload.cancel_any_job)
         self.useless_machines = UselessMachineFaults(self.account)
         self.waste = Waste()
         self.steps_until_idle = 0
+        self.spot_watch = self._watch_spot()
         AbsentAgents(self.account)
         Retries(self.account, self.workload)
         Schedule(self.account)
+
+    def _watch_spot(self) -> SpotWatch | None:
+        """Watch where jobs run that go back to spot, once nothing is refused any more."""
+        account = self.account
+        if not account.scenario.returning:
+            return None
+        machines, tasks = account.scenario.machines, account.invariants.tasks
+        return SpotWatch(
+            account.clock, account.simulator, machines, tasks, account.facts, is_on=lambda: account.chance.is_calm
+        )
+
+    def _check_returns(self) -> None:
+        jobs = self.account.invariants.jobs
+        for job_id, time in (self.spot_watch.longest if self.spot_watch is not None else {}).items():
+            if jobs[job_id].definition.name == self.account.scenario.returning:
+                message = f"{job_id}: {time} beside spot"
+                is_short = time <= LONGEST_BESIDE_SPOT
+                self.account.invariants.check("a job does not stay on on-demand beside spot", is_short, message)
 
     def run(self) -> SeedResult:
         """Run the seed and check it."""
@@ -120,6 +142,7 @@ class SeedRun:
             self._wait_until_idle()
             self.steps_until_idle = account.runtime.steps
             Verdict(account, self.workload, self.rare_faults, self.useless_machines).check()
+            self._check_returns()
             self._advance(_MACHINE_GRACE_SECONDS)
             self._check_instances()
         except StepLimitError:

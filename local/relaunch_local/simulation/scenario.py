@@ -24,7 +24,7 @@ from relaunch_local.ecs import (
 )
 from relaunch_local.ecs.processes.port import SIGTERM_EXIT
 from relaunch_local.simulation.aws.template import ACCOUNT, CLUSTER, REGION
-from relaunch_local.simulation.aws.trainings import SIDECAR, Recipe, Sidecar
+from relaunch_local.simulation.aws.trainings import SIDECAR, Recipe, Sidecar, work_of
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.definition_scenario import MAIN_MEMORY, draw_constraints, draw_memory, is_constrained
 from relaunch_local.simulation.instance_types import LARGE_TYPES, ON_DEMAND_USD_PER_HOUR, USD_PER_HOUR
@@ -66,6 +66,8 @@ _LIMITED_EVERY = 4
 _CLOSE_EVERY = 12
 _SHORTAGES_SHARE = 0.5
 _SIDECARS_SHARE = 0.1
+_STALLED_EVERY, _FIRST_STALLED = 20, 13
+_RETURNING_EVERY, _FIRST_RETURNING = 20, 7
 _HUNDREDS = 250
 _MACHINES_FOR_HUNDREDS = 20
 
@@ -113,6 +115,8 @@ class Scenario:
     """The template's parameters that say what the roles of functions allow, if not the families of the definitions."""
     has_close_deadlines: bool = False
     """Whether deadlines leave little time, and only spot instances are taken away."""
+    returning: str = ""
+    """The definition of which jobs take hours, may have no spot at first, and have no limit on their time."""
     has_shortages: bool = False
     """Whether there is no on-demand at times, and mostly no spot at first."""
     task_definitions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -165,6 +169,7 @@ class Scenario:
             on_demand_usd_per_hour=_draw_on_demand_prices(chance.stream("scenario/prices")),
         )
         limited = _with_limits(chance, _with_machines(chance, _vary_company(chance, scenario)))
+        limited = _with_returns(chance, _with_stalled_trainings(chance, limited))
         drawn = _with_sidecars(chance.stream("scenario/sidecars"), limited)
         return _with_constraints(chance, drawn) if is_constrained(chance.seed) else drawn
 
@@ -311,7 +316,7 @@ def _draw_on_demand_prices(dice: random.Random) -> Mapping[str, float]:
 
 def _with_sidecars(dice: random.Random, scenario: Scenario) -> Scenario:
     """Let some companies ship their logs by an essential container, which dies at times."""
-    if scenario.has_close_deadlines or dice.random() >= _SIDECARS_SHARE:
+    if scenario.has_close_deadlines or scenario.returning or dice.random() >= _SIDECARS_SHARE:
         return scenario
     definition = dice.choice(scenario.definitions)
     sigterm_exit_code = dice.choice((0, SIGTERM_EXIT, None))
@@ -387,6 +392,69 @@ def _with_limits(chance: Chance, scenario: Scenario) -> Scenario:
     limited = _with_policies(chance.stream("scenario/limits"), scenario)
     # By a stream of its own, so that seeds keep what they draw otherwise.
     return replace(limited, definitions=with_estimates(chance.stream("scenario/estimates"), limited.definitions))
+
+
+def _with_returns(chance: Chance, scenario: Scenario) -> Scenario:
+    """Let the jobs of one definition take so long that they go back to spot, which there is none of at first."""
+    is_chosen = chance.seed % _RETURNING_EVERY == _FIRST_RETURNING and not is_constrained(chance.seed)
+    if not is_chosen or not scenario.machines.types:
+        return scenario
+    dice = chance.stream("scenario/returns")
+    chosen = dice.choice(scenario.definitions)
+    recipe = replace(
+        scenario.recipes[chosen.name],
+        work_seconds=dice.uniform(9.0, 11.0) * 3_600,
+        checkpoint_seconds=dice.uniform(100.0, 600.0),
+        failures=0,
+        leaves_on_warning=False,
+    )
+    definition = replace(
+        chosen,
+        purchase=PurchasePolicy.SPOT_THEN_ON_DEMAND,
+        checkpoint_uri=f"s3://{CHECKPOINTS}/{chosen.name}/",
+        estimated_duration=dice.choice((None, work_of(recipe))),
+        deadline=None,
+        max_runtime=timedelta(hours=48),
+        # One after the other they would take days.
+        max_running_jobs=20,
+        max_price_usd_per_hour=None,
+    )
+    limits = replace(scenario.machines.limits, max_machines=20, max_usd_per_hour=0.0)
+    return replace(
+        scenario,
+        definitions=tuple(definition if each is chosen else each for each in scenario.definitions),
+        recipes={**scenario.recipes, chosen.name: recipe},
+        limits=replace(scenario.limits, max_running_jobs=20, machines=limits),
+        machines=replace(scenario.machines, limits=limits),
+        unpullable=scenario.unpullable - {chosen.name},
+        returning=chosen.name,
+    )
+
+
+def _with_stalled_trainings(chance: Chance, scenario: Scenario) -> Scenario:
+    """Let some jobs of one definition with checkpoints run without gaining a step, from the start or from later on."""
+    saving = [each for each in scenario.definitions if each.checkpoint_uri is not None]
+    if chance.seed % _STALLED_EVERY != _FIRST_STALLED or not saving:
+        return scenario
+    dice = chance.stream("scenario/stalled")
+    chosen = dice.choice(saving)
+    # One after the other they would take days.
+    stalled = replace(chosen, deadline=None, max_runtime=timedelta(hours=48), max_running_jobs=5)
+    work_seconds = dice.uniform(600.0, 4_000.0)
+    recipe = replace(
+        scenario.recipes[chosen.name],
+        work_seconds=work_seconds,
+        failures=0,
+        leaves_on_warning=False,
+        stalls_after_seconds=dice.choice((0.0, dice.uniform(0.0, 1.0) * work_seconds)),
+        stalled_share=dice.choice((0.5, 1.0)),
+    )
+    return replace(
+        scenario,
+        definitions=tuple(stalled if each is chosen else each for each in scenario.definitions),
+        recipes={**scenario.recipes, chosen.name: recipe},
+        limits=replace(scenario.limits, max_running_jobs=20),
+    )
 
 
 def _with_policies(dice: random.Random, scenario: Scenario) -> Scenario:

@@ -15,6 +15,7 @@ from relaunch.core.lifecycle.running import UNKNOWN_TASK
 from relaunch.core.machines.machine import MachineState
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.checks.progress import check_progress
 from relaunch_local.simulation.checks.stop_causes import StopFacts, is_cause
 from relaunch_local.simulation.checks.times import CLOCK_SKEW, Times, run_seconds, timestamp
 from relaunch_local.simulation.faults.rare import RareFaults
@@ -69,6 +70,8 @@ class Verdict:
             self._check_cost(job)
             self._check_timeline(job)
             self._times.check(job)
+            tasks, recipe = self._invariants.tasks[job.job_id], self._account.scenario.recipes[job.definition.name]
+            check_progress(self._check, job, tasks, recipe, self._account.objects, self._facts)
         self._check_waits()
         self._account.absent_agents.check_end()
         self._account.deadlines.check_end()
@@ -212,6 +215,8 @@ class Verdict:
     def _wrong_bound(self, job: Job) -> str:
         if job.reason.startswith("refused for "):
             return "" if self._useless_machines.may_end(job) else "what it needs was there"
+        if "gained no step" in job.reason:
+            return ""  # check_progress says whether that is so
         if "its stop was not confirmed within" in job.reason:
             unconfirmed = {self._facts.host_of(arn) for arn in self._facts.unconfirmed_stops()}
             last = {self._facts.host_of(arn) for arn in self._invariants.tasks[job.job_id]}

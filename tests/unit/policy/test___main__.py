@@ -47,6 +47,25 @@ def test_the_document_has_every_cell_with_every_policy_and_decision(folder):
         assert sample["decisions"]["cheapest"][0]["tick"] == 0
 
 
+def test_what_going_back_to_spot_saves_is_printed_for_every_setting(folder):
+    done = policy("returns", "--traces", folder, "--starts", "1")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    header, *rows = done.stdout.splitlines()
+    assert header.split("  ")[-1].strip() == "back, length unknown"
+    assert len(rows) == 12
+    assert all(row.count("%") == 3 for row in rows)
+
+
+def test_going_back_needs_a_series_as_long_as_a_job(tmp_path):
+    content = {"metadata": {"gap_seconds": 600}, "data": [0, 1] * 20}
+    (tmp_path / "short.json").write_text(json.dumps(content), encoding="utf-8")
+
+    done = policy("returns", "--traces", tmp_path, "--starts", "1")
+
+    assert (done.returncode, done.stderr) == (2, "policy: no series is as long as the 24.0 h that a job has\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [

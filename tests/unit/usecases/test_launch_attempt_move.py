@@ -12,7 +12,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import IntentKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle.decision import HEARTBEAT
+from relaunch.core.lifecycle.decision import HEARTBEAT, Decision
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.machines.events import RefusalKind
 from relaunch.core.machines.limits import MachineLimits
@@ -324,8 +324,9 @@ def test_on_spot_it_says_what_would_end_that_and_no_time_of_its_launch(story):
         {"policy": PolicyName.ON_DEMAND_FIRST},
         {"policy": PolicyName.GREEDY, "deadline": timedelta(hours=10.2)},
         {"checkpoint_uri": None},
+        {"checkpoint_uri": None, "estimated_duration": None, "deadline": None},
     ],
-    ids=["on-demand-first", "greedy", "without-checkpoints"],
+    ids=["on-demand-first", "greedy", "without-checkpoints", "without-a-limit-or-checkpoints"],
 )
 def test_a_job_that_is_never_moved_is_not_looked_at_for_it(fields):
     story = within(**fields)
@@ -337,3 +338,77 @@ def test_a_job_that_is_never_moved_is_not_looked_at_for_it(fields):
 
     assert len(story.launches.requested) == launches
     assert story.job(job_id).state is JobState.RUNNING
+
+
+FOREVER = {"estimated_duration": None, "deadline": None, "policy": PolicyName.CHEAPEST}
+
+
+@pytest.fixture
+def unlimited() -> MachineStory:
+    """Return a story of a job without a limit on its time."""
+    return within(**FOREVER)
+
+
+def test_a_job_without_a_limit_goes_back_to_spot_too(unlimited):
+    job_id = train_on_demand(unlimited)
+    unlimited.clock.advance(12 * HOUR)
+    save(unlimited, job_id)
+
+    look(unlimited)
+
+    assert unlimited.machine(job_id).offering == G5
+    assert unlimited.tasks.stops == [], "its machine comes first"
+    reason = unlimited.attempt(job_id).handover.reason
+    assert reason.startswith("leaving on-demand for spot pays: it is expected to run there for 1h")
+    unlimited.register(unlimited.machine(job_id))
+    unlimited.settle_all()
+    unlimited.end(job_id, 143, stop_code="UserInitiated")
+    unlimited.settle_all()
+    unlimited.run(job_id)
+    job = unlimited.job(job_id)
+    assert (job.state, job.current_attempt.placement.offering) == (JobState.RUNNING, G5)
+    assert len(job.moved_at) == 1
+
+
+def test_a_job_without_a_limit_stays_while_little_is_known_to_be_left(unlimited):
+    job_id = train_on_demand(unlimited)
+    unlimited.clock.advance(HOUR / 4)
+    save(unlimited, job_id)
+
+    look(unlimited)
+
+    job = unlimited.job(job_id)
+    assert job.machine_id == ""
+    assert job.market_reason.startswith("leaving on-demand for spot does not pay: it is expected to run there for ")
+    assert job.market_reason in explain(job, unlimited.now).waiting_for
+
+
+def test_a_job_without_a_limit_that_was_moved_within_the_hour_stays(unlimited):
+    job_id = train_on_demand(unlimited)
+    unlimited.clock.advance(12 * HOUR)
+    save(unlimited, job_id)
+    job = unlimited.job(job_id)
+    unlimited.deps.jobs.save_job(Decision(replace(job, moved_at=(unlimited.now - HOUR / 2,))))
+
+    look(unlimited)
+
+    assert unlimited.job(job_id).machine_id == ""
+    assert unlimited.job(job_id).market_reason.startswith("it was moved to spot once within 24 hours")
+    look(unlimited)
+    look(unlimited)
+    assert unlimited.machine(job_id).offering == G5
+
+
+def test_a_pool_that_refused_a_job_without_a_limit_is_tried_again_after_ten_minutes(unlimited):
+    job_id = train_on_demand(unlimited)
+    unlimited.fleet.refused[G5] = FULL
+    unlimited.clock.advance(12 * HOUR)
+    save(unlimited, job_id)
+    look(unlimited)
+    assert "there was no machine on spot" in unlimited.job(job_id).market_reason
+    del unlimited.fleet.refused[G5]
+
+    look(unlimited)
+    look(unlimited)
+
+    assert unlimited.machine(job_id).offering == G5

@@ -56,6 +56,7 @@ def job_json(job: Job, now: datetime) -> JsonObject:
         "attempt": _attempt_json(job.attempt) if job.attempt else None,
         "interruptions": job.interruptions,
         "failures": job.failures,
+        "attempts_without_progress": job.attempts_without_progress,
         "run_seconds": job.run_time(now).total_seconds(),
         **_cost_json(*cost_so_far(job, now)),
         "cancel_requested": job.cancel_requested or None,

@@ -8,8 +8,15 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.overheads import Measured, measure_overheads, starts_so_far
 from relaunch.core.jobs.progress import SavedCheckpoint, measure_progress, resumed_step
 from relaunch.core.lifecycle.events import MoveDeclined
-from relaunch.core.lifecycle.market_choice import MarketChoice, choose, choose_again, is_in_market, narrow
-from relaunch.core.lifecycle.moves import pools_to_move_to, resumable_progress
+from relaunch.core.lifecycle.market_choice import (
+    MarketChoice,
+    choose,
+    choose_again,
+    choose_return,
+    is_in_market,
+    narrow,
+)
+from relaunch.core.lifecycle.moves import decline_so_soon, next_move_at, pools_to_move_to, resumable_progress
 from relaunch.core.lifecycle.spot_pools import find_pools, with_warning
 from relaunch.core.market.policies import policy_named
 from relaunch.core.market.situation import Action, Rule
@@ -101,6 +108,9 @@ def find_move(
 
     Its task runs meanwhile, so that nothing is tried again before the next look.
     """
+    may_move_at = available.at if is_in_market(job) else next_move_at(job, available.at)
+    if may_move_at > available.at:
+        return decline_so_soon(job, may_move_at, available.at)
     pools = pools_to_move_to(job, selection, find_pools(selection, available.pools, available.at))
     if not pools:
         return MoveDeclined("no machine of our own on spot that costs less satisfies it", None)
@@ -109,12 +119,15 @@ def find_move(
     except PortError as error:
         return MoveDeclined(f"its checkpoints cannot be read: {error}", None)
     longest = starts_so_far(job, newest, available.at).checkpoint_seconds
-    progress = resumable_progress(job, newest)
-    if progress is None:
+    progress, overheads = resumable_progress(job, newest), measure_overheads(job, newest, available.at)
+    if newest is None or newest.attempt != job.current_attempt.number or (progress is None and is_in_market(job)):
         return MoveDeclined("it has saved no checkpoint since it was launched", None, longest)
-    policy = policy_named(job.definition.policy, deps.load_thresholds)
-    measured = Measured(progress, measure_overheads(job, newest, available.at))
-    market = choose_again(job, policy, measured, pools, available.at)
+    if progress is not None and is_in_market(job):
+        policy = policy_named(job.definition.policy, deps.load_thresholds)
+        market = choose_again(job, policy, Measured(progress, overheads), pools, available.at)
+    else:
+        unsaved = available.at - newest.saved_at
+        market = choose_return(job, overheads, progress, unsaved, pools, available.at)
     if market.choice.action is not Action.TRY:
         return MoveDeclined(market.reason, market.until, longest)
     deps.log.decided("market: move", job_id=job.job_id, reason=market.reason)

@@ -21,6 +21,7 @@ from relaunch.core.launches.launch import (
 )
 from relaunch.core.launches.launch_plan import plan_launch
 from relaunch.core.lifecycle.events import (
+    CheckpointsRead,
     CheckpointsUnreadable,
     LaunchAnswered,
     LaunchImpossible,
@@ -39,6 +40,7 @@ from relaunch.core.lifecycle.handover import is_last_moment
 from relaunch.core.lifecycle.machine_waits import hands_over
 from relaunch.core.lifecycle.market_choice import is_in_market, market_wait
 from relaunch.core.lifecycle.moves import may_move
+from relaunch.core.lifecycle.no_progress import is_to_be_judged
 from relaunch.core.lifecycle.spot_pools import retried_sooner
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 from relaunch.core.machines.machine import Consequence, Machine, MachineState
@@ -118,7 +120,7 @@ def _launch_once(job_id: str, deps: LaunchDependencies, *, has_lost: bool) -> Jo
         return _hand_over(job, deps)
     was_waiting = job.state is JobState.WAITING
     if was_waiting and _may_choose(job, deps):
-        job, has_lost = _choose(job, deps), False
+        job, has_lost = _choose_if_worth_it(job, deps), False
     if has_lost:
         # The writer that won the race sends its placement.
         return job
@@ -166,6 +168,17 @@ def _may_choose(job: Job, deps: LaunchDependencies) -> bool:
     return not (is_early and (waiting.reason in _UNTIL or waiting.reason in REFUSED_WAITS))
 
 
+def _choose_if_worth_it(job: Job, deps: LaunchDependencies) -> Job:
+    """Choose where to launch a job, unless its last attempts gained nothing: a machine costs."""
+    if is_to_be_judged(job):
+        try:
+            newest = newest_of(job, deps.checkpoints)
+        except PermanentError as error:
+            return apply_event(job, CheckpointsUnreadable(str(error)), deps)
+        job = apply_event(job, CheckpointsRead(newest), deps)
+    return job if job.state.is_final else _choose(job, deps)
+
+
 def _choose(job: Job, deps: LaunchDependencies) -> Job:
     if problem := _find_problem(job, deps):
         return apply_event(job, LaunchImpossible(problem), deps)
@@ -197,7 +210,9 @@ def _select(job: Job, deps: LaunchDependencies) -> Selection:
 
 def _select_offerings(job: Job, deps: LaunchDependencies) -> tuple[Selection, AvailableOfferings]:
     available = load_offerings(deps, job.job_id)
-    memory = retried_sooner(available.memory) if is_in_market(job) else available.memory
+    # What a running task is to be moved to is tried for nothing.
+    is_retried_sooner = is_in_market(job) or may_move(job)
+    memory = retried_sooner(available.memory) if is_retried_sooner else available.memory
     memory = with_own(memory, (*job.own_failures, *refused_placements(job.revision.arn, available.memory)))
     selection = select(job.definition, job.revision, available.offerings, memory, available.at, available.limits)
     return prefer_undoubted(selection, available.doubts), available

@@ -67,6 +67,16 @@ class ObjectStore:
                 found[int(key.split("/attempt-")[1].partition("/")[0])].append(self._written_at[bucket, key])
         return {attempt: sorted(times) for attempt, times in found.items()}
 
+    def steps_of(self, checkpoint_uri: str, job_id: str) -> list[tuple[int, int, datetime]]:
+        """Return the attempt, the step and the time of each complete checkpoint of a job."""
+        bucket, _, prefix = checkpoint_uri.removeprefix("s3://").partition("/")
+        return [
+            (int(key.split("/attempt-")[1].partition("/")[0]), int(key.split("/step-")[1].partition("/")[0]), at)
+            for key in self._by_job.get((bucket, f"{prefix}{job_id}"), {})
+            if key.endswith("/manifest.json")
+            for at in [self._written_at[bucket, key]]
+        ]
+
     def read(self, bucket: str, key: str) -> bytes | None:
         """Return an object's content, None if there is none."""
         return self._by_job.get((bucket, _job_prefix(key)), {}).get(key)

@@ -40,6 +40,10 @@ class Recipe:
     ignores_sigterm: bool = False
     leaves_on_warning: bool = False
     """Whether it polls the instance metadata, and saves and exits 0 on an interruption notice before SIGTERM."""
+    stalls_after_seconds: float | None = None
+    """The work after which some of its jobs gain no step any more, though they run."""
+    stalled_share: float = 0.0
+    """The share of such jobs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,8 @@ class _Training:
     terminated_at: datetime | None = None
     resumed_at: datetime | None = None
     """Since when it works on from `done`."""
+    stalls_at: float | None = None
+    """The work beyond which it gains nothing."""
 
     def resume(self) -> None:
         """Work until the next checkpoint, the failure or the end, whichever comes first."""
@@ -105,6 +111,8 @@ class _Training:
             target, then = self.done + recipe.checkpoint_seconds, self._save
         if self.fails_at is not None and self.fails_at <= target:
             target, then = self.fails_at, self._fail
+        if self.stalls_at is not None and self.stalls_at <= target:
+            target, then = self.stalls_at, self._stall
         begun, worked = self.done, max(target - self.done, 0.0)
         self.resumed_at = self.trainings.clock.now()
 
@@ -117,7 +125,11 @@ class _Training:
     def done_at(self, now: datetime) -> float:
         """Return its work until now."""
         is_at_work = self.resumed_at is not None and not self.is_saving and self.exits_with is None
-        return self.done + ((now - self.resumed_at).total_seconds() if is_at_work and self.resumed_at else 0.0)
+        worked = (now - self.resumed_at).total_seconds() if is_at_work and self.resumed_at else 0.0
+        return self._at_most(self.done + worked)
+
+    def _at_most(self, done: float) -> float:
+        return done if self.stalls_at is None else min(done, max(self.stalls_at, self.done))
 
     def terminate(self) -> None:
         """Handle SIGTERM: save, then exit."""
@@ -135,8 +147,13 @@ class _Training:
         self.exits_with, self.ending = exit_code, ending
         if not self.is_saving:
             if self.resumed_at is not None:
-                self.done += (self.trainings.clock.now() - self.resumed_at).total_seconds()
-            if self.recipe.saves_on_sigterm and self.spec.environment.get("RELAUNCH_CHECKPOINT_URI"):
+                worked = (self.trainings.clock.now() - self.resumed_at).total_seconds()
+                self.done = self._at_most(self.done + worked)
+            if (
+                self.recipe.saves_on_sigterm
+                and self.stalls_at != 0
+                and self.spec.environment.get("RELAUNCH_CHECKPOINT_URI")
+            ):
                 self._save()
             else:
                 self._after(0.5, lambda: self.exit(exit_code, ending))
@@ -156,6 +173,9 @@ class _Training:
             self.timer.cancel()
         self.trainings.note_end(self, ending)
         self.spec.on_exit(code, reason)
+
+    def _stall(self) -> None:
+        self.resumed_at = None
 
     def _finish(self) -> None:
         self.exit(0, "finished")
@@ -251,6 +271,8 @@ class Trainings:
     """By family."""
     logs: dict[str, TrainingLog] = field(default_factory=lambda: defaultdict(TrainingLog))
     running: dict[str, _Training] = field(default_factory=dict)
+    on_stalled: Callable[[ProcessSpec], None] = lambda _spec: None
+    """Called when a training starts that is to gain no step from some point on."""
 
     def start(self, spec: ProcessSpec) -> ProcessHandle:
         """Start a training from the checkpoint that the environment names, or from the beginning; or a sidecar."""
@@ -265,10 +287,19 @@ class Trainings:
         log = self.logs[job_id]
         log.started += 1
         fails_at = done + recipe.failure_after_seconds if log.failed < recipe.failures else None
-        training = _Training(self, spec, recipe, job_id, attempt, done, fails_at)
+        stalls_at = recipe.stalls_after_seconds if self.is_stalled(job_id, recipe) else None
+        training = _Training(self, spec, recipe, job_id, attempt, done, fails_at, stalls_at=stalls_at)
         self.running[spec.task_arn] = training
+        if stalls_at is not None:
+            self.on_stalled(spec)
         training.resume()
         return training
+
+    def is_stalled(self, job_id: str, recipe: Recipe) -> bool:
+        """Return whether the trainings of a job gain no step from some point on."""
+        if recipe.stalls_after_seconds is None:
+            return False
+        return self.chance.stream(f"stalled/{job_id}").random() < recipe.stalled_share
 
     def _start_sidecar(self, spec: ProcessSpec) -> ProcessHandle:
         job_id = spec.started_by.rpartition("/")[0]

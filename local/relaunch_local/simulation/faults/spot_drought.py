@@ -11,7 +11,7 @@ class SpotDrought:
         """Take the capacity away, and schedule when it comes back."""
         self._account = account
         scenario, dice = account.scenario, account.chance.stream("spot-drought")
-        has_limits = any(each.estimated_duration is not None for each in scenario.definitions)
+        has_limits = any(each.estimated_duration is not None for each in scenario.definitions) or scenario.returning
         if scenario.has_close_deadlines and not scenario.has_shortages:
             return
         if not (has_limits and scenario.machines.types and account.chance.strikes("no-spot-at-first", 2.0)):

@@ -28,7 +28,8 @@ class UselessMachineFaults:
         self.is_endless = self.has_begun = False
         self._began_at = account.clock.now()
         self._family = ""
-        has_limits = any(each.estimated_duration is not None for each in account.scenario.definitions)
+        scenario = account.scenario
+        has_limits = any(each.estimated_duration is not None for each in scenario.definitions) or scenario.returning
         if not account.scenario.machines.types or has_limits or self._dice.random() >= _SHARE:
             return
         seconds = self._dice.uniform(0.0, 0.5) * account.scenario.chaos_seconds

@@ -32,7 +32,8 @@ def test_a_full_explanation_has_the_whole_timeline_and_every_selection(relaunch,
     assert [entry["state"] for entry in document["timeline"]][-1] == "RUNNING"
     assert document["timeline"][0]["at"] == NOW.isoformat()
     assert [each["attempt"] for each in document["selections"]] == [1, 2]
-    assert document["explanation"]["advice"] == []
+    (advice,) = document["explanation"]["advice"]
+    assert advice.startswith("its last attempt gained no step; after 3 in a row the job fails: ")
     assert "When stopped   SIGKILL follows SIGTERM after 90 s: `stopTimeout` of the task" in text
     assert document["explanation"]["stop_timeout"] == {"seconds": 90, "set_by": "task definition"}
 

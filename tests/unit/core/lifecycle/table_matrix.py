@@ -61,6 +61,11 @@ def stopped_attempt(kind: StopKind = StopKind.INTERRUPTION) -> Any:
     return replace(attempt, placement=closed, task_status="STOPPED", stop=Stop(kind, NOW))
 
 
+def _fruitless() -> Any:
+    """Build an attempt that ran for an hour until NOW."""
+    return replace(stopped_attempt(), started_at=NOW - timedelta(hours=1))
+
+
 def _pending(**fields: Any) -> Job:
     launching = {"state": JobState.LAUNCHING, "waiting": None, "has_slot": True, "attempt": make_attempt()}
     return make_job(**{"definition": DEFINITION, **launching, **fields})
@@ -108,7 +113,7 @@ _WARNED = Handover(NOW, "spot interruption warning", NOW + timedelta(minutes=10)
 
 SITUATIONS: Mapping[str, Job] = {
     "w0": _waiting(WaitReason.LAUNCH),
-    "wr": _waiting(WaitReason.LAUNCH, attempt=stopped_attempt(), has_slot=True, first_started_at=NOW),
+    "wr": _waiting(WaitReason.LAUNCH, attempt=_fruitless(), has_slot=True, first_started_at=NOW),
     "wi": _waiting(WaitReason.IMAGE),
     "ws": _waiting(WaitReason.SLOT),
     "wc": _waiting(WaitReason.CAPACITY),
@@ -137,8 +142,8 @@ SITUATIONS: Mapping[str, Job] = {
     "ca": _over(JobState.CANCELLED),
     "to": _over(JobState.TIMED_OUT),
 }
-"""w waiting: 0 at first, r after an interruption, i for its image, s for a slot, c for capacity, b backing off,
-k for checkpoints that cannot be read, m for the machine m-1, l for the limits on machines.
+"""w waiting: 0 at first, r after an hour of training and an interruption, i for its image, s for a slot, c for
+capacity, b backing off, k for checkpoints that cannot be read, m for the machine m-1, l for the limits on machines.
 fz pending, fx pending and to be cancelled, pl placed; ru running, ro on a machine of our own, rh until EC2 has another
 one, rn until m-1 is ready, rd on on-demand with a deadline, rm until m-1 on spot is ready; s stopping: i after a
 warning, n by itself, c cancelled, o after a warning on a machine of our own, p with m-1 as the next; then the final
@@ -206,6 +211,7 @@ EVENTS: Mapping[str, events.JobEvent] = {
     "nothing-for-now": _nothing(is_permanent=False),
     "nothing-ever": _nothing(is_permanent=True),
     "impossible": events.LaunchImpossible("ECS refuses the derived revision"),
+    "read": events.CheckpointsRead(None),
     "unreadable": events.CheckpointsUnreadable("AccessDenied"),
     "not-granted": events.LaunchNotGranted("iam:PassRole"),
     "slot-denied": events.SlotDenied("resnet", 5),
@@ -275,6 +281,7 @@ chosen           L  L  .  L  L  L  L  L  L    .  .  .    .  .  .  .  .  .    .  
 nothing-for-now  W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 nothing-ever     F  F  .  F  F  F  F  F  F    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 impossible       F  F  .  F  F  F  F  F  F    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+read             .  W  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 unreadable       W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 not-granted      W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 slot-denied      W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .

@@ -16,6 +16,7 @@ from fakes.builders import (
     task_id,
 )
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.job import Handover, Job, PlacementState
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.explanation import explain
@@ -52,7 +53,17 @@ def on_demand(reason: str = "only on-demand instances keep its limit", **fields)
         ),
         pytest.param(on_demand(purchase=PurchasePolicy.ON_DEMAND), LOOKED, id="never on spot"),
         pytest.param(replace(on_demand(), machine_id="m-1"), LOOKED, id="its next machine is claimed"),
-        pytest.param(on_demand(deadline=None), "", id="without a limit"),
+        pytest.param(
+            on_demand("leaving on-demand for spot does not pay", deadline=None),
+            "; when a move back to spot was last looked at, leaving on-demand for spot does not pay" + AGAIN,
+            id="without a limit",
+        ),
+        pytest.param(
+            on_demand("", deadline=None, checkpoint_uri=None),
+            "; without a `checkpoint` it is not moved to spot",
+            id="without a limit or checkpoints",
+        ),
+        pytest.param(on_demand("", deadline=None, target=Target.ACK), "", id="on Kubernetes"),
     ],
 )
 def test_a_job_on_on_demand_says_why_and_when_that_is_looked_at_again(job, words):

@@ -15,7 +15,15 @@ from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import HEARTBEAT
 from relaunch.core.lifecycle.events import MachineLimitReached, MoveDeclined
 from relaunch.core.lifecycle.machine_waits import describe_limit
-from relaunch.core.lifecycle.moves import decline_at_limit, may_move, pools_to_move_to, resumable_progress
+from relaunch.core.lifecycle.moves import (
+    decline_at_limit,
+    decline_so_soon,
+    may_move,
+    next_move_at,
+    pools_to_move_to,
+    resumable_progress,
+    with_move,
+)
 from relaunch.core.lifecycle.polling import POLL_INTERVAL
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.market.policies import PolicyName
@@ -41,12 +49,15 @@ def test_a_task_on_on_demand_with_a_limit_and_checkpoints_may_be_moved():
     assert may_move(defined(policy=PolicyName.UNIFORM_PROGRESS))
 
 
+def test_one_without_a_limit_too():
+    assert may_move(defined(deadline=None, estimated_duration=None))
+
+
 @pytest.mark.parametrize(
     "job",
     [
         pytest.param(on(PurchaseOption.SPOT), id="on-spot"),
         pytest.param(on(PurchaseOption.RESERVED), id="reserved"),
-        pytest.param(defined(deadline=None), id="without-a-limit"),
         pytest.param(defined(checkpoint_uri=None), id="without-checkpoints"),
         pytest.param(defined(policy=PolicyName.GREEDY), id="greedy"),
         pytest.param(defined(policy=PolicyName.ON_DEMAND_FIRST), id="on-demand-first"),
@@ -151,3 +162,44 @@ def test_the_task_that_is_to_be_moved_says_why():
 
 def test_which_machines_start_is_told_in_its_own_words():
     assert describe_limit(MachineLimitReached("starting", "6 machines start now")) == "6 machines start now"
+
+
+def test_a_move_is_remembered_once_its_task_is_stopped_for_it():
+    moved = decide(SITUATIONS["rm"], EVENTS["next-ready"], SOON, LIMITS).job
+
+    assert moved.moved_at == (SOON,)
+    handed_over = decide(SITUATIONS["rn"], EVENTS["next-ready"], SOON, LIMITS).job
+    assert handed_over.moved_at == ()
+
+
+def moved(*hours: float) -> Job:
+    job = JOB
+    for each in hours:
+        job = with_move(job, NOW + each * HOUR)
+    return job
+
+
+@pytest.mark.parametrize(
+    ("job", "at", "again_at"),
+    [
+        pytest.param(moved(), 0.0, 0.0, id="never"),
+        pytest.param(moved(0.0), 0.5, 1.0, id="half-an-hour-ago"),
+        pytest.param(moved(0.0), 1.5, 1.5, id="long-ago"),
+        pytest.param(moved(*range(7)), 7.5, 7.5, id="seven-times"),
+        pytest.param(moved(*range(8)), 8.5, 24.0, id="eight-times-within-a-day"),
+        pytest.param(moved(*range(9)), 9.5, 25.0, id="the-eighth-last-counts"),
+        pytest.param(moved(*range(8)), 25.0, 25.0, id="eight-times-the-first-a-day-ago"),
+    ],
+)
+def test_moves_of_a_job_without_a_limit_are_an_hour_apart_and_eight_a_day(job, at, again_at):
+    assert next_move_at(job, NOW + at * HOUR) == NOW + again_at * HOUR
+
+
+@pytest.mark.parametrize(("job", "times"), [(moved(0.0), "once"), (moved(0.0, 2.0), "2 times")])
+def test_one_that_was_moved_lately_stays_and_says_until_when(job, times):
+    declined = decline_so_soon(job, NOW + 3 * HOUR, NOW + 2.5 * HOUR)
+
+    assert declined == MoveDeclined(
+        f"it was moved to spot {times} within 24 hours, and is not moved again before {NOW + 3 * HOUR:%H:%M} UTC",
+        NOW + 3 * HOUR,
+    )

@@ -197,6 +197,7 @@ RARE = {
     "waiting-worn-out": (worn_out(SITUATIONS["wr"]), TimePassed(), SOON, "FAILED"),
     "claimed-worn-out": (worn_out(SITUATIONS["wr"]), EVENTS["machine-claimed"], SOON, "FAILED"),
     "chosen-worn-out": (worn_out(SITUATIONS["wr"]), EVENTS["chosen"], SOON, "FAILED"),
+    "no-progress": (replace(SITUATIONS["wr"], attempts_without_progress=2), EVENTS["read"], SOON, "FAILED"),
     "unreadable-for-too-long": (refused_for_a_day(SITUATIONS["w0"]), EVENTS["unreadable"], SOON, "FAILED"),
     "not-granted-for-too-long": (refused_for_a_day(SITUATIONS["w0"]), EVENTS["not-granted"], SOON, "FAILED"),
     "machine-refused-for-too-long": (refused_for_a_day(SITUATIONS["wm"]), MACHINE_REFUSED, SOON, "FAILED"),

@@ -20,6 +20,7 @@ nothing-ever    | w0 wc wb wk wl    | -    | nothing satisfies it: nothing
 nothing-ever    | wr ws wm          | 300  | nothing satisfies it: nothing
 impossible      | w0 wc wb wk wl    | -    | launch impossible: ECS refuses the derived revision
 impossible      | wr ws wm          | 300  | launch impossible: ECS refuses the derived revision
+read            | wr                | 300  | no progress: attempt 1 ran for 1h, longer than the 30m …
 unreadable      | w0 wr ws wc wb wl | 300  | waiting for checkpoint: AccessDenied
 unreadable      | wm                | 60   | waiting for checkpoint: AccessDenied
 unreadable      | wk                | 300  |

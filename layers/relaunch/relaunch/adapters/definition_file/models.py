@@ -182,6 +182,8 @@ class RetryModel(StrictModel):
     """Exit codes after which the job fails at once."""
     machine_exit_codes: list[ExitCode] = Field(default_factory=list, min_length=1)
     """Exit codes by which the program blames its machine: it goes on on another one, and that is no failure."""
+    max_attempts_without_progress: int = Field(default=3, ge=1)
+    """After so many attempts in a row that outlive the time between checkpoints and gain no step the job fails."""
 
     @field_validator("never_on_exit_codes", "machine_exit_codes")
     @classmethod
@@ -200,6 +202,7 @@ class RetryModel(StrictModel):
             tuple(self.on_exit_codes),
             tuple(self.never_on_exit_codes),
             tuple(self.machine_exit_codes),
+            self.max_attempts_without_progress,
         )
 
 

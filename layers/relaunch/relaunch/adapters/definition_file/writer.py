@@ -98,7 +98,9 @@ def _input(rule: InputRule) -> dict[str, Any]:
 
 def _retry(rules: RetryRules) -> dict[str, Any]:
     codes = ("on_exit_codes", "never_on_exit_codes", "machine_exit_codes")
-    return _given(rules, {"max_early_failures": ("max_early_failures", int), **{each: (each, list) for each in codes}})
+    limits = ("max_early_failures", "max_attempts_without_progress")
+    written = {**{each: (each, int) for each in limits}, **{each: (each, list) for each in codes}}
+    return _given(rules, written)
 
 
 def _accelerator(accelerator: AcceleratorRequirement) -> dict[str, Any]:

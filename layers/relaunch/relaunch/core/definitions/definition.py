@@ -86,13 +86,15 @@ class RetryRules:
 
     `max_early_failures` limits those in a row within ten minutes of the start, before the first checkpoint
     (core.lifecycle.restart_policy). `on_exit_codes` are not limited by it, `never_on_exit_codes` end the job, and by
-    `machine_exit_codes` the program says that its machine is at fault: that is no failure.
+    `machine_exit_codes` the program says that its machine is at fault: that is no failure. After
+    `max_attempts_without_progress` in a row, whatever ended them, the job ends (core.lifecycle.no_progress).
     """
 
     max_early_failures: int = 1
     on_exit_codes: tuple[int, ...] = ()
     never_on_exit_codes: tuple[int, ...] = ()
     machine_exit_codes: tuple[int, ...] = ()
+    max_attempts_without_progress: int = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -267,7 +267,11 @@ class Job:
     of its current placement, None if it did not. `market_reason` is why its market policy launched it where it is, or
     leaves it there, when it last looked; empty if none chose. `early_failures` are the latest failures in a row soon
     after a start. `faulty_machines` are the latest machines in a row that failed under it within an hour, by instance
-    ID, or by the name of the node where that is all that is known (core.lifecycle.restart_policy).
+    ID, or by the name of the node where that is all that is known (core.lifecycle.restart_policy). `judged_attempt` is
+    the latest attempt of which it is known whether it gained a step, `attempts_without_progress` how many of the latest
+    in a row did not, and `saving_seconds` how long one that did ran until it had saved, 0 if that is not known
+    (core.lifecycle.no_progress). `moved_at` is when its task was stopped for each of the latest moves to spot
+    (core.lifecycle.moves).
     """
 
     job_id: str
@@ -316,6 +320,10 @@ class Job:
     market_reason: str = ""
     early_failures: int = 0
     faulty_machines: tuple[str, ...] = ()
+    judged_attempt: int = 0
+    attempts_without_progress: int = 0
+    saving_seconds: float = 0.0
+    moved_at: tuple[datetime, ...] = ()
     version: int = 0
 
     @property

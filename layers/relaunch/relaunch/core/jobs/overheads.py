@@ -56,8 +56,16 @@ def measure_overheads(job: Job, newest: SavedCheckpoint | None, now: datetime) -
     start = min(max(mean, SHORTEST_START), LONGEST_START)
     if not so_far.checkpoint_seconds:
         return Overheads(start)
-    longest = timedelta(seconds=so_far.checkpoint_seconds)
-    return Overheads(start, max(longest, (longest + CHECKPOINT_INTERVAL) / 2))
+    return Overheads(start, between_checkpoints(so_far.checkpoint_seconds))
+
+
+def between_checkpoints(seconds: float) -> timedelta:
+    """Return the time to reckon with between two checkpoints, of which this was the longest that was seen.
+
+    One that is shorter than the constant counts only half: it is of few checkpoints.
+    """
+    longest = timedelta(seconds=seconds)
+    return max(longest, (longest + CHECKPOINT_INTERVAL) / 2)
 
 
 def with_measured(job: Job, newest: SavedCheckpoint | None, now: datetime) -> Job:

@@ -100,6 +100,15 @@ def _by_steps(job: Job, newest: SavedCheckpoint | None, kept: timedelta) -> Prog
     return None if estimate is None else Progress(kept, estimate * (left / total))
 
 
+def describe_lack_of_progress(job: Job) -> str:
+    """Return that the latest attempts of an open job gained no step, and what follows; empty if they did."""
+    count, limit = job.attempts_without_progress, job.definition.retry.max_attempts_without_progress
+    if not count or job.state.is_final:
+        return ""
+    which = "its last attempt" if count == 1 else f"its last {count} attempts"
+    return f"{which} gained no step; after {limit} in a row the job fails"
+
+
 def resumed_step(resume_uri: str | None) -> int:
     """Return the step of the checkpoint that an attempt resumes from, `…/step-0000200/`; 0 from the beginning."""
     step = (resume_uri or "").rstrip("/").rpartition("step-")[2]

@@ -2,6 +2,7 @@
 
 from relaunch.core.jobs.cost import running_task
 from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.progress import describe_lack_of_progress
 from relaunch.core.jobs.state import JobSummary
 
 
@@ -13,7 +14,7 @@ def summarize_job(job: Job) -> JobSummary:
         definition=job.definition.name,
         state=job.state,
         accepted_at=job.accepted_at,
-        reason=job.reason,
+        reason="; ".join(filter(None, (job.reason, describe_lack_of_progress(job)))),
         waiting=job.waiting,
         attempt_number=attempt.number if attempt else 0,
         offering=attempt.placement.offering if attempt else None,

@@ -78,6 +78,13 @@ class CheckpointsUnreadable:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointsRead:
+    """It was read what is saved after an attempt that may have gained no step; `newest` is the newest checkpoint."""
+
+    newest: SavedCheckpoint | None
+
+
+@dataclass(frozen=True, slots=True)
 class MachineClaimed:
     """A machine of our own was chosen for the next placement; `is_new`: it is requested for the job.
 
@@ -251,6 +258,7 @@ JobEvent = (
     | LaunchImpossible
     | LaunchNotGranted
     | CheckpointsUnreadable
+    | CheckpointsRead
     | MachineClaimed
     | MachineAwaited
     | MachineLost

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.jobs.job import Handover, IntentKind, Job, PlacementState, StopKind
+from relaunch.core.jobs.progress import describe_lack_of_progress
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.market_choice import describe_run_on_spot, is_in_market
@@ -48,7 +49,12 @@ def explain(job: Job, now: datetime) -> Explanation:
     if job.state.is_final:
         return _explain_end(job)
     explanation = _explain_open(job, now)
-    return replace(explanation, advice=(*explanation.advice, *_failed_starts(job)))
+    return replace(explanation, advice=(*_lack_of_progress(job), *explanation.advice, *_failed_starts(job)))
+
+
+def _lack_of_progress(job: Job) -> tuple[str, ...]:
+    lack = describe_lack_of_progress(job)
+    return (f"{lack}: `relaunch logs {job.job_id}` shows why it saves nothing new",) if lack else ()
 
 
 def _failed_starts(job: Job) -> tuple[str, ...]:
@@ -324,25 +330,28 @@ def _why_there(job: Job) -> str:
 
 
 def _market_words(job: Job) -> str:
-    """Return why a market policy lets a task run where it is, and what would change that, and when."""
-    purchase = job.current_attempt.placement.offering.purchase
-    if not is_in_market(job):
-        return ""
-    if purchase is PurchaseOption.SPOT and not job.market_reason:
-        return "; its market policy decides where it runs once a checkpoint says how much work is left"
+    """Return why a task runs where it is, if a market policy or the way back to spot says so, and what changes that."""
+    purchase, has_policy = job.current_attempt.placement.offering.purchase, is_in_market(job)
     if purchase is PurchaseOption.SPOT:
-        # Why it was launched there, and until when it would have waited, is over.
-        return f"; {describe_run_on_spot(job.definition)}"
-    why = f"; when its market policy last looked, {job.market_reason}" if job.market_reason else ""
+        return _on_spot(job) if has_policy else ""
+    looked = "its market policy last looked" if has_policy else "a move back to spot was last looked at"
+    why = f"; when {looked}, {job.market_reason}" if job.market_reason else ""
     if may_move(job) and job.wake_at is not None:
         return f"{why}; whether to move it to spot is looked at again at {job.wake_at:%H:%M:%S} UTC"
     return f"{why}{_never_moved(job)}" if purchase is PurchaseOption.ON_DEMAND else why
 
 
+def _on_spot(job: Job) -> str:
+    if not job.market_reason:
+        return "; its market policy decides where it runs once a checkpoint says how much work is left"
+    # Why it was launched there, and until when it would have waited, is over.
+    return f"; {describe_run_on_spot(job.definition)}"
+
+
 def _never_moved(job: Job) -> str:
     """Return why a task on on-demand is never moved to spot; empty if it may be, or spot is not wanted."""
     definition = job.definition
-    if PurchaseOption.SPOT not in definition.purchase.options:
+    if PurchaseOption.SPOT not in definition.purchase.options or definition.target.is_kubernetes:
         return ""
     if definition.policy not in LEAVE_ON_DEMAND:
         return f"; its policy, {definition.policy}, does not move it to spot"
@@ -384,7 +393,14 @@ def _resumption(job: Job) -> str:
 def _explain_end(job: Job) -> Explanation:
     stop = job.attempt.stop if job.attempt else None
     advice: tuple[str, ...] = ()
-    if job.state is JobState.FAILED:
+    if job.state is JobState.FAILED and _made_no_progress(job):
+        advice = (
+            f"`relaunch logs {job.job_id}` shows why it saved nothing new; `relaunch retry` resumes from its newest "
+            "checkpoint",
+            "retry.max_attempts_without_progress in the definition allows more attempts, for a program that saves more "
+            "seldom",
+        )
+    elif job.state is JobState.FAILED:
         advice = (_END_ADVICE.get(stop.kind if stop else None, f"`relaunch logs {job.job_id}` shows what it wrote"),)
     elif job.state is JobState.TIMED_OUT:
         advice = ("max_runtime and deadline are in the definition; `relaunch explain` shows where the time went",)
@@ -392,6 +408,10 @@ def _explain_end(job: Job) -> Explanation:
     return Explanation(
         "", job.ended_at, f"nothing: the job is {job.state}" + (f", {reason}" if reason else ""), None, advice
     )
+
+
+def _made_no_progress(job: Job) -> bool:
+    return job.attempts_without_progress >= job.definition.retry.max_attempts_without_progress
 
 
 _END_ADVICE: Mapping[StopKind | None, str] = {

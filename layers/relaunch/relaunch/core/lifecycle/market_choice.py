@@ -13,10 +13,11 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.durations import write_minutes
 from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.job import Job, TriggerFacts
-from relaunch.core.jobs.overheads import Measured
-from relaunch.core.jobs.progress import measure_progress
+from relaunch.core.jobs.overheads import Measured, Overheads
+from relaunch.core.jobs.progress import Progress, measure_progress
 from relaunch.core.lifecycle.spot_pools import RETRY_INTERVAL
 from relaunch.core.market.policies import DEFAULT_POLICY, PolicyName
+from relaunch.core.market.returning import return_to_spot
 from relaunch.core.market.situation import Action, Choice, Place, Policy, Pool, Rule, Situation
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.revisions.revision import Revision
@@ -99,6 +100,10 @@ _REASONS = {
     Rule.COMES_BACK: "leaving on-demand for spot pays: it has {value} to spare, and a move needs {needed}",
     Rule.NO_ON_DEMAND: "no spot is to be had, and it may not run on on-demand{again}",
     Rule.ON_DEMAND_FIRST: "its policy is on-demand first",
+    Rule.EARNS: "leaving on-demand for spot pays: it is expected to run there for {value}, and {needed} are enough",
+    Rule.EARNS_TOO_LITTLE: "leaving on-demand for spot does not pay: it is expected to run there for {value}, and a "
+    "move needs more than {needed}",
+    Rule.REFUSED_LATELY: "leaving on-demand for spot has to wait: what it could be moved to was refused lately{again}",
 }
 
 
@@ -141,6 +146,38 @@ def choose_again(job: Job, policy: Policy, measured: Measured, pools: tuple[Pool
     price = attempt_price(job.current_attempt).usd_per_hour or math.inf
     situation = replace(_situation(job, measured, price, pools, now), place=Place.ON_DEMAND)
     return MarketChoice(policy(situation), situation, now, job.definition.policy)
+
+
+def choose_return(
+    job: Job,
+    overheads: Overheads,
+    progress: Progress | None,
+    unsaved: timedelta,
+    pools: tuple[Pool, ...],
+    now: datetime,
+) -> MarketChoice:
+    """Return whether a job without a limit that runs on on-demand is to stay there, or to try one of these pools.
+
+    `unsaved` is the time since its newest checkpoint. A job of unknown length is taken to run for as long again as it
+    has run, and so is one that has outlived its estimate.
+    """
+    ran = job.run_time(now)
+    left = progress.left if progress is not None and progress.left > timedelta(0) else ran
+    situation = Situation(
+        place=Place.ON_DEMAND,
+        work_done=_hours(ran),
+        work_left=_hours(left),
+        elapsed=_hours(now - job.accepted_at),
+        time_left=None,
+        overhead=_hours(overheads.start),
+        # 0 stands for a price that is not known: what has a price costs less.
+        on_demand_usd_per_hour=attempt_price(job.current_attempt).usd_per_hour or math.inf,
+        pools=pools,
+        retry_interval=_hours(RETRY_INTERVAL),
+        unsaved=_hours(unsaved),
+        between_checkpoints=_hours(overheads.checkpoint_interval),
+    )
+    return MarketChoice(return_to_spot(situation), situation, now, job.definition.policy)
 
 
 def spare_at_acceptance(definition: JobDefinition) -> timedelta | None:

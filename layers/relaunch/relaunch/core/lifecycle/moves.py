@@ -1,14 +1,15 @@
-"""A running task on on-demand is moved to spot when its market policy wants that: claim a machine, save, stop, go on.
+"""A running task on on-demand is moved to spot when that pays: claim a machine, save, stop, go on.
 
-The machine comes first, as when EC2 recommends to leave one: until it is ready the task trains on, so that a refusal
-costs nothing. A capacity provider cannot be asked for an instance without a task, so that moves lead to machines of
-our own only.
+The market policy of the job says when, if it has a limit on its time; a job without one goes by what the spell is
+expected to earn (core.market.returning), and is moved a few times a day at most. The machine comes first, as when EC2
+recommends to leave one: until it is ready the task trains on, so that a refusal costs nothing. A capacity provider
+cannot be asked for an instance without a task, so that moves lead to machines of our own only.
 """
 
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.cost import attempt_price
@@ -20,15 +21,22 @@ from relaunch.core.lifecycle.decision import Decision, look_again
 from relaunch.core.lifecycle.events import MachineClaimed, MachineLimitReached, MoveDeclined
 from relaunch.core.lifecycle.handover import next_look
 from relaunch.core.lifecycle.machine_waits import claim_next_machine, describe_limit
-from relaunch.core.lifecycle.market_choice import is_in_market
 from relaunch.core.lifecycle.polling import POLL_INTERVAL
 from relaunch.core.market.policies import LEAVE_ON_DEMAND
 from relaunch.core.market.situation import Pool
 from relaunch.core.selection.selection import Selection
 
+_DAY = timedelta(hours=24)
+# A pool whose spells end at once costs a start and what was not saved each time: an hour between two moves, and eight
+# in any 24 hours, cost two points of what is saved in a pool that lasts (docs/market-policy.md).
+PAUSE = timedelta(hours=1)
+"""The least time between two moves of a job without a limit on its time."""
+MOST_IN_A_DAY = 8
+"""The moves of such a job in any 24 hours."""
+
 
 def may_move(job: Job, _event: object = None) -> bool:
-    """Return whether the market policy of the job may move its task: it runs on on-demand, and it can be resumed."""
+    """Return whether the task may be moved to spot, which its definition wants: it is on on-demand, and can resume."""
     attempt = job.attempt
     if attempt is None or job.state is not JobState.RUNNING:
         return False
@@ -36,7 +44,28 @@ def may_move(job: Job, _event: object = None) -> bool:
     is_on_demand = attempt.placement.offering.purchase is PurchaseOption.ON_DEMAND
     definition = job.definition
     wants_to = definition.policy in LEAVE_ON_DEMAND and PurchaseOption.SPOT in definition.purchase.options
-    return is_free and is_on_demand and is_in_market(job) and wants_to and definition.checkpoint_uri is not None
+    may_resume = definition.checkpoint_uri is not None and not definition.target.is_kubernetes
+    return is_free and is_on_demand and wants_to and may_resume
+
+
+def with_move(job: Job, now: datetime) -> Job:
+    """Return the job, whose task is stopped now to be moved."""
+    return replace(job, moved_at=(*job.moved_at, now)[-MOST_IN_A_DAY:])
+
+
+def next_move_at(job: Job, now: datetime) -> datetime:
+    """Return from when on a job without a limit may be moved: an hour after its last move, and eight times a day."""
+    after_last = [at + PAUSE for at in job.moved_at[-1:]]
+    after_most = [job.moved_at[0] + _DAY] if len(job.moved_at) == MOST_IN_A_DAY else []
+    return max((now, *after_last, *after_most))
+
+
+def decline_so_soon(job: Job, until: datetime, now: datetime) -> MoveDeclined:
+    """Return why a task stays where it is that was moved lately."""
+    count = sum(now - at < _DAY for at in job.moved_at)
+    times = "once" if count == 1 else f"{count} times"
+    reason = f"it was moved to spot {times} within 24 hours, and is not moved again before {until:%H:%M} UTC"
+    return MoveDeclined(reason, until)
 
 
 def resumable_progress(job: Job, newest: SavedCheckpoint | None) -> Progress | None:

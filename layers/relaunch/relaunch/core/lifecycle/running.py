@@ -24,7 +24,7 @@ from relaunch.core.lifecycle.events import (
 from relaunch.core.lifecycle.handover import is_last_moment, last_moment, may_train_on, next_look, stops_by, train_on
 from relaunch.core.lifecycle.launching import start_deadline
 from relaunch.core.lifecycle.machine_waits import hands_over
-from relaunch.core.lifecycle.moves import may_move
+from relaunch.core.lifecycle.moves import may_move, with_move
 from relaunch.core.lifecycle.restart_policy import out_of_time
 from relaunch.core.lifecycle.stop_reason import find_first_ended
 from relaunch.core.lifecycle.stopping import (
@@ -256,5 +256,7 @@ def next_machine_ready(job: Job, _event: NextMachineReady, now: datetime, _limit
     """Stop the task, which goes on there."""
     handover = job.current_attempt.handover
     reason = handover.reason if handover is not None else _WARNING
-    kind = IntentKind.MOVE if handover is not None and handover.is_move else IntentKind.INTERRUPTION
+    is_move = handover is not None and handover.is_move
+    kind = IntentKind.MOVE if is_move else IntentKind.INTERRUPTION
+    job = with_move(job, now) if is_move else job
     return stop_with_intent(job, StopIntent(kind, now, reason), now, event="next machine ready")

@@ -12,10 +12,11 @@ from relaunch.core.jobs.job import Job, PlacementState
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import TaskPhase
-from relaunch.core.lifecycle import launching, machine_waits, moves, orphans, running, unconfirmed_stops
+from relaunch.core.lifecycle import launching, machine_waits, moves, no_progress, orphans, running, unconfirmed_stops
 from relaunch.core.lifecycle.decision import Decision, ignore, with_unlink
 from relaunch.core.lifecycle.events import (
     CancelAsked,
+    CheckpointsRead,
     CheckpointsUnreadable,
     HostEnded,
     HostWarned,
@@ -41,6 +42,7 @@ from relaunch.core.lifecycle.events import (
 )
 from relaunch.core.lifecycle.machine_waits import hands_over, with_releases
 from relaunch.core.lifecycle.moves import may_move
+from relaunch.core.lifecycle.no_progress import is_to_be_judged
 from relaunch.core.lifecycle.polling import with_poll
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW, find_first_ended
 
@@ -234,6 +236,7 @@ TABLE: tuple[Row, ...] = (
     _row("W", LaunchImpossible, may_launch, launching.launch_impossible, "f"),
     _row("W", LaunchNotGranted, may_launch, launching.launch_not_granted, "Wf"),
     _row("W", CheckpointsUnreadable, may_launch, launching.checkpoints_unreadable, "Wf"),
+    _row("W", CheckpointsRead, is_to_be_judged, no_progress.judge_progress, "Wf"),
     _row("W", MachineClaimed, needs_machine, machine_waits.claim_machine, "Wft"),
     _row("R", MachineClaimed, hands_over, machine_waits.claim_next_machine, "R"),
     _row("S", MachineClaimed, hands_over, machine_waits.claim_next_machine, "S"),

@@ -5,6 +5,8 @@ data of "Can't Be Late" (NSDI 2024), by age group; a series that begins or ends 
 the time that is known. `python -m policy hazards` computes them from a folder of series.
 """
 
+import math
+
 from relaunch.core.market.thresholds import AGE_EDGES
 
 OUTAGE_ENDS_PER_HOUR = (3.81, 1.47, 1.03, 0.80, 0.34, 0.31, 0.16, 0.04)
@@ -15,3 +17,18 @@ def expected_ends(ends_per_hour: tuple[float, ...], start: float, end: float) ->
     """Return how often a state would have ended between two of its ages, in hours, if it ended as usual."""
     groups = zip(ends_per_hour, AGE_EDGES, (*AGE_EDGES[1:], end), strict=True)
     return sum(ends * max(min(until, end) - max(since, start), 0.0) for ends, since, until in groups)
+
+
+def expected_hours(ends_per_hour: tuple[float, ...], age: float, multiple: float, at_most: float) -> float:
+    """Return how much longer a state of an age lasts on average, in hours, where no more than `at_most` counts.
+
+    It ends `multiple` times as often as usual.
+    """
+    hours, lasting, end = 0.0, 1.0, age + at_most
+    for ends, since, until in zip(ends_per_hour, AGE_EDGES, (*AGE_EDGES[1:], math.inf), strict=True):
+        span = min(until, end) - max(since, age)
+        if span > 0:
+            ending, rate = -math.expm1(-ends * multiple * span), ends * multiple
+            hours += lasting * ending / rate
+            lasting *= 1 - ending
+    return hours

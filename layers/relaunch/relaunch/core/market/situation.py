@@ -59,7 +59,9 @@ class Situation:
     job that has none but may wait for some time: the work left and the rest of that time); None without any limit.
     `overhead` is lost with each start. `reserve` is the time kept for on-demand starts that fail.
     `on_demand_usd_per_hour` is None if the job may not run on on-demand instances. `pool` is the one it runs in on
-    spot. A pool that refused is tried again after `retry_interval`.
+    spot. A pool that refused is tried again after `retry_interval`. A move loses the work that is `unsaved`, and an
+    interruption half of what is done `between_checkpoints`: only a job without a limit is decided by them
+    (core.market.returning).
     """
 
     place: Place
@@ -74,6 +76,8 @@ class Situation:
     padding: float = 0.0
     reserve: float = 0.0
     retry_interval: float = 1 / 6
+    unsaved: float = 0.0
+    between_checkpoints: float = 0.0
 
     @property
     def slack(self) -> float | None:
@@ -125,6 +129,9 @@ class Rule(StrEnum):
     STAYS_ON_DEMAND = "stays-on-demand"
     NO_ON_DEMAND = "no-on-demand"
     ON_DEMAND_FIRST = "on-demand-first"
+    EARNS = "earns"
+    EARNS_TOO_LITTLE = "earns-too-little"
+    REFUSED_LATELY = "refused-lately"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,72 @@
+"""For how long a job runs on on-demand instances while EC2 would launch spot for it all the time.
+
+What EC2 would launch is asked of the simulated region every minute, and where a task runs is what ECS and EC2 say of
+it. Nothing is read from the application.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from relaunch_local.ecs import Clock, EcsSimulator, Purchase
+from relaunch_local.ecs.engine.instances import subnet_of
+from relaunch_local.ecs.engine.pools import Place
+from relaunch_local.simulation.checks.facts import AccountFacts
+from relaunch_local.simulation.machine_scenario import MachineScenario
+
+LONGEST_BESIDE_SPOT = timedelta(hours=4)
+"""Until a job of unknown length is known to be long enough for a move to pay, and until it has saved and is moved."""
+_EVERY_SECONDS = 60.0
+
+
+@dataclass(slots=True)
+class SpotWatch:
+    """Watches the spot pools of machines of our own, and the tasks on on-demand instances, while `is_on`."""
+
+    _clock: Clock
+    _simulator: EcsSimulator
+    _machines: MachineScenario
+    _tasks: Mapping[str, Mapping[str, Mapping[str, object]]]
+    """By job and task: ECS's latest state."""
+    _facts: AccountFacts
+    is_on: Callable[[], bool] = lambda: True
+    longest: dict[str, timedelta] = field(default_factory=dict)
+    """By job: the longest time for which one task ran beside a pool of spot that had capacity all the time."""
+    _open_since: dict[tuple[str, str], datetime] = field(default_factory=dict)
+    _beside_since: dict[str, datetime] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Look every minute from now on."""
+        self._clock.call_later(_EVERY_SECONDS, self._look)
+
+    def _look(self) -> None:
+        self._clock.call_later(_EVERY_SECONDS, self._look)
+        if not self.is_on():
+            self._open_since.clear()
+            self._beside_since.clear()
+            return
+        now = self._clock.now()
+        for pool in self._pools():
+            if self._has_capacity(*pool):
+                self._open_since.setdefault(pool, now)
+            else:
+                self._open_since.pop(pool, None)
+        open_since = min(self._open_since.values(), default=now)
+        for job_id, arn in self._on_demand():
+            since = max(self._beside_since.setdefault(arn, now), open_since)
+            self.longest[job_id] = max(self.longest.get(job_id, timedelta(0)), now - since)
+
+    def _pools(self) -> Iterator[tuple[str, str]]:
+        return ((name, zone) for name in self._machines.types for zone in self._machines.zones)
+
+    def _has_capacity(self, name: str, zone: str) -> bool:
+        place = Place(name, zone, subnet_of(zone), Purchase.SPOT)
+        return self._simulator.fleets.pools.refusal_of(place) is None
+
+    def _on_demand(self) -> Iterator[tuple[str, str]]:
+        hosts = self._simulator.instances.by_id
+        for job_id, tasks in self._tasks.items():
+            for arn, task in tasks.items():
+                host = hosts.get(self._facts.host_of(arn)) if task.get("lastStatus") == "RUNNING" else None
+                if host is not None and host.is_alive and host.purchase is Purchase.ON_DEMAND:
+                    yield job_id, arn

@@ -1,0 +1,38 @@
+"""Trainings that run and gain no step from some point on, and whose machines are taken away, again and again.
+
+They neither finish nor fail by themselves, so that the faults go on while all others have stopped: without them such a
+job would run until its `max_runtime`.
+"""
+
+from relaunch_local.ecs import ProcessSpec
+from relaunch_local.simulation.account import SimulatedAccount
+
+_RUNS_SECONDS = (1_900.0, 3_600.0)
+_WARNED_SHARE = 0.5
+
+
+class StalledTrainings:
+    """Takes the machine of each training that has stalled, half an hour to an hour after its start."""
+
+    def __init__(self, account: SimulatedAccount) -> None:
+        """Watch the trainings that start."""
+        self._account = account
+        account.trainings.on_stalled = self._started
+
+    def _started(self, spec: ProcessSpec) -> None:
+        account = self._account
+        account.chance.note_organic("training-stalled")
+        dice = account.chance.stream(f"stalled/{spec.task_arn}")
+        seconds, is_warned = dice.uniform(*_RUNS_SECONDS), dice.random() < _WARNED_SHARE
+        account.clock.call_later(seconds, lambda: self._take(spec, is_warned=is_warned))
+
+    def _take(self, spec: ProcessSpec, *, is_warned: bool) -> None:
+        account = self._account
+        host = account.simulator.instances.by_id.get(spec.instance_id)
+        if spec.task_arn not in account.trainings.running or host is None or not host.is_alive:
+            return
+        account.trace.line(f"FAULT training-stalled: {host.instance_id} is taken away")
+        if is_warned:
+            account.simulator.instances.interrupt(host)
+        else:
+            account.simulator.instances.terminate(host)

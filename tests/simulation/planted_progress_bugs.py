@@ -1,0 +1,63 @@
+"""Bugs in what becomes of a job that gains no step, and of one that there is spot for: the simulation finds them."""
+
+from contextlib import AbstractContextManager
+from datetime import timedelta
+
+from relaunch.core.lifecycle import no_progress, running
+from relaunch.core.lifecycle.market_choice import is_in_market
+from relaunch.core.lifecycle.moves import may_move
+from relaunch.usecases import launch_attempt as launching
+from relaunch_local.simulation import scenario
+from simulation.broken_parts import changed
+from simulation.planted_bugs import PlantedBug
+from simulation.planting import patched, patched_in
+
+
+def _everywhere() -> AbstractContextManager[object]:
+    """Let trainings stall in every seed."""
+    return patched(scenario, _STALLED_EVERY=1, _FIRST_STALLED=0)
+
+
+def _returning_everywhere() -> AbstractContextManager[object]:
+    """Let the jobs of one definition take hours in every seed, without a limit on their time."""
+    return patched(scenario, _RETURNING_EVERY=1, _FIRST_RETURNING=0)
+
+
+def _without_returns() -> AbstractContextManager[object]:
+    return patched_in((running, launching), may_move=lambda job: may_move(job) and is_in_market(job))
+
+
+PROGRESS_BUGS = (
+    PlantedBug(
+        "never-back-to-spot",
+        "a job without a limit on its time stays on on-demand for good",
+        _without_returns,
+        "a job does not stay on on-demand beside spot",
+        60,
+        world=_returning_everywhere,
+    ),
+    PlantedBug(
+        "no-progress-ignored",
+        "a job goes on however many attempts gained no step",
+        changed(launching, is_to_be_judged=lambda _job: False),
+        "a job without progress ends",
+        30,
+        world=_everywhere,
+    ),
+    PlantedBug(
+        "steps-not-seen",
+        "an attempt counts as one without progress whatever it saved",
+        changed(no_progress, _has_gained=lambda _attempt, _newest: False),
+        "only a job without progress ends for that",
+        60,
+        world=_everywhere,
+    ),
+    PlantedBug(
+        "short-attempts-judged",
+        "an attempt of a minute counts as one without progress",
+        changed(no_progress, between_checkpoints=lambda _seconds: timedelta(0), CHECKPOINT_INTERVAL=timedelta(0)),
+        "only a job without progress ends for that",
+        30,
+        world=_everywhere,
+    ),
+)
