@@ -268,6 +268,7 @@ class Job:
     leaves it there, when it last looked; empty if none chose. `early_failures` are the latest failures in a row soon
     after a start. `faulty_machines` are the latest machines in a row that failed under it within an hour, by instance
     ID, or by the name of the node where that is all that is known (core.lifecycle.restart_policy).
+    `wait_told_at` is when somebody was last told that it waits for long (core.lifecycle.long_waits).
     """
 
     job_id: str
@@ -316,6 +317,7 @@ class Job:
     market_reason: str = ""
     early_failures: int = 0
     faulty_machines: tuple[str, ...] = ()
+    wait_told_at: datetime | None = None
     version: int = 0
 
     @property

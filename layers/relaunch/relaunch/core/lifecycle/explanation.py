@@ -9,6 +9,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.jobs.job import Handover, IntentKind, Job, PlacementState, StopKind
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
+from relaunch.core.lifecycle.long_waits import describe_bound
 from relaunch.core.lifecycle.market_choice import describe_run_on_spot, is_in_market
 from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.refusal_notices import (
@@ -71,7 +72,16 @@ def _explain_open(job: Job, now: datetime) -> Explanation:
 
 def _explain_waiting(job: Job, now: datetime) -> Explanation:
     waiting = job.waiting or Waiting(WaitReason.LAUNCH, job.state_since or job.accepted_at, "")
-    return _WAITS[waiting.reason](job, waiting, now)
+    explanation = _WAITS[waiting.reason](job, waiting, now)
+    if waiting.reason not in _LONG_WAITS:
+        return explanation
+    return replace(explanation, next_step=f"{explanation.next_step}{describe_bound(job, now)}")
+
+
+# The others last for minutes as a rule, or say themselves until when.
+_LONG_WAITS = frozenset(
+    {WaitReason.SLOT, WaitReason.CAPACITY, WaitReason.PRICE, WaitReason.MARKET, WaitReason.MACHINE_LIMIT}
+)
 
 
 def _wait_for_launch(job: Job, waiting: Waiting, now: datetime) -> Explanation:

@@ -194,6 +194,7 @@ class Machine:
     `leave_by` is when it is ended although jobs claim it, because it does not confirm the stop of a task or its agent
     stays away. `away_since` is since when its agent has not been connected at any look, or event of ECS. `refusal` is
     what a job does whose request EC2 refused; `is_alert`: somebody has to do something about it.
+    `told_at` is when somebody was last told that EC2 does not end the instance.
     `timeline` has the latest entries. `version` is the version of the item, on which every write is conditional;
     `wake_at` is set until the machine is gone.
     """
@@ -227,6 +228,7 @@ class Machine:
     pending: tuple[MachineEffect, ...] = ()
     leave_by: datetime | None = None
     away_since: datetime | None = None
+    told_at: datetime | None = None
     version: int = 0
 
     @property
