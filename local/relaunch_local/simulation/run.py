@@ -12,6 +12,7 @@ from relaunch_local.simulation.checks.coverage import Transition
 from relaunch_local.simulation.checks.useless_machines import Waste
 from relaunch_local.simulation.faults.absent_agents import AbsentAgents
 from relaunch_local.simulation.faults.capacity import CapacityFaults
+from relaunch_local.simulation.faults.failed_tasks import FailedTaskFaults
 from relaunch_local.simulation.faults.late_machines import LateMachines
 from relaunch_local.simulation.faults.machines import MachineFaults
 from relaunch_local.simulation.faults.providers import ProviderFaults
@@ -101,6 +102,7 @@ class SeedRun:
         self.waste = Waste()
         self.steps_until_idle = 0
         AbsentAgents(self.account)
+        FailedTaskFaults(self.account)
         Retries(self.account, self.workload)
         Schedule(self.account)
 

@@ -5,8 +5,10 @@ import pytest
 
 from fakes.builders import NOW, make_definition, make_job, make_running_job
 from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import look_again
+from relaunch.core.lifecycle.events import TimePassed
 from relaunch.core.lifecycle.long_waits import (
     QUEUE_LIMIT,
     START_LIMIT,
@@ -17,6 +19,8 @@ from relaunch.core.lifecycle.long_waits import (
     look_or_tell,
     wait_of,
 )
+from relaunch.core.lifecycle.table import decide
+from unit.core.lifecycle.steps import chosen
 
 HOUR = timedelta(hours=1)
 
@@ -81,6 +85,16 @@ def test_a_wait_behind_others_ends_with_what_it_waited_for():
 
     assert wait is not None
     assert describe_end(job, wait) == "it waited for 336h in all: waits for machine-limit"
+
+
+def test_a_wait_behind_others_ends_at_its_bound_and_a_place_that_comes_before_is_taken():
+    job = waiting(WaitReason.SLOT)
+    late = NOW + QUEUE_LIMIT
+
+    ended = decide(job, TimePassed(), late, StackLimits()).job
+    assert (ended.state, ended.reason) == (JobState.FAILED, "it waited for 336h in all: waits for slot")
+    assert decide(job, TimePassed(), late - HOUR, StackLimits()).job.state is JobState.WAITING
+    assert decide(job, chosen(), late, StackLimits()).job.state is JobState.LAUNCHING
 
 
 def test_the_bound_of_a_wait_that_is_over_is_now():

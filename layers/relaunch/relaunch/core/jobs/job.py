@@ -250,8 +250,9 @@ class Job:
     their cost, in which an unknown price counts as 0 and an upper limit as the price (`cost_basis`). `has_slot`: the
     job counts against `max_running_jobs`. `interrupted_at` is the start of the current interruption: the time of the
     warning if there was one. `failed_starts` are those since a task of the job last ran. `own_failures` are the
-    launches since then that found no capacity while the job was kept from instances; no other job avoids their
-    offerings. `held_back_seconds` is how long it has waited since it first ran for what is no capacity
+    launches since then that found no capacity while the job was kept from instances, or ended with an error that
+    nobody knows; no other job avoids their offerings.
+    `held_back_seconds` is how long it has waited since it first ran for what is no capacity
     (`held_back_time`), in waits that are over, and `held_back_before_seconds` until then. `machine_id` is the machine
     of our own that it claims for its next placement, and `machine_requests` how many were requested for it.
     `failed_machines` did not become ready since a task of the job last ran; `refused_since` is since when EC2 refuses
