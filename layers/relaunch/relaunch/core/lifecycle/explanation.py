@@ -409,6 +409,10 @@ _END_ADVICE: Mapping[StopKind | None, str] = {
     StopKind.OUT_OF_MEMORY: "give the container more memory in the task definition, or the training smaller batches",
     StopKind.STARTS_NOWHERE: "see that the image, the command, and the secrets, volumes and log groups of the task "
     "definition exist",
+    StopKind.START_REFUSED: "grant the roles of its task definition (executionRoleArn, taskRoleArn) what the reason "
+    "names, then `relaunch retry`",
+    StopKind.NOT_STARTED: "see what its machines have in common: their image and its driver, the disk, the way to the "
+    "registry; then `relaunch retry`",
     StopKind.IMAGE: "see that the image exists and that the task's execution role may pull it",
     StopKind.INTERRUPTION: "allow on-demand or more instance types, or set a deadline",
     StopKind.HOST_LOST: "allow on-demand or more instance types, or set a deadline",
