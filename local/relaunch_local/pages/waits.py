@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from relaunch.core.jobs.state import JobState, WaitReason
-from relaunch.core.lifecycle.long_waits import QUEUE_LIMIT, START_LIMIT
+from relaunch.core.lifecycle.long_waits import QUEUE_LIMIT, RESERVATION_LIMIT, START_LIMIT
 from relaunch.core.lifecycle.metrics import Metric
 from relaunch.core.lifecycle.refusal_waits import TRAINED_WAIT, UNTRAINED_WAIT
 from relaunch.core.lifecycle.unconfirmed_stops import CONFIRMED_WITHIN, HOST_END_GRACE, STOP_LIMIT
@@ -47,6 +47,10 @@ _HOURS, _DAYS = START_LIMIT // timedelta(hours=1), QUEUE_LIMIT.days
 _START = (
     f"{_HOURS} hours (and its `patience`) in which it is not running, in all: before its first run, or since then: "
     "FAILED, and its reason names its checkpoints"
+)
+_RESERVED = (
+    f"{_START}; with `purchase: reserved` {RESERVATION_LIMIT.days // 7} weeks before its first run, for a Capacity "
+    "Block starts up to eight weeks after it was bought"
 )
 _QUEUE = (
     f"{_DAYS} days of waiting behind others, in all: before its first run, or since then: FAILED, and its reason names "
@@ -87,7 +91,7 @@ WAIT_REASONS: Mapping[WaitReason, Wait] = {
     ),
     WaitReason.IMAGE: Wait("`wait_for_image`, 30 minutes by default: FAILED", (), "push the image; `retry`"),
     WaitReason.SLOT: Wait(_QUEUE, _TOLD, "cancel a job, or raise `max_running_jobs` or MaxRunningJobs"),
-    WaitReason.CAPACITY: Wait(_START, _TOLD, "allow on-demand, more types, or more zones"),
+    WaitReason.CAPACITY: Wait(_RESERVED, _TOLD, "allow on-demand, more types, or more zones"),
     WaitReason.PRICE: Wait(_START, _TOLD, "raise the maximum price"),
     WaitReason.BACKOFF: Wait("15 minutes: launched again", (), "`relaunch logs`"),
     WaitReason.MARKET: Wait(_START, _TOLD, "set a deadline, or another purchase"),

@@ -4,6 +4,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW, make_definition, make_job, make_running_job
+from relaunch.core.definitions.accelerator import PurchasePolicy
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
@@ -64,6 +65,17 @@ def test_waits_behind_others_are_no_part_of_the_day_in_which_a_job_does_not_star
     assert wait_of(job, NOW + 30 * HOUR).waited == 25 * HOUR
     patient = replace(job, definition=make_definition(patience=9 * HOUR))
     assert (wait_of(job, NOW).limit, wait_of(patient, NOW).limit) == (START_LIMIT, START_LIMIT + 9 * HOUR)
+
+
+def test_the_start_of_a_reservation_is_waited_for_until_it_must_have_come():
+    reserved = make_definition(purchase=PurchasePolicy.RESERVED)
+    job = waiting(WaitReason.CAPACITY, definition=reserved)
+
+    assert not wait_of(job, NOW + timedelta(weeks=8)).is_over
+    assert wait_of(job, NOW + timedelta(weeks=9)).is_over
+    assert wait_of(replace(job, first_started_at=NOW), NOW).limit == START_LIMIT
+    mixed = replace(job, definition=make_definition(purchase=PurchasePolicy.RESERVED_THEN_SPOT))
+    assert wait_of(mixed, NOW).limit == START_LIMIT
 
 
 def test_somebody_is_told_at_half_of_the_bound_and_a_day_later_again():

@@ -4,6 +4,7 @@ job waits
   ├─ for a slot or the stack's limit on machines: behind jobs of the stack's own, as long as those run
   │    └─ for QUEUE_LIMIT in all ──▶ FAILED
   └─ for a machine: its capacity, price, market, start
+       ├─ for its first one, which must be reserved, for RESERVATION_LIMIT ──▶ FAILED
        └─ for START_LIMIT and its patience in all, before its first run or since then ──▶ FAILED
 
 What it waits for an image, or for what somebody has to grant, has bounds of its own (core.lifecycle.refusal_waits). A
@@ -13,6 +14,7 @@ job with a deadline waits until then. Somebody is told at half of the bound, and
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from relaunch.core.definitions.accelerator import PurchasePolicy
 from relaunch.core.definitions.durations import write_duration
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import REFUSED_WAITS, JobState, WaitReason
@@ -27,6 +29,11 @@ interruptions loses most of the savings of spot.
 """
 QUEUE_LIMIT = timedelta(days=14)
 """How long a job waits behind others of its stack in all, before its first run or since then, until it fails."""
+RESERVATION_LIMIT = timedelta(weeks=9)
+"""How long a job that takes reserved machines alone waits for its first one.
+
+A Capacity Block starts up to eight weeks after it was bought ("Capacity Blocks for ML", EC2 User Guide).
+"""
 TOLD_EVERY = timedelta(hours=24)
 """How often somebody is told of a job that has waited for half of its bound."""
 WAITS_LONG = "waits for long"
@@ -58,7 +65,9 @@ def wait_of(job: Job, now: datetime) -> LongWait | None:
     if reason in _QUEUES:
         has_run = job.first_started_at is not None
         return LongWait(job.held_back_time(now) if has_run else job.held_back_in_all(now), QUEUE_LIMIT, is_queue=True)
-    return LongWait(idle_time(job, now), START_LIMIT + (job.definition.patience or timedelta(0)))
+    is_reserved = job.definition.purchase is PurchasePolicy.RESERVED and job.first_started_at is None
+    limit = RESERVATION_LIMIT if is_reserved else START_LIMIT + (job.definition.patience or timedelta(0))
+    return LongWait(idle_time(job, now), limit)
 
 
 def _runs(job: Job) -> bool:
