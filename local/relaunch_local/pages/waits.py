@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch.core.lifecycle.long_waits import QUEUE_LIMIT, RESERVATION_LIMIT, START_LIMIT
 from relaunch.core.lifecycle.metrics import Metric
 from relaunch.core.lifecycle.refusal_waits import TRAINED_WAIT, UNTRAINED_WAIT
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
@@ -21,13 +22,13 @@ from relaunch.core.lifecycle.unconfirmed_stops import (
 )
 from relaunch.core.lifecycle.verdicts import VERDICT_WAIT
 from relaunch.core.machines.absent_agents import AWAY_LIMIT, DOUBT_LIMIT, IMPAIRED_LIMIT
+from relaunch.core.machines.ending import ENDING_LIMIT
 from relaunch.core.machines.living import HANDOVER_TIME
 from relaunch.core.machines.machine import MachineState
 from relaunch.core.machines.requesting import LOOKED_FOR
 from relaunch.core.machines.starts import AT_ONCE
 from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL
 
-NONE = "none"
 _MINUTE = timedelta(minutes=1)
 
 
@@ -52,15 +53,28 @@ _REFUSED = (
     f"{UNTRAINED_WAIT // timedelta(hours=1)} hours, {TRAINED_WAIT.days} days once it has trained: FAILED "
     "(`retry` resumes from its checkpoint)"
 )
-_BUDGET = "24 hours without running, counted from its first run, once it was interrupted: FAILED; before its first run "
+_HOURS, _DAYS = START_LIMIT // timedelta(hours=1), QUEUE_LIMIT.days
+_START = (
+    f"{_HOURS} hours (and its `patience`) in which it is not running, in all: before its first run, or since then: "
+    "FAILED, and its reason names its checkpoints"
+)
+_RESERVED = (
+    f"{_START}; with `purchase: reserved` {RESERVATION_LIMIT.days // 7} weeks before its first run, for a Capacity "
+    "Block starts up to eight weeks after it was bought"
+)
+_QUEUE = (
+    f"{_DAYS} days of waiting behind others, in all: before its first run, or since then: FAILED, and its reason names "
+    "its checkpoints"
+)
 
 JOB_STATES: Mapping[JobState, Wait] = {
     JobState.WAITING: Wait("by what it waits for, below", (), "`relaunch cancel`"),
     JobState.LAUNCHING: Wait(
         "50 minutes for a launch that is not answered, a few once its machine of our own is gone; 15 minutes for an "
         "instance, 30 for a start: another placement. "
-        "On Kubernetes a pod that is not scheduled and has no other offering waits without a bound",
-        (Metric.JOBS_OVERDUE,),
+        f"On Kubernetes a pod that is not scheduled and has no other offering: {_HOURS} hours in which it is not "
+        "running, in all: TIMED_OUT",
+        (Metric.JOBS_OVERDUE, Metric.JOBS_REFUSED),
         "`relaunch explain`, `relaunch cancel`",
     ),
     JobState.RUNNING: Wait(
@@ -82,27 +96,30 @@ JOB_STATES: Mapping[JobState, Wait] = {
     ),
 }
 
+# At half of the bound, and once a day from then on.
+_TOLD = (Metric.JOBS_REFUSED,)
+
 WAIT_REASONS: Mapping[WaitReason, Wait] = {
     WaitReason.LAUNCH: Wait(
-        "asked for again every 5 minutes; " + _BUDGET + NONE,
-        (Metric.JOBS_OVERDUE, Metric.DEAD_LETTERS),
+        f"asked for again every 5 minutes; {_START}",
+        (Metric.JOBS_OVERDUE, Metric.DEAD_LETTERS, Metric.JOBS_REFUSED),
         "see the alarm",
     ),
     WaitReason.IMAGE: Wait("`wait_for_image`, 30 minutes by default: FAILED", (), "push the image; `retry`"),
-    WaitReason.SLOT: Wait(NONE, (), "cancel a job, or raise `max_running_jobs` or MaxRunningJobs"),
-    WaitReason.CAPACITY: Wait(_BUDGET + NONE, (), "allow on-demand, more types, or more zones"),
-    WaitReason.PRICE: Wait(_BUDGET + NONE, (), "raise the maximum price"),
+    WaitReason.SLOT: Wait(_QUEUE, _TOLD, "cancel a job, or raise `max_running_jobs` or MaxRunningJobs"),
+    WaitReason.CAPACITY: Wait(_RESERVED, _TOLD, "allow on-demand, more types, or more zones"),
+    WaitReason.PRICE: Wait(_START, _TOLD, "raise the maximum price"),
     WaitReason.BACKOFF: Wait("15 minutes: launched again", (), "`relaunch logs`"),
-    WaitReason.MARKET: Wait(_BUDGET + NONE, (), "set a deadline, or another purchase"),
+    WaitReason.MARKET: Wait(_START, _TOLD, "set a deadline, or another purchase"),
     WaitReason.MACHINE: Wait(
-        "until its machine is ready or given up (below); " + _BUDGET + NONE,
-        (Metric.MACHINES_NOT_READY,),
+        f"until its machine is ready or given up (below); {_START}",
+        (Metric.MACHINES_NOT_READY, Metric.JOBS_REFUSED),
         "`relaunch machines`",
     ),
     WaitReason.MACHINE_LIMIT: Wait(
         f"while as many machines start as may at once ({AT_ONCE}, one of a cause that is bad), until the first of them "
-        f"is ready or given up; at the stack's limits {NONE}",
-        (),
+        f"is ready or given up; at the stack's limits {_QUEUE}",
+        _TOLD,
         "end machines, or raise MaxMachines or the money per hour; those that start: nothing",
     ),
     WaitReason.CHECKPOINT: Wait(_REFUSED, (Metric.JOBS_REFUSED,), "grant what `relaunch explain` names"),
@@ -128,7 +145,8 @@ MACHINE_STATES: Mapping[MachineState, Wait] = {
         "cancel its jobs",
     ),
     MachineState.ENDING: Wait(
-        "none: it is paid while EC2 does not end it, and asked for again every minute",
+        f"until EC2 has ended it: asked for again every minute, and told {_minutes(ENDING_LIMIT)} after the first "
+        "time, then every hour, for it may cost",
         (Metric.TERMINATIONS_REFUSED, Metric.MACHINE_ALERTS),
         "terminate the instance by hand",
     ),
@@ -140,8 +158,8 @@ _HEAD = """\
 <!-- Written by `python -m relaunch_local.pages.waits docs/waits.md`; the bounds are those of the code. -->
 
 How long a job or a machine stays where it is at most, for a definition without a deadline: a deadline ends every wait
-of a job. Where the bound is "none", nothing ends the wait but what it waits for, or a person; `relaunch ps` lists such
-jobs and `relaunch explain` says what they wait for. Where no metric is named, nothing else tells of it. Each metric is
+of a job. `relaunch ps` lists the jobs that wait, and `relaunch explain` says what they wait for, until when, and what
+would help. `JobsRefused` tells of a long wait at half of its bound, and once a day from then on. Each metric is
 on a dashboard, and those with an alarm are in [operations.md](operations.md#alarms).
 """
 

@@ -59,6 +59,7 @@ from relaunch_local.simulation.checks.absent_agents import AbsentAgentChecks
 from relaunch_local.simulation.checks.agents import AgentChecks
 from relaunch_local.simulation.checks.deadlines import Deadlines
 from relaunch_local.simulation.checks.facts import AccountFacts, tasks_in
+from relaunch_local.simulation.checks.failed_tasks import FailedTasks
 from relaunch_local.simulation.checks.free_hour import FreeHour
 from relaunch_local.simulation.checks.invariants import Invariants, is_late
 from relaunch_local.simulation.checks.machines import MachineInvariants
@@ -181,6 +182,8 @@ class SimulatedAccount:
         self.useless = UselessMachines(
             self.clock, self.invariants.check, jobs, hosts, bills, machines.terminations, machines.misled
         )
+
+        self.failed_tasks = FailedTasks(self.invariants.check, self.facts, hosts, self.machines.terminations)
 
     def _hosts(self) -> Iterable[Instance]:
         return self.simulator.instances.by_id.values()

@@ -13,6 +13,7 @@ from relaunch_local.simulation.checks.returns import LONGEST_BESIDE_SPOT, SpotWa
 from relaunch_local.simulation.checks.useless_machines import Waste
 from relaunch_local.simulation.faults.absent_agents import AbsentAgents
 from relaunch_local.simulation.faults.capacity import CapacityFaults
+from relaunch_local.simulation.faults.failed_tasks import FailedTaskFaults
 from relaunch_local.simulation.faults.late_machines import LateMachines
 from relaunch_local.simulation.faults.machines import MachineFaults
 from relaunch_local.simulation.faults.providers import ProviderFaults
@@ -105,6 +106,7 @@ class SeedRun:
         self.steps_until_idle = 0
         self.spot_watch = self._watch_spot()
         AbsentAgents(self.account)
+        FailedTaskFaults(self.account)
         Retries(self.account, self.workload)
         Schedule(self.account)
 

@@ -9,7 +9,14 @@ from typing import Any
 
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
-from relaunch.core.definitions.definition import GithubTrigger, ImageWait, InputRule, JobDefinition, S3Trigger
+from relaunch.core.definitions.definition import (
+    GithubTrigger,
+    ImageWait,
+    InputRule,
+    JobDefinition,
+    RetryRules,
+    S3Trigger,
+)
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.machines.limits import TaskStop
 from relaunch.ports import CapacityProviderOffer
@@ -24,7 +31,7 @@ from relaunch_local.ecs import (
 )
 from relaunch_local.ecs.processes.port import SIGTERM_EXIT
 from relaunch_local.simulation.aws.template import ACCOUNT, CLUSTER, REGION
-from relaunch_local.simulation.aws.trainings import SIDECAR, Recipe, Sidecar, work_of
+from relaunch_local.simulation.aws.trainings import MACHINE_EXIT_CODE, SIDECAR, Recipe, Sidecar, work_of
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.definition_scenario import MAIN_MEMORY, draw_constraints, draw_memory, is_constrained
 from relaunch_local.simulation.instance_types import LARGE_TYPES, ON_DEMAND_USD_PER_HOUR, USD_PER_HOUR
@@ -171,6 +178,8 @@ class Scenario:
         limited = _with_limits(chance, _with_machines(chance, _vary_company(chance, scenario)))
         limited = _with_returns(chance, _with_stalled_trainings(chance, limited))
         drawn = _with_sidecars(chance.stream("scenario/sidecars"), limited)
+        retry = RetryRules(machine_exit_codes=(MACHINE_EXIT_CODE,))
+        drawn = replace(drawn, definitions=tuple(replace(each, retry=retry) for each in drawn.definitions))
         return _with_constraints(chance, drawn) if is_constrained(chance.seed) else drawn
 
     def simulator_settings(self, seed: int) -> SimulatorSettings:

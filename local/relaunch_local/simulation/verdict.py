@@ -3,7 +3,7 @@
 import itertools
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
@@ -161,6 +161,19 @@ class Verdict:
         early = self._early_failures(job, with_excused=False)
         is_enough = len(early) <= _EARLY_FAILURES + 1
         self._check("a program that fails at once is started twice at most", is_enough, f"{job.job_id}: {early}")
+        self._check_failed_tasks(job, early)
+
+    def _check_failed_tasks(self, job: Job, early: Sequence[str]) -> None:
+        failed, tasks = self._account.failed_tasks, self._invariants.tasks[job.job_id]
+        is_stopped = bool(tasks.keys() & self._rare_faults.stopped_by_others)
+        is_called_off = job.job_id in self._workload.cancelled or is_stopped or job.state is JobState.TIMED_OUT
+        failed.check_job(job, tasks, self._is_told, is_called_off=is_called_off)
+        if early and not is_called_off:
+            failed.check_early_failure(job, tasks, early[0])
+
+    def _is_told(self, arn: str, task: Mapping[str, object]) -> bool:
+        """Return whether ECS described the end of a task for as long as it documents, and named it before."""
+        return not self._is_end_unknown(arn, task) and not self._facts.is_unknown(arn, timestamp(task, "stoppedAt"))
 
     def _wrong_end(self, job: Job) -> str:
         log = self._account.trainings.logs[job.job_id]
@@ -173,7 +186,8 @@ class Verdict:
                 return self._not_late(job)
             case _:
                 is_early_end = len(self._early_failures(job, with_excused=True)) > _EARLY_FAILURES
-                return "" if is_early_end else self._wrong_failure(job)
+                starts_nowhere = self._account.failed_tasks.deserves_its_end(self._invariants.tasks[job.job_id])
+                return "" if is_early_end or starts_nowhere else self._wrong_failure(job)
 
     def _was_cancelled(self, job: Job) -> bool:
         """Return whether somebody asked for it, or stopped its last task."""
@@ -224,7 +238,7 @@ class Verdict:
         return "its reason is unknown"
 
     def _early_failures(self, job: Job, *, with_excused: bool) -> list[str]:
-        """Return the instances of the latest tasks in a row that failed soon after their start, without a checkpoint.
+        """Return the latest tasks in a row that failed soon after their start, without a checkpoint.
 
         Interruptions between them are passed over, and those of tasks that something else may have ended, unless
         `with_excused`: then they may have been the program's, as those that an essential sidecar ended where ECS does
@@ -246,13 +260,16 @@ class Verdict:
                 and (with_excused or not self._is_excused(arn, task))
                 and "RELAUNCH_RESUME_URI" not in str(task.get("overrides"))
             ):
-                early.append(str(task.get("containerInstanceArn")))
+                early.append(arn)
         return early
 
     def _is_excused(self, arn: str, task: Mapping[str, object]) -> bool:
         """Return whether something else ended the task, or ECS says nothing of its end."""
-        is_threatened = self._facts.was_threatened(self._facts.host_of(arn))
-        return is_threatened or self._is_end_unknown(arn, task) or task.get("stopCode") == "UserInitiated"
+        stopped_at = timestamp(task, "stoppedAt") or self._account.clock.now()
+        is_threatened = self._account.failed_tasks.was_threatened(self._facts.host_of(arn), stopped_at)
+        # What follows a StopTask is the answer to it, whatever the exit code.
+        is_asked = arn in self._facts.stop_asked_at or task.get("stopCode") == "UserInitiated"
+        return is_threatened or is_asked or self._is_end_unknown(arn, task)
 
     def _unpullable(self, job: Job) -> list[str]:
         """Return the tasks that stopped for an image that no machine can pull."""

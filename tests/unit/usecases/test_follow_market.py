@@ -11,7 +11,7 @@ from fakes.story import MINUTE, Story
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.overheads import starts_so_far
 from relaunch.core.jobs.state import JobState, WaitReason
-from relaunch.core.lifecycle.restart_policy import INTERRUPTION_BUDGET
+from relaunch.core.lifecycle.long_waits import START_LIMIT
 from relaunch.core.machines.events import RefusalKind
 from relaunch.core.machines.machine import MachineState
 from relaunch.core.market.policies import PolicyName
@@ -164,7 +164,7 @@ def test_patience_is_no_idle_time_that_ends_a_job():
     interrupt(story, job_id, MINUTE)
     story.launches.requested.clear()
 
-    story.reconcile(INTERRUPTION_BUDGET + HOUR)
+    story.reconcile(START_LIMIT + HOUR)
 
     assert not story.job(job_id).state.is_final
 

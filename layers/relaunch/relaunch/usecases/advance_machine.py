@@ -150,7 +150,7 @@ def _log(machine: Machine, event: MachineEvent, decision: MachineDecision, deps:
         state=str(machine.state),
         next_state=str(after.state),
         instance_id=after.instance_id,
-        # Once for each machine that somebody has to do something about.
-        is_alert=(after.is_alert and not machine.is_alert) or None,
+        # Once for each machine that somebody has to do something about, and again while its instance does not end.
+        is_alert=(after.is_alert and (not machine.is_alert or after.told_at != machine.told_at)) or None,
         reason=decision.note or (after.timeline[-1].detail if is_told else None),
     )

@@ -11,6 +11,9 @@ from relaunch_local.ecs.engine.views import container_instance_event_detail, tas
 from relaunch_local.ecs.processes.port import Processes, ProcessStartError
 from relaunch_local.ecs.rules.task_definition import restarts
 
+# The stopped reason of the task has these errors, the reason of a container all others.
+_OF_THE_TASK = ("CannotPullContainerError", "ResourceInitializationError")
+
 
 @dataclass(slots=True)
 class TaskLifecycle:
@@ -20,6 +23,8 @@ class TaskLifecycle:
     processes: Processes
     unpullable_images: set[str] = field(default_factory=set)
     on_stopped: list[Callable[[Task], None]] = field(default_factory=list)
+    start_error_of: Callable[[Task], str] = lambda _task: ""
+    """Returns the error with which a task fails to start; empty if it starts."""
 
     def publish(self, task: Task) -> None:
         """Increment the task's version and publish its state change."""
@@ -132,8 +137,9 @@ class TaskLifecycle:
                 self._fail_start(task, container, f"CannotPullContainerError: failed to resolve ref {image}: not found")
                 return
         task.pull_stopped_at = now
-        if task.instance is not None and task.instance.start_error:
-            self._fail_start(task, task.containers[0], task.instance.start_error)
+        error = self.start_error_of(task) or (task.instance.start_error if task.instance is not None else "")
+        if error:
+            self._fail_start(task, task.containers[0], error)
             return
         for container in task.containers:
             if not self._start_container(task, container):
@@ -163,7 +169,7 @@ class TaskLifecycle:
         container.reason = reason
         task.desired_status = "STOPPED"
         task.stop_code, task.stopped_reason = StopCode.TASK_FAILED_TO_START, "Task failed to start"
-        if reason.startswith("CannotPullContainerError"):
+        if reason.startswith(_OF_THE_TASK):
             task.stopped_reason = reason
         running = [each for each in task.containers if each.last_status == "RUNNING"]
         for each in task.containers:

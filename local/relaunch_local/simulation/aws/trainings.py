@@ -19,6 +19,8 @@ _SOURCE_FAMILY = re.compile("--.*")
 SIDECAR = "log_router"
 """The name of the essential container beside the trainings of some definitions."""
 _SHARDS = ("model.bin", "optimizer.bin")
+MACHINE_EXIT_CODE = 93
+"""With this exit code the trainings of every definition say that their machine is at fault."""
 OUT_OF_MEMORY = "OutOfMemoryError: Container killed due to memory usage"
 
 
@@ -47,6 +49,17 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
+class MachineFault:
+    """How a fault of its machine ends a training: so long after its start, with this code and reason."""
+
+    after_seconds: float
+    exit_code: int
+    reason: str | None
+    on_end: Callable[[], None]
+    """Called if nothing else ended it before."""
+
+
+@dataclass(frozen=True, slots=True)
 class Sidecar:
     """How the essential container beside the trainings of one definition behaves.
 
@@ -59,6 +72,11 @@ class Sidecar:
     exit_code: int
     sigterm_exit_code: int | None
     sigterm_seconds: float
+
+
+def source_family(family: str) -> str:
+    """Return the family that a derived one is made from; itself if it is none."""
+    return _SOURCE_FAMILY.sub("", family)
 
 
 def work_of(recipe: Recipe, done_seconds: float = 0.0) -> timedelta:
@@ -78,7 +96,8 @@ class TrainingLog:
     deserted: set[str] = field(default_factory=set)
     """Tasks whose essential sidecar ended by itself while their program ran."""
     endings: dict[str, str] = field(default_factory=dict)
-    """How each task's program ended: finished, failed, out of memory, sigterm, sigkill, left (by itself, warned)."""
+    """How each task's program ended: finished, failed, out of memory, sigterm, sigkill, left (by itself, warned), or
+    broken (by a fault of its machine)."""
 
 
 @dataclass(eq=False)
@@ -163,6 +182,12 @@ class _Training:
         if not self.is_over and self.terminated_at is not None:
             self.trainings.on_kill(self.spec, self.trainings.clock.now() - self.terminated_at)
         self.exit(SIGKILL_EXIT, "sigkill")
+
+    def break_by(self, fault: MachineFault) -> None:
+        """End by a fault of the machine, unless it is over or about to be."""
+        if not self.is_over and self.exits_with is None:
+            fault.on_end()
+            self.exit(fault.exit_code, "broken", fault.reason)
 
     def exit(self, code: int, ending: str, reason: str | None = None) -> None:
         """Exit with this code."""
@@ -269,6 +294,8 @@ class Trainings:
     """Called with the time since SIGTERM when a training is killed."""
     sidecars: Mapping[str, Sidecar] = field(default_factory=dict)
     """By family."""
+    machine_fault_of: Callable[[ProcessSpec], MachineFault | None] = lambda _spec: None
+    """Returns the fault of the machine that ends a training, None if there is none."""
     logs: dict[str, TrainingLog] = field(default_factory=lambda: defaultdict(TrainingLog))
     running: dict[str, _Training] = field(default_factory=dict)
     on_stalled: Callable[[ProcessSpec], None] = lambda _spec: None
@@ -293,6 +320,9 @@ class Trainings:
         if stalls_at is not None:
             self.on_stalled(spec)
         training.resume()
+        fault = self.machine_fault_of(spec)
+        if fault is not None:
+            self.clock.call_later(fault.after_seconds, lambda: training.break_by(fault))
         return training
 
     def is_stalled(self, job_id: str, recipe: Recipe) -> bool:
@@ -303,7 +333,7 @@ class Trainings:
 
     def _start_sidecar(self, spec: ProcessSpec) -> ProcessHandle:
         job_id = spec.started_by.rpartition("/")[0]
-        sidecar = self.sidecars[_SOURCE_FAMILY.sub("", spec.family)]
+        sidecar = self.sidecars[source_family(spec.family)]
         started = _Sidecar(self, spec, sidecar)
         if len(self.logs[job_id].deserted) < sidecar.deaths:
             started.end_after(sidecar.dies_after_seconds, sidecar.exit_code, by_itself=True)

@@ -62,6 +62,8 @@ class AccountFacts:
     _hosts: dict[str, str] = field(default_factory=dict)
     _cut_off: set[str] = field(default_factory=set)
     _cut_off_since: dict[str, datetime] = field(default_factory=dict)
+    _away: dict[str, list[tuple[datetime, datetime | None]]] = field(default_factory=lambda: defaultdict(list))
+    """By instance: from when until when its agent was disconnected."""
     _stopped_at: dict[str, datetime] = field(default_factory=dict)
     _unstarted: set[str] = field(default_factory=set)
     _placed_at: dict[str, datetime] = field(default_factory=dict)
@@ -153,6 +155,10 @@ class AccountFacts:
         is_told = bool(self._notices[instance_id]) or instance_id in self.ended_at
         return is_told or self.has_unconfirmed_stop(instance_id)
 
+    def was_noticed(self, instance_id: str, until: datetime) -> bool:
+        """Return whether EC2 had warned of an instance by then, or recommended to leave it."""
+        return any(at <= until for at, _ in self._notices[instance_id])
+
     def has_unconfirmed_stop(self, instance_id: str) -> bool:
         """Return whether a task on an instance took too long to be STOPPED: its other tasks are told to leave."""
         return any(self.host_of(arn) == instance_id for arn in self.unconfirmed_stops())
@@ -170,7 +176,17 @@ class AccountFacts:
         is_away = since is not None and self._clock.now() - since >= UNCONFIRMED_AFTER
         return is_away or instance_id in self._cut_off
 
+    def was_away(self, instance_id: str, since: datetime, until: datetime) -> bool:
+        """Return whether ECS had lost the agent of an instance at any time between these."""
+        return any(began <= until and (ended is None or ended >= since) for began, ended in self._away[instance_id])
+
     def _note_agent(self, instance_id: str, *, is_connected: bool) -> None:
+        spans, now = self._away[instance_id], self._clock.now()
+        is_away = bool(spans) and spans[-1][1] is None
+        if not is_connected and not is_away:
+            spans.append((now, None))
+        elif is_connected and is_away:
+            spans[-1] = (spans[-1][0], now)
         if not is_connected:
             self._cut_off_since.setdefault(instance_id, self._clock.now())
         elif self.was_cut_off(instance_id):

@@ -60,7 +60,7 @@ _MAY_BE: Mapping[StopKind, Callable[[StopFacts], bool]] = {
     StopKind.STARTS_NOWHERE: _is_unstartable,
     StopKind.START_REFUSED: _is_not_started,
     StopKind.UNKNOWN_START: _is_not_started,
-    StopKind.MACHINE_FAULT: lambda facts: facts.ending == "failed",
+    StopKind.MACHINE_FAULT: lambda facts: facts.ending == "broken",
     StopKind.UNKNOWN: lambda _facts: False,
 }
 

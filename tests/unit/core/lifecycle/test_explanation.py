@@ -18,6 +18,7 @@ from relaunch.core.definitions.accelerator import AcceleratorRequirement, Purcha
 from relaunch.core.jobs.job import FailedStart, IntentKind, PlacementState, Stop, StopIntent, StopKind
 from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, Waiting, WaitReason
 from relaunch.core.lifecycle.explanation import Explanation, explain, time_left
+from relaunch.core.lifecycle.long_waits import QUEUE_LIMIT, START_LIMIT
 
 LATER = NOW + timedelta(minutes=5)
 
@@ -172,13 +173,33 @@ WAITS = {
 }
 
 
+SLOW_QUEUE, SLOW_MARKET = (
+    f"; it fails if it waits until {NOW + wait:%Y-%m-%d %H:%M} UTC" for wait in (QUEUE_LIMIT, START_LIMIT)
+)
+BOUNDS = {
+    WaitReason.SLOT: SLOW_QUEUE,
+    WaitReason.MACHINE_LIMIT: SLOW_QUEUE,
+    WaitReason.CAPACITY: SLOW_MARKET,
+    WaitReason.PRICE: SLOW_MARKET,
+    WaitReason.MARKET: SLOW_MARKET,
+}
+
+
 def test_no_wait_is_left_out():
     assert {job.waiting.reason for job, *_ in WAITS.values()} == set(WaitReason)
 
 
 @pytest.mark.parametrize(("job", "words", "step", "advice"), WAITS.values(), ids=WAITS)
 def test_a_waiting_job_says_what_for_since_when_what_next_and_what_could_help(job, words, step, advice):
+    step += BOUNDS.get(job.waiting.reason, "")
+
     assert explain(job, NOW) == Explanation(words, NOW, step, LATER, advice)
+
+
+def test_a_wait_under_a_deadline_names_no_other_bound():
+    job = waiting_job(WaitReason.CAPACITY, "nothing", definition=make_definition(deadline=timedelta(hours=9)))
+
+    assert explain(job, NOW).next_step == "every offering is looked at again"
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,16 @@ def test_a_refused_termination_counts_and_alerts_once() -> None:
     assert machine_metrics(noted.machine, again, NOW + MINUTE) == ()
 
 
+def test_an_instance_that_ec2_does_not_end_counts_and_alerts_every_hour() -> None:
+    ending, due = machine(MachineState.ENDING, state_since=NOW), MachineDue()
+    assert measured(ending, due, NOW + 29 * MINUTE) == []
+    told = decide(ending, due, NOW + 30 * MINUTE, LIMITS).machine
+
+    assert measured(ending, due, NOW + 30 * MINUTE) == [MetricDatum(Metric.TERMINATIONS_REFUSED), ALERT]
+    assert measured(told, due, NOW + 31 * MINUTE) == []
+    assert measured(told, due, NOW + 90 * MINUTE) == [MetricDatum(Metric.TERMINATIONS_REFUSED), ALERT]
+
+
 def test_what_leaked_counts_and_alerts_and_nothing_is_sent_while_nothing_leaks() -> None:
     assert leak_metrics(2) == (MetricDatum(Metric.MACHINES_LEAKED, 2), MetricDatum(Metric.MACHINE_ALERTS, 2))
     assert leak_metrics(0) == ()

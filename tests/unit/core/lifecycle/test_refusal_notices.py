@@ -2,7 +2,10 @@
 
 import pytest
 
-from relaunch.core.lifecycle.refusal_notices import what_to_grant
+from fakes.builders import NOW, make_definition, make_job
+from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.jobs.state import Refusal, RefusedCall
+from relaunch.core.lifecycle.refusal_notices import what_to_grant, what_to_look_at
 
 ACCOUNT = "arn:aws:sts::111122223333:assumed-role/relaunch-LaunchAttemptRole-1A2B/relaunch-launch-attempt"
 
@@ -60,3 +63,44 @@ def test_other_words_are_left_to_the_doctor() -> None:
     (only,) = what_to_grant("ClusterNotFoundException: Cluster not found.")
 
     assert "relaunch doctor" in only
+
+
+TASK_ROLE = "arn:aws:sts::111122223333:assumed-role/train-execution/3f0c"
+
+
+def advice_on_a_start(reason: str, **definition) -> tuple[str, ...]:
+    refusals = {RefusedCall.START: Refusal(NOW, NOW)}
+    return what_to_look_at(make_job(refusals=refusals, definition=make_definition(**definition)), reason)
+
+
+def test_what_a_start_lacks_is_granted_to_the_roles_of_the_task_not_by_the_stack() -> None:
+    denied = f"AccessDeniedException: User: {TASK_ROLE} is not authorized to perform: secretsmanager:GetSecretValue on"
+    grant, whose, at_once = advice_on_a_start(f"{denied} resource: arn:x because no identity-based policy allows it")
+
+    assert grant == "grant the role train-execution secretsmanager:GetSecretValue on arn:x"
+    assert "executionRoleArn" in whose
+    assert "`relaunch retry`" in at_once
+    denial, *_ = advice_on_a_start(f"{denied} resource: arn:x with an explicit deny in a resource-based policy")
+    assert denial.startswith("something denies the role train-execution secretsmanager:GetSecretValue on arn:x")
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("ECS was unable to assume the role 'arn:aws:iam::1:role/x'", "assume the role"),
+        ("CannotPullContainerError: no basic auth credentials", "ecr:BatchGetImage"),
+        ("CannotPullECRContainerError: engine ecr credentials: not found", "ecr:BatchGetImage"),
+        ("DockerTimeoutError: Could not transition; 3 machines in a row did not start it", "have in common"),
+    ],
+)
+def test_a_start_that_is_refused_says_what_to_do(reason: str, words: str) -> None:
+    first, at_once = advice_on_a_start(reason)
+
+    assert words in first
+    assert "next probe" in at_once
+
+
+def test_a_pod_that_does_not_start_is_described_by_its_cluster() -> None:
+    first, _ = advice_on_a_start("ErrImagePull", target=Target.ACK)
+
+    assert "kubectl describe pod" in first

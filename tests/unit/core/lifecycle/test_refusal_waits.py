@@ -99,7 +99,10 @@ class TestARefusedLaunch:
         job, tries = refused_until_it_ends(launching())
 
         assert (job.state, tries[-1]) == (JobState.FAILED, 14 * DAY)
-        assert job.reason == f"refused for 14 days: the cluster refuses the launch: {DENIED}"
+        assert job.reason == (
+            f"refused for 14 days: the cluster refuses the launch: {DENIED}; `relaunch retry {job.job_id}` resumes "
+            f"from the newest checkpoint below s3://acme-checkpoints/resnet/{job.job_id}/"
+        )
 
     def test_a_job_that_never_trained_fails_after_a_day_with_the_reason(self):
         job, tries = refused_until_it_ends(launching(has_trained=False))

@@ -9,14 +9,13 @@ from fakes.builders import NOW, make_definition, make_job, make_running_attempt,
 from relaunch.core.definitions.definition import RetryRules
 from relaunch.core.jobs.job import FailedStart, Stop, StopKind
 from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.long_waits import START_LIMIT, idle_time
 from relaunch.core.lifecycle.restart_policy import (
-    INTERRUPTION_BUDGET,
     GiveUp,
     HoldBack,
     RestartAfter,
     decide_restart,
     describe_stop,
-    idle_time,
     is_failure,
     is_interruption,
     next_time_limit,
@@ -190,31 +189,62 @@ def idle_job(idle: timedelta, interruptions: int, **fields):
 
 
 @pytest.mark.parametrize(
-    ("idle", "interruptions", "is_over"),
+    ("idle", "interruptions", "words"),
     [
-        pytest.param(INTERRUPTION_BUDGET, 1, True, id="used-up"),
-        pytest.param(INTERRUPTION_BUDGET - timedelta(seconds=1), 99, False, id="many-but-short"),
-        pytest.param(INTERRUPTION_BUDGET * 2, 0, False, id="never-interrupted"),
+        pytest.param(START_LIMIT, 1, "interrupted 1 times and not running for 24h in all", id="used-up"),
+        pytest.param(START_LIMIT - timedelta(seconds=1), 99, "", id="many-but-short"),
+        pytest.param(
+            START_LIMIT * 2, 0, "not running for 24h in all since it first ran", id="a-failure-and-then-no-capacity"
+        ),
     ],
 )
-def test_interruptions_are_budgeted_by_the_time_they_cost(idle, interruptions, is_over):
+def test_interruptions_are_budgeted_by_the_time_they_cost(idle, interruptions, words):
+    job = idle_job(idle, interruptions)
     over = GiveUp(
         JobState.FAILED,
-        "interrupted 1 times and not running for 24h in all: allow on-demand, more instance types, or set a deadline",
+        f"{words}: allow on-demand, more instance types, or set a deadline; `relaunch retry {job.job_id}` resumes from "
+        f"the newest checkpoint below s3://acme-checkpoints/resnet/{job.job_id}/",
     )
 
-    assert out_of_time(idle_job(idle, interruptions), NOW) == (over if is_over else None)
+    assert out_of_time(job, NOW) == (over if words else None)
 
 
-@pytest.mark.parametrize(("idle", "is_over"), [(INTERRUPTION_BUDGET + HOUR, False), (INTERRUPTION_BUDGET * 2, True)])
+def test_a_job_that_never_runs_is_given_up_after_a_day_with_what_it_waited_for_last():
+    job = make_job(accepted_at=NOW, reason="no offering has capacity", waiting=None)
+    over = GiveUp(
+        JobState.FAILED,
+        "not running within 24h, without its waits for others: allow on-demand, more instance types, or set a "
+        "deadline; last: no offering has capacity",
+    )
+
+    assert out_of_time(job, NOW + START_LIMIT - timedelta(seconds=1)) is None
+    assert out_of_time(job, NOW + START_LIMIT) == over
+
+
+def test_a_task_that_runs_is_not_stopped_for_the_time_that_its_start_took():
+    job = make_running_job(first_started_at=NOW - 3 * START_LIMIT, accepted_at=NOW - 4 * START_LIMIT, interruptions=1)
+
+    assert out_of_time(job, NOW) is None
+
+
+def test_a_job_without_checkpoints_names_none():
+    job = idle_job(START_LIMIT, 1, definition=make_definition(checkpoint_uri=None))
+    verdict = out_of_time(job, NOW)
+
+    assert isinstance(verdict, GiveUp)
+    assert "retry" not in verdict.reason
+
+
+@pytest.mark.parametrize(("idle", "is_over"), [(START_LIMIT + HOUR, False), (START_LIMIT * 2, True)])
 def test_patience_is_time_that_the_interruptions_may_cost_as_well(idle, is_over):
-    job = idle_job(idle, 1, definition=make_definition(patience=INTERRUPTION_BUDGET))
+    job = idle_job(idle, 1, definition=make_definition(patience=START_LIMIT))
 
     assert (out_of_time(job, NOW) is not None) is is_over
 
 
-def test_idle_time_counts_from_the_first_start_and_is_never_negative():
-    assert idle_time(make_job(), NOW + HOUR) == timedelta(0)
+def test_idle_time_counts_from_the_acceptance_or_the_first_start_and_is_never_negative():
+    assert idle_time(make_job(accepted_at=NOW), NOW + HOUR) == HOUR
+    assert idle_time(make_job(accepted_at=NOW + HOUR), NOW) == timedelta(0)
     assert idle_time(make_running_job(), NOW + HOUR) == timedelta(0)
     assert idle_time(idle_job(3 * HOUR, 1), NOW) == 3 * HOUR
     assert idle_time(make_running_job(run_seconds=9999.0), NOW) == timedelta(0)

@@ -6,6 +6,7 @@ import pytest
 from fakes.builders import NOW, container_instance_arn, make_attempt, make_offering_key, make_placement, task_id
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import RetryRules
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.effects import CountRun, ReleaseMachine, RememberCapacity, RequestLaunch
 from relaunch.core.jobs.job import FailedStart, IntentKind, Job, PlacementState, Stop, StopKind
 from relaunch.core.jobs.state import CostBasis, JobState, Refusal, RefusedCall, Waiting, WaitReason
@@ -333,6 +334,28 @@ def test_an_error_that_nobody_knows_is_tried_on_a_second_machine_and_then_ends_t
         f"{told}it did not start on 2 machines: i-1, i-2; Relaunch does not know the error, which may be that of the "
         "image, the task definition or what they need of the account"
     )
+
+
+def test_an_error_that_nobody_knows_is_tried_in_another_pool_if_there_is_one():
+    job = with_attempt("pl", instance_id="i-1", zone="us-east-1b")
+    unknown = Stop(StopKind.UNKNOWN_START, SOON, stopped_reason="something new")
+    key = job.current_attempt.placement.offering
+
+    first = follow_stop(job, unknown, SOON).job
+
+    assert [each.key for each in first.own_failures] == [replace(key, zone="us-east-1b"), replace(key, zone=None)]
+    assert {each.until for each in first.own_failures} == {SOON + timedelta(minutes=10)}
+    assert all("something new" in each.reason for each in first.own_failures)
+    assert not any(isinstance(each, RememberCapacity) for each in first.pending), "that of the job alone"
+    known = follow_stop(job, replace(unknown, kind=StopKind.NOT_STARTED), SOON).job
+    assert known.own_failures == ()
+
+
+def test_where_the_cluster_chooses_the_node_no_pool_is_avoided():
+    job = with_attempt("pl", instance_id="i-1")
+    job = replace(job, definition=replace(job.definition, target=Target.ACK))
+
+    assert follow_stop(job, Stop(StopKind.UNKNOWN_START, SOON), SOON).job.own_failures == ()
 
 
 def test_an_error_that_is_the_same_everywhere_ends_the_job_on_its_first_machine():

@@ -10,7 +10,14 @@ from fakes.builders import NOW
 from fakes.machines import INSTANCE, NODE, fleet_request, machine, override
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.decision import MachineTotals
-from relaunch.core.machines.ending import ENDING_LOOK, MISSING_GRACE, NOT_TERMINATED, termination_refused
+from relaunch.core.machines.ending import (
+    ENDING_LIMIT,
+    ENDING_LOOK,
+    MISSING_GRACE,
+    NOT_TERMINATED,
+    TOLD_EVERY,
+    termination_refused,
+)
 from relaunch.core.machines.events import (
     ClaimReleased,
     InstanceMissing,
@@ -82,6 +89,35 @@ def test_a_refused_termination_is_noted_once_and_what_was_pending_stays_so():
     assert INSTANCE in after.reason
     assert (after.state, after.wake_at, after.pending) == (ending.state, ending.wake_at, ending.pending)
     assert termination_refused(repeated, NOW).is_ignored
+    late = decide(after, seen(InstanceState.RUNNING), NOW + ENDING_LIMIT, LIMITS).machine
+    assert late.timeline == after.timeline
+    assert termination_refused(late, NOW + TOLD_EVERY).machine.told_at == NOW + TOLD_EVERY
+
+
+@pytest.mark.parametrize(
+    ("event", "words", "effects"),
+    [
+        (seen(InstanceState.RUNNING), f"{INSTANCE} is running", (TerminateInstance(INSTANCE),)),
+        (seen(InstanceState.SHUTTING_DOWN), f"{INSTANCE} is shutting-down", ()),
+        (seen(InstanceState.STOPPED), f"{INSTANCE} is stopped", (TerminateInstance(INSTANCE),)),
+        (MachineDue(), f"EC2 does not say what became of {INSTANCE}", ()),
+    ],
+)
+def test_somebody_is_told_every_hour_of_an_instance_that_ec2_does_not_end(event, words, effects):
+    ending = machine(MachineState.ENDING, state_since=NOW)
+
+    early = decide(ending, event, NOW + ENDING_LIMIT - ENDING_LOOK, LIMITS).machine
+    assert (early.timeline, early.is_alert, early.pending) == (ending.timeline, False, effects)
+    told = decide(early, event, NOW + ENDING_LIMIT, LIMITS).machine
+    assert (told.state, told.is_alert, told.told_at) == (MachineState.ENDING, True, NOW + ENDING_LIMIT)
+    assert (told.timeline[-1].event, told.timeline[-1].detail) == (NOT_TERMINATED, told.reason)
+    assert told.reason == (
+        f"EC2 has not ended it in 30 minutes, though it was asked to: {words}; it may cost until it is gone"
+    )
+    assert (told.wake_at, told.pending) == (NOW + ENDING_LIMIT + ENDING_LOOK, effects)
+    again = decide(told, event, NOW + ENDING_LIMIT + TOLD_EVERY - ENDING_LOOK, LIMITS).machine
+    assert again.timeline == told.timeline
+    assert len(decide(told, event, NOW + ENDING_LIMIT + TOLD_EVERY, LIMITS).machine.timeline) == 2
 
 
 def test_a_node_whose_machine_is_gone_is_deregistered():

@@ -1,23 +1,36 @@
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
 from fakes.builders import NOW, make_attempt, make_definition, make_job, make_running_attempt, make_running_job
 from fakes.machines import machine
 from fakes.repository import REPOSITORY
+from relaunch.core.definitions.accelerator import PurchasePolicy
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.job import IntentKind, Job, StopIntent
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import FINAL_STATES, JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.events import CheckpointsUnreadable, JobEvent, LaunchNotGranted, TimePassed
+from relaunch.core.lifecycle.metrics import Metric, MetricDatum, decision_metrics, machine_metrics
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.events import AgentSeen, InstanceMissing, MachineDue
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.core.machines.table import decide as decide_machine
-from relaunch_local.pages.waits import JOB_STATES, MACHINE_STATES, NONE, WAIT_REASONS, main, render_page
+from relaunch_local.pages.waits import JOB_STATES, MACHINE_STATES, WAIT_REASONS, main, render_page
 
 PAGE = REPOSITORY / "docs" / "waits.md"
+LONG = (
+    WaitReason.SLOT,
+    WaitReason.MACHINE_LIMIT,
+    WaitReason.LAUNCH,
+    WaitReason.CAPACITY,
+    WaitReason.PRICE,
+    WaitReason.MARKET,
+    WaitReason.MACHINE,
+)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
@@ -39,14 +52,27 @@ def test_every_state_and_reason_has_its_bound():
     assert set(MACHINE_STATES) == set(MachineState) - {MachineState.GONE}
 
 
-def waiting(reason: WaitReason, until: timedelta | None = None, **fields) -> Job:
-    held = Waiting(reason, NOW, f"waits for {reason}", NOW + until if until else None)
-    return make_job(**{"waiting": held, "image": ("trainer", "5e07"), "wake_at": NOW, **fields})
+def waiting(reason: WaitReason, until: timedelta | None = None, slot: str = "", **fields) -> Job:
+    held = Waiting(reason, NOW, f"waits for {reason}", NOW + until if until else None, slot=slot)
+    given = {"waiting": held, "image": ("trainer", "5e07"), "wake_at": NOW, "reason": held.detail, "accepted_at": NOW}
+    return make_job(**{**given, **fields})
 
 
 def stopping() -> Job:
     attempt = make_running_attempt(intent=StopIntent(IntentKind.CANCEL, NOW, "enough"))
     return replace(make_running_job(attempt=attempt), state=JobState.STOPPING, state_since=NOW)
+
+
+def tell(job: Job, event: JobEvent, lasts: timedelta) -> list[timedelta]:
+    """Return when, after the beginning of its wait, somebody is told of the starving job."""
+    told, now, until = [], NOW, NOW + lasts
+    while not job.state.is_final and job.wake_at is not None and job.wake_at <= until:
+        now = max(now, job.wake_at)
+        decision = decide(job, event, now, StackLimits())
+        if MetricDatum(Metric.JOBS_REFUSED) in decision_metrics(job, decision, now):
+            told.append(now - NOW)
+        job = replace(decision.job, pending=())
+    return told
 
 
 def starve(job: Job, event: JobEvent, lasts: timedelta) -> Job:
@@ -86,7 +112,47 @@ ENDS: dict[str, tuple[Job, JobEvent, timedelta, JobState]] = {
         DAY + 5 * MINUTE,
         JobState.FAILED,
     ),
+    "waiting for capacity after a failure of its program": (
+        waiting(WaitReason.CAPACITY, first_started_at=NOW, failures=1),
+        TimePassed(),
+        DAY + 5 * MINUTE,
+        JobState.FAILED,
+    ),
+    **{
+        f"{reason} before its first run": (waiting(reason), TimePassed(), DAY + 5 * MINUTE, JobState.FAILED)
+        for reason in (
+            WaitReason.LAUNCH,
+            WaitReason.CAPACITY,
+            WaitReason.PRICE,
+            WaitReason.MARKET,
+            WaitReason.MACHINE,
+        )
+    },
+    **{
+        f"{reason}{' after its first run' if fields else ''}": (
+            waiting(reason, slot=slot, **fields),
+            TimePassed(),
+            14 * DAY + 15 * MINUTE,
+            JobState.FAILED,
+        )
+        for reason, slot in ((WaitReason.SLOT, "resnet"), (WaitReason.MACHINE_LIMIT, ""))
+        for fields in ({}, {"first_started_at": NOW, "attempt": make_attempt()})
+    },
+    "a pod that no node takes": (
+        make_job(
+            state=JobState.LAUNCHING,
+            definition=make_definition(target=Target.ACK, purchase=PurchasePolicy.ON_DEMAND),
+            attempt=replace(PLACED, node=None, instance_id=None),
+            waiting=None,
+            accepted_at=NOW,
+            wake_at=NOW,
+        ),
+        TimePassed(),
+        DAY + 70 * MINUTE,
+        JobState.TIMED_OUT,
+    ),
 }
+HELD = [name for name, (job, *_) in ENDS.items() if job.waiting and job.waiting.reason in LONG]
 
 
 @pytest.mark.parametrize("name", ENDS)
@@ -97,10 +163,26 @@ def test_a_starved_job_ends_at_its_bound_and_not_long_before(name: str):
     assert starve(job, event, bound).state is end
 
 
-def test_a_wait_without_a_bound_goes_on_and_is_said_to():
-    for reason in (WaitReason.SLOT, WaitReason.MACHINE_LIMIT, WaitReason.CAPACITY):
-        assert starve(waiting(reason), TimePassed(), 10 * DAY).state is JobState.WAITING
-        assert WAIT_REASONS[reason].bound.endswith(NONE)
+@pytest.mark.parametrize("name", ENDS)
+def test_every_end_has_its_row_and_says_what_it_waited_for(name: str):
+    job, event, bound, _ = ENDS[name]
+    ended = starve(job, event, bound)
+
+    assert ended.reason
+    if job.waiting is not None and name in HELD:
+        assert job.waiting.detail in ended.reason
+        assert WAIT_REASONS[job.waiting.reason].told
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_somebody_is_told_of_a_long_wait_at_half_of_its_bound_and_once_a_day(name: str):
+    job, event, bound, _ = ENDS[name]
+
+    told = tell(job, event, bound)
+
+    assert bound / 2 - 20 * MINUTE <= told[0] <= bound / 2 + 20 * MINUTE
+    assert all(DAY <= later - earlier <= DAY + 20 * MINUTE for earlier, later in pairwise(told))
+    assert bound - told[-1] <= DAY + 20 * MINUTE
 
 
 def test_a_deadline_ends_every_wait():
@@ -125,6 +207,20 @@ def test_a_starved_machine_ends_at_its_bound():
     assert starve_machine(starting, 6 * MINUTE).state is MachineState.ENDING
     assert starve_machine(silent, 9 * MINUTE).state is MachineState.READY
     assert starve_machine(silent, 10 * MINUTE).state is MachineState.ENDING
+
+
+def test_a_machine_that_ec2_does_not_end_is_told_and_never_forgotten():
+    ending, told, now = machine(MachineState.ENDING, state_since=NOW, wake_at=NOW), [], NOW
+    while now < NOW + 2 * DAY:
+        now = max(now + timedelta(seconds=1), ending.wake_at)
+        decision = decide_machine(ending, MachineDue(), now, MachineLimits())
+        told += [now - NOW for each in machine_metrics(ending, decision, now) if each.metric is Metric.MACHINE_ALERTS]
+        ending = decision.machine
+
+    assert ending.state is MachineState.ENDING
+    assert 30 * MINUTE <= told[0] <= 31 * MINUTE
+    assert all(HOUR <= later - earlier <= HOUR + 2 * MINUTE for earlier, later in pairwise(told))
+    assert Metric.MACHINE_ALERTS in MACHINE_STATES[MachineState.ENDING].told
 
 
 def test_a_machine_whose_agent_is_away_ends_at_its_bound():

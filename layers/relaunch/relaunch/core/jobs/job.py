@@ -250,8 +250,9 @@ class Job:
     their cost, in which an unknown price counts as 0 and an upper limit as the price (`cost_basis`). `has_slot`: the
     job counts against `max_running_jobs`. `interrupted_at` is the start of the current interruption: the time of the
     warning if there was one. `failed_starts` are those since a task of the job last ran. `own_failures` are the
-    launches since then that found no capacity while the job was kept from instances; no other job avoids their
-    offerings. `held_back_seconds` is how long it has waited since it first ran for what is no capacity
+    launches since then that found no capacity while the job was kept from instances, or ended with an error that
+    nobody knows; no other job avoids their offerings.
+    `held_back_seconds` is how long it has waited since it first ran for what is no capacity
     (`held_back_time`), in waits that are over, and `held_back_before_seconds` until then. `machine_id` is the machine
     of our own that it claims for its next placement, and `machine_requests` how many were requested for it.
     `failed_machines` did not become ready since a task of the job last ran; `refused_since` is since when EC2 refuses
@@ -271,7 +272,8 @@ class Job:
     the latest attempt of which it is known whether it gained a step, `attempts_without_progress` how many of the latest
     in a row did not, and `saving_seconds` how long one that did ran until it had saved, 0 if that is not known
     (core.lifecycle.no_progress). `moved_at` is when its task was stopped for each of the latest moves to spot
-    (core.lifecycle.moves).
+    (core.lifecycle.moves). `wait_told_at` is when somebody was last told that it waits for long
+    (core.lifecycle.long_waits).
     """
 
     job_id: str
@@ -324,6 +326,7 @@ class Job:
     attempts_without_progress: int = 0
     saving_seconds: float = 0.0
     moved_at: tuple[datetime, ...] = ()
+    wait_told_at: datetime | None = None
     version: int = 0
 
     @property

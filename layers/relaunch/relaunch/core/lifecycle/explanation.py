@@ -10,6 +10,7 @@ from relaunch.core.jobs.job import Handover, IntentKind, Job, PlacementState, St
 from relaunch.core.jobs.progress import describe_lack_of_progress
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
+from relaunch.core.lifecycle.long_waits import describe_bound
 from relaunch.core.lifecycle.market_choice import describe_run_on_spot, is_in_market
 from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.refusal_notices import (
@@ -77,7 +78,16 @@ def _explain_open(job: Job, now: datetime) -> Explanation:
 
 def _explain_waiting(job: Job, now: datetime) -> Explanation:
     waiting = job.waiting or Waiting(WaitReason.LAUNCH, job.state_since or job.accepted_at, "")
-    return _WAITS[waiting.reason](job, waiting, now)
+    explanation = _WAITS[waiting.reason](job, waiting, now)
+    if waiting.reason not in _LONG_WAITS:
+        return explanation
+    return replace(explanation, next_step=f"{explanation.next_step}{describe_bound(job, now)}")
+
+
+# The others last for minutes as a rule, or say themselves until when.
+_LONG_WAITS = frozenset(
+    {WaitReason.SLOT, WaitReason.CAPACITY, WaitReason.PRICE, WaitReason.MARKET, WaitReason.MACHINE_LIMIT}
+)
 
 
 def _wait_for_launch(job: Job, waiting: Waiting, now: datetime) -> Explanation:
@@ -419,6 +429,10 @@ _END_ADVICE: Mapping[StopKind | None, str] = {
     StopKind.OUT_OF_MEMORY: "give the container more memory in the task definition, or the training smaller batches",
     StopKind.STARTS_NOWHERE: "see that the image, the command, and the secrets, volumes and log groups of the task "
     "definition exist",
+    StopKind.START_REFUSED: "grant the roles of its task definition (executionRoleArn, taskRoleArn) what the reason "
+    "names, then `relaunch retry`",
+    StopKind.NOT_STARTED: "see what its machines have in common: their image and its driver, the disk, the way to the "
+    "registry; then `relaunch retry`",
     StopKind.IMAGE: "see that the image exists and that the task's execution role may pull it",
     StopKind.INTERRUPTION: "allow on-demand or more instance types, or set a deadline",
     StopKind.HOST_LOST: "allow on-demand or more instance types, or set a deadline",

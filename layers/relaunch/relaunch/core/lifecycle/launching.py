@@ -52,6 +52,7 @@ from relaunch.core.lifecycle.events import (
     SlotDenied,
     TimePassed,
 )
+from relaunch.core.lifecycle.long_waits import describe_end, look_or_tell, wait_of, where_it_resumes
 from relaunch.core.lifecycle.machine_waits import admits_next, next_machine
 from relaunch.core.lifecycle.market_choice import with_market_reason
 from relaunch.core.lifecycle.refusal_waits import next_try, wait_limit, wait_until_granted, with_refusal
@@ -310,7 +311,8 @@ def _provider_refused(job: Job, detail: str, now: datetime) -> Decision:
     has_trained = job.first_started_at is not None
     if next_try(job.refusals[RefusedCall.LAUNCH], has_trained=has_trained, is_bought=False) is None:
         limit = write_duration(wait_limit(has_trained=has_trained))
-        return end(job, JobState.FAILED, now, event="refused for too long", detail=f"refused for {limit}: {detail}")
+        detail = f"refused for {limit}: {detail}{where_it_resumes(job)}"
+        return end(job, JobState.FAILED, now, event="refused for too long", detail=detail)
     return _next_placement(job, detail, now, event="placement refused", is_full=True)
 
 
@@ -404,6 +406,9 @@ def wake_waiting(job: Job, _event: TimePassed, now: datetime, _limits: StackLimi
     verdict = out_of_time(job, now)
     if verdict is not None:
         return _give_up(job, verdict, now)
+    queued = wait_of(job, now)
+    if queued is not None and queued.is_over:
+        return end(job, JobState.FAILED, now, event="waited for too long", detail=describe_end(job, queued))
     waiting = job.waiting
     if waiting is not None and waiting.reason is WaitReason.IMAGE:
         if waiting.until is not None and now >= waiting.until:
@@ -413,7 +418,7 @@ def wake_waiting(job: Job, _event: TimePassed, now: datetime, _limits: StackLimi
         return look_again(job, until)
     effects = (RequestLaunch(),)
     wake_at = now + (_SLOT_POLL_INTERVAL if waiting is not None and waiting.slot else LAUNCH_TIMEOUT)
-    return look_again(job, wake_at, effects)
+    return look_or_tell(job, now, look_again(job, wake_at, effects))
 
 
 def wake_pending(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
@@ -434,7 +439,7 @@ def wake_placed(job: Job, event: TimePassed, now: datetime, limits: StackLimits)
     if now < deadline:
         return look_again(job, watch_closely(job, deadline, now))
     if _keeps_its_place(job):
-        return look_again(job, now + LAUNCH_TIMEOUT)
+        return look_or_tell(job, now, look_again(job, now + LAUNCH_TIMEOUT))
     placed_at = attempt.placement.placed_at or attempt.placement.requested_at
     reason = f"not started within {deadline - placed_at}; the cluster says {attempt.task_status or 'nothing'}"
     # With a container instance capacity is not the cause, but that instance, or the image.

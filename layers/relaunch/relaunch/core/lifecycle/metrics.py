@@ -14,6 +14,7 @@ from relaunch.core.jobs.job import IntentKind, Job, StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.handover import WARNING_TO_LAST_MOMENT
+from relaunch.core.lifecycle.long_waits import WAITS_LONG
 from relaunch.core.lifecycle.orphans import ORPHANED
 from relaunch.core.lifecycle.stopping import STOP_TIMEOUT
 from relaunch.core.lifecycle.unconfirmed_stops import UNCONFIRMED
@@ -154,7 +155,8 @@ def decision_metrics(before: Job, decision: Decision, now: datetime) -> tuple[Me
         metrics.append(MetricDatum(Metric.STOPS_UNCONFIRMED))
     if after.machine_requests > before.machine_requests:
         metrics.append(MetricDatum(Metric.MACHINES_REQUESTED))
-    if after.refusals and after.refusals != before.refusals:
+    is_told = any(entry.event == WAITS_LONG for entry in decision.timeline)
+    if is_told or (after.refusals and after.refusals != before.refusals):
         metrics.append(MetricDatum(Metric.JOBS_REFUSED))
     if not before.state.is_final:
         metrics += _ending(after)
@@ -162,7 +164,10 @@ def decision_metrics(before: Job, decision: Decision, now: datetime) -> tuple[Me
 
 
 def machine_metrics(before: Machine, decision: MachineDecision, now: datetime) -> tuple[MetricDatum, ...]:
-    """Return the data of a saved decision about a machine; each comes at most once for a machine."""
+    """Return the data of a saved decision about a machine.
+
+    Each comes at most once for a machine, but that its instance does not end: that is told again while it lives.
+    """
     after = decision.machine
     told = after.timeline[-1].event if after.timeline[-1:] != before.timeline[-1:] else ""
     metrics: list[MetricDatum] = []
@@ -176,7 +181,7 @@ def machine_metrics(before: Machine, decision: MachineDecision, now: datetime) -
         metrics.append(MetricDatum(Metric.MACHINES_ABANDONED))
     if told == NOT_TERMINATED:
         metrics.append(MetricDatum(Metric.TERMINATIONS_REFUSED))
-    if after.is_alert and not before.is_alert:
+    if told == NOT_TERMINATED or (after.is_alert and not before.is_alert):
         metrics.append(MetricDatum(Metric.MACHINE_ALERTS))
     return tuple(metrics)
 

@@ -47,15 +47,55 @@ _USELESS_MACHINES = (
 """What to look at if a job's machines never run its task."""
 
 
+_OF_THE_TASK = (
+    "a start is granted by the task's own roles (executionRoleArn and taskRoleArn of its task definition), which "
+    "template.yaml does not make"
+)
+_ASSUMED = "let ecs-tasks.amazonaws.com assume the role: its trust policy says who may, and an SCP may forbid it"
+_PULLED = (
+    "let the execution role pull the image: ecr:GetAuthorizationToken, and ecr:BatchGetImage and "
+    "ecr:GetDownloadUrlForLayer on its repository, whose policy must allow another account; a registry elsewhere needs "
+    "`repositoryCredentials`, and a password that is still valid"
+)
+_SAME_ON_ALL = (
+    "its machines did not start it one after the other: see what they have in common, which is their image and its "
+    "driver (`relaunch amis`), the disk (MachineDiskGiB or `disk`), the task definition, and the way to the registry"
+)
+_POD = "`kubectl describe pod` says why it does not start: its imagePullSecrets, secrets, volumes, or the nodes' driver"
+_AT_ONCE = "it goes on by its next probe; once it is mended, `relaunch cancel` and `relaunch retry` try at once"
+_START_WORDS = (
+    (re.compile(r"(?i)unable to assume|execution (role )?credentials"), _ASSUMED),
+    (
+        re.compile(
+            r"(?i)basic auth credentials|authorization token|unauthorized: |403|registry auth|ecr auth|"
+            r"registry credentials|ecr credentials|AuthorizationData"
+        ),
+        _PULLED,
+    ),
+)
+
+
 def what_to_look_at(job: Job, reason: str) -> tuple[str, ...]:
     """Return what somebody can do about what was refused last, by its words, or about machines of no use."""
+    if _latest_call(job) is RefusedCall.START:
+        return (*((_POD,) if job.definition.target.is_kubernetes else _about_start(reason)), _AT_ONCE)
     return (*_USELESS_MACHINES, _DOCTOR) if lacks_useful_machine(job) else what_to_grant(reason)
+
+
+def _about_start(reason: str) -> tuple[str, ...]:
+    """Return what somebody can do about a task that does not start, by the words of the agent."""
+    if found := _AWS.search(reason):
+        return (_describe_grant(found, reason) or _describe_deny(found), _OF_THE_TASK)
+    return (next((advice for words, advice in _START_WORDS if words.search(reason)), _SAME_ON_ALL),)
 
 
 def lacks_useful_machine(job: Job) -> bool:
     """Return whether no machine of the job was of use, when it was refused last."""
-    latest = max(job.refusals, key=lambda call: job.refusals[call].at, default=None)
-    return latest is RefusedCall.USEFUL_MACHINE
+    return _latest_call(job) is RefusedCall.USEFUL_MACHINE
+
+
+def _latest_call(job: Job) -> RefusedCall | None:
+    return max(job.refusals, key=lambda call: job.refusals[call].at, default=None)
 
 
 def what_to_grant(reason: str) -> tuple[str, ...]:
@@ -65,12 +105,12 @@ def what_to_grant(reason: str) -> tuple[str, ...]:
 
 def _from_its_words(reason: str) -> tuple[str, ...]:
     if found := _AWS.search(reason):
-        role = _ROLE.search(found["user"])
-        to = f"the role {role['role']}" if role else found["user"].rstrip(".,;")
-        on = f" on {found['resource'].rstrip('.,;')}" if found["resource"] else ""
-        if "explicit deny" in reason:
-            return (f"something denies {to} {found['action']}{on} explicitly, which no grant overrides: lift that",)
-        return (f"grant {to} {found['action']}{on}: template.yaml does, so deploy again or see what took it away",)
+        grant = _describe_grant(found, reason)
+        return (
+            f"{grant}: template.yaml does, so deploy again or see what took it away"
+            if grant
+            else _describe_deny(found),
+        )
     if found := _KUBERNETES.search(reason):
         where = f" in the namespace {found['namespace']}" if found["namespace"] else ""
         granting = "`kubectl apply -f infrastructure/kubernetes/role.yaml`"
@@ -78,6 +118,22 @@ def _from_its_words(reason: str) -> tuple[str, ...]:
     if found := _NAMESPACE.search(reason):
         return (f"`kubectl create namespace {found['namespace']}`, and apply infrastructure/kubernetes/role.yaml",)
     return (_RENEWAL,) if _CREDENTIALS.search(reason) else ()
+
+
+def _describe_grant(found: re.Match[str], reason: str) -> str:
+    """Return what to grant to whom, empty if it is denied explicitly."""
+    return "" if "explicit deny" in reason else f"grant {_whom_what(found)}"
+
+
+def _describe_deny(found: re.Match[str]) -> str:
+    return f"something denies {_whom_what(found)} explicitly, which no grant overrides: lift that"
+
+
+def _whom_what(found: re.Match[str]) -> str:
+    role = _ROLE.search(found["user"])
+    to = f"the role {role['role']}" if role else found["user"].rstrip(".,;")
+    on = f" on {found['resource'].rstrip('.,;')}" if found["resource"] else ""
+    return f"{to} {found['action']}{on}"
 
 
 def latest_refusal(job: Job, now: datetime) -> Refusal:

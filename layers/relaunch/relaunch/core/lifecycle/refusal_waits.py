@@ -19,6 +19,7 @@ from relaunch.core.jobs.effects import AdmitWaiting
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import Decision, end, try_again_at
+from relaunch.core.lifecycle.long_waits import where_it_resumes
 from relaunch.core.lifecycle.useless_machines import next_machine_at, with_useless_machine
 
 UNTRAINED_WAIT = timedelta(hours=24)
@@ -103,7 +104,8 @@ def wait_until_granted(
     following = next_try(job.refusals[call], has_trained=has_trained, is_bought=is_bought, is_up=is_up)
     if following is None:
         limit = "14 days" if has_trained else "24 hours"
-        return end(job, JobState.FAILED, now, event="refused for too long", detail=f"refused for {limit}: {reason}")
+        detail = f"refused for {limit}: {reason}{where_it_resumes(job)}"
+        return end(job, JobState.FAILED, now, event="refused for too long", detail=detail)
     if is_up and not following.keeps_machine:
         job = with_useless_machine(job, now)
     until = following.until if pause is None else now + pause

@@ -6,11 +6,7 @@ from datetime import datetime, timedelta
 from relaunch.core.definitions.durations import write_duration
 from relaunch.core.jobs.job import Attempt, Job, Stop, StopKind
 from relaunch.core.jobs.state import JobState
-
-# A job without a deadline fails when it has not run for this time in all since it first ran. Interruptions are limited
-# by time, not by number: on the traces of "Can't Be Late" (NSDI 2024) a limit of three interruptions loses most of the
-# savings of spot.
-INTERRUPTION_BUDGET = timedelta(hours=24)
+from relaunch.core.lifecycle.long_waits import describe_end, wait_of
 
 EARLY = timedelta(minutes=10)
 """A program that fails within this time of its start, before its first checkpoint, fails early."""
@@ -146,7 +142,7 @@ def _back_off_seconds(number: int) -> int:
 
 
 def out_of_time(job: Job, now: datetime) -> GiveUp | None:
-    """Return the end of a job whose deadline, max_runtime or interruption budget is exceeded; None for others."""
+    """Return the end of a job whose deadline, max_runtime or time without running is over; None for others."""
     definition = job.definition
     if definition.deadline is not None and now >= job.accepted_at + definition.deadline:
         return GiveUp(
@@ -156,25 +152,11 @@ def out_of_time(job: Job, now: datetime) -> GiveUp | None:
         return GiveUp(
             JobState.TIMED_OUT, f"its tasks have run for max_runtime, {write_duration(definition.max_runtime)}"
         )
-    budget = INTERRUPTION_BUDGET + (definition.patience or timedelta(0))
-    if definition.deadline is None and job.interruptions and idle_time(job, now) >= budget:
-        return GiveUp(
-            JobState.FAILED,
-            f"interrupted {job.interruptions} times and not running for {write_duration(budget)} in all: "
-            "allow on-demand, more instance types, or set a deadline",
-        )
+    wait = wait_of(job, now)
+    # A place behind others that has come is taken: only what goes on waiting for it ends (core.lifecycle.launching).
+    if wait is not None and wait.is_over and not wait.is_queue:
+        return GiveUp(JobState.FAILED, describe_end(job, wait))
     return None
-
-
-def idle_time(job: Job, now: datetime) -> timedelta:
-    """Return how long the job has not been running since it first ran.
-
-    Waits for unreadable checkpoints do not count, nor do those for the slot that was released meanwhile, or for the
-    stack's limit on machines: none of them says that there is no capacity.
-    """
-    if job.first_started_at is None:
-        return timedelta(0)
-    return max(now - job.first_started_at - job.run_time(now) - job.held_back_time(now), timedelta(0))
 
 
 def next_time_limit(job: Job, now: datetime) -> datetime:

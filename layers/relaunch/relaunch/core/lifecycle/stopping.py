@@ -18,6 +18,7 @@ from relaunch.core.lifecycle.restart_policy import (
     GiveUp,
     HoldBack,
     decide_restart,
+    describe_stop,
     is_early_failure,
     is_failure,
     is_interruption,
@@ -31,7 +32,7 @@ from relaunch.core.selection.requirements import required_gpus
 # and an hour, which misses one that is available again.
 AVOID_AFTER_NO_CAPACITY = timedelta(minutes=30)
 # How long a job alone avoids an offering that had none but the instances it is kept from: a machine that starts for it
-# too late is idle for 15 minutes before managed scaling ends it.
+# too late is idle for 15 minutes before managed scaling ends it. The same after an error of a start that nobody knows.
 _AVOID_BY_ITSELF = timedelta(minutes=10)
 # How many of the latest starts that failed are kept: each is in a placement constraint of the next launch.
 _KEPT_STARTS = 5
@@ -59,8 +60,24 @@ def avoid(job: Job, reason: str, at: datetime) -> tuple[Job, tuple[Effect, ...]]
         until = at + AVOID_AFTER_NO_CAPACITY
         return job, (RememberCapacity(offering, reason, at, until, provider, gpu_count),)
     failure = CapacityFailure(offering, reason, at, at + _AVOID_BY_ITSELF, capacity_provider=provider)
+    return _with_own_failure(job, failure), ()
+
+
+def _with_own_failure(job: Job, failure: CapacityFailure) -> Job:
     others = (each for each in job.own_failures if each.key != failure.key)
-    return replace(job, own_failures=(*others, failure)), ()
+    return replace(job, own_failures=(*others, failure))
+
+
+def _avoid_pool(job: Job, reason: str, at: datetime) -> Job:
+    """Let the job alone avoid the instance type, zone and purchase option that it was on, for some minutes.
+
+    Where a capacity provider chooses the zone it may choose the same one, so that all zones of those are avoided.
+    """
+    attempt, until = job.current_attempt, at + _AVOID_BY_ITSELF
+    offering = attempt.placement.offering
+    for zone in {attempt.zone or offering.zone: None, None: None}:
+        job = _with_own_failure(job, CapacityFailure(replace(offering, zone=zone), reason, at, until))
+    return job
 
 
 def count_run(job: Job, what: Observed, at: datetime, hours: float = 0.0) -> tuple[Effect, ...]:
@@ -116,6 +133,9 @@ def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
     if stop.kind is StopKind.NO_CAPACITY and not job.current_attempt.placement.machine_id:
         job, remembered = avoid(job, verdict.reason, stop.at)
         before = (*before, *remembered)
+    if stop.kind is StopKind.UNKNOWN_START and not job.definition.target.is_kubernetes:
+        # What nobody knows may be of the machine, its type or its zone: if there is another pool, that one tells.
+        job = _avoid_pool(job, describe_stop(stop), now)
     if verdict.delay_seconds:
         # The next machine was requested while the task saved or trained on, and costs: another job may need it.
         job = replace(job, machine_id=_kept_machine(job, stop, verdict.delay_seconds))

@@ -25,6 +25,10 @@ from relaunch.core.machines.unready import is_told_by_client, remember_unready
 NOT_TERMINATED = "not terminated"
 """The timeline event of a machine whose instance lives, and which EC2 refuses to terminate."""
 ENDING_LOOK = timedelta(minutes=1)
+ENDING_LIMIT = timedelta(minutes=30)
+"""How long an instance may take to end: those with accelerators take up to six minutes."""
+TOLD_EVERY = timedelta(hours=1)
+"""How often somebody is told of an instance that EC2 does not end: it is paid as long as it lives."""
 # EC2 does not bill a spot instance that it interrupts within its first hour, and one that its user ends to the second
 # ("Billing for interrupted Spot Instances", EC2 User Guide). It interrupts two minutes after its warning, if at all.
 _FREE_HOUR, _WARNING_LEAD, _LEFT_FOR = timedelta(hours=1), timedelta(minutes=2), timedelta(minutes=3)
@@ -121,11 +125,11 @@ def instance_ending(machine: Machine, event: InstanceSeen, now: datetime, _limit
     learned = remember_unready(machine, detail, now) if is_unready else ()
     if seen.state is InstanceState.TERMINATED and not ended.lacks_reason:
         return gone(ended, now, event="terminated", detail=detail, before=learned)
-    if machine.state is MachineState.ENDING:
-        return look_again(replace(ended, reason=detail if learned else ended.reason), now + ENDING_LOOK, learned)
     # Stopped instances keep their volumes, which cost: ours are never stopped, only terminated.
     is_stopping = seen.state in (InstanceState.STOPPING, InstanceState.STOPPED)
     effects = (*learned, TerminateInstance(seen.instance_id)) if is_stopping else learned
+    if machine.state is MachineState.ENDING:
+        return _not_gone(replace(ended, reason=detail if learned else ended.reason), detail, now, effects)
     return _end(ended, now, event="instance ends", detail=detail, effects=effects)
 
 
@@ -133,21 +137,46 @@ def terminate_again(machine: Machine, event: InstanceSeen, now: datetime, _limit
     """Terminate an instance that goes on running although it was to end, unless EC2 is left to do it."""
     if is_left_to_ec2(machine, now):
         return look_again(machine, machine.left_until)
-    machine = replace(machine, left_until=None)
-    return look_again(machine, now + ENDING_LOOK, (TerminateInstance(event.observation.instance_id),))
+    seen = event.observation
+    effects = (TerminateInstance(seen.instance_id),)
+    return _not_gone(replace(machine, left_until=None), f"{seen.instance_id} is {seen.state}", now, effects)
+
+
+def _not_gone(machine: Machine, found: str, now: datetime, effects: tuple[MachineEffect, ...] = ()) -> MachineDecision:
+    """Look again at an instance that is not gone, and tell somebody at times if it takes too long."""
+    since = machine.state_since or machine.created_at
+    is_known = machine.reason == _refusal(machine) or _is_told(machine, now)
+    if now - since < ENDING_LIMIT or is_known:
+        return look_again(machine, now + ENDING_LOOK, effects)
+    minutes = (now - since) // timedelta(minutes=1)
+    detail = f"EC2 has not ended it in {minutes} minutes, though it was asked to: {found}; it may cost until it is gone"
+    return _tell(machine, detail, now, now + ENDING_LOOK, effects)
+
+
+def _is_told(machine: Machine, now: datetime) -> bool:
+    return machine.told_at is not None and now - machine.told_at < TOLD_EVERY
+
+
+def _tell(
+    machine: Machine, detail: str, now: datetime, wake_at: datetime | None, effects: tuple[MachineEffect, ...]
+) -> MachineDecision:
+    told = replace(machine, is_alert=True, reason=detail, told_at=now)
+    return move(told, machine.state, now, event=NOT_TERMINATED, detail=detail, wake_at=wake_at, effects=effects)
+
+
+def _refusal(machine: Machine) -> str:
+    return f"EC2 refuses to terminate {machine.instance_id}, which lives: check its tags, and the role that asks"
 
 
 def termination_refused(machine: Machine, now: datetime) -> MachineDecision:
-    """Note once that EC2 refuses to terminate the instance, which lives: somebody has to do something about it.
+    """Note at times that EC2 refuses to terminate the instance, which lives: somebody has to do something about it.
 
     It is no event of the table, for it leads nowhere: what EC2 describes goes on to decide what follows.
     """
-    detail = f"EC2 refuses to terminate {machine.instance_id}, which lives: check its tags, and the role that asks"
-    if machine.reason == detail:
+    detail = _refusal(machine)
+    if machine.reason == detail and _is_told(machine, now):
         return ignore(machine, "the refusal is known")
-    noted = replace(machine, is_alert=True, reason=detail)
-    wake_at, effects = machine.wake_at, machine.pending
-    return move(noted, machine.state, now, event=NOT_TERMINATED, detail=detail, wake_at=wake_at, effects=effects)
+    return _tell(machine, detail, now, machine.wake_at, machine.pending)
 
 
 def instance_missing(
@@ -163,4 +192,6 @@ def instance_missing(
 
 def wake_ending(machine: Machine, _event: MachineDue, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Look again later: EC2 did not answer."""
-    return look_again(machine, max(now + ENDING_LOOK, machine.left_until or now))
+    if is_left_to_ec2(machine, now):
+        return look_again(machine, max(now + ENDING_LOOK, machine.left_until or now))
+    return _not_gone(machine, f"EC2 does not say what became of {machine.instance_id}", now)

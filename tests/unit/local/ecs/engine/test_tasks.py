@@ -171,6 +171,25 @@ def test_an_image_that_cannot_be_pulled_fails_the_start(offered: SimulatedRegion
     assert "startedAt" not in task
 
 
+@pytest.mark.parametrize(
+    ("error", "stopped_reason"),
+    [
+        ("ResourceInitializationError: no such secret", "ResourceInitializationError: no such secret"),
+        ("CannotStartContainerError: driver not loaded", "Task failed to start"),
+    ],
+)
+def test_an_error_of_the_agent_fails_the_start_of_the_tasks_that_have_it(
+    offered: SimulatedRegion, error: str, stopped_reason: str
+) -> None:
+    offered.simulator.lifecycle.start_error_of = lambda task: error if task.started_by == "bad" else ""
+    bad, good = offered.run_one("g5-spot", startedBy="bad"), offered.run_one("g5-spot", startedBy="good")
+
+    task = offered.wait_for(bad, "STOPPED")
+    assert (task["stopCode"], task["stoppedReason"]) == ("TaskFailedToStart", stopped_reason)
+    assert task["containers"][0]["reason"] == error
+    offered.wait_for(good, "RUNNING")
+
+
 def test_a_command_that_cannot_be_started_fails_the_start_and_ends_the_others(region: SimulatedRegion) -> None:
     region.provider()
     region.register("train", container(), container(name="bad"))

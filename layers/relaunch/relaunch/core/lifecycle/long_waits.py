@@ -1,0 +1,132 @@
+"""Bounds of waits for which nothing is refused: for a slot, a place within the limits on machines, or for capacity.
+
+job waits
+  ├─ for a slot or the stack's limit on machines: behind jobs of the stack's own, as long as those run
+  │    └─ for QUEUE_LIMIT in all ──▶ FAILED
+  └─ for a machine: its capacity, price, market, start
+       ├─ for its first one, which must be reserved, for RESERVATION_LIMIT ──▶ FAILED
+       └─ for START_LIMIT and its patience in all, before its first run or since then ──▶ FAILED
+
+What it waits for an image, or for what somebody has to grant, has bounds of its own (core.lifecycle.refusal_waits). A
+job with a deadline waits until then. Somebody is told at half of the bound, and once a day from then on.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from relaunch.core.definitions.accelerator import PurchasePolicy
+from relaunch.core.definitions.durations import write_duration
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import REFUSED_WAITS, JobState, WaitReason
+from relaunch.core.launches.launch_plan import job_checkpoint_uri
+from relaunch.core.lifecycle.decision import Decision, move
+
+START_LIMIT = timedelta(hours=24)
+"""How long a job has not been running in all, before its first run or since then, until it fails.
+
+Interruptions are limited by time, not by number: on the traces of "Can't Be Late" (NSDI 2024) a limit of three
+interruptions loses most of the savings of spot.
+"""
+QUEUE_LIMIT = timedelta(days=14)
+"""How long a job waits behind others of its stack in all, before its first run or since then, until it fails."""
+RESERVATION_LIMIT = timedelta(weeks=9)
+"""How long a job that takes reserved machines alone waits for its first one.
+
+A Capacity Block starts up to eight weeks after it was bought ("Capacity Blocks for ML", EC2 User Guide).
+"""
+TOLD_EVERY = timedelta(hours=24)
+"""How often somebody is told of a job that has waited for half of its bound."""
+WAITS_LONG = "waits for long"
+"""The timeline event of a job of whose wait somebody is told."""
+
+_QUEUES = frozenset({WaitReason.SLOT, WaitReason.MACHINE_LIMIT})
+_BOUND_ELSEWHERE = frozenset({WaitReason.IMAGE, *REFUSED_WAITS})
+
+
+@dataclass(frozen=True, slots=True)
+class LongWait:
+    """How long a job has waited for what it waits for now, in all, and the bound of that."""
+
+    waited: timedelta
+    limit: timedelta
+    is_queue: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether the bound is reached."""
+        return self.waited >= self.limit
+
+
+def wait_of(job: Job, now: datetime) -> LongWait | None:
+    """Return the wait of a job without a task that runs; None if it has another bound, or a deadline."""
+    reason = job.waiting.reason if job.waiting is not None else None
+    if job.definition.deadline is not None or reason in _BOUND_ELSEWHERE or _runs(job):
+        return None
+    if reason in _QUEUES:
+        has_run = job.first_started_at is not None
+        return LongWait(job.held_back_time(now) if has_run else job.held_back_in_all(now), QUEUE_LIMIT, is_queue=True)
+    is_reserved = job.definition.purchase is PurchasePolicy.RESERVED and job.first_started_at is None
+    limit = RESERVATION_LIMIT if is_reserved else START_LIMIT + (job.definition.patience or timedelta(0))
+    return LongWait(idle_time(job, now), limit)
+
+
+def _runs(job: Job) -> bool:
+    """Return whether its task runs, as far as is known: it has what it waited for."""
+    return job.state is JobState.RUNNING and job.attempt is not None and job.attempt.stop is None
+
+
+def idle_time(job: Job, now: datetime) -> timedelta:
+    """Return how long the job has not been running, since it first ran, or since it was accepted if it never did.
+
+    Waits for unreadable checkpoints do not count, nor do those for an image, for a slot, or for the stack's limit on
+    machines: none of them says that there is no capacity.
+    """
+    if job.first_started_at is None:
+        return max(now - job.accepted_at - job.held_back_in_all(now), timedelta(0))
+    return max(now - job.first_started_at - job.run_time(now) - job.held_back_time(now), timedelta(0))
+
+
+def describe_end(job: Job, wait: LongWait) -> str:
+    """Return why a job ends whose wait is over, what would have helped, and where its checkpoints are."""
+    limit = write_duration(wait.limit)
+    if wait.is_queue:
+        why = f"it waited for {limit} in all: {job.reason}"
+    elif job.interruptions:
+        why = f"interrupted {job.interruptions} times and not running for {limit} in all: {_WIDER}"
+    elif job.first_started_at is not None:
+        why = f"not running for {limit} in all since it first ran: {_WIDER}"
+    else:
+        why = f"not running within {limit}, without its waits for others: {_WIDER}"
+    last = f"; last: {job.reason}" if job.reason and not wait.is_queue else ""
+    return f"{why}{last}{where_it_resumes(job)}"
+
+
+_WIDER = "allow on-demand, more instance types, or set a deadline"
+
+
+def where_it_resumes(job: Job) -> str:
+    """Return from which checkpoints `retry` resumes a job that has trained; empty if it has none."""
+    if job.first_started_at is None or job.definition.checkpoint_uri is None:
+        return ""
+    return f"; `relaunch retry {job.job_id}` resumes from the newest checkpoint below {job_checkpoint_uri(job)}"
+
+
+def describe_bound(job: Job, now: datetime) -> str:
+    """Return when the wait of a job fails it, in words; empty if nothing but its deadline does."""
+    wait = wait_of(job, now)
+    if wait is None:
+        return ""
+    ends_at = max(now, now + wait.limit - wait.waited)
+    return f"; it fails if it waits until {ends_at:%Y-%m-%d %H:%M} UTC"
+
+
+def look_or_tell(job: Job, now: datetime, decision: Decision) -> Decision:
+    """Return the decision to look again, with a timeline entry if somebody is to be told how long the job waits."""
+    wait = wait_of(job, now)
+    is_known = job.wait_told_at is not None and now - job.wait_told_at < TOLD_EVERY
+    if wait is None or wait.waited * 2 < wait.limit or is_known:
+        return decision
+    after = replace(decision.job, wait_told_at=now)
+    hours = f"{wait.waited // timedelta(hours=1)} of at most {wait.limit // timedelta(hours=1)} hours"
+    detail = f"{hours}: {job.reason}"
+    return move(after, after.state, now, event=WAITS_LONG, detail=detail, wake_at=after.wake_at, effects=after.pending)

@@ -1,0 +1,186 @@
+"""Checks of what an error of a start, a fault of a machine and an early failure cost.
+
+All is reckoned from what the simulated AWS did: which task met which error, on which instance, when, and whether ECS
+described its end. Of the application only the end of the job and its words are looked at, as a user sees them. That a
+fault was injected excuses nothing.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from itertools import pairwise
+
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState
+from relaunch_local.ecs.engine.model import Instance
+from relaunch_local.simulation.checks.facts import NOTICE_LEAD, AccountFacts
+from relaunch_local.simulation.checks.times import timestamp
+
+# What the design says, written down here once more: the checks believe no constant of the application.
+_UNKNOWN_MACHINES = 2
+_ANOTHER_POOL_FOR = timedelta(minutes=10)
+# The clocks of functions differ from ECS's by three seconds.
+_CLOCK_SKEW = timedelta(seconds=7)
+
+
+class Cause(StrEnum):
+    """Why a task failed, as AWS documents it or as the agent's source has it."""
+
+    EVERYWHERE = "start-fails-everywhere"
+    """Its start fails on every machine: a secret, a command or an image that is not there."""
+    MACHINE = "start-fails-on-a-machine"
+    """Its start fails on this machine."""
+    TRANSIENT = "start-fails-for-minutes"
+    """Its start fails everywhere, and will not in some minutes."""
+    UNKNOWN = "start-fails-with-unknown-words"
+    """Its start fails with words that no documentation has."""
+    XID = "gpu-fails"
+    """The driver reported an error of a GPU while it ran."""
+    EXIT_CODE = "program-blames-its-machine"
+    """Its program ended with the exit code by which it says that the machine is at fault."""
+
+
+OF_THE_MACHINE = frozenset({Cause.MACHINE, Cause.XID, Cause.EXIT_CODE})
+Task = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTask:
+    """A task that met a fault."""
+
+    cause: Cause
+    text: str
+    instance_id: str
+    pool: tuple[str, str, str]
+    """The type, zone and purchase option of its instance."""
+
+
+@dataclass(slots=True)
+class FailedTasks:
+    """What the tasks met, as the simulated AWS knows."""
+
+    _check: Callable[[str, bool, str], None]
+    _facts: AccountFacts
+    _hosts: Mapping[str, Instance]
+    """The instances that EC2 Fleet launched."""
+    _terminations: Mapping[str, datetime]
+    """By instance: when the application last asked EC2 to terminate it."""
+    met: dict[str, FailedTask] = field(default_factory=dict)
+    """By task."""
+
+    def meets(self, task_arn: str, cause: Cause, text: str, host: Instance) -> None:
+        """Note that a task meets a fault on its instance."""
+        pool = (host.instance_type, host.zone, host.purchase.value)
+        self.met[task_arn] = FailedTask(cause, text, host.instance_id, pool)
+
+    def deserves_its_end(self, tasks: Mapping[str, Task]) -> bool:
+        """Return whether a job may be FAILED because it starts nowhere, as far as anybody can know."""
+        found = [self.met[arn] for arn in tasks if arn in self.met]
+        of_unknown = {each.instance_id for each in found if each.cause is Cause.UNKNOWN}
+        return any(each.cause is Cause.EVERYWHERE for each in found) or len(of_unknown) >= _UNKNOWN_MACHINES
+
+    def check_job(
+        self, job: Job, tasks: Mapping[str, Task], is_told: Callable[[str, Task], bool], *, is_called_off: bool
+    ) -> None:
+        """Check what the faults cost a job.
+
+        `is_told` returns whether ECS described the end of a task to the application. `is_called_off`: somebody
+        cancelled the job, stopped its task, or its time was over.
+        """
+        placed = [arn for arn in _in_order(tasks) if self._facts.host_of(arn)]
+        told = [arn for arn in placed if self._tells(arn) and is_told(arn, tasks[arn])]
+        self._check_everywhere(job, told, is_called_off=is_called_off)
+        self._check_unknown(job, tasks, told, is_called_off=is_called_off)
+        for arn, following in pairwise(placed):
+            if arn in told and self.met[arn].cause in OF_THE_MACHINE:
+                before, after = self.met[arn].instance_id, self._facts.host_of(following)
+                message = f"{job.job_id}: {self.met[arn].cause}, and {following[-6:]} on {after} again"
+                self._check("after a fault of its machine a job goes to another one", before != after, message)
+
+    def _tells(self, task_arn: str) -> bool:
+        """Return whether a task met a fault that its end tells of.
+
+        What follows a StopTask is the answer to it, except for an error that is the same everywhere.
+        """
+        met = self.met.get(task_arn)
+        is_asked = task_arn in self._facts.stop_asked_at
+        return met is not None and (met.cause is Cause.EVERYWHERE or not is_asked)
+
+    def _check_everywhere(self, job: Job, told: Sequence[str], *, is_called_off: bool) -> None:
+        found = [self.met[arn] for arn in told if self.met[arn].cause is Cause.EVERYWHERE]
+        if not found:
+            return
+        machines = dict.fromkeys(each.instance_id for each in found)
+        message = f"{job.job_id}: {', '.join(machines)}: {found[0].text}"
+        self._check("an error that is the same everywhere costs one machine", len(machines) == 1, message)
+        self._check_words(job, found[0].text, is_called_off=is_called_off)
+
+    def _check_unknown(self, job: Job, tasks: Mapping[str, Task], told: Sequence[str], *, is_called_off: bool) -> None:
+        arns = [arn for arn in told if self.met[arn].cause is Cause.UNKNOWN]
+        machines = dict.fromkeys(self.met[arn].instance_id for arn in arns)
+        message = f"{job.job_id}: {', '.join(machines)}"
+        self._check("words that nobody knows cost two machines", len(machines) <= _UNKNOWN_MACHINES, message)
+        if len(arns) < _UNKNOWN_MACHINES:
+            return
+        first, second = arns[:2]
+        stopped_at, created_at = timestamp(tasks[first], "stoppedAt"), timestamp(tasks[second], "createdAt")
+        is_later = (
+            stopped_at is None or created_at is None or created_at - stopped_at >= _ANOTHER_POOL_FOR - _CLOCK_SKEW
+        )
+        is_elsewhere = self.met[first].pool != self.met[second].pool
+        message = f"{job.job_id}: twice {self.met[first].pool} within {_ANOTHER_POOL_FOR}"
+        self._check("words that nobody knows are tried in another pool", is_elsewhere or is_later, message)
+        if len(machines) >= _UNKNOWN_MACHINES:
+            self._check_words(job, self.met[second].text, is_called_off=is_called_off)
+
+    def _check_words(self, job: Job, text: str, *, is_called_off: bool) -> None:
+        is_said = job.state is JobState.FAILED and text in job.reason
+        message = f"{job.job_id} is {job.state}: {job.reason[:80]}, not: {text}"
+        self._check("a job that starts nowhere ends with the words of the error", is_said or is_called_off, message)
+
+    def was_threatened(self, instance_id: str, by: datetime) -> bool:
+        """Return whether something else than the program may have ended a task on an instance by then.
+
+        What the application ends because the task has stopped is no such thing.
+        """
+        until = by + NOTICE_LEAD + _CLOCK_SKEW
+        if self._facts.was_noticed(instance_id, until) or self._facts.has_unconfirmed_stop(instance_id):
+            return True
+        ended_at, asked_at = self._facts.ended_at.get(instance_id), self._terminations.get(instance_id)
+        is_ended_by_us = asked_at is not None and asked_at >= by
+        return ended_at is not None and ended_at <= until and not is_ended_by_us
+
+    def check_early_failure(self, job: Job, tasks: Mapping[str, Task], failed: str) -> None:
+        """Check that a program which failed early is started again on its machine of our own, if that is still there.
+
+        `failed` is the task that failed early, and that nothing else may have ended.
+        """
+        host = self._hosts.get(self._facts.host_of(failed))
+        placed = [arn for arn in _in_order(tasks) if self._facts.host_of(arn)]
+        following = placed[placed.index(failed) + 1 :] if failed in placed else []
+        if host is None or not following:
+            return
+        next_host = self._facts.host_of(following[0])
+        created_at = timestamp(tasks[following[0]], "createdAt")
+        is_same = next_host == host.instance_id
+        message = f"{job.job_id}: {host.instance_id}, then {next_host}"
+        stopped_at = timestamp(tasks[failed], "stoppedAt")
+        if created_at is None or stopped_at is None:
+            return
+        is_there = self._is_there(host, stopped_at, created_at)
+        self._check("a program that failed early is started on its machine again", is_same or not is_there, message)
+
+    def _is_there(self, host: Instance, since: datetime, until: datetime) -> bool:
+        """Return whether the instance lived all the time, or would have, had the application not ended it."""
+        ended_at, asked_at = self._facts.ended_at.get(host.instance_id), self._terminations.get(host.instance_id)
+        is_ended_by_us = asked_at is not None and asked_at >= since and (ended_at is None or asked_at <= ended_at)
+        # An agent is disconnected when its instance has ended, too.
+        alive_until = min(until, ended_at or until) - _CLOCK_SKEW
+        is_away = self._facts.was_away(host.instance_id, since, max(alive_until, since))
+        is_left = is_away or self._facts.was_noticed(host.instance_id, until)
+        return not is_left and (ended_at is None or ended_at > until or is_ended_by_us)
+
+
+def _in_order(tasks: Mapping[str, Task]) -> list[str]:
+    return sorted(tasks, key=lambda arn: str(tasks[arn].get("createdAt", "")))

@@ -1,0 +1,129 @@
+"""Tasks that do not start, by each class of errors that the ECS agent has, and machines whose GPUs fail.
+
+One of these faults is in every other seed, and draws from a stream of its own. A definition that starts nowhere does
+not when the other faults have stopped either: nobody mends it. The texts are those of the agent's source and of "Amazon
+ECS stopped tasks error messages"; that the driver's Xid is in the reason of a container rests on no documentation.
+"""
+
+from relaunch_local.ecs.engine.model import Instance, Task
+from relaunch_local.ecs.processes.port import ProcessSpec
+from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.aws.trainings import MACHINE_EXIT_CODE, MachineFault, source_family
+from relaunch_local.simulation.checks.failed_tasks import Cause
+
+# Every other seed has one, in this order: few jobs get as far as their second machine with unknown words.
+_EVERY, _FIRST = 2, 1
+_IN_TURN = (
+    Cause.EVERYWHERE,
+    Cause.UNKNOWN,
+    Cause.MACHINE,
+    Cause.TRANSIENT,
+    Cause.UNKNOWN,
+    Cause.XID,
+    Cause.MACHINE,
+    Cause.UNKNOWN,
+    Cause.EXIT_CODE,
+)
+_FAULTY_MACHINES = 2
+_RUNC = "CannotStartContainerError: Error response from daemon: failed to create task for container: failed to create "
+_RUNC += "shim task: OCI runtime create failed: runc create failed: "
+TEXTS = {
+    Cause.EVERYWHERE: (
+        "ResourceInitializationError: unable to pull secrets or registry auth: execution resource retrieval failed: "
+        "unable to retrieve secret from asm: service call has been retried 1 time(s): ResourceNotFoundException: "
+        "Secrets Manager can't find the specified secret.",
+        f'{_RUNC}unable to start container process: exec: "train": executable file not found in $PATH: unknown',
+        'CannotCreateContainerError: Error response from daemon: invalid mount config for type "bind": bind source '
+        "path does not exist: /data",
+        "CannotStartContainerError: Error response from daemon: failed to initialize logging driver: failed to create "
+        "Cloudwatch log stream: ResourceNotFoundException: The specified log group does not exist.",
+    ),
+    Cause.MACHINE: (
+        f"{_RUNC}error running prestart hook #0: nvidia-container-cli: initialization error: nvml error: driver not "
+        "loaded: unknown",
+        "CannotPullContainerError: failed to register layer: write /usr/lib/libcudnn.so.9: no space left on device",
+        "CannotCreateContainerError: Error response from daemon: mkdir /var/lib/docker/overlay2/1f: read-only file "
+        "system",
+    ),
+    Cause.TRANSIENT: (
+        "CannotPullContainerError: net/http: TLS handshake timeout",
+        "CannotPullContainerError: received unexpected HTTP status: 503 Service Unavailable",
+        "ResourceInitializationError: unable to pull secrets or registry auth: fetching secret data from AWS Secrets "
+        "Manager in region us-east-1: ThrottlingException: Rate exceeded",
+    ),
+    Cause.UNKNOWN: (
+        "CannotStartContainerError: Error response from daemon: the flux capacitor is empty",
+        "CannotPullContainerError: dial tcp: lookup registry.acme.example: no such host",
+        "ResourceInitializationError: something new",
+    ),
+    Cause.XID: (
+        "NVRM: Xid (PCI:0000:00:1e): 79, pid=1, name=train, GPU has fallen off the bus.",
+        "NVRM: Xid (PCI:0000:00:1e): 48, pid=1, name=train, DBE (double bit error) ECC error",
+        "NVRM: Xid (PCI:0000:00:1e): 94, pid=1, name=train, Contained ECC error",
+    ),
+    Cause.EXIT_CODE: ("",),
+}
+"""What ECS says, by the cause."""
+
+
+class FailedTaskFaults:
+    """Injects at most one such fault, in seeds whose jobs promise no deadline."""
+
+    def __init__(self, account: SimulatedAccount) -> None:
+        """Schedule the beginning of the fault of this seed, if it has one."""
+        self._account = account
+        self._dice = account.chance.stream("failed-tasks")
+        self._cause: Cause | None = None
+        self._text = self._family = ""
+        self._faulty: set[str] = set()
+        has_limits = any(each.estimated_duration is not None for each in account.scenario.definitions)
+        if has_limits or account.chance.seed % _EVERY != _FIRST:
+            return
+        account.clock.call_later(self._dice.uniform(0.0, 0.2) * account.scenario.chaos_seconds, self._begin)
+
+    def _begin(self) -> None:
+        cause = _IN_TURN[self._account.chance.seed // _EVERY % len(_IN_TURN)]
+        if not self._account.chance.strikes(cause.value, 2.0):
+            return
+        self._cause = cause
+        self._text = self._dice.choice(TEXTS[cause])
+        self._family = self._dice.choice(self._account.scenario.definitions).task_definition
+        self._account.simulator.lifecycle.start_error_of = self._start_error
+        self._account.trainings.machine_fault_of = self._machine_fault
+        if cause is Cause.TRANSIENT:
+            self._account.clock.call_later(self._dice.uniform(60.0, 900.0), self._end)
+        self._account.trace.line(f"FAULT {cause}: {self._family}: {self._text}")
+
+    def _end(self) -> None:
+        self._cause = None
+
+    def _start_error(self, task: Task) -> str:
+        host = task.instance
+        cause, family = self._cause, source_family(str(task.definition["family"]))
+        if cause is None or host is None or not self._is_about_start(cause, family, host):
+            return ""
+        self._account.failed_tasks.meets(task.arn, cause, self._text, host)
+        return self._text
+
+    def _is_about_start(self, cause: Cause, family: str, host: Instance) -> bool:
+        if cause in (Cause.EVERYWHERE, Cause.UNKNOWN):
+            return family == self._family
+        return cause is Cause.TRANSIENT or (cause is Cause.MACHINE and self._is_faulty(host))
+
+    def _machine_fault(self, spec: ProcessSpec) -> MachineFault | None:
+        host = self._account.simulator.instances.by_id.get(spec.instance_id)
+        if self._cause not in (Cause.XID, Cause.EXIT_CODE) or host is None or not self._is_faulty(host):
+            return None
+        cause, is_xid = self._cause, self._cause is Cause.XID
+        return MachineFault(
+            self._dice.uniform(1.0, 300.0),
+            self._dice.choice((1, 134)) if is_xid else MACHINE_EXIT_CODE,
+            self._text or None,
+            lambda: self._account.failed_tasks.meets(spec.task_arn, cause, self._text, host),
+        )
+
+    def _is_faulty(self, host: Instance) -> bool:
+        """Return whether a machine is at fault, for good: the first ones that take a task are."""
+        if len(self._faulty) < _FAULTY_MACHINES:
+            self._faulty.add(host.instance_id)
+        return host.instance_id in self._faulty

@@ -1,0 +1,101 @@
+"""Bugs in what follows an error of a start, a fault of a machine, or a program that fails soon after its start."""
+
+from collections.abc import Callable
+from typing import Any
+
+from relaunch.adapters.aws.ecs import stop_reports
+from relaunch.adapters.start_errors import meaning_of
+from relaunch.core.jobs.job import Job, Stop
+from relaunch.core.launches.launch import ReportedCause
+from relaunch.core.lifecycle import restart_policy, stopping
+from simulation.broken_parts import changed, replaced
+from simulation.planted_bugs import PlantedBug
+
+
+def _meant_as(wrong: ReportedCause | None, instead_of: ReportedCause) -> Callable[[str], ReportedCause | None]:
+    def mean(reason: str) -> ReportedCause | None:
+        meaning = meaning_of(reason)
+        return wrong if meaning is instead_of else meaning
+
+    return mean
+
+
+def _without_exit_codes(original: Callable[..., Stop]) -> Callable[..., Stop]:
+    def classify(*given: Any, **named: Any) -> Stop:
+        return original(*given, **{**named, "machine_exit_codes": frozenset()})
+
+    return classify
+
+
+FAILURE_BUGS = (
+    PlantedBug(
+        "known-error-tried-again",
+        "an error that is the same everywhere is one that nobody knows",
+        changed(stop_reports, meaning_of=_meant_as(None, ReportedCause.STARTS_NOWHERE)),
+        "an error that is the same everywhere costs one machine",
+        60,
+    ),
+    PlantedBug(
+        "words-of-the-error-dropped",
+        "a job that starts nowhere does not say with which error",
+        changed(restart_policy, describe_stop=lambda _stop: "it failed"),
+        "a job that starts nowhere ends with the words of the error",
+        60,
+    ),
+    PlantedBug(
+        "outage-taken-for-an-error-everywhere",
+        "a registry that is out of reach for minutes ends the job",
+        changed(stop_reports, meaning_of=_meant_as(ReportedCause.STARTS_NOWHERE, ReportedCause.UNREACHABLE)),
+        "every end is deserved",
+        60,
+    ),
+    PlantedBug(
+        "faulty-machine-used-again",
+        "a job is kept from no machine that did not start it, or failed under it",
+        changed(Job, avoided_instances=()),
+        "after a fault of its machine a job goes to another one",
+        60,
+    ),
+    PlantedBug(
+        "unknown-words-in-the-same-pool",
+        "words that nobody knows are tried again in the pool where they came",
+        changed(stopping, _avoid_pool=lambda job, _reason, _at: job),
+        "words that nobody knows are tried in another pool",
+        60,
+    ),
+    PlantedBug(
+        "unknown-words-on-a-third-machine",
+        "words that nobody knows are tried on three machines",
+        changed(stopping, UNKNOWN_STARTS=3),
+        "words that nobody knows cost two machines",
+        60,
+    ),
+    PlantedBug(
+        "gpu-fault-is-the-programs",
+        "a program that a fault of its GPU ended has failed",
+        changed(stop_reports, tells_gpu_fault=lambda _text: False),
+        "a stop's reason is its cause",
+        60,
+    ),
+    PlantedBug(
+        "machine-exit-codes-ignored",
+        "the exit codes by which a program blames its machine mean nothing",
+        replaced(stopping, "classify_stop", _without_exit_codes),
+        "a stop's reason is its cause",
+        60,
+    ),
+    PlantedBug(
+        "early-failures-not-limited",
+        "a program that fails at once is started again as often as any other",
+        changed(restart_policy, is_early_failure=lambda _attempt, _stop: False),
+        "a program that fails at once is started twice at most",
+        60,
+    ),
+    PlantedBug(
+        "machine-of-an-early-failure-ended",
+        "a program that fails at once is started again on another machine",
+        changed(stopping, _kept_machine=lambda _job, _stop, _delay_seconds: ""),
+        "a program that failed early is started on its machine again",
+        60,
+    ),
+)

@@ -1,0 +1,120 @@
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import NOW, make_definition, make_job, make_running_job
+from relaunch.core.definitions.accelerator import PurchasePolicy
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState, Waiting, WaitReason
+from relaunch.core.lifecycle.decision import look_again
+from relaunch.core.lifecycle.events import TimePassed
+from relaunch.core.lifecycle.long_waits import (
+    QUEUE_LIMIT,
+    START_LIMIT,
+    TOLD_EVERY,
+    WAITS_LONG,
+    describe_bound,
+    describe_end,
+    look_or_tell,
+    wait_of,
+)
+from relaunch.core.lifecycle.table import decide
+from unit.core.lifecycle.steps import chosen
+
+HOUR = timedelta(hours=1)
+
+
+def waiting(reason: WaitReason, **fields) -> Job:
+    held = Waiting(reason, NOW, f"waits for {reason}", slot="resnet" if reason is WaitReason.SLOT else "")
+    return make_job(**{"waiting": held, "reason": held.detail, "accepted_at": NOW, **fields})
+
+
+def looked(job: Job, after: timedelta):
+    now = NOW + after
+    return look_or_tell(job, now, look_again(job, now + HOUR))
+
+
+@pytest.mark.parametrize("reason", [WaitReason.IMAGE, WaitReason.REFUSED, WaitReason.CHECKPOINT])
+def test_what_has_a_bound_of_its_own_has_no_other(reason):
+    assert wait_of(waiting(reason), NOW + QUEUE_LIMIT) is None
+    assert describe_bound(waiting(reason), NOW) == ""
+
+
+def test_a_deadline_is_the_only_bound_of_a_wait_and_a_task_that_runs_waits_for_nothing():
+    assert wait_of(waiting(WaitReason.CAPACITY, definition=make_definition(deadline=HOUR)), NOW) is None
+    assert wait_of(make_running_job(), NOW + QUEUE_LIMIT) is None
+    assert wait_of(make_job(state=JobState.RUNNING, waiting=None), NOW) is not None
+
+
+@pytest.mark.parametrize("reason", [WaitReason.SLOT, WaitReason.MACHINE_LIMIT])
+def test_places_behind_others_are_waited_for_for_two_weeks_before_the_first_run_and_again_since_then(reason):
+    fresh = waiting(reason, held_back_before_seconds=HOUR.total_seconds())
+    ran = replace(fresh, first_started_at=NOW - HOUR)
+
+    assert wait_of(fresh, NOW + HOUR).waited == 2 * HOUR
+    assert wait_of(ran, NOW + HOUR).waited == HOUR
+    assert not wait_of(ran, NOW + QUEUE_LIMIT - HOUR).is_over
+    assert wait_of(ran, NOW + QUEUE_LIMIT).is_over
+
+
+def test_waits_behind_others_are_no_part_of_the_day_in_which_a_job_does_not_start():
+    job = waiting(WaitReason.CAPACITY, held_back_before_seconds=(5 * HOUR).total_seconds())
+
+    assert wait_of(job, NOW + 30 * HOUR).waited == 25 * HOUR
+    patient = replace(job, definition=make_definition(patience=9 * HOUR))
+    assert (wait_of(job, NOW).limit, wait_of(patient, NOW).limit) == (START_LIMIT, START_LIMIT + 9 * HOUR)
+
+
+def test_the_start_of_a_reservation_is_waited_for_until_it_must_have_come():
+    reserved = make_definition(purchase=PurchasePolicy.RESERVED)
+    job = waiting(WaitReason.CAPACITY, definition=reserved)
+
+    assert not wait_of(job, NOW + timedelta(weeks=8)).is_over
+    assert wait_of(job, NOW + timedelta(weeks=9)).is_over
+    assert wait_of(replace(job, first_started_at=NOW), NOW).limit == START_LIMIT
+    mixed = replace(job, definition=make_definition(purchase=PurchasePolicy.RESERVED_THEN_SPOT))
+    assert wait_of(mixed, NOW).limit == START_LIMIT
+
+
+def test_somebody_is_told_at_half_of_the_bound_and_a_day_later_again():
+    job = waiting(WaitReason.SLOT)
+
+    assert looked(job, QUEUE_LIMIT / 2 - HOUR).timeline == ()
+    told = looked(job, QUEUE_LIMIT / 2)
+    assert [(each.event, each.detail) for each in told.timeline] == [
+        (WAITS_LONG, "168 of at most 336 hours: waits for slot")
+    ]
+    assert (told.job.waiting, told.job.wake_at) == (job.waiting, NOW + QUEUE_LIMIT / 2 + HOUR)
+    assert looked(told.job, QUEUE_LIMIT / 2 + TOLD_EVERY - HOUR).timeline == ()
+    assert looked(told.job, QUEUE_LIMIT / 2 + TOLD_EVERY).timeline != ()
+
+
+def test_a_wait_behind_others_ends_with_what_it_waited_for():
+    job = waiting(WaitReason.MACHINE_LIMIT)
+    wait = wait_of(job, NOW + QUEUE_LIMIT)
+
+    assert wait is not None
+    assert describe_end(job, wait) == "it waited for 336h in all: waits for machine-limit"
+
+
+def test_a_wait_behind_others_ends_at_its_bound_and_a_place_that_comes_before_is_taken():
+    job = waiting(WaitReason.SLOT)
+    late = NOW + QUEUE_LIMIT
+
+    ended = decide(job, TimePassed(), late, StackLimits()).job
+    assert (ended.state, ended.reason) == (JobState.FAILED, "it waited for 336h in all: waits for slot")
+    assert decide(job, TimePassed(), late - HOUR, StackLimits()).job.state is JobState.WAITING
+    assert decide(job, chosen(), late, StackLimits()).job.state is JobState.LAUNCHING
+
+
+def test_the_bound_of_a_wait_that_is_over_is_now():
+    ends_at = NOW + START_LIMIT
+
+    words = f"; it fails if it waits until {ends_at:%Y-%m-%d %H:%M} UTC"
+    assert describe_bound(waiting(WaitReason.CAPACITY), NOW + HOUR) == words
+    late = ends_at + HOUR
+    assert (
+        describe_bound(waiting(WaitReason.CAPACITY), late) == f"; it fails if it waits until {late:%Y-%m-%d %H:%M} UTC"
+    )
