@@ -199,10 +199,12 @@ class Verdict:
         """Return whether a training exited 0 on a notice that nobody told of: that looks like success."""
         log = self._account.trainings.logs[job.job_id]
         return any(
-            log.endings.get(arn) == "left" for arn in self._invariants.stops[job.job_id] if not self._is_told(arn)
+            log.endings.get(arn) == "left"
+            for arn in self._invariants.stops[job.job_id]
+            if not self._is_told_of_end(arn)
         )
 
-    def _is_told(self, arn: str) -> bool:
+    def _is_told_of_end(self, arn: str) -> bool:
         """Return whether the application was told in time that the instance of a task is interrupted."""
         is_asked = self._facts.was_told_by_request(arn, self._invariants.recorded_at[arn])
         return arn in self._invariants.warned or is_asked
@@ -356,7 +358,7 @@ class Verdict:
             is_asked=arn in self._facts.stop_asked_at,
             is_lost=self._is_end_unknown(arn, task),
             is_threatened=self._facts.was_threatened(self._facts.host_of(arn)),
-            is_told=self._is_told(arn),
+            is_told=self._is_told_of_end(arn),
             is_cancelled=job.job_id in self._workload.cancelled,
             is_stopped_by_others=arn in self._rare_faults.stopped_by_others,
             is_deserted=arn in self._account.trainings.logs[job.job_id].deserted,
