@@ -255,7 +255,8 @@ class Verdict:
             started, stopped = timestamp(task, "startedAt"), timestamp(task, "stoppedAt")
             if started is None or stopped is None:
                 continue
-            if stopped - started >= _EARLY:
+            if stopped - started >= _EARLY or (not with_excused and self._is_end_unknown(arn, task)):
+                # One whose end ECS does not tell may have run for as long.
                 early.clear()
             elif (
                 has_failed

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from botocore.config import Config
-from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
+from botocore.exceptions import ClientError, ConnectionClosedError, ReadTimeoutError
 
 from relaunch.adapters.aws.client_config import CLIENT_CONFIG
 from relaunch.ports import NotYetError
@@ -173,7 +173,12 @@ class DelayedEcs:
         family = str(parameters["taskDefinition"]).rpartition("/")[2].partition(":")[0].partition("--")[0]
         if family in self.unplaceable:
             return {"tasks": [], "failures": [{"reason": MEMBER_OF_UNSATISFIED}]}
-        return self._client.run_task(**parameters)
+        try:
+            return self._client.run_task(**parameters)
+        except ClientError:
+            # It was authorized, and is wrong: its revision was deregistered.
+            self.on_taken(parameters["startedBy"], has_task=False)
+            raise
 
     def _note_tasks(self, arns: Sequence[str], started_by: str, client_token: str) -> None:
         self.on_taken(started_by, has_task=bool(arns))
