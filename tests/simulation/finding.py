@@ -90,14 +90,24 @@ def main() -> None:
     Raises:
         SystemExit: no seed finds some of them.
     """
-    with multiprocessing.get_context("fork").Pool() as pool:
-        names = [bug.name for bug in BUGS]
-        found = dict(zip(names, pool.imap(find_seed, names), strict=True))
-        leaking = pool.map(leaks_unguarded, range(_SEEDS_FOR_LEAKS), chunksize=1)
-    kept = {name: seed for name, seed in found.items() if seed is not None}
-    written = {"bugs": kept, "leaks": [seed for seed, is_leaking in enumerate(leaking) if is_leaking]}
-    _FILE.write_text(json.dumps(written, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    missing = found.keys() - kept
+    names = [bug.name for bug in BUGS]
+    kept, leaking = {name: seed for name, seed in SEEDS_FOUND.items() if name in names}, LEAKING_SEEDS
+    missing = []
+    try:
+        with multiprocessing.get_context("fork").Pool() as pool:
+            for number, (name, seed) in enumerate(zip(names, pool.imap(find_seed, names), strict=True), 1):
+                sys.stderr.write(f"{number} of {len(names)}: {name}: {seed}\n")
+                if seed is None:
+                    kept.pop(name, None)
+                    missing.append(name)
+                else:
+                    kept[name] = seed
+            leaks_of_all = pool.map(leaks_unguarded, range(_SEEDS_FOR_LEAKS), chunksize=1)
+            leaking = [seed for seed, is_leaking in enumerate(leaks_of_all) if is_leaking]
+    finally:
+        # What was found before an error is not looked for again.
+        written = {"bugs": kept, "leaks": leaking}
+        _FILE.write_text(json.dumps(written, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     if missing:
         sys.exit(f"no seed finds {', '.join(sorted(missing))}")
 

@@ -7,7 +7,7 @@ from relaunch.adapters.aws.ecs import stop_reports
 from relaunch.adapters.start_errors import meaning_of
 from relaunch.core.jobs.job import Job, Stop
 from relaunch.core.launches.launch import ReportedCause
-from relaunch.core.lifecycle import restart_policy, stopping
+from relaunch.core.lifecycle import restart_policy, stopping, verdicts
 from simulation.broken_parts import changed, replaced
 from simulation.planted_bugs import PlantedBug
 
@@ -80,7 +80,7 @@ FAILURE_BUGS = (
     PlantedBug(
         "machine-exit-codes-ignored",
         "the exit codes by which a program blames its machine mean nothing",
-        replaced(stopping, "classify_stop", _without_exit_codes),
+        replaced(verdicts, "classify_stop", _without_exit_codes),
         "a stop's reason is its cause",
         60,
     ),
