@@ -397,7 +397,7 @@ def _answer(
         if not is_only_send:
             # An earlier send may have started a task without a response, whatever this error is: the task is found by
             # its events, or by listing tasks when the placement expires.
-            outcome = LaunchDeferred(outcome.reason)
+            outcome = LaunchDeferred(outcome.reason, is_refused=outcome.may_heal)
     return LaunchAnswered(number, placement.number, outcome, _useless_usd(job, outcome, deps))
 
 

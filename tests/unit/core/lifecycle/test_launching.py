@@ -18,7 +18,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.effects import RememberCapacity, RequestLaunch, StopTask
 from relaunch.core.jobs.job import IntentKind, Job, PlacementState, StopIntent
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.state import JobState, Refusal, RefusedCall
+from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, WaitReason
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,
@@ -28,6 +28,7 @@ from relaunch.core.launches.launch import (
 )
 from relaunch.core.lifecycle.events import CancelAsked, PlacementExpired, TimePassed
 from relaunch.core.lifecycle.launching import start_deadline
+from relaunch.core.lifecycle.refusal_waits import PROBES_AFTER
 from relaunch.core.lifecycle.table import decide
 from unit.core.lifecycle.steps import ADMIT, LAUNCH, SOON, after, chosen, decided
 from unit.core.lifecycle.table_matrix import SITUATIONS, answered
@@ -209,6 +210,44 @@ def test_a_try_that_was_never_sent_is_closed_and_costs_the_offering_nothing():
 
     assert job.pending == (LAUNCH,)
     assert job.current_attempt.placement.outcome == "never sent"
+
+
+def sent_on_a_machine(job: Job) -> Job:
+    """Return the job with a placement on a machine of its own, on which a refusal is not the last word."""
+    placement = replace(job.current_attempt.placement, machine_id="m-1")
+    on_machine = replace(job, machine_id="m-1", attempt=replace(job.current_attempt, placement=placement))
+    return after(on_machine, answered(LaunchDeferred("AccessDeniedException", is_refused=True)))
+
+
+def test_after_a_refusal_that_was_not_certain_the_next_machine_is_a_probe():
+    refused = sent_on_a_machine(SITUATIONS["fz"])
+    assert refused.state is JobState.LAUNCHING
+
+    job = after(refused, PlacementExpired(1, 1))
+
+    assert (job.state, job.waiting.reason, job.machine_id) == (JobState.WAITING, WaitReason.REFUSED, "")
+    assert job.wake_at == SOON + PROBES_AFTER[0]
+    assert job.reason == "the cluster refused the launch, and it was given up: never sent"
+    assert job.current_attempt.placement.outcome == "never sent"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(
+            {"refusals": {RefusedCall.LAUNCH: Refusal(NOW - timedelta(1), NOW - timedelta(1))}},
+            id="of-an-earlier-placement",
+        ),
+        pytest.param({"cancel_requested": "not needed"}, id="cancelled"),
+    ],
+)
+def test_a_refusal_that_does_not_matter_any_more_delays_nothing(change):
+    job = after(replace(sent_on_a_machine(SITUATIONS["fz"]), **change), PlacementExpired(1, 1))
+
+    if "cancel_requested" in change:
+        assert job.state is JobState.CANCELLED
+    else:
+        assert (job.waiting.reason, job.pending) == (WaitReason.LAUNCH, (LAUNCH,))
 
 
 def test_cancelling_while_runtask_may_be_under_way_writes_the_intent_down_and_looks_for_the_task():

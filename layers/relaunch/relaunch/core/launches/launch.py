@@ -81,11 +81,13 @@ class PlacementFailed:
 class LaunchDeferred:
     """The target throttled the request, or a quota of tasks is reached: the same request is sent again later.
 
-    `waiting` is the number of other waiting launches; None if unknown or irrelevant.
+    `waiting` is the number of other waiting launches; None if unknown or irrelevant. `is_refused`: the target refuses
+    it until somebody grants something, but an earlier send of it may have started a task.
     """
 
     reason: str
     waiting: int | None = None
+    is_refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

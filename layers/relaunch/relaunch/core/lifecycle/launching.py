@@ -239,6 +239,8 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             return _placement_failed(job, event.outcome, event, now)
         case LaunchDeferred(reason) | LaunchUncertain(reason):
             delay_seconds = _repeat_delay_seconds(job, event.outcome, now)
+            if isinstance(event.outcome, LaunchDeferred) and event.outcome.is_refused:
+                job = with_refusal(job, RefusedCall.LAUNCH, now)
             return _send_again(job, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
         case LaunchRefused() as refusal:
             return _refused(job, refusal, now)
@@ -379,8 +381,18 @@ def _next_placement(  # noqa: PLR0913 - all of them named at every call
 
 
 def placement_expired(job: Job, event: PlacementExpired, now: datetime, _limits: StackLimits) -> Decision:
-    """Close a placement without a task and launch again, or end a cancelled job."""
-    return _next_placement(job, event.reason, now, event="try closed", is_full=False)
+    """Close a placement without a task and launch again, or end a cancelled job.
+
+    If it was refused the next machine is a probe: this one may be gone.
+    """
+    placement, refusal = job.current_attempt.placement, job.refusals.get(RefusedCall.LAUNCH)
+    is_refused = refusal is not None and refusal.at >= placement.requested_at
+    if not is_refused or not placement.machine_id or job.cancel_requested:
+        return _next_placement(job, event.reason, now, event="try closed", is_full=False)
+    detail = f"the cluster refused the launch, and it was given up: {event.reason}"
+    closed = replace(placement, state=PlacementState.CLOSED, outcome=event.reason)
+    job = replace(job, attempt=replace(job.current_attempt, placement=closed))
+    return wait_until_granted(job, RefusedCall.LAUNCH, detail, now, machine_id=placement.machine_id, may_keep=False)
 
 
 def cancel_waiting(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:

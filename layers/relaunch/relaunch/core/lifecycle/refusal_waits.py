@@ -86,19 +86,26 @@ def with_refusal(job: Job, call: RefusedCall, now: datetime) -> Job:
     return replace(job, refusals={**job.refusals, call: refusal})
 
 
-def wait_until_granted(
-    job: Job, call: RefusedCall, reason: str, now: datetime, *, machine_id: str = "", pause: timedelta | None = None
+def wait_until_granted(  # noqa: PLR0913 - all of them named at every call
+    job: Job,
+    call: RefusedCall,
+    reason: str,
+    now: datetime,
+    *,
+    machine_id: str = "",
+    may_keep: bool = True,
+    pause: timedelta | None = None,
 ) -> Decision:
     """Let a job wait for what was refused just now, or fail it after it was held back for long enough.
 
     `machine_id` is the machine of our own that is up for it, empty if it needs none; the start of a task needs any
-    machine. `pause` is how long a free call pauses, if the caller knows better. The wait may take days, so it leaves
-    the slot to others, unless it keeps its machine.
+    machine. `may_keep`: the machine is not known to be gone. `pause` is how long a free call pauses, if the caller
+    knows better. The wait may take days, so it leaves the slot to others, unless it keeps its machine.
     """
     job = with_refusal(job, call, now)
     has_trained = job.first_started_at is not None
     # The next start of a task is a try on another machine: what refused it may be kept from this one only.
-    is_up = bool(machine_id) and call is not RefusedCall.START
+    is_up = bool(machine_id) and may_keep and call is not RefusedCall.START
     takes_machine = call is RefusedCall.START or (call is RefusedCall.USEFUL_MACHINE and pause is None)
     is_bought = bool(machine_id) or takes_machine
     following = next_try(job.refusals[call], has_trained=has_trained, is_bought=is_bought, is_up=is_up)
