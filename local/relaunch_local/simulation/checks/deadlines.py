@@ -28,6 +28,7 @@ from itertools import pairwise
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.jobs.effects import RequestLaunch
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.market_choice import ON_DEMAND_RESERVE
@@ -45,6 +46,8 @@ PROMISE = "a deadline that on-demand could have met is met"
 # A function decides on what it read a minute ago at most, and the clocks of two differ by six seconds.
 _LATE_WRITE = timedelta(minutes=2)
 # Without faults a launch is sent within seconds; a function that was killed before is repeated after six minutes.
+# Runs of the schedule that fail, or do not come.
+_MISSED_RUNS = timedelta(minutes=3)
 _LONGEST_LAUNCH = timedelta(minutes=15)
 _SHORTEST_START, _LONGEST_START = timedelta(minutes=2), timedelta(hours=1)
 _CLOSE = timedelta(minutes=45)
@@ -240,7 +243,10 @@ class Deadlines:
         if waiting.reason is WaitReason.MARKET:
             return _Owner("waited for its market", self._on_demand.may_be_had(job, now))
         if waiting.reason in (WaitReason.CAPACITY, WaitReason.PRICE):
-            is_own = self._on_demand.may_be_had(job, now)
+            is_asked = any(isinstance(each, RequestLaunch) for each in job.pending)
+            # The function that asked for a launch died, or its message was lost: it is asked for again at `wake_at`.
+            is_lost = is_asked and job.wake_at is not None and now <= job.wake_at + _MISSED_RUNS
+            is_own = not is_lost and self._on_demand.may_be_had(job, now)
             return _Owner("waited for capacity, and on-demand was there" if is_own else "capacity", is_own)
         if waiting.reason is WaitReason.MACHINE:
             machine = self._machines.get(job.machine_id)
