@@ -17,7 +17,7 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.effects import Effect
 from relaunch.core.jobs.job import Attempt, IntentKind, Job, Stop, StopIntent, StopKind, TimelineEntry
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.progress import Progress, SavedCheckpoint, measure_progress
+from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import LaunchRefused, TaskObservation, TaskPhase
 from relaunch.core.lifecycle import running, stopping, table
@@ -162,8 +162,17 @@ def only_spot_retried_sooner(original: Callable[..., CapacityMemory]) -> Callabl
     return retried
 
 
-def without_its_own_checkpoint(_original: object) -> Callable[[Job, SavedCheckpoint | None], Progress | None]:
-    return lambda job, newest: measure_progress(job, newest, job.current_attempt.started_at or job.accepted_at)
+def without_its_own_checkpoint(
+    newest_of: Callable[..., SavedCheckpoint | None],
+) -> Callable[..., SavedCheckpoint | None]:
+    def newest(job: Job, source: object) -> SavedCheckpoint | None:
+        attempt = job.attempt
+        if attempt is None or attempt.started_at is None:
+            return newest_of(job, source)
+        found = newest_of(job, source) or SavedCheckpoint("", 0, 0, attempt.started_at)
+        return replace(found, attempt=attempt.number, saved_at=max(found.saved_at, attempt.started_at))
+
+    return newest
 
 
 @contextmanager

@@ -236,7 +236,7 @@ BUGS = (
     PlantedBug(
         "moved-unsaved",
         "a task is moved to spot before it has saved a checkpoint",
-        replaced(follow_market, "resumable_progress", broken.without_its_own_checkpoint),
+        replaced(follow_market, "newest_of", broken.without_its_own_checkpoint),
         "no move without a saved checkpoint",
         30,
         first=10,

@@ -28,6 +28,7 @@ TIMESTAMP_PRECISION = timedelta(milliseconds=2)
 _READ = timedelta(seconds=67)
 # What the design says of programs that fail soon after their start, written down here once more.
 _EARLY, _EARLY_FAILURES = timedelta(minutes=10), 1
+_IDLE_BOUND = timedelta(hours=24)
 # ECR is asked every two minutes in case its event was lost.
 _IMAGE_LOOK = timedelta(seconds=130)
 # An hour after its stop time-out, and what calls and looks that fail take at most.
@@ -233,11 +234,22 @@ class Verdict:
             return "" if self._useless_machines.may_end(job) else "what it needs was there"
         if "gained no step" in job.reason:
             return ""  # check_progress says whether that is so
+        if job.reason.startswith("not running within "):
+            return self._not_idle(job)
         if "its stop was not confirmed within" in job.reason:
             unconfirmed = {self._facts.host_of(arn) for arn in self._facts.unconfirmed_stops()}
             last = {self._facts.host_of(arn) for arn in self._invariants.tasks[job.job_id]}
             return "" if unconfirmed & last else "its stop was confirmed"
         return "its reason is unknown"
+
+    def _not_idle(self, job: Job) -> str:
+        """Return what is wrong with the end of a job that did not run for a day, empty if it could not."""
+        tasks = self._invariants.tasks[job.job_id].values()
+        since = min((at for each in tasks if (at := timestamp(each, "startedAt"))), default=job.accepted_at)
+        idle = (job.ended_at or self._account.clock.now()) - since - timedelta(seconds=sum(map(run_seconds, tasks)))
+        if idle < _IDLE_BOUND - CLOCK_SKEW:
+            return f"it did not run for {idle} only"
+        return "" if self._useless_machines.may_end(job) else "what it needs was there"
 
     def _early_failures(self, job: Job, *, with_excused: bool) -> list[str]:
         """Return the latest tasks in a row that failed soon after their start, without a checkpoint.
