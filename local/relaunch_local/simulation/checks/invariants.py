@@ -390,7 +390,8 @@ class Invariants:
             return
         self.intents.setdefault(attempt.task_id, self._clock.now())
         is_pending = any(isinstance(each, StopTask) and each.task_id == attempt.task_id for each in job.pending)
-        is_asked = is_pending or (StopTask, attempt.task_id) in self._done
+        has_stopped = self.tasks[job.job_id].get(attempt.task_id, {}).get("lastStatus") == "STOPPED"
+        is_asked = is_pending or has_stopped or (StopTask, attempt.task_id) in self._done
         self.check("what is meant to stop is asked to", is_asked, f"{job.job_id}: {attempt.intent.kind}")
 
     def _check_avoidance(self, job: Job, effect: RememberCapacity) -> None:

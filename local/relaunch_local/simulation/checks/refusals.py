@@ -122,7 +122,9 @@ class Refusals:
         def look() -> None:
             job, went_on_at = self._jobs[job_id], self._went_on_at.get(job_id)
             is_going_on = job.state is not JobState.WAITING or (went_on_at is not None and went_on_at >= granted_at)
-            is_going_on = is_going_on or self._lack_machines()
+            # S3 refuses by itself, and is read before ECS is asked again.
+            waits_for_s3 = job.waiting is not None and job.waiting.reason is WaitReason.CHECKPOINT
+            is_going_on = is_going_on or waits_for_s3 or self._lack_machines()
             message = f"{job_id} waits for what was granted at {granted_at:%m-%d %H:%M:%S}: {job.waiting}"
             self._check("a job goes on by its next probe once it may", is_going_on, message)
 
