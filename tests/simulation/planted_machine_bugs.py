@@ -12,7 +12,7 @@ from relaunch.adapters.aws.ecs import run_task
 from relaunch.adapters.aws.ecs.placement_constraints import instance_type_is
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle import agent_waits, handover, machine_waits, refusal_waits, running, unconfirmed_stops
+from relaunch.core.lifecycle import handover, machine_waits, refusal_waits, running, unconfirmed_stops
 from relaunch.core.lifecycle import table as job_table
 from relaunch.core.lifecycle.decision import HEARTBEAT, Decision
 from relaunch.core.machines import absent_agents, ending, living, requesting, table
@@ -72,7 +72,7 @@ def _machines_for_ever() -> Iterator[None]:
 @contextmanager
 def _unconfirmed(**limits: timedelta) -> Iterator[None]:
     # A machine of our own ends for its agent otherwise.
-    with patched(unconfirmed_stops, **limits), patched_in(_AWAY, AWAY_LIMIT=_DAY):
+    with patched(unconfirmed_stops, **limits), patched_in(_AWAY, AWAY_LIMIT=_DAY, DOUBT_LIMIT=_DAY):
         yield
 
 
@@ -273,13 +273,6 @@ MACHINE_BUGS = (
         60,
     ),
     PlantedBug(
-        "impatient-with-agents",
-        "a machine whose agent is away for a moment is given up",
-        lambda: patched(agent_waits, _LONGEST_WAIT=_NOTHING),
-        "a machine is kept while its agent may come back",
-        60,
-    ),
-    PlantedBug(
         "free-hour-paid",
         "a machine that EC2 is about to interrupt within its first hour is terminated",
         lambda: patched(ending, _FREE_HOUR=_NOTHING),
@@ -460,7 +453,7 @@ MACHINE_BUGS = (
         "a stop that no host confirms is waited for without an end",
         lambda: _unconfirmed(CONFIRMED_WITHIN=_DAY, STOP_LIMIT=_DAY),
         "a stop ends within its bound",
-        60,
+        90,
         world=_silent_hosts,
     ),
     PlantedBug(
@@ -484,7 +477,7 @@ MACHINE_BUGS = (
         "machines are ended although most agents are away at once",
         lambda: patched_in(_AWAY, is_outage=lambda _agents, _away: False),
         "no machine is ended for its agent in an outage",
-        60,
+        90,
         world=_absent_agents,
     ),
     PlantedBug(
