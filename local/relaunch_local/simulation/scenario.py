@@ -458,11 +458,13 @@ def _with_stalled_trainings(chance: Chance, scenario: Scenario) -> Scenario:
         stalls_after_seconds=dice.choice((0.0, dice.uniform(0.0, 1.0) * work_seconds)),
         stalled_share=dice.choice((0.5, 1.0)),
     )
+    limits = replace(scenario.machines.limits, max_machines=20, max_usd_per_hour=0.0)
     return replace(
         scenario,
         definitions=tuple(stalled if each is chosen else each for each in scenario.definitions),
         recipes={**scenario.recipes, chosen.name: recipe},
-        limits=replace(scenario.limits, max_running_jobs=20),
+        limits=replace(scenario.limits, max_running_jobs=20, machines=limits),
+        machines=replace(scenario.machines, limits=limits),
     )
 
 

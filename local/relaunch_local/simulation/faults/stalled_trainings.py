@@ -4,19 +4,24 @@ They neither finish nor fail by themselves, so that the faults go on while all o
 job would run until its `max_runtime`.
 """
 
+from collections import Counter
+
 from relaunch_local.ecs import ProcessSpec
 from relaunch_local.simulation.account import SimulatedAccount
 
 _RUNS_SECONDS = (1_900.0, 3_600.0)
+# What one needed that saved only because it was told to leave may seem longer than all others run.
+_RUNS_LONGER_AFTER = 6
 _WARNED_SHARE = 0.5
 
 
 class StalledTrainings:
-    """Takes the machine of each training that has stalled, half an hour to an hour after its start."""
+    """Takes the machine of each training that has stalled, half an hour to an hour after its start, later longer."""
 
     def __init__(self, account: SimulatedAccount) -> None:
         """Watch the trainings that start."""
         self._account = account
+        self._starts: Counter[str] = Counter()
         account.trainings.on_stalled = self._started
 
     def _started(self, spec: ProcessSpec) -> None:
@@ -24,6 +29,9 @@ class StalledTrainings:
         account.chance.note_organic("training-stalled")
         dice = account.chance.stream(f"stalled/{spec.task_arn}")
         seconds, is_warned = dice.uniform(*_RUNS_SECONDS), dice.random() < _WARNED_SHARE
+        job_id = spec.started_by.rpartition("/")[0]
+        self._starts[job_id] += 1
+        seconds *= 2 if self._starts[job_id] > _RUNS_LONGER_AFTER else 1
         account.clock.call_later(seconds, lambda: self._take(spec, is_warned=is_warned))
 
     def _take(self, spec: ProcessSpec, *, is_warned: bool) -> None:
