@@ -7,6 +7,7 @@ from functools import partial
 from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
 from relaunch.core.jobs.job import Job, StopKind
 from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.core.offerings.spot_runs import REBALANCE_WEIGHT
 from relaunch.usecases.attend_machine import attend_machine
@@ -278,7 +279,8 @@ CHANGES: Mapping[str, tuple[Outcome, ...]] = {
     ),
     "sqs.task-changes.container-instance": (Outcome("ignored", other_machine, changes_nothing=True),),
     "sqs.task-changes.running": (Outcome("saved", running),),
-    "sqs.task-changes.stopped-exit-0": (Outcome("succeeded", succeeded),),
+    # For ten seconds after the end of a program EC2 may tell that it ended the instance.
+    "sqs.task-changes.stopped-exit-0": (Outcome("succeeded", succeeded, age=2 * NOTICE_LEAD),),
     "sqs.task-changes.stopped-spot": (Outcome("relaunched", relaunched),),
     "sqs.warnings.spot-interruption-warning": (Outcome("stopped", warned),),
     "sqs.warnings.rebalance-recommendation": (Outcome("counted", rebalanced),),

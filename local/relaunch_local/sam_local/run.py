@@ -96,7 +96,7 @@ def run_sample(functions: Invocable, stage: Stage, sample: str, function: str | 
             names = next(scene)
             dead_letters = stage.dead_letters()
             before = stage.table() if outcome.changes_nothing else {}
-            payload = fill_in(read_sample(sample), names, stage.deps.clock.now())
+            payload = fill_in(read_sample(sample), names, stage.deps.clock.now() - outcome.age)
             answer, log = functions.invoke(function, payload.encode())
             expect("dead letters", stage.dead_letters(), dead_letters)
             try:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from relaunch_local.sam_local.samples import Names
@@ -33,6 +34,8 @@ class Outcome:
     """Whether no item of the table may change."""
     logged: str = ""
     """What the function must log, where nothing else shows that it looked at the sample."""
+    age: timedelta = timedelta(0)
+    """How long ago the sample's event was, where the function lets a newer one wait."""
 
 
 def expect(what: str, actual: object, expected: object) -> None:
