@@ -74,8 +74,10 @@ def test_launching_keeps_to_its_calls() -> None:
     for situation, launch in launches.items():
         calls_by_name = launch["calls in their order"].split(", ")
         # Items that are got one by one are what a warm function has kept, and machines.
-        queries = {"Query", "Query x2"} if situation != "machine is requested" else {"Query", "Query x2", "Query x3"}
-        assert {name for name in calls_by_name if name.startswith("Query")} <= queries
+        queries = [name for name in calls_by_name if name.startswith("Query")]
+        # On machines of our own those that start are counted too, and the jobs that wait for them woken.
+        most = 4 if situation in on_machine else 2
+        assert all(int(name.partition(" x")[2] or 1) <= most for name in queries)
         assert ("RunTask" in calls_by_name) is (situation not in {"machine is requested", *again})
         assert launch["writes"] <= 3
     assert [launches[situation]["writes"] for situation in again] == [0] * 4
