@@ -67,6 +67,13 @@ def test_uniform_progress_waits_only_while_it_is_ahead_of_the_line():
     assert uniform_progress(at(11.7, 0.0)).rule is Rule.SAFETY_NET
 
 
+def test_uniform_progress_waits_no_longer_than_the_safety_net_leaves():
+    # 40 of 48 h are done after 45 of 60: 5 h ahead, and the padding leaves 15 - 8 - 4.8 - 0.4 h.
+    ahead = uniform_progress(replace(at(45.0, 40.0), padding=0.1, retry_interval=9.0))
+
+    assert (ahead.rule, ahead.until, ahead.value) == (Rule.AHEAD, pytest.approx(1.8), pytest.approx(5.0))
+
+
 def test_uniform_progress_goes_back_to_spot_only_if_it_stays_ahead_with_both_starts():
     behind = uniform_progress(at(10.0, 8.1, Place.ON_DEMAND, FREE))
 

@@ -88,9 +88,13 @@ def try_any(pools: Sequence[Pool]) -> Choice | None:
     return Choice(Action.TRY, Rule.SPOT_MAY_BE_HAD, pool=first, alternatives=tuple(others))
 
 
-def wait(situation: Situation, rule: Rule, at_most: float | None) -> Choice:
-    """Return the choice to wait until a pool may be tried again, for `at_most` hours if on-demand is allowed."""
+def wait(situation: Situation, rule: Rule, value: float | None) -> Choice:
+    """Return the choice to wait until a pool may be tried again, for `value` hours if on-demand is allowed.
+
+    It never waits past the time when only on-demand meets the deadline.
+    """
     if situation.on_demand_usd_per_hour is None:
-        rule, at_most = Rule.NO_ON_DEMAND, None
-    until = min((each for each in (situation.next_try_in, at_most) if each is not None), default=None)
-    return Choice(Action.WAIT, rule, until=until, value=at_most or 0.0)
+        return Choice(Action.WAIT, Rule.NO_ON_DEMAND, until=situation.next_try_in)
+    ends = (situation.next_try_in, value, situation.spare)
+    until = min((each for each in ends if each is not None), default=None)
+    return Choice(Action.WAIT, rule, until=until, value=value or 0.0)
