@@ -64,8 +64,8 @@ def run_series(job: SeriesJob, available: Sequence[bool], gap_hours: float, seed
         RuntimeError: the job did not end.
     """
     account = SeedRun(seed, Options(without_faults=True, scenario=_scenario_of(job))).account
-    machines, tasks = account.scenario.machines, account.invariants.tasks
-    watch = SpotWatch(account.clock, account.simulator, machines, tasks, account.facts)
+    scenario, tasks = account.scenario, account.invariants.tasks
+    watch = SpotWatch(account.clock, account.simulator, scenario, tasks, account.facts)
     try:
         _schedule(account, available, timedelta(hours=gap_hours))
         if not account.clock.run_until(lambda: any(each.state.is_final for each in account.invariants.jobs.values())):

@@ -115,9 +115,9 @@ class SeedRun:
         account = self.account
         if not account.scenario.returning:
             return None
-        machines, tasks = account.scenario.machines, account.invariants.tasks
+        scenario, tasks = account.scenario, account.invariants.tasks
         return SpotWatch(
-            account.clock, account.simulator, machines, tasks, account.facts, is_on=lambda: account.chance.is_calm
+            account.clock, account.simulator, scenario, tasks, account.facts, is_on=lambda: account.chance.is_calm
         )
 
     def _check_returns(self) -> None:

@@ -1,9 +1,11 @@
-"""For how long a job runs on on-demand instances while EC2 would launch spot for it all the time.
+"""For how long a job runs on on-demand instances while EC2 would launch spot at half their price all the time.
 
 What EC2 would launch is asked of the simulated region every minute, and where a task runs is what ECS and EC2 say of
-it. Nothing is read from the application.
+it. Nothing is read from the application. For spot that saves less a move need not pay: an hour of it has to earn two
+starts and the work that is done twice.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -12,11 +14,13 @@ from relaunch_local.ecs import Clock, EcsSimulator, Purchase
 from relaunch_local.ecs.engine.instances import subnet_of
 from relaunch_local.ecs.engine.pools import Place
 from relaunch_local.simulation.checks.facts import AccountFacts
-from relaunch_local.simulation.machine_scenario import MachineScenario
+from relaunch_local.simulation.scenario import Scenario
 
 LONGEST_BESIDE_SPOT = timedelta(hours=4)
 """Until a job of unknown length is known to be long enough for a move to pay, and until it has saved and is moved."""
 _EVERY_SECONDS = 60.0
+_WORTH_A_MOVE = 0.5
+"""The most that spot costs, as a share of the on-demand price that the job pays, for a move to be expected."""
 
 
 @dataclass(slots=True)
@@ -25,7 +29,7 @@ class SpotWatch:
 
     _clock: Clock
     _simulator: EcsSimulator
-    _machines: MachineScenario
+    _scenario: Scenario
     _tasks: Mapping[str, Mapping[str, Mapping[str, object]]]
     """By job and task: ECS's latest state."""
     _facts: AccountFacts
@@ -51,22 +55,29 @@ class SpotWatch:
                 self._open_since.setdefault(pool, now)
             else:
                 self._open_since.pop(pool, None)
-        open_since = min(self._open_since.values(), default=now)
-        for job_id, arn in self._on_demand():
+        for job_id, arn, name in self._on_demand():
+            open_since = min((at for pool, at in self._open_since.items() if self._is_cheap(pool, name)), default=now)
             since = max(self._beside_since.setdefault(arn, now), open_since)
             self.longest[job_id] = max(self.longest.get(job_id, timedelta(0)), now - since)
 
     def _pools(self) -> Iterator[tuple[str, str]]:
-        return ((name, zone) for name in self._machines.types for zone in self._machines.zones)
+        machines = self._scenario.machines
+        return ((name, zone) for name in machines.types for zone in machines.zones)
 
     def _has_capacity(self, name: str, zone: str) -> bool:
         place = Place(name, zone, subnet_of(zone), Purchase.SPOT)
         return self._simulator.fleets.pools.refusal_of(place) is None
 
-    def _on_demand(self) -> Iterator[tuple[str, str]]:
+    def _is_cheap(self, pool: tuple[str, str], paid_for: str) -> bool:
+        """Return whether a pool costs at most half of an instance type on demand; it does beside an unknown price."""
+        prices = {(each.instance_type, each.zone): each.price_usd_per_hour for each in self._scenario.spot_prices}
+        on_demand = self._scenario.on_demand_usd_per_hour.get(paid_for, math.inf)
+        return prices.get(pool, math.inf) <= _WORTH_A_MOVE * on_demand
+
+    def _on_demand(self) -> Iterator[tuple[str, str, str]]:
         hosts = self._simulator.instances.by_id
         for job_id, tasks in self._tasks.items():
             for arn, task in tasks.items():
                 host = hosts.get(self._facts.host_of(arn)) if task.get("lastStatus") == "RUNNING" else None
                 if host is not None and host.is_alive and host.purchase is Purchase.ON_DEMAND:
-                    yield job_id, arn
+                    yield job_id, arn, host.instance_type
