@@ -231,6 +231,17 @@ def test_after_a_refusal_that_was_not_certain_the_next_machine_is_a_probe():
     assert job.current_attempt.placement.outcome == "never sent"
 
 
+def test_a_refusal_that_comes_while_the_launch_is_requested_already_is_not_forgotten():
+    # Two functions send the placement: RunTask is throttled for one, which asks for a request; the other is refused.
+    throttled = after(SITUATIONS["fz"], answered(LaunchDeferred("Rate exceeded", waiting=10_000)))
+
+    decision = decided(throttled, answered(LaunchDeferred("AccessDeniedException", is_refused=True)), SOON)
+
+    assert not decision.is_ignored
+    assert (decision.job.wake_at, decision.job.pending) == (throttled.wake_at, throttled.pending)
+    assert decision.job.refusals == {RefusedCall.LAUNCH: Refusal(SOON, SOON)}
+
+
 @pytest.mark.parametrize(
     "change",
     [

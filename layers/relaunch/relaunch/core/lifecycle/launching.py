@@ -239,13 +239,18 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             return _placement_failed(job, event.outcome, event, now)
         case LaunchDeferred(reason) | LaunchUncertain(reason):
             delay_seconds = _repeat_delay_seconds(job, event.outcome, now)
-            if isinstance(event.outcome, LaunchDeferred) and event.outcome.is_refused:
-                job = with_refusal(job, RefusedCall.LAUNCH, now)
-            return _send_again(job, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
+            decision = _send_again(job, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
+            is_refused = isinstance(event.outcome, LaunchDeferred) and event.outcome.is_refused
+            return _with_refusal(decision, now) if is_refused else decision
         case LaunchRefused() as refusal:
             return _refused(job, refusal, now)
         case _:  # a conflict that names no task
             return _refused(job, LaunchRefused("ConflictException, and it names no task"), now)
+
+
+def _with_refusal(decision: Decision, now: datetime) -> Decision:
+    """Save the refusal, also if the launch is requested already: should the placement expire, a probe is next."""
+    return replace(decision, job=with_refusal(decision.job, RefusedCall.LAUNCH, now), is_ignored=False)
 
 
 def _placement_failed(job: Job, failed: PlacementFailed, event: LaunchAnswered, now: datetime) -> Decision:
