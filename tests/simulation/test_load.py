@@ -91,8 +91,7 @@ class TestMachinesOfOurOwn:
         assert fewest <= own.fleets <= own.machines < 40
         # One task on each machine runs there all the time.
         assert own.calls["terminate_instances"] >= own.fleets
-        # A machine that became ready for one job is tried by others too, which wait while as many start as may at once.
-        assert 40 <= own.calls["run_task"] < 48
+        assert own.calls["run_task"] == 40
 
     def test_the_cluster_is_not_asked_where_each_task_runs(self, own: LoadResult) -> None:
         assert own.calls["describe_container_instances"] < 10
@@ -104,9 +103,8 @@ class TestMachinesOfOurOwn:
     def test_with_one_gpu_each_there_is_a_machine_for_each_job(self) -> None:
         result = run_load(LoadOptions(12, "g4dn.xlarge", is_own=True))
 
-        # They start in two waves; a request that is sent again has the same client token.
-        assert (result.machines, result.launched) == (12, 12)
-        assert 12 <= result.fleets <= 24
+        # They start in two waves.
+        assert (result.machines, result.fleets, result.launched) == (12,) * 3
         assert result.tightest.name == "functions request_machine at once"
 
     def test_within_max_machines_the_jobs_run_one_round_after_the_other(self) -> None:

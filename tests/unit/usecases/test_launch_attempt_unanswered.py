@@ -67,6 +67,22 @@ def test_a_refusal_is_final_however_late_it_comes_if_no_other_function_launched_
     assert story.job(job_id).state is JobState.FAILED
 
 
+def test_of_two_messages_at_once_one_launches_the_placement(story):
+    job_id = story.submit()
+    launch = story.tasks.launch
+
+    def deliver_meanwhile(request):
+        story.tasks.launch = launch
+        launch_attempt(job_id, story.deps)
+        return launch(request)
+
+    story.tasks.launch = deliver_meanwhile
+    story.deliver()
+
+    assert len(story.tasks.requests) == 1
+    assert story.job(job_id).current_attempt.placement.senders == 1
+
+
 @pytest.mark.parametrize("is_answered", [True, False], ids=["whose-answer-is-saved", "whose-answer-is-late"])
 def test_a_refusal_is_not_final_beside_another_function_that_launched_the_placement(story, is_answered):
     """The other one loads the job, launches, and saves what it was told before or after the refusal is saved."""
@@ -75,6 +91,7 @@ def test_a_refusal_is_not_final_beside_another_function_that_launched_the_placem
 
     def refuse_first(request):
         story.tasks.launch = launch if is_answered else launch_and_die
+        story.clock.advance(timedelta(seconds=6))
         with nullcontext() if is_answered else pytest.raises(RuntimeError, match="killed"):
             launch_attempt(job_id, story.deps)
         story.tasks.launch = launch
@@ -108,6 +125,7 @@ def test_a_function_that_finds_the_placement_refused_does_not_launch_it(story):
         return save_job(decision)
 
     story.jobs.save_job = refuse_meanwhile
+    story.clock.advance(timedelta(seconds=6))
     job = launch_attempt(job_id, story.deps)
 
     assert job is not None

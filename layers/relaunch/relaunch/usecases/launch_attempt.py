@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.effects import RequestLaunch
 from relaunch.core.jobs.job import STACK_SLOT, Job, PlacementState
+from relaunch.core.jobs.overheads import machine_asked_at
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.state import REFUSED_WAITS, JobState, WaitReason
 from relaunch.core.kubernetes.offerings import select_on_kubernetes
@@ -88,6 +89,8 @@ _LOOK_SECONDS = 30
 # Several messages may request the launch of one job at once. Returned to the queue, those that lose the race would be
 # delivered together, lose again, and end in the dead-letter queue.
 _RETRIES = 5
+# What follows a save is sent within a second; a message that finds it undone after this time does it.
+_AT_WORK = timedelta(seconds=5)
 # Clocks differ and SQS delays by whole seconds: a launch may be this much ahead of the end of its back-off.
 _CLOCK_SKEW = timedelta(seconds=5)
 _UNTIL = frozenset({WaitReason.BACKOFF, WaitReason.MACHINE})
@@ -111,10 +114,11 @@ def launch_attempt(job_id: str, deps: LaunchDependencies) -> Job | None:
 
 def _launch_once(job_id: str, deps: LaunchDependencies, *, has_lost: bool) -> Job | None:
     job = deps.jobs.load_job(job_id)
-    if job is None:
-        deps.log.decided("ignored", job_id=job_id, reason="no such job")
-        return None
-    if any(not isinstance(effect, RequestLaunch) for effect in job.pending):
+    if job is None or _is_at_work(job, deps):
+        reason = "no such job" if job is None else "another function has just decided on it, and does what follows"
+        deps.log.decided("ignored", job_id=job_id, reason=reason)
+        return job
+    if _has_effects(job):
         job = act(job, deps)
     if job.state in (JobState.RUNNING, JobState.STOPPING):
         return _hand_over(job, deps)
@@ -127,6 +131,23 @@ def _launch_once(job_id: str, deps: LaunchDependencies, *, has_lost: bool) -> Jo
     if job.state is JobState.LAUNCHING and job.current_attempt.placement.state is PlacementState.PENDING:
         return _send(job, deps, is_first=was_waiting)
     return job
+
+
+def _has_effects(job: Job) -> bool:
+    return any(not isinstance(effect, RequestLaunch) for effect in job.pending)
+
+
+def _is_at_work(job: Job, deps: LaunchDependencies) -> bool:
+    """Return whether the function that saved the claim or the placement of the job is probably carrying it out now.
+
+    Each machine that becomes ready, and each job that claims one, wakes the oldest jobs that wait, so that a job is
+    woken several times at once. What a function leaves undone that dies now is done when its message comes again.
+    """
+    since = machine_asked_at(job) if job.state is JobState.WAITING and _has_effects(job) else None
+    if job.state is JobState.LAUNCHING and job.current_attempt.intent is None:
+        placement = job.current_attempt.placement
+        since = placement.requested_at if placement.state is PlacementState.PENDING else None
+    return since is not None and deps.clock.now() - since < _AT_WORK
 
 
 def _hand_over(job: Job, deps: LaunchDependencies) -> Job:
