@@ -123,6 +123,8 @@ class DelayedEcs:
     """Called with the parameters of each RunTask that made no task, and ECS's words for it."""
     _absent: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     _denied: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
+    _missing_since: dict[str, datetime] = field(default_factory=dict)
+    """Since when every answer has said MISSING of a task: nobody knows of a time between two of them."""
     _made: dict[str, str] = field(default_factory=dict)
     _made_at: dict[str, datetime] = field(default_factory=dict)
     _visible_at: dict[str, datetime] = field(default_factory=dict)
@@ -213,6 +215,11 @@ class DelayedEcs:
         """DescribeTasks: a new task is MISSING, another may be returned in its previous state."""
         answer = self._client.describe_tasks(**parameters)
         absent = {task["taskArn"] for task in answer["tasks"] if self._is_absent(task["taskArn"])}
+        for arn in (task["taskArn"] for task in answer["tasks"]):
+            if arn in absent:
+                self._missing_since.setdefault(arn, self._clock.now())
+            else:
+                self._missing_since.pop(arn, None)
         answer["failures"] += [{"arn": arn, "reason": "MISSING"} for arn in sorted(absent)]
         answer["tasks"] = [self._aged(task) for task in answer["tasks"] if task["taskArn"] not in absent]
         return answer
@@ -238,7 +245,8 @@ class DelayedEcs:
     def deny(self, arn: str, seconds: float) -> None:
         """Hide a task for this long from now, longer than ECS documents."""
         now = self._clock.now()
-        begun_at = self._denied[arn][0] if arn in self._denied else self._hidden_since(arn)
+        told_at = self._missing_since.get(arn, now)
+        begun_at = self._denied[arn][0] if arn in self._denied else min(self._hidden_since(arn), told_at)
         self._denied[arn] = (begun_at, now + timedelta(seconds=seconds))
 
     def _hidden_since(self, arn: str) -> datetime:
