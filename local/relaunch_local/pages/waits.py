@@ -83,8 +83,8 @@ JOB_STATES: Mapping[JobState, Wait] = {
         f"{_minutes(HOST_END_GRACE)} after EC2 ended its host, {_minutes(UNTOLD_HOST_END_GRACE)} while the cluster "
         "cannot be asked. A machine of our own whose agent stays away is terminated (READY, below); another host whose "
         "agent is disconnected is waited for until `max_runtime`",
-        (Metric.MACHINES_ABANDONED,),
-        "`relaunch logs`, `relaunch cancel`",
+        (Metric.MACHINES_ABANDONED, Metric.TASKS_UNREACHABLE),
+        "`relaunch logs`, `relaunch cancel`; terminate a host of others that hangs",
     ),
     JobState.STOPPING: Wait(
         f"{NOTICE_LEAD.seconds} seconds after its program ended, while EC2 may say yet that it took the machine away, "

@@ -410,3 +410,24 @@ def test_a_machine_that_cannot_be_read_counts_as_idle_and_keeps_the_sweep_from_n
 
     assert (sweep.idle_machines, sweep.is_complete) == ([instance_id], True)
     assert ("postponed", {"instance_id": instance_id, "reason": "loading its machine: throttled"}) in warm.log.lines
+
+
+def test_a_task_on_a_host_of_others_whose_agent_is_away_is_told_with_where_it_runs(story, running_id):
+    node = machine(1)
+    assert sweep_cluster(story.deps).unreachable == []
+    story.tasks.disconnected.add(node.name)
+
+    sweep = sweep_cluster(story.deps)
+
+    assert sweep.unreachable == [f"{running_id}: {story.arn(running_id)} on {node.instance_id}"]
+    assert story.metrics.values(Metric.TASKS_UNREACHABLE) == [1]
+    assert story.job(running_id).state is JobState.RUNNING
+
+
+def test_a_machine_of_our_own_whose_agent_is_away_is_not_told_so_because_it_is_ended():
+    story = MachineStory()
+    job_id = story.train()
+    story.tasks.disconnected.add(str(story.machine(job_id).node))
+
+    assert sweep_cluster(story.deps).unreachable == []
+    assert story.machine(job_id).away_since == story.now

@@ -22,20 +22,26 @@ from relaunch.usecases.advance_machine import advance_machine
 _TRAINING = (JobState.RUNNING, JobState.STOPPING)
 
 
-def note_absent_agents(nodes: Iterable[NodeObservation], deps: JobDependencies) -> None:
+def note_absent_agents(nodes: Iterable[NodeObservation], deps: JobDependencies) -> set[str]:
     """Let the machines of our own among these nodes know whose agent is not connected; they are looked at from then on.
 
-    An error of one does not affect the others: the next sweep sees it again.
+    Returns the names of the others whose agent is not: Relaunch may not end those. An error of one does not affect the
+    others: the next sweep sees it again.
     """
+    others = set[str]()
     for seen in nodes:
-        if seen.is_connected or not seen.node.instance_id:
+        if seen.is_connected:
             continue
+        instance_id = seen.node.instance_id
         try:
-            machine_id = deps.machines.find_by_instance(seen.node.instance_id)
-            if machine_id is not None:
+            machine_id = deps.machines.find_by_instance(instance_id) if instance_id else None
+            if machine_id is None:
+                others.add(seen.node.name)
+            else:
                 advance_machine(machine_id, _newly_away, deps)
         except PortError as error:
-            deps.log.decided("postponed", instance_id=seen.node.instance_id, reason=f"its agent is away: {error}")
+            deps.log.decided("postponed", instance_id=instance_id, reason=f"its agent is away: {error}")
+    return others
 
 
 def _newly_away(machine: Machine) -> AgentSeen | None:

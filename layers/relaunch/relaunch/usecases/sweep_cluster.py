@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.job import Job
-from relaunch.core.launches.launch import Node, NodeObservation, TaskObservation
+from relaunch.core.launches.launch import Node, NodeObservation, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.events import TaskSeen
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.lifecycle.orphans import is_orphaned
@@ -38,13 +38,19 @@ _MAX_LOGGED = 20
 
 @dataclass
 class Sweep:
-    """The result of a sweep; `is_complete`: there was time for every task."""
+    """The result of a sweep; `is_complete`: there was time for every task.
+
+    `away_nodes` are nodes that are no machines of our own and whose agents are disconnected; `unreachable` are the
+    tasks that run there. Nothing that happens to those is told, and they are not ended.
+    """
 
     tasks: int = 0
     told: set[str] = field(default_factory=set)
     orphans: set[str] = field(default_factory=set)
     unknown: list[str] = field(default_factory=list)
     idle_machines: list[str] = field(default_factory=list)
+    away_nodes: set[str] = field(default_factory=set)
+    unreachable: list[str] = field(default_factory=list)
     is_complete: bool = True
 
 
@@ -96,7 +102,7 @@ def _look_at_machines(target: TaskTarget, sweep: Sweep, deps: JobDependencies) -
     failures = _load_failures(now, deps)
     for page in target.list_nodes():
         _reopen_offerings(failures, page, deps)
-        note_absent_agents(page, deps)
+        sweep.away_nodes |= note_absent_agents(page, deps)
         machines.update({seen.node.name: seen.node for seen in page})
         idle = (seen.node for seen in page if _is_idle(seen, now))
         sweep.idle_machines += [node.instance_id or node.name for node in idle if not _is_kept_warm(node, now, deps)]
@@ -160,6 +166,10 @@ def _look_at_tasks(
     now = deps.clock.now()
     for task in tasks:
         sweep.tasks += 1
+        if task.owner is not None and task.phase is TaskPhase.RUNNING and task.node in sweep.away_nodes:
+            sweep.unreachable.append(
+                f"{task.owner.job_id}: {task.task_id} on {machines[task.node].instance_id or task.node}"
+            )
         if task.created_at is None or now - task.created_at >= GRACE:
             _advance(task, new_observation, sweep, deps)
         # Checked for each task: a page of a hundred may take longer than the reserve.
@@ -207,6 +217,7 @@ def _report(sweep: Sweep, deps: JobDependencies) -> None:
     deps.metrics.record(
         MetricDatum(Metric.UNKNOWN_TASKS, len(sweep.unknown)),
         MetricDatum(Metric.IDLE_MACHINES, len(sweep.idle_machines)),
+        *([MetricDatum(Metric.TASKS_UNREACHABLE, len(sweep.unreachable))] if sweep.unreachable else []),
     )
     deps.log.decided(
         "swept",
@@ -215,5 +226,6 @@ def _report(sweep: Sweep, deps: JobDependencies) -> None:
         orphans=sorted(sweep.orphans)[:_MAX_LOGGED] or None,
         unknown_tasks=sweep.unknown[:_MAX_LOGGED] or None,
         idle_machines=sweep.idle_machines[:_MAX_LOGGED] or None,
+        unreachable_tasks=sweep.unreachable[:_MAX_LOGGED] or None,
         reason=None if sweep.is_complete else "the time did not suffice for every task",
     )

@@ -51,6 +51,7 @@ class Metric(StrEnum):
     ORPHANED_TASKS = "OrphanedTasks"
     UNKNOWN_TASKS = "UnknownTasks"
     IDLE_MACHINES = "IdleMachines"
+    TASKS_UNREACHABLE = "TasksUnreachable"
     JOBS_OVERDUE = "JobsOverdue"
     JOBS_REFUSED = "JobsRefused"
     CLUSTERS_UNREADABLE = "ClustersUnreadable"
@@ -89,6 +90,7 @@ METRICS: Mapping[Metric, MetricKind] = {
     Metric.ORPHANED_TASKS: MetricKind(),
     Metric.UNKNOWN_TASKS: MetricKind(),
     Metric.IDLE_MACHINES: MetricKind(),
+    Metric.TASKS_UNREACHABLE: MetricKind(),
     Metric.JOBS_OVERDUE: MetricKind(),
     Metric.JOBS_REFUSED: MetricKind(),
     Metric.CLUSTERS_UNREADABLE: MetricKind(),
