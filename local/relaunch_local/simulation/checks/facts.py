@@ -53,6 +53,8 @@ class AccountFacts:
     """By instance: when it began to end."""
     _told_by_request: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     """By instance: since when its Spot request says that it is interrupted, and when a function was first told so."""
+    refused: list[tuple[datetime, datetime]] = field(default_factory=list)
+    """From when until when checkpoints, RunTask or RegisterTaskDefinition were refused."""
     unanswered_jobs: set[str] = field(default_factory=set)
     """Jobs of which a RunTask or its answer was lost in an outage."""
     _told_missing: dict[str, list[tuple[datetime, datetime]]] = field(default_factory=lambda: defaultdict(list))
@@ -193,6 +195,10 @@ class AccountFacts:
             self._cut_off.add(instance_id)
         if is_connected:
             self._cut_off_since.pop(instance_id, None)
+
+    def was_refused(self, since: datetime, until: datetime, for_at_least: timedelta) -> bool:
+        """Return whether a permission was missing for so long between two times."""
+        return any(min(end, until) - max(begin, since) >= for_at_least for begin, end in self.refused)
 
     def ran_until(self, task_arn: str) -> datetime | None:
         """Return when ECS reported a task as STOPPED, or its instance began to end; None if neither."""

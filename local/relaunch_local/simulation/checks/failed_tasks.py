@@ -19,6 +19,7 @@ from relaunch_local.simulation.checks.times import timestamp
 
 # What the design says, written down here once more: the checks believe no constant of the application.
 _UNKNOWN_MACHINES = 2
+_KEPT_REFUSED = timedelta(minutes=10)
 _ANOTHER_POOL_FOR = timedelta(minutes=10)
 # The clocks of functions differ from ECS's by three seconds.
 _CLOCK_SKEW = timedelta(seconds=7)
@@ -169,6 +170,8 @@ class FailedTasks:
         if created_at is None or stopped_at is None:
             return
         is_there = self._is_there(host, stopped_at, created_at)
+        # A job that is refused something keeps its machine for ten minutes only.
+        is_there = is_there and not self._facts.was_refused(stopped_at, created_at, _KEPT_REFUSED - _CLOCK_SKEW)
         self._check("a program that failed early is started on its machine again", is_same or not is_there, message)
 
     def _is_there(self, host: Instance, since: datetime, until: datetime) -> bool:

@@ -1,6 +1,7 @@
 """Rarer faults of people and services, some of which AWS's documentation rules out."""
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 
 from relaunch.core.jobs.state import JobState
 from relaunch_local.ecs.engine.model import CapacityProvider, Task
@@ -45,6 +46,8 @@ class RareFaults(FaultInjector):
 
     def end(self) -> None:
         """End every fault."""
+        now, facts = self._account.clock.now(), self._account.facts
+        facts.refused = [(begin, min(end, now)) for begin, end in facts.refused]
         self._open_bucket()
         self._allow_key()
         self._account.delayed_ecs.forbid(0.0)
@@ -82,6 +85,7 @@ class RareFaults(FaultInjector):
         # Somebody notices at once, or after lunch.
         longest_seconds = 1_200.0 if self._random.random() < 0.7 else 10_800.0
         seconds = self._random.uniform(60.0, longest_seconds)
+        self._note_refused(seconds)
         self._account.clock.call_later(seconds, grant)
         return f"{seconds:.0f} s"
 
@@ -108,8 +112,13 @@ class RareFaults(FaultInjector):
         longest_seconds = 300.0 if self._random.random() < 0.5 else 10_800.0
         seconds = self._random.uniform(10.0, longest_seconds)
         self._account.delayed_ecs.forbid(seconds)
+        self._note_refused(seconds)
         self._account.clock.call_later(seconds, self._note_granted)
         return f"{seconds:.0f} s"
+
+    def _note_refused(self, seconds: float) -> None:
+        now = self._account.clock.now()
+        self._account.facts.refused.append((now, now + timedelta(seconds=seconds)))
 
     def _note_granted(self) -> None:
         if not self._account.delayed_ecs.is_forbidden():

@@ -100,7 +100,7 @@ def early(exit_code=1, *, ran=9, resume_uri=None, kind=StopKind.USER_ERROR, earl
     return decide_restart(job, stop, NOW)
 
 
-@pytest.mark.parametrize("kind", [StopKind.USER_ERROR, StopKind.OUT_OF_MEMORY])
+@pytest.mark.parametrize("kind", [StopKind.USER_ERROR, StopKind.OUT_OF_MEMORY, StopKind.SIDECAR])
 def test_a_program_that_fails_soon_after_its_start_is_started_again_once(kind):
     assert isinstance(early(kind=kind), RestartAfter)
     verdict = early(kind=kind, early_failures=2, failures=2)

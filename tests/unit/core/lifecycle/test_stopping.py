@@ -390,8 +390,9 @@ def failing(kind=StopKind.USER_ERROR, *, ran=timedelta(minutes=1), instance_id="
     return follow_stop(job, Stop(kind, SOON, exit_code=1), SOON).job
 
 
-def test_a_program_that_fails_soon_after_its_start_is_started_again_on_the_same_machine():
-    job = failing()
+@pytest.mark.parametrize("kind", [StopKind.USER_ERROR, StopKind.OUT_OF_MEMORY, StopKind.SIDECAR])
+def test_a_program_that_fails_soon_after_its_start_is_started_again_on_the_same_machine(kind):
+    job = failing(kind)
 
     assert job.machine_id == job.current_attempt.placement.machine_id != ""
     assert job.early_failures == 1

@@ -29,7 +29,7 @@ _FAILURES = frozenset(
         StopKind.UNKNOWN,
     }
 )
-_OF_THE_PROGRAM = frozenset({StopKind.USER_ERROR, StopKind.OUT_OF_MEMORY})
+_OF_THE_CONTAINERS = frozenset({StopKind.USER_ERROR, StopKind.OUT_OF_MEMORY, StopKind.SIDECAR})
 _INTERRUPTIONS = frozenset({StopKind.INTERRUPTION, StopKind.HOST_LOST})
 _ENDS = {
     StopKind.SUCCESS: JobState.SUCCEEDED,
@@ -72,13 +72,13 @@ def is_interruption(kind: StopKind) -> bool:
 
 
 def is_early_failure(attempt: Attempt, stop: Stop) -> bool:
-    """Return whether the program failed soon after its start, before any checkpoint of the job.
+    """Return whether the program, or a container beside it, failed soon after its start, before any checkpoint.
 
     A job that resumes from a checkpoint has shown that it can train. What this attempt itself saved is not known here:
     it is to the next one.
     """
     is_soon = attempt.started_at is None or stop.at - attempt.started_at < EARLY
-    return stop.kind in _OF_THE_PROGRAM and is_soon and attempt.placement.resume_uri is None
+    return stop.kind in _OF_THE_CONTAINERS and is_soon and attempt.placement.resume_uri is None
 
 
 def decide_restart(job: Job, stop: Stop, now: datetime) -> GiveUp | RestartAfter | HoldBack:
