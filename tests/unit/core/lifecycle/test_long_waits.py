@@ -3,13 +3,13 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import NOW, make_definition, make_job, make_running_job
+from fakes.builders import NOW, make_definition, make_job, make_running_job, make_selection
 from relaunch.core.definitions.accelerator import PurchasePolicy
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import look_again
-from relaunch.core.lifecycle.events import TimePassed
+from relaunch.core.lifecycle.events import JobEvent, MachineLimitReached, NothingKept, SlotDenied, TimePassed
 from relaunch.core.lifecycle.long_waits import (
     QUEUE_LIMIT,
     START_LIMIT,
@@ -24,6 +24,7 @@ from relaunch.core.lifecycle.table import decide
 from unit.core.lifecycle.steps import chosen
 
 HOUR = timedelta(hours=1)
+NOTHING = NothingKept(make_selection(kept=()), "nothing", is_permanent=False, is_price=False, retry_at=None)
 
 
 def waiting(reason: WaitReason, **fields) -> Job:
@@ -107,6 +108,33 @@ def test_a_wait_behind_others_ends_at_its_bound_and_a_place_that_comes_before_is
     assert (ended.state, ended.reason) == (JobState.FAILED, "it waited for 336h in all: waits for slot")
     assert decide(job, TimePassed(), late - HOUR, StackLimits()).job.state is JobState.WAITING
     assert decide(job, chosen(), late, StackLimits()).job.state is JobState.LAUNCHING
+
+
+@pytest.mark.parametrize(
+    ("reason", "denial", "bound"),
+    [
+        (WaitReason.SLOT, SlotDenied("resnet", 5), QUEUE_LIMIT),
+        (WaitReason.MACHINE_LIMIT, MachineLimitReached("usd_per_hour"), QUEUE_LIMIT),
+        (WaitReason.CAPACITY, NOTHING, START_LIMIT),
+        (WaitReason.MARKET, replace(NOTHING, is_market=True, retry_at=NOW + QUEUE_LIMIT), START_LIMIT),
+    ],
+)
+def test_a_wait_that_is_denied_again_before_each_wake_is_told_and_ends_in_time(
+    reason: WaitReason, denial: JobEvent, bound: timedelta
+):
+    # Each job that ends, and each machine that is gone, lets the oldest jobs that wait try again.
+    job, now, told, every = waiting(reason, wake_at=NOW + HOUR), NOW, [], timedelta(minutes=4)
+
+    while not job.state.is_final and now < NOW + 2 * bound:
+        assert job.wake_at is not None
+        is_due = job.wake_at <= now + every
+        now = job.wake_at if is_due else now + every
+        decision = decide(job, TimePassed() if is_due else denial, now, StackLimits())
+        told += [now - NOW for each in decision.timeline if each.event == WAITS_LONG]
+        job = replace(decision.job, pending=())
+
+    assert (job.state, now - NOW) == (JobState.FAILED, bound)
+    assert told == [bound / 2 + days * TOLD_EVERY for days in range(max(bound / 2 // TOLD_EVERY, 1))]
 
 
 def test_the_bound_of_a_wait_that_is_over_is_now():

@@ -8,7 +8,8 @@ job waits
        └─ for START_LIMIT and its patience in all, before its first run or since then ──▶ FAILED
 
 What it waits for an image, or for what somebody has to grant, has bounds of its own (core.lifecycle.refusal_waits). A
-job with a deadline waits until then. Somebody is told at half of the bound, and once a day from then on.
+job with a deadline waits until then. Somebody is told at half of the bound, and once a day from then on: the job is due
+then, whatever lets it try again before.
 """
 
 from dataclasses import dataclass, replace
@@ -130,3 +131,19 @@ def look_or_tell(job: Job, now: datetime, decision: Decision) -> Decision:
     hours = f"{wait.waited // timedelta(hours=1)} of at most {wait.limit // timedelta(hours=1)} hours"
     detail = f"{hours}: {job.reason}"
     return move(after, after.state, now, event=WAITS_LONG, detail=detail, wake_at=after.wake_at, effects=after.pending)
+
+
+def with_bound(decision: Decision, now: datetime) -> Decision:
+    """Return the decision; a job that waits is due when its wait is over or somebody is to be told, at the latest.
+
+    Each job that ends and each machine that is gone lets the oldest jobs try again, which puts their next wake off.
+    """
+    job = decision.job
+    if job.state is not JobState.WAITING or job.wake_at is None or (wait := wait_of(job, now)) is None:
+        return decision
+    began_at = now - wait.waited
+    told_at = began_at + wait.limit / 2
+    if job.wait_told_at is not None:
+        told_at = max(told_at, job.wait_told_at + TOLD_EVERY)
+    wake_at = min(job.wake_at, max(min(told_at, began_at + wait.limit), now))
+    return replace(decision, job=replace(job, wake_at=wake_at))

@@ -40,6 +40,7 @@ from relaunch.core.lifecycle.events import (
     TaskSeen,
     TimePassed,
 )
+from relaunch.core.lifecycle.long_waits import with_bound
 from relaunch.core.lifecycle.machine_waits import hands_over, with_releases
 from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.no_progress import is_to_be_judged
@@ -282,6 +283,6 @@ def decide(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Dec
     for row in TABLE:
         if job.state in row.states and isinstance(event, row.event) and row.guard(job, event):
             decision = row.action(job, event, now, limits)
-            decision = with_poll(with_unlink(job, with_releases(job, decision)), now)
+            decision = with_bound(with_poll(with_unlink(job, with_releases(job, decision)), now), now)
             return replace(decision, action=row.action.__name__)
     return ignore(job, f"{type(event).__name__} means nothing to a job that is {job.state}")
