@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakes.builders import INSTANCE_ID, NOW, make_running_attempt, make_running_job
+from fakes.builders import INSTANCE_ID, NOW, make_definition, make_running_attempt, make_running_job
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.job import IntentKind, Job, StopIntent, StopKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
@@ -165,16 +166,30 @@ def test_a_stop_that_means_the_same_whatever_ec2_says_waits_for_nothing():
 
 
 def test_without_an_instance_there_is_nothing_to_wait_for():
-    job = make_running_job(attempt=make_running_attempt(instance_id=None))
+    job = make_running_job(attempt=make_running_attempt(instance_id=None, node=None))
 
     told = seen_stopped(0, EXITED_AT, None, execution_stopped_at=EXITED_AT)
+    nowhere = replace(told, observation=replace(told.observation, node=None))
 
-    assert decide(job, told, EXITED_AT, StackLimits()).job.state is JobState.SUCCEEDED
+    assert decide(job, nowhere, EXITED_AT, StackLimits()).job.state is JobState.SUCCEEDED
+
+
+def test_an_instance_that_is_not_looked_up_yet_is_waited_for_like_any_other():
+    job = make_running_job(attempt=make_running_attempt(instance_id=None))
+    told = seen_stopped(0, EXITED_AT, None, execution_stopped_at=EXITED_AT)
+
+    held = decide(job, told, EXITED_AT, StackLimits()).job
+    over = decide(replace(held, pending=()), told, EXITED_AT + VERDICT_WAIT, StackLimits()).job
+
+    assert (held.state, held.wake_at) == (JobState.STOPPING, EXITED_AT + NOTICE_LEAD)
+    assert held.reason == "exit code 0; its instance may be ending, of which EC2 tells within a minute"
+    assert over.state is JobState.SUCCEEDED
 
 
 @pytest.mark.parametrize(("seconds", "state"), [(30, JobState.WAITING), (3_600, JobState.SUCCEEDED)])
 def test_a_warning_that_comes_with_the_end_of_a_task_counts_as_if_it_had_come_before(seconds, state):
-    job = make_running_job(attempt=make_running_attempt(instance_id=None))
+    definition = make_definition(target=Target.ACK)
+    job = make_running_job(definition=definition, attempt=make_running_attempt(instance_id=None))
     told = seen_stopped(0, EXITED_AT, None, execution_stopped_at=EXITED_AT)
     observation = replace(told.observation, warned_at=EXITED_AT - seconds * SECOND)
 

@@ -117,7 +117,9 @@ def _settled_at(job: Job, seen: TaskObservation, now: datetime) -> datetime:
 def hold(job: Job, seen: TaskObservation, stop: Stop, host: HostObservation | None, now: datetime) -> Decision | None:
     """Let the verdict wait; None if it need not, or has waited. The target describes the task again then."""
     attempt, instance_id = job.current_attempt, host_of(job)
-    if not instance_id or not depends_on_host(job, seen, now):
+    # Where the events of a start were lost the instance is looked up once EC2 may be asked.
+    is_on_one = bool(instance_id) or (attempt.node is not None and not job.definition.target.is_kubernetes)
+    if not is_on_one or not depends_on_host(job, seen, now):
         return None
     since = attempt.held_since or now
     until = _settled_at(job, seen, now)
@@ -127,7 +129,7 @@ def hold(job: Job, seen: TaskObservation, stop: Stop, host: HostObservation | No
     if now >= until:
         return None
     what = "no exit code" if stop.exit_code is None else f"exit code {stop.exit_code}"
-    detail = f"{what}; {instance_id} may be ending, of which EC2 tells within a minute"
+    detail = f"{what}; {instance_id or 'its instance'} may be ending, of which EC2 tells within a minute"
     held = replace(job, attempt=replace(attempt, held_since=since), reason=detail)
     if attempt.held_since is not None:
         return look_again(held, until)
