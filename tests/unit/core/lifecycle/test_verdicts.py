@@ -13,7 +13,15 @@ from relaunch.core.jobs.job import IntentKind, Job, StopIntent, StopKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import HostObservation
-from relaunch.core.lifecycle.events import CancelAsked, HostEnded, HostWarned, JobEvent, TaskSeen
+from relaunch.core.lifecycle.events import (
+    CancelAsked,
+    HostEnded,
+    HostWarned,
+    JobEvent,
+    TaskMissing,
+    TaskSeen,
+    TimePassed,
+)
 from relaunch.core.lifecycle.running import observed
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD, NOTICE_WINDOW
 from relaunch.core.lifecycle.table import decide, is_new_observation
@@ -250,3 +258,49 @@ def test_a_success_that_is_to_be_cancelled_waits_like_any_other():
 def test_a_job_without_a_task_has_no_verdict_to_come():
     assert seconds_to_verdict(SITUATIONS["w0"], NOW) == 0
     assert seconds_to_verdict(SITUATIONS["ru"], NOW) == 0
+
+
+def woken(held: Job, seconds: int) -> Job:
+    """Look at a held job so many seconds after its program ended, while the cluster cannot be asked."""
+    return decide(replace(held, pending=()), TimePassed(), EXITED_AT + seconds * SECOND, StackLimits()).job
+
+
+@pytest.mark.parametrize(
+    ("code", "notices", "end"),
+    [
+        (0, (), StopKind.SUCCESS),
+        (143, (), StopKind.USER_ERROR),
+        (0, (HostEnded(INSTANCE_ID, "shutting-down", EXITED_AT + SECOND),), StopKind.HOST_LOST),
+        (1, (HostEnded(INSTANCE_ID, "shutting-down", EXITED_AT + SECOND),), StopKind.HOST_LOST),
+        (1, (HostEnded(INSTANCE_ID, "shutting-down", EXITED_AT + 20 * SECOND),), StopKind.USER_ERROR),
+        (None, (HostEnded(INSTANCE_ID, "shutting-down", EXITED_AT + 20 * SECOND),), StopKind.HOST_LOST),
+        (None, (), StopKind.UNKNOWN),
+        (143, (HostWarned(INSTANCE_ID, EXITED_AT - 30 * SECOND),), StopKind.INTERRUPTION),
+        (1, (HostWarned(INSTANCE_ID, EXITED_AT - 30 * SECOND),), StopKind.USER_ERROR),
+        (143, (HostWarned(INSTANCE_ID, EXITED_AT + 20 * SECOND),), StopKind.USER_ERROR),
+    ],
+)
+def test_a_held_verdict_is_made_after_a_minute_by_what_is_known_though_the_cluster_cannot_be_asked(code, notices, end):
+    # The exit code of the only container is told, or that of none: ECS says no cause then.
+    told = {"stop_code": "", "stopped_reason": ""} if code is None else {}
+    held = stopped_at(EXITED_AT + SECOND, code, None, **told)
+    for notice in notices:
+        held = decide(replace(held, pending=()), notice, EXITED_AT + 25 * SECOND, StackLimits()).job
+
+    early, over = woken(held, 40), woken(held, 61)
+
+    assert (early.state, early.wake_at) == (JobState.STOPPING, EXITED_AT + SECOND + VERDICT_WAIT)
+    attempt = over.current_attempt
+    assert (attempt.stop.kind, attempt.stop.at, attempt.stop.exit_code) == (end, EXITED_AT, code)
+    assert attempt.held is None, "it would be stored twice"
+
+
+def test_a_held_stop_whose_task_the_cluster_forgets_is_known_all_the_same():
+    held = stopped_at(EXITED_AT + SECOND)
+
+    for minutes in range(7):
+        now = EXITED_AT + timedelta(minutes=minutes)
+        missing = TaskMissing(held.current_attempt.task_id)
+        held = replace(decide(held, missing, now, StackLimits()).job, pending=())
+
+    assert held.state is JobState.SUCCEEDED

@@ -11,6 +11,7 @@ from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.jobs.effects import Effect
 from relaunch.core.jobs.resume_point import ResumePoint
 from relaunch.core.jobs.state import REFUSED_WAITS, CostBasis, JobState, Refusal, RefusedCall, Waiting, WaitReason
+from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 from relaunch.core.revisions.revision import Revision
 
@@ -171,6 +172,20 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldStop:
+    """A stop whose verdict waits for what EC2 may tell of the instance (core.lifecycle.verdicts).
+
+    `program_ended_at` is when the containers had ended; `if_host_ended` and `if_warned` are what the stop means if EC2
+    had ended the instance by then, or warned of that.
+    """
+
+    stop: Stop
+    program_ended_at: datetime
+    if_host_ended: StopKind
+    if_warned: StopKind
+
+
+@dataclass(frozen=True, slots=True)
 class FailedStart:
     """A task that did not start on the instance it was placed on.
 
@@ -192,7 +207,8 @@ class Attempt:
     when EC2 reported that the instance shuts down; `missing` is when the target first and last did not know the
     task, if it did not know it at any look between them. `handover` is set if it trains on until the next machine is
     ready. `ended_first` is the essential container for whose end ECS stops the task, empty if that is not known.
-    `held_since` is when its task was first seen as stopped, if the verdict waits for what EC2 may tell of the instance.
+    `held_since` is when its task was first seen as stopped, if the verdict waits for what EC2 may tell of the instance,
+    and `held` that stop until there is a verdict.
     """
 
     number: int
@@ -210,6 +226,7 @@ class Attempt:
     handover: Handover | None = None
     ended_first: str = ""
     held_since: datetime | None = None
+    held: HeldStop | None = None
     intent: StopIntent | None = None
     stop: Stop | None = None
 
@@ -222,22 +239,6 @@ class Attempt:
     def is_spent(self) -> bool:
         """Return whether the number is used up: the task started, or it is unknown whether it did."""
         return self.started_at is not None or self.placement.is_lost
-
-
-@dataclass(frozen=True, slots=True)
-class TriggerFacts:
-    """What started the job, as a summary and as environment variables of the training.
-
-    `caller` is who asked for it directly (core.jobs.callers); empty if an event started it, or an earlier version.
-    `short` is the summary in a few words, empty in jobs of an earlier version.
-    """
-
-    source: str
-    identity: str
-    summary: str
-    environment: Mapping[str, str] = field(default_factory=dict)
-    caller: str = ""
-    short: str = ""
 
 
 @dataclass(frozen=True, slots=True)

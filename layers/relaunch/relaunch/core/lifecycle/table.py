@@ -261,7 +261,7 @@ TABLE: tuple[Row, ...] = (
     _row("S", TaskSeen, tells_first_ended, running.note_first_ended, ""),
     _row("L", TaskMissing, is_own_task, running.task_missing, "LWft"),
     _row("R", TaskMissing, is_own_task, running.task_missing, "RWft"),
-    _row("S", TaskMissing, is_own_task, running.task_missing, "SWfct"),
+    _row("S", TaskMissing, is_own_task, running.task_missing, "SWdfct"),
     _row("L", HostWarned, is_first_warning, running.host_warned, "S"),
     _row("R", HostWarned, is_first_warning, running.host_warned, "RS"),
     _row("S", HostWarned, is_first_warning, running.host_warned_late, "S"),
@@ -272,7 +272,7 @@ TABLE: tuple[Row, ...] = (
     _row("L", TimePassed, is_pending, launching.wake_pending, "L"),
     _row("L", TimePassed, is_placed, launching.wake_placed, "LSWft"),
     _row("R", TimePassed, always, running.wake_running, "RSWft"),
-    _row("S", TimePassed, always, unconfirmed_stops.wake_stopping, "SWfct"),
+    _row("S", TimePassed, always, unconfirmed_stops.wake_stopping, "SWdfct"),
     _row("WLRSdfct", TaskSeen, orphans.is_orphaned, orphans.stop_orphaned_task, ""),
     _row("WLRSdfct", LaunchAnswered, orphans.places_orphan, orphans.stop_placed_orphan, ""),
 )
