@@ -26,6 +26,7 @@ from relaunch.core.lifecycle.running import observed
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD, NOTICE_WINDOW
 from relaunch.core.lifecycle.table import decide, is_new_observation
 from relaunch.core.lifecycle.verdicts import VERDICT_WAIT, may_ask, seconds_to_verdict
+from relaunch.core.machines.limits import MachineLimits, TaskStop
 from unit.core.lifecycle.table_matrix import RUNS, SITUATIONS, seen_stopped
 
 SECOND = timedelta(seconds=1)
@@ -293,6 +294,23 @@ def test_a_held_verdict_is_made_after_a_minute_by_what_is_known_though_the_clust
     attempt = over.current_attempt
     assert (attempt.stop.kind, attempt.stop.at, attempt.stop.exit_code) == (end, EXITED_AT, code)
     assert attempt.held is None, "it would be stored twice"
+
+
+@pytest.mark.parametrize(
+    ("task_stop", "end"),
+    [(TaskStop.WHEN_NEXT_READY, JobState.SUCCEEDED), (TaskStop.AT_WARNING, JobState.WAITING)],
+)
+@pytest.mark.parametrize("is_told_first", [True, False])
+def test_a_recommendation_is_the_cause_of_an_end_only_where_it_stops_the_task(task_stop, end, *, is_told_first):
+    limits = StackLimits(machines=MachineLimits(task_stop=task_stop))
+    recommended = HostWarned(INSTANCE_ID, EXITED_AT - 2 * SECOND, is_rebalance=True)
+    stopped, job = World(0).stopped, SITUATIONS["ro"]
+
+    for event in (recommended, stopped) if is_told_first else (stopped, recommended):
+        job = replace(decide(job, event, EXITED_AT + SECOND, limits).job, pending=())
+    over = decide(job, replace(stopped, host=RUNS), EXITED_AT + NOTICE_LEAD, limits).job
+
+    assert over.state is end
 
 
 def test_a_held_stop_whose_task_the_cluster_forgets_is_known_all_the_same():
