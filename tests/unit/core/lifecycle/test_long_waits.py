@@ -1,11 +1,11 @@
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
-from fakes.builders import NOW, make_definition, make_job, make_running_job, make_selection
+from fakes.builders import NOW, make_definition, make_job, make_running_attempt, make_running_job, make_selection
 from relaunch.core.definitions.accelerator import PurchasePolicy
-from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.job import IntentKind, Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import look_again
@@ -22,6 +22,7 @@ from relaunch.core.lifecycle.long_waits import (
 )
 from relaunch.core.lifecycle.table import decide
 from unit.core.lifecycle.steps import chosen
+from unit.core.lifecycle.table_matrix import seen_stopped
 
 HOUR = timedelta(hours=1)
 NOTHING = NothingKept(make_selection(kept=()), "nothing", is_permanent=False, is_price=False, retry_at=None)
@@ -135,6 +136,46 @@ def test_a_wait_that_is_denied_again_before_each_wake_is_told_and_ends_in_time(
 
     assert (job.state, now - NOW) == (JobState.FAILED, bound)
     assert told == [bound / 2 + days * TOLD_EVERY for days in range(max(bound / 2 // TOLD_EVERY, 1))]
+
+
+def placed(**fields) -> Job:
+    """Return a job that was placed when it had waited for START_LIMIT but a minute."""
+    attempt = make_running_attempt(started_at=None, **fields)
+    at = NOW + START_LIMIT - timedelta(minutes=1)
+    attempt = replace(attempt, placement=replace(attempt.placement, requested_at=at, placed_at=at))
+    return make_job(
+        state=JobState.LAUNCHING, attempt=attempt, waiting=None, accepted_at=NOW, wake_at=NOW, has_slot=True
+    )
+
+
+def ended_after(stopping: Job, now: datetime) -> Job:
+    stopped = seen_stopped(None, now, None, stop_code="UserInitiated", started_at=None)
+    return decide(replace(stopping, pending=()), stopped, now, StackLimits()).job
+
+
+def test_a_task_that_never_gets_a_machine_ends_its_job_as_a_wait_that_is_over():
+    now = NOW + START_LIMIT
+    withdrawn = decide(placed(node=None, instance_id=None), TimePassed(), now, StackLimits()).job
+    assert withdrawn.current_attempt.intent.kind is IntentKind.PLACEMENT_WITHDRAWN
+
+    ended = ended_after(withdrawn, now + timedelta(minutes=1))
+
+    assert ended.state is JobState.FAILED
+    assert ended.reason.startswith("not running within 24h")
+    assert "last: not started within 0:01:00; the cluster says RUNNING" in ended.reason
+
+
+def test_a_task_that_starts_on_its_machine_is_left_to_do_so_though_the_wait_is_over():
+    started_by = NOW + START_LIMIT + timedelta(minutes=29)
+    left = decide(placed(), TimePassed(), NOW + START_LIMIT, StackLimits()).job
+    assert (left.state, left.wake_at) == (JobState.LAUNCHING, started_by)
+
+    withdrawn = decide(left, TimePassed(), started_by, StackLimits()).job
+    assert withdrawn.current_attempt.intent.kind is IntentKind.START_WITHDRAWN
+    ended = ended_after(withdrawn, started_by + timedelta(minutes=1))
+
+    assert ended.state is JobState.FAILED
+    assert "last: not started within 0:30:00; the cluster says RUNNING" in ended.reason
 
 
 def test_the_bound_of_a_wait_that_is_over_is_now():

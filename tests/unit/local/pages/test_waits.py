@@ -149,7 +149,7 @@ ENDS: dict[str, tuple[Job, JobEvent, timedelta, JobState]] = {
         ),
         TimePassed(),
         DAY + 70 * MINUTE,
-        JobState.TIMED_OUT,
+        JobState.FAILED,
     ),
 }
 HELD = [name for name, (job, *_) in ENDS.items() if job.waiting and job.waiting.reason in LONG]
