@@ -174,6 +174,22 @@ def test_a_stop_that_means_the_same_whatever_ec2_says_waits_for_nothing():
     assert (lost.state, cancelled.state) == (JobState.WAITING, JobState.CANCELLED)
 
 
+def test_a_start_that_failed_with_words_that_nobody_knows_waits_for_ec2_too():
+    words = {
+        "stop_code": "TaskFailedToStart",
+        "stopped_reason": "CannotStartContainerError: the flux capacitor is empty",
+    }
+    told = seen_stopped(None, EXITED_AT, None, execution_stopped_at=EXITED_AT, started_at=None, **words)
+
+    held = decide(SITUATIONS["pl"], told, EXITED_AT, StackLimits()).job
+    ended = HostObservation(has_ended=True, ended_at=EXITED_AT - 5 * SECOND)
+    over = decide(replace(held, pending=()), replace(told, host=ended), EXITED_AT + NOTICE_LEAD, StackLimits()).job
+
+    assert (held.state, held.wake_at) == (JobState.STOPPING, EXITED_AT + NOTICE_LEAD)
+    assert over.current_attempt.stop.kind is StopKind.HOST_LOST
+    assert over.failed_starts == ()
+
+
 def test_without_an_instance_there_is_nothing_to_wait_for():
     job = make_running_job(attempt=make_running_attempt(instance_id=None, node=None))
 
