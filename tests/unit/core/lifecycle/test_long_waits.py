@@ -9,7 +9,14 @@ from relaunch.core.jobs.job import IntentKind, Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import look_again
-from relaunch.core.lifecycle.events import JobEvent, MachineLimitReached, NothingKept, SlotDenied, TimePassed
+from relaunch.core.lifecycle.events import (
+    CheckpointsUnreadable,
+    JobEvent,
+    MachineLimitReached,
+    NothingKept,
+    SlotDenied,
+    TimePassed,
+)
 from relaunch.core.lifecycle.long_waits import (
     QUEUE_LIMIT,
     START_LIMIT,
@@ -52,13 +59,24 @@ def test_a_deadline_is_the_only_bound_of_a_wait_and_a_task_that_runs_waits_for_n
 
 @pytest.mark.parametrize("reason", [WaitReason.SLOT, WaitReason.MACHINE_LIMIT])
 def test_places_behind_others_are_waited_for_for_two_weeks_before_the_first_run_and_again_since_then(reason):
-    fresh = waiting(reason, held_back_before_seconds=HOUR.total_seconds())
+    fresh = waiting(reason, queued_before_seconds=HOUR.total_seconds())
     ran = replace(fresh, first_started_at=NOW - HOUR)
 
     assert wait_of(fresh, NOW + HOUR).waited == 2 * HOUR
     assert wait_of(ran, NOW + HOUR).waited == HOUR
     assert not wait_of(ran, NOW + QUEUE_LIMIT - HOUR).is_over
     assert wait_of(ran, NOW + QUEUE_LIMIT).is_over
+
+
+@pytest.mark.parametrize("has_run", [False, True])
+def test_what_was_waited_for_before_for_another_reason_is_no_place_behind_others(has_run: bool):
+    refused = CheckpointsUnreadable("AccessDenied")
+    story = ((0, SlotDenied("resnet", 5)), (1, refused), (20, MachineLimitReached("machines")))
+    job = make_job(accepted_at=NOW, first_started_at=NOW if has_run else None)
+    for hours, event in story:
+        job = replace(decide(job, event, NOW + hours * HOUR, StackLimits()).job, pending=())
+
+    assert wait_of(job, NOW + 22 * HOUR).waited == 3 * HOUR
 
 
 def test_waits_behind_others_are_no_part_of_the_day_in_which_a_job_does_not_start():
