@@ -91,13 +91,18 @@ ORDERS = [(0, 1), (1, 0), (0, 1, 0, 1), (1, 0, 1), (0,)]
 """In which order what happened is told: 0 is the end of the task, 1 the notice. The last one is never told."""
 
 
-def end_in_order(order: tuple[int, ...], exit_code: int, notices: dict[InstanceEvent, int]) -> StopKind | None:
+def end_in_order(
+    order: tuple[int, ...], exit_code: int, notices: dict[InstanceEvent, int], *, is_located: bool = True
+) -> StopKind | None:
     """Let a program exit, and tell that and the notices, which are of so many seconds after it, in this order.
 
-    Whoever asks EC2 is told of the notices that it has given until then.
+    Whoever asks EC2 is told of the notices that it has given until then. `is_located`: the events of its start were not
+    lost.
     """
     story = Story(make_definition(max_failures=0))
-    job_id = story.launch()
+    job_id = story.launch() if is_located else story.submit_and_deliver()
+    if not is_located:
+        story.tasks.run(story.arn(job_id), machine(), started_at=story.now)
     story.clock.advance(300)
     exited_at = story.now
     happened: list[Callable[[], object]] = [lambda: story.end(job_id, exit_code, stopped_at=exited_at, **ENDED)]
@@ -153,6 +158,18 @@ def test_the_order_of_events_that_nobody_orders_changes_no_verdict(
     kinds = {end_in_order(order, exit_code, notices) for order in orders}
 
     assert kinds == {by_itself if is_its_own else expected}
+
+
+@pytest.mark.parametrize(
+    ("notices", "expected"),
+    [({}, StopKind.SUCCESS), ({ENDING: 9}, StopKind.HOST_LOST), ({ENDING: -5}, StopKind.HOST_LOST)],
+)
+def test_nor_does_it_where_the_events_of_the_start_were_lost(
+    notices: dict[InstanceEvent, int], expected: StopKind
+) -> None:
+    orders = [tuple(each for each in order if each <= len(notices)) for order in ORDERS]
+
+    assert {end_in_order(order, 0, notices, is_located=False) for order in orders} == {expected}
 
 
 def test_the_verdict_waits_a_minute_and_says_so() -> None:

@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from unittest.mock import Mock
+
+import pytest
 
 from fakes.builders import make_definition
 from fakes.machine_story import MachineStory, make_own_offering
@@ -13,6 +16,7 @@ from relaunch.core.launches.launch import LaunchUncertain
 from relaunch.core.lifecycle.metrics import Metric
 from relaunch.core.machines.machine import MachineState
 from relaunch.core.offerings.offering import OfferingKey
+from relaunch.ports import TransientError
 from relaunch.usecases.cancel_job import cancel_job
 
 HOUR = timedelta(hours=1)
@@ -180,3 +184,28 @@ def test_neighbours_that_do_not_leave_keep_a_silent_machine_for_ten_minutes():
 
     assert machine.instance_id not in story.running_instances
     assert story.job(silent).state is JobState.CANCELLED
+
+
+@pytest.mark.parametrize(("exit_code", "end"), [(143, JobState.WAITING), (0, JobState.SUCCEEDED)])
+def test_a_stop_that_was_told_is_followed_though_the_cluster_cannot_be_asked_about_it(exit_code: int, end: JobState):
+    story = make_sharing_story()
+    job_id, neighbour = story.start(), story.submit_and_deliver(push("b" * 40))
+    machine = story.machine(job_id)
+    story.register(machine, gpus=8)
+    story.settle_all()
+    for each in (job_id, neighbour):
+        story.run(each, story.tasks.instances[f"node-of-{machine.instance_id}"])
+    story.clock.advance(900)
+    story.hosts.failure = TransientError("RequestLimitExceeded")
+    story.end(
+        job_id, exit_code, stop_code="EssentialContainerExited", stopped_reason="Essential container in task exited"
+    )
+    assert story.job(job_id).state is JobState.STOPPING
+    story.tasks.describe = Mock(side_effect=TransientError("ServerException"))
+
+    silence(story, 2 * MINUTE)
+    assert story.job(job_id).state is end
+    silence(story, timedelta(minutes=13))
+
+    assert story.job(neighbour).state is JobState.RUNNING
+    assert story.metrics.values(Metric.MACHINES_ABANDONED) == []

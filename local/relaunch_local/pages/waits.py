@@ -73,7 +73,7 @@ JOB_STATES: Mapping[JobState, Wait] = {
         "50 minutes for a launch that is not answered, a few once its machine of our own is gone; 15 minutes for an "
         "instance, 30 for a start: another placement. "
         f"On Kubernetes a pod that is not scheduled and has no other offering: {_HOURS} hours in which it is not "
-        "running, in all: TIMED_OUT",
+        "running, in all: FAILED",
         (Metric.JOBS_OVERDUE, Metric.JOBS_REFUSED),
         "`relaunch explain`, `relaunch cancel`",
     ),

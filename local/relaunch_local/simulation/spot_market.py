@@ -21,9 +21,10 @@ from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.effects import CountRun, Effect, RememberCapacity
-from relaunch.core.jobs.job import Attempt, Job, Placement, PlacementState, Stop, StopKind, TriggerFacts
+from relaunch.core.jobs.job import Attempt, Job, Placement, PlacementState, Stop, StopKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
+from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.lifecycle.stopping import count_run, follow_stop
 from relaunch.core.offerings.interruption_rate import SCARCE_PER_HOUR
 from relaunch.core.offerings.offering import CapacityFailure, Offering

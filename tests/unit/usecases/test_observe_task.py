@@ -119,6 +119,8 @@ def test_the_machine_of_a_task_that_was_not_seen_running_is_looked_at_if_ecs_sti
         story.tasks.find_node = Mock(side_effect=TransientError("ECS is throttled"))
 
     story.end(placed_id, 0)
+    assert story.job(placed_id).state is (JobState.SUCCEEDED if is_known else JobState.STOPPING)
+    story.reconcile(after=MINUTE)
 
     assert story.job(placed_id).state is JobState.SUCCEEDED
     assert story.hosts.asked == ([machine().instance_id] if is_known else [])

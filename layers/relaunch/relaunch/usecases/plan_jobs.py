@@ -6,7 +6,8 @@ from datetime import datetime
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.jobs.job import Job, TriggerFacts
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.kubernetes.acs_drivers import AcsDrivers, find_driver_notices, find_strict_problems
 from relaunch.core.kubernetes.node_fit import GpuNode, NodeFit
 from relaunch.core.kubernetes.rules import find_kubernetes_notices, find_problems, predict_job_fit

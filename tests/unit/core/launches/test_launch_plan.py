@@ -15,7 +15,8 @@ from fakes.builders import (
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
 from relaunch.core.jobs.attempt_key import AttemptKey
-from relaunch.core.jobs.job import FailedStart, TriggerFacts
+from relaunch.core.jobs.job import FailedStart
+from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.launches.accelerators import AllNeuronDevices, GpuPartition, GpuShare, NeuronDevices, WholeGpus
 from relaunch.core.launches.launch_plan import job_checkpoint_uri, plan_launch, training_environment
 

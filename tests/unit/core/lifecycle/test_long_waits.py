@@ -1,15 +1,22 @@
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
-from fakes.builders import NOW, make_definition, make_job, make_running_job
+from fakes.builders import NOW, make_definition, make_job, make_running_attempt, make_running_job, make_selection
 from relaunch.core.definitions.accelerator import PurchasePolicy
-from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.job import IntentKind, Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import look_again
-from relaunch.core.lifecycle.events import TimePassed
+from relaunch.core.lifecycle.events import (
+    CheckpointsUnreadable,
+    JobEvent,
+    MachineLimitReached,
+    NothingKept,
+    SlotDenied,
+    TimePassed,
+)
 from relaunch.core.lifecycle.long_waits import (
     QUEUE_LIMIT,
     START_LIMIT,
@@ -22,8 +29,10 @@ from relaunch.core.lifecycle.long_waits import (
 )
 from relaunch.core.lifecycle.table import decide
 from unit.core.lifecycle.steps import chosen
+from unit.core.lifecycle.table_matrix import seen_stopped
 
 HOUR = timedelta(hours=1)
+NOTHING = NothingKept(make_selection(kept=()), "nothing", is_permanent=False, is_price=False, retry_at=None)
 
 
 def waiting(reason: WaitReason, **fields) -> Job:
@@ -50,13 +59,24 @@ def test_a_deadline_is_the_only_bound_of_a_wait_and_a_task_that_runs_waits_for_n
 
 @pytest.mark.parametrize("reason", [WaitReason.SLOT, WaitReason.MACHINE_LIMIT])
 def test_places_behind_others_are_waited_for_for_two_weeks_before_the_first_run_and_again_since_then(reason):
-    fresh = waiting(reason, held_back_before_seconds=HOUR.total_seconds())
+    fresh = waiting(reason, queued_before_seconds=HOUR.total_seconds())
     ran = replace(fresh, first_started_at=NOW - HOUR)
 
     assert wait_of(fresh, NOW + HOUR).waited == 2 * HOUR
     assert wait_of(ran, NOW + HOUR).waited == HOUR
     assert not wait_of(ran, NOW + QUEUE_LIMIT - HOUR).is_over
     assert wait_of(ran, NOW + QUEUE_LIMIT).is_over
+
+
+@pytest.mark.parametrize("has_run", [False, True])
+def test_what_was_waited_for_before_for_another_reason_is_no_place_behind_others(has_run: bool):
+    refused = CheckpointsUnreadable("AccessDenied")
+    story = ((0, SlotDenied("resnet", 5)), (1, refused), (20, MachineLimitReached("machines")))
+    job = make_job(accepted_at=NOW, first_started_at=NOW if has_run else None)
+    for hours, event in story:
+        job = replace(decide(job, event, NOW + hours * HOUR, StackLimits()).job, pending=())
+
+    assert wait_of(job, NOW + 22 * HOUR).waited == 3 * HOUR
 
 
 def test_waits_behind_others_are_no_part_of_the_day_in_which_a_job_does_not_start():
@@ -107,6 +127,73 @@ def test_a_wait_behind_others_ends_at_its_bound_and_a_place_that_comes_before_is
     assert (ended.state, ended.reason) == (JobState.FAILED, "it waited for 336h in all: waits for slot")
     assert decide(job, TimePassed(), late - HOUR, StackLimits()).job.state is JobState.WAITING
     assert decide(job, chosen(), late, StackLimits()).job.state is JobState.LAUNCHING
+
+
+@pytest.mark.parametrize(
+    ("reason", "denial", "bound"),
+    [
+        (WaitReason.SLOT, SlotDenied("resnet", 5), QUEUE_LIMIT),
+        (WaitReason.MACHINE_LIMIT, MachineLimitReached("usd_per_hour"), QUEUE_LIMIT),
+        (WaitReason.CAPACITY, NOTHING, START_LIMIT),
+        (WaitReason.MARKET, replace(NOTHING, is_market=True, retry_at=NOW + QUEUE_LIMIT), START_LIMIT),
+    ],
+)
+def test_a_wait_that_is_denied_again_before_each_wake_is_told_and_ends_in_time(
+    reason: WaitReason, denial: JobEvent, bound: timedelta
+):
+    # Each job that ends, and each machine that is gone, lets the oldest jobs that wait try again.
+    job, now, told, every = waiting(reason, wake_at=NOW + HOUR), NOW, [], timedelta(minutes=4)
+
+    while not job.state.is_final and now < NOW + 2 * bound:
+        assert job.wake_at is not None
+        is_due = job.wake_at <= now + every
+        now = job.wake_at if is_due else now + every
+        decision = decide(job, TimePassed() if is_due else denial, now, StackLimits())
+        told += [now - NOW for each in decision.timeline if each.event == WAITS_LONG]
+        job = replace(decision.job, pending=())
+
+    assert (job.state, now - NOW) == (JobState.FAILED, bound)
+    assert told == [bound / 2 + days * TOLD_EVERY for days in range(max(bound / 2 // TOLD_EVERY, 1))]
+
+
+def placed(**fields) -> Job:
+    """Return a job that was placed when it had waited for START_LIMIT but a minute."""
+    attempt = make_running_attempt(started_at=None, **fields)
+    at = NOW + START_LIMIT - timedelta(minutes=1)
+    attempt = replace(attempt, placement=replace(attempt.placement, requested_at=at, placed_at=at))
+    return make_job(
+        state=JobState.LAUNCHING, attempt=attempt, waiting=None, accepted_at=NOW, wake_at=NOW, has_slot=True
+    )
+
+
+def ended_after(stopping: Job, now: datetime) -> Job:
+    stopped = seen_stopped(None, now, None, stop_code="UserInitiated", started_at=None)
+    return decide(replace(stopping, pending=()), stopped, now, StackLimits()).job
+
+
+def test_a_task_that_never_gets_a_machine_ends_its_job_as_a_wait_that_is_over():
+    now = NOW + START_LIMIT
+    withdrawn = decide(placed(node=None, instance_id=None), TimePassed(), now, StackLimits()).job
+    assert withdrawn.current_attempt.intent.kind is IntentKind.PLACEMENT_WITHDRAWN
+
+    ended = ended_after(withdrawn, now + timedelta(minutes=1))
+
+    assert ended.state is JobState.FAILED
+    assert ended.reason.startswith("not running within 24h")
+    assert "last: not started within 0:01:00; the cluster says RUNNING" in ended.reason
+
+
+def test_a_task_that_starts_on_its_machine_is_left_to_do_so_though_the_wait_is_over():
+    started_by = NOW + START_LIMIT + timedelta(minutes=29)
+    left = decide(placed(), TimePassed(), NOW + START_LIMIT, StackLimits()).job
+    assert (left.state, left.wake_at) == (JobState.LAUNCHING, started_by)
+
+    withdrawn = decide(left, TimePassed(), started_by, StackLimits()).job
+    assert withdrawn.current_attempt.intent.kind is IntentKind.START_WITHDRAWN
+    ended = ended_after(withdrawn, started_by + timedelta(minutes=1))
+
+    assert ended.state is JobState.FAILED
+    assert "last: not started within 0:30:00; the cluster says RUNNING" in ended.reason
 
 
 def test_the_bound_of_a_wait_that_is_over_is_now():

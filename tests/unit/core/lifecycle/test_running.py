@@ -377,9 +377,8 @@ def test_the_verdict_on_a_task_that_a_signal_ended_waits_a_minute():
     assert (late.state, late.failures) == (JobState.WAITING, 1)
 
 
-@pytest.mark.parametrize("changes", [{"instance_id": None}, {"intent": StopIntent(IntentKind.INTERRUPTION, NOW, "")}])
-def test_a_verdict_that_no_event_of_ec2_changes_waits_for_none(changes: dict):
-    job = with_attempt("ru", **changes)
+def test_a_verdict_that_no_event_of_ec2_changes_waits_for_none():
+    job = with_attempt("ru", intent=StopIntent(IntentKind.INTERRUPTION, NOW, ""))
 
     assert after(job, seen_stopped(143)).state is JobState.WAITING
 

@@ -46,8 +46,8 @@ def never_placed(expected: StopKind, reason: str) -> Case:
     return failed_to_start(expected, reason, was_starting=True, has_node=False)
 
 
-def never_ran(expected: StopKind, reason: str) -> Case:
-    return failed_to_start(expected, reason, was_starting=True)
+def never_ran(expected: StopKind, reason: str, **more: object) -> Case:
+    return failed_to_start(expected, reason, was_starting=True, **more)
 
 
 def exited(expected: StopKind, exit_code: int | None, **more: object) -> Case:
@@ -62,6 +62,7 @@ WAITED_IN_VAIN = (
     "CannotStartContainerError: dependency graph: failed to resolve container ordering dependency [{init SUCCESS}] for "
     "target [main] as dependency did not exit successfully."
 )
+UNKNOWN_ERROR = "CannotStartContainerError: the flux capacitor is empty"
 K = StopKind
 CASES = {
     # our own intents
@@ -267,7 +268,26 @@ CASES = {
         "Fetching secret data from AWS Secrets Manager in region us-east-1: secret x: ResourceNotFoundException: "
         "Secrets Manager can't find the specified secret.",
     ),
-    "an-error-that-nobody-knows": never_ran(K.UNKNOWN_START, "CannotStartContainerError: the flux capacitor is empty"),
+    "an-error-that-nobody-knows": never_ran(K.UNKNOWN_START, UNKNOWN_ERROR),
+    "an-error-that-nobody-knows-as-its-host-ended": never_ran(K.HOST_LOST, UNKNOWN_ERROR, host_ended_at=ago(5)),
+    "an-error-that-nobody-knows-as-its-host-ended-after-a-warning": never_ran(
+        K.INTERRUPTION, UNKNOWN_ERROR, host_ended_at=ago(5), warned_at=ago(125)
+    ),
+    "an-error-that-nobody-knows-before-its-host-ended": never_ran(
+        K.UNKNOWN_START, UNKNOWN_ERROR, host_ended_at=ago(-11), warned_at=ago(20)
+    ),
+    "an-image-that-nobody-has-as-its-host-ended": never_ran(
+        K.STARTS_NOWHERE, "CannotPullContainerError: manifest unknown", host_ended_at=ago(5)
+    ),
+    "what-it-waits-for-ended-with-its-host": Case(
+        K.HOST_LOST,
+        EXITED,
+        EXITED_REASON,
+        {"main": None, "init": 137},
+        {"main": WAITED_IN_VAIN},
+        was_starting=True,
+        host_ended_at=ago(5),
+    ),
     "no-error-at-all": never_ran(K.UNKNOWN_START, "Task failed to start"),
     "an-error-that-nobody-knows-of-a-container-that-another-one-waits-for": Case(
         K.STARTS_NOWHERE,

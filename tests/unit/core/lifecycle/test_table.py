@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from fakes.builders import NOW, make_definition, make_node, task_id
-from relaunch.core.jobs.job import IntentKind, Job
+from relaunch.core.jobs.job import HeldStop, IntentKind, Job, Stop, StopKind
 from relaunch.core.jobs.state import FINAL_STATES, REFUSED_WAITS, JobState, Refusal, RefusedCall
 from relaunch.core.lifecycle.events import JobEvent, MachineLost, TaskMissing, TimePassed
 from relaunch.core.lifecycle.running import MISSING_GRACE
@@ -154,6 +154,8 @@ def worn_out(job: Job) -> Job:
 DESCRIBED = TimePassed(is_described=True)
 ENDED = {"host_ended_at": SOON - timedelta(minutes=10)}
 TWO_HOURS_LATER = NOW + timedelta(hours=2)
+SUCCESS = HeldStop(Stop(StopKind.SUCCESS, NOW), NOW, StopKind.HOST_LOST, StopKind.INTERRUPTION)
+HELD = {"held_since": NOW, "held": SUCCESS}
 
 
 def refused_for_a_day(job: Job) -> Job:
@@ -194,6 +196,8 @@ RARE = {
     "running-host-gone-worn-out": (worn_out(with_attempt("ru", **ENDED)), DESCRIBED, SOON, "FAILED"),
     "stopping-host-gone": (with_attempt("so", **ENDED), DESCRIBED, SOON, "WAITING"),
     "stopping-unconfirmed": (SITUATIONS["so"], TimePassed(), TWO_HOURS_LATER, "FAILED"),
+    "stopping-held": (with_attempt("sn", **HELD), TimePassed(), TWO_HOURS_LATER, "SUCCEEDED"),
+    "stopping-held-and-gone": (with_attempt("sn", **HELD, **GONE), MISSING, AGAIN, "SUCCEEDED"),
     "waiting-worn-out": (worn_out(SITUATIONS["wr"]), TimePassed(), SOON, "FAILED"),
     "claimed-worn-out": (worn_out(SITUATIONS["wr"]), EVENTS["machine-claimed"], SOON, "FAILED"),
     "chosen-worn-out": (worn_out(SITUATIONS["wr"]), EVENTS["chosen"], SOON, "FAILED"),

@@ -7,16 +7,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakes.builders import INSTANCE_ID, NOW, make_running_attempt, make_running_job
+from fakes.builders import INSTANCE_ID, NOW, make_definition, make_running_attempt, make_running_job
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.job import IntentKind, Job, StopIntent, StopKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import HostObservation
-from relaunch.core.lifecycle.events import CancelAsked, HostEnded, HostWarned, JobEvent, TaskSeen
+from relaunch.core.lifecycle.events import (
+    CancelAsked,
+    HostEnded,
+    HostWarned,
+    JobEvent,
+    TaskMissing,
+    TaskSeen,
+    TimePassed,
+)
 from relaunch.core.lifecycle.running import observed
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD, NOTICE_WINDOW
 from relaunch.core.lifecycle.table import decide, is_new_observation
 from relaunch.core.lifecycle.verdicts import VERDICT_WAIT, may_ask, seconds_to_verdict
+from relaunch.core.machines.limits import MachineLimits, TaskStop
 from unit.core.lifecycle.table_matrix import RUNS, SITUATIONS, seen_stopped
 
 SECOND = timedelta(seconds=1)
@@ -164,17 +174,47 @@ def test_a_stop_that_means_the_same_whatever_ec2_says_waits_for_nothing():
     assert (lost.state, cancelled.state) == (JobState.WAITING, JobState.CANCELLED)
 
 
+def test_a_start_that_failed_with_words_that_nobody_knows_waits_for_ec2_too():
+    words = {
+        "stop_code": "TaskFailedToStart",
+        "stopped_reason": "CannotStartContainerError: the flux capacitor is empty",
+    }
+    told = seen_stopped(None, EXITED_AT, None, execution_stopped_at=EXITED_AT, started_at=None, **words)
+
+    held = decide(SITUATIONS["pl"], told, EXITED_AT, StackLimits()).job
+    ended = HostObservation(has_ended=True, ended_at=EXITED_AT - 5 * SECOND)
+    over = decide(replace(held, pending=()), replace(told, host=ended), EXITED_AT + NOTICE_LEAD, StackLimits()).job
+
+    assert (held.state, held.wake_at) == (JobState.STOPPING, EXITED_AT + NOTICE_LEAD)
+    assert over.current_attempt.stop.kind is StopKind.HOST_LOST
+    assert over.failed_starts == ()
+
+
 def test_without_an_instance_there_is_nothing_to_wait_for():
-    job = make_running_job(attempt=make_running_attempt(instance_id=None))
+    job = make_running_job(attempt=make_running_attempt(instance_id=None, node=None))
 
     told = seen_stopped(0, EXITED_AT, None, execution_stopped_at=EXITED_AT)
+    nowhere = replace(told, observation=replace(told.observation, node=None))
 
-    assert decide(job, told, EXITED_AT, StackLimits()).job.state is JobState.SUCCEEDED
+    assert decide(job, nowhere, EXITED_AT, StackLimits()).job.state is JobState.SUCCEEDED
+
+
+def test_an_instance_that_is_not_looked_up_yet_is_waited_for_like_any_other():
+    job = make_running_job(attempt=make_running_attempt(instance_id=None))
+    told = seen_stopped(0, EXITED_AT, None, execution_stopped_at=EXITED_AT)
+
+    held = decide(job, told, EXITED_AT, StackLimits()).job
+    over = decide(replace(held, pending=()), told, EXITED_AT + VERDICT_WAIT, StackLimits()).job
+
+    assert (held.state, held.wake_at) == (JobState.STOPPING, EXITED_AT + NOTICE_LEAD)
+    assert held.reason == "exit code 0; its instance may be ending, of which EC2 tells within a minute"
+    assert over.state is JobState.SUCCEEDED
 
 
 @pytest.mark.parametrize(("seconds", "state"), [(30, JobState.WAITING), (3_600, JobState.SUCCEEDED)])
 def test_a_warning_that_comes_with_the_end_of_a_task_counts_as_if_it_had_come_before(seconds, state):
-    job = make_running_job(attempt=make_running_attempt(instance_id=None))
+    definition = make_definition(target=Target.ACK)
+    job = make_running_job(definition=definition, attempt=make_running_attempt(instance_id=None))
     told = seen_stopped(0, EXITED_AT, None, execution_stopped_at=EXITED_AT)
     observation = replace(told.observation, warned_at=EXITED_AT - seconds * SECOND)
 
@@ -235,3 +275,66 @@ def test_a_success_that_is_to_be_cancelled_waits_like_any_other():
 def test_a_job_without_a_task_has_no_verdict_to_come():
     assert seconds_to_verdict(SITUATIONS["w0"], NOW) == 0
     assert seconds_to_verdict(SITUATIONS["ru"], NOW) == 0
+
+
+def woken(held: Job, seconds: int) -> Job:
+    """Look at a held job so many seconds after its program ended, while the cluster cannot be asked."""
+    return decide(replace(held, pending=()), TimePassed(), EXITED_AT + seconds * SECOND, StackLimits()).job
+
+
+@pytest.mark.parametrize(
+    ("code", "notices", "end"),
+    [
+        (0, (), StopKind.SUCCESS),
+        (143, (), StopKind.USER_ERROR),
+        (0, (HostEnded(INSTANCE_ID, "shutting-down", EXITED_AT + SECOND),), StopKind.HOST_LOST),
+        (1, (HostEnded(INSTANCE_ID, "shutting-down", EXITED_AT + SECOND),), StopKind.HOST_LOST),
+        (1, (HostEnded(INSTANCE_ID, "shutting-down", EXITED_AT + 20 * SECOND),), StopKind.USER_ERROR),
+        (None, (HostEnded(INSTANCE_ID, "shutting-down", EXITED_AT + 20 * SECOND),), StopKind.HOST_LOST),
+        (None, (), StopKind.UNKNOWN),
+        (143, (HostWarned(INSTANCE_ID, EXITED_AT - 30 * SECOND),), StopKind.INTERRUPTION),
+        (1, (HostWarned(INSTANCE_ID, EXITED_AT - 30 * SECOND),), StopKind.USER_ERROR),
+        (143, (HostWarned(INSTANCE_ID, EXITED_AT + 20 * SECOND),), StopKind.USER_ERROR),
+    ],
+)
+def test_a_held_verdict_is_made_after_a_minute_by_what_is_known_though_the_cluster_cannot_be_asked(code, notices, end):
+    # The exit code of the only container is told, or that of none: ECS says no cause then.
+    told = {"stop_code": "", "stopped_reason": ""} if code is None else {}
+    held = stopped_at(EXITED_AT + SECOND, code, None, **told)
+    for notice in notices:
+        held = decide(replace(held, pending=()), notice, EXITED_AT + 25 * SECOND, StackLimits()).job
+
+    early, over = woken(held, 40), woken(held, 61)
+
+    assert (early.state, early.wake_at) == (JobState.STOPPING, EXITED_AT + SECOND + VERDICT_WAIT)
+    attempt = over.current_attempt
+    assert (attempt.stop.kind, attempt.stop.at, attempt.stop.exit_code) == (end, EXITED_AT, code)
+    assert attempt.held is None, "it would be stored twice"
+
+
+@pytest.mark.parametrize(
+    ("task_stop", "end"),
+    [(TaskStop.WHEN_NEXT_READY, JobState.SUCCEEDED), (TaskStop.AT_WARNING, JobState.WAITING)],
+)
+@pytest.mark.parametrize("is_told_first", [True, False])
+def test_a_recommendation_is_the_cause_of_an_end_only_where_it_stops_the_task(task_stop, end, *, is_told_first):
+    limits = StackLimits(machines=MachineLimits(task_stop=task_stop))
+    recommended = HostWarned(INSTANCE_ID, EXITED_AT - 2 * SECOND, is_rebalance=True)
+    stopped, job = World(0).stopped, SITUATIONS["ro"]
+
+    for event in (recommended, stopped) if is_told_first else (stopped, recommended):
+        job = replace(decide(job, event, EXITED_AT + SECOND, limits).job, pending=())
+    over = decide(job, replace(stopped, host=RUNS), EXITED_AT + NOTICE_LEAD, limits).job
+
+    assert over.state is end
+
+
+def test_a_held_stop_whose_task_the_cluster_forgets_is_known_all_the_same():
+    held = stopped_at(EXITED_AT + SECOND)
+
+    for minutes in range(7):
+        now = EXITED_AT + timedelta(minutes=minutes)
+        missing = TaskMissing(held.current_attempt.task_id)
+        held = replace(decide(held, missing, now, StackLimits()).job, pending=())
+
+    assert held.state is JobState.SUCCEEDED

@@ -109,17 +109,17 @@ ENDS: dict[str, tuple[Job, JobEvent, timedelta, JobState]] = {
     "waiting for capacity after an interruption": (
         waiting(WaitReason.CAPACITY, first_started_at=NOW, interruptions=1),
         TimePassed(),
-        DAY + 5 * MINUTE,
+        DAY,
         JobState.FAILED,
     ),
     "waiting for capacity after a failure of its program": (
         waiting(WaitReason.CAPACITY, first_started_at=NOW, failures=1),
         TimePassed(),
-        DAY + 5 * MINUTE,
+        DAY,
         JobState.FAILED,
     ),
     **{
-        f"{reason} before its first run": (waiting(reason), TimePassed(), DAY + 5 * MINUTE, JobState.FAILED)
+        f"{reason} before its first run": (waiting(reason), TimePassed(), DAY, JobState.FAILED)
         for reason in (
             WaitReason.LAUNCH,
             WaitReason.CAPACITY,
@@ -132,7 +132,7 @@ ENDS: dict[str, tuple[Job, JobEvent, timedelta, JobState]] = {
         f"{reason}{' after its first run' if fields else ''}": (
             waiting(reason, slot=slot, **fields),
             TimePassed(),
-            14 * DAY + 15 * MINUTE,
+            14 * DAY,
             JobState.FAILED,
         )
         for reason, slot in ((WaitReason.SLOT, "resnet"), (WaitReason.MACHINE_LIMIT, ""))
@@ -149,7 +149,7 @@ ENDS: dict[str, tuple[Job, JobEvent, timedelta, JobState]] = {
         ),
         TimePassed(),
         DAY + 70 * MINUTE,
-        JobState.TIMED_OUT,
+        JobState.FAILED,
     ),
 }
 HELD = [name for name, (job, *_) in ENDS.items() if job.waiting and job.waiting.reason in LONG]

@@ -1,6 +1,6 @@
 """A job, its attempts and their placements, as stored in the jobs table."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -10,12 +10,10 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.jobs.effects import Effect
 from relaunch.core.jobs.resume_point import ResumePoint
-from relaunch.core.jobs.state import REFUSED_WAITS, CostBasis, JobState, Refusal, RefusedCall, Waiting, WaitReason
+from relaunch.core.jobs.state import HELD_BACK_BY, QUEUES, CostBasis, JobState, Refusal, RefusedCall, Waiting
+from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 from relaunch.core.revisions.revision import Revision
-
-# What a job waits for though there may be capacity for it.
-_HELD_BACK_BY = frozenset({WaitReason.IMAGE, WaitReason.SLOT, WaitReason.MACHINE_LIMIT, *REFUSED_WAITS})
 
 STACK_SLOT = "*"
 """The slot name of the limit of the stack; other slots have the name of a definition."""
@@ -171,6 +169,20 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldStop:
+    """A stop whose verdict waits for what EC2 may tell of the instance (core.lifecycle.verdicts).
+
+    `program_ended_at` is when the containers had ended; `if_host_ended` and `if_warned` are what the stop means if EC2
+    had ended the instance by then, or warned of that.
+    """
+
+    stop: Stop
+    program_ended_at: datetime
+    if_host_ended: StopKind
+    if_warned: StopKind
+
+
+@dataclass(frozen=True, slots=True)
 class FailedStart:
     """A task that did not start on the instance it was placed on.
 
@@ -192,7 +204,8 @@ class Attempt:
     when EC2 reported that the instance shuts down; `missing` is when the target first and last did not know the
     task, if it did not know it at any look between them. `handover` is set if it trains on until the next machine is
     ready. `ended_first` is the essential container for whose end ECS stops the task, empty if that is not known.
-    `held_since` is when its task was first seen as stopped, if the verdict waits for what EC2 may tell of the instance.
+    `held_since` is when its task was first seen as stopped, if the verdict waits for what EC2 may tell of the instance,
+    and `held` that stop until there is a verdict.
     """
 
     number: int
@@ -210,6 +223,7 @@ class Attempt:
     handover: Handover | None = None
     ended_first: str = ""
     held_since: datetime | None = None
+    held: HeldStop | None = None
     intent: StopIntent | None = None
     stop: Stop | None = None
 
@@ -225,22 +239,6 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class TriggerFacts:
-    """What started the job, as a summary and as environment variables of the training.
-
-    `caller` is who asked for it directly (core.jobs.callers); empty if an event started it, or an earlier version.
-    `short` is the summary in a few words, empty in jobs of an earlier version.
-    """
-
-    source: str
-    identity: str
-    summary: str
-    environment: Mapping[str, str] = field(default_factory=dict)
-    caller: str = ""
-    short: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Job:
     """One accepted request to train.
 
@@ -252,9 +250,10 @@ class Job:
     warning if there was one. `failed_starts` are those since a task of the job last ran. `own_failures` are the
     launches since then that found no capacity while the job was kept from instances, or ended with an error that
     nobody knows; no other job avoids their offerings.
-    `held_back_seconds` is how long it has waited since it first ran for what is no capacity
-    (`held_back_time`), in waits that are over, and `held_back_before_seconds` until then. `machine_id` is the machine
-    of our own that it claims for its next placement, and `machine_requests` how many were requested for it.
+    `held_back_seconds` is how long it has waited since it first ran for what is no capacity (`held_back_time`), in
+    waits that are over, and `held_back_before_seconds` until then; `queued_seconds` and `queued_before_seconds` are the
+    parts of both that it waited behind others. `machine_id` is the machine of our own that it claims for its next
+    placement, and `machine_requests` how many were requested for it.
     `failed_machines` did not become ready since a task of the job last ran; `refused_since` is since when EC2 refuses
     its requests for a reason that other offerings would not change. `refusals` are the calls that were refused, since
     it last had a task, for what somebody has to grant or mend (core.lifecycle.refusal_waits). `useless_machines_at` is
@@ -305,6 +304,8 @@ class Job:
     own_failures: tuple[CapacityFailure, ...] = ()
     held_back_seconds: float = 0.0
     held_back_before_seconds: float = 0.0
+    queued_seconds: float = 0.0
+    queued_before_seconds: float = 0.0
     machine_id: str = ""
     machine_requests: int = 0
     failed_machines: int = 0
@@ -366,16 +367,21 @@ class Job:
         stack's limit on machines of its own.
         """
         ended = timedelta(seconds=self.held_back_seconds)
-        return ended if self.first_started_at is None else ended + self._held_back_now(now)
+        return ended if self.first_started_at is None else ended + self._waited_now(now, HELD_BACK_BY)
 
     def held_back_in_all(self, now: datetime) -> timedelta:
         """Return how long the job has waited, since it was accepted, for what is no capacity: for its image, too."""
         ended = timedelta(seconds=self.held_back_before_seconds + self.held_back_seconds)
-        return ended + self._held_back_now(now)
+        return ended + self._waited_now(now, HELD_BACK_BY)
 
-    def _held_back_now(self, now: datetime) -> timedelta:
+    def queued_time(self, now: datetime) -> timedelta:
+        """Return how long the job has waited behind others of the stack since it first ran; until then in all."""
+        ended = self.queued_before_seconds if self.first_started_at is None else self.queued_seconds
+        return timedelta(seconds=ended) + self._waited_now(now, QUEUES)
+
+    def _waited_now(self, now: datetime, reasons: Collection[str]) -> timedelta:
         waiting = self.waiting
-        if waiting is None or waiting.reason not in _HELD_BACK_BY:
+        if waiting is None or waiting.reason not in reasons:
             return timedelta(0)
         return max(now - waiting.since, timedelta(0))
 

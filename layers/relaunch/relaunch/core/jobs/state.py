@@ -46,6 +46,10 @@ class WaitReason(StrEnum):
 
 REFUSED_WAITS = frozenset({WaitReason.CHECKPOINT, WaitReason.REFUSED})
 """The waits for what somebody has to grant or mend."""
+QUEUES = frozenset({WaitReason.SLOT, WaitReason.MACHINE_LIMIT})
+"""The waits behind others of the stack."""
+HELD_BACK_BY = frozenset({WaitReason.IMAGE, *QUEUES, *REFUSED_WAITS})
+"""What a job waits for though there may be capacity for it."""
 
 
 class RefusedCall(StrEnum):

@@ -104,9 +104,11 @@ def wait(
 
 
 def _end_wait(job: Job, now: datetime) -> Job:
+    queued = job.queued_time(now).total_seconds()
     if job.first_started_at is None:
-        return replace(job, held_back_before_seconds=job.held_back_in_all(now).total_seconds())
-    return replace(job, held_back_seconds=job.held_back_time(now).total_seconds())
+        held_back = job.held_back_in_all(now).total_seconds()
+        return replace(job, held_back_before_seconds=held_back, queued_before_seconds=queued)
+    return replace(job, held_back_seconds=job.held_back_time(now).total_seconds(), queued_seconds=queued)
 
 
 def watch_closely(job: Job, wake_at: datetime, now: datetime) -> datetime:

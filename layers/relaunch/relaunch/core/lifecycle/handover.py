@@ -27,8 +27,12 @@ def may_train_on(job: Job, limits: MachineLimits) -> bool:
 
     A task that has not started has nothing to lose, and a capacity provider's next machine cannot be requested.
     """
-    is_wanted = limits.task_stop is TaskStop.WHEN_NEXT_READY
-    return is_wanted and job.state is JobState.RUNNING and bool(job.current_attempt.placement.machine_id)
+    return job.state is JobState.RUNNING and is_to_train_on(job, limits)
+
+
+def is_to_train_on(job: Job, limits: MachineLimits) -> bool:
+    """Return whether a warning lets the task train on while it runs."""
+    return limits.task_stop is TaskStop.WHEN_NEXT_READY and bool(job.current_attempt.placement.machine_id)
 
 
 def last_moment(job: Job, warned_at: datetime, ends_at: datetime | None = None) -> datetime:

@@ -445,22 +445,27 @@ def wake_pending(job: Job, _event: TimePassed, now: datetime, _limits: StackLimi
 
 
 def wake_placed(job: Job, event: TimePassed, now: datetime, limits: StackLimits) -> Decision:
-    """Withdraw a task that has not started before its deadline, and try another offering."""
+    """Withdraw a task that has not started before its deadline, and try another offering.
+
+    One without a machine is withdrawn when the job has waited for too long in all: the stop ends the job then.
+    """
     if is_host_gone(job, event, now):
         return lose_host(job, now)
     verdict = out_of_time(job, now)
-    if verdict is not None:
+    if verdict is not None and verdict.state is JobState.TIMED_OUT:
         return stop_with_intent(job, StopIntent(IntentKind.TIME_OUT, now, verdict.reason), now, event="out of time")
     attempt = job.current_attempt
-    deadline = start_deadline(attempt, limits)
-    if now < deadline:
-        return look_again(job, watch_closely(job, deadline, now))
-    if _keeps_its_place(job):
-        return look_or_tell(job, now, look_again(job, now + LAUNCH_TIMEOUT))
-    placed_at = attempt.placement.placed_at or attempt.placement.requested_at
-    reason = f"not started within {deadline - placed_at}; the cluster says {attempt.task_status or 'nothing'}"
     # With a container instance capacity is not the cause, but that instance, or the image.
     has_machine = attempt.node is not None
+    is_over = verdict is not None and not has_machine
+    deadline = start_deadline(attempt, limits)
+    if now < deadline and not is_over:
+        return look_again(job, watch_closely(job, deadline, now))
+    if _keeps_its_place(job) and not is_over:
+        return look_or_tell(job, now, look_again(job, now + LAUNCH_TIMEOUT))
+    placed_at = attempt.placement.placed_at or attempt.placement.requested_at
+    waited = timedelta(seconds=int((now - placed_at).total_seconds())) if is_over else deadline - placed_at
+    reason = f"not started within {waited}; the cluster says {attempt.task_status or 'nothing'}"
     kind = IntentKind.START_WITHDRAWN if has_machine else IntentKind.PLACEMENT_WITHDRAWN
     return stop_with_intent(job, StopIntent(kind, now, reason), now, event="start deadline")
 

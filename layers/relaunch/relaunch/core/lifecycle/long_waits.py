@@ -8,7 +8,8 @@ job waits
        └─ for START_LIMIT and its patience in all, before its first run or since then ──▶ FAILED
 
 What it waits for an image, or for what somebody has to grant, has bounds of its own (core.lifecycle.refusal_waits). A
-job with a deadline waits until then. Somebody is told at half of the bound, and once a day from then on.
+job with a deadline waits until then. Somebody is told at half of the bound, and once a day from then on: the job is due
+then, whatever lets it try again before.
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from datetime import datetime, timedelta
 from relaunch.core.definitions.accelerator import PurchasePolicy
 from relaunch.core.definitions.durations import write_duration
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.state import REFUSED_WAITS, JobState, WaitReason
+from relaunch.core.jobs.state import QUEUES, REFUSED_WAITS, JobState, WaitReason
 from relaunch.core.launches.launch_plan import job_checkpoint_uri
 from relaunch.core.lifecycle.decision import Decision, move
 
@@ -39,7 +40,6 @@ TOLD_EVERY = timedelta(hours=24)
 WAITS_LONG = "waits for long"
 """The timeline event of a job of whose wait somebody is told."""
 
-_QUEUES = frozenset({WaitReason.SLOT, WaitReason.MACHINE_LIMIT})
 _BOUND_ELSEWHERE = frozenset({WaitReason.IMAGE, *REFUSED_WAITS})
 
 
@@ -62,9 +62,8 @@ def wait_of(job: Job, now: datetime) -> LongWait | None:
     reason = job.waiting.reason if job.waiting is not None else None
     if job.definition.deadline is not None or reason in _BOUND_ELSEWHERE or _runs(job):
         return None
-    if reason in _QUEUES:
-        has_run = job.first_started_at is not None
-        return LongWait(job.held_back_time(now) if has_run else job.held_back_in_all(now), QUEUE_LIMIT, is_queue=True)
+    if reason in QUEUES:
+        return LongWait(job.queued_time(now), QUEUE_LIMIT, is_queue=True)
     is_reserved = job.definition.purchase is PurchasePolicy.RESERVED and job.first_started_at is None
     limit = RESERVATION_LIMIT if is_reserved else START_LIMIT + (job.definition.patience or timedelta(0))
     return LongWait(idle_time(job, now), limit)
@@ -92,11 +91,12 @@ def describe_end(job: Job, wait: LongWait) -> str:
     if wait.is_queue:
         why = f"it waited for {limit} in all: {job.reason}"
     elif job.interruptions:
-        why = f"interrupted {job.interruptions} times and not running for {limit} in all: {_WIDER}"
+        times = "once" if job.interruptions == 1 else f"{job.interruptions} times"
+        why = f"interrupted {times} and not running for {limit} in all: {_WIDER}"
     elif job.first_started_at is not None:
         why = f"not running for {limit} in all since it first ran: {_WIDER}"
     else:
-        why = f"not running within {limit}, without its waits for others: {_WIDER}"
+        why = f"not running within {limit}, not counting its waits for others: {_WIDER}"
     last = f"; last: {job.reason}" if job.reason and not wait.is_queue else ""
     return f"{why}{last}{where_it_resumes(job)}"
 
@@ -130,3 +130,19 @@ def look_or_tell(job: Job, now: datetime, decision: Decision) -> Decision:
     hours = f"{wait.waited // timedelta(hours=1)} of at most {wait.limit // timedelta(hours=1)} hours"
     detail = f"{hours}: {job.reason}"
     return move(after, after.state, now, event=WAITS_LONG, detail=detail, wake_at=after.wake_at, effects=after.pending)
+
+
+def with_bound(decision: Decision, now: datetime) -> Decision:
+    """Return the decision; a job that waits is due when its wait is over or somebody is to be told, at the latest.
+
+    Each job that ends and each machine that is gone lets the oldest jobs try again, which puts their next wake off.
+    """
+    job = decision.job
+    if job.state is not JobState.WAITING or job.wake_at is None or (wait := wait_of(job, now)) is None:
+        return decision
+    began_at = now - wait.waited
+    told_at = began_at + wait.limit / 2
+    if job.wait_told_at is not None:
+        told_at = max(told_at, job.wait_told_at + TOLD_EVERY)
+    wake_at = min(job.wake_at, max(min(told_at, began_at + wait.limit), now))
+    return replace(decision, job=replace(job, wake_at=wake_at))

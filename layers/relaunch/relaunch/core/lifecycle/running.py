@@ -11,7 +11,7 @@ from relaunch.core.jobs.job import IntentKind, Job, StopIntent
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import TaskObservation, TaskPhase
-from relaunch.core.lifecycle.decision import CLOSE_LOOK, Decision, look_again, move, watch_closely
+from relaunch.core.lifecycle.decision import CLOSE_LOOK, Decision, ignore, look_again, move, watch_closely
 from relaunch.core.lifecycle.events import (
     CancelAsked,
     HostEnded,
@@ -21,7 +21,15 @@ from relaunch.core.lifecycle.events import (
     TaskSeen,
     TimePassed,
 )
-from relaunch.core.lifecycle.handover import is_last_moment, last_moment, may_train_on, next_look, stops_by, train_on
+from relaunch.core.lifecycle.handover import (
+    is_last_moment,
+    is_to_train_on,
+    last_moment,
+    may_train_on,
+    next_look,
+    stops_by,
+    train_on,
+)
 from relaunch.core.lifecycle.launching import start_deadline
 from relaunch.core.lifecycle.machine_waits import hands_over
 from relaunch.core.lifecycle.moves import may_move, with_move
@@ -188,11 +196,13 @@ def host_warned(job: Job, event: HostWarned, now: datetime, limits: StackLimits)
     return stop_with_intent(warned, StopIntent(IntentKind.INTERRUPTION, now, reason), now, event=_WARNING)
 
 
-def host_warned_late(job: Job, event: HostWarned, now: datetime, _limits: StackLimits) -> Decision:
+def host_warned_late(job: Job, event: HostWarned, now: datetime, limits: StackLimits) -> Decision:
     """Store the warning for a task that is stopping already: it may be the cause.
 
     A training that polls the instance metadata may exit with 0 before the warning arrives.
     """
+    if event.is_rebalance and is_to_train_on(job, limits.machines):
+        return ignore(job, "no interruption is announced, and the task is stopping")
     warned, reason = _warned(job, event)
     return move(warned, job.state, now, event=_WARNING, detail=reason, wake_at=wake_of(job, now + STOP_TIMEOUT))
 

@@ -140,6 +140,8 @@ _RULES: tuple[_Rule, ...] = (
     (lambda f: f.start_is_refused, lambda _: StopKind.START_REFUSED),
     (lambda f: f.did_not_start and f.is_known_elsewhere, lambda _: StopKind.NOT_STARTED),
     (lambda f: f.got_no_node, lambda _: StopKind.NO_CAPACITY),
+    # The shutdown of a host breaks a start with any words, and ends what the start waits for.
+    (lambda f: f.did_not_start and f.follows_host_end, lambda f: f.loss),
     # A container that has to succeed before another one starts is a part of the program.
     (lambda f: f.tells(ReportedCause.DEPENDENCY_FAILED), lambda _: StopKind.USER_ERROR),
     (lambda f: f.did_not_start, lambda _: StopKind.UNKNOWN_START),

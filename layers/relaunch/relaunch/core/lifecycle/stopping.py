@@ -23,7 +23,7 @@ from relaunch.core.lifecycle.restart_policy import (
     is_failure,
     is_interruption,
 )
-from relaunch.core.lifecycle.verdicts import hold, judge, with_notices
+from relaunch.core.lifecycle.verdicts import held_stop, hold, judge, with_notices
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
 from relaunch.core.selection.requirements import required_gpus
@@ -150,8 +150,13 @@ def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
 
 
 def task_lost(job: Job, at: datetime, reason: str, now: datetime) -> Decision:
-    """Close the attempt of a task that ended unseen, at `at`: the intent to stop it decides, else its host was lost."""
+    """Close the attempt of a task that ended unseen, at `at`: the intent to stop it decides, else its host was lost.
+
+    The end of one whose verdict waits was seen.
+    """
     attempt = job.current_attempt
+    if attempt.held is not None:
+        return follow_stop(job, held_stop(attempt, attempt.held), now)
     job = replace(job, attempt=replace(attempt, placement=replace(attempt.placement, is_lost=True)))
     if attempt.intent is None:
         return follow_stop(job, Stop(StopKind.HOST_LOST, at, stopped_reason=reason), now)
@@ -205,6 +210,7 @@ def _account(job: Job, stop: Stop) -> Job:
     attempt = replace(
         attempt,
         stop=stop,
+        held=None,
         task_status="STOPPED",
         placement=replace(attempt.placement, state=PlacementState.CLOSED),
     )

@@ -40,6 +40,7 @@ from relaunch.core.lifecycle.events import (
     TaskSeen,
     TimePassed,
 )
+from relaunch.core.lifecycle.long_waits import with_bound
 from relaunch.core.lifecycle.machine_waits import hands_over, with_releases
 from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.no_progress import is_to_be_judged
@@ -260,7 +261,7 @@ TABLE: tuple[Row, ...] = (
     _row("S", TaskSeen, tells_first_ended, running.note_first_ended, ""),
     _row("L", TaskMissing, is_own_task, running.task_missing, "LWft"),
     _row("R", TaskMissing, is_own_task, running.task_missing, "RWft"),
-    _row("S", TaskMissing, is_own_task, running.task_missing, "SWfct"),
+    _row("S", TaskMissing, is_own_task, running.task_missing, "SWdfct"),
     _row("L", HostWarned, is_first_warning, running.host_warned, "S"),
     _row("R", HostWarned, is_first_warning, running.host_warned, "RS"),
     _row("S", HostWarned, is_first_warning, running.host_warned_late, "S"),
@@ -271,7 +272,7 @@ TABLE: tuple[Row, ...] = (
     _row("L", TimePassed, is_pending, launching.wake_pending, "L"),
     _row("L", TimePassed, is_placed, launching.wake_placed, "LSWft"),
     _row("R", TimePassed, always, running.wake_running, "RSWft"),
-    _row("S", TimePassed, always, unconfirmed_stops.wake_stopping, "SWfct"),
+    _row("S", TimePassed, always, unconfirmed_stops.wake_stopping, "SWdfct"),
     _row("WLRSdfct", TaskSeen, orphans.is_orphaned, orphans.stop_orphaned_task, ""),
     _row("WLRSdfct", LaunchAnswered, orphans.places_orphan, orphans.stop_placed_orphan, ""),
 )
@@ -282,6 +283,6 @@ def decide(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Dec
     for row in TABLE:
         if job.state in row.states and isinstance(event, row.event) and row.guard(job, event):
             decision = row.action(job, event, now, limits)
-            decision = with_poll(with_unlink(job, with_releases(job, decision)), now)
+            decision = with_bound(with_poll(with_unlink(job, with_releases(job, decision)), now), now)
             return replace(decision, action=row.action.__name__)
     return ignore(job, f"{type(event).__name__} means nothing to a job that is {job.state}")

@@ -19,7 +19,8 @@ from relaunch.core.lifecycle.decision import Decision, look_again, move, stop_ef
 from relaunch.core.lifecycle.events import TimePassed
 from relaunch.core.lifecycle.polling import POLL_INTERVAL, is_polled
 from relaunch.core.lifecycle.restart_policy import out_of_time
-from relaunch.core.lifecycle.stopping import STOP_TIMEOUT, end_with_task, task_lost
+from relaunch.core.lifecycle.stopping import STOP_TIMEOUT, end_with_task, follow_stop, task_lost
+from relaunch.core.lifecycle.verdicts import VERDICT_WAIT, held_stop
 from relaunch.core.revisions.stop_timeout import STOP_TIMEOUT_SECONDS, find_stop_timeout
 
 CONFIRMED_WITHIN = timedelta(minutes=10)
@@ -66,7 +67,15 @@ def is_unconfirmed(job: Job, now: datetime) -> bool:
 
 
 def wake_stopping(job: Job, event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
-    """Call StopTask again if Relaunch stopped the task; give up its host, at last the task itself."""
+    """Call StopTask again if Relaunch stopped the task; give up its host, at last the task itself.
+
+    A task that the target told to have stopped needs none of that: its verdict waited, and is due.
+    """
+    attempt = job.current_attempt
+    if attempt.held is not None and attempt.held_since is not None:
+        verdict_at = attempt.held_since + VERDICT_WAIT
+        is_over = now >= verdict_at
+        return follow_stop(job, held_stop(attempt, attempt.held), now) if is_over else look_again(job, verdict_at)
     if is_host_gone(job, event, now):
         return lose_host(job, now)
     if now >= _stop_due_at(job) + STOP_LIMIT:

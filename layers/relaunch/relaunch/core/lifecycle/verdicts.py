@@ -6,19 +6,21 @@ of that time, and EC2 is asked before.
 
 task stopped
   ├─ whatever EC2 says, the stop means the same ──▶ decided
-  ├─ less than NOTICE_LEAD after the program ended ──▶ again then: until then a notice counts as its cause
+  ├─ less than NOTICE_LEAD after the program ended ──▶ decided NOTICE_LEAD after it, because a notice until then counts
   ├─ EC2 says that the instance ends, or will be interrupted ──▶ decided by when, and when the program ended
   ├─ EC2 says that the instance runs
   │    ├─ the program exited by itself, with any code ──▶ decided: a job that has finished waits for seconds
   │    └─ a signal ended it ──▶ EC2 is asked again after VERDICT_WAIT
   └─ EC2 does not answer ──▶ asked again after VERDICT_WAIT, then decided by what is known
+
+The target is asked for the stop again then; if it does not answer either, that decides which it told before.
 """
 
 import math
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import Attempt, Job, Stop, StopKind
+from relaunch.core.jobs.job import Attempt, HeldStop, Job, Stop, StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import HostObservation, TaskObservation
 from relaunch.core.lifecycle.decision import Decision, look_again, move
@@ -51,10 +53,15 @@ def judge(job: Job, seen: TaskObservation, now: datetime) -> Stop:
 
 def depends_on_host(job: Job, seen: TaskObservation, now: datetime) -> bool:
     """Return whether the stop would mean something else if EC2 had ended the instance by then, or warned of it."""
-    attempt, at = job.current_attempt, ended_at(seen, now)
     kind = judge(job, seen, now).kind
-    others = (replace(attempt, host_ended_at=at), replace(attempt, warned_at=at))
-    return any(_differ(kind, _judge(job, other, seen, now).kind) for other in others)
+    return any(_differ(kind, other) for other in _kinds_by_notice(job, seen, now))
+
+
+def _kinds_by_notice(job: Job, seen: TaskObservation, now: datetime) -> tuple[StopKind, StopKind]:
+    """Return what the stop means if EC2 had ended the instance when the program ended, and if it had warned then."""
+    attempt, at = job.current_attempt, ended_at(seen, now)
+    is_ended, is_warned = replace(attempt, host_ended_at=at), replace(attempt, warned_at=at)
+    return _judge(job, is_ended, seen, now).kind, _judge(job, is_warned, seen, now).kind
 
 
 def _judge(job: Job, attempt: Attempt, seen: TaskObservation, now: datetime) -> Stop:
@@ -117,7 +124,9 @@ def _settled_at(job: Job, seen: TaskObservation, now: datetime) -> datetime:
 def hold(job: Job, seen: TaskObservation, stop: Stop, host: HostObservation | None, now: datetime) -> Decision | None:
     """Let the verdict wait; None if it need not, or has waited. The target describes the task again then."""
     attempt, instance_id = job.current_attempt, host_of(job)
-    if not instance_id or not depends_on_host(job, seen, now):
+    # Where the events of a start were lost the instance is looked up once EC2 may be asked.
+    is_on_one = bool(instance_id) or (attempt.node is not None and not job.definition.target.is_kubernetes)
+    if not is_on_one or not depends_on_host(job, seen, now):
         return None
     since = attempt.held_since or now
     until = _settled_at(job, seen, now)
@@ -127,11 +136,20 @@ def hold(job: Job, seen: TaskObservation, stop: Stop, host: HostObservation | No
     if now >= until:
         return None
     what = "no exit code" if stop.exit_code is None else f"exit code {stop.exit_code}"
-    detail = f"{what}; {instance_id} may be ending, of which EC2 tells within a minute"
-    held = replace(job, attempt=replace(attempt, held_since=since), reason=detail)
+    detail = f"{what}; {instance_id or 'its instance'} may be ending, of which EC2 tells within a minute"
+    told = HeldStop(stop, ended_at(seen, since), *_kinds_by_notice(job, seen, now))
+    held = replace(job, attempt=replace(attempt, held_since=since, held=told), reason=detail)
     if attempt.held_since is not None:
         return look_again(held, until)
     return move(held, JobState.STOPPING, now, event="task stopped", detail=detail, wake_at=until)
+
+
+def held_stop(attempt: Attempt, held: HeldStop) -> Stop:
+    """Return the stop that the target told, by what is known of the instance now."""
+    has_code, at = held.stop.exit_code is not None, held.program_ended_at
+    if attempt.host_ended_at is not None and (not has_code or at - attempt.host_ended_at >= -NOTICE_LEAD):
+        return replace(held.stop, kind=held.if_host_ended)
+    return replace(held.stop, kind=held.if_warned) if follows(at, attempt.warned_at) else held.stop
 
 
 def seconds_to_verdict(job: Job, now: datetime) -> int:

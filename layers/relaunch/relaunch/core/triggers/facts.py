@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from relaunch.core.jobs.job import TriggerFacts
+from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.triggers.events import (
     DirectRequest,
     GithubEvent,

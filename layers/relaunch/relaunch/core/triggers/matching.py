@@ -11,7 +11,7 @@ from functools import lru_cache
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, JobDefinition, S3Trigger, Trigger
 from relaunch.core.definitions.filter_patterns import CompiledPattern, parse_pattern
 from relaunch.core.definitions.inputs import MatchPattern, check_inputs
-from relaunch.core.jobs.job import TriggerFacts
+from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.triggers.events import (
     DirectRequest,
     GithubEvent,

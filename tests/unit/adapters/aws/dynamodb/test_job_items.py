@@ -36,7 +36,7 @@ from relaunch.core.definitions.kubernetes_workload import (
     KubernetesWorkload,
     Target,
 )
-from relaunch.core.jobs.job import Attempt, IntentKind, Job, Stop, StopIntent, StopKind, TimelineEntry
+from relaunch.core.jobs.job import Attempt, HeldStop, IntentKind, Job, Stop, StopIntent, StopKind, TimelineEntry
 from relaunch.core.jobs.lookup import due_at
 from relaunch.core.jobs.state import CostBasis, JobState, Waiting, WaitReason
 from relaunch.core.jobs.summary import summarize_job
@@ -233,6 +233,14 @@ class TestSizes:
         item = job_items.attempt_item(job, job.current_attempt)
         assert json.loads(item["body"]["S"])["zone"] == "us-east-1a"
         assert size_of(item) < 1024
+
+    def test_a_usual_attempt_whose_verdict_waits_costs_as_many_write_units_as_one_that_is_over(self) -> None:
+        stop = Stop(StopKind.SUCCESS, NOW, "EssentialContainerExited", "Essential container in task exited", 0)
+        job = make_running_job()
+        held = HeldStop(stop, NOW, StopKind.HOST_LOST, StopKind.INTERRUPTION)
+        item = job_items.attempt_item(job, replace(job.current_attempt, held_since=NOW, held=held))
+        over = job_items.attempt_item(job, replace(job.current_attempt, held_since=NOW, stop=stop))
+        assert 1024 < size_of(over) < size_of(item) < 2048
 
     def test_a_selection_among_all_offerings_of_a_large_region_stays_under_100_kb(self) -> None:
         rejected = tuple(

@@ -40,7 +40,7 @@ HELD = "#HELD"
 
 _JOB = TypeAdapter(Job)
 _ATTEMPT = TypeAdapter(Attempt)
-_RARE_FIELDS = ("ended_first", "held_since")
+_RARE_FIELDS = ("ended_first", "held_since", "held")
 _TIMELINE_ENTRY = TypeAdapter(TimelineEntry)
 _SELECTION = TypeAdapter(StoredSelection)
 
