@@ -191,7 +191,7 @@ def idle_job(idle: timedelta, interruptions: int, **fields):
 @pytest.mark.parametrize(
     ("idle", "interruptions", "words"),
     [
-        pytest.param(START_LIMIT, 1, "interrupted 1 times and not running for 24h in all", id="used-up"),
+        pytest.param(START_LIMIT, 1, "interrupted once and not running for 24h in all", id="used-up"),
         pytest.param(START_LIMIT - timedelta(seconds=1), 99, "", id="many-but-short"),
         pytest.param(
             START_LIMIT * 2, 0, "not running for 24h in all since it first ran", id="a-failure-and-then-no-capacity"
@@ -213,8 +213,8 @@ def test_a_job_that_never_runs_is_given_up_after_a_day_with_what_it_waited_for_l
     job = make_job(accepted_at=NOW, reason="no offering has capacity", waiting=None)
     over = GiveUp(
         JobState.FAILED,
-        "not running within 24h, without its waits for others: allow on-demand, more instance types, or set a "
-        "deadline; last: no offering has capacity",
+        "not running within 24h, not counting what it waited for others: allow on-demand, more instance types, or set "
+        "a deadline; last: no offering has capacity",
     )
 
     assert out_of_time(job, NOW + START_LIMIT - timedelta(seconds=1)) is None

@@ -92,11 +92,12 @@ def describe_end(job: Job, wait: LongWait) -> str:
     if wait.is_queue:
         why = f"it waited for {limit} in all: {job.reason}"
     elif job.interruptions:
-        why = f"interrupted {job.interruptions} times and not running for {limit} in all: {_WIDER}"
+        times = "once" if job.interruptions == 1 else f"{job.interruptions} times"
+        why = f"interrupted {times} and not running for {limit} in all: {_WIDER}"
     elif job.first_started_at is not None:
         why = f"not running for {limit} in all since it first ran: {_WIDER}"
     else:
-        why = f"not running within {limit}, without its waits for others: {_WIDER}"
+        why = f"not running within {limit}, not counting what it waited for others: {_WIDER}"
     last = f"; last: {job.reason}" if job.reason and not wait.is_queue else ""
     return f"{why}{last}{where_it_resumes(job)}"
 
