@@ -12,7 +12,7 @@ from fakes.simulated_region import SimulatedRegion, gpu, member_of, share
 from relaunch.adapters.aws.ecs.revisions import read_revision
 from relaunch.core.task_definitions.member import Verdict
 from relaunch.core.task_definitions.verdicts import MEMBERS
-from relaunch_local.ecs import Script
+from relaunch_local.ecs import ProcessSpec, Script
 from relaunch_local.ecs.engine.model import Task
 
 ROLE = "arn:aws:iam::111122223333:role/relaunch/trainer"
@@ -102,12 +102,13 @@ def definitions_of(path: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def decide(definition: dict[str, Any]) -> tuple[Any, ...]:
     """Return what ECS does with a task definition on one g5.xlarge: refuse it, fail to place it, or run it so."""
-    region = SimulatedRegion()
-    region.script = lambda _spec: Script(runtime_seconds=RAN)
+    region = SimulatedRegion(authorize=lambda asked: asked.action != "iam:PassRole")
+    region.simulator.lifecycle.unpullable_images.add("t:2")
+    region.script = _run
     region.instance()
     try:
         region.ecs.register_task_definition(**definition)
-        answer = region.run(taskDefinition=definition["family"])
+        answer = region.run(taskDefinition=definition["family"], overrides=_OVERRIDES)
     except ClientError as error:
         return ("refused", str(error))
     if answer["failures"]:
@@ -115,14 +116,34 @@ def decide(definition: dict[str, Any]) -> tuple[Any, ...]:
     arn = answer["tasks"][0]["taskArn"]
     task: Task = next(iter(region.simulator.clusters.get("c").tasks.values()))
     region.clock.advance(RAN + 300)
-    containers = [(each.name, each.definition["image"], _settings(each.definition)) for each in task.containers]
-    roles = [task.definition.get(name) for name in ("taskRoleArn", "executionRoleArn")]
-    return (region.task(arn)["lastStatus"], task.group, task.requirement, containers, roles)
+    return (*_end_of(region, arn), task.group, task.requirement, _end_of_stopped(region, definition))
 
 
-def _settings(container: dict[str, Any]) -> tuple[Any, ...]:
-    """Return what the agent makes of a container: how long it may save, and its devices."""
-    return container.get("stopTimeout"), container.get("linuxParameters", {}).get("devices")
+_OVERRIDES = {"containerOverrides": [{"name": "main", "environment": [{"name": "TRAINS", "value": "1"}]}]}
+
+
+def _run(spec: ProcessSpec) -> Script:
+    """Fail at once without what the launch says, and take 60 s to save on SIGTERM."""
+    is_told = "TRAINS" in spec.environment
+    return Script(RAN if is_told else 1.0, 0 if is_told else 2, sigterm_delay_seconds=60.0, sigterm_exit_code=0)
+
+
+def _end_of(region: SimulatedRegion, arn: str) -> tuple[Any, ...]:
+    """Return the status of a task, and how its containers ended."""
+    task = region.task(arn)
+    return (task["lastStatus"], [(each.get("exitCode"), each.get("reason")) for each in task["containers"]])
+
+
+def _end_of_stopped(region: SimulatedRegion, definition: dict[str, Any]) -> tuple[Any, ...]:
+    """Return how a task ends that StopTask stops while its program runs."""
+    answer = region.run(taskDefinition=definition["family"], overrides=_OVERRIDES)
+    if answer["failures"]:
+        return ("not placed",)
+    arn = answer["tasks"][0]["taskArn"]
+    region.clock.advance(RAN - 100)
+    region.ecs.stop_task(cluster="c", task=arn)
+    region.clock.advance(300)
+    return _end_of(region, arn)
 
 
 def described(definition: dict[str, Any]) -> dict[str, Any]:

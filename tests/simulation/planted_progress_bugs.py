@@ -3,6 +3,8 @@
 from contextlib import AbstractContextManager
 from datetime import timedelta
 
+from relaunch.core.jobs.job import Attempt
+from relaunch.core.jobs.progress import SavedCheckpoint, resumed_step
 from relaunch.core.lifecycle import no_progress, running
 from relaunch.core.lifecycle.market_choice import is_in_market
 from relaunch.core.lifecycle.moves import may_move
@@ -27,6 +29,11 @@ def _without_returns() -> AbstractContextManager[object]:
     return patched_in((running, launching), may_move=lambda job: may_move(job) and is_in_market(job))
 
 
+def _has_saved_or_gained(attempt: Attempt, newest: SavedCheckpoint) -> bool:
+    is_newer = newest.step == 0 and newest.attempt == attempt.number
+    return is_newer or newest.step > resumed_step(attempt.placement.resume_uri)
+
+
 PROGRESS_BUGS = (
     PlantedBug(
         "never-back-to-spot",
@@ -49,6 +56,14 @@ PROGRESS_BUGS = (
         "an attempt counts as one without progress whatever it saved",
         changed(no_progress, _has_gained=lambda _attempt, _newest: False),
         "only a job without progress ends for that",
+        60,
+        world=_everywhere,
+    ),
+    PlantedBug(
+        "step-0-is-progress",
+        "a program that saves at its start and never again seems to gain steps",
+        changed(no_progress, _has_gained=_has_saved_or_gained),
+        "a job without progress ends",
         60,
         world=_everywhere,
     ),

@@ -3,6 +3,8 @@
 from datetime import timedelta
 from unittest.mock import Mock
 
+import pytest
+
 from fakes.builders import make_definition, make_offering, make_offering_key
 from fakes.jobs import make_unreadable
 from fakes.story import MINUTE, Story, machine, push
@@ -136,3 +138,28 @@ def test_a_provider_without_a_machine_of_the_stack_has_no_capacity():
     assert not failure.is_queue
     assert failure.until - failure.at == timedelta(minutes=30)
     assert story.deps.capacity.load_pool(make_offering_key()).record.has_capacity is False
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Unexpected EC2 error while launching instance",
+        "ResourceInitializationError: it is not known of what",
+        "CannotPullContainerError: i/o timeout",
+        "CannotPullContainerError: manifest unknown",
+    ],
+)
+def test_a_task_that_never_had_a_node_never_ends_its_job(text: str):
+    story = Story(make_definition(max_failures=0))
+    story.offerings.available = (make_offering(capacity_provider=PROVIDER),)
+    job_id = story.submit_and_deliver()
+    for _ in range(3):
+        arn = story.arn(job_id)
+        assert story.tasks.tasks[arn].node is None
+        failed = {"stop_code": "TaskFailedToStart", "stopped_reason": text, "stopped_at": story.now}
+        story.tell(story.tasks.end(arn, None, **failed))
+        story.settle()
+        job = story.job(job_id)
+        assert (job.state, job.failures) == (JobState.WAITING, 0)
+        story.reconcile(after=300 * MINUTE)
+        story.deliver()

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from relaunch.core.task_definitions.member import Verdict
+from relaunch.core.task_definitions.member import Member, Verdict
 from relaunch.core.task_definitions.verdicts import MEMBERS
 from relaunch_local.pages.transitions import section
 
@@ -54,11 +54,23 @@ def render_page() -> str:
 
 def _section(verdict: Verdict) -> Iterator[str]:
     members = [member for member in MEMBERS if member.verdict is verdict]
+    if verdict is Verdict.HARMLESS:
+        yield from section(
+            _TITLES[verdict], ("members", "placement", "end", "exit code", "price", "why"), _harmless(members)
+        )
+        return
     rows = (
         (", ".join(f"`{member.path}`" for member in same), why)
         for why, same in groupby(members, key=lambda member: member.why)
     )
     yield from section(_TITLES[verdict], ("members", "why"), rows)
+
+
+def _harmless(members: Sequence[Member]) -> Iterator[tuple[str, ...]]:
+    for (why, unchanged), same in groupby(members, key=lambda member: (member.why, member.unchanged)):
+        if unchanged is not None:
+            aspects = (unchanged.placement, unchanged.end, unchanged.exit_code, unchanged.price)
+            yield (", ".join(f"`{member.path}`" for member in same), *aspects, why)
 
 
 def main(arguments: Sequence[str]) -> None:

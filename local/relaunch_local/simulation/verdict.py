@@ -167,10 +167,18 @@ class Verdict:
     def _check_failed_tasks(self, job: Job, early: Sequence[str]) -> None:
         failed, tasks = self._account.failed_tasks, self._invariants.tasks[job.job_id]
         is_stopped = bool(tasks.keys() & self._rare_faults.stopped_by_others)
-        is_called_off = job.job_id in self._workload.cancelled or is_stopped or job.state is JobState.TIMED_OUT
-        failed.check_job(job, tasks, self._is_told, is_called_off=is_called_off)
+        is_called_off = job.job_id in self._workload.cancelled or is_stopped
+        is_over = is_called_off or self._was_late_when_it_failed(job)
+        failed.check_job(job, tasks, self._is_told, is_called_off=is_over)
         if early and not is_called_off:
             failed.check_early_failure(job, tasks, early[0])
+
+    def _was_late_when_it_failed(self, job: Job) -> bool:
+        """Return whether the time of a job was over when the last of its tasks ended that met a fault."""
+        tasks, met = self._invariants.tasks[job.job_id], self._account.failed_tasks.met
+        ends = [at for arn, task in tasks.items() if arn in met and (at := timestamp(task, "stoppedAt")) is not None]
+        is_timed_out = job.state is JobState.TIMED_OUT
+        return is_timed_out and bool(ends) and self._times.was_late(job, max(ends) + CLOCK_SKEW)
 
     def _is_told(self, arn: str, task: Mapping[str, object]) -> bool:
         """Return whether ECS described the end of a task for as long as it documents, and named it before."""

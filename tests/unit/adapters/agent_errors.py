@@ -113,6 +113,15 @@ TEXTS: Mapping[C, list[str]] = {
         "task memory spec builder: container memory limit(9) greater than task memory limit(8)",
         "task with FSx for Windows File Server volumes is only supported on Windows container instance",
         "task config: task network mode is not AWSVPC",
+        "initialize volume: volume detection failed, volume 'data' does not exist and autoprovision is set to false: "
+        "Error response from daemon: get data: no such volume",
+        "unable to initialize resource directory /var/lib/ecs/data/firelens/1: unable to set socket directory "
+        'ownership: unable to determine the user ID: strconv.Atoi: parsing "trainer": invalid syntax',
+        "unable to download firelens s3 config file: unable to initialize s3 client for bucket b: bucket not found",
+        "unable to download firelens s3 config file: unable to parse bucket and key from s3 arn: x",
+        "unable to download firelens s3 config file: unable to download s3 config k from bucket b: operation error S3: "
+        "GetObject, https response error StatusCode: 404, RequestID: 1, NoSuchKey: ",
+        "unable to generate firelens config file: x",
     ],
     C.START_REFUSED: [
         "fetching secret data from AWS Secrets Manager in region us-east-1: secret train/key: AccessDeniedException: "
@@ -136,6 +145,9 @@ TEXTS: Mapping[C, list[str]] = {
         "CannotPullECRContainerError: dockerauth: missing container's ecr auth data",
         "CannotPullECRContainerError: ecr auth: missing AuthorizationData in ECR response for trainer",
         "CannotPullECRContainerError: ecr auth: AuthorizationData is nil for trainer",
+        "unable to download firelens s3 config file: unable to get execution role credentials",
+        "unable to initialize s3 client for bucket b, error: operation error S3: HeadBucket, https response error "
+        "StatusCode: 403, RequestID: 1, api error Forbidden: Forbidden",
     ],
     C.NODE_FAULT: [
         "HostConfigError: Runtime is not set for GPU containers",
@@ -151,6 +163,8 @@ TEXTS: Mapping[C, list[str]] = {
         "cgroup resource: setup cgroup: unable to set use hierarchy flag taskARN=x cgroupPath=y cgroupV2=false err=z",
         "unable to initialize envfile resource directory, error: x",
         "unable to create envfiles directory with bucket b: x",
+        "unable to initialize resource directory /var/lib/ecs/data/firelens/1: unable to create config directory: x",
+        "unable to initialize resource directory /var/lib/ecs/data/firelens/1: unable to create socket directory: x",
         "unable to create ASM client: x",
         "unable to create SSM client in us-east-1: x",
         "intialize volume: non-autoprovisioned volume does not match existing volume labels: existing: x, expected: y",
@@ -169,6 +183,11 @@ TEXTS: Mapping[C, list[str]] = {
         "CannotPullImageManifestError: failed to pull image manifest",
         "CannotPullContainerError: The task can\u2019t pull the image. Check your network configuration. "
         "net/http: request canceled while waiting for connection",
+        "initialize volume: volume detection failed, volume 'data' does not exist and autoprovision is set to false: "
+        "Could not transition to inspecting volume; timed out after waiting 30s",
+        "unable to initialize s3 client for bucket b, error: x",
+        "unable to download firelens s3 config file: unable to initialize s3 client for bucket b: x",
+        "unable to download firelens s3 config file: unable to download s3 config k from bucket b: x",
         "asm fetching authorization data: empty response",
         "fetching secret data from SSM Parameter Store in us-east-1: empty response",
     ],
@@ -194,6 +213,11 @@ FOREIGN: Mapping[C, list[str]] = {
         "CannotPullContainerError: The task can\u2019t pull the image. Check whether the image "
         "exists. denied: requested "
         "access to the resource is denied",
+        "CannotPullContainerError: manifest for acme/cgroup-bench:1 not found: manifest unknown",
+        "CannotPullContainerError: pull access denied for acme/nvidia-container-cli, repository does not exist",
+        "CannotPullContainerError: failed to resolve ref acme/unknown-device:1: not found",
+        'CannotStartContainerError: exec: "trunc": executable file not found in $PATH: unknown',
+        'CannotStartContainerError: exec: "/opt/cgroup/train": executable file not found in $PATH: unknown',
         "CannotPullContainerError: invalid reference format",
         'CannotPullContainerError: image operating system "windows" cannot be used on this platform',
         'CannotStartContainerError: exec: "trian": executable file not found in $PATH: unknown',
@@ -229,6 +253,9 @@ FOREIGN: Mapping[C, list[str]] = {
         'CannotStartContainerError: could not select device driver "" with capabilities: [[gpu]]',
         'CannotStartContainerError: exec: "nvidia-container-runtime-hook": executable file not found in $PATH',
         'CannotStartContainerError: exec: "/opt/aws/neuron/bin/oci_neuron_hook": no such file',
+        "CannotStartContainerError: runc create failed: mkdir /sys/fs/cgroup/devices/ecs/1: no such file or directory",
+        'CannotCreateContainerError: exec: "/usr/bin/runc": executable file not found in $PATH',
+        'CannotCreateContainerError: exec: "runc": executable file not found in $PATH',
         "CannotCreateContainerError: unknown runtime specified nvidia",
         'CannotStartContainerError: error gathering device information while adding custom device "/dev/neuron0"',
         "CannotPullContainerError: failed to register layer: write /usr/x: no space left on device",

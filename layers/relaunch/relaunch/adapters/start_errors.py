@@ -18,20 +18,24 @@ from relaunch.core.launches.launch import ReportedCause
 _BY_TEXT: tuple[tuple[ReportedCause, re.Pattern[str]], ...] = (
     # The images of these machines have a driver that is too old, whichever of them it is.
     (ReportedCause.STARTS_NOWHERE, re.compile(r"unsatisfied condition: ")),
+    # First: the name of an image may have the words of any other error.
+    (ReportedCause.STARTS_NOWHERE, re.compile(r"(?i)manifest unknown|pull access denied")),
     # Executables and devices of the instance, which the container runtime and its hooks need.
     (
         ReportedCause.NODE_FAULT,
         re.compile(
-            r"(?i)\bexec: \"?[^\"\s:]*(nvidia-container|oci[-_]neuron|containerd-shim|runc\b)|nvidia-container-cli"
+            r"(?i)\bexec: \"?([^\"\s:]*/)?(nvidia-container|oci[-_]neuron|containerd-shim|runc\b)"
+            r"|(?<![\w./-])nvidia-container-cli: "
             r"|nvml error|driver not loaded|could not select device driver|unknown runtime specified"
             r"|Runtime is not set for GPU|error gathering device information|no such device|unknown device"
             r"|no space left on device|read-only file system|input/output error|cannot allocate memory"
             r"|too many open files|device or resource busy|failed to register layer|layer does not exist"
             r"|Docker daemon|cni plugin invocation failed|network namespace|container resource provisioning"
-            r"|startContainer: |BridgeIP|bridge IP|cgroup"
+            r"|startContainer: |get BridgeIP|bridge IP|(?<![\w./-])cgroup\b(?![-./:@]\w)|/sys/fs/cgroup"
             r"|port is already allocated|address already in use|is already in use by container"
             r"|non-autoprovisioned volume does not match|could not be autoprovisioned"
             r"|unable to (initialize envfile resource|create envfiles|create \w+ client)"
+            r"|unable to create (config|socket) directory"
             r"|could not progress task's state"
         ),
     ),
@@ -50,8 +54,8 @@ _BY_TEXT: tuple[tuple[ReportedCause, re.Pattern[str]], ...] = (
     (
         ReportedCause.STARTS_NOWHERE,
         re.compile(
-            r"(?im)manifest unknown|no matching manifest|^(?>.*?(image|manifest|CannotPull\w*)\b).* not found"
-            r"|pull access denied|repository does not exist|requested access to the resource is denied"
+            r"(?im)no matching manifest|^(?>.*?(image|manifest|CannotPull\w*)\b).* not found"
+            r"|repository does not exist|requested access to the resource is denied"
             r"|RepositoryNotFound|invalid reference format|failed to find a repo digest|canonical reference"
             r"|image operating system|does not match the \w+ platform|exec format error|unsupported manifest"
         ),
@@ -72,7 +76,8 @@ _BY_TEXT: tuple[tuple[ReportedCause, re.Pattern[str]], ...] = (
             r"|decode given (docker|host) config"
             r"|user needs to be specified|docker (exposed ports|port map)|only supported on Windows|network mode is not"
             r"|firelens (container|config|configuration)\b|specified for option|is specified but|log driver named"
-            r"|unknown log opt|credentialspec"
+            r"|unknown log opt|credentialspec|socket directory ownership"
+            r"|autoprovision is set to false(?!.*timed out)"
         ),
     ),
     # Secrets, parameters, log groups and files that are not there, or do not hold what the task definition says.
@@ -84,6 +89,7 @@ _BY_TEXT: tuple[tuple[ReportedCause, re.Pattern[str]], ...] = (
             r"|looking for beginning of|cannot unmarshal|unable to unmarshal|AuthorizationData is malformed"
             r"|empty secrets value|marked for deletion|pending deletion|KMSInvalidState|DisabledException"
             r"|log group does not exist|NoSuchBucket|NoSuchKey|specified (key|bucket) does not exist|invalid s3 arn"
+            r"|bucket not found"
             r"|status ?code: 404|unable to parse bucket and key|invalid path: bucket|file system .{1,40} does not exist"
             r"|FileSystemNotFound|failed to resolve .{0,200}\.efs\.|Secrets? resource$"
         ),
@@ -98,6 +104,8 @@ _BY_TEXT: tuple[tuple[ReportedCause, re.Pattern[str]], ...] = (
             r"|InternalS\w+Error|Service ?Unavailable|ServerException|temporary failure|server misbehaving"
             r"|request canceled|context canceled|network is unreachable|no route to host|empty response|inactivity time"
             r"|InternalServiceError|dependency on resources not resolved|failed to pull image manifest"
+            # Where no table has the cause that follows.
+            r"|unable to (initialize s3 client|download s3 config)"
         ),
     ),
 )

@@ -1,5 +1,6 @@
 """The lifecycle of tasks after placement: image pull, start, exit, stop, loss of the instance."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from relaunch_local.ecs.engine.views import container_instance_event_detail, tas
 from relaunch_local.ecs.processes.port import Processes, ProcessStartError
 from relaunch_local.ecs.rules.task_definition import restarts
 
+_NEURON_DEVICE = re.compile(r"/dev/neuron(?P<number>[0-9]+)")
 # The stopped reason of the task has these errors, the reason of a container all others.
 _OF_THE_TASK = ("CannotPullContainerError", "ResourceInitializationError")
 
@@ -142,6 +144,9 @@ class TaskLifecycle:
             self._fail_start(task, task.containers[0], error)
             return
         for container in task.containers:
+            if missing := _missing_device(task, container):
+                self._fail_start(task, container, f"CannotStartContainerError: Error response from daemon: {missing}")
+                return
             if not self._start_container(task, container):
                 return
         task.started_at = now
@@ -268,3 +273,14 @@ def _cancel(task: Task) -> None:
     for timer in timers:
         if timer is not None:
             timer.cancel()
+
+
+def _missing_device(task: Task, container: Container) -> str:
+    """Return Docker's error where an instance has not a Neuron device that a container names; empty if it has all."""
+    devices = container.definition.get("linuxParameters", {}).get("devices", [])
+    found = task.instance.shape.neuron_devices if task.instance is not None else 0
+    for path in (str(each.get("hostPath", "")) for each in devices):
+        number = _NEURON_DEVICE.fullmatch(path)
+        if number is not None and int(number["number"]) >= found:
+            return f'error gathering device information while adding custom device "{path}": no such file or directory'
+    return ""

@@ -19,6 +19,8 @@ _SOURCE_FAMILY = re.compile("--.*")
 SIDECAR = "log_router"
 """The name of the essential container beside the trainings of some definitions."""
 _SHARDS = ("model.bin", "optimizer.bin")
+_SAVES_AT_ITS_START = 0.5
+"""The share of the trainings without any progress that save step 0 at their start, as frameworks do that log it."""
 MACHINE_EXIT_CODE = 93
 """With this exit code the trainings of every definition say that their machine is at fault."""
 OUT_OF_MEMORY = "OutOfMemoryError: Container killed due to memory usage"
@@ -127,7 +129,7 @@ class _Training:
         recipe = self.recipe
         target, then = recipe.work_seconds, self._finish
         if recipe.checkpoint_seconds is not None and self.done + recipe.checkpoint_seconds < target:
-            target, then = self.done + recipe.checkpoint_seconds, self._save
+            target, then = self.done + recipe.checkpoint_seconds, self.save
         if self.fails_at is not None and self.fails_at <= target:
             target, then = self.fails_at, self._fail
         if self.stalls_at is not None and self.stalls_at <= target:
@@ -173,7 +175,7 @@ class _Training:
                 and self.stalls_at != 0
                 and self.spec.environment.get("RELAUNCH_CHECKPOINT_URI")
             ):
-                self._save()
+                self.save()
             else:
                 self._after(0.5, lambda: self.exit(exit_code, ending))
 
@@ -210,7 +212,7 @@ class _Training:
         ending, reason = ("out of memory", OUT_OF_MEMORY) if is_memory else ("failed", None)
         self.exit(self.recipe.exit_code, ending, reason)
 
-    def _save(self) -> None:
+    def save(self) -> None:
         """Write the objects one by one, the manifest last."""
         self.is_saving = True
         uri = self.spec.environment.get("RELAUNCH_CHECKPOINT_URI", "")
@@ -319,7 +321,10 @@ class Trainings:
         self.running[spec.task_arn] = training
         if stalls_at is not None:
             self.on_stalled(spec)
-        training.resume()
+        if stalls_at == 0 and self.chance.stream(f"stalled/{job_id}/start").random() < _SAVES_AT_ITS_START:
+            training.save()
+        else:
+            training.resume()
         fault = self.machine_fault_of(spec)
         if fault is not None:
             self.clock.call_later(fault.after_seconds, lambda: training.break_by(fault))

@@ -87,7 +87,7 @@ class FailedTasks:
         """Check what the faults cost a job.
 
         `is_told` returns whether ECS described the end of a task to the application. `is_called_off`: somebody
-        cancelled the job, stopped its task, or its time was over.
+        cancelled the job, stopped its task, or its time was over by then.
         """
         placed = [arn for arn in _in_order(tasks) if self._facts.host_of(arn)]
         told = [arn for arn in placed if self._tells(arn) and is_told(arn, tasks[arn])]

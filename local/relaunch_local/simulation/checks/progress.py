@@ -1,7 +1,8 @@
 """Jobs that gain no step end, and those that do go on: by what the tasks left in S3, and by ECS's timestamps.
 
 The time within which an attempt is to have saved is that of its recipe, which the application does not know: it learns
-it, or takes half an hour. What it may reckon with lies between a quarter of an hour and the longer of both.
+it, or takes half an hour. What it may reckon with lies between a quarter of an hour and the longer of both. All these
+trainings count their steps, so what one saves before its first step is no progress.
 """
 
 import re
@@ -76,16 +77,12 @@ def _runs(
         before = int(resumed[1]) if resumed else 0
         attempt = int(str(tasks[arn]["startedBy"]).rpartition("/")[2])
         # A task that ECS hid may write while another one runs.
-        has_gained = any(_is_beyond(step, before, each == attempt) for each, step, at in saved if at <= stopped_at)
+        has_gained = any(step > before for _, step, at in saved if at <= stopped_at)
         is_hidden = facts.hidden_span(arn) is not None or arn in facts.forgotten
         own, told_at = [at for each, _, at in saved if each == attempt], facts.stop_asked_at.get(arn)
         is_told = told_at is not None and all(at > told_at - CLOCK_SKEW for at in own)
         ran = stopped_at - started[arn]
         yield _Run(ran, has_gained, not is_hidden, ran if is_told else timedelta(0))
-
-
-def _is_beyond(step: int, before: int, is_own: bool) -> bool:
-    return step > before or (step == 0 and is_own)
 
 
 def _rows(runs: list[_Run], counts: Callable[[_Run], bool]) -> Iterator[int]:

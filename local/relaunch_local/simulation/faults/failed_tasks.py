@@ -1,8 +1,9 @@
 """Tasks that do not start, by each class of errors that the ECS agent has, and machines whose GPUs fail.
 
-One of these faults is in every other seed, and draws from a stream of its own. A definition that starts nowhere does
-not when the other faults have stopped either: nobody mends it. The texts are those of the agent's source and of "Amazon
-ECS stopped tasks error messages"; that the driver's Xid is in the reason of a container rests on no documentation.
+One of these faults is in every other seed, and draws from a stream of its own. Nobody mends a definition that starts
+nowhere: it goes on failing after the other faults have stopped. The texts are those of the agent's source and of
+"Amazon ECS stopped tasks error messages"; that the driver's Xid is in the reason of a container rests on no
+documentation.
 """
 
 from relaunch_local.ecs.engine.model import Instance, Task

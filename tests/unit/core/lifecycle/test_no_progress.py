@@ -139,12 +139,23 @@ def test_a_short_attempt_says_nothing_and_one_that_gains_a_step_that_it_goes_on(
         pytest.param(300, saved(301, MINUTE, attempt=1), 0, id="a-step-that-came-late-of-the-attempt-before"),
         pytest.param(300, saved(200, MINUTE, attempt=1), 1, id="the-best-was-deleted"),
         pytest.param(200, saved(250, MINUTE, attempt=2), 0, id="beyond-what-was-left-after-the-best-was-deleted"),
-        pytest.param(0, saved(0, MINUTE, attempt=2), 0, id="a-program-that-counts-no-steps-saves-again"),
+        pytest.param(0, saved(0, 15 * MINUTE, attempt=2), 0, id="a-program-that-counts-no-steps-saves-again"),
+        pytest.param(0, saved(0, 14 * MINUTE, attempt=2), 1, id="a-program-saves-at-its-start-and-no-more"),
+        pytest.param(None, saved(0, MINUTE, attempt=2), 1, id="a-program-saves-at-its-first-start-and-no-more"),
         pytest.param(0, saved(0, MINUTE, attempt=1), 1, id="a-program-that-counts-no-steps-saves-nothing"),
     ],
 )
 def test_what_counts_as_a_step_gained(resumed, newest, expected):
     assert count(waiting(stopped(45 * MINUTE, number=2, resumed=resumed), judged_attempt=1), newest) == expected
+
+
+def test_a_program_that_saves_step_0_at_its_start_and_nothing_more_ends():
+    job = waiting(stopped(120 * MINUTE))
+    for number in (1, 2, 3):
+        attempt = stopped(120 * MINUTE, number=number, resumed=0 if number > 1 else None)
+        job = judged(replace(job, attempt=attempt, pending=()), saved(0, MINUTE, attempt=number)).job
+
+    assert (job.state, job.attempts_without_progress) == (JobState.FAILED, 3)
 
 
 @pytest.mark.parametrize(

@@ -164,8 +164,15 @@ CASES = {
     "role-without-an-instance": never_placed(
         K.START_REFUSED, "ECS was unable to assume the role 'arn:aws:iam::111122223333:role/trainer' that was provided"
     ),
-    "image-without-an-instance": never_placed(K.STARTS_NOWHERE, "CannotPullContainerError: manifest unknown"),
-    "start-error-without-an-instance": never_placed(K.UNKNOWN, "ResourceInitializationError: it is not known of what"),
+    "image-without-an-instance": never_placed(K.NO_CAPACITY, "CannotPullContainerError: manifest unknown"),
+    "registry-without-an-instance": never_placed(K.NO_CAPACITY, "CannotPullContainerError: i/o timeout"),
+    "start-error-without-an-instance": never_placed(
+        K.NO_CAPACITY, "ResourceInitializationError: it is not known of what"
+    ),
+    "another-stop-code-without-an-instance": Case(
+        K.NO_CAPACITY, EXITED, "CannotPullContainerError: i/o timeout", {"main": None}, has_node=False
+    ),
+    "no-stop-code-without-an-instance": Case(K.NO_CAPACITY, "", "Unexpected EC2 error", has_node=False),
     "no-gpu-free": failed_to_start(K.NO_CAPACITY, "TaskFailedToStart: RESOURCE:GPU"),
     "no-memory-free": failed_to_start(K.NO_CAPACITY, "RESOURCE:MEMORY"),
     "agent-disconnected-at-placement": failed_to_start(K.NO_CAPACITY, "TaskFailedToStart: AGENT"),

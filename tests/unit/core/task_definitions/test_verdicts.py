@@ -1,12 +1,13 @@
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 import botocore.session
 import pytest
 from botocore.model import Shape
 
-from relaunch.core.task_definitions.member import Verdict, find_values
+from relaunch.core.task_definitions.member import WITH_REFUSED, Member, Unchanged, Verdict, find_values
 from relaunch.core.task_definitions.verdicts import (
     MEMBERS,
     find_refusals,
@@ -48,6 +49,22 @@ def test_every_verdict_says_why_and_what_it_applies_to() -> None:
     for member in MEMBERS:
         assert member.why
         assert (member.applies is not None) == (member.verdict in (Verdict.REFUSED, Verdict.WARNED))
+
+
+def test_every_harmless_member_says_why_neither_placement_end_price_nor_exit_code_changes() -> None:
+    for member in MEMBERS:
+        is_harmless = member.verdict is Verdict.HARMLESS
+        assert (member.unchanged is not None) == is_harmless, member.path
+        if member.unchanged is not None:
+            assert all(len(getattr(member.unchanged, each.name).split()) > 2 for each in fields(Unchanged)), member.path
+
+
+@pytest.mark.parametrize("member", [each for each in MEMBERS if each.unchanged is WITH_REFUSED], ids=lambda it: it.path)
+def test_no_task_is_launched_with_a_member_of_what_is_refused(member: Member) -> None:
+    holder = member.path.partition(".")[2].partition(".")[0]
+    holder = holder if member.path.startswith("volumes") else member.path.partition(".")[0]
+
+    assert any(each.verdict is Verdict.REFUSED and holder in each.path.split(".") for each in MEMBERS)
 
 
 def test_values_of_a_member_are_found_in_every_container() -> None:

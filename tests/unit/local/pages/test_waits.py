@@ -1,10 +1,19 @@
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 from itertools import pairwise
 
 import pytest
 
-from fakes.builders import NOW, make_attempt, make_definition, make_job, make_running_attempt, make_running_job
+from fakes.builders import (
+    NOW,
+    make_attempt,
+    make_definition,
+    make_job,
+    make_observation,
+    make_running_attempt,
+    make_running_job,
+)
 from fakes.machines import machine
 from fakes.repository import REPOSITORY
 from relaunch.core.definitions.accelerator import PurchasePolicy
@@ -12,13 +21,25 @@ from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.job import IntentKind, Job, StopIntent
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import FINAL_STATES, JobState, Waiting, WaitReason
-from relaunch.core.lifecycle.events import CheckpointsUnreadable, JobEvent, LaunchNotGranted, TimePassed
+from relaunch.core.lifecycle.events import (
+    CheckpointsUnreadable,
+    JobEvent,
+    LaunchNotGranted,
+    LaunchRepeated,
+    MachineAwaited,
+    MachineLimitReached,
+    NothingKept,
+    SlotDenied,
+    TaskSeen,
+    TimePassed,
+)
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum, decision_metrics, machine_metrics
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.events import AgentSeen, InstanceMissing, MachineDue
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.core.machines.table import decide as decide_machine
+from relaunch.core.selection.selection import Selection
 from relaunch_local.pages.waits import JOB_STATES, MACHINE_STATES, WAIT_REASONS, main, render_page
 
 PAGE = REPOSITORY / "docs" / "waits.md"
@@ -155,22 +176,27 @@ ENDS: dict[str, tuple[Job, JobEvent, timedelta, JobState]] = {
 HELD = [name for name, (job, *_) in ENDS.items() if job.waiting and job.waiting.reason in LONG]
 
 
+@cache
+def ended(name: str) -> Job:
+    job, event, bound, _ = ENDS[name]
+    return starve(job, event, bound)
+
+
 @pytest.mark.parametrize("name", ENDS)
 def test_a_starved_job_ends_at_its_bound_and_not_long_before(name: str):
     job, event, bound, end = ENDS[name]
 
     assert not starve(job, event, bound * 0.9).state.is_final
-    assert starve(job, event, bound).state is end
+    assert ended(name).state is end
 
 
 @pytest.mark.parametrize("name", ENDS)
 def test_every_end_has_its_row_and_says_what_it_waited_for(name: str):
-    job, event, bound, _ = ENDS[name]
-    ended = starve(job, event, bound)
+    job = ENDS[name][0]
 
-    assert ended.reason
+    assert ended(name).reason
     if job.waiting is not None and name in HELD:
-        assert job.waiting.detail in ended.reason
+        assert job.waiting.detail in ended(name).reason
         assert WAIT_REASONS[job.waiting.reason].told
 
 
@@ -183,6 +209,64 @@ def test_somebody_is_told_of_a_long_wait_at_half_of_its_bound_and_once_a_day(nam
     assert bound / 2 - 20 * MINUTE <= told[0] <= bound / 2 + 20 * MINUTE
     assert all(DAY <= later - earlier <= DAY + 20 * MINUTE for earlier, later in pairwise(told))
     assert bound - told[-1] <= DAY + 20 * MINUTE
+
+
+def starve_by(job: Job, event: JobEvent, every: timedelta, lasts: timedelta) -> tuple[Job, list[timedelta]]:
+    """Return the job, and when somebody was told, if it hears so often that it is not its turn, and wakes meanwhile."""
+    told, now, heard_at = [], NOW, NOW
+    while not job.state.is_final and now < NOW + lasts:
+        heard_at = heard_at + every if now >= heard_at else heard_at
+        now = max(now, min(heard_at, job.wake_at or heard_at))
+        decision = decide(job, event if now == heard_at else TimePassed(), now, StackLimits())
+        if MetricDatum(Metric.JOBS_REFUSED) in decision_metrics(job, decision, now):
+            told.append(now - NOW)
+        job = replace(decision.job, pending=())
+    return job, told
+
+
+_NOTHING = Selection((), (), ())
+_STILL_RUNS = TaskSeen(make_observation("RUNNING", desired_status="STOPPED", started_at=NOW))
+# What a job is told as long as what it waits for is not there, more often than it wakes by itself: each slot and
+# machine that becomes free wakes it, and others take what is free.
+ANSWERS: dict[str, tuple[JobEvent, timedelta]] = {
+    "image": (LaunchRepeated(1, 1), 4 * MINUTE),
+    "checkpoint": (CheckpointsUnreadable("AccessDenied"), 4 * MINUTE),
+    "refused": (LaunchNotGranted("iam:PassRole"), 4 * MINUTE),
+    "refused after it has trained": (LaunchNotGranted("iam:PassRole"), 14 * MINUTE),
+    "stopping": (_STILL_RUNS, MINUTE),
+    "slot": (SlotDenied("resnet", 5), 14 * MINUTE),
+    "slot after its first run": (SlotDenied("resnet", 5), 14 * MINUTE),
+    "machine-limit": (MachineLimitReached("usd_per_hour"), 4 * MINUTE),
+    "machine-limit after its first run": (MachineLimitReached("usd_per_hour"), 4 * MINUTE),
+    "capacity before its first run": (
+        NothingKept(_NOTHING, "no capacity", is_permanent=False, is_price=False, retry_at=None),
+        4 * MINUTE,
+    ),
+    "price before its first run": (
+        NothingKept(_NOTHING, "too dear", is_permanent=False, is_price=True, retry_at=None),
+        4 * MINUTE,
+    ),
+    "market before its first run": (
+        NothingKept(_NOTHING, "the policy waits", is_permanent=False, is_price=False, retry_at=None, is_market=True),
+        4 * MINUTE,
+    ),
+    "machine before its first run": (MachineAwaited("it starts"), MINUTE),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_job_that_is_denied_again_and_again_ends_at_its_bound_too_and_somebody_is_told(name: str):
+    (job, _, bound, end), (event, every) = ENDS[name], ANSWERS[name]
+
+    after, told = starve_by(job, event, every, bound + every)
+
+    assert after.state is end
+    assert after.ended_at is not None
+    assert after.ended_at >= NOW + bound * 0.9
+    if name in HELD:
+        assert bound / 2 - 20 * MINUTE <= told[0] <= bound / 2 + 20 * MINUTE
+        assert all(DAY <= later - earlier <= DAY + 20 * MINUTE for earlier, later in pairwise(told))
+        assert bound - told[-1] <= DAY + 20 * MINUTE
 
 
 def test_a_deadline_ends_every_wait():

@@ -81,17 +81,19 @@ def time_to_save(job: Job) -> timedelta:
 def _has_gained(attempt: Attempt, newest: SavedCheckpoint) -> bool:
     """Return whether the newest checkpoint is beyond the one that the attempt resumed from.
 
-    Of a program that counts no steps, each checkpoint is of step 0: then a newer one is enough.
+    Of a program that counts no steps, each checkpoint is of step 0: then a newer one is enough, unless it is so soon
+    after the start that it may be of a program that saves before its first step.
     """
-    is_newer = newest.step == 0 and newest.attempt == attempt.number
-    return is_newer or newest.step > resumed_step(attempt.placement.resume_uri)
+    began = attempt.started_at or newest.saved_at
+    is_newer = newest.attempt == attempt.number and newest.saved_at - began >= CHECKPOINT_INTERVAL / 2
+    return (newest.step == 0 and is_newer) or newest.step > resumed_step(attempt.placement.resume_uri)
 
 
 def _saving_seconds(job: Job, newest: SavedCheckpoint) -> float:
-    """Return how long the attempt ran until it had saved by itself, or between two of its checkpoints.
+    """Return how long the attempt ran until it had saved by itself, or between two of its checkpoints, if that is more.
 
-    What it saved because it was told to stop says only that it saves no sooner by itself, and nothing where more is
-    known. 0 if nothing is.
+    If it saved only because it was told to stop, what was known before stays; if nothing was, it is how long the
+    attempt ran until then, where that is more than CHECKPOINT_INTERVAL, and else 0.
     """
     attempt = job.current_attempt
     began = attempt.started_at or newest.saved_at

@@ -75,8 +75,8 @@ class _Facts:
 
     @property
     def starts_nowhere(self) -> bool:
-        """Return whether no other instance would start it either, wherever the task was when that became known."""
-        return self.is_start and self.tells(ReportedCause.STARTS_NOWHERE)
+        """Return whether no other instance would start it either."""
+        return self.is_start and self.had_node and self.tells(ReportedCause.STARTS_NOWHERE)
 
     @property
     def start_is_refused(self) -> bool:
@@ -102,13 +102,12 @@ class _Facts:
 
     @property
     def got_no_node(self) -> bool:
-        """Return whether the task failed to start without an instance, whatever ECS says of why it got none.
+        """Return whether the task ended without an instance, whatever ECS says of why it got none.
 
-        ECS says it in the words of EC2 and of Auto Scaling, which have codes for it by the dozen.
+        ECS says it in the words of EC2 and of Auto Scaling, which have codes for it by the dozen. No agent has seen the
+        task: nothing that sounds like an error of its image or its secrets is known to be one.
         """
-        is_its_own = self.causes & {ReportedCause.STARTS_NOWHERE, ReportedCause.START_REFUSED, *_START_ERRORS}
-        is_told = self.tells(ReportedCause.NOT_STARTED) and not self.is_stopped_by_somebody
-        return is_told and not self.had_node and self.exit_code is None and not is_its_own
+        return not self.had_node and self.exit_code is None and not self.is_stopped_by_somebody
 
     @property
     def follows_warning(self) -> bool:

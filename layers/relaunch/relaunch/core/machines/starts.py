@@ -3,9 +3,10 @@
 What several machines have in common may keep them all from running a task: their pool, their image with its launch
 template, or the tasks that they are for, of which the cluster places none. A machine is known to be of no use only
 minutes after its request, and ten jobs would have requested ten by then. So the machines that were requested and have
-not shown yet what they are worth are counted by cause, together with those of the last 24 hours that were of no use
-since the last one that was of use (by the time of their launch): AT_ONCE, and once the cause is known to be bad one
-after the other, MOST_USELESS in all. The capacity memory says how long the pause between two of these is.
+not shown yet what they are worth are counted by cause, together with those that were of no use: of the last 24 hours,
+and launched after the last one that was of use. Both together are AT_ONCE at most. Once the cause is known to be bad,
+one machine at a time is requested. Those of no use are MOST_USELESS in 24 hours at most. The capacity memory says how
+long the pause between two of these is.
 
 The counts change in the transaction that saves a new machine, if they are as they were read: of two jobs that take
 what is left one is written.

@@ -2,8 +2,8 @@
 
 A move costs, in hours of on-demand: on spot the start, and the work since the newest checkpoint once more; later, when
 spot is taken away, another start and half the time between two checkpoints, on-demand at the worst. An hour on spot
-earns the difference of the prices. How long it lasts is what a spell of its age does on average, as often as spells end
-in this pool, and at most what is left of the job.
+earns the difference of the prices. How many hours there will be is reckoned from the age of the spell and
+from how often spells end in this pool: the mean of what is left of such a spell, and at most what is left of the job.
 """
 
 from collections.abc import Iterable

@@ -3,7 +3,19 @@
 Source: ContainerDefinition (Amazon ECS API Reference), and the pages it links.
 """
 
-from relaunch.core.task_definitions.member import Found, Member, harmless, is_given, read, refused, warned
+from relaunch.core.task_definitions.member import (
+    FOR_SERVICES,
+    NEEDED_TO_START,
+    NOT_ESSENTIAL,
+    SEEN_BY_PROGRAM,
+    Found,
+    Member,
+    harmless,
+    is_given,
+    read,
+    refused,
+    warned,
+)
 
 _LEFT_TO_THE_PROGRAM = (
     "entryPoint[]",
@@ -110,6 +122,7 @@ CONTAINER_MEMBERS: tuple[Member, ...] = (
         *_in_containers("restartPolicy.enabled"),
     ),
     *harmless(
+        NOT_ESSENTIAL,
         "When a container that is not essential is started again.",
         *_in_containers("restartPolicy.ignoredExitCodes[]", "restartPolicy.restartAttemptPeriod"),
     ),
@@ -123,30 +136,38 @@ CONTAINER_MEMBERS: tuple[Member, ...] = (
         is_given,
         *_in_containers("credentialSpecs[]"),
     ),
-    *harmless("How the program sees the machine; ECS passes it on.", *_in_containers(*_LEFT_TO_THE_PROGRAM)),
     *harmless(
+        SEEN_BY_PROGRAM, "How the program sees the machine; ECS passes it on.", *_in_containers(*_LEFT_TO_THE_PROGRAM)
+    ),
+    *harmless(
+        SEEN_BY_PROGRAM,
         "A limit on the program's use of the GPU: ECS places shares by their memory.",
         *_in_containers("resourceRequirements[].sharingStrategy.nvidiaMps.maxComputePercent"),
     ),
     *harmless(
+        NEEDED_TO_START,
         "How the image is pulled; a pull that fails is told as such.",
         *_in_containers("repositoryCredentials.credentialsParameter", "versionConsistency"),
     ),
     *harmless(
+        FOR_SERVICES,
         "For services, or chosen by ECS from the free ports.",
         *_in_containers(*(f"portMappings[].{name}" for name in ("name", "appProtocol", "containerPortRange"))),
     ),
     *harmless(
+        NEEDED_TO_START,
         "The order in which containers start; a task that does not start is the target's to report.",
         *_in_containers("dependsOn[].containerName", "dependsOn[].condition", "startTimeout"),
     ),
     *harmless(
+        FOR_SERVICES,
         "ECS replaces unhealthy tasks of services only; a standalone task runs on.",
         *_in_containers(
             *(f"healthCheck.{name}" for name in ("command[]", "interval", "timeout", "retries", "startPeriod"))
         ),
     ),
     *harmless(
+        NEEDED_TO_START,
         "Where logs go; a driver that cannot start is an error of the start.",
         *_in_containers(
             "logConfiguration.options",

@@ -30,16 +30,41 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Unchanged:
+    """Why a harmless member changes nothing that Relaunch reckons with, in words for the user."""
+
+    placement: str
+    end: str
+    exit_code: str
+    price: str = "the machine is paid, whatever runs on it"
+
+
+_PLACED_ALIKE = "ECS reserves nothing for it and requires no attribute of an instance"
+_ENDS_ALIKE = "the task ends when an essential container does"
+_OWN_CODE = "the program's own, whatever it makes of it"
+
+SEEN_BY_PROGRAM = Unchanged(_PLACED_ALIKE, _ENDS_ALIKE, _OWN_CODE)
+NEEDED_TO_START = Unchanged(
+    _PLACED_ALIKE, "a task that does not start because of it says so", "the program's own, if it starts"
+)
+NOT_ESSENTIAL = Unchanged(_PLACED_ALIKE, "that of a container which is not essential ends no task", "not the job's")
+FOR_SERVICES = Unchanged("ECS chooses what is free on the instance", "ECS replaces tasks of services only", _OWN_CODE)
+WITH_REFUSED = Unchanged(*["no task with it is launched"] * 4)
+
+
+@dataclass(frozen=True, slots=True)
 class Member:
     """A member by its path (`containerDefinitions[].cpu`), its verdict, and why, in words for the user.
 
-    `applies` says which values are refused or warned of; those of other verdicts need none.
+    `applies` says which values are refused or warned of; those of other verdicts need none. `unchanged` is of those
+    that are harmless.
     """
 
     path: str
     verdict: Verdict
     why: str
     applies: Callable[[Found], bool] | None = None
+    unchanged: Unchanged | None = None
 
 
 def read(why: str, *paths: str) -> tuple[Member, ...]:
@@ -47,9 +72,9 @@ def read(why: str, *paths: str) -> tuple[Member, ...]:
     return tuple(Member(path, Verdict.READ, why) for path in paths)
 
 
-def harmless(why: str, *paths: str) -> tuple[Member, ...]:
+def harmless(unchanged: Unchanged, why: str, *paths: str) -> tuple[Member, ...]:
     """Return members that ECS gets as they are."""
-    return tuple(Member(path, Verdict.HARMLESS, why) for path in paths)
+    return tuple(Member(path, Verdict.HARMLESS, why, unchanged=unchanged) for path in paths)
 
 
 def refused(why: str, applies: Callable[[Found], bool], *paths: str) -> tuple[Member, ...]:

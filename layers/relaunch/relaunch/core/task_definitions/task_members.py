@@ -3,7 +3,18 @@
 Source: RegisterTaskDefinition (Amazon ECS API Reference), and the pages it links.
 """
 
-from relaunch.core.task_definitions.member import Found, Member, harmless, is_given, read, refused, warned
+from relaunch.core.task_definitions.member import (
+    NEEDED_TO_START,
+    SEEN_BY_PROGRAM,
+    WITH_REFUSED,
+    Found,
+    Member,
+    harmless,
+    is_given,
+    read,
+    refused,
+    warned,
+)
 
 EC2, MANAGED_INSTANCES = "EC2", "MANAGED_INSTANCES"
 MAX_CONSTRAINTS = 9
@@ -56,7 +67,11 @@ TASK_MEMBERS: tuple[Member, ...] = (
         _is_isolated,
         "trustedExecutionConfiguration.isolationMode",
     ),
-    *harmless("Only an isolation mode that is refused has one.", "trustedExecutionConfiguration.attestationPolicy"),
+    *harmless(
+        WITH_REFUSED,
+        "Only an isolation mode that is refused has one.",
+        "trustedExecutionConfiguration.attestationPolicy",
+    ),
     *refused(
         "RunTask would need the volume's configuration, which Relaunch does not have: mount a file system instead, or "
         "ask for `disk` in the job definition",
@@ -69,6 +84,7 @@ TASK_MEMBERS: tuple[Member, ...] = (
         "volumes[].fsxWindowsFileServerVolumeConfiguration.fileSystemId",
     ),
     *harmless(
+        WITH_REFUSED,
         "Parts of a volume that is refused.",
         "volumes[].fsxWindowsFileServerVolumeConfiguration.rootDirectory",
         "volumes[].fsxWindowsFileServerVolumeConfiguration.authorizationConfig.credentialsParameter",
@@ -86,6 +102,7 @@ TASK_MEMBERS: tuple[Member, ...] = (
         "volumes[].s3filesVolumeConfiguration.fileSystemArn",
     ),
     *harmless(
+        NEEDED_TO_START,
         "How a file system is mounted; a mount that fails is an error of the start.",
         *(
             f"volumes[].efsVolumeConfiguration.{name}"
@@ -102,8 +119,9 @@ TASK_MEMBERS: tuple[Member, ...] = (
             for name in ("rootDirectory", "transitEncryptionPort", "accessPointArn")
         ),
     ),
-    *harmless("A name within the task definition.", "volumes[].name"),
+    *harmless(SEEN_BY_PROGRAM, "A name within the task definition.", "volumes[].name"),
     *harmless(
+        NEEDED_TO_START,
         "A directory of the machine, which the next attempt does not find on another one.",
         "volumes[].host.sourcePath",
         *(f"volumes[].dockerVolumeConfiguration.{name}" for name in ("scope", "autoprovision", "driverOpts", "labels")),
@@ -115,14 +133,17 @@ TASK_MEMBERS: tuple[Member, ...] = (
     ),
     *warned("AWS App Mesh ended on 30 September 2026: the proxy reaches nothing", is_given, "proxyConfiguration.type"),
     *harmless(
+        NEEDED_TO_START,
         "Parts of a proxy that is warned of.",
         "proxyConfiguration.containerName",
         "proxyConfiguration.properties[].name",
         "proxyConfiguration.properties[].value",
     ),
-    *harmless("Which processes and memory segments the containers see.", "pidMode", "ipcMode"),
+    *harmless(SEEN_BY_PROGRAM, "Which processes and memory segments the containers see.", "pidMode", "ipcMode"),
     *harmless(
-        "Faults are injected by whoever asks for them, and end a task as any fault does.", "enableFaultInjection"
+        SEEN_BY_PROGRAM,
+        "Faults are injected by whoever asks for them, and end a task as any fault does.",
+        "enableFaultInjection",
     ),
-    *harmless("Metadata; derived revisions keep them.", "tags[].key", "tags[].value"),
+    *harmless(SEEN_BY_PROGRAM, "Metadata; derived revisions keep them.", "tags[].key", "tags[].value"),
 )
