@@ -106,6 +106,7 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "start-fails-for-minutes": 30,
     "start-fails-on-a-machine": 30,
     "start-fails-with-unknown-words": 30,
+    "start-refused": 30,
     "starting-machine-lost": 150,
     "starting-machine-warned": 60,
     "stop-races-with-exit": 40,

@@ -106,7 +106,7 @@ class SeedRun:
         self.steps_until_idle = 0
         self.spot_watch = self._watch_spot()
         AbsentAgents(self.account)
-        FailedTaskFaults(self.account)
+        self.failed_tasks = FailedTaskFaults(self.account)
         Retries(self.account, self.workload)
         Schedule(self.account)
 
@@ -141,6 +141,7 @@ class SeedRun:
             self.machine_faults.end()
             self.provider_faults.end()
             self.silent_hosts.end()
+            self.failed_tasks.grant()
             self._wait_until_idle()
             self.steps_until_idle = account.runtime.steps
             Verdict(account, self.workload, self.rare_faults, self.useless_machines).check()
