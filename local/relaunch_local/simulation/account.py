@@ -58,6 +58,7 @@ from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.absent_agents import AbsentAgentChecks
 from relaunch_local.simulation.checks.agents import AgentChecks
 from relaunch_local.simulation.checks.deadlines import Deadlines
+from relaunch_local.simulation.checks.endings import Endings
 from relaunch_local.simulation.checks.facts import AccountFacts, tasks_in
 from relaunch_local.simulation.checks.failed_tasks import FailedTasks
 from relaunch_local.simulation.checks.free_hour import FreeHour
@@ -183,6 +184,7 @@ class SimulatedAccount:
             self.clock, self.invariants.check, jobs, hosts, bills, machines.terminations, machines.misled
         )
 
+        self.endings = Endings(self.clock, self.invariants.check)
         self.failed_tasks = FailedTasks(self.invariants.check, self.facts, hosts, self.machines.terminations)
 
     def _hosts(self) -> Iterable[Instance]:
@@ -204,7 +206,7 @@ class SimulatedAccount:
             self.stores.definitions.save_definition(definition)
 
     def _subscribe(self) -> None:
-        self.trace.on_swept = self._swept
+        self.trace.on_swept, self.trace.on_alert = self._swept, self.endings.alert
         for subscriber in (
             self.trace.event,
             self.facts.observe,
@@ -312,6 +314,7 @@ class SimulatedAccount:
             "launches": SqsLaunchQueue(self._sqs(), "AttemptsQueue"),
             "clock": clock,
             "log": self.trace,
+            "metrics": self.endings,
             "limits": self.scenario.limits,
             "registry": self.per_container(lambda: EcsRegistry(ecs, clock)),
         }

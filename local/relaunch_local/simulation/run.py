@@ -13,6 +13,7 @@ from relaunch_local.simulation.checks.returns import LONGEST_BESIDE_SPOT, SpotWa
 from relaunch_local.simulation.checks.useless_machines import Waste
 from relaunch_local.simulation.faults.absent_agents import AbsentAgents
 from relaunch_local.simulation.faults.capacity import CapacityFaults
+from relaunch_local.simulation.faults.endless_machines import EndlessMachines
 from relaunch_local.simulation.faults.failed_tasks import FailedTaskFaults
 from relaunch_local.simulation.faults.late_machines import LateMachines
 from relaunch_local.simulation.faults.machines import MachineFaults
@@ -101,6 +102,7 @@ class SeedRun:
         StalledTrainings(self.account)
         self.silent_hosts = SilentHosts(self.account)
         self.machine_faults = MachineFaults(self.account, self.workload.cancel_any_job)
+        self.endless_machines = EndlessMachines(self.account)
         self.useless_machines = UselessMachineFaults(self.account)
         self.waste = Waste()
         self.steps_until_idle = 0
@@ -174,6 +176,8 @@ class SeedRun:
     def _is_idle(self) -> bool:
         account = self.account
         if any(queue.open_bodies for queue in account.queues.queues.values()):
+            return False
+        if account.clock.now() < self.endless_machines.over_at:
             return False
         jobs = account.invariants.jobs
         if len(jobs) < len(self.workload.accepted) or self.workload.accepted != self.workload.planned:

@@ -189,6 +189,10 @@ class MachineInvariants:
         needed = [each.job_id for each in machine.claims] if machine and is_its and machine.state.is_usable else []
         self._check("no machine is terminated that a job claims", not needed, f"{instance_id}: {', '.join(needed)}")
 
+    def termination_ignored(self, instance_id: str) -> None:
+        """Note that EC2 says it ends an instance, and does not: until it is asked again, nobody can do more."""
+        self._needed_at[instance_id] = self._clock.now()
+
     def check_end(self) -> None:
         """Check a run in which nothing happens any more."""
         for instance_id, host in self.hosts.items():
@@ -393,11 +397,21 @@ class MachineInvariants:
         machine_id = host.tags.get(MACHINE_TAG, "")
         every = self._instances_of(machine_id)
         self._check("one machine has one instance", len(every) == 1, f"{machine_id}: {len(every)}")
+        self._check_count(machine_id)
         job = self._jobs.get(host.tags.get(JOB_TAG, ""))
         violated = find_violated(self._simulator, job.definition.task_definition, host) if job else ""
         message = f"{host.instance_type} in {host.zone} for {violated}"
         self._check("no machine is bought on which ECS places no task of its job", not violated, message)
         self._clock.call_later(_MINUTE, lambda: self._look_at(host))
+
+    def _check_count(self, machine_id: str) -> None:
+        """Check that the limit holds of what EC2 has, which counts until it is terminated, however long that takes."""
+        unknown = self.misled | self._revived
+        names = (
+            each.tags.get(MACHINE_TAG) for each in self.hosts.values() if each.state is not InstanceState.TERMINATED
+        )
+        count, most = sum(name not in unknown for name in names), self._limits.max_machines
+        self._check("EC2 has no more machines than allowed", not most or count <= most, f"{machine_id}: {count}")
 
     def _look_at(self, host: Instance) -> None:
         """Check an instance every minute for as long as it lives."""
