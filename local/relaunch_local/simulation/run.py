@@ -192,6 +192,7 @@ class SeedRun:
         account.invariants.check("no machine outlives its tasks", not alive, ", ".join(alive))
         account.machines.check_end()
         self.waste = account.useless.check_end()
+        account.useless_cost.check_jobs(account.invariants.jobs, account.useless.unused())
 
     def _result(self) -> SeedResult:
         account = self.account

@@ -112,6 +112,8 @@ class MachineInvariants:
     """By machine: when a job was last seen to claim and need it."""
     terminations: dict[str, datetime] = field(default_factory=dict)
     """By instance: when the application last asked EC2 to terminate it."""
+    first_terminations: dict[str, datetime] = field(default_factory=dict)
+    """By instance: when the application first asked EC2 to terminate it."""
     _revived: set[str] = field(default_factory=set)
     """Machines whose instance came to light after they were gone: no limit holds for those."""
     _placed: set[str] = field(default_factory=set)
@@ -183,6 +185,7 @@ class MachineInvariants:
     def termination_asked(self, instance_id: str) -> None:
         """Check that nobody needs an instance that is about to be terminated."""
         self.terminations[instance_id] = self._clock.now()
+        self.first_terminations.setdefault(instance_id, self._clock.now())
         self.on_termination(instance_id)
         machine = self._machine_of(instance_id)
         is_its = machine is not None and machine.instance_id == instance_id
