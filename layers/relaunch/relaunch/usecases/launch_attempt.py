@@ -419,14 +419,14 @@ def _answer(
             # An earlier send may have started a task without a response, whatever this error is: the task is found by
             # its events, or by listing tasks when the placement expires.
             outcome = LaunchDeferred(outcome.reason, is_refused=outcome.may_heal)
-    return LaunchAnswered(number, placement.number, outcome, _useless_usd(job, outcome, deps))
+    return LaunchAnswered(number, placement.number, outcome, _is_unused(job, outcome, deps))
 
 
-def _useless_usd(job: Job, outcome: LaunchOutcome, deps: LaunchDependencies) -> float:
-    """Return what the machine has cost on which nothing was placed; 0 if a task may have run on it."""
+def _is_unused(job: Job, outcome: LaunchOutcome, deps: LaunchDependencies) -> bool:
+    """Return whether the machine on which nothing was placed was requested for the job, and ran no task either."""
     machine_id = job.current_attempt.placement.machine_id
     machine = deps.machines.load_machine(machine_id) if machine_id and isinstance(outcome, PlacementFailed) else None
-    return usd_for_nothing(machine, job.job_id, deps.clock.now()) if machine is not None else 0.0
+    return machine is not None and usd_for_nothing(machine, job.job_id, deps.clock.now()) > 0
 
 
 def _launch(job: Job, deps: LaunchDependencies) -> LaunchOutcome:

@@ -128,7 +128,7 @@ class TestARefusedLaunch:
         released = decided(again, answered(REFUSED), now=NOW + MACHINE_KEPT)
         assert (released.job.machine_id, released.job.has_slot, released.release_slot) == ("", False, True)
         reason = f"the cluster refuses the launch: {DENIED}"
-        assert released.job.pending == (ReleaseMachine("m-0", reason, is_unusable=False), ADMIT)
+        assert released.job.pending == (ReleaseMachine("m-0", reason, is_unusable=False, is_unused=True), ADMIT)
 
     def test_a_launch_that_needs_no_machine_leaves_its_slot_to_others_at_once(self):
         decision = decided(launching(), answered(REFUSED))
