@@ -340,9 +340,16 @@ class TestLimits:
 
         machines.register(machines.machine(jobs[0]))
         machines.settle_all()
-
         assert machines.job(jobs[0]).state is JobState.LAUNCHING
+        assert [bool(machines.job(job_id).machine_id) for job_id in waiting] == [False, False], "its start may fail"
+        machines.run(jobs[0])
+        machines.settle_all()
         assert [bool(machines.job(job_id).machine_id) for job_id in waiting] == [True, False]
+
+        machines.register(machines.machine(jobs[1]))
+        machines.settle_all()
+        assert machines.job(jobs[1]).state is JobState.LAUNCHING
+        assert [bool(machines.job(job_id).machine_id) for job_id in waiting] == [True, True], "tasks of the family run"
 
     def test_a_cause_that_costs_as_much_as_it_may_in_a_day_is_waited_for_like_a_refusal(self):
         machines = MachineStory()

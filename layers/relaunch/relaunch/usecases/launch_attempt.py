@@ -17,7 +17,6 @@ from relaunch.core.launches.launch import (
     LaunchOutcome,
     LaunchRefused,
     PlacementFailed,
-    Shortage,
     TaskPlaced,
 )
 from relaunch.core.launches.launch_plan import plan_launch
@@ -360,11 +359,8 @@ def _send(job: Job, deps: LaunchDependencies, *, is_first: bool) -> Job | None:
     outcome = _launch(job, deps)
     try:
         # Not by advance_job: it would first repeat the very launch request that is being answered here.
-        is_unused = _note_worth(job, outcome, deps)
-        answered = _answer(job, outcome, deps, is_alone=is_first)
-        if is_unused and isinstance(answered, LaunchAnswered):
-            answered = replace(answered, is_unused=True)
-        return apply_event(job, answered, deps)
+        _note_placed(job, outcome, deps)
+        return apply_event(job, _answer(job, outcome, deps, is_alone=is_first), deps)
     except StaleWriteError:
         # Who saved the job meanwhile may have launched the placement too.
         answered = _answer(job, outcome, deps, is_alone=False)
@@ -381,21 +377,13 @@ def _machine_gone_at(job: Job, deps: LaunchDependencies) -> datetime | None:
     return machine.state_since if machine is not None and machine.state is MachineState.GONE else None
 
 
-def _note_worth(job: Job, outcome: LaunchOutcome, deps: LaunchDependencies) -> bool:
-    """Note what the machine is worth to tasks of the family; return whether it has just shown that it is of no use."""
-    machine_id, scope = job.current_attempt.placement.machine_id, placement_scope(job.revision.family)
-    is_useful = isinstance(outcome, TaskPlaced)
-    is_useless = isinstance(outcome, PlacementFailed) and Shortage.AGENT not in outcome.shortages
-    machine = deps.machines.load_machine(machine_id) if machine_id and (is_useful or is_useless) else None
-    if machine is None:
-        return False
-    if is_useful and job.failed_machines:
-        deps.capacity.forget_unready((placement_scope(job.revision.arn),), deps.clock.now())
-    known = deps.machines.load_starts().get(scope)
-    deps.machines.settle_start((scope,), machine, Worth.USEFUL if is_useful else Worth.USELESS)
-    if is_useful:
+def _note_placed(job: Job, outcome: LaunchOutcome, deps: LaunchDependencies) -> None:
+    """Note that the machine has a task of the family, and let the jobs go on that wait for those that start."""
+    machine_id = job.current_attempt.placement.machine_id
+    machine = deps.machines.load_machine(machine_id) if machine_id and isinstance(outcome, TaskPlaced) else None
+    if machine is not None:
+        deps.machines.settle_start((placement_scope(job.revision.family),), machine, Worth.PLACED)
         admit_jobs(deps)
-    return is_useless and known is not None and machine_id in known.starting
 
 
 def _answer(
@@ -419,7 +407,14 @@ def _answer(
             # An earlier send may have started a task without a response, whatever this error is: the task is found by
             # its events, or by listing tasks when the placement expires.
             outcome = LaunchDeferred(outcome.reason, is_refused=outcome.may_heal)
-    return LaunchAnswered(number, placement.number, outcome, _useless_usd(job, outcome, deps))
+    is_unused = isinstance(outcome, PlacementFailed) and _is_unused(job, deps)
+    return LaunchAnswered(number, placement.number, outcome, _useless_usd(job, outcome, deps), is_unused)
+
+
+def _is_unused(job: Job, deps: LaunchDependencies) -> bool:
+    """Return whether the machine was requested for a task of the family and has had none; any other may be full."""
+    known = deps.machines.load_starts().get(placement_scope(job.revision.family))
+    return known is not None and job.current_attempt.placement.machine_id in known.starting
 
 
 def _useless_usd(job: Job, outcome: LaunchOutcome, deps: LaunchDependencies) -> float:

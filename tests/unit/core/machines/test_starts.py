@@ -111,9 +111,16 @@ def test_a_useful_machine_ends_what_was_launched_before_it():
     assert settled(after, "s-1", NOW, Worth.UNKNOWN) == replace(after, starting={})
 
 
-def test_a_machine_that_was_not_counted_may_be_full_but_a_pool_is_not_counted_before():
-    assert settled(Starts(FAMILY), "m-1", NOW, Worth.USELESS).useless == {}
-    assert settled(Starts(POOL), "m-1", NOW, Worth.USELESS).useless == {"m-1": NOW}
+def test_a_task_that_is_placed_is_waited_for_until_one_of_the_family_has_run_and_again_after_a_useless_machine():
+    known = starts(2, cause=FAMILY)
+
+    assert settled(known, "s-0", NOW, Worth.PLACED) == known
+    ran = settled(known, "s-0", NOW, Worth.USEFUL)
+    placed = settled(ran, "s-1", NOW, Worth.PLACED)
+    assert (ran.useful_at, placed) == (NOW, replace(ran, starting={}))
+    refused = settled(replace(placed, starting={"s-2": NOW}), "s-1", NOW + MINUTE, Worth.USELESS)
+    assert refused.useless == {"s-1": NOW + MINUTE}, "it counts though its task was placed"
+    assert settled(refused, "s-2", NOW, Worth.PLACED) == refused
 
 
 def test_what_nobody_tells_any_more_is_forgotten():
@@ -122,6 +129,7 @@ def test_what_nobody_tells_any_more_is_forgotten():
     assert current(known, NOW + 60 * MINUTE).starting == {}
     assert current(known, NOW + DAY).useless == {}
     assert forgotten_at(known) == NOW + DAY
+    assert forgotten_at(replace(known, useful_at=NOW)) == NOW + 30 * DAY
     assert forgotten_at(Starts(IMAGE)) is None
 
 

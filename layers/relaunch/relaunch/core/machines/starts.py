@@ -7,6 +7,9 @@ not shown yet what they are worth are counted by cause, together with those of t
 since the last one that was of use (by the time of their launch): AT_ONCE, and once the cause is known to be bad one
 after the other, MOST_USELESS in all. The capacity memory says how long the pause between two of these is.
 
+A machine for tasks of a family shows what it is worth once its task runs: that it is placed says nothing of what its
+start lacks. While tasks of the family run that is not waited for, because a pull may take many minutes.
+
 The counts change in the transaction that saves a new machine, if they are as they were read: of two jobs that take
 what is left one is written.
 
@@ -31,6 +34,8 @@ DAY = timedelta(hours=24)
 # A machine shows within half an hour whether it becomes ready, and its first task follows within minutes. Later nobody
 # is going to tell: a function died before it could.
 _KNOWN_AFTER = timedelta(hours=1)
+# A task of the family ran lately: the next ones start at once, and are not waited for.
+_PROVEN_FOR = timedelta(days=30)
 # Of an image, and of the tasks of a family, one or two may fail by chance; a pool is avoided after the first.
 _BY_CHANCE = 2
 
@@ -38,8 +43,9 @@ _BY_CHANCE = 2
 class Worth(StrEnum):
     """What a machine that was requested has turned out to be."""
 
-    USEFUL = "useful"  # it is ready, or has a task of the family that it was requested for
-    USELESS = "useless"  # it did not become ready, or the cluster places no such task on it
+    PLACED = "placed"  # it has a task of the family that it was requested for, which does not run yet
+    USEFUL = "useful"  # it is ready, or runs a task of the family
+    USELESS = "useless"  # it did not become ready, or no task of the family was launched or started on it
     UNKNOWN = "unknown"  # there was no instance, or nobody needed it in the end
 
 
@@ -100,7 +106,7 @@ def find_limit(starts: Starts, now: datetime) -> StartLimit | None:
     if useless > (_BY_CHANCE if is_counted(known.cause) else 0):
         reason = f"the last {useless} machines {whose} were of no use: one at a time is tried, and one starts now"
         return StartLimit(reason) if starting else None
-    reason = f"{starting} machines {whose} start now, no more at once until the first of them is ready"
+    reason = f"{starting} machines {whose} start now, no more at once until one of them is of use"
     return StartLimit(reason) if starting + useless >= AT_ONCE else None
 
 
@@ -140,22 +146,24 @@ def started(machine: Machine, known: StartsByCause, now: datetime) -> tuple[Star
 
 def settled(starts: Starts, machine_id: str, launched_at: datetime, worth: Worth) -> Starts:
     """Return what is known of a cause once a machine has shown what it is worth; the same again changes nothing."""
+    if worth is Worth.PLACED and (starts.useless or starts.useful_at is None):
+        # What refuses the start of its task would refuse that of all others, too.
+        return starts
     starting = {each: at for each, at in starts.starting.items() if each != machine_id}
     useless, useful_at = dict(starts.useless), starts.useful_at
     if worth is Worth.USEFUL:
         useful_at = max(useful_at or launched_at, launched_at)
         useless = {each: at for each, at in useless.items() if at > useful_at}
-    # A machine that has had a task of the family, or was not requested for one, may be full.
-    is_counted_yet = machine_id in starts.starting or not is_counted(starts.cause)
-    if worth is Worth.USELESS and is_counted_yet and (useful_at is None or launched_at > useful_at):
+    if worth is Worth.USELESS and (useful_at is None or launched_at > useful_at):
         useless[machine_id] = launched_at
     return replace(starts, starting=starting, useless=useless, useful_at=useful_at)
 
 
 def forgotten_at(starts: Starts) -> datetime | None:
     """Return when nothing counts any more, None if nothing does."""
-    last = max((*starts.starting.values(), *starts.useless.values()), default=starts.useful_at)
-    return last + DAY if last else None
+    proven_until = (starts.useful_at + _PROVEN_FOR,) if starts.useful_at else ()
+    counted_until = (each + DAY for each in (*starts.starting.values(), *starts.useless.values()))
+    return max((*counted_until, *proven_until), default=None)
 
 
 def _ends_at(limit: StartLimit) -> datetime:
