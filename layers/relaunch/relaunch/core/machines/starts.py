@@ -31,8 +31,8 @@ AT_ONCE = 6
 """Half of MOST_USELESS: the others are left for the probes of a day (core.offerings.capacity_memory)."""
 MOST_USELESS = 12
 DAY = timedelta(hours=24)
-# A machine shows within half an hour whether it becomes ready, and its first task follows within minutes. Later nobody
-# is going to tell: a function died before it could.
+# A machine shows within half an hour whether it becomes ready, and its first task follows within minutes. Later mostly
+# nobody is going to tell: a function died before it could. The others are not to wait for that.
 _KNOWN_AFTER = timedelta(hours=1)
 # A task of the family ran lately: the next ones start at once, and are not waited for.
 _PROVEN_FOR = timedelta(days=30)
@@ -87,10 +87,10 @@ def causes_of(machine: Machine) -> tuple[OfferingKey, ...]:
 
 
 def current(starts: Starts, now: datetime) -> Starts:
-    """Return what still counts."""
+    """Return what is still known: a machine of which nothing was heard for an hour may yet turn out to be of no use."""
     return replace(
         starts,
-        starting={each: at for each, at in starts.starting.items() if now - at < _KNOWN_AFTER},
+        starting={each: at for each, at in starts.starting.items() if now - at < DAY},
         useless={each: at for each, at in starts.useless.items() if now - at < DAY},
     )
 
@@ -98,9 +98,10 @@ def current(starts: Starts, now: datetime) -> Starts:
 def find_limit(starts: Starts, now: datetime) -> StartLimit | None:
     """Return why no machine of the cause may be requested now, None if one may."""
     known = current(starts, now)
-    starting, useless, whose = len(known.starting), len(known.useless), _describe(known.cause)
-    if useless >= MOST_USELESS:
-        until = sorted(known.useless.values())[useless - MOST_USELESS] + DAY
+    late = [at for at in known.starting.values() if now - at >= _KNOWN_AFTER]
+    starting, useless, whose = len(known.starting) - len(late), len(known.useless), _describe(known.cause)
+    if useless and useless + len(late) >= MOST_USELESS:
+        until = sorted((*known.useless.values(), *late))[useless + len(late) - MOST_USELESS] + DAY
         reason = f"{useless} machines {whose} were of no use within 24 hours; another one is requested after "
         return StartLimit(f"{reason}{until:%Y-%m-%d %H:%M} UTC", until)
     if useless > (_BY_CHANCE if is_counted(known.cause) else 0):
