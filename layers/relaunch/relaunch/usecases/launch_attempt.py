@@ -174,7 +174,9 @@ def _consider_move(job: Job, deps: LaunchDependencies) -> Job:
         reason = "a task is moved to machines of the stack's own only, and the stack has none (MachineSubnets)"
         return apply_event(job, MoveDeclined(reason, None), deps)
     found = find_move(job, *_select_offerings(job, deps), deps)
-    return claim_machine(job, found, deps) if isinstance(found, Selection) else apply_event(job, found, deps)
+    # What it is to be moved to is a machine of our own.
+    moved = claim_machine(job, found, deps) if isinstance(found, Selection) else apply_event(job, found, deps)
+    return moved if isinstance(moved, Job) else job
 
 
 def _may_choose(job: Job, deps: LaunchDependencies) -> bool:
@@ -216,11 +218,13 @@ def _take(job: Job, selection: Selection, deps: LaunchDependencies) -> Job:
     """Take the best of what selection kept."""
     if not selection.kept:
         return apply_event(job, _nothing_kept(selection), deps)
-    if selection.kept[0].is_own_machine:
-        return _claim(job, selection, deps)
+    best = selection.kept[0]
+    chosen = _claim(job, selection, deps) if best.is_own_machine else best
+    if isinstance(chosen, Job):
+        return chosen
     if job.state is not JobState.WAITING:
         return job
-    return _place(job, OfferingChosen(selection.kept[0], selection, None), deps)
+    return _place(job, OfferingChosen(chosen, selection, None), deps)
 
 
 def _select(job: Job, deps: LaunchDependencies) -> Selection:
@@ -256,7 +260,7 @@ def _find_problem(job: Job, deps: LaunchDependencies) -> str:
     return problem or missing_capability(job.definition, job.revision, deps.targets.named(name).capabilities)
 
 
-def _claim(job: Job, selection: Selection, deps: LaunchDependencies) -> Job:
+def _claim(job: Job, selection: Selection, deps: LaunchDependencies) -> Job | Offering:
     if job.state is JobState.WAITING:
         # A machine costs: not before the checkpoints can be read. A task that still saves has nothing to resume from.
         try:
