@@ -18,6 +18,7 @@ from relaunch_local.simulation import machine_scenario, run_seed
 from simulation.planted_bugs import BUGS as BUGS_OF_DECISIONS
 from simulation.planted_bugs import PlantedBug
 from simulation.planted_definition_bugs import DEFINITION_BUGS
+from simulation.planted_ending_bugs import ENDING_BUGS
 from simulation.planted_excused_bugs import EXCUSED_BUGS
 from simulation.planted_failure_bugs import FAILURE_BUGS
 from simulation.planted_machine_bugs import MACHINE_BUGS
@@ -25,7 +26,16 @@ from simulation.planted_progress_bugs import PROGRESS_BUGS
 from simulation.planted_record_bugs import RECORD_BUGS
 from simulation.planting import patched
 
-BUGS = (*BUGS_OF_DECISIONS, *RECORD_BUGS, *MACHINE_BUGS, *EXCUSED_BUGS, *DEFINITION_BUGS, *PROGRESS_BUGS, *FAILURE_BUGS)
+BUGS = (
+    *BUGS_OF_DECISIONS,
+    *RECORD_BUGS,
+    *MACHINE_BUGS,
+    *EXCUSED_BUGS,
+    *DEFINITION_BUGS,
+    *PROGRESS_BUGS,
+    *FAILURE_BUGS,
+    *ENDING_BUGS,
+)
 _FILE = Path(__file__).with_name("seeds_found.json")
 _FOUND = json.loads(_FILE.read_text(encoding="utf-8"))
 SEEDS_FOUND: dict[str, int] = _FOUND["bugs"]

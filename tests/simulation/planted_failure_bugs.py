@@ -7,7 +7,7 @@ from relaunch.adapters.aws.ecs import stop_reports
 from relaunch.adapters.start_errors import meaning_of
 from relaunch.core.jobs.job import Job, Stop
 from relaunch.core.launches.launch import ReportedCause
-from relaunch.core.lifecycle import restart_policy, stopping, verdicts
+from relaunch.core.lifecycle import refusal_waits, restart_policy, stopping, verdicts
 from simulation.broken_parts import changed, replaced
 from simulation.planted_bugs import PlantedBug
 
@@ -47,6 +47,27 @@ FAILURE_BUGS = (
         "a registry that is out of reach for minutes ends the job",
         changed(stop_reports, meaning_of=_meant_as(ReportedCause.STARTS_NOWHERE, ReportedCause.UNREACHABLE)),
         "every end is deserved",
+        60,
+    ),
+    PlantedBug(
+        "refused-start-tried-again",
+        "what somebody has to grant is taken for what is over in minutes",
+        changed(stop_reports, meaning_of=_meant_as(ReportedCause.UNREACHABLE, ReportedCause.START_REFUSED)),
+        "no more machines than probes are tried for a refused start",
+        60,
+    ),
+    PlantedBug(
+        "refused-start-ends-the-job",
+        "what somebody may grant is taken for an error that stays",
+        changed(stop_reports, meaning_of=_meant_as(ReportedCause.STARTS_NOWHERE, ReportedCause.START_REFUSED)),
+        "every end is deserved",
+        60,
+    ),
+    PlantedBug(
+        "refused-start-tried-once-a-day",
+        "a job whose start is refused is tried again after a day, although it is granted within the hour",
+        changed(refusal_waits, PROBES_AFTER=()),
+        "a job goes on by its next probe once it may",
         60,
     ),
     PlantedBug(

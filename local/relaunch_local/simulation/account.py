@@ -58,6 +58,7 @@ from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.absent_agents import AbsentAgentChecks
 from relaunch_local.simulation.checks.agents import AgentChecks
 from relaunch_local.simulation.checks.deadlines import Deadlines
+from relaunch_local.simulation.checks.endings import Endings
 from relaunch_local.simulation.checks.facts import AccountFacts, tasks_in
 from relaunch_local.simulation.checks.failed_tasks import FailedTasks
 from relaunch_local.simulation.checks.free_hour import FreeHour
@@ -67,6 +68,7 @@ from relaunch_local.simulation.checks.market import check_market_wait, check_mov
 from relaunch_local.simulation.checks.on_demand import OnDemand
 from relaunch_local.simulation.checks.refusals import Refusals
 from relaunch_local.simulation.checks.trace import Trace
+from relaunch_local.simulation.checks.useless_cost import UselessCost
 from relaunch_local.simulation.checks.useless_machines import UselessMachines
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
 from relaunch_local.simulation.offerings import own_and_provided
@@ -183,6 +185,19 @@ class SimulatedAccount:
             self.clock, self.invariants.check, jobs, hosts, bills, machines.terminations, machines.misled
         )
 
+        self.endings = Endings(self.clock, self.invariants.check)
+        self.instances_told_at: dict[str, datetime] = {}
+        """By instance: when an answer of EC2 that named it first arrived."""
+        self.useless_cost = UselessCost(
+            self.invariants.check,
+            bills,
+            limits.machines.warm_time,
+            self.scenario.spot_prices,
+            self.scenario.on_demand_usd_per_hour,
+            machines.misled,
+            self.instances_told_at,
+            machines.first_terminations,
+        )
         self.failed_tasks = FailedTasks(self.invariants.check, self.facts, hosts, self.machines.terminations)
 
     def _hosts(self) -> Iterable[Instance]:
@@ -204,7 +219,7 @@ class SimulatedAccount:
             self.stores.definitions.save_definition(definition)
 
     def _subscribe(self) -> None:
-        self.trace.on_swept = self._swept
+        self.trace.on_swept, self.trace.on_alert = self._swept, self.endings.alert
         for subscriber in (
             self.trace.event,
             self.facts.observe,
@@ -291,7 +306,7 @@ class SimulatedAccount:
         in_process = InProcessClient(self.simulator, "ec2", validate=False)
         self.faulty_ec2 = self.ec2_type(in_process, self.simulator, self.clock, self.chance, self.machines)
         ec2: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=self._ec2_answered)
-        fleet: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, FLEET_CONFIG)
+        fleet: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, FLEET_CONFIG, self._fleet_answered)
         objects = self._authorized("s3", ModelS3(self.objects))
         s3: Any = CallingClient("s3", objects, self.calls, on_answer=self._objects_answered)
         ecr: Any = CallingClient("ecr", self._authorized("ecr", self.ecr), self.calls)
@@ -312,6 +327,7 @@ class SimulatedAccount:
             "launches": SqsLaunchQueue(self._sqs(), "AttemptsQueue"),
             "clock": clock,
             "log": self.trace,
+            "metrics": self.endings,
             "limits": self.scenario.limits,
             "registry": self.per_container(lambda: EcsRegistry(ecs, clock)),
         }
@@ -353,6 +369,16 @@ class SimulatedAccount:
     def _ec2_answered(self, action: str, answer: Any) -> None:
         if action == "describe_spot_instance_requests":
             self.facts.requests_described(answer)
+
+    def _fleet_answered(self, action: str, answer: Any) -> None:
+        named: list[str] = []
+        if action == "create_fleet":
+            named = [each for launched in answer["Instances"] for each in launched["InstanceIds"]]
+        elif action == "describe_instances":
+            found = (each for reservation in answer["Reservations"] for each in reservation["Instances"])
+            named = [each["InstanceId"] for each in found]
+        for each in named:
+            self.instances_told_at.setdefault(each, self.clock.now())
 
     def _objects_answered(self, action: str, answer: Any) -> None:
         if action == "list_objects_v2":

@@ -13,6 +13,7 @@ from relaunch_local.simulation.checks.returns import LONGEST_BESIDE_SPOT, SpotWa
 from relaunch_local.simulation.checks.useless_machines import Waste
 from relaunch_local.simulation.faults.absent_agents import AbsentAgents
 from relaunch_local.simulation.faults.capacity import CapacityFaults
+from relaunch_local.simulation.faults.endless_machines import EndlessMachines
 from relaunch_local.simulation.faults.failed_tasks import FailedTaskFaults
 from relaunch_local.simulation.faults.late_machines import LateMachines
 from relaunch_local.simulation.faults.machines import MachineFaults
@@ -101,12 +102,13 @@ class SeedRun:
         StalledTrainings(self.account)
         self.silent_hosts = SilentHosts(self.account)
         self.machine_faults = MachineFaults(self.account, self.workload.cancel_any_job)
+        self.endless_machines = EndlessMachines(self.account)
         self.useless_machines = UselessMachineFaults(self.account)
         self.waste = Waste()
         self.steps_until_idle = 0
         self.spot_watch = self._watch_spot()
         AbsentAgents(self.account)
-        FailedTaskFaults(self.account)
+        self.failed_tasks = FailedTaskFaults(self.account)
         Retries(self.account, self.workload)
         Schedule(self.account)
 
@@ -141,6 +143,7 @@ class SeedRun:
             self.machine_faults.end()
             self.provider_faults.end()
             self.silent_hosts.end()
+            self.failed_tasks.grant()
             self._wait_until_idle()
             self.steps_until_idle = account.runtime.steps
             Verdict(account, self.workload, self.rare_faults, self.useless_machines).check()
@@ -174,6 +177,8 @@ class SeedRun:
         account = self.account
         if any(queue.open_bodies for queue in account.queues.queues.values()):
             return False
+        if account.clock.now() < self.endless_machines.over_at:
+            return False
         jobs = account.invariants.jobs
         if len(jobs) < len(self.workload.accepted) or self.workload.accepted != self.workload.planned:
             return False
@@ -187,6 +192,7 @@ class SeedRun:
         account.invariants.check("no machine outlives its tasks", not alive, ", ".join(alive))
         account.machines.check_end()
         self.waste = account.useless.check_end()
+        account.useless_cost.check_jobs(account.invariants.jobs, account.useless.unused())
 
     def _result(self) -> SeedResult:
         account = self.account

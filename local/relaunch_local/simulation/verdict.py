@@ -376,6 +376,7 @@ class Verdict:
             is_stopped_by_others=arn in self._rare_faults.stopped_by_others,
             is_deserted=arn in self._account.trainings.logs[job.job_id].deserted,
             is_late=self._times.was_late(job, self._invariants.recorded_at[arn]),
+            is_refused=self._account.failed_tasks.was_refused(arn),
         )
         if stop.stopped_reason.startswith(UNKNOWN_TASK) and not facts.is_lost:
             return "ECS described it"

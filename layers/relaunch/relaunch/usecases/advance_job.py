@@ -20,8 +20,9 @@ from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import HostWarned, JobEvent
 from relaunch.core.lifecycle.metrics import decision_metrics, stop_metrics
 from relaunch.core.lifecycle.table import decide
-from relaunch.core.machines.events import ClaimReleased, MachineAbandoned, MachineEvent
+from relaunch.core.machines.events import ClaimReleased, MachineAbandoned
 from relaunch.core.machines.starts import Worth
+from relaunch.core.machines.unready import usd_for_nothing
 from relaunch.core.offerings.capacity_memory import queued
 from relaunch.core.offerings.capacity_scopes import is_counted, placement_scope
 from relaunch.core.offerings.offering import CapacityFailure
@@ -120,11 +121,11 @@ def act(job: Job, deps: JobDependencies) -> Job:
     Raises:
         TransientError: an effect failed; it stays pending and is repeated when the job is loaded next.
     """
-    for effect in job.pending:
-        _perform(job, effect, deps)
+    usd = sum(_perform(job, effect, deps) for effect in job.pending)
     if all(isinstance(effect, RequestLaunch) for effect in job.pending):
         return job
-    done = replace(job, pending=())
+    # With the save that they are done: a machine is released again if that fails, and paid for once.
+    done = replace(job, pending=(), useless_machines_usd=job.useless_machines_usd + usd)
     warned = _warning(job, deps)
     after = apply_event(done, warned, deps) if warned else done
     if after is not done:
@@ -137,7 +138,8 @@ def act(job: Job, deps: JobDependencies) -> Job:
         return job
 
 
-def _perform(job: Job, effect: Effect, deps: JobDependencies) -> None:
+def _perform(job: Job, effect: Effect, deps: JobDependencies) -> float:
+    """Do an effect; return what the machine cost in USD that it releases without a task of the job, else 0."""
     match effect:
         case StopTask():
             deps.targets.named(job.definition.target).stop(effect.task_id, effect.reason)
@@ -152,9 +154,10 @@ def _perform(job: Job, effect: Effect, deps: JobDependencies) -> None:
         case AdmitWaiting():
             _admit_waiting(job, deps)
         case RequestMachine() | ReleaseMachine() | AbandonMachine():
-            _handle_machine(job, effect, deps)
+            return _handle_machine(job, effect, deps)
         case LookForWarning():
             pass  # what it finds is applied once the others are done
+    return 0.0
 
 
 def _remember_capacity(job: Job, effect: RememberCapacity, deps: JobDependencies) -> None:
@@ -202,15 +205,19 @@ def _load_attempt(job_id: str, deps: JobDependencies) -> Attempt | None:
     return job.attempt if job is not None else None
 
 
-def _handle_machine(job: Job, effect: RequestMachine | ReleaseMachine | AbandonMachine, deps: JobDependencies) -> None:
+def _handle_machine(job: Job, effect: RequestMachine | ReleaseMachine | AbandonMachine, deps: JobDependencies) -> float:
     if isinstance(effect, RequestMachine):
         deps.machine_queue.attend(effect.machine_id)
-        return
+        return 0.0
     if isinstance(effect, AbandonMachine):
-        told: MachineEvent = MachineAbandoned(job.job_id, effect.reason)
-    else:
-        told = ClaimReleased(job.job_id, effect.reason, is_unusable=effect.is_unusable)
-    advance_machine(effect.machine_id, lambda _machine: told, deps)
+        abandoned = MachineAbandoned(job.job_id, effect.reason)
+        advance_machine(effect.machine_id, lambda _machine: abandoned, deps)
+        return 0.0
+    told = ClaimReleased(job.job_id, effect.reason, is_unusable=effect.is_unusable, is_unused=effect.is_unused)
+    machine = advance_machine(effect.machine_id, lambda _machine: told, deps)
+    if machine is None or not effect.is_unused:
+        return 0.0
+    return usd_for_nothing(machine, job.job_id, deps.clock.now())
 
 
 def _warning(job: Job, deps: JobDependencies) -> HostWarned | None:

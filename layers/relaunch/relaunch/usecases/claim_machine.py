@@ -24,7 +24,6 @@ from relaunch.core.machines.requesting import request_machine
 from relaunch.core.machines.resources import Resources
 from relaunch.core.machines.starts import AT_ONCE, doubted_pools, startable
 from relaunch.core.machines.table import decide
-from relaunch.core.machines.unready import usd_for_nothing
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering, OfferingKey
 from relaunch.core.revisions.main_container import main_container
@@ -230,9 +229,7 @@ def find_machine(job: Job, deps: LaunchDependencies) -> Job | Machine:
         reason = describe_machine(machine) if machine is not None else f"machine {job.machine_id} is gone"
         if machine is not None and machine.is_left:
             refusal = Consequence.NEXT
-        is_useless = machine is not None and machine.registered_at is None
-        usd = usd_for_nothing(machine, job.job_id, deps.clock.now()) if machine is not None and is_useless else 0.0
-        return apply_event(job, MachineLost(job.machine_id, refusal, reason, usd), deps)
+        return apply_event(job, MachineLost(job.machine_id, refusal, reason), deps)
     if machine.state is MachineState.READY:
         return machine
     detail = describe_machine(machine)

@@ -412,20 +412,17 @@ def _answer(
             # its events, or by listing tasks when the placement expires.
             outcome = LaunchDeferred(outcome.reason, is_refused=outcome.may_heal)
     is_unused = isinstance(outcome, PlacementFailed) and _is_unused(job, deps)
-    return LaunchAnswered(number, placement.number, outcome, _useless_usd(job, outcome, deps), is_unused)
+    return LaunchAnswered(number, placement.number, outcome, is_unused)
 
 
 def _is_unused(job: Job, deps: LaunchDependencies) -> bool:
-    """Return whether the machine was requested for a task of the family and has had none; any other may be full."""
-    known = deps.machines.load_starts().get(placement_scope(job.revision.family))
-    return known is not None and job.current_attempt.placement.machine_id in known.starting
-
-
-def _useless_usd(job: Job, outcome: LaunchOutcome, deps: LaunchDependencies) -> float:
-    """Return what the machine has cost on which nothing was placed; 0 if a task may have run on it."""
+    """Return whether the machine was requested for the job or its family, and ran none; any other may be full."""
     machine_id = job.current_attempt.placement.machine_id
-    machine = deps.machines.load_machine(machine_id) if machine_id and isinstance(outcome, PlacementFailed) else None
-    return usd_for_nothing(machine, job.job_id, deps.clock.now()) if machine is not None else 0.0
+    known = deps.machines.load_starts().get(placement_scope(job.revision.family))
+    if known is not None and machine_id in known.starting:
+        return True
+    machine = deps.machines.load_machine(machine_id) if machine_id else None
+    return machine is not None and usd_for_nothing(machine, job.job_id, deps.clock.now()) > 0
 
 
 def _launch(job: Job, deps: LaunchDependencies) -> LaunchOutcome:

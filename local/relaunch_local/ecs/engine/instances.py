@@ -192,7 +192,8 @@ class Instances:
         instance.ended_at = now
         if instance.fleet is not None:
             line.billing_ended_at = now
-        line.is_free = reason is StateReason.SPOT_TERMINATION and now - line.launched_at < _FREE_HOUR
+        is_interrupted = reason is StateReason.SPOT_TERMINATION and instance.purchase is Purchase.SPOT
+        line.is_free = is_interrupted and now - line.launched_at < _FREE_HOUR
         self._counts.subtract(_count_keys(instance.instance_type, instance.purchase, instance.zone))
         if instance.group is not None:
             instance.group.instances.pop(instance.instance_id, None)

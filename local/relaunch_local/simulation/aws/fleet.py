@@ -11,6 +11,7 @@ from relaunch.core.machines.tags import MACHINE_TAG
 from relaunch_local.ecs import Clock, EcsError, EcsSimulator, Event, InProcessClient
 from relaunch_local.ecs.api.in_process import client_error_of
 from relaunch_local.ecs.engine.fleet import FleetFault
+from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.ecs.engine.settings import HostPlan
 from relaunch_local.simulation.aws.calls import CallErrors
 from relaunch_local.simulation.aws.clients import disconnected, timed_out
@@ -99,6 +100,10 @@ class FleetWatcher(Protocol):
         """Note a TerminateInstances."""
         ...
 
+    def termination_ignored(self, instance_id: str) -> None:
+        """Note that EC2 says it ends an instance, and does not."""
+        ...
+
 
 @dataclass(slots=True)
 class FaultyEc2:
@@ -112,6 +117,8 @@ class FaultyEc2:
     _states: dict[str, tuple[datetime, str, str]] = field(default_factory=dict)
     """By instance: when its state changed last, and the states before and since."""
     _unknown_until: dict[str, datetime] = field(default_factory=dict)
+    obeys: Callable[[Instance], bool] = lambda _host: True
+    """Returns whether EC2 ends an instance that it is told to end."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Delegate every other action."""
@@ -170,10 +177,18 @@ class FaultyEc2:
         return answer
 
     def terminate_instances(self, **parameters: Any) -> Any:
-        """TerminateInstances."""
+        """TerminateInstances: it answers success for those too that it does not end."""
+        ignored: list[str] = []
         for instance_id in parameters["InstanceIds"]:
             self._watcher.termination_asked(instance_id)
-        return self._client.terminate_instances(**parameters)
+            host = self._simulator.instances.known(instance_id)
+            if host is not None and host.is_alive and not self.obeys(host):
+                self._watcher.termination_ignored(instance_id)
+                ignored.append(instance_id)
+        left = [each for each in parameters["InstanceIds"] if each not in ignored]
+        answer = self._client.terminate_instances(InstanceIds=left) if left else {"TerminatingInstances": []}
+        ending = [{"InstanceId": each, "CurrentState": {"Code": 32, "Name": "shutting-down"}} for each in ignored]
+        return {**answer, "TerminatingInstances": [*answer["TerminatingInstances"], *ending]}
 
     def _is_unknown(self, instance_id: str) -> bool:
         now = self._clock.now()

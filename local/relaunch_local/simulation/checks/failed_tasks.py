@@ -5,7 +5,7 @@ described its end. Of the application only the end of the job and its words are 
 fault was injected excuses nothing.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -20,6 +20,7 @@ from relaunch_local.simulation.checks.times import timestamp
 # What the design says, written down here once more: the checks believe no constant of the application.
 _UNKNOWN_MACHINES = 2
 _ANOTHER_POOL_FOR = timedelta(minutes=10)
+_PROBES, _DAY = (timedelta(minutes=15), timedelta(hours=1), timedelta(hours=4)), timedelta(days=1)
 # The clocks of functions differ from ECS's by three seconds.
 _CLOCK_SKEW = timedelta(seconds=7)
 
@@ -33,6 +34,8 @@ class Cause(StrEnum):
     """Its start fails on this machine."""
     TRANSIENT = "start-fails-for-minutes"
     """Its start fails everywhere, and will not in some minutes."""
+    REFUSED = "start-refused"
+    """Its start fails on every machine, until somebody grants a permission or a credential."""
     UNKNOWN = "start-fails-with-unknown-words"
     """Its start fails with words that no documentation has."""
     XID = "gpu-fails"
@@ -74,6 +77,10 @@ class FailedTasks:
         pool = (host.instance_type, host.zone, host.purchase.value)
         self.met[task_arn] = FailedTask(cause, text, host.instance_id, pool)
 
+    def was_refused(self, task_arn: str) -> bool:
+        """Return whether the start of a task was refused, until somebody grants what it needs."""
+        return task_arn in self.met and self.met[task_arn].cause is Cause.REFUSED
+
     def deserves_its_end(self, tasks: Mapping[str, Task]) -> bool:
         """Return whether a job may be FAILED because it starts nowhere, as far as anybody can know."""
         found = [self.met[arn] for arn in tasks if arn in self.met]
@@ -92,6 +99,7 @@ class FailedTasks:
         told = [arn for arn in placed if self._tells(arn) and is_told(arn, tasks[arn])]
         self._check_everywhere(job, told, is_called_off=is_called_off)
         self._check_unknown(job, tasks, told, is_called_off=is_called_off)
+        self._check_refused(job, tasks, told)
         for arn, following in pairwise(placed):
             if arn in told and self.met[arn].cause in OF_THE_MACHINE:
                 before, after = self.met[arn].instance_id, self._facts.host_of(following)
@@ -133,6 +141,41 @@ class FailedTasks:
         self._check("words that nobody knows are tried in another pool", is_elsewhere or is_later, message)
         if len(machines) >= _UNKNOWN_MACHINES:
             self._check_words(job, self.met[second].text, is_called_off=is_called_off)
+
+    def _check_refused(self, job: Job, tasks: Mapping[str, Task], told: Collection[str]) -> None:
+        """Check that machines are tried as probes are, counted from the first start in a row that was refused."""
+        since: datetime | None = None
+        count = 0
+        for arn in _in_order(tasks):
+            if "startedAt" in tasks[arn]:
+                since, count = None, 0
+            created_at, stopped_at = timestamp(tasks[arn], "createdAt"), timestamp(tasks[arn], "stoppedAt")
+            if arn not in told or not self.was_refused(arn) or created_at is None or stopped_at is None:
+                continue
+            since, count = since or stopped_at, count + 1
+            waited = max(created_at - since, timedelta()) + _CLOCK_SKEW
+            allowed = 1 + sum(each <= waited for each in _PROBES) + waited // _DAY
+            message = f"{job.job_id}: {count} in {waited}, not {allowed}"
+            self._check("no more machines than probes are tried for a refused start", count <= allowed, message)
+
+    def refused_since(
+        self, tasks: Mapping[str, Mapping[str, Task]], recorded_at: Mapping[str, datetime]
+    ) -> Mapping[str, datetime]:
+        """Return the jobs whose last task was refused its start, with the time when the first one in a row was known.
+
+        `tasks` are those of each job, `recorded_at` tells when the end of each was recorded.
+        """
+        found: dict[str, datetime] = {}
+        for job_id, own in tasks.items():
+            refused: list[str] = []
+            for arn in _in_order(own):
+                if "startedAt" in own[arn]:
+                    refused.clear()
+                elif self._tells(arn) and self.was_refused(arn) and arn in recorded_at:
+                    refused.append(arn)
+            if refused and refused[-1] == _in_order(own)[-1]:
+                found[job_id] = recorded_at[refused[0]]
+        return found
 
     def _check_words(self, job: Job, text: str, *, is_called_off: bool) -> None:
         is_said = job.state is JobState.FAILED and text in job.reason

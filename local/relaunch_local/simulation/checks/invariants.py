@@ -427,11 +427,17 @@ class Invariants:
         self.check("every open job is woken", is_soon, f"{job.job_id} is {job.state}, wake_at {job.wake_at}")
 
     def _waits_for_probe(self, before: Job | None, job: Job) -> bool:
-        """Return whether a refused job gave a machine up, so that its next try, up to a day away, buys another one."""
+        """Return whether a refused job gave a machine up, so that its next try, up to a day away, buys another one.
+
+        A start that is refused had a machine, ours or a capacity provider's.
+        """
         if job.waiting is None or job.waiting.reason not in (WaitReason.REFUSED, WaitReason.CHECKPOINT):
             return False
         has_tried = before is not None and (claimed_machines(before) or self.failed_starts[job.job_id])
-        if has_tried and not job.machine_id:
+        stop = job.attempt.stop if job.attempt is not None else None
+        is_refused = stop is not None and stop.kind is StopKind.START_REFUSED
+        has_stopped = before is not None and before.state is not JobState.WAITING
+        if (has_tried or (is_refused and has_stopped)) and not job.machine_id:
             self._probes_at[job.job_id] = job.waiting.until
         return not job.machine_id and job.waiting.until == self._probes_at.get(job.job_id)
 

@@ -112,6 +112,8 @@ class MachineInvariants:
     """By machine: when a job was last seen to claim and need it."""
     terminations: dict[str, datetime] = field(default_factory=dict)
     """By instance: when the application last asked EC2 to terminate it."""
+    first_terminations: dict[str, datetime] = field(default_factory=dict)
+    """By instance: when the application first asked EC2 to terminate it."""
     _revived: set[str] = field(default_factory=set)
     """Machines whose instance came to light after they were gone: no limit holds for those."""
     _placed: set[str] = field(default_factory=set)
@@ -183,11 +185,16 @@ class MachineInvariants:
     def termination_asked(self, instance_id: str) -> None:
         """Check that nobody needs an instance that is about to be terminated."""
         self.terminations[instance_id] = self._clock.now()
+        self.first_terminations.setdefault(instance_id, self._clock.now())
         self.on_termination(instance_id)
         machine = self._machine_of(instance_id)
         is_its = machine is not None and machine.instance_id == instance_id
         needed = [each.job_id for each in machine.claims] if machine and is_its and machine.state.is_usable else []
         self._check("no machine is terminated that a job claims", not needed, f"{instance_id}: {', '.join(needed)}")
+
+    def termination_ignored(self, instance_id: str) -> None:
+        """Note that EC2 says it ends an instance, and does not: until it is asked again, nobody can do more."""
+        self._needed_at[instance_id] = self._clock.now()
 
     def check_end(self) -> None:
         """Check a run in which nothing happens any more."""
@@ -393,11 +400,21 @@ class MachineInvariants:
         machine_id = host.tags.get(MACHINE_TAG, "")
         every = self._instances_of(machine_id)
         self._check("one machine has one instance", len(every) == 1, f"{machine_id}: {len(every)}")
+        self._check_count(machine_id)
         job = self._jobs.get(host.tags.get(JOB_TAG, ""))
         violated = find_violated(self._simulator, job.definition.task_definition, host) if job else ""
         message = f"{host.instance_type} in {host.zone} for {violated}"
         self._check("no machine is bought on which ECS places no task of its job", not violated, message)
         self._clock.call_later(_MINUTE, lambda: self._look_at(host))
+
+    def _check_count(self, machine_id: str) -> None:
+        """Check that the limit holds of what EC2 has, which counts until it is terminated, however long that takes."""
+        unknown = self.misled | self._revived
+        names = (
+            each.tags.get(MACHINE_TAG) for each in self.hosts.values() if each.state is not InstanceState.TERMINATED
+        )
+        count, most = sum(name not in unknown for name in names), self._limits.max_machines
+        self._check("EC2 has no more machines than allowed", not most or count <= most, f"{machine_id}: {count}")
 
     def _look_at(self, host: Instance) -> None:
         """Check an instance every minute for as long as it lives."""

@@ -47,6 +47,8 @@ class Refusals:
     _lack_machines: Callable[[], bool] = lambda: False
     """Returns whether machines were of no use lately, for which jobs wait by the same probes."""
     _open: dict[str, _Episode] = field(default_factory=dict)
+    _starts: Mapping[str, datetime] = field(default_factory=dict)
+    """The jobs whose tasks were refused their start, since when, at the moment when it was granted."""
     _registrations: list[datetime] = field(default_factory=list)
     """When RegisterTaskDefinition was refused: for which job, ECS is not told."""
     _went_on_at: dict[str, datetime] = field(default_factory=dict)
@@ -105,10 +107,18 @@ class Refusals:
             wait = self._next_try(episode, now) + _LATE
             self._clock.call_later(wait.total_seconds(), self._went_on(job_id, now))
 
+    def starts_granted(self, refused_since: Mapping[str, datetime]) -> None:
+        """Check later that each job whose tasks were refused their start, since then, goes on by its next probe."""
+        now = self._clock.now()
+        self._starts = refused_since
+        for job_id, since in refused_since.items():
+            wait = _until_probe(since, now) + _LATE
+            self._clock.call_later(wait.total_seconds(), self._went_on(job_id, now))
+
     def longest_wait(self) -> timedelta:
         """Return how long the last job may wait that was refused, if everything is granted from now on."""
         now = self._clock.now()
-        since = [*self._registrations, *(episode.since for episode in self._open.values())]
+        since = [*self._registrations, *self._starts.values(), *(episode.since for episode in self._open.values())]
         return max((_until_probe(each, now) for each in since), default=timedelta(0))
 
     def _next_try(self, episode: _Episode, now: datetime) -> timedelta:

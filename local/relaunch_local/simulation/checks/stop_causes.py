@@ -14,7 +14,8 @@ class StopFacts:
     for longer than it documents. `is_threatened`: EC2 warned of its instance, recommended to leave it, or ended it.
     `is_told`: the application handled a warning of that instance, and knew that the task is on it, or EC2 answered
     before the stop was recorded that its Spot request is interrupted. `is_cancelled` and `is_late` are those of its
-    job. `is_deserted`: an essential sidecar ended by itself while the program ran.
+    job. `is_deserted`: an essential sidecar ended by itself while the program ran. `is_refused`: its start was, until
+    somebody grants what it needs.
     """
 
     ending: str
@@ -28,6 +29,7 @@ class StopFacts:
     is_stopped_by_others: bool
     is_late: bool
     is_deserted: bool = False
+    is_refused: bool = False
 
 
 def _is_not_started(facts: StopFacts) -> bool:
@@ -58,7 +60,7 @@ _MAY_BE: Mapping[StopKind, Callable[[StopFacts], bool]] = {
     StopKind.NO_CAPACITY: lambda facts: not facts.has_started or facts.is_asked,
     StopKind.NOT_STARTED: _is_not_started,
     StopKind.STARTS_NOWHERE: _is_unstartable,
-    StopKind.START_REFUSED: _is_not_started,
+    StopKind.START_REFUSED: lambda facts: facts.is_refused,
     StopKind.UNKNOWN_START: _is_not_started,
     StopKind.MACHINE_FAULT: lambda facts: facts.ending == "broken",
     StopKind.UNKNOWN: lambda _facts: False,

@@ -21,6 +21,9 @@ class Trace:
     on_swept: Callable[[int], None] = lambda _tasks: None
     """Called with the number of tasks when the whole cluster was swept."""
 
+    on_alert: Callable[[str], None] = lambda _instance_id: None
+    """Called with the instance of which somebody is told."""
+
     def line(self, text: str) -> None:
         """Write a line with the time."""
         if self._is_on:
@@ -33,6 +36,8 @@ class Trace:
             self.decided_by[Transition(str(facts["state"]), str(action), str(facts["next_state"]))] += 1
         if decision == "swept" and facts.get("reason") is None:
             self.on_swept(int(str(facts["tasks"])))
+        if facts.get("is_alert") and facts.get("instance_id"):
+            self.on_alert(str(facts["instance_id"]))
         if self._is_on and decision in {"ignored", "postponed", "dead-lettered", "spot-prices-unknown"}:
             self.line(f"{decision} {facts.get('job_id') or facts.get('machine_id', '')}: {facts.get('reason', '')}")
 

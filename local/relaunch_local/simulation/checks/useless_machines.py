@@ -103,6 +103,11 @@ class UselessMachines:
         """Return when the first machine was launched that was of no use, None without one: a wait may begin with it."""
         return next((each.launched_at for each in self._in_order() if self._is_useless(each)), None)
 
+    def unused(self) -> list[Instance]:
+        """Return the instances of our own on which no task was placed, oldest first."""
+        hosts = (each for each in self._hosts.values() if JOB_TAG in each.tags and not self._ran(each))
+        return sorted(hosts, key=lambda each: (each.launched_at, each.instance_id))
+
     def check_end(self) -> Waste:
         """Check a run in which nothing happens any more; return what it paid for nothing."""
         useless = [each for each in self._in_order() if self._is_useless(each)]

@@ -1,7 +1,8 @@
 """Tasks that do not start, by each class of errors that the ECS agent has, and machines whose GPUs fail.
 
 One of these faults is in every other seed, and draws from a stream of its own. A definition that starts nowhere does
-not when the other faults have stopped either: nobody mends it. The texts are those of the agent's source and of "Amazon
+not when the other faults have stopped either: nobody mends it. A start that is refused is granted with the other
+faults at the latest. The texts are those of the agent's source and of "Amazon
 ECS stopped tasks error messages"; that the driver's Xid is in the reason of a container rests on no documentation.
 """
 
@@ -11,8 +12,10 @@ from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.aws.trainings import MACHINE_EXIT_CODE, MachineFault, source_family
 from relaunch_local.simulation.checks.failed_tasks import Cause
 
-# Every other seed has one, in this order: few jobs get as far as their second machine with unknown words.
+# Every other seed has one, in this order: few jobs get as far as their second machine with unknown words. Starts are
+# refused in seeds between those, whose number they leave as it was.
 _EVERY, _FIRST = 2, 1
+_EVERY_REFUSED, _FIRST_REFUSED = 16, 12
 _IN_TURN = (
     Cause.EVERYWHERE,
     Cause.UNKNOWN,
@@ -51,6 +54,17 @@ TEXTS = {
         "ResourceInitializationError: unable to pull secrets or registry auth: fetching secret data from AWS Secrets "
         "Manager in region us-east-1: ThrottlingException: Rate exceeded",
     ),
+    Cause.REFUSED: (
+        "ECS was unable to assume the role 'arn:aws:iam::111122223333:role/trainer' that was provided for this task.",
+        "ResourceInitializationError: unable to pull secrets or registry auth: execution resource retrieval failed: "
+        "unable to retrieve secret from asm: service call has been retried 1 time(s): AccessDeniedException: User: "
+        "arn:aws:sts::111122223333:assumed-role/trainer/1 is not authorized to perform: secretsmanager:GetSecretValue",
+        "CannotPullContainerError: Error response from daemon: Head https://registry.example/v2/train/manifests/1: "
+        "no basic auth credentials",
+        "CannotStartContainerError: Error response from daemon: failed to initialize logging driver: failed to create "
+        "Cloudwatch log stream: AccessDeniedException: User: arn:aws:sts::111122223333:assumed-role/trainer/1 is not "
+        "authorized to perform: logs:CreateLogStream",
+    ),
     Cause.UNKNOWN: (
         "CannotStartContainerError: Error response from daemon: the flux capacitor is empty",
         "CannotPullContainerError: dial tcp: lookup registry.acme.example: no such host",
@@ -77,13 +91,13 @@ class FailedTaskFaults:
         self._text = self._family = ""
         self._faulty: set[str] = set()
         has_limits = any(each.estimated_duration is not None for each in account.scenario.definitions)
-        if has_limits or account.chance.seed % _EVERY != _FIRST:
+        if has_limits or _cause_of(account.chance.seed) is None:
             return
         account.clock.call_later(self._dice.uniform(0.0, 0.2) * account.scenario.chaos_seconds, self._begin)
 
     def _begin(self) -> None:
-        cause = _IN_TURN[self._account.chance.seed // _EVERY % len(_IN_TURN)]
-        if not self._account.chance.strikes(cause.value, 2.0):
+        cause = _cause_of(self._account.chance.seed)
+        if cause is None or not self._account.chance.strikes(cause.value, 2.0):
             return
         self._cause = cause
         self._text = self._dice.choice(TEXTS[cause])
@@ -92,10 +106,24 @@ class FailedTaskFaults:
         self._account.trainings.machine_fault_of = self._machine_fault
         if cause is Cause.TRANSIENT:
             self._account.clock.call_later(self._dice.uniform(60.0, 900.0), self._end)
+        if cause is Cause.REFUSED:
+            # Somebody grants it within the hour, or in the evening.
+            longest_seconds = self._dice.choice((3_600.0, 20_000.0))
+            self._account.clock.call_later(self._dice.uniform(60.0, longest_seconds), self.grant)
         self._account.trace.line(f"FAULT {cause}: {self._family}: {self._text}")
 
     def _end(self) -> None:
         self._cause = None
+
+    def grant(self) -> None:
+        """Grant what starts are refused for; what else fails goes on."""
+        if self._cause is not Cause.REFUSED:
+            return
+        self._end()
+        self._account.trace.line("GRANTED what starts were refused for")
+        invariants, failed = self._account.invariants, self._account.failed_tasks
+        tasks = {job_id: invariants.tasks[job_id] for job_id, job in invariants.jobs.items() if not job.state.is_final}
+        self._account.refusals.starts_granted(failed.refused_since(tasks, invariants.recorded_at))
 
     def _start_error(self, task: Task) -> str:
         host = task.instance
@@ -106,7 +134,7 @@ class FailedTaskFaults:
         return self._text
 
     def _is_about_start(self, cause: Cause, family: str, host: Instance) -> bool:
-        if cause in (Cause.EVERYWHERE, Cause.UNKNOWN):
+        if cause in (Cause.EVERYWHERE, Cause.UNKNOWN, Cause.REFUSED):
             return family == self._family
         return cause is Cause.TRANSIENT or (cause is Cause.MACHINE and self._is_faulty(host))
 
@@ -127,3 +155,9 @@ class FailedTaskFaults:
         if len(self._faulty) < _FAULTY_MACHINES:
             self._faulty.add(host.instance_id)
         return host.instance_id in self._faulty
+
+
+def _cause_of(seed: int) -> Cause | None:
+    if seed % _EVERY == _FIRST:
+        return _IN_TURN[seed // _EVERY % len(_IN_TURN)]
+    return Cause.REFUSED if seed % _EVERY_REFUSED == _FIRST_REFUSED else None

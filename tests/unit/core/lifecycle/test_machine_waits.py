@@ -64,7 +64,7 @@ def test_a_machine_without_room_for_the_task_counts_as_one_of_no_use_and_is_rele
     decision = decided(job, answered(make_failed_placement("RESOURCE:MEMORY")))
 
     assert decision.job.waiting.reason is WaitReason.REFUSED
-    assert ReleaseMachine("m-0", decision.job.reason, is_unusable=True) in decision.job.pending
+    assert ReleaseMachine("m-0", decision.job.reason, is_unusable=True, is_unused=True) in decision.job.pending
     assert decision.job.own_failures == ()
 
 

@@ -130,7 +130,7 @@ class TestARefusedLaunch:
         assert (released.job.machine_id, released.job.has_slot, released.release_slot) == ("", False, True)
         reason = f"the cluster refuses the launch: {DENIED}"
         told = useless_for_all(again, "m-0", reason, NOW + MACHINE_KEPT)
-        assert released.job.pending == (ReleaseMachine("m-0", reason, is_unusable=False), told, ADMIT)
+        assert released.job.pending == (ReleaseMachine("m-0", reason, is_unusable=False, is_unused=True), told, ADMIT)
 
     def test_a_launch_that_needs_no_machine_leaves_its_slot_to_others_at_once(self):
         decision = decided(launching(), answered(REFUSED))

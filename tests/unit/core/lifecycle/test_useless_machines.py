@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW, make_failed_placement
-from relaunch.core.jobs.effects import RememberCapacity
+from relaunch.core.jobs.effects import ReleaseMachine, RememberCapacity
 from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, WaitReason
 from relaunch.core.lifecycle.events import MachineLost, NothingKept
 from relaunch.core.lifecycle.explanation import explain
@@ -18,7 +18,7 @@ from relaunch.core.offerings.capacity_scopes import placement_scope
 from unit.core.lifecycle.steps import after, decided
 from unit.core.lifecycle.table_matrix import EVENTS, SITUATIONS, answered
 
-LOST = MachineLost("m-1", None, "it never registered", usd=0.02)
+LOST = MachineLost("m-1", None, "it never registered")
 
 
 def lose_for(hours: float, *, has_trained: bool) -> tuple[list[float], object]:
@@ -62,9 +62,15 @@ def test_six_in_a_day_hold_a_job_back_whatever_ran_in_between():
     assert next_machine_at(job, NOW + timedelta(hours=25)) == NOW + timedelta(hours=25)
 
 
-def test_what_they_cost_is_the_jobs():
-    assert after(SITUATIONS["wm"], LOST).useless_machines_usd == pytest.approx(0.02)
-    assert after(SITUATIONS["sp"], LOST).useless_machines_usd == pytest.approx(0.02)
+@pytest.mark.parametrize("situation", ["wm", "sp"])
+def test_it_is_released_as_one_without_a_task(situation: str):
+    lost = after(SITUATIONS[situation], LOST)
+
+    (released,) = [each for each in lost.pending if isinstance(each, ReleaseMachine) and each.machine_id == "m-1"]
+    assert released.is_unused
+
+
+def test_the_next_machine_counts_as_one_of_no_use():
     assert len(after(SITUATIONS["sp"], LOST).useless_machines_at) == 1
 
 
@@ -140,9 +146,8 @@ def test_a_machine_that_was_bought_for_a_task_and_cannot_take_it_is_told_to_all_
     refused = answered(make_failed_placement("MemberOf placement constraint unsatisfied."))
 
     shared = decided(job, refused).job
-    unused = decided(job, replace(refused, useless_usd=0.03)).job
+    unused = decided(job, replace(refused, is_unused=True)).job
 
     assert not any(isinstance(each, RememberCapacity) for each in shared.pending), "it may be full"
     (remembered,) = [each for each in unused.pending if isinstance(each, RememberCapacity)]
     assert remembered.offering == placement_scope(job.revision.arn)
-    assert unused.useless_machines_usd == pytest.approx(0.03)

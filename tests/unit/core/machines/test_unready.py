@@ -14,7 +14,7 @@ from relaunch.core.machines.machine import Machine, MachineState, MachineTimelin
 from relaunch.core.machines.resources import Resources
 from relaunch.core.machines.table import decide
 from relaunch.core.machines.tags import JOB_TAG
-from relaunch.core.machines.unready import RELEASED, remember_unready, usd_for_nothing
+from relaunch.core.machines.unready import CLAIMED, RELEASED, RELEASED_UNUSED, remember_unready, usd_for_nothing
 from relaunch.core.offerings.amis import AmiKind
 from relaunch.core.offerings.capacity_scopes import image_scope
 
@@ -117,13 +117,57 @@ def test_it_pays_until_the_instance_began_to_end_and_never_less_than_nothing():
     assert usd_for_nothing(ended, "resnet-1", NOW - timedelta(seconds=3)) == 0.0
 
 
+def entry(minutes: float, event: str, job_id: str) -> MachineTimelineEntry:
+    """Return an entry of a machine's timeline, so long after its launch."""
+    return MachineTimelineEntry(NOW + timedelta(minutes=minutes), MachineState.READY, event, f"{job_id}; said so")
+
+
+def test_what_it_pays_ends_with_its_release_and_is_the_same_whenever_it_is_asked_again():
+    released = machine(
+        MachineState.READY, request=OWN, usd_per_hour=0.6, timeline=(entry(2, RELEASED_UNUSED, "resnet-1"),)
+    )
+
+    for minutes in (2, 30):
+        assert usd_for_nothing(released, "resnet-1", NOW + timedelta(minutes=minutes)) == pytest.approx(0.02)
+
+
+def test_it_pays_from_its_newest_claim_where_it_came_back_to_the_machine():
+    timeline = (entry(2, RELEASED_UNUSED, "resnet-1"), entry(12, CLAIMED, "resnet-1"))
+    claimed = machine(MachineState.READY, request=OWN, usd_per_hour=0.6, timeline=timeline)
+    released = replace(claimed, timeline=(*timeline, entry(15, RELEASED_UNUSED, "resnet-1")))
+
+    assert usd_for_nothing(claimed, "resnet-1", NOW + timedelta(minutes=13)) == pytest.approx(0.01)
+    assert usd_for_nothing(released, "resnet-1", NOW + timedelta(minutes=20)) == pytest.approx(0.03)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"claims": (claim(), claim("bert-2"))}, id="another job waits for one that is not ready"),
+        pytest.param({"timeline": (entry(1, CLAIMED, "bert-2"),)}, id="another job waited for it"),
+        pytest.param(
+            {
+                "registered_at": NOW,
+                "timeline": (entry(1, CLAIMED, "bert-2"), entry(2, RELEASED_UNUSED, "bert-2"), entry(3, "warned", "")),
+            },
+            id="another job had no task there either",
+        ),
+    ],
+)
+def test_whoever_else_claimed_a_machine_without_a_task_there_changes_nothing(fields):
+    found = machine(MachineState.STARTING, **{"request": OWN, "usd_per_hour": 0.6, **fields})
+
+    assert usd_for_nothing(found, "resnet-1", NOW + timedelta(minutes=5)) == pytest.approx(0.05)
+
+
 @pytest.mark.parametrize(
     "fields",
     [
         pytest.param({"launched_at": None}, id="never launched"),
         pytest.param({"request": fleet_request(tags={JOB_TAG: "bert-2"})}, id="requested for another job"),
-        pytest.param({"claims": (claim(), claim("bert-2"))}, id="another job uses it"),
-        pytest.param({"timeline": (MachineTimelineEntry(NOW, MachineState.READY, RELEASED),)}, id="it was used before"),
+        pytest.param({"claims": (claim(), claim("bert-2")), "registered_at": NOW}, id="another job uses it"),
+        pytest.param({"timeline": (entry(1, RELEASED, "bert-2"),)}, id="it was used before"),
+        pytest.param({"left_until": NOW + timedelta(minutes=3)}, id="EC2 is to interrupt it in its first hour"),
     ],
 )
 def test_nobody_pays_twice_or_for_another(fields):

@@ -76,11 +76,16 @@ class RequestMachine:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseMachine:
-    """Release the claim on a machine of our own; `is_unusable`: the task could not start there, or EC2 takes it."""
+    """Release the claim on a machine of our own; `is_unusable`: the task could not start there, or EC2 takes it.
+
+    `is_unused`: no task of the job was placed there. What such a machine cost is added to the job's cost with the save
+    that this is done.
+    """
 
     machine_id: str
     reason: str
     is_unusable: bool = False
+    is_unused: bool = False
     kind: Literal["release-machine"] = "release-machine"
 
 

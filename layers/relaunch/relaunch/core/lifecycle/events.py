@@ -108,14 +108,12 @@ class MachineAwaited:
 class MachineLost:
     """The machine that the job claims will not be ready.
 
-    `refusal` is set if EC2 refused the request; else there was an instance, or may have been. `usd` is what the machine
-    cost, if it was requested for the job and never ran a task.
+    `refusal` is set if EC2 refused the request; else there was an instance, or may have been.
     """
 
     machine_id: str
     refusal: Consequence | None
     reason: str
-    usd: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,14 +167,12 @@ class LaunchRepeated:
 class LaunchAnswered:
     """The target was asked to launch a placement; `outcome` is its answer.
 
-    `useless_usd` is what the machine cost on which nothing was placed, if it was requested for the job and has no
-    other. `is_unused`: it was requested for a task of the family, and has had none.
+    `is_unused`: its machine was requested for a task of the family, and has had none.
     """
 
     attempt_number: int
     placement_number: int
     outcome: LaunchOutcome
-    useless_usd: float = 0.0
     is_unused: bool = False
 
 

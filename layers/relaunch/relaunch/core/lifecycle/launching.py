@@ -259,7 +259,6 @@ def _placement_failed(job: Job, failed: PlacementFailed, event: LaunchAnswered, 
     outcome = f"the cluster placed nothing: {', '.join(failed.reasons)}"
     if waits_for_agent(job, failed.shortages, outcome, now):
         return wait_for_agent(job, outcome, now)
-    job = replace(job, useless_machines_usd=job.useless_machines_usd + event.useless_usd)
     has_lost_device = _lost_device(job, failed.shortages, outcome)
     if has_lost_device:
         # Its machine may have other devices.
@@ -273,7 +272,7 @@ def _placement_failed(job: Job, failed: PlacementFailed, event: LaunchAnswered, 
         event="placement failed",
         is_full=is_full,
         found=failed.detail,
-        is_unused=event.is_unused or event.useless_usd > 0,
+        is_unused=event.is_unused,
     )
 
 

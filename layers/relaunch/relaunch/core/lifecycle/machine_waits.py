@@ -98,7 +98,7 @@ def await_machine(job: Job, event: MachineAwaited, now: datetime, _limits: Stack
 
 def machine_lost(job: Job, event: MachineLost, now: datetime, _limits: StackLimits) -> Decision:
     """Choose another machine: at once, or later if that would fail alike."""
-    lost = replace(job, machine_id="", useless_machines_usd=job.useless_machines_usd + event.usd)
+    lost = replace(job, machine_id="")
     if job.waiting is not None and job.waiting.reason in REFUSED_WAITS:
         return lose_kept_machine(lost, job.waiting, now)
     if event.refusal is None:
@@ -133,7 +133,7 @@ def _choose_after(job: Job, consequence: Consequence, reason: str, now: datetime
 
 def next_machine_lost(job: Job, event: MachineLost, now: datetime, _limits: StackLimits) -> Decision:
     """Forget the machine for the next placement; ask for another one if EC2 had none of that kind."""
-    without = replace(job, machine_id="", useless_machines_usd=job.useless_machines_usd + event.usd)
+    without = replace(job, machine_id="")
     if event.refusal is None:
         without = with_useless_machine(without, now)
     attempt, handover = job.current_attempt, job.current_attempt.handover
@@ -213,8 +213,14 @@ def with_releases(before: Job, decision: Decision) -> Decision:
     is_refused = after.waiting is not None and after.waiting.reason in REFUSED_WAITS
     is_at_fault = lacks_useful_machine(after) or (stop is not None and stop.kind is StopKind.NOT_STARTED)
     could_not_start = could_not_start and (is_at_fault or not is_refused)
+    has_task = attempt is not None and attempt.placement.task_id is not None
     effects = (
-        ReleaseMachine(each, after.reason or str(after.state), is_unusable=each == used and could_not_start)
+        ReleaseMachine(
+            each,
+            after.reason or str(after.state),
+            is_unusable=each == used and could_not_start,
+            is_unused=not (each == used and has_task),
+        )
         for each in released
     )
     # A finished job is due only until its effects are done.

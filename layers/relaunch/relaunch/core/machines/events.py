@@ -188,11 +188,15 @@ class ClaimAsked:
 
 @dataclass(frozen=True, slots=True)
 class ClaimReleased:
-    """A job does not need the machine any more; `is_unusable`: its task could not start there."""
+    """A job does not need the machine any more; `is_unusable`: its task could not start there.
+
+    `is_unused`: no task of the job was placed there.
+    """
 
     job_id: str
     detail: str = ""
     is_unusable: bool = False
+    is_unused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from relaunch.core.machines.machine import AdmitJobs, Claim, Machine, MachineSta
 from relaunch.core.machines.moves import look_again, move
 from relaunch.core.machines.requesting import NEXT_LOOK
 from relaunch.core.machines.resources import NOTHING
-from relaunch.core.machines.unready import RELEASED, forget_unready, remember_unready
+from relaunch.core.machines.unready import CLAIMED, RELEASED, RELEASED_UNUSED, forget_unready, remember_unready
 
 NOT_READY = "start deadline"
 """The timeline event of a machine that was ended as it was not ready in time."""
@@ -165,7 +165,7 @@ def abandon(machine: Machine, event: MachineAbandoned, now: datetime, _limits: M
 def add_claim(machine: Machine, event: ClaimAsked, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Add the claim of a job."""
     claimed = replace(machine, claims=(*machine.claims, event.claim), idle_since=None)
-    return move(claimed, machine.state, now, event="claimed", detail=event.claim.job_id, wake_at=machine.wake_at or now)
+    return move(claimed, machine.state, now, event=CLAIMED, detail=event.claim.job_id, wake_at=machine.wake_at or now)
 
 
 def release_claim(machine: Machine, event: ClaimReleased, now: datetime, limits: MachineLimits) -> MachineDecision:
@@ -173,23 +173,24 @@ def release_claim(machine: Machine, event: ClaimReleased, now: datetime, limits:
     is_unusable = machine.is_unusable or event.is_unusable
     released = replace(machine, claims=_others(machine, event.job_id), is_unusable=is_unusable)
     wake_at = machine.wake_at or now
+    told = RELEASED_UNUSED if event.is_unused else RELEASED
     detail = "; ".join(part for part in (event.job_id, event.detail) if part)
     # A job that waits for the limits may fit where this one was.
     admit = (AdmitJobs(),) if released.accepts(NOTHING) else ()
     if released.claims:
-        return move(released, machine.state, now, event=RELEASED, detail=detail, wake_at=wake_at, effects=admit)
+        return move(released, machine.state, now, event=told, detail=detail, wake_at=wake_at, effects=admit)
     if machine.state is MachineState.REQUESTED:
         # EC2 was asked: its answer, or the search for the instance, decides what follows.
-        return move(released, machine.state, now, event=RELEASED, detail=detail, wake_at=wake_at)
+        return move(released, machine.state, now, event=told, detail=detail, wake_at=wake_at)
     is_kept = machine.state is MachineState.READY and bool(limits.warm_time)
     if is_unusable or machine.warned_at is not None or not is_kept:
-        return terminate(released, now, event=RELEASED, detail=detail)
+        return terminate(released, now, event=told, detail=detail)
     idle = replace(released, idle_since=now)
     return move(
         idle,
         machine.state,
         now,
-        event=RELEASED,
+        event=told,
         detail=f"{detail}; kept until {now + limits.warm_time:%H:%M:%S} UTC",
         # The warm time may be made shorter, or machines turned off, before it is over.
         wake_at=now + min(limits.warm_time, HEARTBEAT),

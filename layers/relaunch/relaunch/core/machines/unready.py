@@ -15,6 +15,10 @@ from relaunch.core.offerings.offering import CapacityFailure
 
 RELEASED = "released"
 """The timeline event of a machine that a job does not need any more."""
+RELEASED_UNUSED = "released unused"
+"""The timeline event of a machine that a job does not need any more, and on which it had no task."""
+CLAIMED = "claimed"
+"""The timeline event of a machine that a job claims which did not request it, or had released it."""
 # Whoever called TerminateInstances: this application among others.
 _BY_USER = "Client.UserInitiatedShutdown"
 
@@ -43,15 +47,31 @@ def is_told_by_client(state_reason: str) -> bool:
 
 
 def usd_for_nothing(machine: Machine, job_id: str, now: datetime) -> float:
-    """Return what a machine has cost that never ran a task and ends now; 0 for another job's, or one others use.
+    """Return what a machine has cost while the job that requested it had it, and has released it without a task there.
 
-    EC2 bills an instance until it begins to shut down ("Instance lifecycle", EC2 User Guide), which is when it is
-    terminated or earlier.
+    0 for another job's, and for one on which others may have run tasks. It counts from the launch, or from its newest
+    claim if it came back to the machine, so that no time is counted twice, whenever this is asked again. EC2 bills an
+    instance until it begins to shut down ("Instance lifecycle", EC2 User Guide), which is when it is terminated or
+    earlier; and not at all one that it interrupts within its first hour, which is left to it.
     """
-    is_alone = all(each.job_id == job_id for each in machine.claims)
-    # Whoever released it may have run a task on it, which is paid for as such.
-    is_unused = is_alone and all(each.event != RELEASED for each in machine.timeline)
-    if machine.launched_at is None or machine.request.tags.get(JOB_TAG) != job_id or not is_unused:
+    since = machine.launched_at
+    if since is None or machine.left_until is not None or machine.request.tags.get(JOB_TAG) != job_id:
         return 0.0
-    seconds = (min(machine.ended_at or now, now) - machine.launched_at).total_seconds()
-    return max(seconds, 0.0) / 3600 * machine.usd_per_hour
+    until, others = machine.ended_at or now, {each.job_id for each in machine.claims} - {job_id}
+    for entry in machine.timeline:
+        whose = entry.detail.partition(";")[0]
+        is_release = entry.event in (RELEASED, RELEASED_UNUSED)
+        if entry.event == CLAIMED and whose == job_id:
+            since, until = max(entry.at, since), machine.ended_at or now
+        elif is_release and whose == job_id:
+            until = min(entry.at, machine.ended_at or now)
+        elif entry.event == CLAIMED:
+            others.add(whose)
+        elif entry.event == RELEASED_UNUSED:
+            others.discard(whose)
+        elif is_release:
+            # It may have run a task, which is paid for as such.
+            return 0.0
+    seconds = (min(until, now) - since).total_seconds()
+    # Nobody runs a task on a machine that never was ready.
+    return 0.0 if others and machine.registered_at is not None else max(seconds, 0.0) / 3600 * machine.usd_per_hour

@@ -1,0 +1,89 @@
+"""Checks that each job says what the machines cost that were requested for it and never ran a task.
+
+It is compared with EC2's bill, of which no record of the application is believed. What a job can say is bounded: it
+pays for a machine while it has it, by EC2's word that there is one, at the price that it was told before.
+
+Nobody says what a machine cost of which EC2 said that it launched none, and had: the job got another one before a sweep
+found it. Neither does a job pay while a machine is kept warm for others, or is not ended although EC2 was asked to, nor
+for one without a price. One that EC2 interrupts in its first hour is free, which may become known after the job gave
+it up.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.job import Job
+from relaunch.core.machines.tags import JOB_TAG, MACHINE_TAG
+from relaunch_local.ecs import Purchase, SpotPrice
+from relaunch_local.ecs.engine.model import BillLine, Instance
+
+# A job that lost a machine is told within the minute of a look, by a clock that is a little off.
+_TOLD_LATE = timedelta(minutes=1)
+# A machine that was ready, or whose job is over, is released first, and ended by a queue and by looks each minute,
+# which with many faults fail time and again.
+_ENDED_LATE = timedelta(minutes=10)
+# An end whose event is lost is known by the next look.
+_KNOWN_LATE = timedelta(minutes=15)
+_ROUNDING_USD = 0.001
+_HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class UselessCost:
+    """Bounds of what each job says of the machines that never ran a task."""
+
+    check: Callable[[str, bool, str], None]
+    bills: Mapping[str, BillLine]
+    warm_time: timedelta
+    spot_prices: Sequence[SpotPrice]
+    on_demand_usd_per_hour: Mapping[str, float]
+    misled: Collection[str]
+    """The machines of which EC2 said that it launched none, and had."""
+    told_at: Mapping[str, datetime]
+    """By instance: when an answer of EC2 that named it first arrived."""
+    asked_at: Mapping[str, datetime]
+    """By instance: when the application first asked EC2 to end it."""
+
+    def check_jobs(self, jobs: Mapping[str, Job], unused: Sequence[Instance]) -> None:
+        """Check every job; `unused` are the instances on which no task was placed."""
+        by_job: dict[str, list[Instance]] = defaultdict(list)
+        for host in unused:
+            by_job[host.tags[JOB_TAG]].append(host)
+        for job_id, job in jobs.items():
+            hosts, told = by_job[job_id], job.useless_machines_usd
+            least = sum(self._least(host, job) for host in hosts) - _ROUNDING_USD
+            most = sum(self._most(host) for host in hosts) + _ROUNDING_USD
+            message = f"{job_id}: {told:.4f} USD for {len(hosts)}, not {least:.4f} to {most:.4f}"
+            self.check("a job says what machines without a task cost", least <= told <= most, message)
+
+    def _least(self, host: Instance, job: Job) -> float:
+        if host.tags.get(MACHINE_TAG) in self.misled or self.bills[host.instance_id].is_free:
+            return 0.0
+        end = self._ended_at(host)
+        is_ready = host.registered_at is not None and len(host.gpu_ids) == host.shape.gpus
+        is_over = job.ended_at is not None and job.ended_at <= end + _TOLD_LATE
+        late = self.warm_time + _ENDED_LATE if is_ready or is_over else _TOLD_LATE
+        until = min(end, self.asked_at.get(host.instance_id, end)) - late
+        since = max(host.launched_at, self.told_at.get(host.instance_id, end))
+        return self._prices(host)[0] * max((until - since) / _HOUR, 0.0)
+
+    def _most(self, host: Instance) -> float:
+        return self._prices(host)[1] * ((self._ended_at(host) - host.launched_at + _KNOWN_LATE) / _HOUR)
+
+    def _ended_at(self, host: Instance) -> datetime:
+        return self.bills[host.instance_id].billing_ended_at or host.launched_at
+
+    def _prices(self, host: Instance) -> tuple[float, float]:
+        """Return the least and the highest price per hour that the application can take for that of an instance.
+
+        On-demand it is the list's. On spot it is any that EC2 ever told of the zone, or, where it told none in time,
+        the on-demand price, or none.
+        """
+        limit = self.on_demand_usd_per_hour.get(host.instance_type, 0.0)
+        if host.purchase is not Purchase.SPOT:
+            return limit, limit
+        told = [each.price_usd_per_hour for each in self.spot_prices
+                if (each.instance_type, each.zone) == (host.instance_type, host.zone)]  # fmt: skip
+        return min(told, default=0.0) if limit else 0.0, max([limit, *told])

@@ -1,0 +1,98 @@
+"""Bugs in what follows when EC2 does not end a machine, and in what is said of the cost of machines without a task."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.effects import ReleaseMachine
+from relaunch.core.lifecycle import machine_waits, metrics
+from relaunch.core.machines import ending, table
+from relaunch.core.machines.decision import MachineDecision
+from relaunch.core.machines.machine import Machine
+from relaunch.core.machines.moves import look_again
+from relaunch.usecases import advance_job as advancing
+from relaunch_local.simulation.faults import endless_machines
+from simulation.broken_parts import changed, replaced
+from simulation.planted_bugs import PlantedBug
+from simulation.planting import patched
+
+_MINUTE, _DAY = timedelta(minutes=1), timedelta(days=1)
+
+
+def _with_endless_machines() -> AbstractContextManager[object]:
+    return patched(endless_machines, _EVERY=1, _FIRST=0, _SHARE=1.0)
+
+
+def _told_once() -> AbstractContextManager[object]:
+    """Let a machine that runs on although it was to end be looked at only."""
+
+    def look(machine: Machine, _event: object, now: datetime, _limits: object) -> MachineDecision:
+        return look_again(machine, now + _MINUTE)
+
+    rows = tuple(replace(row, action=look) if row.action is ending.terminate_again else row for row in table.TABLE)
+    if rows == table.TABLE:
+        raise LookupError("no row terminates an instance again")
+    return patched(table, TABLE=rows)
+
+
+def _given_up(original: Callable[..., MachineDecision]) -> Callable[..., MachineDecision]:
+    def decide(machine: Machine, found: str, now: datetime, *given: object) -> MachineDecision:
+        decision = original(machine, found, now, *given)
+        return ending.gone(machine, now, event="terminated") if decision.machine.told_at else decision
+
+    return decide
+
+
+def _as_unused(original: Callable[..., ReleaseMachine]) -> Callable[..., ReleaseMachine]:
+    return lambda *given, **named: original(*given, **{**named, "is_unused": True})
+
+
+ENDING_BUGS = (
+    PlantedBug(
+        "termination-asked-for-once",
+        "EC2 is asked once to end a machine, whether it does or not",
+        _told_once,
+        "no instance lives that nobody needs",
+        20,
+        world=_with_endless_machines,
+    ),
+    PlantedBug(
+        "long-ending-untold",
+        "nobody is told of a machine that does not end for days",
+        changed(ending, ENDING_LIMIT=_DAY),
+        "somebody is told of a machine that does not end",
+        20,
+        world=_with_endless_machines,
+    ),
+    PlantedBug(
+        "long-ending-uncounted",
+        "no metric counts a machine that does not end",
+        changed(metrics, NOT_TERMINATED="nothing is called so"),
+        "a machine that does not end is counted",
+        20,
+        world=_with_endless_machines,
+    ),
+    PlantedBug(
+        "long-ending-makes-room",
+        "another machine takes the place of one that EC2 has not ended in half an hour",
+        replaced(ending, "_not_gone", _given_up),
+        "EC2 has no more machines than allowed",
+        20,
+        world=_with_endless_machines,
+    ),
+    PlantedBug(
+        "machines-without-a-task-unpaid",
+        "what a machine cost that was never ready is not told",
+        changed(advancing, usd_for_nothing=lambda *_given: 0.0),
+        "a job says what machines without a task cost",
+        20,
+    ),
+    PlantedBug(
+        "machines-with-tasks-paid-twice",
+        "a machine that ran a task is paid for as one that ran none, too",
+        replaced(machine_waits, "ReleaseMachine", _as_unused),
+        "a job says what machines without a task cost",
+        20,
+    ),
+)
