@@ -152,3 +152,22 @@ def test_once_that_is_over_the_next_probe_lets_all_run(what: str):
 
     assert {story.job(each).state for each in job_ids} == {JobState.RUNNING}
     assert min(hours for hours in bought if hours > 2) < 8.5
+
+
+@pytest.mark.parametrize("what", REFUSALS)
+def test_a_job_says_what_machines_cost_that_were_up_and_refused(what: str):
+    story = MachineStory()
+    outcome = REFUSALS[what]
+    if outcome is not None:
+        story.tasks.launch = lambda _request: outcome
+    job_id = story.start()
+    until = story.now + timedelta(hours=2)
+    while story.now < until:
+        go_on(story, job_id, is_healed=False)
+        story.look(after=MINUTE)
+        story.reconcile()
+        story.settle_all()
+
+    # Each lived for a minute until its first answer, and is kept for ten at most.
+    minutes = story.job(job_id).useless_machines_usd / len(story.fleet.requests) / 0.40 * 60
+    assert 0.9 <= minutes <= 12

@@ -104,8 +104,9 @@ class UselessMachines:
         return next((each.launched_at for each in self._in_order() if self._is_useless(each)), None)
 
     def unused(self) -> list[Instance]:
-        """Return the instances of our own on which no task was placed, oldest first."""
-        hosts = (each for each in self._hosts.values() if JOB_TAG in each.tags and not self._ran(each))
+        """Return the instances of our own on which no task was placed, or none was allowed to start, oldest first."""
+        own = (each for each in self._hosts.values() if JOB_TAG in each.tags)
+        hosts = (each for each in own if not self._ran(each) or self._is_start_refused(each))
         return sorted(hosts, key=lambda each: (each.launched_at, each.instance_id))
 
     def check_end(self) -> Waste:
