@@ -400,11 +400,11 @@ class TestStarts:
         with pytest.raises(StartsChangedError):
             stores.jobs.save_job(decision)
 
-    def test_what_was_not_counted_is_noted_only_of_a_pool(self, store: MachineStore) -> None:
+    def test_a_cause_without_an_item_gets_one_with_its_first_machine_of_no_use(self, store: MachineStore) -> None:
         machine, pool = save(store), make_offering_key(zone="us-east-1a")
-        store.settle_start((self.cause, pool), machine, Worth.UNKNOWN)
-        store.settle_start((self.cause, pool), machine, Worth.USEFUL)
+        for worth in (Worth.UNKNOWN, Worth.PLACED, Worth.USEFUL):
+            store.settle_start((pool,), machine, worth)
         assert store.load_starts() == {}
 
-        store.settle_start((self.cause, pool), machine, Worth.USELESS)
+        store.settle_start((pool,), machine, Worth.USELESS)
         assert store.load_starts() == {pool: Starts(pool, useless={"m-1": NOW}, version=1)}

@@ -10,6 +10,7 @@ from typing import Any
 from relaunch.adapters.aws.ec2 import create_fleet, fleet, fleet_errors
 from relaunch.adapters.aws.ecs import run_task
 from relaunch.adapters.aws.ecs.placement_constraints import instance_type_is
+from relaunch.core.jobs.effects import AdmitWaiting
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle import handover, machine_waits, refusal_waits, running, unconfirmed_stops
@@ -439,6 +440,13 @@ MACHINE_BUGS = (
         changed(living, remember_unready=lambda *_given: ()),
         "a cause costs few machines in a day",
         100,
+    ),
+    PlantedBug(
+        "refused-machines-of-others",
+        "each job whose launches are refused buys probes of its own",
+        changed(refusal_waits, useless_for_all=lambda *_given: AdmitWaiting()),
+        "a cause costs few machines in a day",
+        120,
     ),
     PlantedBug(
         "silent-machine-kept",

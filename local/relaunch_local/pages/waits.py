@@ -117,8 +117,8 @@ WAIT_REASONS: Mapping[WaitReason, Wait] = {
         "`relaunch machines`",
     ),
     WaitReason.MACHINE_LIMIT: Wait(
-        f"while as many machines start as may at once ({AT_ONCE}, one of a cause that is bad), until the first of them "
-        f"is ready or given up; at the stack's limits {_QUEUE}",
+        f"while as many machines start as may at once ({AT_ONCE}, one of a cause that is bad), until one of them "
+        f"is of use or given up; at the stack's limits {_QUEUE}",
         _TOLD,
         "end machines, or raise MaxMachines or the money per hour; those that start: nothing",
     ),

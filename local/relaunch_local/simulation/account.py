@@ -298,7 +298,7 @@ class SimulatedAccount:
         self.delayed_ecs.on_unplaced = self.useless.unplaced
         self.refusals = Refusals(self.clock, self.invariants.check, self.invariants.jobs, self.useless.have_lacked)
         self.delayed_ecs.on_register_refused = self.refusals.register_refused
-        self.delayed_ecs.on_refused, self.delayed_ecs.on_taken = self.refusals.refused, self.refusals.answered
+        self.delayed_ecs.on_refused, self.delayed_ecs.on_taken = self._launch_refused, self.refusals.answered
         self.delayed_ecs.on_lost = lambda started_by: self.facts.unanswered_jobs.add(started_by.rpartition("/")[0])
         self.delayed_ecs.on_placed = self.agents.run_task_answered
         self.facts.hidden_span, self.facts.forgotten = self.delayed_ecs.denied_span, self.delayed_ecs.forgotten
@@ -426,6 +426,10 @@ class SimulatedAccount:
         # One that registers meanwhile need not be found. A task that lands on it is warned when it is known.
         is_new = host is not None and host.registered_at is not None and host.registered_at > began_at
         self.invariants.warning_handled(instance_id, seen, is_closed=is_closed or is_new)
+
+    def _launch_refused(self, parameters: Mapping[str, Any]) -> None:
+        self.refusals.refused(parameters)
+        self.useless.unplaced(parameters, "RunTask is forbidden")
 
     def _swept(self, count: int) -> None:
         """Check that a sweep looked at every task, and found those that were given up and are listed again."""

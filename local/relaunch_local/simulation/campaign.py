@@ -64,6 +64,7 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "index-behind": 800,
     "instance-unknown": 100,
     "instances-behind": 300,
+    "launches-refused": 12,
     "launches-throttled": 500,
     "loop-of-16-passes": 1,
     # A consequence of scale-out-late: there is an avoidance that it refutes.

@@ -75,6 +75,8 @@ _SHORTAGES_SHARE = 0.5
 _SIDECARS_SHARE = 0.1
 _STALLED_EVERY, _FIRST_STALLED = 20, 13
 _RETURNING_EVERY, _FIRST_RETURNING = 20, 7
+_BURST_EVERY, _FIRST_BURST = 40, 36
+_BURST = 16
 _HUNDREDS = 250
 _MACHINES_FOR_HUNDREDS = 20
 
@@ -124,6 +126,8 @@ class Scenario:
     """Whether deadlines leave little time, and only spot instances are taken away."""
     returning: str = ""
     """The definition of which jobs take hours, may have no spot at first, and have no limit on their time."""
+    burst_family: str = ""
+    """The family of which many jobs come within minutes, on machines of our own, and whose launches are refused."""
     has_shortages: bool = False
     """Whether there is no on-demand at times, and mostly no spot at first."""
     task_definitions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -176,7 +180,7 @@ class Scenario:
             on_demand_usd_per_hour=_draw_on_demand_prices(chance.stream("scenario/prices")),
         )
         limited = _with_limits(chance, _with_machines(chance, _vary_company(chance, scenario)))
-        limited = _with_returns(chance, _with_stalled_trainings(chance, limited))
+        limited = _with_burst(chance, _with_returns(chance, _with_stalled_trainings(chance, limited)))
         drawn = _with_sidecars(chance.stream("scenario/sidecars"), limited)
         retry = RetryRules(machine_exit_codes=(MACHINE_EXIT_CODE,))
         drawn = replace(drawn, definitions=tuple(replace(each, retry=retry) for each in drawn.definitions))
@@ -465,6 +469,37 @@ def _with_stalled_trainings(chance: Chance, scenario: Scenario) -> Scenario:
         recipes={**scenario.recipes, chosen.name: recipe},
         limits=replace(scenario.limits, max_running_jobs=20, machines=limits),
         machines=replace(scenario.machines, limits=limits),
+    )
+
+
+def _with_burst(chance: Chance, scenario: Scenario) -> Scenario:
+    """Let more jobs of one family come within minutes than one cause may cost machines in a day, each to have one."""
+    if chance.seed % _BURST_EVERY != _FIRST_BURST:
+        return scenario
+    dice = chance.stream("scenario/burst")
+    machines = draw_any_machines(dice, INSTANCE_TYPES, ZONES)
+    machines = replace(machines, limits=replace(machines.limits, max_machines=3 * _BURST))
+    chosen = dice.choice(scenario.definitions)
+    burst = replace(chosen, deadline=None, max_running_jobs=_BURST, max_price_usd_per_hour=None)
+    recipe = replace(scenario.recipes[chosen.name], work_seconds=dice.uniform(200.0, 900.0), failures=0)
+    begins_at = dice.uniform(60.0, 900.0)
+    uploads = (
+        PlannedEvent(begins_at + dice.uniform(0.0, 300.0), "upload", chosen.name, f"burst-{number}")
+        for number in range(100, 100 + _BURST)
+    )
+    return replace(
+        scenario,
+        # Few machines get as far as a refusal at a higher rate.
+        intensity=min(scenario.intensity, 0.4),
+        providers=(),
+        capacity={},
+        definitions=tuple(burst if each is chosen else each for each in scenario.definitions),
+        recipes={**scenario.recipes, chosen.name: recipe},
+        events=(*scenario.events, *uploads),
+        limits=replace(scenario.limits, max_running_jobs=2 * _BURST, machines=machines.limits),
+        machines=machines,
+        unpullable=frozenset(),
+        burst_family=chosen.task_definition,
     )
 
 

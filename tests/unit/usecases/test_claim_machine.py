@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from fakes.builders import make_definition, make_failed_placement
+from fakes.builders import make_definition, make_failed_placement, make_offering
 from fakes.machine_story import G5, MachineStory, make_own_offering
 from fakes.story import MINUTE, push
 from relaunch.adapters.offerings.bundled import load_catalogue
@@ -340,9 +340,32 @@ class TestLimits:
 
         machines.register(machines.machine(jobs[0]))
         machines.settle_all()
-
         assert machines.job(jobs[0]).state is JobState.LAUNCHING
+        assert [bool(machines.job(job_id).machine_id) for job_id in waiting] == [False, False], "its start may fail"
+        machines.run(jobs[0])
+        machines.settle_all()
         assert [bool(machines.job(job_id).machine_id) for job_id in waiting] == [True, False]
+
+        machines.register(machines.machine(jobs[1]))
+        machines.settle_all()
+        assert machines.job(jobs[1]).state is JobState.LAUNCHING
+        assert [bool(machines.job(job_id).machine_id) for job_id in waiting] == [True, True], "tasks of the family run"
+
+    @pytest.mark.parametrize(("useless", "is_used"), [(MOST_USELESS, True), (0, False)])
+    def test_while_no_machine_of_our_own_may_be_requested_for_hours_a_capacity_provider_is_used(self, useless, is_used):
+        machines = MachineStory()
+        provider = make_offering(capacity_provider="g5-xlarge-spot", price_usd_per_hour=0.45)
+        machines.offerings.available = (make_own_offering(G5, 0.40), provider)
+        image = image_scope(AmiKind.GPU)
+        starting = {f"s-{each}": machines.now for each in range(AT_ONCE)} if not useless else {}
+        known = Starts(image, starting, {f"m-{each}": machines.now for each in range(useless)})
+        machines.deps.machines.load_starts = lambda: {image: known}
+
+        job_id = machines.submit_and_deliver()
+
+        assert [each.capacity_provider for each in machines.tasks.requests] == ["g5-xlarge-spot"] * is_used
+        assert machines.job(job_id).state is (JobState.LAUNCHING if is_used else JobState.WAITING)
+        assert machines.fleet.requests == []
 
     def test_a_cause_that_costs_as_much_as_it_may_in_a_day_is_waited_for_like_a_refusal(self):
         machines = MachineStory()

@@ -21,13 +21,14 @@ from relaunch.core.lifecycle.events import HostWarned, JobEvent
 from relaunch.core.lifecycle.metrics import decision_metrics, stop_metrics
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.events import ClaimReleased, MachineAbandoned
+from relaunch.core.machines.starts import Worth
 from relaunch.core.machines.unready import usd_for_nothing
 from relaunch.core.offerings.capacity_memory import queued
-from relaunch.core.offerings.capacity_scopes import is_counted
+from relaunch.core.offerings.capacity_scopes import is_counted, placement_scope
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.pool_records import change_by_failure, change_by_run
 from relaunch.ports import JobDependencies, PermanentError, PortError, StaleWriteError
-from relaunch.usecases.advance_machine import advance_machine
+from relaunch.usecases.advance_machine import admit_jobs, advance_machine
 from relaunch.usecases.learn_pool import learn_pool
 from relaunch.usecases.reopen_offerings import offer_machine
 
@@ -71,10 +72,24 @@ def apply_event(job: Job, event: JobEvent, deps: JobDependencies) -> Job:
     _log(job, event, decision, deps)
     if decision.is_ignored:
         return job
+    _note_use(job, decision.job, deps)
     saved = deps.jobs.save_job(decision)
     deps.metrics.record(*decision_metrics(job, decision, now))
     _offer_machine(job, saved, deps)
     return act(saved, deps)
+
+
+def _note_use(before: Job, after: Job, deps: JobDependencies) -> None:
+    """Note that a task of the family runs on a machine of our own, before the job is saved: else nobody may do it."""
+    attempt, started = before.attempt, after.attempt
+    is_start = attempt is not None and attempt.started_at is None and started is not None and started.started_at
+    machine_id = started.placement.machine_id if started is not None and is_start else ""
+    machine = deps.machines.load_machine(machine_id) if machine_id else None
+    if machine is None:
+        return
+    deps.capacity.forget_unready((placement_scope(after.revision.arn),), deps.clock.now())
+    deps.machines.settle_start((placement_scope(after.revision.family),), machine, Worth.USEFUL)
+    admit_jobs(deps)
 
 
 def _offer_machine(before: Job, after: Job, deps: JobDependencies) -> None:
@@ -155,6 +170,9 @@ def _remember_capacity(job: Job, effect: RememberCapacity, deps: JobDependencies
         gpu_count=effect.gpu_count,
         is_unready=is_counted(effect.offering),
     )
+    machine = deps.machines.load_machine(effect.machine_id) if effect.machine_id else None
+    if machine is not None:
+        deps.machines.settle_start((placement_scope(job.revision.family),), machine, Worth.USELESS)
     has_waited = job.attempt is not None and job.attempt.stop is not None
     if has_waited and failure.capacity_provider and _uses_machine_of(failure.capacity_provider, job.job_id, deps):
         failure = queued(failure)

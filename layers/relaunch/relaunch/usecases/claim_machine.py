@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from relaunch.core.jobs.job import STACK_SLOT, Job
 from relaunch.core.jobs.lookup import selected_placement
-from relaunch.core.jobs.state import WaitReason
+from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.events import (
     MachineAwaited,
     MachineClaimed,
@@ -25,7 +25,7 @@ from relaunch.core.machines.resources import Resources
 from relaunch.core.machines.starts import AT_ONCE, doubted_pools, startable
 from relaunch.core.machines.table import decide
 from relaunch.core.offerings.instance_types import InstanceType
-from relaunch.core.offerings.offering import OfferingKey
+from relaunch.core.offerings.offering import Offering, OfferingKey
 from relaunch.core.revisions.main_container import main_container
 from relaunch.core.selection.selection import Selection
 from relaunch.ports import (
@@ -46,10 +46,13 @@ _LOOKS = 4
 _REQUESTS = 2 * AT_ONCE
 
 
-def claim_machine(job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool = False) -> Job:
+def claim_machine(
+    job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool = False
+) -> Job | Offering:
     """Claim a machine with room of a type that selection kept, or request one; return the job after that.
 
-    A machine that another job takes at the same time is passed over.
+    A machine that another job takes at the same time is passed over. While none may be requested for hours, the best
+    offering of a capacity provider that selection kept is returned for a job that waits.
 
     Raises:
         StaleWriteError: the job was changed since it was loaded.
@@ -80,11 +83,13 @@ def _wait_at_limit(job: Job, reached: MachineLimitReached, deps: LaunchDependenc
     return apply_event(job, decline_at_limit(reached) if may_move(job) else reached, deps)
 
 
-def _request(job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool) -> Job | None:
+def _request(job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool) -> Job | Offering | None:
     """Request a new machine, or let the job wait; return the job, None if what was selected cannot be requested."""
     for _ in range(_REQUESTS):
         requested = _new_claim(job, selection, deps, is_handover=is_handover)
         try:
+            if isinstance(requested, Offering):
+                return requested
             if isinstance(requested, MachineLimitReached):
                 return _wait_at_limit(job, requested, deps)
             return None if requested is None else apply_event(job, requested, deps)
@@ -143,8 +148,8 @@ def _was_warned(machine: Machine, deps: LaunchDependencies) -> bool:
 
 def _new_claim(
     job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool
-) -> MachineClaimed | MachineLost | MachineLimitReached | NothingKept | None:
-    """Return the claim on a new machine, or why the job gets none yet.
+) -> MachineClaimed | MachineLost | MachineLimitReached | NothingKept | Offering | None:
+    """Return the claim on a new machine, why the job gets none yet, or where else it may run while there is none.
 
     None if what was selected has no subnet or launch template.
     """
@@ -156,6 +161,8 @@ def _new_claim(
     if limit is not None and not any(each.is_own_machine for each in kept):
         if limit.until is None:
             return MachineLimitReached("starting", limit.reason)
+        if kept and job.state is JobState.WAITING:
+            return kept[0]
         return NothingKept(selection, limit.reason, False, False, limit.until, is_unready=True)
     limits, attempt_number = deps.limits.machines, _attempt_number(job)
     machine_id = machine_id_of(job.job_id, attempt_number, job.machine_requests + 1)

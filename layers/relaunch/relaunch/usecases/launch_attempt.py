@@ -17,7 +17,6 @@ from relaunch.core.launches.launch import (
     LaunchOutcome,
     LaunchRefused,
     PlacementFailed,
-    Shortage,
     TaskPlaced,
 )
 from relaunch.core.launches.launch_plan import plan_launch
@@ -175,7 +174,9 @@ def _consider_move(job: Job, deps: LaunchDependencies) -> Job:
         reason = "a task is moved to machines of the stack's own only, and the stack has none (MachineSubnets)"
         return apply_event(job, MoveDeclined(reason, None), deps)
     found = find_move(job, *_select_offerings(job, deps), deps)
-    return claim_machine(job, found, deps) if isinstance(found, Selection) else apply_event(job, found, deps)
+    # What it is to be moved to is a machine of our own.
+    moved = claim_machine(job, found, deps) if isinstance(found, Selection) else apply_event(job, found, deps)
+    return moved if isinstance(moved, Job) else job
 
 
 def _may_choose(job: Job, deps: LaunchDependencies) -> bool:
@@ -217,11 +218,13 @@ def _take(job: Job, selection: Selection, deps: LaunchDependencies) -> Job:
     """Take the best of what selection kept."""
     if not selection.kept:
         return apply_event(job, _nothing_kept(selection), deps)
-    if selection.kept[0].is_own_machine:
-        return _claim(job, selection, deps)
+    best = selection.kept[0]
+    chosen = _claim(job, selection, deps) if best.is_own_machine else best
+    if isinstance(chosen, Job):
+        return chosen
     if job.state is not JobState.WAITING:
         return job
-    return _place(job, OfferingChosen(selection.kept[0], selection, None), deps)
+    return _place(job, OfferingChosen(chosen, selection, None), deps)
 
 
 def _select(job: Job, deps: LaunchDependencies) -> Selection:
@@ -257,7 +260,7 @@ def _find_problem(job: Job, deps: LaunchDependencies) -> str:
     return problem or missing_capability(job.definition, job.revision, deps.targets.named(name).capabilities)
 
 
-def _claim(job: Job, selection: Selection, deps: LaunchDependencies) -> Job:
+def _claim(job: Job, selection: Selection, deps: LaunchDependencies) -> Job | Offering:
     if job.state is JobState.WAITING:
         # A machine costs: not before the checkpoints can be read. A task that still saves has nothing to resume from.
         try:
@@ -360,11 +363,8 @@ def _send(job: Job, deps: LaunchDependencies, *, is_first: bool) -> Job | None:
     outcome = _launch(job, deps)
     try:
         # Not by advance_job: it would first repeat the very launch request that is being answered here.
-        is_unused = _note_worth(job, outcome, deps)
-        answered = _answer(job, outcome, deps, is_alone=is_first)
-        if is_unused and isinstance(answered, LaunchAnswered):
-            answered = replace(answered, is_unused=True)
-        return apply_event(job, answered, deps)
+        _note_placed(job, outcome, deps)
+        return apply_event(job, _answer(job, outcome, deps, is_alone=is_first), deps)
     except StaleWriteError:
         # Who saved the job meanwhile may have launched the placement too.
         answered = _answer(job, outcome, deps, is_alone=False)
@@ -381,21 +381,13 @@ def _machine_gone_at(job: Job, deps: LaunchDependencies) -> datetime | None:
     return machine.state_since if machine is not None and machine.state is MachineState.GONE else None
 
 
-def _note_worth(job: Job, outcome: LaunchOutcome, deps: LaunchDependencies) -> bool:
-    """Note what the machine is worth to tasks of the family; return whether it has just shown that it is of no use."""
-    machine_id, scope = job.current_attempt.placement.machine_id, placement_scope(job.revision.family)
-    is_useful = isinstance(outcome, TaskPlaced)
-    is_useless = isinstance(outcome, PlacementFailed) and Shortage.AGENT not in outcome.shortages
-    machine = deps.machines.load_machine(machine_id) if machine_id and (is_useful or is_useless) else None
-    if machine is None:
-        return False
-    if is_useful and job.failed_machines:
-        deps.capacity.forget_unready((placement_scope(job.revision.arn),), deps.clock.now())
-    known = deps.machines.load_starts().get(scope)
-    deps.machines.settle_start((scope,), machine, Worth.USEFUL if is_useful else Worth.USELESS)
-    if is_useful:
+def _note_placed(job: Job, outcome: LaunchOutcome, deps: LaunchDependencies) -> None:
+    """Note that the machine has a task of the family, and let the jobs go on that wait for those that start."""
+    machine_id = job.current_attempt.placement.machine_id
+    machine = deps.machines.load_machine(machine_id) if machine_id and isinstance(outcome, TaskPlaced) else None
+    if machine is not None:
+        deps.machines.settle_start((placement_scope(job.revision.family),), machine, Worth.PLACED)
         admit_jobs(deps)
-    return is_useless and known is not None and machine_id in known.starting
 
 
 def _answer(
@@ -419,13 +411,17 @@ def _answer(
             # An earlier send may have started a task without a response, whatever this error is: the task is found by
             # its events, or by listing tasks when the placement expires.
             outcome = LaunchDeferred(outcome.reason, is_refused=outcome.may_heal)
-    return LaunchAnswered(number, placement.number, outcome, _is_unused(job, outcome, deps))
+    is_unused = isinstance(outcome, PlacementFailed) and _is_unused(job, deps)
+    return LaunchAnswered(number, placement.number, outcome, is_unused)
 
 
-def _is_unused(job: Job, outcome: LaunchOutcome, deps: LaunchDependencies) -> bool:
-    """Return whether the machine on which nothing was placed was requested for the job, and ran no task either."""
+def _is_unused(job: Job, deps: LaunchDependencies) -> bool:
+    """Return whether the machine was requested for the job or its family, and ran none; any other may be full."""
     machine_id = job.current_attempt.placement.machine_id
-    machine = deps.machines.load_machine(machine_id) if machine_id and isinstance(outcome, PlacementFailed) else None
+    known = deps.machines.load_starts().get(placement_scope(job.revision.family))
+    if known is not None and machine_id in known.starting:
+        return True
+    machine = deps.machines.load_machine(machine_id) if machine_id else None
     return machine is not None and usd_for_nothing(machine, job.job_id, deps.clock.now()) > 0
 
 

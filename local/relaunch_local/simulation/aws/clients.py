@@ -26,6 +26,11 @@ from relaunch_local.simulation.chance import Chance
 TASK_STATE_CHANGE = "ECS Task State Change"
 
 
+def _family_of(parameters: Mapping[str, Any]) -> str:
+    """Return the family whose tasks a RunTask is to launch; that of the source if its definition is derived."""
+    return str(parameters["taskDefinition"]).rpartition("/")[2].partition(":")[0].partition("--")[0]
+
+
 def _client_error(code: str, name: str) -> Exception:
     return client_error_of(EcsError(code, f"injected into {name}"), name)
 
@@ -119,6 +124,8 @@ class DelayedEcs:
     """Called with the `startedBy` of each RunTask, and the container instance of which its answer says AGENT."""
     unplaceable: set[str] = field(default_factory=set)
     """Families of which ECS places no task on any instance, always with the same words."""
+    refused_families: set[str] = field(default_factory=set)
+    """Families of which RunTask is forbidden to launch tasks."""
     on_unplaced: Callable[[Mapping[str, Any], str], None] = lambda _parameters, _reason: None
     """Called with the parameters of each RunTask that made no task, and ECS's words for it."""
     _absent: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
@@ -146,9 +153,11 @@ class DelayedEcs:
     def run_task(self, **parameters: Any) -> Any:
         """RunTask; its task may not be visible at once."""
         # The repetition of a call that made its task keeps no job from having one.
-        if self.is_forbidden() and parameters["clientToken"] not in self._made:
+        is_refused = self.is_forbidden() or _family_of(parameters) in self.refused_families
+        if is_refused and parameters["clientToken"] not in self._made:
             self.on_refused(parameters)
-        self._check_allowed("RunTask")
+        if is_refused:
+            raise _client_error("AccessDeniedException", "RunTask")
         is_lost = self.answers_lost_until is not None and self._clock.now() < self.answers_lost_until
         if is_lost:
             self.on_lost(parameters["startedBy"])
@@ -172,8 +181,7 @@ class DelayedEcs:
 
         ECS takes such a definition (aws/amazon-ecs-agent#3044 has the words of the failure).
         """
-        family = str(parameters["taskDefinition"]).rpartition("/")[2].partition(":")[0].partition("--")[0]
-        if family in self.unplaceable:
+        if _family_of(parameters) in self.unplaceable:
             return {"tasks": [], "failures": [{"reason": MEMBER_OF_UNSATISFIED}]}
         try:
             return self._client.run_task(**parameters)

@@ -24,6 +24,7 @@ from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.lifecycle.handover import stops_by
 from relaunch.core.lifecycle.orphans import ORPHANED
 from relaunch.core.offerings.capacity_memory import LONGEST
+from relaunch.core.offerings.capacity_scopes import is_counted
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch_local.ecs import Clock, Event, ProcessSpec
 from relaunch_local.ecs.engine.model import Instance
@@ -395,6 +396,12 @@ class Invariants:
         self.check("what is meant to stop is asked to", is_asked, f"{job.job_id}: {attempt.intent.kind}")
 
     def _check_avoidance(self, job: Job, effect: RememberCapacity) -> None:
+        if is_counted(effect.offering):
+            # That is no offering, but what machines have in common.
+            is_given_up = bool(effect.machine_id) and effect.machine_id not in claimed_machines(job)
+            message = f"{job.job_id}: {effect.machine_id}: {effect.reason}"
+            self.check("of no use is what a job gave up", is_given_up, message)
+            return
         attempt = job.current_attempt
         is_for_launch = attempt.placement.state is PlacementState.CLOSED
         is_for_launch = is_for_launch and (attempt.stop is None or attempt.stop.kind is StopKind.NO_CAPACITY)

@@ -5,7 +5,7 @@ job its life, buys no machines but the probes, and once it is over the job goes 
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -98,11 +98,11 @@ class Refusals:
             message = f"{job.job_id} keeps {job.machine_id} for {kept_for}"
             self._check("a refused job keeps its machine for minutes only", kept_for <= _KEPT + _LATE, message)
 
-    def granted(self) -> None:
-        """Check later that each job that was refused goes on by its next probe."""
+    def granted(self, still_refused: Collection[str] = ()) -> None:
+        """Check later that each job that was refused goes on by its next probe, but for those of families that are."""
         now = self._clock.now()
         for job_id, episode in self._open.items():
-            if episode.was_taken:
+            if episode.was_taken or self._jobs[job_id].definition.task_definition in still_refused:
                 continue
             wait = self._next_try(episode, now) + _LATE
             self._clock.call_later(wait.total_seconds(), self._went_on(job_id, now))

@@ -24,6 +24,8 @@ _DAY = timedelta(hours=24)
 # So many that were of no use to a job begin its wait for one.
 _IN_A_ROW = 3
 _INSTANCE = re.compile(r"ec2InstanceId == (i-[0-9a-f]+)")
+# What the agent says if the execution role lacks a permission.
+_REFUSED_START = re.compile("AccessDenied|not authorized|no basic auth credentials|unable to assume the role")
 _BY_EC2_OR_OTHERS = frozenset({StateReason.SPOT_TERMINATION, StateReason.INSTANCE_INITIATED})
 
 
@@ -62,35 +64,49 @@ class UselessMachines:
     """The ARNs of container instances that a task was placed on."""
     _warned: set[str] = field(default_factory=set)
     _refused: dict[str, str] = field(default_factory=dict)
-    """By instance: the family and the words with which ECS placed nothing on it."""
+    """By instance: the family and the words with which ECS placed nothing on it, or refused to."""
+    _starts_refused: dict[str, str] = field(default_factory=dict)
+    """By ARN of the container instance: the family whose task was refused its start there."""
+    _ran_task: set[str] = field(default_factory=set)
+    """The ARNs of container instances on which a task ran."""
 
     def observe(self, event: Event) -> None:
         """Note a task that is placed, and an instance that EC2 says it takes back."""
         kind, detail = event["detail-type"], event["detail"]
         if kind == "ECS Task State Change" and detail.get("containerInstanceArn"):
             self._took_task.add(detail["containerInstanceArn"])
+            self._note_start(detail)
         elif kind in ("EC2 Spot Instance Interruption Warning", "EC2 Instance Rebalance Recommendation"):
             self._warned.add(detail["instance-id"])
+
+    def _note_start(self, detail: Mapping[str, Any]) -> None:
+        """Note whether a task runs, or its start was refused for lack of a permission."""
+        host = detail["containerInstanceArn"]
+        if detail.get("startedAt"):
+            self._ran_task.add(host)
+        elif _REFUSED_START.search(str(detail.get("stoppedReason", ""))):
+            self._starts_refused[host] = _family_of(detail["taskDefinitionArn"])
 
     def unplaced(self, parameters: Mapping[str, Any], reason: str) -> None:
         """Note that ECS placed nothing, and its words."""
         found = _INSTANCE.search(str(parameters.get("placementConstraints")))
         if found is not None:
-            self._refused[found[1]] = f"{parameters['taskDefinition'].rpartition('/')[2].partition(':')[0]}: {reason}"
+            self._refused[found[1]] = f"{_family_of(parameters['taskDefinition'])}: {reason}"
 
     def have_lacked(self) -> bool:
         """Return whether three machines in the last day never ran a task: jobs may wait for one."""
         since = self._clock.now() - _DAY
         ended = (each for each in self._in_order() if each.launched_at > since and not each.is_alive)
-        return sum(not self._ran(each) for each in ended) >= _IN_A_ROW
+        return sum(not self._ran(each) or self._is_start_refused(each) for each in ended) >= _IN_A_ROW
 
     def first_at(self) -> datetime | None:
         """Return when the first machine was launched that was of no use, None without one: a wait may begin with it."""
         return next((each.launched_at for each in self._in_order() if self._is_useless(each)), None)
 
     def unused(self) -> list[Instance]:
-        """Return the instances of our own on which no task was placed, oldest first."""
-        hosts = (each for each in self._hosts.values() if JOB_TAG in each.tags and not self._ran(each))
+        """Return the instances of our own on which no task was placed, or none was allowed to start, oldest first."""
+        own = (each for each in self._hosts.values() if JOB_TAG in each.tags)
+        hosts = (each for each in own if not self._ran(each) or self._is_start_refused(each))
         return sorted(hosts, key=lambda each: (each.launched_at, each.instance_id))
 
     def check_end(self) -> Waste:
@@ -100,7 +116,7 @@ class UselessMachines:
         for host in useless:
             by_job[host.tags[JOB_TAG]].append(host.launched_at)
         per_job = self._check_each("a job has few machines in a day that run no task", by_job, MOST_PER_JOB)
-        by_cause = self._by_cause({each.instance_id for each in useless})
+        by_cause = {**self._by_cause({each.instance_id for each in useless}), **self._by_start()}
         per_cause = self._check_each("a cause costs few machines in a day", by_cause, MOST_PER_CAUSE)
         hours = sum((self._ended_at(each) - each.launched_at).total_seconds() / 3_600 for each in useless)
         return Waste(per_job, per_cause, hours)
@@ -129,6 +145,17 @@ class UselessMachines:
                 elif self._was_ready(host):
                     runs[cause] = []
         return longest
+
+    def _by_start(self) -> Mapping[str, list[datetime]]:
+        """Return the launches of machines that took tasks of which none was allowed to start, by family."""
+        found: dict[str, list[datetime]] = defaultdict(list)
+        for host in self._in_order():
+            if self._is_start_refused(host):
+                found[f"starts refused {self._starts_refused[host.arn]}"].append(host.launched_at)
+        return found
+
+    def _is_start_refused(self, host: Instance) -> bool:
+        return bool(host.arn) and host.arn in self._starts_refused and host.arn not in self._ran_task
 
     def _causes(self, host: Instance) -> Iterator[str]:
         refused = self._refused.get(host.instance_id)
@@ -163,3 +190,7 @@ class UselessMachines:
         job = self._jobs.get(host.tags[JOB_TAG])
         was_over = job is not None and job.ended_at is not None and job.ended_at <= self._ended_at(host)
         return not was_over or host.instance_id in self._refused
+
+
+def _family_of(task_definition: str) -> str:
+    return task_definition.rpartition("/")[2].partition(":")[0].partition("--")[0]

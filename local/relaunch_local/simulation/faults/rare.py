@@ -51,7 +51,7 @@ class RareFaults(FaultInjector):
         self._open_bucket()
         self._allow_key()
         self._account.delayed_ecs.forbid(0.0)
-        self._account.refusals.granted()
+        self._note_granted()
         self._account.delayed_ecs.end_denials()
         self._simulator.set_timing(self._account.scenario.timing)
         for provider in self._providers():
@@ -122,7 +122,7 @@ class RareFaults(FaultInjector):
 
     def _note_granted(self) -> None:
         if not self._account.delayed_ecs.is_forbidden():
-            self._account.refusals.granted()
+            self._account.refusals.granted(self._account.delayed_ecs.refused_families)
 
     def _switch_scaling_off(self) -> str:
         providers = self._providers()

@@ -1,4 +1,4 @@
-"""Machines that are launched and billed and never run a task: a pool, an image, or a cluster that refuses a definition.
+"""Machines that are launched and billed and never run a task: a pool, an image, or a definition that is refused.
 
 These faults are drawn once for a seed. They last for minutes, for hours, or for ever, and do not end with the others:
 what somebody has to mend is not mended because the rest is calm.
@@ -13,7 +13,7 @@ from relaunch_local.simulation.account import SimulatedAccount
 
 _SHARE = 0.3
 _FOR_EVER = timedelta(days=30)
-_POOL, _IMAGE, _PLACEMENT = "pool-useless", "image-useless", "placement-refused"
+_POOL, _IMAGE, _PLACEMENT, _LAUNCH = "pool-useless", "image-useless", "placement-refused", "launches-refused"
 
 
 class UselessMachineFaults:
@@ -29,6 +29,9 @@ class UselessMachineFaults:
         self._began_at = account.clock.now()
         self._family = ""
         scenario = account.scenario
+        if scenario.burst_family:
+            account.clock.call_later(0.0, self._begin)
+            return
         has_limits = any(each.estimated_duration is not None for each in scenario.definitions) or scenario.returning
         if not account.scenario.machines.types or has_limits or self._dice.random() >= _SHARE:
             return
@@ -52,15 +55,21 @@ class UselessMachineFaults:
         return self.is_endless and is_about_it and is_long
 
     def _begin(self) -> None:
-        kind = self._dice.choice((_POOL, _POOL, _IMAGE, _PLACEMENT))
+        is_burst = bool(self._account.scenario.burst_family)
+        kind = _LAUNCH if is_burst else self._dice.choice((_POOL, _POOL, _IMAGE, _PLACEMENT))
         if not self._account.chance.strikes(kind, 2.0):
             return
-        hours = self._dice.choice((0.3, 2.0, 6.0, None))
-        lasts = _FOR_EVER if hours is None else timedelta(hours=self._dice.uniform(0.1, hours))
+        # For as long as each job of a burst would buy several probes; then a seed takes longer, as all look again.
+        hours = 8.0 if is_burst else self._dice.choice((0.3, 2.0, 6.0, None))
+        least = 3.0 if is_burst else 0.1
+        lasts = _FOR_EVER if hours is None else timedelta(hours=self._dice.uniform(least, hours))
         self._began_at = self._account.clock.now()
         self.has_begun, self.is_endless = True, hours is None
         self.lasts_until = None if hours is None else self._account.clock.now() + lasts
-        what = self._refuse_placement() if kind == _PLACEMENT else self._spoil(is_everywhere=kind == _IMAGE)
+        if kind == _LAUNCH:
+            what = self._refuse_launches()
+        else:
+            what = self._refuse_placement() if kind == _PLACEMENT else self._spoil(is_everywhere=kind == _IMAGE)
         self._account.trace.line(f"FAULT {kind}: {what} for {lasts}")
         if hours is not None:
             self._account.clock.call_later(lasts.total_seconds(), self._end)
@@ -79,6 +88,14 @@ class UselessMachineFaults:
         self._family = family
         return family
 
+    def _refuse_launches(self) -> str:
+        self._family = self._account.scenario.burst_family
+        self._account.delayed_ecs.refused_families.add(self._family)
+        return self._family
+
     def _end(self) -> None:
         self._account.simulator.fleets.pools.host_faults.clear()
         self._account.delayed_ecs.unplaceable.clear()
+        if self._account.delayed_ecs.refused_families:
+            self._account.delayed_ecs.refused_families.clear()
+            self._account.refusals.granted()

@@ -12,6 +12,7 @@ from relaunch.core.jobs.state import JobState, RefusedCall, WaitReason
 from relaunch.core.launches.launch import LaunchRefused, TaskPlaced
 from relaunch.core.lifecycle.events import CheckpointsUnreadable, LaunchNotGranted, MachineLost, TimePassed
 from relaunch.core.lifecycle.refusal_waits import MACHINE_KEPT, Refusal, next_try
+from relaunch.core.lifecycle.useless_machines import useless_for_all
 from relaunch.core.machines.machine import Consequence
 from unit.core.lifecycle.steps import ADMIT, after, chosen, decided
 from unit.core.lifecycle.table_matrix import SITUATIONS, SOON, answered
@@ -128,7 +129,8 @@ class TestARefusedLaunch:
         released = decided(again, answered(REFUSED), now=NOW + MACHINE_KEPT)
         assert (released.job.machine_id, released.job.has_slot, released.release_slot) == ("", False, True)
         reason = f"the cluster refuses the launch: {DENIED}"
-        assert released.job.pending == (ReleaseMachine("m-0", reason, is_unusable=False, is_unused=True), ADMIT)
+        told = useless_for_all(again, "m-0", reason, NOW + MACHINE_KEPT)
+        assert released.job.pending == (ReleaseMachine("m-0", reason, is_unusable=False, is_unused=True), told, ADMIT)
 
     def test_a_launch_that_needs_no_machine_leaves_its_slot_to_others_at_once(self):
         decision = decided(launching(), answered(REFUSED))

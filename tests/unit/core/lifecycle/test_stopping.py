@@ -12,6 +12,7 @@ from relaunch.core.jobs.job import FailedStart, IntentKind, Job, PlacementState,
 from relaunch.core.jobs.state import CostBasis, JobState, Refusal, RefusedCall, Waiting, WaitReason
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.lifecycle.stopping import follow_stop
+from relaunch.core.lifecycle.useless_machines import useless_for_all
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
 from unit.core.lifecycle.steps import ADMIT, LAUNCH, SOON, after, chosen, decided
@@ -379,6 +380,24 @@ def test_a_start_that_is_refused_is_tried_again_on_another_machine_by_the_rule_o
     probing = after(job, chosen(), answered(TaskPlaced(task_id(2))), now=SOON + timedelta(minutes=15))
     assert probing.refusals == job.refusals
     assert after(replace(SITUATIONS["pl"], refusals=job.refusals), seen("RUNNING")).refusals == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "machine_id", "is_told"),
+    [(StopKind.START_REFUSED, "m-1", True), (StopKind.START_REFUSED, "", False), (StopKind.NOT_STARTED, "m-1", False)],
+)
+def test_a_start_that_is_refused_on_a_machine_is_told_to_all_jobs_with_the_revision(kind, machine_id, is_told):
+    placed = with_attempt("pl", instance_id="i-1")
+    placement = replace(placed.current_attempt.placement, machine_id=machine_id)
+    failed = tuple(FailedStart(f"i-{number}", "no image") for number in (2, 3))
+    job = replace(placed, attempt=replace(placed.current_attempt, placement=placement), failed_starts=failed)
+
+    held = follow_stop(job, Stop(kind, SOON, stopped_reason="AccessDenied"), SOON).job
+
+    assert held.waiting.reason is WaitReason.REFUSED
+    told = useless_for_all(job, machine_id, "the task does not start before", SOON)
+    found = [replace(each, reason=told.reason) for each in held.pending if isinstance(each, RememberCapacity)]
+    assert found == [told] * is_told
 
 
 PATIENT = replace(SITUATIONS["ro"].definition, max_failures=9, retry=RetryRules(max_early_failures=9))

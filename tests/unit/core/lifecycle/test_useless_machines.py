@@ -7,7 +7,7 @@ import pytest
 
 from fakes.builders import NOW, make_failed_placement
 from relaunch.core.jobs.effects import ReleaseMachine, RememberCapacity
-from relaunch.core.jobs.state import JobState, RefusedCall, WaitReason
+from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, WaitReason
 from relaunch.core.lifecycle.events import MachineLost, NothingKept
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.lifecycle.machine_waits import next_machine
@@ -94,6 +94,17 @@ def test_a_job_looks_again_for_free_while_others_find_out_whether_machines_becom
     assert timedelta(minutes=paused) <= paused_for < timedelta(minutes=paused + 20), "each job has its turn"
     assert RefusedCall.USEFUL_MACHINE in decision.job.refusals
     assert decision.selection is given.selection
+
+
+@pytest.mark.parametrize("call", [RefusedCall.LAUNCH, RefusedCall.START])
+def test_what_is_refused_to_a_job_is_what_it_waits_for_while_others_try_it(call: RefusedCall):
+    given, asked_at = EVENTS["nothing-for-now"], NOW - timedelta(hours=1)
+    job = replace(SITUATIONS["w0"], refusals={call: Refusal(asked_at, asked_at)})
+
+    waiting = after(job, NothingKept(given.selection, "AccessDenied", False, False, None, is_unready=True))
+
+    assert list(waiting.refusals) == [call]
+    assert waiting.refusals[call].since == asked_at, "it is not held back for longer"
 
 
 def test_explain_says_what_to_look_at_and_until_when_that_goes_on():

@@ -100,6 +100,23 @@ def test_whatever_happens_a_cause_costs_no_more_in_a_day():
     assert find_limit(known, NOW + DAY + 10 * MINUTE) is None
 
 
+@pytest.mark.parametrize("cause", [IMAGE, FAMILY])
+def test_a_machine_that_shows_late_is_counted_all_the_same(cause):
+    known, bought, late = Starts(cause), 0, []
+    for minute in range(24 * 60):
+        now = NOW + minute * MINUTE
+        while late and now - late[0][1] > 60 * MINUTE:
+            machine_id, asked_at = late.pop(0)
+            assert machine_id in known.starting, "whether it was requested for the family is still known"
+            known = settled(known, machine_id, asked_at, Worth.USELESS)
+        if find_limit(known, now) is None:
+            bought += 1
+            late.append((f"m-{minute}", now))
+            known = next(each for each in started(requested(f"m-{minute}"), {cause: known}, now) if each.cause == cause)
+
+    assert bought <= MOST_USELESS, bought
+
+
 def test_a_useful_machine_ends_what_was_launched_before_it():
     known = replace(starts(2, 3), useless={"u-1": NOW, "u-2": NOW + 2 * MINUTE})
 
@@ -111,17 +128,27 @@ def test_a_useful_machine_ends_what_was_launched_before_it():
     assert settled(after, "s-1", NOW, Worth.UNKNOWN) == replace(after, starting={})
 
 
-def test_a_machine_that_was_not_counted_may_be_full_but_a_pool_is_not_counted_before():
-    assert settled(Starts(FAMILY), "m-1", NOW, Worth.USELESS).useless == {}
-    assert settled(Starts(POOL), "m-1", NOW, Worth.USELESS).useless == {"m-1": NOW}
+def test_a_task_that_is_placed_is_waited_for_until_one_of_the_family_has_run_and_again_after_a_useless_machine():
+    known = starts(2, cause=FAMILY)
+
+    assert settled(known, "s-0", NOW, Worth.PLACED) == known
+    ran = settled(known, "s-0", NOW, Worth.USEFUL)
+    placed = settled(ran, "s-1", NOW, Worth.PLACED)
+    assert (ran.useful_at, placed) == (NOW, replace(ran, starting={}))
+    refused = settled(replace(placed, starting={"s-2": NOW}), "s-1", NOW + MINUTE, Worth.USELESS)
+    assert refused.useless == {"s-1": NOW + MINUTE}, "it counts though its task was placed"
+    assert settled(refused, "s-2", NOW, Worth.PLACED) == refused
 
 
 def test_what_nobody_tells_any_more_is_forgotten():
     known = starts(1, 1)
 
-    assert current(known, NOW + 60 * MINUTE).starting == {}
+    assert find_limit(starts(AT_ONCE), NOW + 59 * MINUTE) is not None
+    assert find_limit(starts(AT_ONCE), NOW + 60 * MINUTE) is None
+    assert current(known, NOW + DAY).starting == {}
     assert current(known, NOW + DAY).useless == {}
     assert forgotten_at(known) == NOW + DAY
+    assert forgotten_at(replace(known, useful_at=NOW)) == NOW + 30 * DAY
     assert forgotten_at(Starts(IMAGE)) is None
 
 

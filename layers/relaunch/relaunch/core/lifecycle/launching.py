@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.durations import write_duration
-from relaunch.core.jobs.effects import AdmitWaiting, Effect, RememberCapacity, RequestLaunch
+from relaunch.core.jobs.effects import AdmitWaiting, Effect, RequestLaunch
 from relaunch.core.jobs.job import STACK_SLOT, Attempt, IntentKind, Job, Placement, PlacementState, StopIntent
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.overheads import machine_asked_at, with_measured
@@ -60,7 +60,7 @@ from relaunch.core.lifecycle.restart_policy import GiveUp, out_of_time
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 from relaunch.core.lifecycle.stopping import avoid, stop_with_intent, with_task
 from relaunch.core.lifecycle.unconfirmed_stops import is_host_gone, lose_host
-from relaunch.core.offerings.capacity_scopes import placement_scope
+from relaunch.core.lifecycle.useless_machines import useless_for_all
 from relaunch.core.revisions.images import describe_pin, plan_pins, with_platforms
 from relaunch.core.selection.neuron_devices import NeuronClaim
 
@@ -181,7 +181,9 @@ def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimi
         # The jobs do so one after the other: the first machine tells the others before they buy theirs.
         turn = timedelta(seconds=zlib.crc32(job.job_id.encode()) % int(_TURNS.total_seconds()))
         pause = min(max((event.retry_at or now) + turn - now, _CAPACITY_POLL_INTERVAL), _UNREADY_POLL_INTERVAL + turn)
-        decision = wait_until_granted(job, RefusedCall.USEFUL_MACHINE, event.message, now, pause=pause)
+        # What is refused to the job itself is what all with its revision wait for.
+        own = (each for each in (RefusedCall.START, RefusedCall.LAUNCH) if each in job.refusals)
+        decision = wait_until_granted(job, next(own, RefusedCall.USEFUL_MACHINE), event.message, now, pause=pause)
         return replace(decision, selection=event.selection, selected_at=now)
     reason = WaitReason.PRICE if event.is_price else WaitReason.MARKET if event.is_market else WaitReason.CAPACITY
     decision = try_again_at(job, reason, event.message, now, retry_at)
@@ -377,7 +379,7 @@ def _next_placement(  # noqa: PLR0913 - all of them named at every call
         decision = next_machine(job, detail, now, event=event)
         if not is_unused:
             return decision
-        refused = RememberCapacity(placement_scope(job.revision.arn), outcome, now, now)
+        refused = useless_for_all(job, closed.machine_id, outcome, now)
         return replace(decision, job=replace(decision.job, pending=(refused, *decision.job.pending)))
     if is_full:
         job, before = avoid(job, outcome, now)

@@ -62,7 +62,10 @@ _SAME_ON_ALL = (
     "driver (`relaunch amis`), the disk (MachineDiskGiB or `disk`), the task definition, and the way to the registry"
 )
 _POD = "`kubectl describe pod` says why it does not start: its imagePullSecrets, secrets, volumes, or the nodes' driver"
-_AT_ONCE = "it goes on by its next probe; once it is mended, `relaunch cancel` and `relaunch retry` try at once"
+_AT_ONCE = (
+    "it goes on by its next probe, or that of another job with its task definition; once it is mended, `relaunch "
+    "cancel` and `relaunch retry` try at once, unless several of its machines were of no use in the last hours"
+)
 _START_WORDS = (
     (re.compile(r"(?i)unable to assume|execution (role )?credentials"), _ASSUMED),
     (

@@ -9,7 +9,8 @@ call refused
   └─ it needs a machine of our own
        ├─ the machine is up, refused for less than MACHINE_KEPT ──▶ kept, and again after 1, 2, 4… minutes
        └─ else, and if its machines are of no use ──▶ released; another one is bought as a probe
-                   15 minutes, 1, 4 and 24 hours after the first refusal, then daily
+                   15 minutes, 1, 4 and 24 hours after the first refusal, then daily; and no sooner than
+                   the machines of no use of all jobs with the revision let it (core.machines.starts)
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import Decision, end, try_again_at
 from relaunch.core.lifecycle.long_waits import where_it_resumes
-from relaunch.core.lifecycle.useless_machines import next_machine_at, with_useless_machine
+from relaunch.core.lifecycle.useless_machines import next_machine_at, useless_for_all, with_useless_machine
 
 UNTRAINED_WAIT = timedelta(hours=24)
 """How long a job that never trained is held back: it loses nothing."""
@@ -109,10 +110,12 @@ def wait_until_granted(  # noqa: PLR0913 - all of them named at every call
     takes_machine = call is RefusedCall.START or (call is RefusedCall.USEFUL_MACHINE and pause is None)
     is_bought = bool(machine_id) or takes_machine
     following = next_try(job.refusals[call], has_trained=has_trained, is_bought=is_bought, is_up=is_up)
+    is_kept = following is not None and following.keeps_machine
+    given_up = (useless_for_all(job, machine_id, reason, now),) if machine_id and not is_kept else ()
     if following is None:
         limit = "14 days" if has_trained else "24 hours"
         detail = f"refused for {limit}: {reason}{where_it_resumes(job)}"
-        return end(job, JobState.FAILED, now, event="refused for too long", detail=detail)
+        return end(job, JobState.FAILED, now, event="refused for too long", detail=detail, before=given_up)
     if is_up and not following.keeps_machine:
         job = with_useless_machine(job, now)
     until = following.until if pause is None else now + pause
@@ -120,9 +123,8 @@ def wait_until_granted(  # noqa: PLR0913 - all of them named at every call
     reason_to_wait = WaitReason.CHECKPOINT if call is RefusedCall.CHECKPOINT else WaitReason.REFUSED
     if following.keeps_machine:
         return try_again_at(replace(job, machine_id=machine_id), reason_to_wait, reason, now, until)
-    return _without_slot(
-        job, try_again_at(replace(job, has_slot=False, machine_id=""), reason_to_wait, reason, now, until)
-    )
+    released = try_again_at(replace(job, has_slot=False, machine_id=""), reason_to_wait, reason, now, until)
+    return _without_slot(job, replace(released, job=replace(released.job, pending=(*given_up, *released.job.pending))))
 
 
 def lose_kept_machine(job: Job, waiting: Waiting, now: datetime) -> Decision:

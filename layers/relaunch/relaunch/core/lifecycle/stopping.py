@@ -23,6 +23,7 @@ from relaunch.core.lifecycle.restart_policy import (
     is_failure,
     is_interruption,
 )
+from relaunch.core.lifecycle.useless_machines import useless_for_all
 from relaunch.core.lifecycle.verdicts import held_stop, hold, judge, with_notices
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
@@ -128,6 +129,9 @@ def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
         event = verdict.state.value.lower().replace("_", " ")
         return end(job, verdict.state, now, event=event, detail=verdict.reason, before=before)
     if isinstance(verdict, HoldBack):
+        machine_id = job.current_attempt.placement.machine_id
+        if stop.kind is StopKind.START_REFUSED and machine_id:
+            before = (*before, useless_for_all(job, machine_id, verdict.reason, now))
         held = wait_until_granted(job, RefusedCall.START, verdict.reason, now)
         return replace(held, job=replace(held.job, pending=(*before, *held.job.pending)))
     if stop.kind is StopKind.NO_CAPACITY and not job.current_attempt.placement.machine_id:

@@ -2,13 +2,16 @@
 
 Whatever the reason: they do not become ready, the cluster places nothing on them, or a permission is missing once they
 are up. A few in a row follow one another at once, then one is bought as a probe (core.lifecycle.refusal_waits); and
-whatever happens in between, a job gets no more than MOST_IN_A_DAY in any 24 hours.
+whatever happens in between, a job gets no more than MOST_IN_A_DAY in any 24 hours. What keeps the tasks of a revision
+from all machines is told to all jobs with it, which buy probes together (core.machines.starts).
 """
 
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from relaunch.core.jobs.effects import RememberCapacity
 from relaunch.core.jobs.job import Job
+from relaunch.core.offerings.capacity_scopes import placement_scope
 
 MOST_IN_A_DAY = 6
 """The machines of no use that a job gets in any 24 hours: three at once, and the probes of the first four hours."""
@@ -18,6 +21,11 @@ DAY = timedelta(hours=24)
 def with_useless_machine(job: Job, now: datetime) -> Job:
     """Return the job with another machine that was of no use to it, which it lost just now."""
     return replace(job, useless_machines_at=(*job.useless_machines_at, now)[-MOST_IN_A_DAY:])
+
+
+def useless_for_all(job: Job, machine_id: str, reason: str, now: datetime) -> RememberCapacity:
+    """Return the effect that tells all jobs of a machine that was of no use for tasks of the job's revision."""
+    return RememberCapacity(placement_scope(job.revision.arn), reason, now, now, machine_id=machine_id)
 
 
 def next_machine_at(job: Job, now: datetime) -> datetime:

@@ -8,6 +8,9 @@ and launched after the last one that was of use. Both together are AT_ONCE at mo
 one machine at a time is requested. Those of no use are MOST_USELESS in 24 hours at most. The capacity memory says how
 long the pause between two of these is.
 
+A machine for tasks of a family shows what it is worth once its task runs: that it is placed says nothing of what its
+start lacks. While tasks of the family run that is not waited for, because a pull may take many minutes.
+
 The counts change in the transaction that saves a new machine, if they are as they were read: of two jobs that take
 what is left one is written.
 
@@ -29,9 +32,11 @@ AT_ONCE = 6
 """Half of MOST_USELESS: the others are left for the probes of a day (core.offerings.capacity_memory)."""
 MOST_USELESS = 12
 DAY = timedelta(hours=24)
-# A machine shows within half an hour whether it becomes ready, and its first task follows within minutes. Later nobody
-# is going to tell: a function died before it could.
+# A machine shows within half an hour whether it becomes ready, and its first task follows within minutes. Later mostly
+# nobody is going to tell: a function died before it could. The others are not to wait for that.
 _KNOWN_AFTER = timedelta(hours=1)
+# A task of the family ran lately: the next ones start at once, and are not waited for.
+_PROVEN_FOR = timedelta(days=30)
 # Of an image, and of the tasks of a family, one or two may fail by chance; a pool is avoided after the first.
 _BY_CHANCE = 2
 
@@ -39,8 +44,9 @@ _BY_CHANCE = 2
 class Worth(StrEnum):
     """What a machine that was requested has turned out to be."""
 
-    USEFUL = "useful"  # it is ready, or has a task of the family that it was requested for
-    USELESS = "useless"  # it did not become ready, or the cluster places no such task on it
+    PLACED = "placed"  # it has a task of the family that it was requested for, which does not run yet
+    USEFUL = "useful"  # it is ready, or runs a task of the family
+    USELESS = "useless"  # it did not become ready, or no task of the family was launched or started on it
     UNKNOWN = "unknown"  # there was no instance, or nobody needed it in the end
 
 
@@ -82,10 +88,10 @@ def causes_of(machine: Machine) -> tuple[OfferingKey, ...]:
 
 
 def current(starts: Starts, now: datetime) -> Starts:
-    """Return what still counts."""
+    """Return what is still known: a machine of which nothing was heard for an hour may yet turn out to be of no use."""
     return replace(
         starts,
-        starting={each: at for each, at in starts.starting.items() if now - at < _KNOWN_AFTER},
+        starting={each: at for each, at in starts.starting.items() if now - at < DAY},
         useless={each: at for each, at in starts.useless.items() if now - at < DAY},
     )
 
@@ -93,15 +99,16 @@ def current(starts: Starts, now: datetime) -> Starts:
 def find_limit(starts: Starts, now: datetime) -> StartLimit | None:
     """Return why no machine of the cause may be requested now, None if one may."""
     known = current(starts, now)
-    starting, useless, whose = len(known.starting), len(known.useless), _describe(known.cause)
-    if useless >= MOST_USELESS:
-        until = sorted(known.useless.values())[useless - MOST_USELESS] + DAY
+    late = [at for at in known.starting.values() if now - at >= _KNOWN_AFTER]
+    starting, useless, whose = len(known.starting) - len(late), len(known.useless), _describe(known.cause)
+    if useless and useless + len(late) >= MOST_USELESS:
+        until = sorted((*known.useless.values(), *late))[useless + len(late) - MOST_USELESS] + DAY
         reason = f"{useless} machines {whose} were of no use within 24 hours; another one is requested after "
         return StartLimit(f"{reason}{until:%Y-%m-%d %H:%M} UTC", until)
     if useless > (_BY_CHANCE if is_counted(known.cause) else 0):
         reason = f"the last {useless} machines {whose} were of no use: one at a time is tried, and one starts now"
         return StartLimit(reason) if starting else None
-    reason = f"{starting} machines {whose} start now, no more at once until the first of them is ready"
+    reason = f"{starting} machines {whose} start now, no more at once until one of them is of use"
     return StartLimit(reason) if starting + useless >= AT_ONCE else None
 
 
@@ -141,22 +148,24 @@ def started(machine: Machine, known: StartsByCause, now: datetime) -> tuple[Star
 
 def settled(starts: Starts, machine_id: str, launched_at: datetime, worth: Worth) -> Starts:
     """Return what is known of a cause once a machine has shown what it is worth; the same again changes nothing."""
+    if worth is Worth.PLACED and (starts.useless or starts.useful_at is None):
+        # What refuses the start of its task would refuse that of all others, too.
+        return starts
     starting = {each: at for each, at in starts.starting.items() if each != machine_id}
     useless, useful_at = dict(starts.useless), starts.useful_at
     if worth is Worth.USEFUL:
         useful_at = max(useful_at or launched_at, launched_at)
         useless = {each: at for each, at in useless.items() if at > useful_at}
-    # A machine that has had a task of the family, or was not requested for one, may be full.
-    is_counted_yet = machine_id in starts.starting or not is_counted(starts.cause)
-    if worth is Worth.USELESS and is_counted_yet and (useful_at is None or launched_at > useful_at):
+    if worth is Worth.USELESS and (useful_at is None or launched_at > useful_at):
         useless[machine_id] = launched_at
     return replace(starts, starting=starting, useless=useless, useful_at=useful_at)
 
 
 def forgotten_at(starts: Starts) -> datetime | None:
     """Return when nothing counts any more, None if nothing does."""
-    last = max((*starts.starting.values(), *starts.useless.values()), default=starts.useful_at)
-    return last + DAY if last else None
+    proven_until = (starts.useful_at + _PROVEN_FOR,) if starts.useful_at else ()
+    counted_until = (each + DAY for each in (*starts.starting.values(), *starts.useless.values()))
+    return max((*counted_until, *proven_until), default=None)
 
 
 def _ends_at(limit: StartLimit) -> datetime:
