@@ -39,6 +39,8 @@ class FunctionAuthorization:
     used: dict[Key, Permission] = field(default_factory=dict)
     """Every permission that was asked for; the access key is the function's name."""
     _decided: dict[Key, bool] = field(default_factory=dict)
+    _granted: set[tuple[str, str, str]] = field(default_factory=set)
+    """By function and port: the methods of a store that may be called."""
     _calls: CallPermissions = field(default_factory=lambda: CallPermissions(CalledAccount(ACCOUNT, REGION)))
 
     def __call__(self, permission: Permission) -> bool:
@@ -46,13 +48,13 @@ class FunctionAuthorization:
         invocation = self._runtime.current
         if invocation is None:
             return True
-        asked = replace(permission, access_key=invocation.function)
-        key = (asked.access_key, asked.action, asked.resource, tuple(sorted(asked.context.items(), key=str)))
+        context = tuple(sorted(permission.context.items(), key=str))
+        key = (invocation.function, permission.action, permission.resource, context)
         if key not in self.used:
-            self.used[key] = asked
+            asked = self.used[key] = replace(permission, access_key=invocation.function)
             self._decided[key] = self._authorize(asked)
         if not self._decided[key]:
-            self._on_refused(asked)
+            self._on_refused(self.used[key])
         return self._decided[key]
 
     def check_call(self, service: str, operation: str, parameters: Mapping[str, Any]) -> None:
@@ -62,11 +64,15 @@ class FunctionAuthorization:
 
     def check_store(self, port: str, method: str) -> None:
         """Check the calls of DynamoDB that a method of a store makes; raises the adapter's error of a refused call."""
+        invocation = self._runtime.current
+        if invocation is None or (invocation.function, port, method) in self._granted:
+            return
         with aws_errors(f"{port}.{method}"):
             for operation, index in sorted(STORE_CALLS[port, method]):
                 resource = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{TABLE}" + (f"/index/{index}" if index else "")
                 # Of the functions simulated here none is restricted to items.
                 self._demand(Permission("", f"dynamodb:{operation}", resource), operation)
+        self._granted.add((invocation.function, port, method))
 
     def _demand(self, permission: Permission, operation: str) -> None:
         if not self(permission):
