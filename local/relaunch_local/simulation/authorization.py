@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -34,7 +34,7 @@ class FunctionAuthorization:
     """Decides whether the function that runs may make a call; what runs outside of functions may do everything."""
 
     _runtime: Runtime
-    _authorize: PolicyAuthorizer
+    _authorize: Callable[[Key], bool]
     _on_refused: Callable[[Permission], None]
     used: dict[Key, Permission] = field(default_factory=dict)
     """Every permission that was asked for; the access key is the function's name."""
@@ -51,8 +51,8 @@ class FunctionAuthorization:
         context = tuple(sorted(permission.context.items(), key=str))
         key = (invocation.function, permission.action, permission.resource, context)
         if key not in self.used:
-            asked = self.used[key] = replace(permission, access_key=invocation.function)
-            self._decided[key] = self._authorize(asked)
+            self.used[key] = replace(permission, access_key=invocation.function)
+            self._decided[key] = self._authorize(key)
         if not self._decided[key]:
             self._on_refused(self.used[key])
         return self._decided[key]
@@ -132,8 +132,16 @@ def authorize_functions(
 
 
 @cache
-def _authorizer(subnets: str, templates: str, granted: tuple[tuple[str, str], ...]) -> PolicyAuthorizer:
-    return PolicyAuthorizer(dict(_policies(subnets, templates, dict(granted))), is_without_key)
+def _authorizer(subnets: str, templates: str, granted: tuple[tuple[str, str], ...]) -> Callable[[Key], bool]:
+    authorize = PolicyAuthorizer(dict(_policies(subnets, templates, dict(granted))), is_without_key)
+
+    # Most are asked for in every run.
+    @lru_cache(maxsize=10_000)
+    def decide(key: Key) -> bool:
+        function, action, resource, context = key
+        return authorize(Permission(function, action, resource, dict(context)))
+
+    return decide
 
 
 def _policies(subnets: str, templates: str, granted: Mapping[str, str]) -> Iterator[tuple[str, list[PolicyDocument]]]:
