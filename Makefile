@@ -104,9 +104,9 @@ workflows: environment-workflows ## Check action.yml and the workflows by their 
 	@.venv-workflows/bin/zizmor --offline --quiet --persona pedantic action.yml .github/workflows examples/workflows
 
 # Tests share no state but what a file's own fixtures make, so files run side by side: one per processor, and one more for
-# the time that some wait.
+# the time that some wait. xdist would begin with the files of most tests: tests/conftest.py knows which take longest.
 WORKERS := $(shell $(PYTHON) -c 'import os; print(len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else os.cpu_count() + 1)' 2>/dev/null)
-SIDE_BY_SIDE := -n $(WORKERS) --dist loadfile
+SIDE_BY_SIDE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: lint ## The lint and the unit tests (about a minute)
 	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) tests/unit tests/architecture

@@ -12,14 +12,16 @@ from relaunch_local.simulation.checks.coverage import (
     transitions_unreached,
 )
 from relaunch_local.simulation.checks.deadlines import PROMISE
+from relaunch_local.simulation.shrink import invariant_of
+from simulation.finding import CAMPAIGN
+from simulation.planting import rows_dropped
 
-SEEDS = range(60)
 DECLARED = {transition for row in TABLE for transition in transitions_of(row)}
 
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return run_seeds(SEEDS, processes=1)
+    return run_seeds(CAMPAIGN, processes=1)
 
 
 def test_no_seed_violates_an_invariant(report: Report) -> None:
@@ -27,7 +29,7 @@ def test_no_seed_violates_an_invariant(report: Report) -> None:
 
 
 def test_faults_are_many_and_every_run_has_jobs(report: Report) -> None:
-    assert report.seeds == len(SEEDS)
+    assert report.seeds == len(CAMPAIGN)
     assert report.jobs >= 3 * report.seeds
     assert report.injected >= 10 * report.seeds
     assert report.ends["SUCCEEDED"] > 0
@@ -88,6 +90,19 @@ def test_a_seed_replays_exactly() -> None:
 
 def test_a_replay_ends_after_the_given_number_of_steps() -> None:
     assert run_seed(5, Options(steps=40)).steps == 40
+
+
+def test_a_run_may_end_with_the_violation_that_it_looks_for() -> None:
+    with rows_dropped("cancel_pending"):
+        whole = next(result for seed in CAMPAIGN if (result := run_seed(seed)).violations)
+        first = invariant_of(whole.violations[0])
+        found = run_seed(whole.seed, Options(until=first))
+        other = run_seed(whole.seed, Options(until="an invariant that nothing violates"))
+
+    assert invariant_of(found.violations[-1]) == first
+    assert found.violations == whole.violations[: len(found.violations)]
+    assert found.steps < whole.steps
+    assert other == whole
 
 
 def test_processes_find_what_one_process_finds() -> None:

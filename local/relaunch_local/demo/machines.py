@@ -9,6 +9,7 @@ from rich.text import Text
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.core.machines.tags import JOB_TAG, MACHINE_TAG
 from relaunch_local.demo import drawings
+from relaunch_local.demo.schedule import running_schedule
 from relaunch_local.demo.session import Session
 from relaunch_local.ecs import Purchase, RecordedRequest
 
@@ -95,9 +96,15 @@ def show_registration(session: Session, machine: Machine) -> None:
 
 
 def wait_for_end(session: Session, job_id: str) -> None:
-    """Wait until EC2 has terminated every machine of a job, and show how long each was paid for."""
+    """Wait until EC2 has terminated every machine of a job, and show how long each was paid for.
+
+    Nothing is left to be saved: the two minutes after a warning need not pass.
+    """
+    with session.local.simulator.clock.lock:
+        session.local.simulator.finish_interruptions()
     for request in requests_of(session, job_id):
-        machine = session.expect("EC2 terminates the machine", partial(_gone, session, tags_of(request.parameters)))
+        with running_schedule(session.local):
+            machine = session.expect("EC2 terminates the machine", partial(_gone, session, tags_of(request.parameters)))
         simulator = session.local.simulator
         with simulator.clock.lock:
             (line,) = (each for each in simulator.instances.bill if each.instance_id == machine.instance_id)

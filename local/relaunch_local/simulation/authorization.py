@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -34,11 +34,13 @@ class FunctionAuthorization:
     """Decides whether the function that runs may make a call; what runs outside of functions may do everything."""
 
     _runtime: Runtime
-    _authorize: PolicyAuthorizer
+    _authorize: Callable[[Key], bool]
     _on_refused: Callable[[Permission], None]
     used: dict[Key, Permission] = field(default_factory=dict)
     """Every permission that was asked for; the access key is the function's name."""
     _decided: dict[Key, bool] = field(default_factory=dict)
+    _granted: set[tuple[str, str, str]] = field(default_factory=set)
+    """By function and port: the methods of a store that may be called."""
     _calls: CallPermissions = field(default_factory=lambda: CallPermissions(CalledAccount(ACCOUNT, REGION)))
 
     def __call__(self, permission: Permission) -> bool:
@@ -46,13 +48,13 @@ class FunctionAuthorization:
         invocation = self._runtime.current
         if invocation is None:
             return True
-        asked = replace(permission, access_key=invocation.function)
-        key = (asked.access_key, asked.action, asked.resource, tuple(sorted(asked.context.items(), key=str)))
+        context = tuple(sorted(permission.context.items(), key=str))
+        key = (invocation.function, permission.action, permission.resource, context)
         if key not in self.used:
-            self.used[key] = asked
-            self._decided[key] = self._authorize(asked)
+            self.used[key] = replace(permission, access_key=invocation.function)
+            self._decided[key] = self._authorize(key)
         if not self._decided[key]:
-            self._on_refused(asked)
+            self._on_refused(self.used[key])
         return self._decided[key]
 
     def check_call(self, service: str, operation: str, parameters: Mapping[str, Any]) -> None:
@@ -62,11 +64,15 @@ class FunctionAuthorization:
 
     def check_store(self, port: str, method: str) -> None:
         """Check the calls of DynamoDB that a method of a store makes; raises the adapter's error of a refused call."""
+        invocation = self._runtime.current
+        if invocation is None or (invocation.function, port, method) in self._granted:
+            return
         with aws_errors(f"{port}.{method}"):
             for operation, index in sorted(STORE_CALLS[port, method]):
                 resource = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{TABLE}" + (f"/index/{index}" if index else "")
                 # Of the functions simulated here none is restricted to items.
                 self._demand(Permission("", f"dynamodb:{operation}", resource), operation)
+        self._granted.add((invocation.function, port, method))
 
     def _demand(self, permission: Permission, operation: str) -> None:
         if not self(permission):
@@ -126,8 +132,16 @@ def authorize_functions(
 
 
 @cache
-def _authorizer(subnets: str, templates: str, granted: tuple[tuple[str, str], ...]) -> PolicyAuthorizer:
-    return PolicyAuthorizer(dict(_policies(subnets, templates, dict(granted))), is_without_key)
+def _authorizer(subnets: str, templates: str, granted: tuple[tuple[str, str], ...]) -> Callable[[Key], bool]:
+    authorize = PolicyAuthorizer(dict(_policies(subnets, templates, dict(granted))), is_without_key)
+
+    # Most are asked for in every run.
+    @lru_cache(maxsize=10_000)
+    def decide(key: Key) -> bool:
+        function, action, resource, context = key
+        return authorize(Permission(function, action, resource, dict(context)))
+
+    return decide
 
 
 def _policies(subnets: str, templates: str, granted: Mapping[str, str]) -> Iterator[tuple[str, list[PolicyDocument]]]:

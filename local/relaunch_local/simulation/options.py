@@ -11,9 +11,9 @@ class Options:
     """How a seed is run.
 
     `allowed` limits the faults to those it names (for the shrinker). `kill_at_step` kills the function that takes this
-    step, counted from 1 over the whole run. `steps` ends the run after this number of steps. `dynamodb` uses the real
-    adapter over an emulated table. `scenario` replaces the scenario drawn from the seed. `calm_limit` is how long after
-    the last fault every job must have ended.
+    step, counted from 1 over the whole run. `steps` ends the run after this number of steps, `until` with the first
+    violation of the invariant of this name. `dynamodb` uses the real adapter over an emulated table. `scenario` is used
+    instead of that drawn from the seed. `calm_limit` is how long after the last fault every job must have ended.
     """
 
     trace: bool = False
@@ -21,6 +21,7 @@ class Options:
     without_faults: bool = False
     kill_at_step: int | None = None
     steps: int | None = None
+    until: str | None = None
     dynamodb: bool = False
     scenario: Scenario | None = None
     calm_limit: timedelta = field(default=timedelta(hours=24))

@@ -59,8 +59,8 @@ class SeedResult:
     trace: tuple[str, ...] = field(default=(), repr=False)
 
 
-class StepLimitError(Exception):
-    """The run reached its limit of steps."""
+class EndOfRunError(Exception):
+    """The run reached its limit of steps, or found what it is run for."""
 
 
 class Schedule:
@@ -150,21 +150,20 @@ class SeedRun:
             self._check_returns()
             self._advance(_MACHINE_GRACE_SECONDS)
             self._check_instances()
-        except StepLimitError:
+        except EndOfRunError:
             pass
         finally:
             account.close()
         return self._result()
 
     def _advance(self, seconds: float) -> None:
-        clock, limit = self.account.clock, self.options.steps
+        clock, limit, until = self.account.clock, self.options.steps, self.options.until
         end = clock.now() + timedelta(seconds=seconds)
-        if limit is None:
-            clock.advance_to(end)
-            return
-        while clock.step(end):
-            if self.account.runtime.steps >= limit:
-                raise StepLimitError
+        broken = self.account.invariants.broken
+        while (limit is not None or until is not None) and clock.step(end):
+            if until in broken or (limit is not None and self.account.runtime.steps >= limit):
+                raise EndOfRunError
+        clock.advance_to(end)
 
     def _wait_until_idle(self) -> None:
         account = self.account

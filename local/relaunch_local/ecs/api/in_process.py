@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import botocore.session
@@ -18,6 +18,7 @@ from relaunch_local.ecs.errors import DroppedConnectionError, EcsError
 _WORD = re.compile(r"(?:^|_)([a-z0-9])")
 
 
+@cache
 def operation_name(method: str) -> str:
     """Return the name of the operation that a method of a client calls: `RunTask` for `run_task`."""
     return _WORD.sub(lambda match: match.group(1).upper(), method)

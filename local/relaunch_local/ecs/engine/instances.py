@@ -174,6 +174,12 @@ class Instances:
             lead, lambda: self.terminate(instance, StateReason.SPOT_TERMINATION)
         )
 
+    def finish_interruptions(self) -> None:
+        """Let the lead time of every warned instance be over."""
+        for instance in tuple(self.by_id.values()):
+            if instance.interruption_timer is not None:
+                self.terminate(instance, StateReason.SPOT_TERMINATION)
+
     def recommend_rebalance(self, instance: Instance) -> None:
         """Publish a rebalance recommendation."""
         self._publish(instance, "EC2 Instance Rebalance Recommendation")

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 
 from relaunch_local.ecs.engine.instances import CapacityKey, Instances
 from relaunch_local.ecs.engine.model import Instance, InstanceState
@@ -130,6 +131,7 @@ class Pools:
         return (each for each in self.instances.by_id.values() if each.state is not InstanceState.TERMINATED)
 
 
+@cache
 def family_of(instance_type: str) -> str:
     """Return the family of a vCPU quota ("Amazon EC2 instance type quotas", Amazon EC2 User Guide)."""
     match = re.match(r"[a-z]+", instance_type)

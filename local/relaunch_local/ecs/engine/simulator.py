@@ -202,6 +202,10 @@ class EcsSimulator:
         """Publish a Spot interruption warning and terminate the instance after the lead time."""
         self.instances.interrupt(self.instance(instance_id), lead_seconds, rebalance_first=rebalance_first)
 
+    def finish_interruptions(self) -> None:
+        """Let the lead time of every warned instance be over."""
+        self.instances.finish_interruptions()
+
     def terminate(self, instance_id: str) -> None:
         """Terminate an instance without a warning."""
         self.instances.terminate(self.instance(instance_id))

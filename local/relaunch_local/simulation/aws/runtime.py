@@ -115,7 +115,7 @@ class Runtime:
             return
         self.steps += 1
         if self.kill_at_step is not None:
-            self.visited.append(f"{invocation.function}: {doing}")
+            self.visited.append(f"{invocation.function}#{invocation.number}: {doing}")
         if self._is_killed(invocation, doing):
             invocation.disturb(wholly=True)
         invocation.timer = self.clock.call_later(seconds, lambda: self._resume(invocation))

@@ -1,6 +1,7 @@
 """Whether and when a client sends a call again by itself, by botocore's own code."""
 
 from collections.abc import Callable
+from functools import cache
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -60,5 +61,6 @@ class SdkRetries:
         self._quota.release_retry_quota(context, _http_response(200))
 
 
+@cache
 def _http_response(status: int) -> AWSResponse:
     return AWSResponse("", status, HTTPHeaders(), None)

@@ -79,6 +79,8 @@ class Invariants:
     _facts: AccountFacts
     checks: Counter[str] = field(default_factory=Counter)
     violations: list[str] = field(default_factory=list)
+    broken: set[str] = field(default_factory=set)
+    """The names of the invariants that were violated."""
     jobs: dict[str, Job] = field(default_factory=dict)
     stops: dict[str, dict[str, Stop]] = field(default_factory=lambda: defaultdict(dict))
     """By job and task: the stop that was recorded."""
@@ -125,6 +127,7 @@ class Invariants:
         self.checks[name] += 1
         if not holds:
             at: datetime = self._clock.now()
+            self.broken.add(name)
             self.violations.append(f"{at:%m-%d %H:%M:%S} {name}: {message}")
 
     def unhandled(self, function: str, error: BaseException) -> None:

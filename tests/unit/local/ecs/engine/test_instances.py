@@ -7,6 +7,7 @@ from botocore.exceptions import ClientError
 
 from fakes.simulated_region import TASK_STATE_CHANGE, SimulatedRegion
 from relaunch_local.ecs import Event, Purchase, Script
+from relaunch_local.ecs.engine.model import StateReason
 
 WARNING = "EC2 Spot Instance Interruption Warning"
 Training = tuple[SimulatedRegion, str, str]
@@ -53,6 +54,18 @@ def test_tasks_of_a_terminated_instance_stop_with_a_termination_notice_and_no_ex
     assert task["stoppedAt"] - warned_at == timedelta(seconds=120 + 20 + 10)
     states = [each["state"] for each in region.details(STATE_CHANGE)]
     assert states == ["pending", "running", "shutting-down", "terminated"]
+
+
+def test_the_lead_time_of_a_warned_instance_may_be_over_at_once(training: Training) -> None:
+    region, _, instance_id = training
+    region.simulator.finish_interruptions()
+    assert region.simulator.instance(instance_id).is_alive
+
+    region.simulator.interrupt(instance_id)
+    region.simulator.finish_interruptions()
+
+    assert not region.simulator.instance(instance_id).is_alive
+    assert region.simulator.instance(instance_id).state_reason is StateReason.SPOT_TERMINATION
 
 
 def test_a_task_stopped_in_time_keeps_its_exit_code_and_stop_code(training: Training) -> None:
