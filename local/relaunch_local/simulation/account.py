@@ -365,6 +365,9 @@ class SimulatedAccount:
             self.runtime.current.told.update(tasks_in(answer))
         elif action == "describe_tasks":
             self.facts.described(answer)
+            if self.runtime.current is not None and answer["failures"]:
+                # A task that is listed and MISSING: what was read has to be read again.
+                self.runtime.current.disturb(wholly=False)
 
     def _ec2_answered(self, action: str, answer: Any) -> None:
         if action == "describe_spot_instance_requests":

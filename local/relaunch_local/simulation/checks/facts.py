@@ -166,10 +166,13 @@ class AccountFacts:
         return any(self.host_of(arn) == instance_id for arn in self.unconfirmed_stops())
 
     def unconfirmed_stops(self, after: timedelta = UNCONFIRMED_AFTER) -> Iterator[str]:
-        """Yield the tasks that were not STOPPED in this time after the application sent StopTask."""
+        """Yield the tasks that ECS did not describe as STOPPED in this time after the application sent StopTask."""
         now = self._clock.now()
         for arn, asked_at in self.stop_asked_at.items():
-            if self._stopped_at.get(arn, now) - asked_at >= after:
+            confirmed_at, span = self._stopped_at.get(arn, now), self.hidden_span(arn)
+            if span is not None and span[0] <= confirmed_at:
+                confirmed_at = max(confirmed_at, min(span[1], now))
+            if confirmed_at - asked_at >= after:
                 yield arn
 
     def was_cut_off(self, instance_id: str) -> bool:
