@@ -85,8 +85,11 @@ def _of_queue(before: CapacityFailure, failure: CapacityFailure) -> CapacityFail
 
 
 def _of_cause(before: CapacityFailure, failure: CapacityFailure) -> CapacityFailure:
-    """Return the failure with those before it; while the image is avoided only late ones fail."""
-    if failure.at < before.until:
+    """Return the failure with those before it; while the image is avoided only late ones fail.
+
+    What is remembered again after a lost answer is the same machine, and no second one.
+    """
+    if failure.at < before.until or failure.at <= before.at:
         return before
     count = min(remaining_failures(before, failure.at) + 1, _MAX_CONSECUTIVE_FAILURES)
     step = count - _UNREADY_BY_CHANCE - 1
