@@ -169,6 +169,7 @@ def _remember_capacity(job: Job, effect: RememberCapacity, deps: JobDependencies
         capacity_provider=effect.capacity_provider,
         gpu_count=effect.gpu_count,
         is_unready=is_counted(effect.offering),
+        machine_id=effect.machine_id,
     )
     machine = deps.machines.load_machine(effect.machine_id) if effect.machine_id else None
     if machine is not None:

@@ -30,7 +30,12 @@ def remember_unready(machine: Machine, reason: str, now: datetime) -> tuple[Mach
     of_pool = CapacityFailure(machine.offering, reason, now, now + POOL_AVOIDED, is_unready=True)
     # The first two of an image say nothing of it (core.offerings.capacity_memory).
     of_image = CapacityFailure(
-        image_of(machine), f"machines of the stack do not become ready, lastly: {reason}", now, now, is_unready=True
+        image_of(machine),
+        f"machines of the stack do not become ready, lastly: {reason}",
+        now,
+        now,
+        is_unready=True,
+        machine_id=machine.machine_id,
     )
     return (RememberFailures((of_pool, of_image)),)
 

@@ -89,7 +89,8 @@ def _of_cause(before: CapacityFailure, failure: CapacityFailure) -> CapacityFail
 
     What is remembered again after a lost answer is the same machine, and no second one.
     """
-    if failure.at < before.until or failure.at <= before.at:
+    is_same_machine = bool(failure.machine_id) and failure.machine_id == before.machine_id
+    if failure.at < before.until or is_same_machine:
         return before
     count = min(remaining_failures(before, failure.at) + 1, _MAX_CONSECUTIVE_FAILURES)
     step = count - _UNREADY_BY_CHANCE - 1

@@ -124,7 +124,8 @@ class CapacityFailure:
     `is_shortage`: EC2 itself answered that it has no capacity, which holds for whoever asks for the same. `is_unready`:
     EC2 launched a machine, which is paid for, and it did not become ready.
     `is_queue`: the capacity provider has machines, and other tasks of the stack run on them. That says nothing of EC2's
-    capacity, as a group at its maximum size asks EC2 for nothing, and ends when one of them is free.
+    capacity, as a group at its maximum size asks EC2 for nothing, and ends when one of them is free. `machine_id` is
+    the machine of our own that was of no use, where each counts once.
     """
 
     offering: OfferingKey
@@ -139,6 +140,7 @@ class CapacityFailure:
     is_shortage: bool = False
     is_queue: bool = False
     is_unready: bool = False
+    machine_id: str = ""
 
     @property
     def key(self) -> OfferingKey:
