@@ -208,10 +208,9 @@ def no_stack_cap(_before: Job, decision: Decision) -> Decision:
 
 
 def without_effect(kind: type[Effect]) -> Planting:
-    def make(original: Callable[..., None]) -> Callable[..., None]:
-        def perform(job: Job, effect: Any, deps: Dependencies) -> None:
-            if not isinstance(effect, kind):
-                original(job, effect, deps)
+    def make(original: Callable[..., float]) -> Callable[..., float]:
+        def perform(job: Job, effect: Any, deps: Dependencies) -> float:
+            return 0.0 if isinstance(effect, kind) else original(job, effect, deps)
 
         return perform
 

@@ -39,7 +39,7 @@ def idle_costs(*, has_machines: bool, has_monitoring: bool, has_webhook: bool, h
     if has_webhook:
         items.append(IdleCost("Secrets Manager: the webhook's secret", _USD_PER_SECRET, _USD_PER_SECRET))
     if has_monitoring:
-        alarms, dashboards = 11 + 2 * has_machines + 2 * has_webhook, 1 + has_machines
+        alarms, dashboards = 12 + 2 * has_machines + 2 * has_webhook, 1 + has_machines
         items += [
             IdleCost(
                 f"CloudWatch: {alarms} alarms, of which ten are free",

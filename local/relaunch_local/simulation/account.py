@@ -187,7 +187,7 @@ class SimulatedAccount:
 
         self.endings = Endings(self.clock, self.invariants.check)
         self.instances_told_at: dict[str, datetime] = {}
-        """By instance: when an answer of EC2 that named it first arrived."""
+        """By instance: when a function first handled a message with, or got from DescribeInstances, a word of it."""
         self.useless_cost = UselessCost(
             self.invariants.check,
             bills,
@@ -195,6 +195,7 @@ class SimulatedAccount:
             self.scenario.spot_prices,
             self.scenario.on_demand_usd_per_hour,
             machines.misled,
+            self.facts,
             self.instances_told_at,
             machines.first_terminations,
         )
@@ -374,13 +375,14 @@ class SimulatedAccount:
             self.facts.requests_described(answer)
 
     def _fleet_answered(self, action: str, answer: Any) -> None:
-        named: list[str] = []
-        if action == "create_fleet":
-            named = [each for launched in answer["Instances"] for each in launched["InstanceIds"]]
+        if action == "create_fleet" and self.runtime.current is not None:
+            self.runtime.current.told.update(each for one in answer["Instances"] for each in one["InstanceIds"])
         elif action == "describe_instances":
             found = (each for reservation in answer["Reservations"] for each in reservation["Instances"])
-            named = [each["InstanceId"] for each in found]
-        for each in named:
+            self._note_told(each["InstanceId"] for each in found)
+
+    def _note_told(self, instance_ids: Iterable[str]) -> None:
+        for each in instance_ids:
             self.instances_told_at.setdefault(each, self.clock.now())
 
     def _objects_answered(self, action: str, answer: Any) -> None:
@@ -401,6 +403,7 @@ class SimulatedAccount:
         """Check that a handled warning stopped every visible task on the instance, and that an upload is watched."""
         invocation = self.runtime.current
         if invocation is not None:
+            self._note_told(invocation.told)
             self.facts.message_handled(function, body, invocation.told, has_failed=invocation.failed_calls > 0)
         if function == "submit_job" and '"Object Created"' in body:
             (upload,) = parse_intake_message(body)

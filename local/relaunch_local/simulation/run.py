@@ -191,7 +191,8 @@ class SeedRun:
         account.invariants.check("no machine outlives its tasks", not alive, ", ".join(alive))
         account.machines.check_end()
         self.waste = account.useless.check_end()
-        account.useless_cost.check_jobs(account.invariants.jobs, account.useless.unused())
+        hosts = list(account.machines.hosts.values())
+        account.useless_cost.check_jobs(account.invariants.jobs, hosts, account.useless.took_task())
 
     def _result(self) -> SeedResult:
         account = self.account

@@ -44,7 +44,7 @@ class Invocation:
     is_spared: bool = False
     kill_reason: str = ""
     told: set[str] = field(default_factory=set)
-    """The tasks that RunTask named in its answers since the current message was begun."""
+    """The tasks and instances that RunTask and CreateFleet named in answers since the current message was begun."""
     failed_calls: int = 0
     """How many calls failed for good since then, or since its beginning."""
     thread: greenlet | None = None

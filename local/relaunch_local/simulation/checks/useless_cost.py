@@ -5,8 +5,9 @@ pays for a machine while it has it, by EC2's word that there is one, at the pric
 
 Nobody says what a machine cost of which EC2 said that it launched none, and had: the job got another one before a sweep
 found it. Neither does a job pay while a machine is kept warm for others, or is not ended although EC2 was asked to, nor
-for one without a price. One that EC2 interrupts in its first hour is free, which may become known after the job gave
-it up.
+for one without a price. One that EC2 warned of in its first hour is left to it, which bills nothing then, unless it
+lets the machine run on; one that it interrupts in its first hour without a word is free, too. A job whose
+RunTask was unanswered in an outage does not know that a task was on its machine.
 """
 
 from collections import defaultdict
@@ -18,6 +19,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.machines.tags import JOB_TAG, MACHINE_TAG
 from relaunch_local.ecs import Purchase, SpotPrice
 from relaunch_local.ecs.engine.model import BillLine, Instance
+from relaunch_local.simulation.checks.facts import AccountFacts
 
 # A job that lost a machine is told within the minute of a look, by a clock that is a little off.
 _TOLD_LATE = timedelta(minutes=1)
@@ -41,25 +43,29 @@ class UselessCost:
     on_demand_usd_per_hour: Mapping[str, float]
     misled: Collection[str]
     """The machines of which EC2 said that it launched none, and had."""
+    facts: AccountFacts
     told_at: Mapping[str, datetime]
-    """By instance: when an answer of EC2 that named it first arrived."""
+    """By instance: when EC2 first told of it a function that was not killed over that, or one that described it."""
     asked_at: Mapping[str, datetime]
     """By instance: when the application first asked EC2 to end it."""
 
-    def check_jobs(self, jobs: Mapping[str, Job], unused: Sequence[Instance]) -> None:
-        """Check every job; `unused` are the instances on which no task was placed."""
+    def check_jobs(self, jobs: Mapping[str, Job], hosts: Sequence[Instance], took_task: Collection[str]) -> None:
+        """Check every job; `hosts` are the instances of our own, and `took_task` those that a task was placed on."""
         by_job: dict[str, list[Instance]] = defaultdict(list)
-        for host in unused:
-            by_job[host.tags[JOB_TAG]].append(host)
+        for host in hosts:
+            if host.instance_id not in took_task or host.tags[JOB_TAG] in self.facts.unanswered_jobs:
+                by_job[host.tags[JOB_TAG]].append(host)
         for job_id, job in jobs.items():
-            hosts, told = by_job[job_id], job.useless_machines_usd
-            least = sum(self._least(host, job) for host in hosts) - _ROUNDING_USD
-            most = sum(self._most(host) for host in hosts) + _ROUNDING_USD
-            message = f"{job_id}: {told:.4f} USD for {len(hosts)}, not {least:.4f} to {most:.4f}"
+            found, told = by_job[job_id], job.useless_machines_usd
+            least = sum(self._least(host, job) for host in found if host.instance_id not in took_task) - _ROUNDING_USD
+            most = sum(self._most(host) for host in found) + _ROUNDING_USD
+            message = f"{job_id}: {told:.4f} USD for {len(found)}, not {least:.4f} to {most:.4f}"
             self.check("a job says what machines without a task cost", least <= told <= most, message)
 
     def _least(self, host: Instance, job: Job) -> float:
-        if host.tags.get(MACHINE_TAG) in self.misled or self.bills[host.instance_id].is_free:
+        warned_at = self.facts.warned_at(host.instance_id)
+        is_left = warned_at is not None and warned_at - host.launched_at < _HOUR and host.purchase is Purchase.SPOT
+        if host.tags.get(MACHINE_TAG) in self.misled or self.bills[host.instance_id].is_free or is_left:
             return 0.0
         end = self._ended_at(host)
         is_ready = host.registered_at is not None and len(host.gpu_ids) == host.shape.gpus

@@ -103,11 +103,10 @@ class UselessMachines:
         """Return when the first machine was launched that was of no use, None without one: a wait may begin with it."""
         return next((each.launched_at for each in self._in_order() if self._is_useless(each)), None)
 
-    def unused(self) -> list[Instance]:
-        """Return the instances of our own on which no task was placed, or none was allowed to start, oldest first."""
-        own = (each for each in self._hosts.values() if JOB_TAG in each.tags)
-        hosts = (each for each in own if not self._ran(each) or self._is_start_refused(each))
-        return sorted(hosts, key=lambda each: (each.launched_at, each.instance_id))
+    def took_task(self) -> frozenset[str]:
+        """Return the instances of our own that a task was placed on which was allowed to start."""
+        hosts = (each for each in self._hosts.values() if self._ran(each) and not self._is_start_refused(each))
+        return frozenset(each.instance_id for each in hosts)
 
     def check_end(self) -> Waste:
         """Check a run in which nothing happens any more; return what it paid for nothing."""

@@ -8,6 +8,7 @@ import pytest
 from fakes.builders import NOW, make_failed_placement
 from relaunch.core.jobs.effects import ReleaseMachine, RememberCapacity
 from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, WaitReason
+from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.lifecycle.events import MachineLost, NothingKept
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.lifecycle.machine_waits import next_machine
@@ -151,3 +152,24 @@ def test_a_machine_that_was_bought_for_a_task_and_cannot_take_it_is_told_to_all_
     assert not any(isinstance(each, RememberCapacity) for each in shared.pending), "it may be full"
     (remembered,) = [each for each in unused.pending if isinstance(each, RememberCapacity)]
     assert remembered.offering == placement_scope(job.revision.arn)
+
+
+def test_a_machine_on_which_an_earlier_attempt_ran_is_not_released_as_one_without_a_task():
+    pending = SITUATIONS["fz"]
+    attempt = replace(pending.current_attempt, placement=replace(pending.current_attempt.placement, machine_id="m-0"))
+    placed = after(replace(pending, attempt=attempt), answered(TaskPlaced("t-1")))
+    again = replace(pending, attempt=attempt, ran_on=placed.ran_on)
+
+    lost = after(again, answered(make_failed_placement("RESOURCE:MEMORY")))
+
+    assert placed.ran_on == "m-0"
+    assert [each.is_unused for each in lost.pending if isinstance(each, ReleaseMachine)] == [False]
+
+
+def test_a_task_that_an_earlier_version_placed_has_used_its_machine():
+    running = SITUATIONS["ro"]
+
+    ended = after(running, EVENTS["seen-exit-0"])
+
+    assert running.ran_on == ""
+    assert [each.is_unused for each in ended.pending if isinstance(each, ReleaseMachine)] == [False]

@@ -214,14 +214,16 @@ def with_releases(before: Job, decision: Decision) -> Decision:
     is_at_fault = lacks_useful_machine(after) or (stop is not None and stop.kind is StopKind.NOT_STARTED)
     could_not_start = could_not_start and (is_at_fault or not is_refused)
     has_task = attempt is not None and attempt.placement.task_id is not None
-    # A task that was not allowed to start costs as little as none, and its machine as much.
-    has_task = has_task and (stop is None or stop.kind is not StopKind.START_REFUSED)
+    had_task = {after.ran_on, used if has_task else ""}
+    if stop is not None and stop.kind is StopKind.START_REFUSED:
+        # A task that was not allowed to start costs as little as none, and its machine as much.
+        had_task.discard(used)
     effects = (
         ReleaseMachine(
             each,
             after.reason or str(after.state),
             is_unusable=each == used and could_not_start,
-            is_unused=not (each == used and has_task),
+            is_unused=each not in had_task,
         )
         for each in released
     )

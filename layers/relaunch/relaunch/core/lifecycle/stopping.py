@@ -100,7 +100,8 @@ def with_task(job: Job, task_id: str, outcome: str, now: datetime) -> Job:
     # That the target has the task does not prove that it starts.
     start = job.refusals.get(RefusedCall.START)
     refusals = {RefusedCall.START: start} if start is not None else {}
-    return replace(job, attempt=replace(job.current_attempt, placement=placed), reason="", refusals=refusals)
+    attempt, ran_on = replace(job.current_attempt, placement=placed), placed.machine_id
+    return replace(job, attempt=attempt, reason="", refusals=refusals, ran_on=ran_on)
 
 
 def task_stopped(job: Job, seen: TaskObservation, now: datetime, host: HostObservation | None = None) -> Decision:
