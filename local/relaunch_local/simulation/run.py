@@ -192,7 +192,7 @@ class SeedRun:
         account.machines.check_end()
         self.waste = account.useless.check_end()
         hosts = list(account.machines.hosts.values())
-        account.useless_cost.check_jobs(account.invariants.jobs, hosts, account.useless.took_task())
+        account.useless_cost.check_jobs(account.invariants.jobs, hosts, account.useless.tasks_on)
 
     def _result(self) -> SeedResult:
         account = self.account

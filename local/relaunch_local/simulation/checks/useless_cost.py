@@ -11,7 +11,7 @@ RunTask was unanswered in an outage does not know that a task was on its machine
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -49,18 +49,29 @@ class UselessCost:
     asked_at: Mapping[str, datetime]
     """By instance: when the application first asked EC2 to end it."""
 
-    def check_jobs(self, jobs: Mapping[str, Job], hosts: Sequence[Instance], took_task: Collection[str]) -> None:
-        """Check every job; `hosts` are the instances of our own, and `took_task` those that a task was placed on."""
-        by_job: dict[str, list[Instance]] = defaultdict(list)
+    def check_jobs(
+        self,
+        jobs: Mapping[str, Job],
+        hosts: Iterable[Instance],
+        tasks_on: Callable[[Instance], Mapping[str, datetime]],
+    ) -> None:
+        """Check every job.
+
+        `hosts` are the instances of our own, and `tasks_on` returns when the first task of each job was placed on one.
+        """
+        least: dict[str, float] = defaultdict(float)
+        most: dict[str, float] = defaultdict(float)
         for host in hosts:
-            if host.instance_id not in took_task or host.tags[JOB_TAG] in self.facts.unanswered_jobs:
-                by_job[host.tags[JOB_TAG]].append(host)
+            job_id, used = host.tags[JOB_TAG], tasks_on(host)
+            if not used and job_id in jobs:
+                least[job_id] += self._least(host, jobs[job_id])
+            if job_id not in used or job_id in self.facts.unanswered_jobs:
+                # Until others use it, it is there for the job that requested it.
+                most[job_id] += self._most(host, min(used.values(), default=self._ended_at(host)))
         for job_id, job in jobs.items():
-            found, told = by_job[job_id], job.useless_machines_usd
-            least = sum(self._least(host, job) for host in found if host.instance_id not in took_task) - _ROUNDING_USD
-            most = sum(self._most(host) for host in found) + _ROUNDING_USD
-            message = f"{job_id}: {told:.4f} USD for {len(found)}, not {least:.4f} to {most:.4f}"
-            self.check("a job says what machines without a task cost", least <= told <= most, message)
+            told, bounds = job.useless_machines_usd, (least[job_id] - _ROUNDING_USD, most[job_id] + _ROUNDING_USD)
+            message = f"{job_id}: {told:.4f} USD, not {bounds[0]:.4f} to {bounds[1]:.4f}"
+            self.check("a job says what machines without a task cost", bounds[0] <= told <= bounds[1], message)
 
     def _least(self, host: Instance, job: Job) -> float:
         warned_at = self.facts.warned_at(host.instance_id)
@@ -75,8 +86,8 @@ class UselessCost:
         since = max(host.launched_at, self.told_at.get(host.instance_id, end))
         return self._prices(host)[0] * max((until - since) / _HOUR, 0.0)
 
-    def _most(self, host: Instance) -> float:
-        return self._prices(host)[1] * ((self._ended_at(host) - host.launched_at + _KNOWN_LATE) / _HOUR)
+    def _most(self, host: Instance, until: datetime) -> float:
+        return self._prices(host)[1] * ((until - host.launched_at + _KNOWN_LATE) / _HOUR)
 
     def _ended_at(self, host: Instance) -> datetime:
         return self.bills[host.instance_id].billing_ended_at or host.launched_at

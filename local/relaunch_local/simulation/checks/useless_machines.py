@@ -60,8 +60,8 @@ class UselessMachines:
     """The instances that the application asked EC2 to terminate."""
     _denied: Collection[str] = ()
     """The machines of which EC2 said that it launched none, and had."""
-    _took_task: set[str] = field(default_factory=set)
-    """The ARNs of container instances that a task was placed on."""
+    _took_task: dict[str, dict[str, datetime]] = field(default_factory=lambda: defaultdict(dict))
+    """By ARN of the container instance and job: when the job's first task was placed there."""
     _warned: set[str] = field(default_factory=set)
     _refused: dict[str, str] = field(default_factory=dict)
     """By instance: the family and the words with which ECS placed nothing on it, or refused to."""
@@ -74,7 +74,8 @@ class UselessMachines:
         """Note a task that is placed, and an instance that EC2 says it takes back."""
         kind, detail = event["detail-type"], event["detail"]
         if kind == "ECS Task State Change" and detail.get("containerInstanceArn"):
-            self._took_task.add(detail["containerInstanceArn"])
+            job_id = str(detail.get("startedBy", "")).rpartition("/")[0]
+            self._took_task[detail["containerInstanceArn"]].setdefault(job_id, self._clock.now())
             self._note_start(detail)
         elif kind in ("EC2 Spot Instance Interruption Warning", "EC2 Instance Rebalance Recommendation"):
             self._warned.add(detail["instance-id"])
@@ -103,10 +104,9 @@ class UselessMachines:
         """Return when the first machine was launched that was of no use, None without one: a wait may begin with it."""
         return next((each.launched_at for each in self._in_order() if self._is_useless(each)), None)
 
-    def took_task(self) -> frozenset[str]:
-        """Return the instances of our own that a task was placed on which was allowed to start."""
-        hosts = (each for each in self._hosts.values() if self._ran(each) and not self._is_start_refused(each))
-        return frozenset(each.instance_id for each in hosts)
+    def tasks_on(self, host: Instance) -> Mapping[str, datetime]:
+        """Return by job when its first task was placed on an instance; none where no task was allowed to start."""
+        return {} if self._is_start_refused(host) else self._took_task.get(host.arn, {})
 
     def check_end(self) -> Waste:
         """Check a run in which nothing happens any more; return what it paid for nothing."""
