@@ -1,7 +1,7 @@
 """How many machines may start at once for one cause, and how many it may cost in a day."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -55,15 +55,22 @@ def requested(machine_id: str) -> Machine:
         (AT_ONCE - 2, 2, False),
         (0, 3, True),
         (1, 3, False),
-        (0, MOST_USELESS - 1, True),
-        (0, MOST_USELESS, False),
+        (0, MOST_USELESS - 5, True),
     ],
 )
 def test_so_many_may_start_and_of_a_bad_cause_one_at_a_time(starting: int, useless: int, may_start: bool):
     limit = find_limit(starts(starting, useless), NOW)
 
     assert (limit is None) is may_start
-    assert limit is None or limit.until == (NOW + 23 * 60 * MINUTE if useless == MOST_USELESS else None)
+    assert limit is None or limit.until is None
+
+
+@pytest.mark.parametrize(("useless", "hours"), [(MOST_USELESS - 4, 5), (MOST_USELESS - 1, 5), (MOST_USELESS, 23)])
+def test_the_last_of_a_day_are_hours_apart_and_then_there_is_none(useless: int, hours: int):
+    limit = find_limit(starts(0, useless), NOW)
+
+    assert limit is not None
+    assert limit.until == NOW + hours * 60 * MINUTE
 
 
 def test_a_pool_is_bad_after_its_first_machine_of_no_use():
@@ -86,18 +93,23 @@ def test_a_burst_that_fails_leaves_half_of_the_day_s_machines_for_probes():
     assert find_limit(known, NOW) is None
 
 
-def test_whatever_happens_a_cause_costs_no_more_in_a_day():
-    known, bought = Starts(FAMILY), 0
-    for minute in range(24 * 60):
+def test_whatever_happens_a_cause_costs_no_more_in_a_day_and_one_is_left_for_its_end():
+    known, bought, waits = Starts(FAMILY), list[datetime](), list[timedelta]()
+    for minute in range(3 * 24 * 60):
         now = NOW + minute * MINUTE
-        if find_limit(known, now) is None:
-            bought += 1
+        limit = find_limit(known, now)
+        if limit is None:
+            bought.append(now)
             _, known = started(requested(f"m-{minute}"), {FAMILY: known}, now)
-        else:
-            known = settled(known, next(iter(known.starting), ""), now, Worth.USELESS)
+        elif known.starting:
+            known = settled(known, min(known.starting), now, Worth.USELESS)
+        elif limit.until is not None:
+            waits.append(limit.until - now)
 
-    assert bought == MOST_USELESS
-    assert find_limit(known, NOW + DAY + 10 * MINUTE) is None
+    by_day = [sum(since <= at < since + DAY for at in bought) for since in bought]
+    assert max(by_day) <= MOST_USELESS
+    assert by_day[0] == 11, "eight within minutes, and one every six hours"
+    assert max(waits) <= timedelta(hours=6)
 
 
 @pytest.mark.parametrize("cause", [IMAGE, FAMILY])

@@ -5,8 +5,8 @@ template, or the tasks that they are for, of which the cluster places none. A ma
 minutes after its request, and ten jobs would have requested ten by then. So the machines that were requested and have
 not shown yet what they are worth are counted by cause, together with those that were of no use: of the last 24 hours,
 and launched after the last one that was of use. Both together are AT_ONCE at most. Once the cause is known to be bad,
-one machine at a time is requested. Those of no use are MOST_USELESS in 24 hours at most. The capacity memory says how
-long the pause between two of these is.
+one machine at a time is requested. Those of no use are MOST_USELESS in 24 hours at most, of which the last four are six
+hours apart. The capacity memory says how long the pause between two of the others is.
 
 A machine for tasks of a family shows what it is worth once its task runs: that it is placed says nothing of what its
 start lacks. While tasks of the family run that is not waited for, because a pull may take many minutes.
@@ -31,6 +31,9 @@ from relaunch.core.offerings.offering import Offering, OfferingKey
 AT_ONCE = 6
 """Half of MOST_USELESS: the others are left for the probes of a day (core.offerings.capacity_memory)."""
 MOST_USELESS = 12
+# One is left whenever the cause ends: revisions of a family and pools of an image have pauses of their own
+# (core.offerings.capacity_memory), and together had used up those of a day in three hours.
+_SPACED = 4
 DAY = timedelta(hours=24)
 # A machine shows within half an hour whether it becomes ready, and its first task follows within minutes. Later mostly
 # nobody is going to tell: a function died before it could. The others are not to wait for that.
@@ -101,8 +104,12 @@ def find_limit(starts: Starts, now: datetime) -> StartLimit | None:
     known = current(starts, now)
     late = [at for at in known.starting.values() if now - at >= _KNOWN_AFTER]
     starting, useless, whose = len(known.starting) - len(late), len(known.useless), _describe(known.cause)
-    if useless and useless + len(late) >= MOST_USELESS:
-        until = sorted((*known.useless.values(), *late))[useless + len(late) - MOST_USELESS] + DAY
+    spent, until = sorted((*known.useless.values(), *late)), now
+    if useless and len(spent) >= MOST_USELESS:
+        until = spent[-MOST_USELESS] + DAY
+    elif useless >= MOST_USELESS - _SPACED:
+        until = max(known.useless.values()) + DAY / _SPACED
+    if until > now:
         reason = f"{useless} machines {whose} were of no use within 24 hours; another one is requested after "
         return StartLimit(f"{reason}{until:%Y-%m-%d %H:%M} UTC", until)
     if useless > (_BY_CHANCE if is_counted(known.cause) else 0):

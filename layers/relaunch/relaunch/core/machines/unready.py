@@ -5,9 +5,16 @@ it has launched; those that begin with `Client.` are of the account: a key that 
 gone.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 
-from relaunch.core.machines.machine import ForgetUnready, Machine, MachineEffect, RememberFailures
+from relaunch.core.machines.machine import (
+    ForgetUnready,
+    Machine,
+    MachineEffect,
+    MachineTimelineEntry,
+    RememberFailures,
+)
 from relaunch.core.machines.refusals import POOL_AVOIDED
 from relaunch.core.machines.starts import image_of
 from relaunch.core.machines.tags import JOB_TAG
@@ -62,21 +69,30 @@ def usd_for_nothing(machine: Machine, job_id: str, now: datetime) -> float:
     since = machine.launched_at
     if since is None or machine.left_until is not None or machine.request.tags.get(JOB_TAG) != job_id:
         return 0.0
-    until, others = machine.ended_at or now, {each.job_id for each in machine.claims} - {job_id}
-    for entry in machine.timeline:
+    until, entries = machine.ended_at or now, machine.timeline
+    for number, entry in enumerate(machine.timeline, start=1):
+        if entry.detail.partition(";")[0] != job_id:
+            continue
+        if entry.event == CLAIMED:
+            since, until, entries = max(entry.at, since), machine.ended_at or now, machine.timeline
+        elif entry.event in (RELEASED, RELEASED_UNUSED):
+            # Who comes later changes nothing: this is asked again after a save that failed.
+            until, entries = min(entry.at, machine.ended_at or now), machine.timeline[:number]
+    seconds = (min(until, now) - since).total_seconds()
+    return 0.0 if _may_have_run_others(machine, job_id, entries) else max(seconds, 0.0) / 3600 * machine.usd_per_hour
+
+
+def _may_have_run_others(machine: Machine, job_id: str, entries: Sequence[MachineTimelineEntry]) -> bool:
+    """Return whether other jobs may have run tasks on a machine by the last of these entries."""
+    others = {each.job_id for each in machine.claims if entries is machine.timeline}
+    for entry in entries:
         whose = entry.detail.partition(";")[0]
-        is_release = entry.event in (RELEASED, RELEASED_UNUSED)
-        if entry.event == CLAIMED and whose == job_id:
-            since, until = max(entry.at, since), machine.ended_at or now
-        elif is_release and whose == job_id:
-            until = min(entry.at, machine.ended_at or now)
-        elif entry.event == CLAIMED:
+        if entry.event == CLAIMED:
             others.add(whose)
         elif entry.event == RELEASED_UNUSED:
             others.discard(whose)
-        elif is_release:
+        elif entry.event == RELEASED and whose != job_id:
             # It may have run a task, which is paid for as such.
-            return 0.0
-    seconds = (min(until, now) - since).total_seconds()
+            return True
     # Nobody runs a task on a machine that never was ready.
-    return 0.0 if others and machine.registered_at is not None else max(seconds, 0.0) / 3600 * machine.usd_per_hour
+    return bool(others - {job_id}) and machine.registered_at is not None
