@@ -106,13 +106,20 @@ def test_a_definition_may_allow_more():
 
 @pytest.mark.parametrize(
     "kind",
-    [StopKind.INTERRUPTION, StopKind.HOST_LOST, StopKind.USER_ERROR, StopKind.OUT_OF_MEMORY, StopKind.MACHINE_FAULT],
+    [
+        StopKind.INTERRUPTION,
+        StopKind.HOST_LOST,
+        StopKind.USER_ERROR,
+        StopKind.OUT_OF_MEMORY,
+        StopKind.MACHINE_FAULT,
+        StopKind.MOVED,
+    ],
 )
 def test_it_counts_whatever_ended_it(kind):
     assert count(waiting(stopped(31 * MINUTE, kind))) == 1
 
 
-@pytest.mark.parametrize("kind", [StopKind.CANCELLED, StopKind.TIME_OUT, StopKind.MOVED])
+@pytest.mark.parametrize("kind", [StopKind.CANCELLED, StopKind.TIME_OUT])
 def test_what_was_stopped_on_purpose_says_nothing(kind):
     decision = judged(waiting(stopped(45 * MINUTE, kind), attempts_without_progress=2))
 

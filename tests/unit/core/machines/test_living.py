@@ -85,6 +85,17 @@ def test_an_agent_that_is_away_at_the_deadline_has_three_more_minutes():
     assert (late.state, late.is_unusable) == (MachineState.ENDING, True)
 
 
+def test_an_agent_that_is_away_when_it_is_first_looked_at_has_three_minutes_from_then():
+    at = NOW + LIMITS.registration_deadline + timedelta(minutes=8)
+    waiting = decide(machine(MachineState.STARTING), NodeSeen(NODE, CAPACITY, True, at, is_connected=False), at, LIMITS)
+
+    early, late = (
+        decide(waiting.machine, MachineDue(), at + timedelta(seconds=after), LIMITS).machine for after in (179, 180)
+    )
+
+    assert (early.state, late.state) == (MachineState.STARTING, MachineState.ENDING)
+
+
 def test_a_machine_that_is_drained_before_it_was_known_to_be_ready_says_nothing_of_its_pool():
     drained = NodeSeen(NODE, CAPACITY, is_active=False, at=NOW, is_draining=True)
     at = NOW + LIMITS.registration_deadline

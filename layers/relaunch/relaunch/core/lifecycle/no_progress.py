@@ -2,7 +2,8 @@
 
 An attempt says so if it outlived the time that one of the job takes until it has saved, whatever ended it: it is known
 by what is in the bucket once it has stopped, before the next machine is bought. A shorter attempt, and one that was
-stopped on purpose, says nothing; one that gained a step, however short, says that the training goes on.
+cancelled or out of time, says nothing; one that gained a step, however short, says that the training goes on. One that
+was moved to spot saved before it stopped, as any other.
 """
 
 from dataclasses import replace
@@ -22,7 +23,7 @@ from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL
 NO_PROGRESS = "no progress"
 """The event of the timeline."""
 
-_STOPPED_ON_PURPOSE = frozenset({StopKind.CANCELLED, StopKind.TIME_OUT, StopKind.MOVED})
+_STOPPED_ON_PURPOSE = frozenset({StopKind.CANCELLED, StopKind.TIME_OUT})
 # A program that deletes its older checkpoints, or saves on SIGTERM alone, shows how long it ran, and not how often it
 # saves: attempts that lose so much each are worth telling of anyway.
 _LONGEST_SAVING = timedelta(hours=6)

@@ -28,6 +28,7 @@ NOT_READY = "start deadline"
 """The timeline event of a machine that was ended as it was not ready in time."""
 _NOT_CONNECTED = "registered, and its agent is not connected"
 _DRAINING = "registered, and is drained"
+_REGISTERED = "registered"
 # Agents disconnect and reconnect several times an hour: one that has registered in time may be away at its deadline.
 _AGENT_GRACE = timedelta(minutes=3)
 ABANDONED = "abandoned"
@@ -57,7 +58,7 @@ def node_seen(machine: Machine, event: NodeSeen, now: datetime, limits: MachineL
     wake_at = min(now + NEXT_LOOK, _registration_deadline(replace(seen, reason=lacks), limits))
     if seen.node == machine.node and machine.reason == lacks:
         return look_again(seen, wake_at)
-    return move(replace(seen, reason=lacks), machine.state, now, event="registered", detail=lacks, wake_at=wake_at)
+    return move(replace(seen, reason=lacks), machine.state, now, event=_REGISTERED, detail=lacks, wake_at=wake_at)
 
 
 def node_draining(machine: Machine, event: NodeSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
@@ -66,7 +67,7 @@ def node_draining(machine: Machine, event: NodeSeen, now: datetime, _limits: Mac
     wake_at = machine.wake_at or now + NEXT_LOOK
     if seen.node == machine.node and machine.reason == _DRAINING:
         return look_again(seen, wake_at)
-    return move(seen, machine.state, now, event="registered", detail=_DRAINING, wake_at=wake_at)
+    return move(seen, machine.state, now, event=_REGISTERED, detail=_DRAINING, wake_at=wake_at)
 
 
 def _lacking(event: NodeSeen, machine: Machine) -> str:
@@ -80,8 +81,12 @@ def _lacking(event: NodeSeen, machine: Machine) -> str:
 
 def _registration_deadline(machine: Machine, limits: MachineLimits) -> datetime:
     name = machine.offering.instance_type if machine.offering is not None else ""
-    more = _AGENT_GRACE if machine.reason == _NOT_CONNECTED else timedelta(0)
-    return (machine.launched_at or machine.created_at) + limits.registration_deadline_of(name) + more
+    deadline = (machine.launched_at or machine.created_at) + limits.registration_deadline_of(name)
+    if machine.reason != _NOT_CONNECTED:
+        return deadline
+    # Nobody may have looked before: the agent was connected then, and is away for a moment.
+    told_at = (each.at for each in machine.timeline if (each.event, each.detail) == (_REGISTERED, _NOT_CONNECTED))
+    return max(deadline, next(told_at, deadline)) + _AGENT_GRACE
 
 
 def wake_starting(machine: Machine, _event: MachineDue, now: datetime, limits: MachineLimits) -> MachineDecision:
