@@ -238,7 +238,7 @@ BUGS = (
         "a task is moved to spot before it has saved a checkpoint",
         replaced(follow_market, "newest_of", broken.without_its_own_checkpoint),
         "no move without a saved checkpoint",
-        30,
+        70,
         first=10,
         world=_without_shortages,
     ),
@@ -652,7 +652,7 @@ BUGS = (
         "refusal-is-final",
         "a launch that ECS refuses is taken to have no task, though it may have one from before",
         replaced(launching_attempts, "_answer", broken.as_if_sent_for_the_first_time),
-        "every stop is accounted for",
+        "nothing is launched beside a live task",
         30,
     ),
     PlantedBug(
@@ -707,7 +707,7 @@ BUGS = (
         "a sweep opens no offering again, and the event of a late machine may be lost",
         changed(sweeping, reopen_offerings=lambda _failures, _machines, _deps: None),
         "a machine that arrived late is used, not avoided",
-        60,
+        90,
     ),
     PlantedBug(
         "first-page-only",

@@ -110,7 +110,7 @@ FAILURE_BUGS = (
         "a program that fails at once is started again as often as any other",
         changed(restart_policy, is_early_failure=lambda _attempt, _stop: False),
         "a program that fails at once is started twice at most",
-        60,
+        90,
     ),
     PlantedBug(
         "machine-of-an-early-failure-ended",

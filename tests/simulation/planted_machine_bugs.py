@@ -333,7 +333,7 @@ MACHINE_BUGS = (
         "a machine that EC2 takes away takes more jobs",
         _taking_claims_when_warned,
         "a machine that was warned takes no claims",
-        200,
+        330,
     ),
     PlantedBug(
         "money-cap-ignored",
