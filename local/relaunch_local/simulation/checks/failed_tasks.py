@@ -127,6 +127,8 @@ class FailedTasks:
 
     def _check_unknown(self, job: Job, tasks: Mapping[str, Task], told: Sequence[str], *, is_called_off: bool) -> None:
         arns = [arn for arn in told if self.met[arn].cause is Cause.UNKNOWN]
+        # A start that fails as EC2 takes its instance away may have failed for that.
+        arns = [arn for arn in arns if not self._is_threatened(tasks[arn], self.met[arn].instance_id)]
         machines = dict.fromkeys(self.met[arn].instance_id for arn in arns)
         message = f"{job.job_id}: {', '.join(machines)}"
         self._check("words that nobody knows cost two machines", len(machines) <= _UNKNOWN_MACHINES, message)
@@ -177,6 +179,10 @@ class FailedTasks:
             if refused and refused[-1] == _in_order(own)[-1]:
                 found[job_id] = recorded_at[refused[0]]
         return found
+
+    def _is_threatened(self, task: Task, instance_id: str) -> bool:
+        stopped_at = timestamp(task, "stoppedAt")
+        return stopped_at is None or self.was_threatened(instance_id, stopped_at)
 
     def _check_words(self, job: Job, text: str, *, is_called_off: bool) -> None:
         is_said = job.state is JobState.FAILED and text in job.reason

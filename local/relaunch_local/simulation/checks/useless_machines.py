@@ -85,7 +85,7 @@ class UselessMachines:
         host = detail["containerInstanceArn"]
         if detail.get("startedAt"):
             self._ran_task.add(host)
-        elif _REFUSED_START.search(str(detail.get("stoppedReason", ""))):
+        elif _REFUSED_START.search(_told_of(detail)):
             self._starts_refused[host] = _family_of(detail["taskDefinitionArn"])
 
     def unplaced(self, parameters: Mapping[str, Any], reason: str) -> None:
@@ -189,6 +189,12 @@ class UselessMachines:
         job = self._jobs.get(host.tags[JOB_TAG])
         was_over = job is not None and job.ended_at is not None and job.ended_at <= self._ended_at(host)
         return not was_over or host.instance_id in self._refused
+
+
+def _told_of(task: Mapping[str, Any]) -> str:
+    """Return what ECS says of the end of a task: the error is in its reason, or in that of a container."""
+    reasons = (each.get("reason", "") for each in task.get("containers", ()))
+    return "; ".join((str(task.get("stoppedReason", "")), *map(str, reasons)))
 
 
 def _family_of(task_definition: str) -> str:
