@@ -330,7 +330,7 @@ class Invariants:
         if job.state.is_final and not (before and before.state.is_final):
             # A stop that no host has confirmed for an hour is given up; the verdict checks that it was asked for.
             given_up = set(self._facts.unconfirmed_stops(timedelta(hours=1)))
-            # No answer of RunTask named a task of these jobs, and ECS does not list those that it hides: sweeps stop them.
+            # No answer of RunTask named a task of these jobs, and ECS lists none that it hides: sweeps stop them.
             unlisted = self.hidden if job.job_id in self._facts.unanswered_jobs else set[str]()
             live = [arn for arn in self._undenied(job.job_id) if arn not in given_up | unlisted]
             self.check("no job ends before its task", not live, f"{job.job_id} {job.state}: {len(live)} live")
