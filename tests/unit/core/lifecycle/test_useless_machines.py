@@ -7,12 +7,14 @@ import pytest
 
 from fakes.builders import NOW, make_failed_placement
 from relaunch.core.jobs.effects import ReleaseMachine, RememberCapacity
+from relaunch.core.jobs.job import Stop, StopKind
 from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, WaitReason
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.lifecycle.events import MachineLost, NothingKept
 from relaunch.core.lifecycle.explanation import explain
-from relaunch.core.lifecycle.machine_waits import next_machine
+from relaunch.core.lifecycle.machine_waits import next_machine, with_releases
 from relaunch.core.lifecycle.refusal_waits import MACHINE_KEPT, wait_until_granted
+from relaunch.core.lifecycle.stopping import follow_stop
 from relaunch.core.lifecycle.useless_machines import MOST_IN_A_DAY, describe_bound, next_machine_at
 from relaunch.core.machines.machine import Consequence
 from relaunch.core.offerings.capacity_scopes import placement_scope
@@ -154,15 +156,20 @@ def test_a_machine_that_was_bought_for_a_task_and_cannot_take_it_is_told_to_all_
     assert remembered.offering == placement_scope(job.revision.arn)
 
 
-def test_a_machine_on_which_an_earlier_attempt_ran_is_not_released_as_one_without_a_task():
+@pytest.mark.parametrize(
+    "answer", [make_failed_placement("RESOURCE:MEMORY"), TaskPlaced("t-1")], ids=["nothing placed", "start refused"]
+)
+def test_a_machine_on_which_an_earlier_attempt_ran_is_not_released_as_one_without_a_task(answer):
+    ran = after(SITUATIONS["ro"], EVENTS["seen-exit-0"])
     pending = SITUATIONS["fz"]
-    attempt = replace(pending.current_attempt, placement=replace(pending.current_attempt.placement, machine_id="m-0"))
-    placed = after(replace(pending, attempt=attempt), answered(TaskPlaced("t-1")))
-    again = replace(pending, attempt=attempt, ran_on=placed.ran_on)
+    on_machine = replace(pending.current_attempt.placement, machine_id=ran.ran_on)
+    again = replace(pending, attempt=replace(pending.current_attempt, placement=on_machine), ran_on=ran.ran_on)
 
-    lost = after(again, answered(make_failed_placement("RESOURCE:MEMORY")))
+    lost = after(again, answered(answer))
+    if isinstance(answer, TaskPlaced):
+        lost = with_releases(lost, follow_stop(lost, Stop(StopKind.START_REFUSED, NOW), NOW)).job
 
-    assert placed.ran_on == "m-0"
+    assert ran.ran_on == SITUATIONS["ro"].current_attempt.placement.machine_id != ""
     assert [each.is_unused for each in lost.pending if isinstance(each, ReleaseMachine)] == [False]
 
 

@@ -259,7 +259,7 @@ class Job:
     it last had a task, for what somebody has to grant or mend (core.lifecycle.refusal_waits). `useless_machines_at` is
     when it lost each of the latest machines that never ran a task of it, which bounds how many it gets in a day
     (core.lifecycle.useless_machines), and `useless_machines_usd` what those cost that were requested for it. `ran_on`
-    is the machine of our own on which its last task was placed, empty for one that was placed by an earlier version.
+    is the machine of our own on which its last task ran that has stopped, empty for one of an earlier version.
     `resume_from` are the jobs that it retries, the latest first: it resumes from the first of them with a checkpoint,
     whose step is `first_step`, 0 if it began from the beginning, None before its first launch. `kept_seconds` is the
     running time, before the current attempt, whose work a checkpoint keeps (core.jobs.progress). `measured_starts` and

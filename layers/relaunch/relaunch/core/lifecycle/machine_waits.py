@@ -214,10 +214,9 @@ def with_releases(before: Job, decision: Decision) -> Decision:
     is_at_fault = lacks_useful_machine(after) or (stop is not None and stop.kind is StopKind.NOT_STARTED)
     could_not_start = could_not_start and (is_at_fault or not is_refused)
     has_task = attempt is not None and attempt.placement.task_id is not None
-    had_task = {after.ran_on, used if has_task else ""}
-    if stop is not None and stop.kind is StopKind.START_REFUSED:
-        # A task that was not allowed to start costs as little as none, and its machine as much.
-        had_task.discard(used)
+    # A task that was not allowed to start costs as little as none, and its machine as much.
+    is_allowed = stop is None or stop.kind is not StopKind.START_REFUSED
+    had_task = {after.ran_on, used if has_task and is_allowed else ""}
     effects = (
         ReleaseMachine(
             each,

@@ -100,8 +100,7 @@ def with_task(job: Job, task_id: str, outcome: str, now: datetime) -> Job:
     # That the target has the task does not prove that it starts.
     start = job.refusals.get(RefusedCall.START)
     refusals = {RefusedCall.START: start} if start is not None else {}
-    attempt, ran_on = replace(job.current_attempt, placement=placed), placed.machine_id
-    return replace(job, attempt=attempt, reason="", refusals=refusals, ran_on=ran_on)
+    return replace(job, attempt=replace(job.current_attempt, placement=placed), reason="", refusals=refusals)
 
 
 def task_stopped(job: Job, seen: TaskObservation, now: datetime, host: HostObservation | None = None) -> Decision:
@@ -229,6 +228,7 @@ def _account(job: Job, stop: Stop) -> Job:
         cost_usd=job.cost_usd + ran / 3600 * price.usd_per_hour,
         cost_basis=job.cost_basis.plus(price.basis) if ran else job.cost_basis,
         first_started_at=job.first_started_at or attempt.started_at,
+        ran_on=attempt.placement.machine_id if attempt.started_at is not None else job.ran_on,
         failures=job.failures + is_failure(stop.kind),
         interruptions=job.interruptions + is_interruption(stop.kind),
         interrupted_at=job.interrupted_at or _interrupted_at(attempt, stop),
