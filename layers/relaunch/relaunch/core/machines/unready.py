@@ -71,11 +71,10 @@ def usd_for_nothing(machine: Machine, job_id: str, now: datetime) -> float:
         return 0.0
     until, entries = machine.ended_at or now, machine.timeline
     for number, entry in enumerate(machine.timeline, start=1):
-        if entry.detail.partition(";")[0] != job_id:
-            continue
-        if entry.event == CLAIMED:
+        is_own = entry.detail.partition(";")[0] == job_id
+        if is_own and entry.event == CLAIMED:
             since, until, entries = max(entry.at, since), machine.ended_at or now, machine.timeline
-        elif entry.event in (RELEASED, RELEASED_UNUSED):
+        elif is_own and entry.event in (RELEASED, RELEASED_UNUSED):
             # Who comes later changes nothing: this is asked again after a save that failed.
             until, entries = min(entry.at, machine.ended_at or now), machine.timeline[:number]
     seconds = (min(until, now) - since).total_seconds()
