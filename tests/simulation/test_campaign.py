@@ -73,7 +73,7 @@ def test_a_campaign_in_which_a_row_of_the_table_never_decided_is_not_good() -> N
 
 def test_few_seeds_make_most_transitions_and_only_declared_ones(report: Report) -> None:
     assert set(report.decided_by) <= DECLARED
-    assert len(rows_unreached(report.decided_by)) <= 5
+    assert len(rows_unreached(report.decided_by)) <= 7
     assert len(transitions_unreached(report.decided_by)) < len(DECLARED) / 2
 
 

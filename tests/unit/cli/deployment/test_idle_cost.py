@@ -39,8 +39,8 @@ def test_what_is_told_is_what_the_page_says() -> None:
 
     assert costs(webhook=False, uploads=False) == pytest.approx(1.33, abs=0.005)
     assert "About 1.33 USD a month" in page
-    assert costs() == pytest.approx(2.09, abs=0.01)
-    assert "2.09 with both" in page
+    assert costs() == pytest.approx(2.19, abs=0.01)
+    assert "2.19 with both" in page
     assert costs() - costs(machines=False) == pytest.approx(0.20, abs=0.005)
     assert costs(uploads=False) - costs(uploads=False, webhook=False) == pytest.approx(0.60, abs=0.005)
     assert costs(webhook=False) - costs(uploads=False, webhook=False) == pytest.approx(0.26, abs=0.005)
