@@ -16,12 +16,14 @@ from relaunch_local.simulation.shrink import invariant_of
 from simulation.finding import CAMPAIGN
 from simulation.planting import rows_dropped
 
+# A job gives up a machine that EC2 was not asked for yet: the others come to that rarely.
+SEEDS = (*CAMPAIGN, 138)
 DECLARED = {transition for row in TABLE for transition in transitions_of(row)}
 
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return run_seeds(CAMPAIGN, processes=1)
+    return run_seeds(SEEDS, processes=1)
 
 
 def test_no_seed_violates_an_invariant(report: Report) -> None:
@@ -29,7 +31,7 @@ def test_no_seed_violates_an_invariant(report: Report) -> None:
 
 
 def test_faults_are_many_and_every_run_has_jobs(report: Report) -> None:
-    assert report.seeds == len(CAMPAIGN)
+    assert report.seeds == len(SEEDS)
     assert report.jobs >= 3 * report.seeds
     assert report.injected >= 10 * report.seeds
     assert report.ends["SUCCEEDED"] > 0
@@ -73,7 +75,7 @@ def test_a_campaign_in_which_a_row_of_the_table_never_decided_is_not_good() -> N
 
 def test_few_seeds_make_most_transitions_and_only_declared_ones(report: Report) -> None:
     assert set(report.decided_by) <= DECLARED
-    assert len(rows_unreached(report.decided_by)) <= 7
+    assert len(rows_unreached(report.decided_by)) <= 5
     assert len(transitions_unreached(report.decided_by)) < len(DECLARED) / 2
 
 
