@@ -67,8 +67,10 @@ class UselessMachines:
     """By instance: the family and the words with which ECS placed nothing on it, or refused to."""
     _starts_refused: dict[str, str] = field(default_factory=dict)
     """By ARN of the container instance: the family whose task was refused its start there."""
-    _ran_task: set[str] = field(default_factory=set)
-    """The ARNs of container instances on which a task ran."""
+    _ran_task: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """By ARN of the container instance: the jobs whose task ran there."""
+    _not_allowed: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """By ARN of the container instance: the jobs whose task was refused its start there."""
 
     def observe(self, event: Event) -> None:
         """Note a task that is placed, and an instance that EC2 says it takes back."""
@@ -76,17 +78,18 @@ class UselessMachines:
         if kind == "ECS Task State Change" and detail.get("containerInstanceArn"):
             job_id = str(detail.get("startedBy", "")).rpartition("/")[0]
             self._took_task[detail["containerInstanceArn"]].setdefault(job_id, self._clock.now())
-            self._note_start(detail)
+            self._note_start(detail, job_id)
         elif kind in ("EC2 Spot Instance Interruption Warning", "EC2 Instance Rebalance Recommendation"):
             self._warned.add(detail["instance-id"])
 
-    def _note_start(self, detail: Mapping[str, Any]) -> None:
+    def _note_start(self, detail: Mapping[str, Any], job_id: str) -> None:
         """Note whether a task runs, or its start was refused for lack of a permission."""
         host = detail["containerInstanceArn"]
         if detail.get("startedAt"):
-            self._ran_task.add(host)
+            self._ran_task[host].add(job_id)
         elif _REFUSED_START.search(_told_of(detail)):
             self._starts_refused[host] = _family_of(detail["taskDefinitionArn"])
+            self._not_allowed[host].add(job_id)
 
     def unplaced(self, parameters: Mapping[str, Any], reason: str) -> None:
         """Note that ECS placed nothing, and its words."""
@@ -105,8 +108,9 @@ class UselessMachines:
         return next((each.launched_at for each in self._in_order() if self._is_useless(each)), None)
 
     def tasks_on(self, host: Instance) -> Mapping[str, datetime]:
-        """Return by job when its first task was placed on an instance; none where no task was allowed to start."""
-        return {} if self._is_start_refused(host) else self._took_task.get(host.arn, {})
+        """Return by job when its first task was placed on an instance, those left out whose start was refused there."""
+        without = self._not_allowed[host.arn] - self._ran_task[host.arn]
+        return {job_id: at for job_id, at in self._took_task.get(host.arn, {}).items() if job_id not in without}
 
     def check_end(self) -> Waste:
         """Check a run in which nothing happens any more; return what it paid for nothing."""
@@ -154,7 +158,7 @@ class UselessMachines:
         return found
 
     def _is_start_refused(self, host: Instance) -> bool:
-        return bool(host.arn) and host.arn in self._starts_refused and host.arn not in self._ran_task
+        return bool(host.arn) and host.arn in self._starts_refused and not self._ran_task[host.arn]
 
     def _causes(self, host: Instance) -> Iterator[str]:
         refused = self._refused.get(host.instance_id)
