@@ -476,7 +476,7 @@ BUGS = (
     PlantedBug(
         "placement-expires-at-once",
         "a pending placement is closed as soon as it was not sent at once",
-        changed(launching_attempts, _OLDEST_PLACEMENT=timedelta(seconds=1), _SENDING_GRACE=_NOTHING),
+        changed(launching_attempts, OLDEST_PLACEMENT=timedelta(seconds=1), _SENDING_GRACE=_NOTHING),
         "nothing is launched beside a live task",
         30,
     ),
@@ -644,7 +644,7 @@ BUGS = (
     PlantedBug(
         "placement-never-too-old",
         "RunTask is sent again however old its client token is",
-        changed(launching_attempts, _OLDEST_PLACEMENT=_DAY),
+        changed(launching_attempts, OLDEST_PLACEMENT=_DAY),
         "one placement try makes one task",
         60,
     ),

@@ -11,10 +11,13 @@ from fakes.machine_story import MachineStory, make_own_offering
 from fakes.story import MINUTE, Story, push
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.state import JobState
+from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import LaunchUncertain
 from relaunch.core.lifecycle.metrics import Metric
+from relaunch.core.lifecycle.restart_policy import LONGEST_BACKOFF_SECONDS
+from relaunch.core.machines.events import FleetUncertain
 from relaunch.core.machines.machine import MachineState
+from relaunch.core.machines.requesting import LOOKED_FOR, SENT_AGAIN_FOR
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch.ports import TransientError
 from relaunch.usecases.cancel_job import cancel_job
@@ -209,3 +212,40 @@ def test_a_stop_that_was_told_is_followed_though_the_cluster_cannot_be_asked_abo
 
     assert story.job(neighbour).state is JobState.RUNNING
     assert story.metrics.values(Metric.MACHINES_ABANDONED) == []
+
+
+def test_a_request_that_ec2_never_answers_is_given_up_and_its_job_asks_for_another_machine():
+    story = MachineStory()
+    story.fleet.request = Mock(return_value=FleetUncertain("no answer to CreateFleet: time-out"))
+    job_id = story.start()
+    first = story.machine(job_id)
+
+    given_up_at = None
+    for _ in range(60):
+        story.attend()
+        story.look()
+        if story.load(first.machine_id).state is MachineState.GONE:
+            given_up_at = story.now
+            break
+
+    assert given_up_at is not None
+    assert LOOKED_FOR <= given_up_at - first.created_at <= SENT_AGAIN_FOR + LOOKED_FOR + 2 * MINUTE
+    for _ in range(6):
+        story.deliver()
+        story.reconcile(after=MINUTE)
+    assert story.job(job_id).machine_id not in ("", first.machine_id)
+
+
+def test_a_program_that_fails_again_and_again_is_launched_again_within_a_quarter_of_an_hour():
+    story = Story(make_definition(max_failures=20))
+    job_id = story.launch()
+    for _ in range(12):
+        story.clock.advance(11 * MINUTE)
+        failed_at = story.now
+        story.end(job_id, 1)
+        assert story.job(job_id).waiting.reason is WaitReason.BACKOFF
+        while story.job(job_id).state is JobState.WAITING:
+            story.settle()
+            story.reconcile(after=timedelta(seconds=30))
+        assert story.now - failed_at <= timedelta(seconds=LONGEST_BACKOFF_SECONDS) + MINUTE
+        story.run(job_id)

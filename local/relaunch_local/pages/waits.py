@@ -9,10 +9,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+from relaunch.core.definitions.definition import ImageWait
+from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch.core.launches.launch import OLDEST_PLACEMENT
+from relaunch.core.lifecycle.launching import START_TIMEOUT
 from relaunch.core.lifecycle.long_waits import QUEUE_LIMIT, RESERVATION_LIMIT, START_LIMIT
 from relaunch.core.lifecycle.metrics import Metric
 from relaunch.core.lifecycle.refusal_waits import TRAINED_WAIT, UNTRAINED_WAIT
+from relaunch.core.lifecycle.restart_policy import LONGEST_BACKOFF_SECONDS
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.lifecycle.unconfirmed_stops import (
     CONFIRMED_WITHIN,
@@ -36,7 +41,7 @@ _MINUTE = timedelta(minutes=1)
 class Wait:
     """A wait of a definition without a deadline: its bound and end in words, what tells of it, what a person can do.
 
-    `told` are metrics, whose alarms docs/operations.md lists; empty: only `relaunch explain` and `ps` tell.
+    `told` are metrics, whose alarms docs/operations.md lists.
     """
 
     bound: str
@@ -70,8 +75,9 @@ _QUEUE = (
 JOB_STATES: Mapping[JobState, Wait] = {
     JobState.WAITING: Wait("by what it waits for, below", (), "`relaunch cancel`"),
     JobState.LAUNCHING: Wait(
-        "50 minutes for a launch that is not answered, a few once its machine of our own is gone; 15 minutes for an "
-        "instance, 30 for a start: another placement. "
+        f"{_minutes(OLDEST_PLACEMENT)} for a launch that is not answered, a few once its machine of our own is gone; "
+        f"{_minutes(StackLimits().provisioning_deadline(is_managed=False))} for an instance, "
+        f"{_minutes(START_TIMEOUT)} for a start: another placement. "
         f"On Kubernetes a pod that is not scheduled and has no other offering: {_HOURS} hours in which it is not "
         "running, in all: FAILED",
         (Metric.JOBS_OVERDUE, Metric.JOBS_REFUSED),
@@ -105,11 +111,17 @@ WAIT_REASONS: Mapping[WaitReason, Wait] = {
         (Metric.JOBS_OVERDUE, Metric.DEAD_LETTERS, Metric.JOBS_REFUSED),
         "see the alarm",
     ),
-    WaitReason.IMAGE: Wait("`wait_for_image`, 30 minutes by default: FAILED", (), "push the image; `retry`"),
+    WaitReason.IMAGE: Wait(
+        f"`wait_for_image`, {_minutes(ImageWait('').timeout)} by default: FAILED",
+        (Metric.JOBS_ENDED,),
+        "push the image; `retry`",
+    ),
     WaitReason.SLOT: Wait(_QUEUE, _TOLD, "cancel a job, or raise `max_running_jobs` or MaxRunningJobs"),
     WaitReason.CAPACITY: Wait(_RESERVED, _TOLD, "allow on-demand, more types, or more zones"),
     WaitReason.PRICE: Wait(_START, _TOLD, "raise the maximum price"),
-    WaitReason.BACKOFF: Wait("15 minutes: launched again", (), "`relaunch logs`"),
+    WaitReason.BACKOFF: Wait(
+        f"{_minutes(timedelta(seconds=LONGEST_BACKOFF_SECONDS))}: launched again", (Metric.STOPS,), "`relaunch logs`"
+    ),
     WaitReason.MARKET: Wait(_START, _TOLD, "set a deadline, or another purchase"),
     WaitReason.MACHINE: Wait(
         f"until its machine is ready or given up (below); {_START}",

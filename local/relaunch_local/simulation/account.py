@@ -66,6 +66,7 @@ from relaunch_local.simulation.checks.invariants import Invariants, is_late
 from relaunch_local.simulation.checks.machines import MachineInvariants
 from relaunch_local.simulation.checks.market import check_market_wait, check_move
 from relaunch_local.simulation.checks.on_demand import OnDemand
+from relaunch_local.simulation.checks.provider_queues import ProviderQueues
 from relaunch_local.simulation.checks.refusals import Refusals
 from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.checks.useless_cost import UselessCost
@@ -206,6 +207,15 @@ class SimulatedAccount:
 
     def _watch_deadlines(self) -> Deadlines:
         self.on_demand = OnDemand(self.scenario, self.simulator, self.stores.machines, self.stores.capacity)
+        self.provider_queues = ProviderQueues(
+            self.clock,
+            self.invariants.check,
+            self.simulator,
+            self.scenario,
+            self.facts,
+            self.invariants.jobs,
+            self.stores.capacity,
+        )
         machines = self.machines.machines
         return Deadlines(
             self.clock, self.chance, self.invariants, self.objects, self.trainings, machines, self.on_demand

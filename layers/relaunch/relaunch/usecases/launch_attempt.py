@@ -13,6 +13,7 @@ from relaunch.core.kubernetes.offerings import select_on_kubernetes
 from relaunch.core.kubernetes.rules import find_problems
 from relaunch.core.launches.capabilities import missing_capability
 from relaunch.core.launches.launch import (
+    OLDEST_PLACEMENT,
     LaunchDeferred,
     LaunchOutcome,
     LaunchRefused,
@@ -77,9 +78,6 @@ from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings
 from relaunch.usecases.observe_task import task_located
 from relaunch.usecases.prepare_revision import prepare_revision
 
-# A client token is valid for at least an hour after its task ended; an older placement is never sent (Amazon ECS API
-# Reference, "Ensuring idempotency").
-_OLDEST_PLACEMENT = timedelta(minutes=50)
 # A function that was sending when the placement expired, the job was cancelled or its machine was gone has ended after
 # a minute, whatever its client repeats, and ECS lists the task within five more: the documentation of RunTask tells
 # callers to retry for up to five minutes.
@@ -350,7 +348,7 @@ def _resume_obstacle(error: PermanentError) -> CheckpointsUnreadable | LaunchImp
 
 def _send(job: Job, deps: LaunchDependencies, *, is_first: bool) -> Job | None:
     attempt = job.current_attempt
-    unsendable_at = attempt.placement.requested_at + _OLDEST_PLACEMENT
+    unsendable_at = attempt.placement.requested_at + OLDEST_PLACEMENT
     if attempt.intent is not None:
         unsendable_at = min(unsendable_at, attempt.intent.at)
     if not is_first and (gone_at := _machine_gone_at(job, deps)) is not None:

@@ -18,7 +18,7 @@ from fakes.machines import machine
 from fakes.repository import REPOSITORY
 from relaunch.core.definitions.accelerator import PurchasePolicy
 from relaunch.core.definitions.kubernetes_workload import Target
-from relaunch.core.jobs.job import IntentKind, Job, StopIntent
+from relaunch.core.jobs.job import HeldStop, IntentKind, Job, Stop, StopIntent, StopKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import FINAL_STATES, JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.events import (
@@ -33,6 +33,7 @@ from relaunch.core.lifecycle.events import (
     TaskSeen,
     TimePassed,
 )
+from relaunch.core.lifecycle.long_waits import RESERVATION_LIMIT
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum, decision_metrics, machine_metrics
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.events import AgentSeen, InstanceMissing, MachineDue
@@ -109,7 +110,17 @@ def starve(job: Job, event: JobEvent, lasts: timedelta) -> Job:
     raise AssertionError(f"it is woken for ever: {job.state} {job.wake_at}")
 
 
+STOPPING = JobState.STOPPING
 PLACED = replace(make_running_attempt(), started_at=None)
+HELD_STOP = HeldStop(Stop(StopKind.SUCCESS, NOW, exit_code=0), NOW, StopKind.HOST_LOST, StopKind.INTERRUPTION)
+
+
+def placed(**fields) -> Job:
+    placement = replace(PLACED.placement, placed_at=NOW, requested_at=NOW)
+    attempt = replace(PLACED, placement=placement, **fields)
+    return make_job(state=JobState.LAUNCHING, attempt=attempt, waiting=None, accepted_at=NOW, wake_at=NOW)
+
+
 ENDS: dict[str, tuple[Job, JobEvent, timedelta, JobState]] = {
     "image": (waiting(WaitReason.IMAGE, 30 * MINUTE), TimePassed(), 30 * MINUTE, JobState.FAILED),
     "checkpoint": (waiting(WaitReason.CHECKPOINT), CheckpointsUnreadable("AccessDenied"), DAY, JobState.FAILED),
@@ -159,6 +170,41 @@ ENDS: dict[str, tuple[Job, JobEvent, timedelta, JobState]] = {
         for reason, slot in ((WaitReason.SLOT, "resnet"), (WaitReason.MACHINE_LIMIT, ""))
         for fields in ({}, {"first_started_at": NOW, "attempt": make_attempt()})
     },
+    "reserved capacity before its first run": (
+        waiting(
+            WaitReason.CAPACITY,
+            accepted_at=NOW - RESERVATION_LIMIT + DAY,
+            definition=make_definition(purchase=PurchasePolicy.RESERVED),
+        ),
+        TimePassed(),
+        DAY,
+        JobState.FAILED,
+    ),
+    "launching: a task without an instance": (placed(node=None, instance_id=None), TimePassed(), 15 * MINUTE, STOPPING),
+    "launching: a task that does not start": (placed(), TimePassed(), 30 * MINUTE, STOPPING),
+    "running on a host that EC2 ended": (
+        make_running_job(attempt=make_running_attempt(host_ended_at=NOW), wake_at=NOW + MINUTE),
+        TimePassed(is_described=True),
+        10 * MINUTE,
+        JobState.WAITING,
+    ),
+    "running on a host that EC2 ended while the cluster cannot be asked": (
+        make_running_job(attempt=make_running_attempt(host_ended_at=NOW), wake_at=NOW + MINUTE),
+        TimePassed(),
+        30 * MINUTE,
+        JobState.WAITING,
+    ),
+    "stopping: a verdict that EC2 may change": (
+        make_running_job(
+            state=STOPPING,
+            state_since=NOW,
+            attempt=make_running_attempt(held=HELD_STOP, held_since=NOW),
+            wake_at=NOW + timedelta(seconds=10),
+        ),
+        TimePassed(),
+        MINUTE,
+        JobState.SUCCEEDED,
+    ),
     "a pod that no node takes": (
         make_job(
             state=JobState.LAUNCHING,
@@ -173,7 +219,12 @@ ENDS: dict[str, tuple[Job, JobEvent, timedelta, JobState]] = {
         JobState.FAILED,
     ),
 }
-HELD = [name for name, (job, *_) in ENDS.items() if job.waiting and job.waiting.reason in LONG]
+HELD = [
+    name
+    for name, (job, *_) in ENDS.items()
+    # The reservation has waited before.
+    if job.waiting and job.waiting.reason in LONG and job.accepted_at == NOW
+]
 
 
 @cache
@@ -186,7 +237,10 @@ def ended(name: str) -> Job:
 def test_a_starved_job_ends_at_its_bound_and_not_long_before(name: str):
     job, event, bound, end = ENDS[name]
 
-    assert not starve(job, event, bound * 0.9).state.is_final
+    early = starve(job, event, bound * 0.9).state
+
+    assert early is not end
+    assert not early.is_final
     assert ended(name).state is end
 
 

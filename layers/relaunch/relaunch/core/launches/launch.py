@@ -6,7 +6,7 @@ target, and the texts by which it says them, is known to its adapter only.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from relaunch.core.definitions.accelerator import GpuRequirement
@@ -15,6 +15,10 @@ from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.launches.accelerators import Accelerators
 from relaunch.core.machines.resources import NOTHING, Resources
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
+
+OLDEST_PLACEMENT = timedelta(minutes=50)
+"""The age from which on a placement is not sent again: a client token is valid for at least an hour after its task
+ended (Amazon ECS API Reference, "Ensuring idempotency")."""
 
 
 @dataclass(frozen=True, slots=True)

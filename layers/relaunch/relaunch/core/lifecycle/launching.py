@@ -82,8 +82,8 @@ _CAPACITY_POLL_INTERVAL, _MARKET_POLL_INTERVAL = timedelta(minutes=5), timedelta
 _UNREADY_POLL_INTERVAL, _TURNS = timedelta(minutes=10), timedelta(minutes=20)
 # The interval at which ECR is queried for an awaited image, in case its event was lost.
 IMAGE_POLL_INTERVAL = timedelta(minutes=2)
-# A task with a container instance pulls its image, which takes minutes for a training.
-_START_TIMEOUT = timedelta(minutes=30)
+START_TIMEOUT = timedelta(minutes=30)
+"""How long a task may take to start on its container instance: pulling the image of a training takes minutes."""
 # An attempt is one item under 4 KB.
 _KEPT_PLACEMENTS = 8
 # How many Neuron devices an attempt tries before the offering counts as full.
@@ -342,7 +342,7 @@ def start_deadline(attempt: Attempt, limits: StackLimits) -> datetime:
     """Return when a task that has not started is withdrawn: later once it has a container instance."""
     placed_at = attempt.placement.placed_at or attempt.placement.requested_at
     if attempt.node is not None:
-        return placed_at + _START_TIMEOUT
+        return placed_at + START_TIMEOUT
     return placed_at + limits.provisioning_deadline(is_managed=attempt.placement.is_managed)
 
 

@@ -15,9 +15,10 @@ FAILED_STARTS = 3
 UNKNOWN_STARTS = 2
 """An error of a start that nobody knows is tried on so many machines."""
 
+LONGEST_BACKOFF_SECONDS = 900
+"""How long a failed job waits for its next launch at most: the maximum delay of an SQS message."""
+
 _FAILURE_BACKOFF_SECONDS = 30
-# The maximum delay of an SQS message.
-_LONGEST_DELAY_SECONDS = 900
 
 _FAILURES = frozenset(
     {
@@ -138,7 +139,7 @@ def _after_failure(job: Job, stop: Stop, detail: str) -> GiveUp | RestartAfter:
 
 def _back_off_seconds(number: int) -> int:
     """Return the delay after the failure of this number, counted from 1."""
-    return min(_FAILURE_BACKOFF_SECONDS << (number - 1), _LONGEST_DELAY_SECONDS)
+    return min(_FAILURE_BACKOFF_SECONDS << (number - 1), LONGEST_BACKOFF_SECONDS)
 
 
 def out_of_time(job: Job, now: datetime) -> GiveUp | None:
