@@ -171,3 +171,18 @@ def test_a_live_plan_refuses_a_region_that_does_not_exist():
 
     assert result.exit_code == 2
     assert "there is no region 'us-est-1'" in result.stderr
+
+
+def kept(*options: str) -> set[str]:
+    """Return the instance types that a plan keeps."""
+    document = invoke("plan", "--offline", *options, "--json").document["plans"][0]
+    return {row["instance_type"] for row in document["offerings"] if row["rank"] is not None}
+
+
+@pytest.mark.parametrize("purchase", ["on-demand", "spot"])
+def test_eight_gpus_of_the_catalogue_are_on_no_bare_metal_unless_it_is_named(purchase: str):
+    types = kept("--gpu", "8", "--purchase", purchase)
+
+    assert {"g6.48xlarge", "p4d.24xlarge"} <= types
+    assert not any("metal" in each for each in types)
+    assert kept("--gpu", "8", "--purchase", purchase, "--instance-type", "g4dn.metal") == {"g4dn.metal"}

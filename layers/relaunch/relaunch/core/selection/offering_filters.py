@@ -290,14 +290,14 @@ def check_spot_ratio(criteria: OfferingCriteria, offering: Offering) -> Rejectio
 
 
 def check_bare_metal(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
-    """Reject machines of our own of bare metal types that the definition does not name.
+    """Reject bare metal types that the definition does not name, and no capacity provider of the stack has.
 
     It can take 20 minutes from the state running until one is available over the network ("Amazon EC2 bare metal
     instances", EC2 User Guide), all of them paid.
     """
     machine = offering.instance_type
     is_asked_for = machine.name in criteria.required.instance_types
-    if is_asked_for or not machine.is_bare_metal or not offering.is_own_machine:
+    if is_asked_for or not machine.is_bare_metal or offering.capacity_provider is not None:
         return None
     return Rejection("it is bare metal, which takes more than 20 minutes to start: only a job that names it gets it")
 
