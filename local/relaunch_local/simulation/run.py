@@ -29,6 +29,7 @@ from relaunch_local.simulation.verdict import Verdict
 from relaunch_local.simulation.workload import Workload
 
 _MINUTE = 60.0
+_DAY = timedelta(days=1)
 # EventBridge may miss a schedule.
 _MISSED_PASSES = 0.01
 # A run of reconcile finds no job that is due later than this, whatever its clock skew.
@@ -168,6 +169,8 @@ class SeedRun:
     def _wait_until_idle(self) -> None:
         account = self.account
         limit = account.clock.now() + self.options.calm_limit + account.refusals.longest_wait()
+        # Who had too many machines of no use gets the next one a day after the first, and may train for half a day then.
+        limit += _DAY if account.useless.have_lacked() else timedelta(0)
         limit = max(limit, self.useless_machines.everything_over_at(account.clock.now()))
         while account.clock.now() < limit and not self._is_idle():
             self._advance(300.0)
