@@ -66,8 +66,9 @@ class UselessCost:
             if not used and job_id in jobs:
                 least[job_id] += self._least(host, jobs[job_id])
             if job_id not in used or job_id in self.facts.unanswered_jobs:
-                # Until others use it, it is there for the job that requested it.
-                most[job_id] += self._most(host, min(used.values(), default=self._ended_at(host)))
+                # Until others use it, it is there for the job that requested it, which may not know of its own task.
+                others = (at for whose, at in used.items() if whose != job_id)
+                most[job_id] += self._most(host, min(others, default=self._ended_at(host)))
         for job_id, job in jobs.items():
             told, bounds = job.useless_machines_usd, (least[job_id] - _ROUNDING_USD, most[job_id] + _ROUNDING_USD)
             message = f"{job_id}: {told:.4f} USD, not {bounds[0]:.4f} to {bounds[1]:.4f}"
