@@ -51,7 +51,7 @@ from relaunch.entrypoints.batches import handle_batch
 from relaunch.entrypoints.job_api import answer_request
 from relaunch.entrypoints.reconcile import reconcile
 from relaunch.ports import PortError
-from relaunch.usecases.advance_job import act
+from relaunch.usecases.advance_job import finish_pending
 from relaunch.usecases.advance_machine import finish_effects
 from relaunch.usecases.refresh_offerings import refresh_offerings
 from relaunch_local.ecs import Purchase
@@ -310,7 +310,7 @@ def tell_of_effects_left_behind(stories: Stories) -> None:
         job = make_running_job(job_id, attempt=make_running_attempt(), pending=pending, machine_id=machine_id)
         assert stores.jobs.create_job(job, [make_timeline_entry()])
         with world.function(function) as dependencies:
-            act(replace(job, version=1), dependencies.deps)
+            finish_pending(replace(job, version=1), dependencies.deps)
     for function in (*HANDLERS, "job_api", "reconcile"):
         machine_id, instance_id = unique("m"), _launch_instance(stories)
         effects = (

@@ -30,8 +30,8 @@ from relaunch.core.offerings.offering import CapacityMemory
 from relaunch.core.triggers.events import TriggerEvent
 from relaunch.core.triggers.matching import Match, derive_job_id, match
 from relaunch.ports import Dependencies
-from relaunch.usecases import advance_job as advancing
 from relaunch.usecases import submit_job as submitting
+from relaunch.usecases.advance_job import JobLifecycle, finish_pending
 from relaunch.usecases.submit_job import Submission
 from relaunch_local.in_memory.jobs import InMemoryJobs
 from simulation.planting import action_changed, patched, writes
@@ -84,7 +84,8 @@ def seen_and_not_woken(job: Job, event: TaskSeen, now: datetime, limits: StackLi
     return decided if decided.job.state.is_final else replace(decided, job=replace(decided.job, wake_at=None))
 
 
-def apply_without_pending(job: Job, event: JobEvent, deps: Dependencies) -> Job:
+def apply_without_pending(lifecycle: JobLifecycle, job: Job, event: JobEvent) -> Job:
+    deps = lifecycle.deps
     decided = table.decide(job, event, deps.clock.now(), deps.limits)
     if decided.is_ignored:
         return job
@@ -92,7 +93,7 @@ def apply_without_pending(job: Job, event: JobEvent, deps: Dependencies) -> Job:
     unmarked = replace(decided, job=replace(decided.job, pending=()))
     saved = deps.jobs.save_job(unmarked)
     for effect in effects:
-        advancing._perform(saved, effect, deps)
+        lifecycle.perform(saved, effect)
     return saved
 
 
@@ -208,13 +209,21 @@ def no_stack_cap(_before: Job, decision: Decision) -> Decision:
 
 
 def without_effect(kind: type[Effect]) -> Planting:
-    def make(original: Callable[..., float]) -> Callable[..., float]:
-        def perform(job: Job, effect: Any, deps: Dependencies) -> float:
-            return 0.0 if isinstance(effect, kind) else original(job, effect, deps)
+    def make(original: Callable[..., JobEvent | None]) -> Callable[..., JobEvent | None]:
+        def perform(lifecycle: JobLifecycle, job: Job, effect: Any) -> JobEvent | None:
+            return None if isinstance(effect, kind) else original(lifecycle, job, effect)
 
         return perform
 
-    return replaced(advancing, "_perform", make)
+    return replaced(JobLifecycle, "perform", make)
+
+
+def advance_without_finishing(
+    lifecycle: JobLifecycle, job_id: str, event_for: Callable[[Job], JobEvent | None]
+) -> Job | None:
+    job = lifecycle.load(job_id)
+    event = event_for(job) if job is not None else None
+    return job if job is None or event is None else lifecycle.apply(job, event)
 
 
 def always_again(job: Job, _stop: Stop, detail: str) -> RestartAfter:
@@ -236,7 +245,7 @@ def submit_anew(definition: JobDefinition, event: TriggerEvent, deps: Dependenci
     job_id = derive_job_id(event.identity, definition.name)
     job, entries = submitting._accept(job_id, definition, matched, event, deps)
     deps.jobs.create_job(job, entries)
-    return Submission(definition.name, advancing.act(replace(job, version=1), deps), True, "started")
+    return Submission(definition.name, finish_pending(replace(job, version=1), deps), True, "started")
 
 
 def put_job(self: InMemoryJobs, job: Job, timeline: Sequence[TimelineEntry]) -> bool:

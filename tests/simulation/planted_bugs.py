@@ -18,7 +18,7 @@ from relaunch.adapters.aws.ecs import stop_reports
 from relaunch.adapters.aws.ecs import target as ecs_target
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs import batch as sqs_batch
-from relaunch.core.jobs.effects import AdmitWaiting, CountRun, RememberCapacity, StopTask
+from relaunch.core.jobs.effects import AdmitWaiting, CountRun, LookForWarning, RememberCapacity, StopTask
 from relaunch.core.jobs.job import StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches import derived_revision, launch_plan
@@ -38,11 +38,12 @@ from relaunch.core.lifecycle.restart_policy import RestartAfter, is_failure, is_
 from relaunch.core.selection import selection
 from relaunch.core.triggers import upload_rules
 from relaunch.entrypoints import task_changes
-from relaunch.usecases import advance_job as advancing
 from relaunch.usecases import follow_market
 from relaunch.usecases import launch_attempt as launching_attempts
 from relaunch.usecases import reconcile_jobs as reconciling
+from relaunch.usecases import send_placement as sending
 from relaunch.usecases import sweep_cluster as sweeping
+from relaunch.usecases.advance_job import JobLifecycle
 from relaunch_local.in_memory.jobs import InMemoryJobs
 from relaunch_local.simulation import scenario
 from relaunch_local.simulation.checks.deadlines import PROMISE
@@ -117,13 +118,13 @@ BUGS = (
     PlantedBug(
         "effects-not-pending",
         "effects are done after the save, and not saved as pending",
-        lambda: patched_in((advancing, launching_attempts), apply_event=broken.apply_without_pending),
+        changed(JobLifecycle, apply=broken.apply_without_pending),
         "what is meant to stop is asked to",
     ),
     PlantedBug(
         "pending-not-finished",
         "pending effects are not performed when a job is loaded",
-        changed(advancing, finish_pending=lambda job, _deps: job),
+        changed(JobLifecycle, advance=broken.advance_without_finishing),
         "a job that can finish does finish",
         first=8,
     ),
@@ -476,7 +477,7 @@ BUGS = (
     PlantedBug(
         "placement-expires-at-once",
         "a pending placement is closed as soon as it was not sent at once",
-        changed(launching_attempts, OLDEST_PLACEMENT=timedelta(seconds=1), _SENDING_GRACE=_NOTHING),
+        changed(sending, OLDEST_PLACEMENT=timedelta(seconds=1), _SENDING_GRACE=_NOTHING),
         "nothing is launched beside a live task",
         30,
     ),
@@ -538,7 +539,7 @@ BUGS = (
     PlantedBug(
         "warning-forgotten",
         "a task that becomes known after its machine was warned is not warned",
-        changed(advancing, _warning=lambda _job, _deps: None),
+        without_effect(LookForWarning),
         "a task that lands on a warned machine is warned",
         70,
         first=20,
@@ -637,21 +638,21 @@ BUGS = (
     PlantedBug(
         "no-listing-grace",
         "a pending placement is closed as soon as ECS does not list its task",
-        changed(launching_attempts, _SENDING_GRACE=_NOTHING),
+        changed(sending, _SENDING_GRACE=_NOTHING),
         "no job ends before its task",
         105,
     ),
     PlantedBug(
         "placement-never-too-old",
         "RunTask is sent again however old its client token is",
-        changed(launching_attempts, OLDEST_PLACEMENT=_DAY),
+        changed(sending, OLDEST_PLACEMENT=_DAY),
         "one placement try makes one task",
         60,
     ),
     PlantedBug(
         "refusal-is-final",
         "a launch that ECS refuses is taken to have no task, though it may have one from before",
-        replaced(launching_attempts, "_answer", broken.as_if_sent_for_the_first_time),
+        replaced(sending, "_answer", broken.as_if_sent_for_the_first_time),
         "nothing is launched beside a live task",
         30,
     ),

@@ -16,6 +16,7 @@ from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle import handover, machine_waits, refusal_waits, running, unconfirmed_stops
 from relaunch.core.lifecycle import table as job_table
 from relaunch.core.lifecycle.decision import HEARTBEAT, Decision
+from relaunch.core.lifecycle.events import JobEvent
 from relaunch.core.machines import absent_agents, ending, living, requesting, table
 from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd
 from relaunch.core.machines.events import FleetRefused, InstanceState, MachineEvent, NodeSeen, RefusalKind
@@ -114,10 +115,11 @@ def _given_back_when_ending(original: Callable[..., MachineDecision]) -> Callabl
 def _not_released(is_forgotten: Callable[[Job], bool]) -> Planting:
     original = machine_waits.with_releases
 
-    def with_releases(before: Job, decision: Decision) -> Decision:
-        return decision if is_forgotten(decision.job) else original(before, decision)
+    def with_releases(before: Job, event: JobEvent, decision: Decision, now: datetime) -> Decision:
+        return decision if is_forgotten(decision.job) else original(before, event, decision, now)
 
-    return lambda: patched(job_table, with_releases=with_releases)
+    completions = tuple(with_releases if each is original else each for each in job_table.COMPLETIONS)
+    return lambda: patched(job_table, COMPLETIONS=completions)
 
 
 def _forgotten_last_moment() -> AbstractContextManager[object]:

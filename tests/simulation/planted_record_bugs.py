@@ -17,9 +17,9 @@ from relaunch.core.selection.rejection import Rejection
 from relaunch.core.triggers.events import RetriedJob
 from relaunch.entrypoints import job_api, task_changes
 from relaunch.ports import JobDependencies
-from relaunch.usecases import launch_attempt as launching_attempts
 from relaunch.usecases import observe_task as observing
 from relaunch.usecases import retry_job as retrying
+from relaunch.usecases import send_placement as sending
 from simulation.broken_parts import Planting, action, changed, replaced
 from simulation.planted_bugs import PlantedBug
 from simulation.planting import patched, writes
@@ -201,7 +201,7 @@ RECORD_BUGS = (
     PlantedBug(
         "command-lost",
         "a training runs the command of its task definition, whatever its definition says",
-        replaced(launching_attempts, "plan_launch", lambda original: lambda job: replace(original(job), command=())),
+        replaced(sending, "plan_launch", lambda original: lambda job: replace(original(job), command=())),
         "a training runs the command of its definition",
     ),
     PlantedBug(

@@ -8,10 +8,11 @@ from unittest import mock
 
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle import table
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import JobEvent
-from relaunch.core.lifecycle.table import Row
+from relaunch.core.transitions.table import Row
 from relaunch.usecases import advance_job as advancing
 
 patched = mock.patch.multiple
@@ -42,7 +43,7 @@ def rows_dropped(action: str) -> AbstractContextManager[object]:
     return _table(lambda row: None if row.action.__name__ == action else row)
 
 
-def _table(change: Callable[[Row], Row | None]) -> AbstractContextManager[object]:
+def _table(change: Callable[[Row[JobState]], Row[JobState] | None]) -> AbstractContextManager[object]:
     changed = tuple(row for row in map(change, table.TABLE) if row is not None)
     if changed == table.TABLE:
         raise LookupError("no row of the transition table was changed")

@@ -47,17 +47,17 @@ def test_at_least_thirty_bugs_are_planted_each_under_a_name_of_its_own() -> None
 
 
 def test_what_was_replaced_is_restored_when_a_run_fails() -> None:
-    rows, row = table.TABLE, table.Row
+    rows, completions = table.TABLE, table.COMPLETIONS
     with pytest.raises(KeyError, match="a run failed"):
         fail_while_broken()
     assert table.TABLE is rows
-    assert table.Row is row
+    assert table.COMPLETIONS is completions
 
 
 def fail_while_broken() -> None:
-    """Raise while the table lacks a row and a class is replaced."""
+    """Raise while the table lacks a row and its completions."""
     whole = len(table.TABLE)
-    with rows_dropped("cancel_pending"), patched(table, Row=None):
+    with rows_dropped("cancel_pending"), patched(table, COMPLETIONS=()):
         assert len(table.TABLE) == whole - 1
         raise KeyError("a run failed")
 

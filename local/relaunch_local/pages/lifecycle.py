@@ -21,8 +21,15 @@ from relaunch.core.jobs.effects import (
 from relaunch.core.jobs.job import PlacementState
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.events import JobEvent
-from relaunch.core.lifecycle.table import TABLE
-from relaunch_local.pages.transitions import diagram, effects_list, events_section, section, transitions_section
+from relaunch.core.lifecycle.table import COMPLETIONS, TABLE
+from relaunch_local.pages.transitions import (
+    completions_section,
+    diagram,
+    effects_list,
+    events_section,
+    section,
+    transitions_section,
+)
 
 _STATES = {
     JobState.WAITING: "nothing runs; `relaunch explain` shows what it waits for",
@@ -108,6 +115,7 @@ def _lines() -> Iterator[str]:
     yield from section("Placements of an attempt", ("state", "means"), _PLACEMENTS.items())
     yield from events_section(JobEvent)
     yield from transitions_section(JobState, TABLE)
+    yield from completions_section(COMPLETIONS)
     yield _ALWAYS.rstrip("\n")
     yield from effects_list(_EFFECTS.items())
 

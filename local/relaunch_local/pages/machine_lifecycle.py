@@ -20,8 +20,15 @@ from relaunch.core.machines.machine import (
     TellJobs,
     TerminateInstance,
 )
-from relaunch.core.machines.table import TABLE
-from relaunch_local.pages.transitions import diagram, effects_list, events_section, section, transitions_section
+from relaunch.core.machines.table import COMPLETIONS, TABLE
+from relaunch_local.pages.transitions import (
+    completions_section,
+    diagram,
+    effects_list,
+    events_section,
+    section,
+    transitions_section,
+)
 
 _STATES = {
     MachineState.REQUESTED: "it is saved; EC2 may or may not have been asked, and may or may not have launched it",
@@ -87,6 +94,7 @@ def _lines() -> Iterator[str]:
     yield from section("What a refused job does", ("consequence", "means"), _CONSEQUENCES.items())
     yield from events_section(MachineEvent)
     yield from transitions_section(MachineState, TABLE)
+    yield from completions_section(COMPLETIONS)
     yield _ALWAYS.rstrip("\n")
     yield from effects_list(_EFFECTS.items())
 

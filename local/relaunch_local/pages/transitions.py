@@ -60,6 +60,13 @@ def transitions_section(states: type[StrEnum], table: Iterable[Row]) -> Iterator
     yield from section("Transitions", heads, (_cells(states, row) for row in table))
 
 
+def completions_section(completions: Iterable[Callable[..., object]]) -> Iterator[str]:
+    """Yield the section of what follows each action."""
+    yield "## After every action\n"
+    yield from (f"- {_first_line(each)}" for each in completions)
+    yield ""
+
+
 def effects_list(effects: Iterable[tuple[type, str]]) -> Iterator[str]:
     """Yield an item for each effect, by its discriminator."""
     yield from (f"  - `{get_args(effect.__annotations__['kind'])[0]}`: {said}" for effect, said in effects)

@@ -15,7 +15,7 @@ from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.machines.events import InstanceState
 from relaunch.core.machines.machine import MachineState
 from relaunch.ports import PermanentError, Termination, TransientError
-from relaunch.usecases.advance_job import act, finish_pending
+from relaunch.usecases.advance_job import finish_pending
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.reconcile_machines import is_instance_sweep_due, reconcile_machines, sweep_instances
 from relaunch.usecases.sweep_cluster import is_sweep_due
@@ -149,7 +149,7 @@ def test_a_release_that_comes_twice_changes_nothing(machines):
     machines.end(job_id)
     before = machines.load(machine_id)
 
-    act(replace(machines.job(job_id), pending=(ReleaseMachine(machine_id, "again"),)), machines.deps)
+    finish_pending(replace(machines.job(job_id), pending=(ReleaseMachine(machine_id, "again"),)), machines.deps)
 
     assert machines.load(machine_id).timeline == before.timeline
     assert machines.count == 1

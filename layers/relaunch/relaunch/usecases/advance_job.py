@@ -1,7 +1,8 @@
-"""Apply an event to a job: load, decide, save, act."""
+"""Apply an event to a job."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from relaunch.core.jobs.effects import (
     AbandonMachine,
@@ -17,7 +18,7 @@ from relaunch.core.jobs.effects import (
 )
 from relaunch.core.jobs.job import MACHINES_SLOT, STACK_SLOT, Attempt, Job
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.core.lifecycle.events import HostWarned, JobEvent
+from relaunch.core.lifecycle.events import HostWarned, JobEvent, UnusedMachinePaid
 from relaunch.core.lifecycle.metrics import decision_metrics, stop_metrics
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.events import ClaimReleased, MachineAbandoned
@@ -30,10 +31,9 @@ from relaunch.core.offerings.pool_records import change_by_failure, change_by_ru
 from relaunch.ports import JobDependencies, PermanentError, PortError, StaleWriteError
 from relaunch.usecases.advance_machine import admit_jobs, advance_machine
 from relaunch.usecases.learn_pool import learn_pool
+from relaunch.usecases.lifecycle import Lifecycle
 from relaunch.usecases.reopen_offerings import offer_machine
 
-# Each conflict means that another write succeeded; this many in a row are a fault.
-_ATTEMPTS = 6
 # Each costs a read, at most once for a launch without capacity.
 _MAX_LOOKED_AT = 100
 
@@ -46,18 +46,7 @@ def advance_job(job_id: str, event_for: Callable[[Job], JobEvent | None], deps: 
     Raises:
         StaleWriteError: other writers saved the job several times in a row; retry.
     """
-    for _ in range(_ATTEMPTS):
-        job = deps.jobs.load_job(job_id)
-        if job is None:
-            deps.log.decided("ignored", job_id=job_id, reason="no such job")
-            return None
-        try:
-            job = finish_pending(job, deps)
-            event = event_for(job)
-            return job if event is None else apply_event(job, event, deps)
-        except StaleWriteError:
-            continue
-    raise StaleWriteError(f"job {job_id} was saved by others {_ATTEMPTS} times while it was being decided on")
+    return JobLifecycle(deps).advance(job_id, event_for)
 
 
 def apply_event(job: Job, event: JobEvent, deps: JobDependencies) -> Job:
@@ -67,16 +56,101 @@ def apply_event(job: Job, event: JobEvent, deps: JobDependencies) -> Job:
         StaleWriteError: the job was changed since it was loaded.
         SlotsFullError: the decision takes a slot and none is free; nothing was saved.
     """
-    now = deps.clock.now()
-    decision = decide(job, event, now, deps.limits)
-    _log(job, event, decision, deps)
-    if decision.is_ignored:
-        return job
-    _note_use(job, decision.job, deps)
-    saved = deps.jobs.save_job(decision)
-    deps.metrics.record(*decision_metrics(job, decision, now))
-    _offer_machine(job, saved, deps)
-    return act(saved, deps)
+    return JobLifecycle(deps).apply(job, event)
+
+
+def finish_pending(job: Job, deps: JobDependencies) -> Job:
+    """Do the effects that the last writer of the job saved but may not have done.
+
+    Raises:
+        TransientError: an effect failed; it stays pending and is repeated when the job is loaded next.
+    """
+    return JobLifecycle(deps).finish(job)
+
+
+class JobLifecycle(Lifecycle[Job, JobEvent, Decision]):
+    """What advances jobs."""
+
+    kind = "job"
+
+    def load(self, job_id: str) -> Job | None:
+        """Load a job."""
+        return self.deps.jobs.load_job(job_id)
+
+    def decide(self, job: Job, event: JobEvent, now: datetime) -> Decision:
+        """Return the decision of the transition table."""
+        return decide(job, event, now, self.deps.limits)
+
+    def save(self, job: Job, decision: Decision, now: datetime) -> Job:
+        """Save a decision and record its metrics."""
+        _note_use(job, decision.job, self.deps)
+        saved = self.deps.jobs.save_job(decision)
+        self.deps.metrics.record(*decision_metrics(job, decision, now))
+        _offer_machine(job, saved, self.deps)
+        return saved
+
+    def left(self, job: Job) -> tuple[Effect, ...]:
+        """Return a launch request without other effects: the launch replaces it, and it may be repeated."""
+        return job.pending if all(isinstance(effect, RequestLaunch) for effect in job.pending) else ()
+
+    def save_done(self, job: Job, left: tuple[Effect, ...], events: Sequence[JobEvent] = ()) -> Job:
+        """Save that all effects but those left are done, and with it what their events change."""
+        if left == job.pending:
+            return job
+        now, done = self.deps.clock.now(), Decision(replace(job, pending=left))
+        for event in events:
+            decision = self.decide(done.job, event, now)
+            self.log(done.job, event, decision)
+            done = done.followed_by(decision)
+        if done.timeline:
+            return self.finish(self.save(job, done, now))
+        try:
+            wake_at = None if job.state.is_final else job.wake_at
+            return self.deps.jobs.save_job(Decision(replace(done.job, wake_at=wake_at)))
+        except StaleWriteError:
+            # Another writer has repeated these effects already.
+            return job
+
+    def perform(self, job: Job, effect: Effect) -> JobEvent | None:
+        """Do an effect; return the event that it brought about."""
+        deps = self.deps
+        match effect:
+            case StopTask():
+                deps.targets.named(job.definition.target).stop(effect.task_id, effect.reason)
+                deps.metrics.record(*stop_metrics(job, effect, deps.clock.now()))
+            case RequestLaunch():
+                deps.launches.request_launch(job.job_id, effect.delay_seconds)
+            case RememberCapacity():
+                _remember_capacity(job, effect, deps)
+            case CountRun(run):
+                deps.capacity.count_run(run)
+                learn_pool(run.offering, change_by_run(run), deps)
+            case AdmitWaiting():
+                _admit_waiting(job, deps)
+            case RequestMachine() | ReleaseMachine() | AbandonMachine():
+                return _handle_machine(job, effect, deps)
+            case LookForWarning():
+                # Either this finds the stored warning, or who handles the warning finds the link, which is stored.
+                at = deps.jobs.load_warning(effect.instance_id)
+                return HostWarned(effect.instance_id, at) if at is not None else None
+        return None
+
+    def log(self, job: Job, event: JobEvent, decision: Decision) -> None:
+        """Log a decision."""
+        after = decision.job
+        attempt = after.attempt
+        self.deps.log.decided(
+            "ignored" if decision.is_ignored else "advanced",
+            job_id=job.job_id,
+            event_name=type(event).__name__,
+            action=decision.action or None,
+            state=str(job.state),
+            next_state=str(after.state),
+            reason=decision.note or "; ".join(entry.detail for entry in decision.timeline),
+            attempt_number=attempt.number if attempt else None,
+            offering=str(attempt.placement.offering) if attempt else None,
+            effects=[effect.kind for effect in after.pending],
+        )
 
 
 def _note_use(before: Job, after: Job, deps: JobDependencies) -> None:
@@ -106,58 +180,6 @@ def _offer_machine(before: Job, after: Job, deps: JobDependencies) -> None:
         offer_machine(provider, deps)
     except PortError as error:
         deps.log.decided("postponed", job_id=after.job_id, reason=f"offering a machine of {provider}: {error}")
-
-
-def finish_pending(job: Job, deps: JobDependencies) -> Job:
-    """Do the effects that the last writer of the job saved but may not have done."""
-    return act(job, deps) if job.pending else job
-
-
-def act(job: Job, deps: JobDependencies) -> Job:
-    """Do the pending effects, then save that they are done.
-
-    A launch request stays pending until the launch replaces it; it may be repeated.
-
-    Raises:
-        TransientError: an effect failed; it stays pending and is repeated when the job is loaded next.
-    """
-    usd = sum(_perform(job, effect, deps) for effect in job.pending)
-    if all(isinstance(effect, RequestLaunch) for effect in job.pending):
-        return job
-    # With the save that they are done: a machine is released again if that fails, and paid for once.
-    done = replace(job, pending=(), useless_machines_usd=job.useless_machines_usd + usd)
-    warned = _warning(job, deps)
-    after = apply_event(done, warned, deps) if warned else done
-    if after is not done:
-        return after
-    try:
-        wake_at = None if job.state.is_final else job.wake_at
-        return deps.jobs.save_job(Decision(replace(done, wake_at=wake_at)))
-    except StaleWriteError:
-        # Another writer has repeated these effects already.
-        return job
-
-
-def _perform(job: Job, effect: Effect, deps: JobDependencies) -> float:
-    """Do an effect; return what the machine cost in USD that it releases without a task of the job, else 0."""
-    match effect:
-        case StopTask():
-            deps.targets.named(job.definition.target).stop(effect.task_id, effect.reason)
-            deps.metrics.record(*stop_metrics(job, effect, deps.clock.now()))
-        case RequestLaunch():
-            deps.launches.request_launch(job.job_id, effect.delay_seconds)
-        case RememberCapacity():
-            _remember_capacity(job, effect, deps)
-        case CountRun(run):
-            deps.capacity.count_run(run)
-            learn_pool(run.offering, change_by_run(run), deps)
-        case AdmitWaiting():
-            _admit_waiting(job, deps)
-        case RequestMachine() | ReleaseMachine() | AbandonMachine():
-            return _handle_machine(job, effect, deps)
-        case LookForWarning():
-            pass  # what it finds is applied once the others are done
-    return 0.0
 
 
 def _remember_capacity(job: Job, effect: RememberCapacity, deps: JobDependencies) -> None:
@@ -206,30 +228,27 @@ def _load_attempt(job_id: str, deps: JobDependencies) -> Attempt | None:
     return job.attempt if job is not None else None
 
 
-def _handle_machine(job: Job, effect: RequestMachine | ReleaseMachine | AbandonMachine, deps: JobDependencies) -> float:
+def _handle_machine(
+    job: Job, effect: RequestMachine | ReleaseMachine | AbandonMachine, deps: JobDependencies
+) -> UnusedMachinePaid | None:
+    """Do an effect on a machine.
+
+    What one that is released cost without a task of the job is added to the job with the save that this is done: it is
+    released again if that fails, and paid for once.
+    """
     if isinstance(effect, RequestMachine):
         deps.machine_queue.attend(effect.machine_id)
-        return 0.0
+        return None
     if isinstance(effect, AbandonMachine):
         abandoned = MachineAbandoned(job.job_id, effect.reason)
         advance_machine(effect.machine_id, lambda _machine: abandoned, deps)
-        return 0.0
+        return None
     told = ClaimReleased(job.job_id, effect.reason, is_unusable=effect.is_unusable, is_unused=effect.is_unused)
     machine = advance_machine(effect.machine_id, lambda _machine: told, deps)
     if machine is None or not effect.is_unused:
-        return 0.0
-    return usd_for_nothing(machine, job.job_id, deps.clock.now())
-
-
-def _warning(job: Job, deps: JobDependencies) -> HostWarned | None:
-    """Return the warning of the instance that the job has just been linked to.
-
-    Either this finds the stored warning, or the handling of the warning finds the link, which was stored first.
-    """
-    for effect in job.pending:
-        if isinstance(effect, LookForWarning) and (at := deps.jobs.load_warning(effect.instance_id)) is not None:
-            return HostWarned(effect.instance_id, at)
-    return None
+        return None
+    usd = usd_for_nothing(machine, job.job_id, deps.clock.now())
+    return UnusedMachinePaid(machine.machine_id, usd) if usd else None
 
 
 def _admit_waiting(job: Job, deps: JobDependencies) -> None:
@@ -239,20 +258,3 @@ def _admit_waiting(job: Job, deps: JobDependencies) -> None:
         others = [job_id for job_id in deps.jobs.load_waiting(slot, 2) if job_id != job.job_id]
         for job_id in others[:1]:
             deps.launches.request_launch(job_id)
-
-
-def _log(job: Job, event: JobEvent, decision: Decision, deps: JobDependencies) -> None:
-    after = decision.job
-    attempt = after.attempt
-    deps.log.decided(
-        "ignored" if decision.is_ignored else "advanced",
-        job_id=job.job_id,
-        event_name=type(event).__name__,
-        action=decision.action or None,
-        state=str(job.state),
-        next_state=str(after.state),
-        reason=decision.note or "; ".join(entry.detail for entry in decision.timeline),
-        attempt_number=attempt.number if attempt else None,
-        offering=str(attempt.placement.offering) if attempt else None,
-        effects=[effect.kind for effect in after.pending],
-    )

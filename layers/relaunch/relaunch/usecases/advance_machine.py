@@ -1,7 +1,8 @@
-"""Apply an event to a machine: load, decide, save, act."""
+"""Apply an event to a machine."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from relaunch.core.jobs.job import MACHINES_SLOT
 from relaunch.core.lifecycle.metrics import machine_metrics
@@ -27,9 +28,8 @@ from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.pool_records import change_by_failure, change_by_launch
 from relaunch.ports import JobDependencies, StaleWriteError
 from relaunch.usecases.learn_pool import learn_pool
+from relaunch.usecases.lifecycle import Lifecycle
 
-# Each conflict means that another write succeeded; this many in a row are a fault.
-_ATTEMPTS = 6
 # One place is free; a job that needs several machines' worth of money, or is over by now, must not block the others.
 _ADMITTED_JOBS = 3
 
@@ -44,18 +44,7 @@ def advance_machine(
     Raises:
         StaleWriteError: other writers saved the machine several times in a row; retry.
     """
-    for _ in range(_ATTEMPTS):
-        machine = deps.machines.load_machine(machine_id)
-        if machine is None:
-            deps.log.decided("ignored", machine_id=machine_id, reason="no such machine")
-            return None
-        try:
-            machine = finish_effects(machine, deps)
-            event = event_for(machine)
-            return machine if event is None else apply_machine_event(machine, event, deps)
-        except StaleWriteError:
-            continue
-    raise StaleWriteError(f"machine {machine_id} was saved by others {_ATTEMPTS} times while it was being decided on")
+    return MachineLifecycle(deps).advance(machine_id, event_for)
 
 
 def apply_machine_event(machine: Machine, event: MachineEvent, deps: JobDependencies) -> Machine:
@@ -64,14 +53,7 @@ def apply_machine_event(machine: Machine, event: MachineEvent, deps: JobDependen
     Raises:
         StaleWriteError: the machine was changed since it was loaded.
     """
-    now = deps.clock.now()
-    decision = decide(machine, event, now, deps.limits.machines)
-    _log(machine, event, decision, deps)
-    if decision.is_ignored:
-        return machine
-    saved = deps.machines.save_machine(decision)
-    deps.metrics.record(*machine_metrics(machine, decision, now))
-    return finish_effects(saved, deps)
+    return MachineLifecycle(deps).apply(machine, event)
 
 
 def finish_effects(machine: Machine, deps: JobDependencies) -> Machine:
@@ -82,43 +64,87 @@ def finish_effects(machine: Machine, deps: JobDependencies) -> Machine:
     Raises:
         TransientError: an effect failed; it stays pending and is repeated when the machine is loaded next.
     """
-    if not machine.pending:
-        return machine
-    for effect in machine.pending:
-        _perform(machine, effect, deps)
-    return save_done(machine, tuple(effect for effect in machine.pending if isinstance(effect, Ec2Effect)), deps)
+    return MachineLifecycle(deps).finish(machine)
 
 
 def save_done(machine: Machine, left: tuple[MachineEffect, ...], deps: JobDependencies) -> Machine:
     """Save which effects of a machine are left; return the machine."""
-    if left == machine.pending:
-        return machine
-    wake_at = None if machine.state is MachineState.GONE and not left else machine.wake_at
-    try:
-        return deps.machines.save_machine(MachineDecision(replace(machine, pending=left, wake_at=wake_at)))
-    except StaleWriteError:
-        # Another writer has repeated these effects already.
-        return machine
+    return MachineLifecycle(deps).save_done(machine, left)
 
 
-def _perform(machine: Machine, effect: MachineEffect, deps: JobDependencies) -> None:
-    match effect:
-        case AskFleet() | TerminateInstance() | DeregisterNode():
-            delay_seconds = effect.delay_seconds if isinstance(effect, AskFleet) else 0
-            deps.machine_queue.attend(machine.machine_id, delay_seconds)
-        case TellJobs(job_ids):
-            _request_launches(job_ids, deps)
-        case AdmitJobs():
-            over = causes_of(machine) if machine.state is MachineState.GONE else ()
-            deps.machines.settle_start(over, machine, Worth.UNKNOWN)
-            admit_jobs(deps)
-        case RememberFailures(failures):
-            _remember_failures(machine, failures, deps)
-        case RememberLaunch(offering, at):
-            learn_pool(offering, change_by_launch(offering, at), deps)
-        case ForgetUnready(offerings, at):
-            deps.machines.settle_start(offerings, machine, Worth.USEFUL)
-            deps.capacity.forget_unready(offerings, at)
+class MachineLifecycle(Lifecycle[Machine, MachineEvent, MachineDecision]):
+    """What advances machines."""
+
+    kind = "machine"
+
+    def load(self, machine_id: str) -> Machine | None:
+        """Load a machine."""
+        return self.deps.machines.load_machine(machine_id)
+
+    def decide(self, machine: Machine, event: MachineEvent, now: datetime) -> MachineDecision:
+        """Return the decision of the transition table."""
+        return decide(machine, event, now, self.deps.limits.machines)
+
+    def save(self, machine: Machine, decision: MachineDecision, now: datetime) -> Machine:
+        """Save a decision and record its metrics."""
+        saved = self.deps.machines.save_machine(decision)
+        self.deps.metrics.record(*machine_metrics(machine, decision, now))
+        return saved
+
+    def left(self, machine: Machine) -> tuple[MachineEffect, ...]:
+        """Return those that call EC2: only the consumer of the `machines` queue may do them, and is asked to."""
+        return tuple(effect for effect in machine.pending if isinstance(effect, Ec2Effect))
+
+    def save_done(
+        self, machine: Machine, left: tuple[MachineEffect, ...], _events: Sequence[MachineEvent] = ()
+    ) -> Machine:
+        """Save that all effects but those left are done."""
+        if left == machine.pending:
+            return machine
+        wake_at = None if machine.state is MachineState.GONE and not left else machine.wake_at
+        try:
+            return self.deps.machines.save_machine(MachineDecision(replace(machine, pending=left, wake_at=wake_at)))
+        except StaleWriteError:
+            # Another writer has repeated these effects already.
+            return machine
+
+    def perform(self, machine: Machine, effect: MachineEffect) -> None:
+        """Do an effect; none brings an event about."""
+        deps = self.deps
+        match effect:
+            case AskFleet() | TerminateInstance() | DeregisterNode():
+                delay_seconds = effect.delay_seconds if isinstance(effect, AskFleet) else 0
+                deps.machine_queue.attend(machine.machine_id, delay_seconds)
+            case TellJobs(job_ids):
+                _request_launches(job_ids, deps)
+            case AdmitJobs():
+                over = causes_of(machine) if machine.state is MachineState.GONE else ()
+                deps.machines.settle_start(over, machine, Worth.UNKNOWN)
+                admit_jobs(deps)
+            case RememberFailures(failures):
+                _remember_failures(machine, failures, deps)
+            case RememberLaunch(offering, at):
+                learn_pool(offering, change_by_launch(offering, at), deps)
+            case ForgetUnready(offerings, at):
+                deps.machines.settle_start(offerings, machine, Worth.USEFUL)
+                deps.capacity.forget_unready(offerings, at)
+
+    def log(self, machine: Machine, event: MachineEvent, decision: MachineDecision) -> None:
+        """Log a decision."""
+        after = decision.machine
+        is_told = after.timeline[-1:] != machine.timeline[-1:]
+        self.deps.log.decided(
+            "ignored" if decision.is_ignored else "advanced",
+            machine_id=machine.machine_id,
+            event_name=type(event).__name__,
+            action=decision.action or None,
+            state=str(machine.state),
+            next_state=str(after.state),
+            instance_id=after.instance_id,
+            # Once for each machine that somebody has to do something about, and again while its instance does not end.
+            is_alert=(after.is_alert and (not machine.is_alert or after.told_at != machine.told_at)) or None,
+            reason=decision.note or (after.timeline[-1].detail if is_told else None),
+        )
 
 
 def _remember_failures(machine: Machine, failures: Sequence[CapacityFailure], deps: JobDependencies) -> None:
@@ -137,20 +163,3 @@ def admit_jobs(deps: JobDependencies) -> None:
 def _request_launches(job_ids: Iterable[str], deps: JobDependencies) -> None:
     for job_id in job_ids:
         deps.launches.request_launch(job_id)
-
-
-def _log(machine: Machine, event: MachineEvent, decision: MachineDecision, deps: JobDependencies) -> None:
-    after = decision.machine
-    is_told = after.timeline[-1:] != machine.timeline[-1:]
-    deps.log.decided(
-        "ignored" if decision.is_ignored else "advanced",
-        machine_id=machine.machine_id,
-        event_name=type(event).__name__,
-        action=decision.action or None,
-        state=str(machine.state),
-        next_state=str(after.state),
-        instance_id=after.instance_id,
-        # Once for each machine that somebody has to do something about, and again while its instance does not end.
-        is_alert=(after.is_alert and (not machine.is_alert or after.told_at != machine.told_at)) or None,
-        reason=decision.note or (after.timeline[-1].detail if is_told else None),
-    )

@@ -36,7 +36,7 @@ from relaunch.ports import (
     UnsupportedPatternError,
 )
 from relaunch.usecases.admit_dispatch import find_dispatch_obstacle
-from relaunch.usecases.advance_job import act, advance_job
+from relaunch.usecases.advance_job import advance_job, finish_pending
 from relaunch.usecases.count_waiting_jobs import find_reached_limit
 from relaunch.usecases.pin_images import WantedImage, pin_images
 
@@ -196,7 +196,7 @@ def _submit(definition: JobDefinition, event: TriggerEvent, deps: SubmitDependen
     job_id = derive_job_id(event.identity, definition.name)
     existing = deps.jobs.load_job(job_id)
     if existing is not None:
-        return Submission(definition.name, act(existing, deps), False, f"job {job_id} is there already")
+        return Submission(definition.name, finish_pending(existing, deps), False, f"job {job_id} is there already")
     reached = find_reached_limit(definition, deps)
     if reached:
         deps.metrics.record(MetricDatum(Metric.JOBS_REJECTED))
@@ -209,7 +209,7 @@ def _submit(definition: JobDefinition, event: TriggerEvent, deps: SubmitDependen
         return Submission(definition.name, deps.jobs.load_job(job_id), False, f"job {job_id} is there already")
     deps.log.decided("accepted", job_id=job_id, revision=job.revision.arn, reason=job.reason, state=str(job.state))
     deps.metrics.record(*acceptance_metrics(job))
-    return Submission(definition.name, act(replace(job, version=1), deps), True, f"started job {job_id}")
+    return Submission(definition.name, finish_pending(replace(job, version=1), deps), True, f"started job {job_id}")
 
 
 def _accept(

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.table import TABLE as JOB_TABLE
-from relaunch.core.lifecycle.table import Row as JobRow
+from relaunch.core.machines.machine import MachineState
 from relaunch.core.machines.table import TABLE as MACHINE_TABLE
-from relaunch.core.machines.table import Row as MachineRow
+from relaunch.core.transitions.table import Row
 
-Row = JobRow | MachineRow
-TABLE: tuple[Row, ...] = (*JOB_TABLE, *MACHINE_TABLE)
+AnyRow = Row[JobState] | Row[MachineState]
+TABLE: tuple[AnyRow, ...] = (*JOB_TABLE, *MACHINE_TABLE)
 """The rows of both tables."""
 
 
@@ -26,7 +26,7 @@ class Transition:
         return f"{self.state}, {self.action.replace('_', ' ')} → {self.target}"
 
 
-def transitions_of(row: Row) -> Iterator[Transition]:
+def transitions_of(row: AnyRow) -> Iterator[Transition]:
     """Yield every transition that a row declares; a row without targets keeps the state."""
     for state in sorted(row.states):
         for target in sorted(row.targets) or [state]:

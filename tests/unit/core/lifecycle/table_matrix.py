@@ -268,6 +268,7 @@ EVENTS: Mapping[str, events.JobEvent] = {
     "another-ready": events.NextMachineReady("m-9"),
     "move-declined": events.MoveDeclined("leaving on-demand for spot does not pay", None),
     "machine-limit": events.MachineLimitReached("machines"),
+    "machine-paid": events.UnusedMachinePaid("m-1", 0.25),
     "claimed-too-late": _machine_claimed(),
     "chosen-too-late": events.OfferingChosen(make_offering(), make_selection(), None),
 }
@@ -330,6 +331,7 @@ machine-lost     .  .  .  .  .  .  .  W  .    .  .  .    .  .  .  R  .  R    .  
 machine-refused  .  .  .  .  .  .  .  W  .    .  .  .    .  .  .  R  .  R    .  .  .  .  S    .  .  .  .
 another-lost     .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 machine-limit    W  W  .  W  W  W  W  .  W    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+machine-paid     W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
 claimed-too-late T  T  .  T  T  T  T  .  T    .  .  .    .  .  R  .  R  .    .  .  .  S  .    .  .  .  .
 next-ready       .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  S  .  S    .  .  .  .  .    .  .  .  .
 another-ready    .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .

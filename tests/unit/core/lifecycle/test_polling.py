@@ -66,14 +66,14 @@ def test_a_time_limit_before_that_is_kept():
 def test_a_job_without_a_task_waits_as_on_ecs(situation):
     decision = decided(on_ack(situation), TimePassed())
 
-    assert with_poll(decision, SOON) == decision
+    assert with_poll(decision.job, TimePassed(), decision, SOON) == decision
     assert decision.job.wake_at == SOON + timedelta(minutes=5)
 
 
 def test_a_decision_that_changes_nothing_stays_so():
     ignored = ignore(on_ack("ru"), "nothing new")
 
-    assert with_poll(ignored, SOON) is ignored
+    assert with_poll(ignored.job, TimePassed(), ignored, SOON) is ignored
 
 
 def test_a_stop_is_repeated_every_three_minutes_though_the_job_is_due_every_minute():

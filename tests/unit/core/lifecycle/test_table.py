@@ -11,8 +11,9 @@ from relaunch.core.jobs.job import HeldStop, IntentKind, Job, Stop, StopKind
 from relaunch.core.jobs.state import FINAL_STATES, REFUSED_WAITS, JobState, Refusal, RefusedCall
 from relaunch.core.lifecycle.events import JobEvent, MachineLost, TaskMissing, TimePassed
 from relaunch.core.lifecycle.running import MISSING_GRACE
-from relaunch.core.lifecycle.table import TABLE, Row, decide, is_news
+from relaunch.core.lifecycle.table import TABLE, decide, is_news
 from relaunch.core.machines.machine import Consequence
+from relaunch.core.transitions.table import Row
 from unit.core.lifecycle.table_matrix import (
     EVENTS,
     HOST_LOST,
@@ -32,7 +33,7 @@ CELLS = read_cells()
 HAPPENING = [cell for cell in CELLS if cell.expected is not None]
 
 
-def row_of(job: Job, event: JobEvent) -> Row | None:
+def row_of(job: Job, event: JobEvent) -> Row[JobState] | None:
     rows = (row for row in TABLE if job.state in row.states and isinstance(event, row.event))
     return next((row for row in rows if row.guard(job, event)), None)
 

@@ -10,16 +10,17 @@ from relaunch.core.jobs.effects import ReleaseMachine, RememberCapacity
 from relaunch.core.jobs.job import Stop, StopKind
 from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, WaitReason
 from relaunch.core.launches.launch import TaskPlaced
-from relaunch.core.lifecycle.events import MachineLost, NothingKept
+from relaunch.core.lifecycle.events import MachineLost, NothingKept, TimePassed
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.lifecycle.machine_waits import next_machine, with_releases
 from relaunch.core.lifecycle.refusal_waits import MACHINE_KEPT, wait_until_granted
 from relaunch.core.lifecycle.stopping import follow_stop
+from relaunch.core.lifecycle.table import decide
 from relaunch.core.lifecycle.useless_machines import MOST_IN_A_DAY, describe_bound, next_machine_at
 from relaunch.core.machines.machine import Consequence
 from relaunch.core.offerings.capacity_scopes import placement_scope
 from unit.core.lifecycle.steps import after, decided
-from unit.core.lifecycle.table_matrix import EVENTS, SITUATIONS, answered
+from unit.core.lifecycle.table_matrix import EVENTS, LIMITS, SITUATIONS, SOON, answered
 
 LOST = MachineLost("m-1", None, "it never registered")
 
@@ -167,7 +168,8 @@ def test_a_machine_on_which_an_earlier_attempt_ran_is_not_released_as_one_withou
 
     lost = after(again, answered(answer))
     if isinstance(answer, TaskPlaced):
-        lost = with_releases(lost, follow_stop(lost, Stop(StopKind.START_REFUSED, NOW), NOW)).job
+        refused = follow_stop(lost, Stop(StopKind.START_REFUSED, NOW), NOW)
+        lost = with_releases(lost, TimePassed(), refused, NOW).job
 
     assert ran.ran_on == SITUATIONS["ro"].current_attempt.placement.machine_id != ""
     assert [each.is_unused for each in lost.pending if isinstance(each, ReleaseMachine)] == [False]
@@ -180,3 +182,21 @@ def test_a_task_that_an_earlier_version_placed_has_used_its_machine():
 
     assert running.ran_on == ""
     assert [each.is_unused for each in ended.pending if isinstance(each, ReleaseMachine)] == [False]
+
+
+@pytest.mark.parametrize("order", ["paid first", "warned first"])
+def test_what_a_machine_cost_and_what_else_an_effect_brought_about_are_one_decision(order: str):
+    paid, warned = EVENTS["machine-paid"], EVENTS["warned"]
+    first, second = (paid, warned) if order == "paid first" else (warned, paid)
+    one = decide(SITUATIONS["pl"], first, SOON, LIMITS)
+    both = one.followed_by(decide(one.job, second, SOON, LIMITS))
+
+    alone = decide(SITUATIONS["pl"], warned, SOON, LIMITS)
+    assert both.timeline == alone.timeline != ()
+    assert both.job == replace(alone.job, useless_machines_usd=0.25)
+
+
+def test_an_event_that_means_nothing_leaves_the_decision_before_it():
+    one = decide(SITUATIONS["w0"], EVENTS["machine-paid"], SOON, LIMITS)
+
+    assert one.followed_by(decide(one.job, EVENTS["warned"], SOON, LIMITS)) is one

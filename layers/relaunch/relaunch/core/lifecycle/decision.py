@@ -43,6 +43,16 @@ class Decision:
     note: str = ""
     action: str = field(default="", compare=False)
 
+    def followed_by(self, later: "Decision") -> "Decision":
+        """Return one decision of two; the later one was made about the job of this one.
+
+        One of both changes nothing but the job.
+        """
+        if later.is_ignored:
+            return self
+        whole = later if later.timeline else self
+        return replace(whole, job=later.job, timeline=(*self.timeline, *later.timeline))
+
 
 def ignore(job: Job, note: str) -> Decision:
     """Return a decision that changes nothing."""
@@ -168,7 +178,7 @@ def stop_effects(task_ids: tuple[str, ...], reason: str) -> tuple[Effect, ...]:
     return tuple(StopTask(arn, f"Relaunch: {reason}") for arn in task_ids)
 
 
-def with_unlink(before: Job, decision: Decision) -> Decision:
+def with_unlink(before: Job, _event: object, decision: Decision, _now: datetime) -> Decision:
     """Return the decision, which unlinks the job from the instance of a task that it closes.
 
     An instance that is kept warm, or that a capacity provider keeps, runs hundreds of tasks one after the other: its

@@ -148,6 +148,14 @@ class MachineLimitReached:
 
 
 @dataclass(frozen=True, slots=True)
+class UnusedMachinePaid:
+    """A machine that was requested for the job was released without a task of it: `usd` is what it has cost."""
+
+    machine_id: str
+    usd: float
+
+
+@dataclass(frozen=True, slots=True)
 class SlotDenied:
     """A limit on running jobs is reached; `slot` is the definition's name, or STACK_SLOT."""
 
@@ -261,6 +269,7 @@ JobEvent = (
     | NextMachineReady
     | MoveDeclined
     | MachineLimitReached
+    | UnusedMachinePaid
     | SlotDenied
     | LaunchRepeated
     | LaunchAnswered

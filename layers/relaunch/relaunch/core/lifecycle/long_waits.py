@@ -132,7 +132,7 @@ def look_or_tell(job: Job, now: datetime, decision: Decision) -> Decision:
     return move(after, after.state, now, event=WAITS_LONG, detail=detail, wake_at=after.wake_at, effects=after.pending)
 
 
-def with_bound(decision: Decision, now: datetime) -> Decision:
+def with_bound(_before: Job, _event: object, decision: Decision, now: datetime) -> Decision:
     """Return the decision; a job that waits is due when its wait is over or somebody is to be told, at the latest.
 
     Each job that ends and each machine that is gone lets the oldest jobs try again, which puts their next wake off.

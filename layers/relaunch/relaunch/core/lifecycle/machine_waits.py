@@ -199,7 +199,7 @@ _UNUSABLE_AFTER = frozenset(
 )
 
 
-def with_releases(before: Job, decision: Decision) -> Decision:
+def with_releases(before: Job, _event: object, decision: Decision, _now: datetime) -> Decision:
     """Return the decision with the effects that release the machines that the job does not need any more."""
     after = decision.job
     released = sorted(claimed_machines(before) - claimed_machines(after))

@@ -24,7 +24,7 @@ def is_polled(job: Job) -> bool:
     return job.definition.target.is_kubernetes
 
 
-def with_poll(decision: Decision, now: datetime) -> Decision:
+def with_poll(_before: Job, _event: object, decision: Decision, now: datetime) -> Decision:
     """Return the decision; a job with a task of a polled target is due at the next run of reconcile at the latest."""
     job = decision.job
     if decision.is_ignored or not is_polled(job) or job.state not in _WITH_TASK:

@@ -3,16 +3,22 @@
 `decide` runs the first row that matches; an event without a row is ignored, with a note.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from relaunch.core.jobs.job import Job, PlacementState
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import TaskPhase
-from relaunch.core.lifecycle import launching, machine_waits, moves, no_progress, orphans, running, unconfirmed_stops
+from relaunch.core.lifecycle import (
+    launching,
+    machine_waits,
+    moves,
+    no_progress,
+    orphans,
+    running,
+    unconfirmed_stops,
+    useless_machines,
+)
 from relaunch.core.lifecycle.decision import Decision, ignore, with_unlink
 from relaunch.core.lifecycle.events import (
     CancelAsked,
@@ -39,6 +45,7 @@ from relaunch.core.lifecycle.events import (
     TaskMissing,
     TaskSeen,
     TimePassed,
+    UnusedMachinePaid,
 )
 from relaunch.core.lifecycle.long_waits import with_bound
 from relaunch.core.lifecycle.machine_waits import hands_over, with_releases
@@ -46,29 +53,7 @@ from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.no_progress import is_to_be_judged
 from relaunch.core.lifecycle.polling import with_poll
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW, find_first_ended
-
-# The event has the type of the row's `event` column, which the type system cannot express.
-Guard = Callable[[Job, Any], bool]
-Action = Callable[[Job, Any, datetime, StackLimits], Decision]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row: the action to run in these states, on this event, if the guard returns true.
-
-    `targets` are the possible next states; empty if the state does not change.
-    """
-
-    states: frozenset[JobState]
-    event: type[JobEvent]
-    guard: Guard
-    action: Action
-    targets: frozenset[JobState]
-
-
-def always(_job: Job, _event: JobEvent) -> bool:
-    """Return True."""
-    return True
+from relaunch.core.transitions.table import always, decide_by, make_rows
 
 
 def waits_for_it(job: Job, event: ImageArrived) -> bool:
@@ -222,67 +207,62 @@ _STATES_BY_CODE = {
 }
 
 
-def _row(states: str, event: type[JobEvent], guard: Guard, action: Action, targets: str) -> Row:
-    return Row(_states(states), event, guard, action, _states(targets))
-
-
-def _states(codes: str) -> frozenset[JobState]:
-    return frozenset(_STATES_BY_CODE[code] for code in codes)
-
-
-TABLE: tuple[Row, ...] = (
-    _row("W", ImageArrived, waits_for_it, launching.image_arrived, "W"),
-    _row("W", OfferingChosen, may_launch, launching.request_placement, "Lft"),
-    _row("W", NothingKept, may_launch, launching.nothing_kept, "Wf"),
-    _row("W", LaunchImpossible, may_launch, launching.launch_impossible, "f"),
-    _row("W", LaunchNotGranted, may_launch, launching.launch_not_granted, "Wf"),
-    _row("W", CheckpointsUnreadable, may_launch, launching.checkpoints_unreadable, "Wf"),
-    _row("W", CheckpointsRead, is_to_be_judged, no_progress.judge_progress, "Wf"),
-    _row("W", MachineClaimed, needs_machine, machine_waits.claim_machine, "Wft"),
-    _row("R", MachineClaimed, hands_over, machine_waits.claim_next_machine, "R"),
-    _row("S", MachineClaimed, hands_over, machine_waits.claim_next_machine, "S"),
-    _row("R", MachineClaimed, may_move, moves.claim_machine_to_move_to, "R"),
-    _row("R", MoveDeclined, may_move, moves.move_declined, "R"),
-    _row("W", MachineAwaited, claims_machine, machine_waits.await_machine, "W"),
-    _row("W", MachineLost, claims_lost_machine, machine_waits.machine_lost, "Wf"),
-    _row("RS", MachineLost, claims_lost_machine, machine_waits.next_machine_lost, ""),
-    _row("R", NextMachineReady, claims_ready_machine, running.next_machine_ready, "S"),
-    _row("W", MachineLimitReached, needs_machine, machine_waits.machine_limit_reached, "W"),
-    _row("W", SlotDenied, may_launch, launching.slot_denied, "W"),
-    _row("W", CancelAsked, always, launching.cancel_waiting, "c"),
-    _row("W", TimePassed, always, launching.wake_waiting, "Wft"),
-    _row("L", LaunchRepeated, has_one_sender, launching.launch_repeated, ""),
-    _row("L", LaunchAnswered, answers_current_placement, launching.launch_answered, "LWSfc"),
-    _row("L", PlacementExpired, answers_current_placement, launching.placement_expired, "Wc"),
-    _row("L", TaskSeen, is_new_observation, running.task_seen, "LRSWdfct"),
-    _row("R", TaskSeen, is_new_observation, running.task_seen, "RSWdfct"),
-    _row("S", TaskSeen, is_new_observation, running.task_seen, "SWdfct"),
-    _row("LRS", TaskSeen, tells_instance, running.instance_told, ""),
-    _row("S", TaskSeen, tells_first_ended, running.note_first_ended, ""),
-    _row("L", TaskMissing, is_own_task, running.task_missing, "LWft"),
-    _row("R", TaskMissing, is_own_task, running.task_missing, "RWft"),
-    _row("S", TaskMissing, is_own_task, running.task_missing, "SWdfct"),
-    _row("L", HostWarned, is_first_warning, running.host_warned, "S"),
-    _row("R", HostWarned, is_first_warning, running.host_warned, "RS"),
-    _row("S", HostWarned, is_first_warning, running.host_warned_late, "S"),
-    _row("LRS", HostEnded, is_own_host, running.host_ended, ""),
-    _row("L", CancelAsked, is_pending_and_wanted, launching.cancel_pending, "L"),
-    _row("LR", CancelAsked, is_placed, running.cancel_task, "S"),
-    _row("S", CancelAsked, is_first_cancel, running.cancel_stopping, "S"),
-    _row("L", TimePassed, is_pending, launching.wake_pending, "L"),
-    _row("L", TimePassed, is_placed, launching.wake_placed, "LSWft"),
-    _row("R", TimePassed, always, running.wake_running, "RSWft"),
-    _row("S", TimePassed, always, unconfirmed_stops.wake_stopping, "SWdfct"),
-    _row("WLRSdfct", TaskSeen, orphans.is_orphaned, orphans.stop_orphaned_task, ""),
-    _row("WLRSdfct", LaunchAnswered, orphans.places_orphan, orphans.stop_placed_orphan, ""),
+TABLE = make_rows(
+    _STATES_BY_CODE,
+    ("W", ImageArrived, waits_for_it, launching.image_arrived, "W"),
+    ("W", OfferingChosen, may_launch, launching.request_placement, "Lft"),
+    ("W", NothingKept, may_launch, launching.nothing_kept, "Wf"),
+    ("W", LaunchImpossible, may_launch, launching.launch_impossible, "f"),
+    ("W", LaunchNotGranted, may_launch, launching.launch_not_granted, "Wf"),
+    ("W", CheckpointsUnreadable, may_launch, launching.checkpoints_unreadable, "Wf"),
+    ("W", CheckpointsRead, is_to_be_judged, no_progress.judge_progress, "Wf"),
+    ("W", MachineClaimed, needs_machine, machine_waits.claim_machine, "Wft"),
+    ("R", MachineClaimed, hands_over, machine_waits.claim_next_machine, "R"),
+    ("S", MachineClaimed, hands_over, machine_waits.claim_next_machine, "S"),
+    ("R", MachineClaimed, may_move, moves.claim_machine_to_move_to, "R"),
+    ("R", MoveDeclined, may_move, moves.move_declined, "R"),
+    ("W", MachineAwaited, claims_machine, machine_waits.await_machine, "W"),
+    ("W", MachineLost, claims_lost_machine, machine_waits.machine_lost, "Wf"),
+    ("RS", MachineLost, claims_lost_machine, machine_waits.next_machine_lost, ""),
+    ("R", NextMachineReady, claims_ready_machine, running.next_machine_ready, "S"),
+    ("W", MachineLimitReached, needs_machine, machine_waits.machine_limit_reached, "W"),
+    ("W", SlotDenied, may_launch, launching.slot_denied, "W"),
+    ("W", CancelAsked, always, launching.cancel_waiting, "c"),
+    ("W", TimePassed, always, launching.wake_waiting, "Wft"),
+    ("L", LaunchRepeated, has_one_sender, launching.launch_repeated, ""),
+    ("L", LaunchAnswered, answers_current_placement, launching.launch_answered, "LWSfc"),
+    ("L", PlacementExpired, answers_current_placement, launching.placement_expired, "Wc"),
+    ("L", TaskSeen, is_new_observation, running.task_seen, "LRSWdfct"),
+    ("R", TaskSeen, is_new_observation, running.task_seen, "RSWdfct"),
+    ("S", TaskSeen, is_new_observation, running.task_seen, "SWdfct"),
+    ("LRS", TaskSeen, tells_instance, running.instance_told, ""),
+    ("S", TaskSeen, tells_first_ended, running.note_first_ended, ""),
+    ("L", TaskMissing, is_own_task, running.task_missing, "LWft"),
+    ("R", TaskMissing, is_own_task, running.task_missing, "RWft"),
+    ("S", TaskMissing, is_own_task, running.task_missing, "SWdfct"),
+    ("L", HostWarned, is_first_warning, running.host_warned, "S"),
+    ("R", HostWarned, is_first_warning, running.host_warned, "RS"),
+    ("S", HostWarned, is_first_warning, running.host_warned_late, "S"),
+    ("LRS", HostEnded, is_own_host, running.host_ended, ""),
+    ("L", CancelAsked, is_pending_and_wanted, launching.cancel_pending, "L"),
+    ("LR", CancelAsked, is_placed, running.cancel_task, "S"),
+    ("S", CancelAsked, is_first_cancel, running.cancel_stopping, "S"),
+    ("L", TimePassed, is_pending, launching.wake_pending, "L"),
+    ("L", TimePassed, is_placed, launching.wake_placed, "LSWft"),
+    ("R", TimePassed, always, running.wake_running, "RSWft"),
+    ("S", TimePassed, always, unconfirmed_stops.wake_stopping, "SWdfct"),
+    ("WLRSdfct", UnusedMachinePaid, always, useless_machines.add_unused_machine, ""),
+    ("WLRSdfct", TaskSeen, orphans.is_orphaned, orphans.stop_orphaned_task, ""),
+    ("WLRSdfct", LaunchAnswered, orphans.places_orphan, orphans.stop_placed_orphan, ""),
 )
+
+
+COMPLETIONS = (with_releases, with_unlink, with_poll, with_bound)
+"""What holds after every action: a job claims no machine that it does not need, is linked to no instance that it left,
+and is due in time to be looked at, and to be told of."""
 
 
 def decide(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Decision:
     """Return the decision of the first matching row; an ignored decision if there is none."""
-    for row in TABLE:
-        if job.state in row.states and isinstance(event, row.event) and row.guard(job, event):
-            decision = row.action(job, event, now, limits)
-            decision = with_bound(with_poll(with_unlink(job, with_releases(job, decision)), now), now)
-            return replace(decision, action=row.action.__name__)
-    return ignore(job, f"{type(event).__name__} means nothing to a job that is {job.state}")
+    decision: Decision | None = decide_by(TABLE, COMPLETIONS, job, event, now, limits)
+    return decision or ignore(job, f"{type(event).__name__} means nothing to a job that is {job.state}")

@@ -11,6 +11,9 @@ from datetime import datetime, timedelta
 
 from relaunch.core.jobs.effects import RememberCapacity
 from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.lifecycle.events import UnusedMachinePaid
 from relaunch.core.offerings.capacity_scopes import placement_scope
 
 MOST_IN_A_DAY = 6
@@ -21,6 +24,11 @@ DAY = timedelta(hours=24)
 def with_useless_machine(job: Job, now: datetime) -> Job:
     """Return the job with another machine that was of no use to it, which it lost just now."""
     return replace(job, useless_machines_at=(*job.useless_machines_at, now)[-MOST_IN_A_DAY:])
+
+
+def add_unused_machine(job: Job, event: UnusedMachinePaid, _now: datetime, _limits: StackLimits) -> Decision:
+    """Add what a machine cost that never ran a task of the job."""
+    return Decision(replace(job, useless_machines_usd=job.useless_machines_usd + event.usd))
 
 
 def useless_for_all(job: Job, machine_id: str, reason: str, now: datetime) -> RememberCapacity:

@@ -3,10 +3,8 @@
 `decide` runs the first row that matches; an event without a row is ignored, with a note.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from relaunch.core.machines import absent_agents, ending, living, requesting
 from relaunch.core.machines.decision import MachineDecision
@@ -29,29 +27,7 @@ from relaunch.core.machines.events import (
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import AskFleet, Machine, MachineEffect, MachineState, TerminateInstance
 from relaunch.core.machines.moves import ignore
-
-# The event has the type of the row's `event` column, which the type system cannot express.
-Guard = Callable[[Machine, Any], bool]
-Action = Callable[[Machine, Any, datetime, MachineLimits], MachineDecision]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row: the action to run in these states, on this event, if the guard returns true.
-
-    `targets` are the possible next states; empty if the state does not change.
-    """
-
-    states: frozenset[MachineState]
-    event: type[MachineEvent]
-    guard: Guard
-    action: Action
-    targets: frozenset[MachineState]
-
-
-def always(_machine: Machine, _event: MachineEvent) -> bool:
-    """Return True."""
-    return True
+from relaunch.core.transitions.table import always, decide_by, make_rows
 
 
 def is_launched(_machine: Machine, event: FleetAnswered) -> bool:
@@ -120,60 +96,45 @@ _STATES_BY_CODE = {
 }
 
 
-def _row(states: str, event: type[MachineEvent], guard: Guard, action: Action, targets: str) -> Row:
-    return Row(_states(states), event, guard, action, _states(targets))
-
-
-def _states(codes: str) -> frozenset[MachineState]:
-    return frozenset(_STATES_BY_CODE[code] for code in codes)
-
-
-TABLE: tuple[Row, ...] = (
-    _row("Q", FleetAsked, always, requesting.ask_fleet, ""),
-    _row("Q", FleetAnswered, always, requesting.fleet_answered, "QSEG"),
-    _row("Q", RequestExpired, always, requesting.request_expired, "G"),
-    _row("G", FleetAnswered, is_launched, requesting.launched_after_all, "E"),
-    _row("S", NodeSeen, is_usable_node, living.node_seen, "SR"),
-    _row("S", NodeSeen, is_draining_node, living.node_draining, "S"),
-    _row("R", NodeSeen, absent_agents.is_agent_back, absent_agents.agent_back, ""),
-    _row("R", AgentSeen, absent_agents.is_agent_news, absent_agents.agent_seen, "RE"),
-    _row("SRE", InstanceSeen, is_over, ending.instance_ending, "EG"),
-    _row("SR", InstanceSeen, reappears, living.instance_alive, ""),
-    _row("E", InstanceSeen, is_own, ending.terminate_again, ""),
-    _row("S", InstanceMissing, always, ending.instance_missing, "SG"),
-    _row("R", InstanceMissing, always, ending.instance_missing, "RG"),
-    _row("E", InstanceMissing, always, ending.instance_missing, "EG"),
-    _row("S", MachineWarned, is_first_warning, living.machine_warned, "E"),
-    _row("R", MachineWarned, is_first_warning, living.machine_warned, "RE"),
-    _row("RE", MachineWarned, is_news_of_the_end, ending.leave_to_ec2, ""),
-    _row("QSR", ClaimAsked, has_room, living.add_claim, ""),
-    _row("Q", ClaimReleased, is_last_claim_unasked, requesting.withdraw, "G"),
-    _row("Q", ClaimReleased, is_claimed, living.release_claim, "Q"),
-    _row("S", ClaimReleased, is_claimed, living.release_claim, "SE"),
-    _row("R", ClaimReleased, is_claimed, living.release_claim, "RE"),
-    _row("R", MachineAbandoned, is_claimed, living.abandon, "RE"),
-    _row("Q", MachineDue, always, requesting.wake_requested, ""),
-    _row("S", MachineDue, always, living.wake_starting, "SE"),
-    _row("R", MachineDue, always, living.wake_ready, "RE"),
-    _row("E", MachineDue, always, ending.wake_ending, ""),
+TABLE = make_rows(
+    _STATES_BY_CODE,
+    ("Q", FleetAsked, always, requesting.ask_fleet, ""),
+    ("Q", FleetAnswered, always, requesting.fleet_answered, "QSEG"),
+    ("Q", RequestExpired, always, requesting.request_expired, "G"),
+    ("G", FleetAnswered, is_launched, requesting.launched_after_all, "E"),
+    ("S", NodeSeen, is_usable_node, living.node_seen, "SR"),
+    ("S", NodeSeen, is_draining_node, living.node_draining, "S"),
+    ("R", NodeSeen, absent_agents.is_agent_back, absent_agents.agent_back, ""),
+    ("R", AgentSeen, absent_agents.is_agent_news, absent_agents.agent_seen, "RE"),
+    ("SRE", InstanceSeen, is_over, ending.instance_ending, "EG"),
+    ("SR", InstanceSeen, reappears, living.instance_alive, ""),
+    ("E", InstanceSeen, is_own, ending.terminate_again, ""),
+    ("S", InstanceMissing, always, ending.instance_missing, "SG"),
+    ("R", InstanceMissing, always, ending.instance_missing, "RG"),
+    ("E", InstanceMissing, always, ending.instance_missing, "EG"),
+    ("S", MachineWarned, is_first_warning, living.machine_warned, "E"),
+    ("R", MachineWarned, is_first_warning, living.machine_warned, "RE"),
+    ("RE", MachineWarned, is_news_of_the_end, ending.leave_to_ec2, ""),
+    ("QSR", ClaimAsked, has_room, living.add_claim, ""),
+    ("Q", ClaimReleased, is_last_claim_unasked, requesting.withdraw, "G"),
+    ("Q", ClaimReleased, is_claimed, living.release_claim, "Q"),
+    ("S", ClaimReleased, is_claimed, living.release_claim, "SE"),
+    ("R", ClaimReleased, is_claimed, living.release_claim, "RE"),
+    ("R", MachineAbandoned, is_claimed, living.abandon, "RE"),
+    ("Q", MachineDue, always, requesting.wake_requested, ""),
+    ("S", MachineDue, always, living.wake_starting, "SE"),
+    ("R", MachineDue, always, living.wake_ready, "RE"),
+    ("E", MachineDue, always, ending.wake_ending, ""),
 )
 
 
-def decide(machine: Machine, event: MachineEvent, now: datetime, limits: MachineLimits) -> MachineDecision:
-    """Return the decision of the first matching row; an ignored decision if there is none.
-
-    Effects that are still pending stay so, as far as they still make sense.
-    """
-    for row in TABLE:
-        if machine.state in row.states and isinstance(event, row.event) and row.guard(machine, event):
-            decision = row.action(machine, event, now, limits)
-            if decision.is_ignored:
-                return decision
-            after = decision.machine
-            kept = (each for each in machine.pending if each not in after.pending and _is_left(each, after, event))
-            pending = (*kept, *after.pending)
-            return replace(decision, machine=replace(after, pending=pending), action=row.action.__name__)
-    return ignore(machine, f"{type(event).__name__} means nothing to a machine that is {machine.state}")
+def with_pending(machine: Machine, event: MachineEvent, decision: MachineDecision, _now: datetime) -> MachineDecision:
+    """Return the decision with the effects that were pending before, as far as they still make sense."""
+    if decision.is_ignored:
+        return decision
+    after = decision.machine
+    kept = (each for each in machine.pending if each not in after.pending and _is_left(each, after, event))
+    return replace(decision, machine=replace(after, pending=(*kept, *after.pending)))
 
 
 def _is_left(effect: MachineEffect, after: Machine, event: MachineEvent) -> bool:
@@ -185,3 +146,13 @@ def _is_left(effect: MachineEffect, after: Machine, event: MachineEvent) -> bool
             return after.state is MachineState.ENDING and not isinstance(event, MachineWarned)
         case _:
             return True
+
+
+COMPLETIONS = (with_pending,)
+"""What holds after every action: no effect is lost."""
+
+
+def decide(machine: Machine, event: MachineEvent, now: datetime, limits: MachineLimits) -> MachineDecision:
+    """Return the decision of the first matching row; an ignored decision if there is none."""
+    decision: MachineDecision | None = decide_by(TABLE, COMPLETIONS, machine, event, now, limits)
+    return decision or ignore(machine, f"{type(event).__name__} means nothing to a machine that is {machine.state}")

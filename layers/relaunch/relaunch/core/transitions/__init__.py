@@ -1,0 +1,4 @@
+"""Transition tables, whatever they decide about.
+
+Imports nothing.
+"""

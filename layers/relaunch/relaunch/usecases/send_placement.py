@@ -1,0 +1,160 @@
+"""Send a placement to its target: call RunTask, or create the Job, and save what the target answers."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.job import Job
+from relaunch.core.launches.launch import (
+    OLDEST_PLACEMENT,
+    LaunchDeferred,
+    LaunchOutcome,
+    LaunchRefused,
+    PlacementFailed,
+    TaskPlaced,
+)
+from relaunch.core.launches.launch_plan import plan_launch
+from relaunch.core.lifecycle.events import (
+    LaunchAnswered,
+    LaunchRepeated,
+    PlacementExpired,
+)
+from relaunch.core.machines.machine import MachineState
+from relaunch.core.machines.starts import Worth
+from relaunch.core.machines.unready import usd_for_nothing
+from relaunch.core.offerings.capacity_scopes import placement_scope
+from relaunch.core.revisions.revision import parse_revision_arn
+from relaunch.ports import (
+    LaunchDependencies,
+    NotGrantedError,
+    PermanentError,
+    PortError,
+    StaleWriteError,
+)
+from relaunch.usecases.advance_job import advance_job, apply_event
+from relaunch.usecases.advance_machine import admit_jobs
+from relaunch.usecases.explain_placement import explain_placement
+from relaunch.usecases.observe_task import task_located
+
+# A function that was sending when the placement expired, the job was cancelled or its machine was gone has ended after
+# a minute, whatever its client repeats, and ECS lists the task within five more: the documentation of RunTask tells
+# callers to retry for up to five minutes.
+_SENDING_GRACE = timedelta(minutes=6)
+_LOOK_SECONDS = 30
+
+
+def send_placement(job: Job, deps: LaunchDependencies, *, is_first: bool) -> Job | None:
+    """Send the pending placement of a job, or look for its task if it is not sent any more; return the job after that.
+
+    `is_first`: this function chose the placement. Another one may have sent it too, and says so before it does.
+
+    Raises:
+        TransientError: a temporary error; retry.
+        StaleWriteError: the job was changed since it was loaded.
+    """
+    attempt = job.current_attempt
+    unsendable_at = attempt.placement.requested_at + OLDEST_PLACEMENT
+    if attempt.intent is not None:
+        unsendable_at = min(unsendable_at, attempt.intent.at)
+    if not is_first and (gone_at := _machine_gone_at(job, deps)) is not None:
+        unsendable_at = min(unsendable_at, gone_at)
+    overdue = deps.clock.now() - unsendable_at
+    if overdue >= timedelta(0):
+        return _look_for_task(job, overdue > _SENDING_GRACE, deps)
+    if not is_first:
+        job = apply_event(job, LaunchRepeated(attempt.number, attempt.placement.number), deps)
+    outcome = _launch(job, deps)
+    try:
+        # Not by advance_job: it would first repeat the very launch request that is being answered here.
+        _note_placed(job, outcome, deps)
+        return apply_event(job, _answer(job, outcome, deps, is_alone=is_first), deps)
+    except StaleWriteError:
+        # Who saved the job meanwhile may have launched the placement too.
+        answered = _answer(job, outcome, deps, is_alone=False)
+        return advance_job(job.job_id, lambda _job: answered, deps)
+
+
+def _machine_gone_at(job: Job, deps: LaunchDependencies) -> datetime | None:
+    """Return when the machine of our own was gone on which the task is to be placed; None if it is not gone.
+
+    Whoever sends the placement again reads the machine before, so that nobody does after that time.
+    """
+    machine_id = job.current_attempt.placement.machine_id
+    machine = deps.machines.load_machine(machine_id) if machine_id else None
+    return machine.state_since if machine is not None and machine.state is MachineState.GONE else None
+
+
+def _note_placed(job: Job, outcome: LaunchOutcome, deps: LaunchDependencies) -> None:
+    """Note that the machine has a task of the family, and let the jobs go on that wait for those that start."""
+    machine_id = job.current_attempt.placement.machine_id
+    machine = deps.machines.load_machine(machine_id) if machine_id and isinstance(outcome, TaskPlaced) else None
+    if machine is not None:
+        deps.machines.settle_start((placement_scope(job.revision.family),), machine, Worth.PLACED)
+        admit_jobs(deps)
+
+
+def _answer(
+    job: Job, outcome: LaunchOutcome, deps: LaunchDependencies, *, is_alone: bool
+) -> LaunchAnswered | PlacementExpired:
+    """Return the event of an outcome; a placement whose derived revision was deregistered only expires.
+
+    A refusal is final if nothing was launched before it: by a client that sent the request once, in the only function
+    that launched the placement. Another function saves the job before it does, so that of the two saves one is stale.
+    """
+    number, placement = job.current_attempt.number, job.current_attempt.placement
+    if isinstance(outcome, LaunchRefused):
+        is_only_send = is_alone and not outcome.was_repeated
+        arn = placement.revision_arn
+        # An error about the revision means that the client token is unknown: nothing was launched with it.
+        may_be_gone = not outcome.may_heal and (is_only_send or outcome.is_about_revision)
+        family = parse_revision_arn(arn) if arn and may_be_gone else None
+        if family is not None and deps.registry.find_active(family[0]) != arn:
+            return PlacementExpired(number, placement.number, f"the derived revision {arn} was deregistered")
+        if not is_only_send:
+            # An earlier send may have started a task without a response, whatever this error is: the task is found by
+            # its events, or by listing tasks when the placement expires.
+            outcome = LaunchDeferred(outcome.reason, is_refused=outcome.may_heal)
+    is_unused = isinstance(outcome, PlacementFailed) and _is_unused(job, deps)
+    return LaunchAnswered(number, placement.number, outcome, is_unused)
+
+
+def _is_unused(job: Job, deps: LaunchDependencies) -> bool:
+    """Return whether the machine was requested for the job or its family, and ran none; any other may be full."""
+    machine_id = job.current_attempt.placement.machine_id
+    known = deps.machines.load_starts().get(placement_scope(job.revision.family))
+    if known is not None and machine_id in known.starting:
+        return True
+    machine = deps.machines.load_machine(machine_id) if machine_id else None
+    return machine is not None and usd_for_nothing(machine, job.job_id, deps.clock.now()) > 0
+
+
+def _launch(job: Job, deps: LaunchDependencies) -> LaunchOutcome:
+    try:
+        outcome = deps.targets.named(job.definition.target).launch(plan_launch(job))
+    except PermanentError as error:
+        return LaunchRefused(str(error), may_heal=isinstance(error, NotGrantedError))
+    if isinstance(outcome, LaunchDeferred):
+        return replace(outcome, waiting=_count_requests(deps))
+    return explain_placement(outcome, job, deps)
+
+
+def _count_requests(deps: LaunchDependencies) -> int | None:
+    try:
+        return deps.launches.count_requests()
+    except PortError as error:
+        deps.log.decided("launch requests not counted", reason=str(error))
+        return None
+
+
+def _look_for_task(job: Job, is_certain: bool, deps: LaunchDependencies) -> Job:
+    """Look for the task of a placement that is not sent any more, until it is certain that there is none."""
+    attempt = job.current_attempt
+    closed = {each.task_id for each in attempt.closed_placements}
+    target = deps.targets.named(job.definition.target)
+    found = [task for task in target.find_tasks_of(job.attempt_key) if task.task_id not in closed]
+    if found:
+        newest = max(found, key=lambda task: (task.created_at is not None, task.created_at, task.task_id))
+        return apply_event(job, task_located(newest, job, deps), deps)
+    if is_certain:
+        return apply_event(job, PlacementExpired(attempt.number, attempt.placement.number), deps)
+    deps.launches.request_launch(job.job_id, _LOOK_SECONDS)
+    return job
