@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from unittest.mock import Mock
 
 import pytest
 
@@ -69,11 +70,29 @@ def on_machine(machine_id: str) -> Job:
     return make_running_job(attempt=replace(attempt, placement=placement, instance_id=None))
 
 
-@pytest.mark.parametrize("error", [TransientError("throttled"), PermanentError("denied")])
-def test_an_ec2_without_an_answer_says_nothing(deps: Dependencies, hosts: FakeHosts, error: PortError) -> None:
-    hosts.failure = error
+ERRORS = [TransientError("throttled"), PermanentError("denied")]
 
-    assert look_at_host(make_running_job(), deps) is None
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_without_an_answer_of_ec2_what_it_told_before_counts(
+    deps: Dependencies, hosts: FakeHosts, error: PortError
+) -> None:
+    hosts.failure = error
+    deps.jobs.save_warning(INSTANCE_ID, NOW)
+    machine = make_machine(MachineState.GONE, instance_id=INSTANCE_ID, ended_at=NOW + SECOND)
+    deps = replace(deps, machines=OneMachine(machine))  # type: ignore[arg-type]
+
+    found = look_at_host(on_machine(machine.machine_id), deps)
+
+    assert found == HostObservation(has_ended=True, ended_at=NOW + SECOND, warned_at=NOW, is_answered=False)
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_what_is_stored_and_cannot_be_read_is_not_known(deps: Dependencies, hosts: FakeHosts, error: PortError) -> None:
+    hosts.seen[INSTANCE_ID] = HostObservation(has_ended=True, ended_at=NOW)
+    deps.jobs.load_warning = Mock(side_effect=error)  # type: ignore[method-assign]
+
+    assert look_at_host(make_running_job(), deps) == replace(hosts.seen[INSTANCE_ID], is_answered=False)
 
 
 def test_without_an_instance_nobody_is_asked(deps: Dependencies, hosts: FakeHosts) -> None:

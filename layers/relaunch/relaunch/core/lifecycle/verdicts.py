@@ -132,7 +132,8 @@ def hold(job: Job, seen: TaskObservation, stop: Stop, host: HostObservation | No
     until = _settled_at(job, seen, now)
     if now >= until:
         is_by_signal = stop.kind in _OF_THE_CONTAINERS and stop.exit_code in _SIGNALS
-        until = since + VERDICT_WAIT if host is None or is_by_signal else now
+        is_answered = host is not None and host.is_answered
+        until = since + VERDICT_WAIT if is_by_signal or not is_answered else now
     if now >= until:
         return None
     what = "no exit code" if stop.exit_code is None else f"exit code {stop.exit_code}"
