@@ -199,6 +199,8 @@ class SimulatedAccount:
             self.facts,
             self.instances_told_at,
             machines.first_terminations,
+            self.invariants.tasks,
+            self.useless.tried,
         )
         self.failed_tasks = FailedTasks(self.invariants.check, self.facts, hosts, self.machines.terminations)
 

@@ -3,6 +3,7 @@
 import pytest
 
 from fakes.builders import make_container, make_definition, make_revision
+from fakes.machine_story import MachineStory
 from fakes.sources import EVERY_PLATFORM
 from fakes.story import DIGEST, HOME, MINUTE, Story, push
 from relaunch.core.definitions.accelerator import (
@@ -156,6 +157,22 @@ class TestRegistration:
         assert second.revision_arn in story.registry.active
         assert story.launched_definition(0) == story.launched_definition()
         assert "was deregistered" in story.timeline(job_id)
+
+    def test_it_is_launched_on_the_machine_that_was_ready_for_it(self):
+        story = MachineStory()
+        story.tasks.outcomes += [LaunchUncertain("no answer"), INACTIVE]
+        job_id = story.start()
+        first = story.machine(job_id)
+        story.register(first)
+        story.deliver()
+        story.registry.active.clear()
+
+        story.settle_all()
+
+        assert story.machine(job_id).machine_id == first.machine_id
+        assert story.job(job_id).state is JobState.LAUNCHING
+        assert "was deregistered" in story.timeline(job_id)
+        assert len(story.fleet.requests) == 1
 
     def test_the_answer_that_one_container_got_serves_all_for_a_minute(self, story):
         story.submit_and_deliver(push(sha=f"{1:040x}"))

@@ -108,7 +108,8 @@ def _answer(
         may_be_gone = not outcome.may_heal and (is_only_send or outcome.is_about_revision)
         family = parse_revision_arn(arn) if arn and may_be_gone else None
         if family is not None and deps.registry.find_active(family[0]) != arn:
-            return PlacementExpired(number, placement.number, f"the derived revision {arn} was deregistered")
+            reason = f"the derived revision {arn} was deregistered"
+            return PlacementExpired(number, placement.number, reason, keeps_machine=True)
         if not is_only_send:
             # An earlier send may have started a task without a response, whatever this error is: the task is found by
             # its events, or by listing tasks when the placement expires.

@@ -51,6 +51,8 @@ class AccountFacts:
     """By task: when the application first sent StopTask."""
     ended_at: dict[str, datetime] = field(default_factory=dict)
     """By instance: when it began to end."""
+    _stop_told_at: dict[str, datetime] = field(default_factory=dict)
+    """By task: when the application first handled an event, or got an answer, by which it has stopped."""
     _told_by_request: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     """By instance: since when its Spot request says that it is interrupted, and when a function was first told so."""
     refused: list[tuple[datetime, datetime]] = field(default_factory=list)
@@ -102,6 +104,8 @@ class AccountFacts:
         if function == "observe_task" and TASK_STATE_CHANGE in body:
             detail = json.loads(body)["detail"]
             self.known_at.setdefault(detail["taskArn"], now)
+            if detail["lastStatus"] == "STOPPED":
+                self._stop_told_at.setdefault(detail["taskArn"], now)
             # A container instance that is gone is not described any more, so that its EC2 instance stays unknown.
             is_described = self.host_of(detail["taskArn"]) not in self.ended_at and not has_failed
             if detail.get("containerInstanceArn") and is_described:
@@ -114,6 +118,9 @@ class AccountFacts:
     def described(self, answer: Mapping[str, Any]) -> None:
         """Note what an answer of DescribeTasks told the application."""
         now = self._clock.now()
+        for task in answer["tasks"]:
+            if task["lastStatus"] == "STOPPED":
+                self._stop_told_at.setdefault(task["taskArn"], now)
         self._last_missing.difference_update(task["taskArn"] for task in answer["tasks"])
         for arn in (failure["arn"] for failure in answer["failures"]):
             spans = self._told_missing[arn]
@@ -152,6 +159,10 @@ class AccountFacts:
         """Return when EC2 first warned of an instance, whether anybody was told or not; None if it did not."""
         return min((at for at, is_warning in self._notices[instance_id] if is_warning), default=None)
 
+    def noticed_at(self, instance_id: str) -> datetime | None:
+        """Return when EC2 first warned of an instance, or recommended to leave it; None if it did neither."""
+        return min((at for at, _ in self._notices[instance_id]), default=None)
+
     def was_threatened(self, instance_id: str) -> bool:
         """Return whether EC2 warned of an instance, recommended to leave it, or ended it, or it confirmed no stop."""
         is_told = bool(self._notices[instance_id]) or instance_id in self.ended_at
@@ -166,13 +177,13 @@ class AccountFacts:
         return any(self.host_of(arn) == instance_id for arn in self.unconfirmed_stops())
 
     def unconfirmed_stops(self, after: timedelta = UNCONFIRMED_AFTER) -> Iterator[str]:
-        """Yield the tasks that ECS did not describe as STOPPED in this time after the application sent StopTask."""
+        """Yield the tasks whose stop the application was not told of in this time after it sent StopTask.
+
+        Events come late, and ECS may not answer.
+        """
         now = self._clock.now()
         for arn, asked_at in self.stop_asked_at.items():
-            confirmed_at, span = self._stopped_at.get(arn, now), self.hidden_span(arn)
-            if span is not None and span[0] <= confirmed_at:
-                confirmed_at = max(confirmed_at, min(span[1], now))
-            if confirmed_at - asked_at >= after:
+            if self._stop_told_at.get(arn, now) - asked_at >= after:
                 yield arn
 
     def was_cut_off(self, instance_id: str) -> bool:

@@ -198,8 +198,9 @@ class FailedTasks:
         if self._facts.was_noticed(instance_id, until) or self._facts.has_unconfirmed_stop(instance_id):
             return True
         ended_at, asked_at = self._facts.ended_at.get(instance_id), self._terminations.get(instance_id)
-        is_ended_by_us = asked_at is not None and asked_at >= by
-        return ended_at is not None and ended_at <= until and not is_ended_by_us
+        if ended_at is None or ended_at > until:
+            return False
+        return asked_at is None or not by <= asked_at <= ended_at
 
     def check_early_failure(self, job: Job, tasks: Mapping[str, Task], failed: str) -> None:
         """Check that a program which failed early is started again on its machine of our own, if that is still there.

@@ -20,6 +20,7 @@ from relaunch.core.machines.tags import JOB_TAG, MACHINE_TAG
 from relaunch_local.ecs import Purchase, SpotPrice
 from relaunch_local.ecs.engine.model import BillLine, Instance
 from relaunch_local.simulation.checks.facts import AccountFacts
+from relaunch_local.simulation.checks.times import timestamp
 
 # A job that lost a machine is told within the minute of a look, by a clock that is a little off.
 _TOLD_LATE = timedelta(minutes=1)
@@ -48,6 +49,10 @@ class UselessCost:
     """By instance: when EC2 first told of it a function that was not killed over that, or one that described it."""
     asked_at: Mapping[str, datetime]
     """By instance: when the application first asked EC2 to end it."""
+    tasks: Mapping[str, Mapping[str, Mapping[str, object]]]
+    """By job and task: ECS's latest state."""
+    tried: Mapping[str, Collection[str]]
+    """By instance: the jobs whose task ECS was asked to place there, and placed nothing, or refused to."""
 
     def check_jobs(
         self,
@@ -65,10 +70,13 @@ class UselessCost:
             job_id, used = host.tags[JOB_TAG], tasks_on(host)
             if not used and job_id in jobs:
                 least[job_id] += self._least(host, jobs[job_id])
+            others = (at for whose, at in used.items() if whose != job_id)
+            until = min(others, default=self._ended_at(host))
             if job_id not in used or job_id in self.facts.unanswered_jobs:
                 # Until others use it, it is there for the job that requested it, which may not know of its own task.
-                others = (at for whose, at in used.items() if whose != job_id)
-                most[job_id] += self._most(host, min(others, default=self._ended_at(host)))
+                most[job_id] += self._most(host, until)
+            elif self._may_have_left(host, job_id, used[job_id]):
+                most[job_id] += self._most(host, min(until, used[job_id]))
         for job_id, job in jobs.items():
             told, bounds = job.useless_machines_usd, (least[job_id] - _ROUNDING_USD, most[job_id] + _ROUNDING_USD)
             message = f"{job_id}: {told:.4f} USD, not {bounds[0]:.4f} to {bounds[1]:.4f}"
@@ -83,9 +91,20 @@ class UselessCost:
         is_ready = host.registered_at is not None and len(host.gpu_ids) == host.shape.gpus
         is_over = job.ended_at is not None and job.ended_at <= end + _TOLD_LATE
         late = self.warm_time + _ENDED_LATE if is_ready or is_over else _TOLD_LATE
-        until = min(end, self.asked_at.get(host.instance_id, end)) - late
+        # Who is told to leave a machine may leave it long before EC2 has ended it.
+        left_at = min(self.asked_at.get(host.instance_id, end), self.facts.noticed_at(host.instance_id) or end)
+        until = min(end, left_at) - late
         since = max(host.launched_at, self.told_at.get(host.instance_id, end))
         return self._prices(host)[0] * max((until - since) / _HOUR, 0.0)
+
+    def _may_have_left(self, host: Instance, job_id: str, used_at: datetime) -> bool:
+        """Return whether a job may have released a machine, and come back to it to run a task there at `used_at`.
+
+        RunTask refused to place its task there before, or its task on another machine ended while this one was there.
+        """
+        others = (each for arn, each in self.tasks[job_id].items() if self.facts.host_of(arn) != host.instance_id)
+        ends = (at for each in others if (at := timestamp(each, "stoppedAt")) is not None)
+        return job_id in self.tried[host.instance_id] or any(host.launched_at <= at <= used_at for at in ends)
 
     def _most(self, host: Instance, until: datetime) -> float:
         return self._prices(host)[1] * ((until - host.launched_at + _KNOWN_LATE) / _HOUR)

@@ -63,6 +63,8 @@ class UselessMachines:
     _took_task: dict[str, dict[str, datetime]] = field(default_factory=lambda: defaultdict(dict))
     """By ARN of the container instance and job: when the job's first task was placed there."""
     _warned: set[str] = field(default_factory=set)
+    tried: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """By instance: the jobs whose task ECS was asked to place there, and placed nothing, or refused to."""
     _refused: dict[str, str] = field(default_factory=dict)
     """By instance: the family and the words with which ECS placed nothing on it, or refused to."""
     _starts_refused: dict[str, str] = field(default_factory=dict)
@@ -96,6 +98,7 @@ class UselessMachines:
         found = _INSTANCE.search(str(parameters.get("placementConstraints")))
         if found is not None:
             self._refused[found[1]] = f"{_family_of(parameters['taskDefinition'])}: {reason}"
+            self.tried[found[1]].add(str(parameters.get("startedBy", "")).rpartition("/")[0])
 
     def have_lacked(self) -> bool:
         """Return whether three machines in the last day never ran a task: jobs may wait for one."""

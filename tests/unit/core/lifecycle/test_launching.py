@@ -15,6 +15,7 @@ from fakes.builders import (
     task_id,
 )
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.claims import claimed_machines
 from relaunch.core.jobs.effects import RememberCapacity, RequestLaunch, StopTask
 from relaunch.core.jobs.job import IntentKind, Job, PlacementState, StopIntent
 from relaunch.core.jobs.limits import StackLimits
@@ -229,6 +230,18 @@ def test_after_a_refusal_that_was_not_certain_the_next_machine_is_a_probe():
     assert job.wake_at == SOON + PROBES_AFTER[0]
     assert job.reason == "the cluster refused the launch, and it was given up: never sent"
     assert job.current_attempt.placement.outcome == "never sent"
+
+
+def test_a_placement_whose_revision_is_gone_says_nothing_of_its_machine():
+    placed = sent_on_a_machine(SITUATIONS["fz"])
+    gone = PlacementExpired(1, 1, "the derived revision was deregistered", keeps_machine=True)
+
+    job = after(placed, gone)
+
+    assert (job.state, job.waiting.reason, job.machine_id) == (JobState.WAITING, WaitReason.LAUNCH, "m-1")
+    assert job.pending == (LAUNCH,)
+    cancelled = after(replace(placed, cancel_requested="not needed"), gone)
+    assert (cancelled.state, claimed_machines(cancelled)) == (JobState.CANCELLED, frozenset())
 
 
 def test_a_refusal_that_comes_while_the_launch_is_requested_already_is_not_forgotten():

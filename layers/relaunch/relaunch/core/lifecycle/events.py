@@ -186,11 +186,15 @@ class LaunchAnswered:
 
 @dataclass(frozen=True, slots=True)
 class PlacementExpired:
-    """A pending placement has no task, and must not be launched any more; `reason` says why."""
+    """A pending placement has no task, and must not be launched any more; `reason` says why.
+
+    `keeps_machine`: that says nothing of its machine of our own, on which the next placement may be.
+    """
 
     attempt_number: int
     placement_number: int
     reason: str = "never sent"
+    keeps_machine: bool = False
 
 
 @dataclass(frozen=True, slots=True)

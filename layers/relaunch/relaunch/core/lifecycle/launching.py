@@ -392,6 +392,9 @@ def placement_expired(job: Job, event: PlacementExpired, now: datetime, _limits:
     If it was refused the next machine is a probe: this one may be gone.
     """
     placement, refusal = job.current_attempt.placement, job.refusals.get(RefusedCall.LAUNCH)
+    if event.keeps_machine:
+        job = replace(job, machine_id=placement.machine_id)
+        return _next_placement(job, event.reason, now, event="try closed", is_full=False)
     is_refused = refusal is not None and refusal.at >= placement.requested_at
     if not is_refused or not placement.machine_id or job.cancel_requested:
         return _next_placement(job, event.reason, now, event="try closed", is_full=False)
