@@ -110,8 +110,8 @@ def avoid_when_interrupted(job: Job, stop: Stop) -> tuple[Effect, ...]:
 
 
 def avoid_for_all(original: Callable[..., Any]) -> Callable[..., Any]:
-    def avoid(job: Job, reason: str, at: datetime) -> tuple[Job, tuple[Effect, ...]]:
-        return job, original(replace(job, failed_starts=()), reason, at)[1]
+    def avoid(job: Job, reason: str, at: datetime, *, is_taken: bool = False) -> tuple[Job, tuple[Effect, ...]]:
+        return job, original(replace(job, failed_starts=()), reason, at, is_taken=is_taken)[1]
 
     return avoid
 

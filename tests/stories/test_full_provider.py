@@ -8,6 +8,7 @@ import pytest
 from fakes.builders import make_definition, make_offering, make_offering_key
 from fakes.jobs import make_unreadable
 from fakes.story import MINUTE, Story, machine, push
+from relaunch.adapters.aws.ecs.run_task import failed_placement
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import NodeObservation
@@ -102,6 +103,26 @@ def test_another_provider_of_the_same_type_and_purchase_is_used_meanwhile():
 
     assert story.attempt(waiting).placement.capacity_provider == "g5-xlarge-spot-b"
     assert story.attempt(waiting).placement.offering == make_offering_key(purchase=PurchaseOption.SPOT)
+
+
+@pytest.mark.parametrize(("reason", "is_queue"), [("RESOURCE:MEMORY", True), ("RESOURCE:GPU", True), ("AGENT", False)])
+def test_machines_that_have_no_room_now_are_a_queue_too_where_the_group_is_not_scaled(reason: str, is_queue: bool):
+    story = Story(make_definition(purchase=PurchasePolicy.SPOT))
+    story.offerings.available = (make_offering(capacity_provider=PROVIDER),)
+    running = story.submit_and_deliver(push("a" * 40))
+    story.run(running)
+    story.tasks.outcomes.append(failed_placement([reason]))
+
+    waiting = story.submit_and_deliver(push("b" * 40))
+    story.settle()
+
+    assert story.job(waiting).waiting.reason is WaitReason.CAPACITY
+    (failure,) = story.deps.capacity.load_capacity_memory(story.now).values()
+    assert failure.is_queue is is_queue
+    assert (story.deps.capacity.load_pool(make_offering_key()).record.has_capacity is False) is not is_queue
+    story.end(running)
+    story.deliver()
+    assert story.job(waiting).state is (JobState.LAUNCHING if is_queue else JobState.WAITING)
 
 
 def test_a_job_that_cannot_be_read_keeps_nobody_from_the_queue():

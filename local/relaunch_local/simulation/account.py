@@ -216,6 +216,7 @@ class SimulatedAccount:
             self.scenario,
             self.facts,
             self.invariants.jobs,
+            self.invariants.tasks,
             self.stores.capacity,
         )
         machines = self.machines.machines

@@ -196,8 +196,9 @@ def _remember_capacity(job: Job, effect: RememberCapacity, deps: JobDependencies
     machine = deps.machines.load_machine(effect.machine_id) if effect.machine_id else None
     if machine is not None:
         deps.machines.settle_start((placement_scope(job.revision.family),), machine, Worth.USELESS)
-    has_waited = job.attempt is not None and job.attempt.stop is not None
-    if has_waited and failure.capacity_provider and _uses_machine_of(failure.capacity_provider, job.job_id, deps):
+    # A launch that waited for a machine, or asked for room on those that are there.
+    may_be_queue = effect.is_taken or (job.attempt is not None and job.attempt.stop is not None)
+    if may_be_queue and failure.capacity_provider and _uses_machine_of(failure.capacity_provider, job.job_id, deps):
         failure = queued(failure)
     deps.capacity.remember(failure)
     learn_pool(failure.offering, change_by_failure(failure), deps)

@@ -4,7 +4,7 @@ What a group has and asks EC2 for, and which tasks run there, is what the simula
 only its claim is read: that a job waits for capacity, and that a spot pool has none.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -19,13 +19,19 @@ from relaunch_local.ecs.engine.model import CapacityProvider, ContainerInstanceS
 from relaunch_local.simulation.aws.template import CLUSTER
 from relaunch_local.simulation.checks.constraints import find_violated
 from relaunch_local.simulation.checks.facts import AccountFacts
+from relaunch_local.simulation.checks.times import timestamp
 from relaunch_local.simulation.scenario import Scenario
 
 _EVERY_SECONDS = 60.0
-LONGEST_BESIDE_FREE_MACHINE = timedelta(minutes=25)
-"""A full group is avoided for a quarter of an hour, after which a job looks within five minutes."""
-FULL_FOR = timedelta(minutes=4)
-"""No job gives up a launch earlier: a group that was full for so long before it did asked EC2 for nothing."""
+LONGEST_BESIDE_FREE_MACHINE = timedelta(minutes=6)
+"""Until the jobs that wait for a machine of a full group are told that one is free: by an event, or by the next sweep
+that ECS answers."""
+_OTHER_CAUSE = timedelta(hours=1)
+"""For so long jobs may avoid a provider that was not ACTIVE, or of which EC2 refused an instance."""
+_MOST_LOOKED_AT = 100
+"""With more tasks the application does not look at all of them (docs/operations.md)."""
+_FAILED_START = timedelta(minutes=20)
+"""For so long a job may avoid where its task did not start."""
 
 
 class SeesPools(Protocol):
@@ -46,13 +52,19 @@ class ProviderQueues:
     _scenario: Scenario
     _facts: AccountFacts
     _jobs: Mapping[str, Job]
+    _tasks: Mapping[str, Mapping[str, Mapping[str, object]]]
+    """By job and task: ECS's latest state."""
     _pools: SeesPools
     longest: timedelta = timedelta(0)
     """The longest time for which a job waited for capacity beside a machine that was free for it all the time."""
     _beside_since: dict[tuple[str, str], datetime] = field(default_factory=dict)
     """By waiting job and instance."""
+    _waiting: set[str] = field(default_factory=set)
+    """The jobs that waited for capacity at the last look."""
     _full_since: dict[str, datetime] = field(default_factory=dict)
     """By provider."""
+    _troubled_at: dict[str, datetime] = field(default_factory=dict)
+    """By provider: when it was last not ACTIVE, or got no instance."""
     _learned_at: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -62,37 +74,57 @@ class ProviderQueues:
 
     def _look(self) -> None:
         self._clock.call_later(_EVERY_SECONDS, self._look)
+        providers, now = self._simulator.clusters.get(CLUSTER).providers.values(), self._clock.now()
+        for provider in providers:
+            if not provider.is_active or provider.refusal:
+                self._troubled_at[provider.name] = now
         self._check_waits()
-        for provider in self._simulator.clusters.get(CLUSTER).providers.values():
+        for provider in providers:
             self._check_lesson(provider)
 
     def _check_waits(self) -> None:
         now, before = self._clock.now(), self._beside_since
-        self._beside_since = {pair: before.get(pair, now) for pair in self._pairs()}
-        for (job_id, instance_id), since in self._beside_since.items():
-            self.longest = max(self.longest, now - since)
-            message = f"{job_id} beside {instance_id} since {since}"
-            in_time = now - since <= LONGEST_BESIDE_FREE_MACHINE
-            self._check("no job waits for capacity beside a free machine", in_time, message)
-
-    def _pairs(self) -> Iterator[tuple[str, str]]:
-        """Yield the jobs that say they wait for capacity, and the free machines that ECS would place their task on."""
         waiting = [
             each
             for each in self._jobs.values()
             if each.state is JobState.WAITING and each.waiting and each.waiting.reason is WaitReason.CAPACITY
         ]
+        self._beside_since = {pair: before.get(pair, now) for pair in self._pairs(waiting)}
+        self._waiting = {each.job_id for each in waiting}
+        for (job_id, instance_id), since in self._beside_since.items():
+            self.longest = max(self.longest, now - since)
+            message = f"{job_id} beside {instance_id} since {since}"
+            in_time = now - since <= LONGEST_BESIDE_FREE_MACHINE
+            self._check("no job waits for capacity beside a machine of a full group that is free", in_time, message)
+
+    def _pairs(self, waiting: Sequence[Job]) -> Iterator[tuple[str, str]]:
+        """Yield the jobs that wait, and the free machines that ECS would place their task on.
+
+        A pair begins while a group is full for which the job has waited, and goes on until either is over.
+        """
         free = [each for each in self._simulator.instances.by_id.values() if self._is_free(each)] if waiting else []
         for job in waiting:
-            yield from ((job.job_id, each.instance_id) for each in free if self._is_for(job, each))
+            for host in free:
+                pair, provider = (job.job_id, host.instance_id), host.provider.name if host.provider else ""
+                is_known = pair in self._beside_since
+                begins = provider in self._full_since and job.job_id in self._waiting
+                if (is_known or begins) and self._is_for(job, host) and not self._has_failed_to_start(job):
+                    yield pair
+
+    def _has_failed_to_start(self, job: Job) -> bool:
+        now = self._clock.now()
+        tasks = (each for each in self._tasks[job.job_id].values() if "startedAt" not in each)
+        ends = (at for each in tasks if each.get("containerInstanceArn") and (at := timestamp(each, "stoppedAt")))
+        return any(now - at <= _FAILED_START for at in ends)
 
     def _is_free(self, host: Instance) -> bool:
         provider = host.provider
-        is_open = provider is not None and provider.is_active and not provider.refusal
+        troubled_at = self._troubled_at.get(provider.name) if provider is not None else None
+        is_open = troubled_at is None or self._clock.now() - troubled_at > _OTHER_CAUSE
         is_up = host.is_alive and host.status is ContainerInstanceStatus.ACTIVE and host.agent_connected
         is_sound = not host.start_error and len(host.gpu_ids) == host.shape.gpus
         is_left = self._facts.was_threatened(host.instance_id)
-        return is_open and is_up and is_sound and not host.tasks and not is_left
+        return provider is not None and is_open and is_up and is_sound and not host.tasks and not is_left
 
     def _is_for(self, job: Job, host: Instance) -> bool:
         definition, on_demand = job.definition, self._scenario.on_demand_usd_per_hour.get(host.instance_type)
@@ -117,6 +149,9 @@ class ProviderQueues:
         if record.has_capacity is not False or record.seen_at <= self._learned_at.get(provider.name, -1.0):
             return
         self._learned_at[provider.name] = record.seen_at
-        was_full = pool_hours(since) + FULL_FOR / timedelta(hours=1) <= record.seen_at
+        # For so long a launch waited before it was given up: a group that was full all the time asked EC2 for nothing.
+        waited = self._scenario.limits.provisioning_deadline(is_managed=False)
+        was_full = pool_hours(since) + waited / timedelta(hours=1) <= record.seen_at
+        was_full &= len(self._simulator.clusters.get(CLUSTER).tasks) <= _MOST_LOOKED_AT
         message = f"{provider.name}: no capacity at {now}, full since {since}"
         self._check("a full group is no lesson on spot", not was_full, message)

@@ -29,7 +29,8 @@ class RequestLaunch:
 class RememberCapacity:
     """Let all jobs avoid an offering until `until`: at `at` a launch by `capacity_provider` found no capacity.
 
-    `gpu_count` is the number of whole GPUs that the launch needed. `machine_id` is the machine of our own that was of
+    `gpu_count` is the number of whole GPUs that the launch needed. `is_taken`: it asked only the machines that are
+    there, and what they have is taken, as without managed scaling. `machine_id` is the machine of our own that was of
     no use for tasks of the job's family, if that is what the offering stands for.
     """
 
@@ -40,6 +41,7 @@ class RememberCapacity:
     capacity_provider: str = ""
     gpu_count: int = 0
     machine_id: str = ""
+    is_taken: bool = False
     kind: Literal["remember-capacity"] = "remember-capacity"
 
 

@@ -57,6 +57,7 @@ class Shortage(StrEnum):
 
     GPU = "gpu"  # no node has the GPUs, or the share of one
     PORTS = "ports"  # a host port is taken on every node
+    ROOM = "room"  # no node has the CPU, the memory or the network interfaces left
     AGENT = "agent"  # the agent of the node is not connected now
     OTHER = "other"
 

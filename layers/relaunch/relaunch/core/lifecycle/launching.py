@@ -89,6 +89,7 @@ _KEPT_PLACEMENTS = 8
 # How many Neuron devices an attempt tries before the offering counts as full.
 _DEVICE_PLACEMENTS = 3
 _PORTS_TAKEN = frozenset({Shortage.PORTS})
+_TAKEN = frozenset({Shortage.GPU, Shortage.PORTS, Shortage.ROOM})
 
 
 def image_arrived(job: Job, event: ImageArrived, now: datetime, _limits: StackLimits) -> Decision:
@@ -273,6 +274,7 @@ def _placement_failed(job: Job, failed: PlacementFailed, event: LaunchAnswered, 
         is_full=is_full,
         found=failed.detail,
         is_unused=event.is_unused,
+        is_taken=failed.shortages <= _TAKEN,
     )
 
 
@@ -362,7 +364,15 @@ def _cancelled(job: Job, now: datetime) -> Decision:
 
 
 def _next_placement(  # noqa: PLR0913 - all of them named at every call
-    job: Job, outcome: str, now: datetime, *, event: str, is_full: bool, found: str = "", is_unused: bool = False
+    job: Job,
+    outcome: str,
+    now: datetime,
+    *,
+    event: str,
+    is_full: bool,
+    found: str = "",
+    is_unused: bool = False,
+    is_taken: bool = False,
 ) -> Decision:
     """Close the placement and launch again; `found` is for the timeline only, because an attempt is small.
 
@@ -382,7 +392,7 @@ def _next_placement(  # noqa: PLR0913 - all of them named at every call
         refused = useless_for_all(job, closed.machine_id, outcome, now)
         return replace(decision, job=replace(decision.job, pending=(refused, *decision.job.pending)))
     if is_full:
-        job, before = avoid(job, outcome, now)
+        job, before = avoid(job, outcome, now, is_taken=is_taken)
     return wait_for_launch(job, now, event=event, detail=detail, before=before)
 
 

@@ -47,11 +47,12 @@ _FAULTY_MACHINES = 3
 STOP_TIMEOUT = timedelta(minutes=3)
 
 
-def avoid(job: Job, reason: str, at: datetime) -> tuple[Job, tuple[Effect, ...]]:
+def avoid(job: Job, reason: str, at: datetime, *, is_taken: bool = False) -> tuple[Job, tuple[Effect, ...]]:
     """Let the job avoid the current offering, which had no capacity for it at `at`, and all jobs if that is theirs too.
 
     Returns the job, and the effect that lets all jobs avoid the offering. A launch that was kept from instances says
-    nothing of launches that are not: only the job itself avoids the offering after that.
+    nothing of launches that are not: only the job itself avoids the offering after that. `is_taken`: only the machines
+    that are there were asked.
     """
     placement = job.current_attempt.placement
     offering, provider = placement.offering, placement.capacity_provider
@@ -59,7 +60,7 @@ def avoid(job: Job, reason: str, at: datetime) -> tuple[Job, tuple[Effect, ...]]
     gpu_count = required_gpus(job.definition, job.revision) if placement.gpu_partition_size == 1 else 0
     if not job.avoided_instances:
         until = at + AVOID_AFTER_NO_CAPACITY
-        return job, (RememberCapacity(offering, reason, at, until, provider, gpu_count),)
+        return job, (RememberCapacity(offering, reason, at, until, provider, gpu_count, is_taken=is_taken),)
     failure = CapacityFailure(offering, reason, at, at + _AVOID_BY_ITSELF, capacity_provider=provider)
     return _with_own_failure(job, failure), ()
 

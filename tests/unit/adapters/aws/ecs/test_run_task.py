@@ -130,6 +130,7 @@ def test_failure_of_ecs_is_a_failed_placement(ecs, target, reason):
     outcome = target.launch(make_launch_request())
 
     known = {"RESOURCE:GPU": Shortage.GPU, "RESOURCE:PORTS": Shortage.PORTS, "AGENT": Shortage.AGENT}
+    known |= {f"RESOURCE:{each}": Shortage.ROOM for each in ("CPU", "MEMORY", "ENI")}
     shortage = known.get(reason, Shortage.OTHER)
     assert outcome == PlacementFailed((reason,), shortages=frozenset({shortage}))
 

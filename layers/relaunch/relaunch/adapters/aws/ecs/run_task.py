@@ -112,7 +112,11 @@ def outcome_of_response(response: "RunTaskResponseTypeDef") -> LaunchOutcome:
 def failed_placement(reasons: Iterable[str]) -> PlacementFailed:
     """Return the failed placement for the reasons of `failures[]`, of which each is kept once."""
     kept = tuple(dict.fromkeys(reasons))
-    return PlacementFailed(kept, shortages=frozenset(_SHORTAGES.get(reason, Shortage.OTHER) for reason in kept))
+    return PlacementFailed(kept, shortages=frozenset(map(_shortage_of, kept)))
+
+
+def _shortage_of(reason: str) -> Shortage:
+    return _SHORTAGES.get(reason, Shortage.ROOM if reason.startswith("RESOURCE:") else Shortage.OTHER)
 
 
 def outcome_of_error(error: ClientError | BotoCoreError) -> LaunchOutcome:
