@@ -10,6 +10,9 @@ SAM := .venv-sam/bin/sam
 # SAM CLI reports usage and looks for newer versions unless told not to.
 export SAM_CLI_TELEMETRY = 0
 
+# Many processes import the same modules: they are compiled by the first one alone, whatever this machine is told.
+export PYTHONDONTWRITEBYTECODE =
+
 # The interpreter must be one that Lambda has, and one that every pinned package has wheels for.
 PYTHON_VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
 ifeq ($(filter 3.11 3.12 3.13,$(PYTHON_VERSION)),)
