@@ -134,7 +134,10 @@ def test_the_event_that_s3_sends_is_selected() -> None:
 def test_an_upload_is_watched_if_any_trigger_of_any_definition_selects_it(
     bucket: str, key: str, is_selected: bool
 ) -> None:
-    definitions = [watching(GithubTrigger("acme/vision", "push")), watching(S3Trigger("a"), S3Trigger("acme", "in/", ".csv"))]
+    definitions = [
+        watching(GithubTrigger("acme/vision", "push")),
+        watching(S3Trigger("a"), S3Trigger("acme", "in/", ".csv")),
+    ]
 
     assert is_watched(ObjectCreated("s3:1", bucket, key), definitions) is is_selected
 
