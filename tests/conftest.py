@@ -28,7 +28,7 @@ PERSONAL = (
     *("RELAUNCH_", "TERM", "TZ", "_X_AMZN_"),
 )
 KEPT = "RELAUNCH_REFERENCE_DATA"
-# Opening it takes half a minute of a processor.
+# Opening it takes eight seconds of a processor, and more until its functions are warm.
 _IN_ONE_WORLD = ("tests/real/test_stories.py", "tests/real/test_local_world.py")
 _LONG = [
     Path(__file__).parents[1] / name
