@@ -10,6 +10,9 @@ SAM := .venv-sam/bin/sam
 # SAM CLI reports usage and looks for newer versions unless told not to.
 export SAM_CLI_TELEMETRY = 0
 
+# Many processes import the same modules: they are compiled by the first one alone, whatever this machine is told.
+export PYTHONDONTWRITEBYTECODE =
+
 # The interpreter must be one that Lambda has, and one that every pinned package has wheels for.
 PYTHON_VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
 ifeq ($(filter 3.11 3.12 3.13,$(PYTHON_VERSION)),)
@@ -105,17 +108,18 @@ workflows: environment-workflows ## Check action.yml and the workflows by their 
 
 # Tests share no state but what a file's own fixtures make, so files run side by side: one per processor, and one more for
 # the time that some wait. xdist would begin with the files of most tests: tests/conftest.py knows which take longest.
-WORKERS := $(shell $(PYTHON) -c 'import os; print(len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else os.cpu_count() + 1)' 2>/dev/null)
-SIDE_BY_SIDE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PROCESSORS := $(shell $(PYTHON) -c 'import os; print(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())' 2>/dev/null)
+WORKERS = $(shell expr $(PROCESSORS) + 1)
+SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder
 
 check: lint ## The lint and the unit tests (about a minute)
-	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) tests/unit tests/architecture
+	@$(ENVIRONMENT)/pytest -q -n $(WORKERS) $(SIDE_BY_SIDE) tests/unit tests/architecture
 
 # core/ decides: its own tests take every branch of it, and a branch that none can take is deleted.
-# Only they are measured: it would double the time of the rest.
+# Only they are measured: it would double the time of the rest. None of them waits, and each worker collects all of them.
 test: setup build ## All tests, also those that deploy into the emulator (four to five minutes on two processors)
-	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) tests/unit/core --cov
-	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser and not kubernetes and not pytorch" --durations=20 --durations-min=8
+	@$(ENVIRONMENT)/pytest -q -n $(PROCESSORS) $(SIDE_BY_SIDE) tests/unit/core --cov
+	@$(ENVIRONMENT)/pytest -q -n $(WORKERS) $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser and not kubernetes and not pytorch" --durations=20 --durations-min=8
 
 # Nothing installs Chromium here: it needs root, and is the command `chromium` of Debian's package of that name.
 .PHONY: test-browser

@@ -5,10 +5,12 @@ import gc
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import botocore.session
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+from xdist.scheduler import LoadFileScheduling
 
 # A slow or busy machine is no error: neither an example nor the making of examples has a deadline.
 settings.register_profile(
@@ -26,7 +28,15 @@ PERSONAL = (
     *("RELAUNCH_", "TERM", "TZ", "_X_AMZN_"),
 )
 KEPT = "RELAUNCH_REFERENCE_DATA"
-_LONG = [Path(__file__).with_name(name) for name in ("real", "simulation")]
+# Opening it takes eight seconds of a processor, and more until its functions are warm.
+_IN_ONE_WORLD = ("tests/real/test_stories.py", "tests/real/test_local_world.py")
+_LONG = [
+    Path(__file__).parents[1] / name
+    for name in (
+        *(*_IN_ONE_WORLD, "tests/simulation/test_planted_bugs.py", "tests/real/test_demo.py", "tests/real"),
+        "tests/simulation",
+    )
+]
 GIVEN = {
     "AWS_CONFIG_FILE": os.devnull,
     "AWS_EC2_METADATA_DISABLED": "true",
@@ -63,5 +73,24 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take longest: those that mostly wait, beside which others fill the processors first."""
-    items.sort(key=lambda item: [not item.path.is_relative_to(folder) for folder in _LONG])
+    """Begin with the files that take longest, so that none is left over at the end."""
+    items.sort(key=lambda item: _place(item.path))
+
+
+@functools.cache
+def _place(file: Path) -> int:
+    return next((place for place, long in enumerate(_LONG) if file.is_relative_to(long)), len(_LONG))
+
+
+class _FilesOfOneWorld(LoadFileScheduling):
+    """Gives each file to one worker, and the files that share the local world to the same one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return _IN_ONE_WORLD[0] if file in _IN_ONE_WORLD else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    """Replace how `--dist loadfile` gives files to workers."""
+    return _FilesOfOneWorld(config, log) if config.getoption("dist") == "loadfile" else None

@@ -1,7 +1,9 @@
 """An AWS account in process that has everything jobs need, for a test to break.
 
 moto has it, but for what moto does not know: quotas of EC2, Lambda's concurrency and the consoles of instances are
-answered here, in the shape of the service's own model. `denied` are the calls that the caller may not make.
+answered here, in the shape of the service's own model. So are spot prices: moto has one of every type in every zone,
+and writing and reading all of them takes as long as everything else that the doctor does. `denied` are the calls that
+the caller may not make.
 """
 
 import base64
@@ -147,6 +149,7 @@ class AccountBed:
             "lambda:GetFunctionConcurrency": self._function_concurrency,
             "cloudformation:DescribeStackResource": self._resource,
             "ec2:GetConsoleOutput": self._console,
+            "ec2:DescribeSpotPriceHistory": self._spot_prices,
             "s3:GetBucketNotificationConfiguration": self._notifications,
         }
         if call not in known:
@@ -201,6 +204,10 @@ class AccountBed:
         instance = params["body"]["InstanceId"]
         output = base64.b64encode(self.consoles.get(instance, "").encode()).decode()
         return {"InstanceId": instance, "Output": output}
+
+    def _spot_prices(self, params: Mapping[str, Any]) -> Any:
+        price = {"InstanceType": "g5.xlarge", "SpotPrice": "0.4", "Timestamp": datetime.now(UTC)}
+        return {"SpotPriceHistory": [price | {"AvailabilityZone": f"{REGION}{zone}"} for zone in "abc"]}
 
     def _notifications(self, params: Mapping[str, Any]) -> Any:
         return self.notifications.get(urlsplit(params["url"]).netloc.partition(".")[0])

@@ -8,8 +8,10 @@ import asyncio
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from hypercorn.asyncio import serve
@@ -32,6 +34,7 @@ from relaunch_local.request_guard.asgi import GuardedApplication
 from relaunch_local.request_guard.credentials import Credentials, function_access_key, function_secret
 from relaunch_local.request_guard.guard import HOSTS_VARIABLE, LOOPBACK_HOSTS, REFUSAL, RequestGuard, SecretOf
 from relaunch_local.request_guard.signature import RequestHead, parse_signature
+from relaunch_local.stack.shared_layers import SharedLayers, share_layers
 
 # GitHub has no AWS credentials; a request with a signature is verified here too. Without an id MiniStack takes the path
 # for one of another service.
@@ -51,6 +54,8 @@ def main() -> None:
 
     account, region = os.environ["MINISTACK_ACCOUNT_ID"], os.environ["MINISTACK_REGION"]
     name_callers(lambda_svc, account)
+    unpacked = Path(tempfile.mkdtemp(prefix="layers-"))
+    share_layers(lambda_runtime.Worker, SharedLayers(unpacked, lambda_svc._resolve_layer_zip))  # noqa: SLF001
     guard = RequestGuard(secrets_of(root, account), LOOPBACK_HOSTS.union(hosts))
     authorizer = RequestAuthorizer(
         partial(policies_of, account), CallPermissions(CalledAccount(account, region)), report_refusal

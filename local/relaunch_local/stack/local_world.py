@@ -179,8 +179,8 @@ def simulated_endpoints(simulator_url: str) -> dict[str, str]:
 def temporary_folder() -> tempfile.TemporaryDirectory[str]:
     """Create the world's folder, in memory if there is room.
 
-    The emulator unpacks the layers for every execution environment: ten thousand small files, which a busy disk takes
-    seconds to write and to remove.
+    The emulator unpacks layers and packages into it: thousands of small files, which a busy disk takes seconds to write
+    and to remove.
     """
     has_room = SHARED_MEMORY.is_dir() and shutil.disk_usage(SHARED_MEMORY).free > REQUIRED_BYTES
     place = SHARED_MEMORY if has_room else None

@@ -122,6 +122,26 @@ def test_the_event_that_s3_sends_is_selected() -> None:
     assert not matches(json.loads(rule.pattern), event | {"detail-type": "Object Deleted"})
 
 
+@pytest.mark.parametrize(
+    ("bucket", "key", "is_selected"),
+    [
+        ("acme", "in/1.csv", True),
+        ("acme", "in/1.json", False),
+        ("acme", "out/1.csv", False),
+        ("other", "in/1.csv", False),
+    ],
+)
+def test_an_upload_is_watched_if_any_trigger_of_any_definition_selects_it(
+    bucket: str, key: str, is_selected: bool
+) -> None:
+    definitions = [
+        watching(GithubTrigger("acme/vision", "push")),
+        watching(S3Trigger("a"), S3Trigger("acme", "in/", ".csv")),
+    ]
+
+    assert is_watched(ObjectCreated("s3:1", bucket, key), definitions) is is_selected
+
+
 KEYS = st.text(alphabet="ab/*\\.é", max_size=6)
 
 
