@@ -1,6 +1,8 @@
 """Bugs in what follows an error of a start, a fault of a machine, or a program that fails soon after its start."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 from relaunch.adapters.aws.ecs import stop_reports
@@ -8,8 +10,11 @@ from relaunch.adapters.start_errors import meaning_of
 from relaunch.core.jobs.job import Job, Stop
 from relaunch.core.launches.launch import ReportedCause
 from relaunch.core.lifecycle import refusal_waits, restart_policy, stopping, verdicts
+from relaunch.usecases import advance_job as advancing
+from relaunch_local.simulation import account
 from simulation.broken_parts import changed, replaced
 from simulation.planted_bugs import PlantedBug
+from simulation.planting import patched
 
 
 def _meant_as(wrong: ReportedCause | None, instead_of: ReportedCause) -> Callable[[str], ReportedCause | None]:
@@ -27,7 +32,31 @@ def _without_exit_codes(original: Callable[..., Stop]) -> Callable[..., Stop]:
     return classify
 
 
+def _small_groups() -> AbstractContextManager[object]:
+    """Let each group have one machine at most, so that most jobs wait for one that others use."""
+    original = account.provision
+    return patched(account, provision=lambda region, scenario: original(region, replace(scenario, group_size=1)))
+
+
 FAILURE_BUGS = (
+    PlantedBug(
+        "full-group-is-no-capacity",
+        "a group whose machines run other tasks counts as one without capacity",
+        changed(advancing, _uses_machine_of=lambda *_given: False),
+        "a full group is no lesson on spot",
+        20,
+        first=33,
+        world=_small_groups,
+    ),
+    PlantedBug(
+        "free-machine-not-offered",
+        "the jobs that wait for a machine of a full group are not told when one is free",
+        changed(advancing, offer_machine=lambda *_given: None),
+        "no job waits for capacity beside a machine of a full group that is free",
+        20,
+        first=41,
+        world=_small_groups,
+    ),
     PlantedBug(
         "known-error-tried-again",
         "an error that is the same everywhere is one that nobody knows",
