@@ -19,7 +19,7 @@ from fakes.stored_machines import change, make_machine
 from fakes.webhook import EVENTS
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.jobs.effects import (
     AdmitWaiting,

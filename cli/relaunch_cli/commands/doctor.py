@@ -1,10 +1,11 @@
 """`relaunch doctor`."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
 
+from relaunch.core.definitions.targets import Target
 from relaunch_cli import exit_codes
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect
@@ -22,8 +23,8 @@ _DEFAULT_NAMESPACE = "training"
 def doctor(  # noqa: PLR0913, PLR0917 - a command has the options it has
     typer_context: typer.Context,
     target: Annotated[
-        Literal["ecs", "ack", "acs"], typer.Option(help="The AWS account of a stack, or the kind of cluster to check.")
-    ] = "ecs",
+        Target, typer.Option(help="The AWS account of a stack, or the kind of cluster to check.")
+    ] = Target.ECS,
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NAME", help="ack, acs: the namespace of the jobs.")
     ] = _DEFAULT_NAMESPACE,
@@ -51,17 +52,21 @@ def doctor(  # noqa: PLR0913, PLR0917 - a command has the options it has
     from relaunch_cli.views.checks import checks_json, render_checks
     from relaunch_cli.views.screen import print_json, print_result, progress
 
-    if target == "ecs":
-        if kubeconfig or context or scheduler:
-            raise CommandError("--kubeconfig, --context and --scheduler are of clusters", "add --target ack or acs")
-        with progress(f"checking the AWS account of the stack {stack}"):
-            checks = _check_account(connect(typer_context, stack, region), stack)
-    else:
-        with open_cluster(kubeconfig, context, namespace) as cluster, progress(f"checking the {target} cluster"):
-            from relaunch.adapters.kubernetes.acs_diagnosis import check_acs
-            from relaunch.adapters.kubernetes.diagnosis import Known, check_ack
+    match target:
+        case Target.ECS:
+            if kubeconfig or context or scheduler:
+                raise CommandError("--kubeconfig, --context and --scheduler are of clusters", "add --target ack or acs")
+            with progress(f"checking the AWS account of the stack {stack}"):
+                checks = _check_account(connect(typer_context, stack, region), stack)
+        case Target.ACK | Target.ACS:
+            with open_cluster(kubeconfig, context, namespace) as cluster, progress(f"checking the {target} cluster"):
+                from relaunch.adapters.kubernetes.acs_diagnosis import check_acs
+                from relaunch.adapters.kubernetes.diagnosis import Known, check_ack
 
-            checks = list(check_acs(cluster) if target == "acs" else check_ack(cluster, Known(region, scheduler)))
+                is_ack = target is Target.ACK
+                checks = list(check_ack(cluster, Known(region, scheduler)) if is_ack else check_acs(cluster))
+        case _:
+            assert_never(target)
     if as_json:
         print_json(checks_json(checks))
     else:

@@ -33,7 +33,7 @@ def render_definitions(registered: Iterable[RegisteredDefinition]) -> PlainTable
 
 def describe_runnable(definition: JobDefinition) -> str:
     """Return what a definition runs: its task definition, or its image on Kubernetes."""
-    if definition.target.is_kubernetes and definition.kubernetes is not None:
+    if definition.target.capabilities.runs_pods and definition.kubernetes is not None:
         return f"{definition.target}: {definition.kubernetes.image}"
     return definition.task_definition
 
