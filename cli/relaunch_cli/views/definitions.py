@@ -1,9 +1,10 @@
 """Tables of job definitions."""
 
 from collections.abc import Iterable, Sequence
+from typing import assert_never
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, Isolation, NeuronPurpose
-from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, JobDefinition, Trigger
+from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, JobDefinition, S3Trigger, Trigger
 from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.instance_type_filters import format_gpu_memory
@@ -114,7 +115,9 @@ def describe_trigger(trigger: Trigger) -> str:
         return f"{trigger.event} {trigger.repository}{filters}{wait}"
     if isinstance(trigger, ImageTrigger):
         return f"image {trigger.repository}:{trigger.tag}"
-    return f"s3://{trigger.bucket}/{trigger.prefix}*{trigger.suffix}"
+    if isinstance(trigger, S3Trigger):
+        return f"s3://{trigger.bucket}/{trigger.prefix}*{trigger.suffix}"
+    assert_never(trigger)
 
 
 def github_filters(trigger: GithubTrigger) -> dict[str, Sequence[str]]:
