@@ -1,6 +1,6 @@
 """`relaunch doctor`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
@@ -13,6 +13,7 @@ from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 from relaunch_cli.own_cluster import Context, Kubeconfig, open_cluster
 
 if TYPE_CHECKING:
+    from relaunch.adapters.kubernetes.api.client import KubernetesClient
     from relaunch.core.checks import Check
     from relaunch_cli.account_readers.calls import AccountCalls
     from relaunch_cli.aws.connection import Connection
@@ -52,19 +53,24 @@ def doctor(  # noqa: PLR0913, PLR0917 - a command has the options it has
     from relaunch_cli.views.checks import checks_json, render_checks
     from relaunch_cli.views.screen import print_json, print_result, progress
 
+    def check_cluster(check: "Callable[[KubernetesClient], Iterator[Check]]") -> "Sequence[Check]":
+        with open_cluster(kubeconfig, context, namespace) as cluster, progress(f"checking the {target} cluster"):
+            return list(check(cluster))
+
     match target:
         case Target.ECS:
             if kubeconfig or context or scheduler:
                 raise CommandError("--kubeconfig, --context and --scheduler are of clusters", "add --target ack or acs")
             with progress(f"checking the AWS account of the stack {stack}"):
                 checks = _check_account(connect(typer_context, stack, region), stack)
-        case Target.ACK | Target.ACS:
-            with open_cluster(kubeconfig, context, namespace) as cluster, progress(f"checking the {target} cluster"):
-                from relaunch.adapters.kubernetes.acs_diagnosis import check_acs
-                from relaunch.adapters.kubernetes.diagnosis import Known, check_ack
+        case Target.ACK:
+            from relaunch.adapters.kubernetes.diagnosis import Known, check_ack
 
-                is_ack = target is Target.ACK
-                checks = list(check_ack(cluster, Known(region, scheduler)) if is_ack else check_acs(cluster))
+            checks = check_cluster(lambda cluster: check_ack(cluster, Known(region, scheduler)))
+        case Target.ACS:
+            from relaunch.adapters.kubernetes.acs_diagnosis import check_acs
+
+            checks = check_cluster(check_acs)
         case _:
             assert_never(target)
     if as_json:
