@@ -24,7 +24,8 @@ from benchmarks.session import Session, rotated
 from benchmarks.tables import Cell, Table, median
 from relaunch.adapters.kubernetes.manifest import build_job
 from relaunch.core.definitions.accelerator import GpuRequirement, PurchaseOption
-from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.launches.launch import LaunchRequest
 from relaunch.core.offerings.offering import OfferingKey
@@ -87,7 +88,7 @@ def finished():
 TARGET = f"""{_BEGIN}{_OURS}
 from benchmarks.kubernetes_client import STACK, request_of
 from relaunch.adapters.kubernetes.target import kubernetes_target
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.core.launches.launch import TaskPhase
 
 target = kubernetes_target(client, Target.ACK, STACK)

@@ -16,7 +16,7 @@ from benchmarks.tables import Table
 WITHOUT, WITH, LOADED = "without a cluster", "with one", "target loaded"
 LOAD = """
 from relaunch.bootstrap import function
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 assert type(function().deps.targets.named(Target.ACK)).__name__ == "KubernetesTarget"
 """
 

@@ -14,7 +14,6 @@ from relaunch.adapters.offerings.bundled import UnknownRegionError, bundled_snap
 from relaunch.adapters.offerings.regional import RegionalOfferings
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.snapshot import SnapshotPart
 from relaunch.core.selection.offering_filters import SelectionLimits
@@ -46,12 +45,13 @@ def find_fits(plans: Sequence[Plan]) -> list[Plan]:
     from relaunch.adapters.kubernetes.inspection import ClusterInspection
     from relaunch_cli.own_cluster import open_cluster
 
-    if not any(plan.definition.target.is_kubernetes for plan in plans):
+    if not any(plan.definition.target.capabilities.runs_pods for plan in plans):
         raise CommandError("--fit is about the nodes of a cluster", "plan a definition with target ack or acs")
     with open_cluster(None, "") as cluster, progress("reading the nodes"):
         nodes = ClusterInspection(cluster).gpu_nodes()
     fitted = [with_fit(plan, nodes) for plan in plans]
-    if any(plan.fits is None and not plan.problem and plan.definition.target is Target.ACS for plan in fitted):
+    unknown = (each.definition for each in fitted if each.fits is None and not each.problem)
+    if any(definition.target.capabilities.has_compute_classes for definition in unknown):
         print_note("class gpu of ACS has what is in stock when a pod is made: no node tells whether it fits")
     return fitted
 
@@ -77,9 +77,9 @@ class Planner:
             return plan_jobs(definitions, self.deps, self.zones)
         available = in_zones(self._bundled_offerings(), self.zones)
         return [
-            plan_on_kubernetes(each, self.at, load_acs_drivers())
-            if each.target.is_kubernetes
-            else plan_on(available, each, None)
+            plan_on(available, each, None)
+            if each.target.capabilities.offers_instance_types
+            else plan_on_kubernetes(each, self.at, load_acs_drivers())
             for each in definitions
         ]
 
@@ -196,7 +196,7 @@ def plan_options(options: Mapping[str, Value], find: Callable[[], Planner]) -> t
         for problem in error.problems[:-1]:
             echo(f"relaunch: {problem}", err=True, fg="red")
         raise CommandError(error.problems[-1]) from error
-    if request.definition.target.is_kubernetes:
+    if not request.definition.target.capabilities.offers_instance_types:
         return _plan_on_kubernetes(request.definition)
     planner = find()
     with progress("reading prices"):

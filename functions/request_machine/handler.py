@@ -6,11 +6,12 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from relaunch.bootstrap import function, with_metrics
-from relaunch.entrypoints.batches import handle_batch
-from relaunch.entrypoints.machines import handle_message
+from relaunch.entrypoints.consumers import consumer
+
+_consume = consumer("request_machine")
 
 
 @with_metrics
 def handle(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
     """Handle a batch of requests of machines."""
-    return handle_batch("machines", handle_message, event, context, function())
+    return _consume(event, context, function())

@@ -8,16 +8,14 @@ from typing import Any
 import pytest
 
 from fakes.repository import REPOSITORY
+from relaunch.entrypoints import consumers
 from relaunch_local.templates.document import TemplateDocument
 
 TRANSLATING_PYTHON = REPOSITORY / ".venv-sam" / "bin" / "python"
-CONSUMERS = {
-    "IntakeQueue": "SubmitJobFunction",
-    "UploadsQueue": "SubmitJobFunction",
-    "AttemptsQueue": "LaunchAttemptFunction",
-    "MachinesQueue": "RequestMachineFunction",
-    "WarningsQueue": "ObserveCapacityFunction",
-    "TaskChangesQueue": "ObserveTaskFunction",
+# By the queue: its function. Uploads have a queue beside that of the other events of submit_job.
+CONSUMERS = {"UploadsQueue": "SubmitJobFunction"} | {
+    f"{queue.title().replace('-', '')}Queue": f"{function.title().replace('_', '')}Function"
+    for function, queue in consumers.CONSUMERS.items()
 }
 
 

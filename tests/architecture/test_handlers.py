@@ -1,15 +1,14 @@
-"""A function does nothing beside its entry point, and the simulation runs the same entry points."""
+"""A function does nothing beside its entry point."""
 
 import ast
-import importlib
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
 from fakes.repository import REPOSITORY
-from relaunch_local.simulation.aws.lambda_functions import CONSUMERS
-from relaunch_local.simulation.aws.template import read_stack
+from relaunch.entrypoints.consumers import CONSUMERS, handler_of
 
 HANDLERS = sorted((REPOSITORY / "functions").glob("*/handler.py"))
 # Without github_webhook, which makes its clients itself: it lives on the standard library.
@@ -36,12 +35,15 @@ def test_a_handler_is_short_and_its_package_has_no_other_module(handler: Path) -
 
 @pytest.mark.parametrize("handler", OF_POWERTOOLS, ids=lambda handler: handler.parent.name)
 def test_a_handler_returns_what_one_entry_point_answers_and_does_nothing_else(handler: Path) -> None:
-    _docstring, *imports, handle = ast.parse(handler.read_text()).body
+    _docstring, *statements, handle = ast.parse(handler.read_text()).body
     assert isinstance(handle, ast.FunctionDef)
     _docstring, _answer = handle.body
     assert [ast.unparse(decorator) for decorator in handle.decorator_list] == ["with_metrics"]
     names = {}
-    for statement in imports:
+    if handler.parent.name in CONSUMERS:
+        assert ast.unparse(statements.pop()) == f"_consume = consumer('{handler.parent.name}')"
+        names["_consume"] = "relaunch.entrypoints.consumers"
+    for statement in statements:
         assert isinstance(statement, ast.ImportFrom)
         assert ALLOWED_IMPORTS.fullmatch(statement.module or "")
         names |= {alias.name: statement.module for alias in statement.names}
@@ -57,11 +59,9 @@ def test_the_webhook_answers_what_its_entry_point_answers() -> None:
     assert called_by(handle) == "handle_request"
 
 
-def test_the_simulation_consumes_every_queue_by_the_entry_point_of_its_function() -> None:
-    consuming = {name: function.sources for name, function in read_stack().functions.items() if function.sources}
+@pytest.mark.parametrize("queue", CONSUMERS.values())
+def test_the_entry_point_of_a_queue_says_so(queue: str) -> None:
+    entry_point = inspect.getmodule(handler_of(queue))
 
-    assert set(CONSUMERS) == set(consuming)
-    for name, (queue, handle_message) in CONSUMERS.items():
-        assert consuming[name][0].queue == "".join(word.title() for word in queue.split("-")) + "Queue"
-        assert importlib.import_module(f"{name}.handler").handle_message is handle_message
-        assert f'handle_batch("{queue}", ' in (REPOSITORY / "functions" / name / "handler.py").read_text()
+    assert entry_point is not None
+    assert (entry_point.__doc__ or "").startswith(f"The queue `{queue}`: ")

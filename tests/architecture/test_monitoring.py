@@ -17,12 +17,13 @@ from relaunch.core.lifecycle.metrics import COUNTED_AS, METRICS, NAMESPACE, Metr
 from relaunch.core.lifecycle.refusal_waits import next_try
 from relaunch.core.machines.machine import Consequence
 from relaunch.core.machines.refusals import delay_before
+from relaunch.entrypoints.consumers import CONSUMERS
 from relaunch.usecases.reconcile_machines import is_instance_sweep_due
 from relaunch.usecases.sweep_cluster import is_sweep_due
 
 NOW = datetime(2026, 3, 14, 9, tzinfo=UTC)
 PAGE = (REPOSITORY / "docs" / "operations.md").read_text()
-QUEUES = {"intake", "attempts", "machines", "warnings", "task-changes"}
+QUEUES = set(CONSUMERS.values())
 SEARCH = re.compile(r"SEARCH\('\{(\w+),(\w+)\} MetricName=\"(\w+)\"', 'Sum', 300\)")
 # What an account has free of each ("Amazon CloudWatch Pricing").
 FREE_ALARMS = 10
@@ -325,12 +326,6 @@ def test_functions_know_how_often_a_message_is_tried(template: Template) -> None
     for function in template.functions.values():
         variables = function["Environment"]["Variables"]
         assert variables["RELAUNCH_MAX_RECEIVE_COUNT"] == {"Ref": "MaxReceiveCount"}
-
-
-def test_the_queues_are_named_as_their_functions_name_them() -> None:
-    sources = [path.read_text() for path in (REPOSITORY / "functions").glob("*/handler.py")]
-
-    assert {name for source in sources for name in re.findall(r'handle_batch\("([^"]+)", ', source)} == QUEUES
 
 
 def test_every_metric_and_every_alarm_is_explained(alarms: dict[str, Any]) -> None:

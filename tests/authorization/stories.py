@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -19,7 +19,7 @@ from fakes.stored_machines import change, make_machine
 from fakes.webhook import EVENTS
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.jobs.effects import (
     AdmitWaiting,
@@ -46,8 +46,7 @@ from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 from relaunch.core.offerings.quotas import QUOTA_CODES
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, SnapshotPart
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
-from relaunch.entrypoints import attempts, intake, machines, task_changes, warnings
-from relaunch.entrypoints.batches import handle_batch
+from relaunch.entrypoints.consumers import CONSUMERS, consumer
 from relaunch.entrypoints.job_api import answer_request
 from relaunch.entrypoints.reconcile import reconcile
 from relaunch.ports import PortError
@@ -56,21 +55,7 @@ from relaunch.usecases.advance_machine import finish_effects
 from relaunch.usecases.refresh_offerings import refresh_offerings
 from relaunch_local.ecs import Purchase
 
-HANDLERS: Mapping[str, tuple[str, Callable[..., object]]] = {
-    "submit_job": ("intake", intake.handle_message),
-    "launch_attempt": ("attempts", attempts.handle_message),
-    "request_machine": ("machines", machines.handle_message),
-    "observe_capacity": ("warnings", warnings.handle_message),
-    "observe_task": ("task-changes", task_changes.handle_message),
-}
 WEBHOOK_SECRET, INTAKE_QUEUE = "RELAUNCH_WEBHOOK_SECRET_ARN", "RELAUNCH_INTAKE_QUEUE_URL"
-QUEUES = {
-    "intake": "IntakeQueue",
-    "attempts": "AttemptsQueue",
-    "machines": "MachinesQueue",
-    "warnings": "WarningsQueue",
-    "task-changes": "TaskChangesQueue",
-}
 SPOT = OfferingKey("g5.xlarge", "us-east-1a", PurchaseOption.SPOT)
 TASK = f"arn:aws:ecs:{REGION}:{ACCOUNT}:task/{CLUSTER}/0a1b2c3d4e5f60718293a4b5c6d7e8f9"
 MANIFEST = {"format": 1, "step": 120, "attempt": 1, "objects": [{"key": "state.json", "size": 2}]}
@@ -141,12 +126,12 @@ class Stories:
 
     def deliver(self, function: str, body: str, queue: str = "") -> None:
         """Hand a message to a function, from its queue or another one."""
-        name, handle = HANDLERS[function]
+        queue = queue or f"{CONSUMERS[function].title().replace('-', '')}Queue"
         batch = make_batch(body)
         for record in batch["Records"]:
-            record["eventSourceARN"] = f"arn:aws:sqs:{REGION}:{ACCOUNT}:relaunch-{queue or QUEUES[name]}-{SUFFIX}"
+            record["eventSourceARN"] = f"arn:aws:sqs:{REGION}:{ACCOUNT}:relaunch-{queue}-{SUFFIX}"
         with self.world.function(function) as dependencies:
-            handle_batch(name, handle, batch, FakeContext(), dependencies)
+            consumer(function)(batch, FakeContext(), dependencies)
 
     def ask(self, **request: Any) -> dict[str, Any]:
         """Send a request to job_api, and return the answer."""
@@ -311,7 +296,7 @@ def tell_of_effects_left_behind(stories: Stories) -> None:
         assert stores.jobs.create_job(job, [make_timeline_entry()])
         with world.function(function) as dependencies:
             finish_pending(replace(job, version=1), dependencies.deps)
-    for function in (*HANDLERS, "job_api", "reconcile"):
+    for function in (*CONSUMERS, "job_api", "reconcile"):
         machine_id, instance_id = unique("m"), _launch_instance(stories)
         effects = (
             TellJobs((unique("told"),)),
@@ -342,7 +327,7 @@ def tell_of_a_request_that_ec2_refuses(stories: Stories) -> None:
 
 def tell_of_messages_that_fail(stories: Stories) -> None:
     """A message that no function can read goes to the dead-letter queue; one that comes too early goes back."""
-    for function in HANDLERS:
+    for function in CONSUMERS:
         stories.deliver(function, "no message")
     stories.world.is_throttled = True
     stories.deliver("launch_attempt", json.dumps({"job_id": "demo-1"}))

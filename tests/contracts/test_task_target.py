@@ -150,7 +150,7 @@ def test_launch_without_room_is_a_failed_placement_with_reasons(cluster: Cluster
 
 def own_machine(cluster: Cluster, target: TaskTarget) -> Node:
     """Return a node that takes tasks and has none."""
-    if not target.capabilities.takes_machines:
+    if not cluster.kind.capabilities.runs_on_ec2:
         pytest.skip("the target cannot keep a task to one machine")
     arn = place(target, OTHER)
     machine = cluster.start(arn)
@@ -178,10 +178,6 @@ def test_task_for_a_machine_of_our_own_that_is_taken_or_not_there_runs_nowhere_e
         late = replace(REQUEST, capacity_provider="", instance_id=instance_id, placement_number=number)
         assert isinstance(target.launch(late), PlacementFailed)
     assert len(found(target)) == 1
-
-
-def test_target_says_how_long_it_lets_a_task_save(target: TaskTarget) -> None:
-    assert target.capabilities.max_stop_timeout_seconds > 0
 
 
 def test_request_beyond_a_documented_limit_is_not_sent(cluster: Cluster, target: TaskTarget) -> None:
@@ -212,16 +208,16 @@ def test_running_task_tells_its_machine(cluster: Cluster, target: TaskTarget) ->
     assert machine.zone
 
 
-def ec2(cluster: Cluster, target: TaskTarget) -> Cluster:
+def ec2(cluster: Cluster) -> Cluster:
     """Return the cluster if its nodes are EC2 instances."""
-    if not target.capabilities.takes_machines:
+    if not cluster.kind.capabilities.runs_on_ec2:
         pytest.skip("the nodes of the target are not EC2's")
     return cluster
 
 
 def test_task_on_an_ec2_instance_tells_zone_and_instance(cluster: Cluster, target: TaskTarget) -> None:
     arn = place(target)
-    machine = ec2(cluster, target).start(arn)
+    machine = ec2(cluster).start(arn)
 
     assert seen(target, arn).zone == machine.zone
     assert machine.instance_type == "g5.xlarge"
@@ -369,7 +365,7 @@ def test_tasks_are_found_by_exactly_their_attempt(target: TaskTarget) -> None:
 def test_running_and_stopping_tasks_are_found_on_their_machine_and_stopped_ones_are_not(
     cluster: Cluster, target: TaskTarget
 ) -> None:
-    ec2(cluster, target)
+    ec2(cluster)
     arn, other = place(target), place(target, OTHER)
     machine, other_machine = cluster.start(arn), cluster.start(other)
     assert machine != other_machine
@@ -388,7 +384,7 @@ def test_instance_outside_the_cluster_has_no_tasks(target: TaskTarget) -> None:
 
 
 def test_drained_machine_keeps_its_task_and_takes_no_other(cluster: Cluster, target: TaskTarget) -> None:
-    ec2(cluster, target)
+    ec2(cluster)
     arn = place(target)
     machine = cluster.start(arn)
 

@@ -13,7 +13,7 @@ from control_plane.waiting import wait_for
 from fakes.kubernetes import INSTANCE_TYPE, ZONE
 from fakes.kubernetes_clusters import STACK, WaitingCluster
 from relaunch.adapters.kubernetes.target import KubernetesTarget, kubernetes_target
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.core.launches.launch import Node
 from relaunch.ports import TaskTarget
 from relaunch_local.control_plane.shared_gpus import Denial
@@ -151,9 +151,9 @@ def real_cluster(namespace: Namespace, kind: Target) -> Iterator[RealKubernetesC
     made = namespace.client(lambda context: LossyTransport(httpx.HTTPTransport(verify=context), losses))
     with made as client:
         target = kubernetes_target(client, kind, STACK)
-        settled = SettledTarget(client, STACK, target.capabilities, target._build_manifest)
+        settled = SettledTarget(client, STACK, target._build_manifest)
         settled.cluster = cluster
-        cluster.target = settled
+        cluster.target, cluster.kind = settled, kind
         try:
             yield cluster
         finally:

@@ -14,7 +14,8 @@ from fakes.builders import make_launch_request
 from relaunch.adapters.kubernetes.labels import STOP_REASON
 from relaunch.adapters.kubernetes.target import kubernetes_target
 from relaunch.core.definitions.accelerator import GpuRequirement
-from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.launches.launch import (
     LaunchDeferred,

@@ -9,7 +9,7 @@ from control_plane.namespaces import Namespace
 from control_plane.waiting import wait_for
 from relaunch.adapters.kubernetes.api.errors import GoneError
 from relaunch.adapters.kubernetes.target import kubernetes_target
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 
 pytestmark = pytest.mark.kubernetes
 

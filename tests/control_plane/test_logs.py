@@ -9,7 +9,7 @@ from control_plane.cluster import RealKubernetesCluster, real_cluster
 from control_plane.jobs import make_job
 from control_plane.namespaces import Namespace
 from relaunch.adapters.kubernetes.api.errors import ApiRefusedError, NotFoundError
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 
 pytestmark = pytest.mark.kubernetes
 

@@ -11,7 +11,7 @@ from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.connection import Connection
 from relaunch.adapters.kubernetes.api.errors import ForbiddenError, NotFoundError, UnauthorizedError
 from relaunch.adapters.kubernetes.target import kubernetes_target
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 
 pytestmark = pytest.mark.kubernetes
 

@@ -11,7 +11,7 @@ from contracts import test_task_target as contract
 from control_plane.cluster import real_cluster
 from control_plane.namespaces import Namespace
 from fakes.task_clusters import Cluster
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 
 pytestmark = pytest.mark.kubernetes
 

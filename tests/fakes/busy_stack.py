@@ -21,6 +21,7 @@ from fakes.webhook import EVENTS, load_event, make_delivery
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, InputRule, S3Trigger, Trigger
 from relaunch.core.jobs.job import PlacementState
 from relaunch.core.lifecycle.decision import Decision
+from relaunch.entrypoints.consumers import CONSUMERS
 
 # When the samples of events/ were sent: the task began to run at 11:03, and its machine was taken away at 12:41.
 ACCEPTED_AT = datetime(2026, 11, 3, 11, 0, tzinfo=UTC)
@@ -87,13 +88,7 @@ def sample_messages(function: str) -> list[Any]:
             for name in sorted(path.stem for path in EVENTS.glob("github.*.json"))
         ]
         return [*deliveries, *map(load_event, ("aws.s3.object-created", "s3.notification", "aws.ecr.image-action"))]
-    queue = {
-        "launch_attempt": "attempts",
-        "request_machine": "machines",
-        "observe_capacity": "warnings",
-        "observe_task": "task-changes",
-    }[function]
     events = {"observe_capacity": "aws.ec2.*.json", "observe_task": "aws.ecs.*.json"}.get(function, "none")
-    batches = [load_event(path.stem) for path in sorted(EVENTS.glob(f"sqs.{queue}.*.json"))]
+    batches = [load_event(path.stem) for path in sorted(EVENTS.glob(f"sqs.{CONSUMERS[function]}.*.json"))]
     bodies = [json.loads(record["body"]) for batch in batches for record in batch["Records"]]
     return bodies + [load_event(path.stem) for path in sorted(EVENTS.glob(events))]

@@ -10,7 +10,7 @@ from fakes.sources import FakeCheckpoints, FakeHosts, FakeImages, FakeLaunchQueu
 from fakes.tasks import FakeTasks
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.market_thresholds import load_thresholds
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.core.machines.settings import MachineSettings
 from relaunch.ports import Dependencies, Targets
 from relaunch_local.in_memory.jobs import InMemoryJobs

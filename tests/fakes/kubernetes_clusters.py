@@ -10,7 +10,7 @@ from fakes.kubernetes import INSTANCE_TYPE, ZONE, FakeKubernetes
 from relaunch.adapters.kubernetes.api.errors import ApiRefusedError, TooManyRequestsError
 from relaunch.adapters.kubernetes.labels import TASK
 from relaunch.adapters.kubernetes.target import kubernetes_target
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.core.launches.launch import LaunchRequest, Node
 from relaunch.ports import TaskTarget, TransientError
 from relaunch_local.ecs import Clock
@@ -33,6 +33,7 @@ class WaitingCluster:
     """What the clusters have in common: tasks wait for room, and a variable may be too long."""
 
     target: TaskTarget
+    kind: Target
 
     def node_of(self, name: str) -> Node:
         """Return a node as the target tells it."""
@@ -54,6 +55,7 @@ class ScriptedKubernetesCluster(WaitingCluster):
     def __init__(self, kind: Target) -> None:
         self.kubernetes = FakeKubernetes()
         self.target: TaskTarget = kubernetes_target(self.kubernetes, kind, STACK)
+        self.kind = kind
 
     def start(self, arn: str) -> Node:
         name = f"cn-beijing.10.0.0.{len(self.kubernetes.pods)}.{arn}"
@@ -155,5 +157,5 @@ def served_cluster(kind: Target, *, minor: int = 36, role: Role | None = None) -
         with closing(KubernetesClient(Connection(lambda: read_kubeconfig(kubeconfig)))) as client:
             served = ServedKubernetesCluster(cluster, server, processes)
             served.client = client
-            served.target = kubernetes_target(client, kind, STACK)
+            served.target, served.kind = kubernetes_target(client, kind, STACK), kind
             yield served

@@ -18,7 +18,7 @@ from fakes.simulated_region import container, gpu
 from fakes.story import machine
 from fakes.tasks import FakeTasks
 from relaunch.adapters.aws.ecs.target import EcsTarget
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.core.launches.launch import (
     LaunchDeferred,
     LaunchRefused,
@@ -49,9 +49,10 @@ FULL_PROVIDER = "g5-xlarge-full"
 
 
 class Cluster(Protocol):
-    """A cluster that a test controls; `target` is what is tested."""
+    """A cluster that a test controls; `target` is what is tested, of one kind."""
 
     target: TaskTarget
+    kind: Target
 
     def start(self, arn: str) -> Node:
         """Let the task start; return its node."""
@@ -94,6 +95,8 @@ def _beyond_overrides(request: LaunchRequest) -> tuple[LaunchRequest, str]:
 class FakeCluster:
     """A cluster with FakeTasks."""
 
+    kind = Target.ECS
+
     def __init__(self) -> None:
         self._tasks = FakeTasks()
         self.target: TaskTarget = self._tasks
@@ -130,6 +133,8 @@ class FakeCluster:
 
 class SimulatedCluster:
     """A cluster with EcsTarget and the simulator on a virtual clock; a test controls it as any Cluster."""
+
+    kind = Target.ECS
 
     def __init__(self, simulator: EcsSimulator, processes: HeldProcesses, client: Any) -> None:
         self.simulator = simulator

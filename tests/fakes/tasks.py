@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 from fakes.builders import NOW, make_node, make_observation, task_id
 from relaunch.adapters.aws.ecs.run_task import failed_placement
 from relaunch.adapters.aws.ecs.run_task_limits import check_limits
-from relaunch.adapters.aws.ecs.target import CAPABILITIES
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.launches.launch import (
     LaunchConflict,
@@ -51,7 +50,6 @@ class FakeTasks:
         self.instances: dict[str, Node] = {}
         self.gpus: list[GpuDevice] | Exception = []
         self.room: dict[tuple[str, str], list[RemainingResources]] = {}
-        self.capabilities = CAPABILITIES
         self.page_size = 100
         self.page_count = 0
         self.closed_machines: set[str] = set()

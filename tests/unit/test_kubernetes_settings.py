@@ -2,7 +2,7 @@
 
 import pytest
 
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.kubernetes_settings import ClusterSettings, KubernetesSettings
 
 NAMES = {

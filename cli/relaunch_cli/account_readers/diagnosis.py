@@ -54,7 +54,7 @@ def read_registered(deps: Dependencies) -> Registered:
 
     def read() -> Iterator[Check]:
         found.extend(deps.definitions.list_definitions())
-        plans.extend(plan_jobs([each for each in found if not each.target.is_kubernetes], deps))
+        plans.extend(plan_jobs([each for each in found if each.target.capabilities.takes_task_definition], deps))
         return iter(())
 
     unread = all_known("job definitions", read)

@@ -96,7 +96,7 @@ def _cancel(job_id: str, reason: str, deps: "Dependencies") -> "Job | None":
         return cancel_job(job_id, reason, deps)
     except PortError as error:
         job = deps.jobs.load_job(job_id)
-        if job is None or not job.definition.target.is_kubernetes or not job.cancel_requested:
+        if job is None or job.definition.target.capabilities.sends_events or not job.cancel_requested:
             raise
         from relaunch_cli.views.screen import print_note
 

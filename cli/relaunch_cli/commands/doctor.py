@@ -1,10 +1,11 @@
 """`relaunch doctor`."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
 
+from relaunch.core.definitions.targets import Target
 from relaunch_cli import exit_codes
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect
@@ -12,6 +13,7 @@ from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 from relaunch_cli.own_cluster import Context, Kubeconfig, open_cluster
 
 if TYPE_CHECKING:
+    from relaunch.adapters.kubernetes.api.client import KubernetesClient
     from relaunch.core.checks import Check
     from relaunch_cli.account_readers.calls import AccountCalls
     from relaunch_cli.aws.connection import Connection
@@ -22,8 +24,8 @@ _DEFAULT_NAMESPACE = "training"
 def doctor(  # noqa: PLR0913, PLR0917 - a command has the options it has
     typer_context: typer.Context,
     target: Annotated[
-        Literal["ecs", "ack", "acs"], typer.Option(help="The AWS account of a stack, or the kind of cluster to check.")
-    ] = "ecs",
+        Target, typer.Option(help="The AWS account of a stack, or the kind of cluster to check.")
+    ] = Target.ECS,
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NAME", help="ack, acs: the namespace of the jobs.")
     ] = _DEFAULT_NAMESPACE,
@@ -51,17 +53,26 @@ def doctor(  # noqa: PLR0913, PLR0917 - a command has the options it has
     from relaunch_cli.views.checks import checks_json, render_checks
     from relaunch_cli.views.screen import print_json, print_result, progress
 
-    if target == "ecs":
-        if kubeconfig or context or scheduler:
-            raise CommandError("--kubeconfig, --context and --scheduler are of clusters", "add --target ack or acs")
-        with progress(f"checking the AWS account of the stack {stack}"):
-            checks = _check_account(connect(typer_context, stack, region), stack)
-    else:
+    def check_cluster(check: "Callable[[KubernetesClient], Iterator[Check]]") -> "Sequence[Check]":
         with open_cluster(kubeconfig, context, namespace) as cluster, progress(f"checking the {target} cluster"):
-            from relaunch.adapters.kubernetes.acs_diagnosis import check_acs
+            return list(check(cluster))
+
+    match target:
+        case Target.ECS:
+            if kubeconfig or context or scheduler:
+                raise CommandError("--kubeconfig, --context and --scheduler are of clusters", "add --target ack or acs")
+            with progress(f"checking the AWS account of the stack {stack}"):
+                checks = _check_account(connect(typer_context, stack, region), stack)
+        case Target.ACK:
             from relaunch.adapters.kubernetes.diagnosis import Known, check_ack
 
-            checks = list(check_acs(cluster) if target == "acs" else check_ack(cluster, Known(region, scheduler)))
+            checks = check_cluster(lambda cluster: check_ack(cluster, Known(region, scheduler)))
+        case Target.ACS:
+            from relaunch.adapters.kubernetes.acs_diagnosis import check_acs
+
+            checks = check_cluster(check_acs)
+        case _:
+            assert_never(target)
     if as_json:
         print_json(checks_json(checks))
     else:

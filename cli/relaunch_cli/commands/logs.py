@@ -1,9 +1,10 @@
 """`relaunch logs`."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
 
+from relaunch.core.definitions.targets import Target
 from relaunch_cli.lookup import connect, find_attempt, find_main_container, load_history
 from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack, parse_age
 from relaunch_cli.terminal import echo, log_lines
@@ -44,8 +45,13 @@ def logs(  # noqa: PLR0913, PLR0917 - a command has the options it has
         history = load_history(deps, job)
     if not follow or history.job.state.is_final:
         find_attempt(attempt, history)
-    is_on_kubernetes = history.job.definition.target.is_kubernetes
-    source = connection.pod_logs if is_on_kubernetes else connection.logs
+    match history.job.definition.target:
+        case Target.ECS:
+            source = connection.logs
+        case Target.ACK | Target.ACS:
+            source = connection.pod_logs
+        case _:
+            assert_never(history.job.definition.target)
     start = deps.clock.now() - age if age else None
     reader = JobLogs(source, container or find_main_container(history), attempt, start)
     lines: Iterable[LogLine] = [] if tail is None else reader.tail(history, tail)

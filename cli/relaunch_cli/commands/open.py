@@ -67,7 +67,7 @@ def _find_links(history: "JobHistory", attempt: "Attempt | None", connection: "C
     from relaunch_cli.console_links import TaskConsole
 
     name = history.job.job_id
-    if history.job.definition.target.is_kubernetes:
+    if not history.job.definition.target.capabilities.takes_task_definition:
         hint = "`relaunch show` has the name of its task, which is a Job: `kubectl describe job NAME`"
         raise CommandError(f"{name} runs on {history.job.definition.target}, which the AWS console does not show", hint)
     if attempt is None or not attempt.task_id:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from relaunch.core.definitions.targets import Target
 from relaunch_cli import exit_codes
 from relaunch_cli.completions import complete_definition
 from relaunch_cli.errors import CommandError
@@ -224,7 +225,7 @@ def _check_arguments(target: str | None, options: Mapping[str, object], *, is_of
 def _check_ec2_options(cluster: str | None, options: Mapping[str, object]) -> None:
     """Check that nothing of EC2 is asked about a job on Kubernetes."""
     given = [option for option, value in options.items() if value]
-    if given and cluster in {"ack", "acs"}:
+    if given and cluster in {each for each in Target if not each.capabilities.offers_instance_types}:
         raise CommandError(f"{' and '.join(given)} cannot be combined with --target {cluster}: it is about EC2")
 
 
@@ -234,12 +235,12 @@ def _is_file(target: str) -> bool:
 
 
 def _exit_code(plans: "Sequence[Plan]") -> int:
-    if any(each.selection is None and not each.definition.target.is_kubernetes for each in plans):
+    if any(each.selection is None and each.definition.target.capabilities.offers_instance_types for each in plans):
         return exit_codes.NOT_FOUND
     return exit_codes.OK if all(map(_is_satisfiable, plans)) else exit_codes.UNAVAILABLE
 
 
 def _is_satisfiable(plan: "Plan") -> bool:
-    if plan.definition.target.is_kubernetes:
+    if not plan.definition.target.capabilities.offers_instance_types:
         return not plan.problem
     return bool(plan.selection and plan.selection.kept)

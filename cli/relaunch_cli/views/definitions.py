@@ -1,9 +1,10 @@
 """Tables of job definitions."""
 
 from collections.abc import Iterable, Sequence
+from typing import assert_never
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, Isolation, NeuronPurpose
-from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, JobDefinition, Trigger
+from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, JobDefinition, S3Trigger, Trigger
 from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.instance_type_filters import format_gpu_memory
@@ -33,7 +34,7 @@ def render_definitions(registered: Iterable[RegisteredDefinition]) -> PlainTable
 
 def describe_runnable(definition: JobDefinition) -> str:
     """Return what a definition runs: its task definition, or its image on Kubernetes."""
-    if definition.target.is_kubernetes and definition.kubernetes is not None:
+    if definition.target.capabilities.runs_pods and definition.kubernetes is not None:
         return f"{definition.target}: {definition.kubernetes.image}"
     return definition.task_definition
 
@@ -114,7 +115,9 @@ def describe_trigger(trigger: Trigger) -> str:
         return f"{trigger.event} {trigger.repository}{filters}{wait}"
     if isinstance(trigger, ImageTrigger):
         return f"image {trigger.repository}:{trigger.tag}"
-    return f"s3://{trigger.bucket}/{trigger.prefix}*{trigger.suffix}"
+    if isinstance(trigger, S3Trigger):
+        return f"s3://{trigger.bucket}/{trigger.prefix}*{trigger.suffix}"
+    assert_never(trigger)
 
 
 def github_filters(trigger: GithubTrigger) -> dict[str, Sequence[str]]:

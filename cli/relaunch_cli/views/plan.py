@@ -83,7 +83,7 @@ def render_plans(plans: Sequence[Plan], basis: PlanBasis, options: PlanOptions) 
 
 def find_manifest(plan: Plan, basis: PlanBasis) -> Mapping[str, object] | None:
     """Return the manifest of a plan's job; None if it has a problem, or a target without manifests."""
-    if plan.problem or not plan.definition.target.is_kubernetes:
+    if plan.problem or not plan.definition.target.capabilities.runs_pods:
         return None
     return preview_job(plan.definition, basis.stack)
 
@@ -133,7 +133,7 @@ def _title(plan: Plan, basis: PlanBasis) -> Text:
     definition, revision = plan.definition, plan.revision
     if definition.name == NAME:
         name, rest = _describe_request(definition), basis.name if plan.fits is None else str(definition.target)
-    elif definition.target.is_kubernetes:
+    elif not definition.target.capabilities.takes_task_definition:
         name, rest = definition.name, f"{definition.target}  {describe_accelerator(definition.accelerator)}"
     else:
         shown = f"{revision.family}:{revision.revision}" if revision else definition.task_definition

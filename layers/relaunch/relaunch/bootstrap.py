@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, assert_never, cast
 
 import boto3
 from botocore.config import Config
@@ -34,7 +34,7 @@ from relaunch.adapters.offerings.combined import CombinedOfferings
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.adapters.offerings.regional import CurrentRegionalOfferings, OwnMachines
 from relaunch.adapters.offerings.reserved import ReservedOfferings
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.core.messages.dead_letter import DeadLetterQueue, find_queues
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import (
@@ -280,9 +280,16 @@ def _make_ports_of_targets(settings: Settings, clients: _Clients, clock: Clock) 
 
         return EcsRegistry(ecs, clock)
 
-    makers: dict[Target, Callable[[], TaskTarget]] = {Target.ECS: make_ecs} if settings.has_ecs else {}
-    for target in settings.kubernetes.clusters:
-        makers[target] = cache(partial(_make_kubernetes, target, settings, _find_access(target, settings, clients)))
+    def maker(target: Target) -> Callable[[], TaskTarget]:
+        match target:
+            case Target.ECS:
+                return make_ecs
+            case Target.ACK | Target.ACS:
+                return cache(partial(_make_kubernetes, target, settings, _find_access(target, settings, clients)))
+            case _:
+                assert_never(target)
+
+    makers = {each: maker(each) for each in settings.targets}
     return {
         "targets": Targets(makers, reads_oss=bool(settings.kubernetes.oss_region)),
         "revisions": LazyClient(make_revisions),
@@ -349,17 +356,10 @@ def _read_own_access() -> Any:
 def _make_kubernetes(target: Target, settings: Settings, access: Callable[[], Any]) -> TaskTarget:
     from relaunch.adapters.kubernetes.api.client import KubernetesClient  # noqa: PLC0415
     from relaunch.adapters.kubernetes.api.connection import Connection  # noqa: PLC0415
-    from relaunch.adapters.kubernetes.manifest import manifest_builder  # noqa: PLC0415
-    from relaunch.adapters.kubernetes.target import (  # noqa: PLC0415
-        ACK_CAPABILITIES,
-        ACS_CAPABILITIES,
-        KubernetesTarget,
-    )
+    from relaunch.adapters.kubernetes.target import kubernetes_target  # noqa: PLC0415
 
-    stack = settings.machines.stack
-    capabilities = ACK_CAPABILITIES if target is Target.ACK else ACS_CAPABILITIES
     client = KubernetesClient(Connection(access, settings.kubernetes.namespace))
-    return KubernetesTarget(client, stack, capabilities, manifest_builder(target, stack))
+    return kubernetes_target(client, target, settings.machines.stack)
 
 
 def _offerings(

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 
 DEFAULT_NAMESPACE = "training"
-KUBERNETES_TARGETS = (Target.ACK, Target.ACS)
+KUBERNETES_TARGETS = tuple(each for each in Target if each.capabilities.runs_pods)
 
 _NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 

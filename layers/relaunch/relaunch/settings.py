@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.settings import MachineSettings
@@ -57,9 +58,10 @@ class Settings:
         return frozenset(each.instance_type for each in spot)
 
     @property
-    def has_ecs(self) -> bool:
-        """Return whether jobs can run on ECS: there are capacity providers, or machines of our own."""
-        return bool(self.capacity_providers) or self.machines.is_on
+    def targets(self) -> tuple[Target, ...]:
+        """Return where jobs can run: on ECS if there are capacity providers, or machines of our own."""
+        has_ecs = bool(self.capacity_providers) or self.machines.is_on
+        return (*((Target.ECS,) if has_ecs else ()), *self.kubernetes.clusters)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":

@@ -7,14 +7,14 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+from relaunch.entrypoints.consumers import CONSUMERS, handler_of
 from relaunch.ports import Dependencies, PermanentError
 from relaunch_local.attack.attempts import Attempt, attempt
 from relaunch_local.attack.bodies import mutate
 from relaunch_local.attack.stack import AttackedStack
 from relaunch_local.repository import REPOSITORY
-from relaunch_local.simulation.aws.lambda_functions import CONSUMERS
 
-HANDLERS: Mapping[str, Callable[[str, Dependencies], object]] = dict(CONSUMERS.values())
+HANDLERS: Mapping[str, Callable[[str, Dependencies], object]] = {each: handler_of(each) for each in CONSUMERS.values()}
 """By queue, what its function does with a message."""
 
 

@@ -118,7 +118,7 @@ def open_session(local: LocalWorld, screen: Screen, outcome: Outcome) -> Session
 
 def with_settings(definition: JobDefinition, training: Training) -> JobDefinition:
     """Return a definition with the settings of the training, which on ECS the task definition has."""
-    if not definition.target.is_kubernetes:
+    if definition.target.capabilities.takes_task_definition:
         return definition
     return replace(definition, environment={**definition.environment, **training.environment()})
 

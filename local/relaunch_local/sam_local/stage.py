@@ -19,7 +19,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.machines.machine import Machine
 from relaunch.core.triggers.events import DirectRequest
-from relaunch.entrypoints import attempts, machines, task_changes
+from relaunch.entrypoints.consumers import handler_of
 from relaunch.ports import Dependencies
 from relaunch.usecases.submit_job import submit_direct
 from relaunch_cli.aws.connection import AwsConnection
@@ -37,9 +37,7 @@ DEFINITIONS = "local/relaunch_local/sam_local/definitions.yaml"
 SAMPLES_SECRET = "It's a Secret to Everybody"  # noqa: S105
 BUCKET = "acme-datasets"
 _HANDLERS: Mapping[str, Callable[[str, Dependencies], object]] = {
-    "Attempts": attempts.handle_message,
-    "Machines": machines.handle_message,
-    "TaskChanges": task_changes.handle_message,
+    each.title().replace("-", ""): handler_of(each) for each in ("attempts", "machines", "task-changes")
 }
 _TIMEOUT_SECONDS = 300.0
 _POLL_SECONDS = 0.05

@@ -26,7 +26,7 @@ from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.market_thresholds import load_thresholds
 from relaunch.adapters.messages.intake import parse_intake_message
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.effects import RequestMachine, StopTask
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.machines.machine import Machine

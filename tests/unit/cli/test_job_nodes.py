@@ -9,7 +9,8 @@ import pytest
 from fakes.ack_cluster import NAMESPACE, AckCluster, serving_ack_cluster
 from fakes.builders import make_attempt, make_definition, make_job
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
-from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch_cli.job_nodes import find_node_fits

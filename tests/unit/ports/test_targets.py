@@ -3,7 +3,7 @@
 import pytest
 
 from fakes.tasks import FakeTasks
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.ports import Targets, UnknownTargetError
 
 

@@ -12,7 +12,8 @@ from relaunch.core.definitions.accelerator import (
     PurchaseOption,
     PurchasePolicy,
 )
-from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants

@@ -1,7 +1,5 @@
 """The story of a share of a GPU: MPS where that is cheapest, a part of a GPU where isolation is asked for."""
 
-from dataclasses import replace
-
 from fakes.builders import make_definition, make_failed_placement, make_instance_type, make_offering
 from fakes.story import Story
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, Isolation
@@ -75,14 +73,3 @@ def test_the_same_share_is_sent_again_when_an_answer_got_lost():
     assert first.accelerators == GpuPartition(0.25)
     assert len(story.tasks.tasks) == 1
     assert story.job(job_id).current_attempt.placement.gpu_partition_size == 0.25
-
-
-def test_a_target_without_shares_fails_the_job_and_says_what_to_do():
-    story = sharing()
-    story.tasks.capabilities = replace(story.tasks.capabilities, shares_gpus=False)
-
-    job_id = story.submit_and_deliver()
-
-    assert story.job(job_id).state is JobState.FAILED
-    assert "its target has whole GPUs only: leave out `compute_percent`" in story.job(job_id).reason
-    assert story.tasks.requests == []

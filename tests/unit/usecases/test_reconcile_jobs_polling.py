@@ -9,7 +9,8 @@ from fakes.builders import make_definition
 from fakes.story import MINUTE, Story, push
 from fakes.tasks import FakeTasks
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchasePolicy
-from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.job import StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.metrics import Metric

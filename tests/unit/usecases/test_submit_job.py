@@ -11,7 +11,8 @@ from fakes.sources import FakeRevisions, image_digest
 from fakes.story import MINUTE, SHA, WAITS_FOR_IMAGE, Story, image, push, upload
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, InputRule, S3Trigger
-from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.derived_revision import DERIVED_FROM
 from relaunch.core.triggers.events import DirectRequest, RepositoryDispatch, WorkflowDispatch

@@ -8,7 +8,7 @@ import pytest
 from fakes.builders import make_definition
 from fakes.story import Story
 from fakes.tasks import FakeTasks
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.ports import PermanentError, Targets, TransientError
 from relaunch.usecases.sweep_cluster import GRACE, sweep_cluster
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict
+from typing import assert_never
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
-from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, Trigger
+from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, S3Trigger, Trigger
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
 from relaunch.core.triggers.upload_rules import ChangedRule
@@ -138,4 +139,6 @@ def trigger_json(trigger: Trigger) -> JsonObject:
         return {"github": github}
     if isinstance(trigger, ImageTrigger):
         return {"image": {"repository": trigger.repository, "tag": trigger.tag}}
-    return {"s3": {"bucket": trigger.bucket, "prefix": trigger.prefix, "suffix": trigger.suffix}}
+    if isinstance(trigger, S3Trigger):
+        return {"s3": {"bucket": trigger.bucket, "prefix": trigger.prefix, "suffix": trigger.suffix}}
+    assert_never(trigger)

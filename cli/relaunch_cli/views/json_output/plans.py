@@ -33,13 +33,13 @@ def plans_json(plans: Sequence[Plan], basis: PlanBasis, explained: InstanceType 
 
 
 def _plan_json(plan: Plan, basis: PlanBasis, explained: InstanceType | None) -> JsonObject:
-    manifest, is_kubernetes = find_manifest(plan, basis), plan.definition.target.is_kubernetes
-    selection, is_named = plan.selection, plan.definition.name != NAME
+    manifest, selection, is_named = find_manifest(plan, basis), plan.selection, plan.definition.name != NAME
+    is_revision_named = is_named and plan.definition.target.capabilities.takes_task_definition
     rows = explain_rows(selection) if selection else ()
     rejection = explain_rejection(selection) if selection else ""
     document: JsonObject = {
         "definition": plan.definition.name if is_named else None,
-        "task_definition": plan.revision.arn if plan.revision and is_named and not is_kubernetes else None,
+        "task_definition": plan.revision.arn if plan.revision and is_revision_named else None,
         "at": json_time(plan.at),
         "target": str(plan.definition.target),
         "is_satisfiable": manifest is not None or bool(selection and selection.kept),

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.usecases.clean_revisions import clean_revisions
 from relaunch.usecases.dead_letters import measure_dead_letters
@@ -30,7 +29,8 @@ def reconcile(function: FunctionDependencies, remaining_milliseconds: Callable[[
         measure_dead_letters(function.counted, deps)
     swept = sweep_cluster(deps, has_time).tasks if is_sweeping and has_time() else 0
     leaked = sweep_instances(deps, has_time) if is_instance_sweep_due(now) and has_time() else 0
-    deregistered = clean_revisions(deps, has_time) if has_time() and Target.ECS in deps.targets else 0
+    has_revisions = any(each.capabilities.takes_task_definition for each in deps.targets)
+    deregistered = clean_revisions(deps, has_time) if has_time() and has_revisions else 0
     return {
         "looked_at": looked_at,
         "machines": machines,

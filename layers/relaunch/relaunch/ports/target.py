@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from relaunch.core.jobs.attempt_key import AttemptKey
-    from relaunch.core.launches.capabilities import Capabilities
     from relaunch.core.launches.launch import LaunchOutcome, LaunchRequest, NodeObservation, TaskObservation
     from relaunch.core.selection.gpu_devices import GpuDevice
     from relaunch.core.selection.neuron_devices import RemainingResources
@@ -19,11 +18,6 @@ class TaskTarget(Protocol):
     Names of tasks and nodes are opaque. Methods raise TransientError if the target is throttled or unreachable, unless
     they say otherwise.
     """
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Return what the target can do, which never changes."""
-        ...
 
     def launch(self, request: LaunchRequest) -> LaunchOutcome:
         """Launch a task, unless the placement has one already; every answer, including an error, is an outcome.

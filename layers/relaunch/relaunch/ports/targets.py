@@ -2,16 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.ports.errors import PermanentError
 from relaunch.ports.target import TaskTarget
 
-_WHAT_TO_SET = {
-    Target.ECS: "CapacityProviders, or MachineSubnets for machines of its own",
-    Target.ACK: "AckClusterId",
-    Target.ACS: "AcsClusterId",
-}
 _TO_READ_OSS = "set OssRegion, AlibabaRoleArn and AlibabaOidcProviderArn and deploy again"
 
 
@@ -63,4 +59,16 @@ class Targets:
             is_unread = checkpoint_uri is not None and checkpoint_uri.startswith("oss://") and not self.reads_oss
             return f"the stack does not read {checkpoint_uri}: {_TO_READ_OSS}" if is_unread else ""
         has = f"it has {' and '.join(self.makers)}" if self.makers else "it has none"
-        return f"the stack has no target {name}, {has}: set {_WHAT_TO_SET[name]} and deploy again"
+        return f"the stack has no target {name}, {has}: set {_what_to_set(name)} and deploy again"
+
+
+def _what_to_set(name: Target) -> str:
+    match name:
+        case Target.ECS:
+            return "CapacityProviders, or MachineSubnets for machines of its own"
+        case Target.ACK:
+            return "AckClusterId"
+        case Target.ACS:
+            return "AcsClusterId"
+        case _:
+            assert_never(name)

@@ -11,7 +11,6 @@ from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.state import REFUSED_WAITS, JobState, WaitReason
 from relaunch.core.kubernetes.offerings import select_on_kubernetes
 from relaunch.core.kubernetes.rules import find_problems
-from relaunch.core.launches.capabilities import missing_capability
 from relaunch.core.lifecycle.events import (
     CheckpointsRead,
     CheckpointsUnreadable,
@@ -183,7 +182,8 @@ def _choose(job: Job, deps: LaunchDependencies) -> Job:
         found = find_machine(job, deps)
         return found if isinstance(found, Job) else _use(found, job, deps)
     try:
-        selection = _select_on_kubernetes(job, deps) if job.definition.target.is_kubernetes else _select(job, deps)
+        has_types = job.definition.target.capabilities.offers_instance_types
+        selection = _select(job, deps) if has_types else _select_on_kubernetes(job, deps)
     except UnreadableProgressError as error:
         return apply_event(job, CheckpointsUnreadable(str(error)), deps)
     return _take(job, selection, deps)
@@ -226,13 +226,10 @@ def _select_on_kubernetes(job: Job, deps: LaunchDependencies) -> Selection:
 def _find_problem(job: Job, deps: LaunchDependencies) -> str:
     """Return why the job can never be launched by this stack, empty if it may be."""
     name = job.definition.target
-    if problem := deps.targets.problem(name):
+    problem = deps.targets.problem(name) or "; ".join(map(str, find_problems(job.definition)))
+    if problem or not name.capabilities.takes_task_definition:
         return problem
-    if name.is_kubernetes:
-        problem = "; ".join(map(str, find_problems(job.definition)))
-    else:
-        problem = revision_problem(job.revision, deps.limits.task_definitions) or ""
-    return problem or missing_capability(job.definition, job.revision, deps.targets.named(name).capabilities)
+    return revision_problem(job.revision, deps.limits.task_definitions) or ""
 
 
 def _claim(job: Job, selection: Selection, deps: LaunchDependencies) -> Job | Offering:

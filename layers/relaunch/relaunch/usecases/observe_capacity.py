@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, Node
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, TaskSeen, TimePassed
@@ -125,7 +124,7 @@ def _warn(warning: HostWarned, calls: _Calls, deps: JobDependencies) -> list[Job
         for event in events:
             warned[job_id] = _advance(job_id, event, deps)
 
-    if Target.ECS not in deps.targets:
+    if not any(each.capabilities.runs_on_ec2 for each in deps.targets):
         return []
     # Before the links are read: a task that is linked after that looks for the warning. On a recommendation it goes on.
     if not warning.is_rebalance:

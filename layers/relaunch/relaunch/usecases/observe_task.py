@@ -35,7 +35,7 @@ def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> 
     """
     event, now = task_located(observation, job, deps), deps.clock.now()
     is_news = observation.phase is TaskPhase.STOPPED and is_new_observation(job, event)
-    if not is_news or job.definition.target.is_kubernetes:
+    if not is_news or not job.definition.target.capabilities.runs_on_ec2:
         return event
     stopped = observed(job, event, now)
     if not may_ask(stopped, observation, now):
@@ -56,7 +56,7 @@ def task_located(observation: TaskObservation, job: Job, deps: JobDependencies) 
     is_known = job.attempt is not None and job.attempt.instance_id is not None
     has_stopped = observation.phase is TaskPhase.STOPPED
     has_ended = has_stopped and observation.started_at is not None
-    if name is None or is_known or has_ended or job.definition.target.is_kubernetes:
+    if name is None or is_known or has_ended or not job.definition.target.capabilities.runs_on_ec2:
         return TaskSeen(observation)
     own = _own_node(observation, job)
     if own is not None:

@@ -66,7 +66,7 @@ class Plan:
 
         Where the job would wait they are about what it waits for.
         """
-        if self.definition.target.is_kubernetes:
+        if not self.definition.target.capabilities.offers_instance_types:
             found = () if self.problem else find_kubernetes_notices(self.definition)
             return (*found, *self.driver_notices, *self.bucket_notices, _NO_PRICES)
         promised = deadline_notices(self.definition, self.market)
@@ -86,10 +86,9 @@ def plan_jobs(definitions: Iterable[JobDefinition], deps: PlanDependencies, zone
         TransientError: prices or a revision are temporarily unavailable.
     """
     definitions = tuple(definitions)
-    plans = {each.name: _plan_on_kubernetes(each, deps) for each in definitions if each.target.is_kubernetes}
-    others = [each for each in definitions if each.name not in plans]
-    if others:
-        plans |= {plan.definition.name: plan for plan in _plan_on_ecs(others, deps, zones)}
+    priced = [each for each in definitions if each.target.capabilities.offers_instance_types]
+    plans = {plan.definition.name: plan for plan in _plan_on_ecs(priced, deps, zones)} if priced else {}
+    plans |= {each.name: _plan_on_kubernetes(each, deps) for each in definitions if each.name not in plans}
     return [plans[each.name] for each in definitions]
 
 

@@ -42,7 +42,7 @@ def prepare_revision(job: Job, offering: Offering, deps: LaunchDependencies) -> 
         PermanentError: ECS does not know the revision of the job, or rejects the derived one.
         TransientError: throttled (RegisterTaskDefinition: 20 at once, 1 per second) or unreachable.
     """
-    if job.definition.target.is_kubernetes:
+    if not job.definition.target.capabilities.takes_task_definition:
         return PreparedRevision()
     required = derive_requirements(job.definition, job.revision)
     claim = (

@@ -1,9 +1,9 @@
-"""Reconcile due jobs with their targets and ECR: events may be lost, and targets other than ECS send none."""
+"""Reconcile due jobs with their targets and ECR: events may be lost, and some targets send none."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import TaskObservation
@@ -50,33 +50,35 @@ def reconcile_jobs(deps: ReconcileDependencies, has_time: Callable[[], bool] = l
 
 
 class _DueTasks:
-    """What the targets say of the tasks of due jobs: ECS of a hundred at a time, others of all in one answer.
+    """What the targets say of the tasks of due jobs: of a hundred at a time, or of all in one answer.
 
-    Every call costs the other targets a list of all Jobs. A target that answers with an error is not asked again for
+    Every call costs some targets a list of all their tasks. A target that answers with an error is not asked again for
     this time, and only `wake_at` of its jobs is handled.
     """
 
     def __init__(self, due: Sequence[str], deps: ReconcileDependencies) -> None:
         self._due, self._deps = due, deps
-        self._polled: dict[Target, _Seen] = {}
+        self._listed: dict[Target, _Seen] = {}
 
     def describe_from(self, start: int) -> _Seen:
         """Describe the tasks of the next hundred jobs."""
         tasks = _tasks_by_target(self._due[start : start + _MAX_DESCRIBED], self._deps)
-        seen = dict(self._describe(Target.ECS, tasks.pop(Target.ECS, [])))
-        if tasks.keys() - self._polled.keys():
-            self._polled |= self._poll(start)
-        for polled in self._polled.values():
-            seen |= polled
+        seen: dict[str, TaskObservation | None] = {}
+        for name, task_ids in tasks.items():
+            if not name.capabilities.describes_by_listing:
+                seen |= self._describe(name, task_ids)
+            elif name not in self._listed:
+                self._listed |= self._list(start)
+        for listed in self._listed.values():
+            seen |= listed
         return seen
 
-    def _poll(self, start: int) -> dict[Target, _Seen]:
+    def _list(self, start: int) -> dict[Target, _Seen]:
         tasks = _tasks_by_target(self._due[start:], self._deps)
-        return {name: self._describe(name, task_ids) for name, task_ids in tasks.items() if name != Target.ECS}
+        listed = {name: task_ids for name, task_ids in tasks.items() if name.capabilities.describes_by_listing}
+        return {name: self._describe(name, task_ids) for name, task_ids in listed.items()}
 
     def _describe(self, name: Target, task_ids: Sequence[str]) -> _Seen:
-        if not task_ids:
-            return {}
         try:
             return self._deps.targets.named(name).describe(task_ids)
         except PortError as error:

@@ -242,27 +242,27 @@ def _accept(
 
 def definition_problem(definition: JobDefinition, deps: SubmitDependencies) -> str:
     """Return why the stack can launch no job of a definition, and what to change; empty if it can."""
-    if problem := deps.targets.problem(definition.target, definition.checkpoint_uri):
+    problem = deps.targets.problem(definition.target, definition.checkpoint_uri)
+    problem = problem or "; ".join(map(str, find_problems(definition)))
+    if problem or not definition.target.capabilities.takes_task_definition:
         return problem
-    if definition.target.is_kubernetes:
-        return "; ".join(map(str, find_problems(definition)))
     return family_problem(definition.task_definition, deps.limits.task_definitions)
 
 
 def _newest_revision(definition: JobDefinition, event: TriggerEvent, deps: SubmitDependencies) -> Revision:
-    if definition.target.is_kubernetes:
+    if not definition.target.capabilities.takes_task_definition:
         return kubernetes_revision(definition)
     return deps.revisions.newest_active(definition.task_definition, happened_at(event))
 
 
 def _revision_problem(job: Job, deps: SubmitDependencies) -> str | None:
-    is_granted = job.definition.target.is_kubernetes
-    problem = "" if is_granted else revision_problem(job.revision, deps.limits.task_definitions)
+    is_checked = job.definition.target.capabilities.takes_task_definition
+    problem = revision_problem(job.revision, deps.limits.task_definitions) if is_checked else ""
     return problem or container_problem(job.definition, job.revision)
 
 
 def _describe_revision(definition: JobDefinition, revision: Revision) -> str:
-    if definition.target.is_kubernetes:
+    if not definition.target.capabilities.takes_task_definition:
         return f"a Job on {definition.target} with {revision.containers[0].image}"
     return f"pinned {revision.family}:{revision.revision}"
 

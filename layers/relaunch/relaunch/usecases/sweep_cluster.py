@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import Node, NodeObservation, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.events import TaskSeen
@@ -88,7 +88,7 @@ def _sweep(name: Target, sweep: Sweep, has_time: Callable[[], bool], deps: JobDe
     target = deps.targets.named(name)
     suspects: list[TaskObservation] = []
     # The nodes of other targets are nobody's spot instances, and are no expense of Relaunch.
-    machines = _look_at_machines(target, sweep, deps) if name == Target.ECS else {}
+    machines = _look_at_machines(target, sweep, deps) if name.capabilities.runs_on_ec2 else {}
     for page in target.list_tasks():
         suspects += _look_at_tasks(page, machines, sweep, has_time, deps)
         if not sweep.is_complete:

@@ -1,15 +1,15 @@
 """Lambda: time-outs, batches from queues, asynchronous invocations and their retries, and the schedule."""
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, cast
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from relaunch.entrypoints import attempts, intake, machines, task_changes, warnings
 from relaunch.entrypoints.batches import handle_batch
+from relaunch.entrypoints.consumers import CONSUMERS, handler_of
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.entrypoints.reconcile import reconcile
 from relaunch.ports import Dependencies, PermanentError, PortError, TransientError
@@ -20,13 +20,6 @@ from relaunch_local.simulation.aws.template import ACCOUNT, REGION, FunctionSett
 
 OnEnd = Callable[[Any, BaseException | None], None]
 _CLOCK_SKEW_SECONDS = 3.0
-CONSUMERS: Mapping[str, tuple[str, Callable[[str, Dependencies], object]]] = {
-    "submit_job": ("intake", intake.handle_message),
-    "launch_attempt": ("attempts", attempts.handle_message),
-    "request_machine": ("machines", machines.handle_message),
-    "observe_capacity": ("warnings", warnings.handle_message),
-    "observe_task": ("task-changes", task_changes.handle_message),
-}
 _ASYNCHRONOUS_RETRY_SECONDS = (60.0, 120.0)
 
 
@@ -114,7 +107,8 @@ class Lambdas:
         self._invoke(settings, lambda: self._handle(name, invocation), on_end, invocation)
 
     def _handle(self, name: str, invocation: Invocation) -> Any:
-        queue, handler = CONSUMERS[name]
+        queue = CONSUMERS[name]
+        handler = handler_of(queue)
         ends_at = self._runtime.clock.now() + timedelta(seconds=self._stack.functions[name].timeout_seconds)
         context = cast("LambdaContext", Context(self._runtime.clock, ends_at))
 

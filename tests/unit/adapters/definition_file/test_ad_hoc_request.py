@@ -29,8 +29,8 @@ from relaunch.core.definitions.kubernetes_workload import (
     GpuPlacement,
     GpuSharing,
     KubernetesWorkload,
-    Target,
 )
+from relaunch.core.definitions.targets import Target
 
 
 def accelerator(**options: Value) -> AcceleratorRequirement:

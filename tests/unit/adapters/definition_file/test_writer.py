@@ -37,8 +37,8 @@ from relaunch.core.definitions.kubernetes_workload import (
     GpuPlacement,
     GpuSharing,
     KubernetesWorkload,
-    Target,
 )
+from relaunch.core.definitions.targets import Target
 from relaunch.core.market.policies import PolicyName
 
 CATALOGUE = load_catalogue()

@@ -19,8 +19,8 @@ from relaunch.core.definitions.kubernetes_workload import (
     GpuPlacement,
     GpuSharing,
     KubernetesWorkload,
-    Target,
 )
+from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes.ack import COMPUTE_REGIONS
 from relaunch.core.kubernetes.rules import find_problems
 from relaunch.ports import PermanentError

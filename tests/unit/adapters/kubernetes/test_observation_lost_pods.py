@@ -7,7 +7,8 @@ import pytest
 from fakes.builders import make_launch_request, make_running_attempt
 from fakes.kubernetes_clusters import NAMESPACE, ServedKubernetesCluster, served_cluster
 from relaunch.core.definitions.accelerator import GpuRequirement
-from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.job import StopKind
 from relaunch.core.launches.launch import ReportedCause, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.stop_reason import classify_stop

@@ -9,9 +9,10 @@ from fakes.builders import make_launch_request
 from fakes.kubernetes import FakeKubernetes
 from relaunch.adapters.kubernetes.api.errors import ForbiddenError
 from relaunch.adapters.kubernetes.labels import OWNER, REQUEST, STOP_REASON
-from relaunch.adapters.kubernetes.target import ACK_CAPABILITIES, ACS_CAPABILITIES, kubernetes_target
+from relaunch.adapters.kubernetes.target import kubernetes_target
 from relaunch.core.definitions.accelerator import GpuRequirement, PurchaseOption
-from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.launches.launch import LaunchUncertain, ReportedCause, TaskPhase, TaskPlaced
 from relaunch.core.offerings.offering import OfferingKey
@@ -186,13 +187,6 @@ def test_nodes_are_no_ec2_instances(target):
     assert target.find_node_of("i-0123456789abcdef0") is None
     assert target.find_gpus("g5.xlarge", "") == []
     assert target.find_remaining_resources("g5.xlarge", "") == []
-
-
-def test_capabilities(kubernetes):
-    assert kubernetes_target(kubernetes, Target.ACK, "s").capabilities == ACK_CAPABILITIES
-    assert kubernetes_target(kubernetes, Target.ACS, "s").capabilities == ACS_CAPABILITIES
-    assert (ACK_CAPABILITIES.has_spot, ACS_CAPABILITIES.has_spot) == (False, True)
-    assert not ACS_CAPABILITIES.has_neuron_devices
 
 
 @pytest.fixture

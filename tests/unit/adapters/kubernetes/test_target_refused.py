@@ -8,7 +8,8 @@ import pytest
 from fakes.builders import make_launch_request
 from fakes.kubernetes_clusters import ServedKubernetesCluster, served_cluster
 from relaunch.core.definitions.accelerator import GpuRequirement
-from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch.core.launches.launch import LaunchRefused, TaskPlaced
 from relaunch.core.lifecycle.refusal_notices import what_to_grant
 from relaunch.ports import NotGrantedError

@@ -6,7 +6,8 @@ import pytest
 import typer
 
 from fakes.builders import INSTANCE_ID, make_container, make_definition, make_revision
-from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch_cli.errors import CommandError
 
 

@@ -8,7 +8,8 @@ import yaml
 from fakes.builders import make_definition
 from fakes.cli_session import flat, invoke
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
-from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 
 SHARE = ("--target", "ack", "--gpu", "1", "--gpu-memory", "2GiB", "--compute-percent", "30")
 FILE = """jobs:

@@ -12,7 +12,8 @@ from relaunch.core.definitions.accelerator import (
     NeuronRequirement,
 )
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait, S3Trigger
-from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch_cli.views.definitions import describe_accelerator, describe_runnable, describe_trigger
 from relaunch_cli.views.json_output.definitions import trigger_json
 

@@ -9,7 +9,8 @@ import pytest
 from fakes.builders import make_definition
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes.acs_drivers import AcsDrivers, ModelDrivers, find_driver_notices, find_strict_problems
 
 L20 = ModelDrivers(("570.133.20", "550.90.07"), "550.90.07")

@@ -12,7 +12,8 @@ from relaunch.core.definitions.accelerator import (
     PurchaseOption,
     PurchasePolicy,
 )
-from relaunch.core.definitions.kubernetes_workload import ComputeClass, KubernetesWorkload, Target
+from relaunch.core.definitions.kubernetes_workload import ComputeClass, KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes.offerings import kubernetes_offerings, select_on_kubernetes
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 from relaunch.core.selection.selection import explain_rejection

@@ -15,7 +15,8 @@ from relaunch.core.definitions.accelerator import (
     PurchasePolicy,
 )
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.definitions.kubernetes_workload import ComputeClass, KubernetesWorkload, Target
+from relaunch.core.definitions.kubernetes_workload import ComputeClass, KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes import ack
 from relaunch.core.kubernetes.node_fit import GpuNode
 from relaunch.core.kubernetes.rules import (
@@ -42,6 +43,12 @@ def problems_of(definition: JobDefinition) -> dict[str, str]:
 @pytest.mark.parametrize("target", [Target.ACK, Target.ACS])
 def test_a_definition_may_run_on_both_targets_with_whole_gpus(target):
     assert problems_of(define(target, GpuRequirement())) == {}
+
+
+def test_the_rules_are_not_about_a_target_without_pods():
+    assert problems_of(define(Target.ECS, None)) == {}
+    with pytest.raises(ValueError, match="no pod"):
+        ask_gpus(Target.ECS, GpuRequirement(), WORKLOAD, PurchaseOption.ON_DEMAND)
 
 
 def test_a_definition_needs_what_runs():

@@ -4,7 +4,8 @@ import pytest
 
 from fakes.builders import make_definition
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
-from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes.workload_revision import kubernetes_revision
 from relaunch.core.revisions.main_container import main_container
 from relaunch.core.revisions.revision import ContainerRequirement

@@ -16,7 +16,7 @@ from fakes.builders import (
     task_id,
 )
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.job import Handover, Job, PlacementState
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.explanation import explain

@@ -7,7 +7,7 @@ import pytest
 
 from fakes.builders import NOW, make_definition, make_offering, make_selection
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.core.lifecycle.market_choice import MarketChoice, spare_at_acceptance
 from relaunch.core.lifecycle.market_notices import deadline_notices, with_awaited
 from relaunch.core.market.policies import PolicyName

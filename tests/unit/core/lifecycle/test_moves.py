@@ -7,7 +7,7 @@ import pytest
 
 from fakes.builders import NOW, make_offering, make_placement, make_selection
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.effects import RequestLaunch
 from relaunch.core.jobs.job import Handover, Job
 from relaunch.core.jobs.progress import SavedCheckpoint

@@ -7,7 +7,8 @@ import pytest
 
 from fakes.builders import NOW, make_definition
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
-from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.effects import StopTask
 from relaunch.core.jobs.job import IntentKind
 from relaunch.core.jobs.state import JobState

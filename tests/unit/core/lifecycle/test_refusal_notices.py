@@ -3,7 +3,7 @@
 import pytest
 
 from fakes.builders import NOW, make_definition, make_job
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.state import Refusal, RefusedCall
 from relaunch.core.lifecycle.refusal_notices import what_to_grant, what_to_look_at
 

@@ -6,7 +6,7 @@ import pytest
 from fakes.builders import NOW, container_instance_arn, make_attempt, make_offering_key, make_placement, task_id
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import RetryRules
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.effects import CountRun, ReleaseMachine, RememberCapacity, RequestLaunch
 from relaunch.core.jobs.job import FailedStart, IntentKind, Job, PlacementState, Stop, StopKind
 from relaunch.core.jobs.state import CostBasis, JobState, Refusal, RefusedCall, Waiting, WaitReason

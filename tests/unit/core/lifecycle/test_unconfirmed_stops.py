@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import INSTANCE_ID, NOW, make_definition, make_running_attempt, make_running_job
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.effects import AbandonMachine, StopTask
 from relaunch.core.jobs.job import IntentKind, Job, StopIntent, StopKind
 from relaunch.core.jobs.limits import StackLimits

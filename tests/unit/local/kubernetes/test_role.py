@@ -15,7 +15,8 @@ from relaunch.adapters.kubernetes.api.errors import ForbiddenError
 from relaunch.adapters.kubernetes.api.kubeconfig import read_kubeconfig
 from relaunch.adapters.kubernetes.target import Cluster, kubernetes_target
 from relaunch.core.definitions.accelerator import GpuRequirement, PurchaseOption
-from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch_local.kubernetes.role import Access, Role, read_role

@@ -17,7 +17,7 @@ from fakes.builders import (
 from fakes.machines import machine
 from fakes.repository import REPOSITORY
 from relaunch.core.definitions.accelerator import PurchasePolicy
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.job import HeldStop, IntentKind, Job, Stop, StopIntent, StopKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import FINAL_STATES, JobState, Waiting, WaitReason

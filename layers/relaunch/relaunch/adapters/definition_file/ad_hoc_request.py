@@ -14,7 +14,7 @@ from relaunch.adapters.definition_file.values import MAX_RUNTIME, parse_size_mib
 from relaunch.adapters.definition_file.yaml_document import Document, KeyPath, Mark, Place, Plain
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.durations import write_duration
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes.workload_revision import kubernetes_revision
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.revisions.revision import DEFAULT_ARCHITECTURE, Revision
@@ -70,7 +70,7 @@ KUBERNETES_OPTIONS: Mapping[str, KeyPath] = MappingProxyType(
 )
 """The options for keys of the block `kubernetes`; on ECS some of them are for other keys, and others for none."""
 
-_KUBERNETES_TARGETS = frozenset(str(target) for target in Target if target.is_kubernetes)
+_KUBERNETES_TARGETS = frozenset(str(target) for target in Target if target.capabilities.runs_pods)
 _ON_ECS_TOO = frozenset({"--vcpus", "--memory", "--model", "--driver"})
 
 # Values that YAML reads as numbers; others stay strings, which the models reject.

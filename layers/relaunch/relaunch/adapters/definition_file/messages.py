@@ -12,6 +12,7 @@ from relaunch.adapters.definition_file.triggers import GITHUB_EVENTS, TRIGGER_CH
 from relaunch.adapters.definition_file.values import suggest
 from relaunch.adapters.definition_file.yaml_document import Document, KeyPath
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes.acs_drivers import find_strict_problems
 from relaunch.core.kubernetes.rules import find_problems
 
@@ -72,20 +73,23 @@ def report_missing_block(document: Document, base: KeyPath, job: object) -> None
     """Add a problem for a job without what its target runs, or with a checkpoint that it cannot have."""
     if not isinstance(job, dict):
         return
-    target, location = job.get("target", "ecs"), str(job.get("checkpoint"))
-    if target in {"ack", "acs"} and "kubernetes" not in job:
+    location = str(job.get("checkpoint"))
+    target = next((each for each in Target if each == job.get("target", Target.ECS)), None)
+    if target is None:
+        return
+    if target.capabilities.runs_pods and "kubernetes" not in job:
         text = f"`kubernetes` is missing: {target} needs its image at least"
         document.report((*base, "kubernetes"), text, at_key=True)
-    if target == "ecs" and "task_definition" not in job:
+    if target.capabilities.takes_task_definition and "task_definition" not in job:
         hint = ": with `kubernetes` alone, `target` is ack or acs" if "kubernetes" in job else ""
         document.report((*base, "task_definition"), f"`task_definition` is missing{hint}", at_key=True)
-    if target == "ecs" and location.startswith("oss://"):
+    if not target.capabilities.reads_oss and location.startswith("oss://"):
         text = f"`{location}` is not an S3 location: write it like s3://bucket/prefix/; oss:// is for ack and acs"
         document.report((*base, "checkpoint"), text)
 
 
 def report_rule_problems(document: Document, base: KeyPath, definition: JobDefinition) -> None:
-    """Add the problems of a definition for Kubernetes with the rules of its target, one for each key."""
+    """Add the problems of a definition with the rules of its target, one for each key."""
     by_key: dict[KeyPath, list[str]] = {}
     for problem in (*find_problems(definition), *find_strict_problems(definition, load_acs_drivers())):
         by_key.setdefault((*base, *problem.key), []).append(str(problem))

@@ -34,7 +34,7 @@ from relaunch.core.definitions.accelerator import (
 )
 from relaunch.core.definitions.definition import InputRule, JobDefinition, RetryRules
 from relaunch.core.definitions.durations import write_duration
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.core.market.policies import DEFAULT_PADDING, DEFAULT_POLICY, PolicyName
 from relaunch.core.offerings.instance_types import is_inference_model
 from relaunch.core.selection.gpu_share import MAX_COMPUTE_PERCENT, MIN_COMPUTE_PERCENT, check_requirement
@@ -206,7 +206,8 @@ class RetryModel(StrictModel):
         )
 
 
-_ON_KUBERNETES = {"properties": {"target": {"enum": ["ack", "acs"]}}, "required": ["target"]}
+_WITH_PODS = [each.value for each in Target if each.capabilities.runs_pods]
+_ON_KUBERNETES = {"properties": {"target": {"enum": _WITH_PODS}}, "required": ["target"]}
 
 
 class JobModel(
@@ -273,7 +274,7 @@ class JobModel(
     """Which failures are retried, besides how many of them."""
     max_price_per_hour: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Highest price of one machine, in USD per hour."""
-    target: Literal["ecs", "ack", "acs"] = "ecs"
+    target: Literal[*Target] = Target.ECS  # type: ignore[valid-type]  # mypy takes no values that are computed
     """Where tasks run: Amazon ECS, or Alibaba Cloud's ACK or ACS."""
 
     @field_validator("estimated_duration")
@@ -356,6 +357,6 @@ class JobModel(
             max_failures=self.max_failures,
             retry=self.retry.to_core(),
             max_price_usd_per_hour=self.max_price_per_hour,
-            target=Target(self.target),
+            target=self.target,
             kubernetes=self.kubernetes.to_core() if self.kubernetes else None,
         )

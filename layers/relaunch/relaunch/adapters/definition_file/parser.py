@@ -100,8 +100,7 @@ def _parse_job(document: Document, name: str, value: object, known: KnownHardwar
     if model is None:
         return None
     definition = model.to_core(name)
-    if definition.target.is_kubernetes:
-        report_rule_problems(document, path, definition)
+    report_rule_problems(document, path, definition)
     return definition
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from enum import Enum
-from typing import Any
+from typing import Any, assert_never
 
 import yaml
 
@@ -15,6 +15,7 @@ from relaunch.core.definitions.definition import (
     InputRule,
     JobDefinition,
     RetryRules,
+    S3Trigger,
     Trigger,
 )
 from relaunch.core.definitions.durations import write_duration
@@ -144,8 +145,9 @@ def _trigger(trigger: Trigger) -> dict[str, Any]:
         return {"github": _given(trigger, {**names, **keys, "wait_for_image": ("wait_for_image", _wait)})}
     if isinstance(trigger, ImageTrigger):
         return {"image": _given(trigger, {"repository": ("repository", str), "tag": ("tag", str)})}
-    names = {name: (name, str) for name in ("bucket", "prefix", "suffix")}
-    return {"s3": _given(trigger, names)}
+    if isinstance(trigger, S3Trigger):
+        return {"s3": _given(trigger, {name: (name, str) for name in ("bucket", "prefix", "suffix")})}
+    assert_never(trigger)
 
 
 def _wait(wait: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 from typing import Any, Protocol
@@ -23,10 +22,9 @@ from relaunch.adapters.kubernetes.labels import (
 from relaunch.adapters.kubernetes.launches import check_limits, outcome_of_error, outcome_of_existing
 from relaunch.adapters.kubernetes.manifest import manifest_builder
 from relaunch.adapters.kubernetes.observation import is_ending, is_stop_called, observe_node, observe_task
-from relaunch.core.definitions.kubernetes_workload import Target
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.kubernetes.acs import BEST_EFFORT, COMPUTE_QOS
-from relaunch.core.launches.capabilities import Capabilities
 from relaunch.core.launches.launch import (
     LaunchOutcome,
     LaunchRequest,
@@ -35,7 +33,6 @@ from relaunch.core.launches.launch import (
     TaskObservation,
     TaskPlaced,
 )
-from relaunch.core.revisions.stop_timeout import STOP_TIMEOUT_SECONDS
 from relaunch.core.selection.gpu_devices import GpuDevice
 from relaunch.core.selection.neuron_devices import RemainingResources
 from relaunch.ports import PermanentError, PortError
@@ -48,20 +45,6 @@ _SPOT_WARNING = "SpotToBeReleased"
 # The Job controller deletes the pods of a Job that is older than this. That of old servers (1.20) waits for ever when
 # the deadline is set in the moment in which it begins with the Job, and looks again when another deadline is set.
 _DEADLINE_SECONDS, _OTHER_DEADLINE_SECONDS = 1, 2
-
-ACK_CAPABILITIES = Capabilities(
-    # Nodes of a pool of spot instances are taken away too, but a job cannot choose them by its purchase option.
-    has_spot=False,
-    shares_gpus=True,
-    has_neuron_devices=False,
-    warns_of_interruptions=False,
-    max_stop_timeout_seconds=STOP_TIMEOUT_SECONDS,
-    takes_machines=False,
-)
-"""What ACK can do."""
-
-ACS_CAPABILITIES = replace(ACK_CAPABILITIES, has_spot=True, warns_of_interruptions=True)
-"""What ACS can do: spot is its quality of service `best-effort`, announced by an event five minutes ahead."""
 
 ManifestBuilder = Callable[[LaunchRequest], Mapping[str, Any]]
 """Builds the Job of a placement, the same for the same request, with the labels and the owner of `labels`."""
@@ -93,17 +76,10 @@ class KubernetesTarget:
     instances finds none.
     """
 
-    def __init__(
-        self, cluster: Cluster, stack: str, capabilities: Capabilities, build_manifest: ManifestBuilder
-    ) -> None:
+    def __init__(self, cluster: Cluster, stack: str, build_manifest: ManifestBuilder) -> None:
         self._cluster = cluster
         self._stack = stack
-        self._capabilities = capabilities
         self._build_manifest = build_manifest
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return self._capabilities
 
     def launch(self, request: LaunchRequest) -> LaunchOutcome:
         manifest = self._build_manifest(request)
@@ -236,8 +212,7 @@ class KubernetesTarget:
 
 def kubernetes_target(cluster: Cluster, kind: Target, stack: str) -> KubernetesTarget:
     """Return the target for the Jobs of a stack in a cluster of ACK or ACS."""
-    capabilities = ACK_CAPABILITIES if kind is Target.ACK else ACS_CAPABILITIES
-    return KubernetesTarget(cluster, stack, capabilities, manifest_builder(kind, stack))
+    return KubernetesTarget(cluster, stack, manifest_builder(kind, stack))
 
 
 def hash_of(manifest: Mapping[str, Any]) -> str:

@@ -6,7 +6,8 @@ from datetime import timedelta
 from enum import StrEnum
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, PurchasePolicy
-from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch.core.market.policies import DEFAULT_PADDING, DEFAULT_POLICY, PolicyName
 
 

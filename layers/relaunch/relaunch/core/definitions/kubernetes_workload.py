@@ -5,19 +5,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 
-class Target(StrEnum):
-    """Where the tasks of a job run."""
-
-    ECS = "ecs"  # Amazon ECS
-    ACK = "ack"  # Alibaba Cloud Container Service for Kubernetes
-    ACS = "acs"  # Alibaba Cloud Container Compute Service
-
-    @property
-    def is_kubernetes(self) -> bool:
-        """Return whether tasks are Jobs of a Kubernetes cluster."""
-        return self is not Target.ECS
-
-
 class GpuSharing(StrEnum):
     """How the GPUs of an ACK node are shared: values of its label `ack.node.gpu.schedule`.
 

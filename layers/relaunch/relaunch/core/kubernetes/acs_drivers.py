@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.kubernetes.cuda import cuda_notice, cuda_version
 from relaunch.core.kubernetes.problem import Problem, of_workload
 
@@ -65,15 +65,15 @@ def find_strict_problems(definition: JobDefinition, drivers: AcsDrivers) -> tupl
 def find_driver_notices(definition: JobDefinition, drivers: AcsDrivers) -> tuple[str, ...]:
     """Return what the owner of a definition without problems should know of its driver."""
     workload = definition.kubernetes
-    if workload is None or definition.target is not Target.ACS:
+    if workload is None or not definition.target.capabilities.takes_gpu_driver:
         return ()
     found = [_describe_doubt(workload, drivers), _describe_cuda(workload, drivers)]
     return tuple(notice for notice in found if notice)
 
 
 def _named_driver(definition: JobDefinition) -> KubernetesWorkload | None:
-    workload = definition.kubernetes
-    return workload if definition.target is Target.ACS and workload is not None and workload.gpu_driver else None
+    workload, takes_driver = definition.kubernetes, definition.target.capabilities.takes_gpu_driver
+    return workload if takes_driver and workload is not None and workload.gpu_driver else None
 
 
 def _describe_doubt(workload: KubernetesWorkload, drivers: AcsDrivers) -> str:

@@ -9,7 +9,6 @@ from datetime import datetime
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.kubernetes.acs import class_of
 from relaunch.core.kubernetes.rules import purchase_options
 from relaunch.core.offerings.instance_types import NVIDIA, InstanceType
@@ -40,8 +39,8 @@ def _machine(definition: JobDefinition) -> InstanceType:
     """Return what stands in the place of an instance type; jobs for the same kind of GPU share its name."""
     workload, gpu = definition.kubernetes, definition.accelerator.gpu
     model = workload.gpu_model if workload is not None else ""
-    is_acs = workload is not None and definition.target is Target.ACS
-    kind = class_of(workload).value if workload is not None and is_acs else ""
+    has_classes = definition.target.capabilities.has_compute_classes
+    kind = class_of(workload).value if workload is not None and has_classes else ""
     return InstanceType(
         name="/".join(part for part in (definition.target.value, kind, model) if part),
         vcpus=0,

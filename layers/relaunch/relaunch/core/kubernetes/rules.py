@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Sequence
+from typing import assert_never
 
 from relaunch.core.definitions.accelerator import GpuRequirement, PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.definitions.kubernetes_workload import ComputeClass, KubernetesWorkload, Target
+from relaunch.core.definitions.kubernetes_workload import ComputeClass, KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes import ack, acs
 from relaunch.core.kubernetes.node_fit import GpuNode, NodeFit, predict_fit
 from relaunch.core.kubernetes.pod_gpus import PodGpus
@@ -26,16 +28,25 @@ def purchase_options(definition: JobDefinition) -> frozenset[PurchaseOption]:
     """
     workload = definition.kubernetes
     is_reserved = workload is not None and acs.class_of(workload) is ComputeClass.GPU_HPN
-    if definition.target is Target.ACK or is_reserved:
+    if not definition.target.capabilities.has_spot or is_reserved:
         return definition.purchase.options & {PurchaseOption.ON_DEMAND}
     return definition.purchase.options
 
 
 def find_problems(definition: JobDefinition) -> tuple[Problem, ...]:
-    """Return why a job of a definition for Kubernetes can never run; empty if it may.
+    """Return why a job of a definition for ACK or ACS can never run; empty if it may, and for any other target.
 
     The catalogue of EC2 says nothing about these targets.
     """
+    match definition.target:
+        case Target.ACK:
+            find_gpu_problems = ack.find_ack_problems
+        case Target.ACS:
+            find_gpu_problems = acs.find_acs_problems
+        case Target.ECS:
+            return ()
+        case _:
+            assert_never(definition.target)
     workload, gpu = definition.kubernetes, definition.accelerator.gpu
     if workload is None:
         return (Problem(("kubernetes",), f"`kubernetes` is missing: {definition.target} needs its image at least"),)
@@ -43,23 +54,20 @@ def find_problems(definition: JobDefinition) -> tuple[Problem, ...]:
         return (Problem(("accelerator",), f"{definition.target} has NVIDIA GPUs only: give `gpu`"),)
     return (
         *(Problem(GPU, text) for text in check_requirement(gpu)),
-        *_rules_of_target(definition, gpu, workload),
+        *find_gpu_problems(gpu, workload),
+        *_purchase_problems(definition),
         *_unknown_wishes(definition, gpu, workload),
         *_name_problems(definition, workload),
     )
 
 
-def _rules_of_target(
-    definition: JobDefinition, gpu: GpuRequirement, workload: KubernetesWorkload
-) -> tuple[Problem, ...]:
-    is_ack = definition.target is Target.ACK
-    problems = ack.find_ack_problems(gpu, workload) if is_ack else acs.find_acs_problems(gpu, workload)
+def _purchase_problems(definition: JobDefinition) -> tuple[Problem, ...]:
     if PurchaseOption.RESERVED in definition.purchase.options:
-        return (*problems, Problem(("purchase",), "reservations are those of EC2: set `purchase` to on-demand"))
+        return (Problem(("purchase",), "reservations are those of EC2: set `purchase` to on-demand"),)
     if purchase_options(definition):
-        return problems
-    where = "ACK" if is_ack else "compute class `gpu-hpn` of ACS"
-    return (*problems, Problem(("purchase",), f"{where} has no spot capacity: set `purchase` to on-demand"))
+        return ()
+    where = "compute class `gpu-hpn` of ACS" if definition.target.capabilities.has_spot else definition.target.upper()
+    return (Problem(("purchase",), f"{where} has no spot capacity: set `purchase` to on-demand"),)
 
 
 def _unknown_wishes(
@@ -87,10 +95,20 @@ def _name_problems(definition: JobDefinition, workload: KubernetesWorkload) -> t
 
 
 def ask_gpus(target: Target, gpu: GpuRequirement, workload: KubernetesWorkload, purchase: PurchaseOption) -> PodGpus:
-    """Return how a pod on ACK or ACS asks for the GPUs of a definition without problems."""
-    if target is Target.ACK:
-        return ack.ask_ack_gpus(gpu, workload)
-    return acs.ask_acs_gpus(gpu, workload, purchase)
+    """Return how a pod on ACK or ACS asks for the GPUs of a definition without problems.
+
+    Raises:
+        ValueError: the target runs no pods.
+    """
+    match target:
+        case Target.ACK:
+            return ack.ask_ack_gpus(gpu, workload)
+        case Target.ACS:
+            return acs.ask_acs_gpus(gpu, workload, purchase)
+        case Target.ECS:
+            raise ValueError("a task on ECS is no pod")
+        case _:
+            assert_never(target)
 
 
 def predict_job_fit(definition: JobDefinition, nodes: Sequence[GpuNode]) -> tuple[NodeFit, ...] | None:
@@ -99,9 +117,10 @@ def predict_job_fit(definition: JobDefinition, nodes: Sequence[GpuNode]) -> tupl
     So it is with ECS, with a definition that has problems, and with class `gpu` of ACS, which has what is in stock.
     """
     workload, gpu = definition.kubernetes, definition.accelerator.gpu
-    if workload is None or gpu is None or not definition.target.is_kubernetes or find_problems(definition):
+    can = definition.target.capabilities
+    if workload is None or gpu is None or not can.runs_pods or find_problems(definition):
         return None
-    if definition.target is Target.ACS and acs.class_of(workload) is ComputeClass.GPU:
+    if can.has_compute_classes and acs.class_of(workload) is ComputeClass.GPU:
         return None
     return predict_fit(nodes, ask_gpus(definition.target, gpu, workload, PurchaseOption.ON_DEMAND))
 

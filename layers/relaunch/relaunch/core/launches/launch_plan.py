@@ -13,7 +13,7 @@ from relaunch.core.revisions.main_container import main_container
 def plan_launch(job: Job) -> LaunchRequest:
     """Return the launch request of the current placement try; it is identical for identical jobs."""
     attempt, definition = job.current_attempt, job.definition
-    placement, is_kubernetes = attempt.placement, definition.target.is_kubernetes
+    placement, is_pod = attempt.placement, definition.target.capabilities.runs_pods
     return LaunchRequest(
         attempt=job.attempt_key,
         placement_number=placement.number,
@@ -28,8 +28,8 @@ def plan_launch(job: Job) -> LaunchRequest:
         avoided_instances=job.avoided_instances,
         network_mode=job.revision.network_mode,
         own_constraint_count=job.revision.placement_constraint_count,
-        workload=_workload(job) if is_kubernetes else None,
-        gpu=definition.accelerator.gpu if is_kubernetes else None,
+        workload=_workload(job) if is_pod else None,
+        gpu=definition.accelerator.gpu if is_pod else None,
     )
 
 

@@ -269,7 +269,7 @@ def _explain_launching(job: Job) -> Explanation:
         )
     status = f" (the cluster says {attempt.task_status})" if attempt.task_status else ""
     start = f"its task to start on {chosen.offering}{status}{_why_there(job)}"
-    if job.definition.target.is_kubernetes:
+    if job.definition.target.capabilities.runs_pods:
         return _explain_pod(job, start)
     return Explanation(
         start,
@@ -361,7 +361,8 @@ def _on_spot(job: Job) -> str:
 def _never_moved(job: Job) -> str:
     """Return why a task on on-demand is never moved to spot; empty if it may be, or spot is not wanted."""
     definition = job.definition
-    if PurchaseOption.SPOT not in definition.purchase.options or definition.target.is_kubernetes:
+    has_prices = definition.target.capabilities.offers_instance_types
+    if PurchaseOption.SPOT not in definition.purchase.options or not has_prices:
         return ""
     if definition.policy not in LEAVE_ON_DEMAND:
         return f"; its policy, {definition.policy}, does not move it to spot"

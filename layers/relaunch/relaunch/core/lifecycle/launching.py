@@ -135,10 +135,8 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
     slots = None if job.has_slot else (job.definition.max_running_jobs, limits.max_running_jobs)
     job = replace(with_market_reason(job, event.selection), attempt=attempt, has_slot=True, reason="", machine_id="")
     where = f" on {placement.instance_id}" if event.machine else f" by {placement.capacity_provider}"
-    # On Kubernetes the cluster chooses the node, and there is no price.
-    detail = (
-        str(chosen.key) if job.definition.target.is_kubernetes else f"{chosen.key}{where} at {placement.price_text}"
-    )
+    has_price = job.definition.target.capabilities.offers_instance_types
+    detail = f"{chosen.key}{where} at {placement.price_text}" if has_price else str(chosen.key)
     if event.resume_uri:
         detail += f", resuming from {event.resume_uri}"
     if event.prepared.neuron_devices:
@@ -485,10 +483,10 @@ def wake_placed(job: Job, event: TimePassed, now: datetime, limits: StackLimits)
 
 
 def _keeps_its_place(job: Job) -> bool:
-    """Return whether a task without a node stays where it waits: Kubernetes keeps it, and there is no other offering.
+    """Return whether a task without a node stays where it waits: the target keeps it, and there is no other offering.
 
     ECS gives such a task up by itself, and a capacity provider has others beside it.
     """
     attempt, definition = job.current_attempt, job.definition
     has_other = attempt.placement.offering.purchase is PurchaseOption.SPOT and len(definition.purchase.options) > 1
-    return definition.target.is_kubernetes and attempt.node is None and not has_other
+    return definition.target.capabilities.keeps_pending_tasks and attempt.node is None and not has_other

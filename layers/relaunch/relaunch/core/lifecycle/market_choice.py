@@ -128,7 +128,7 @@ def is_in_market(job: Job) -> bool:
 def follows_market(definition: JobDefinition) -> bool:
     """Return whether a market policy decides where jobs of the definition run, if their work is known."""
     has_limit = definition.deadline is not None or definition.patience is not None
-    return has_limit and not definition.target.is_kubernetes
+    return has_limit and definition.target.capabilities.offers_instance_types
 
 
 def choose(

@@ -44,7 +44,7 @@ def may_move(job: Job, _event: object = None) -> bool:
     is_on_demand = attempt.placement.offering.purchase is PurchaseOption.ON_DEMAND
     definition = job.definition
     wants_to = definition.policy in LEAVE_ON_DEMAND and PurchaseOption.SPOT in definition.purchase.options
-    may_resume = definition.checkpoint_uri is not None and not definition.target.is_kubernetes
+    may_resume = definition.checkpoint_uri is not None and definition.target.capabilities.offers_instance_types
     return is_free and is_on_demand and wants_to and may_resume
 
 

@@ -21,7 +21,7 @@ _WITH_TASK = frozenset({JobState.LAUNCHING, JobState.RUNNING, JobState.STOPPING}
 
 def is_polled(job: Job) -> bool:
     """Return whether the target of the job sends no events of its tasks."""
-    return job.definition.target.is_kubernetes
+    return not job.definition.target.capabilities.sends_events
 
 
 def with_poll(_before: Job, _event: object, decision: Decision, now: datetime) -> Decision:

@@ -81,7 +81,7 @@ _START_WORDS = (
 def what_to_look_at(job: Job, reason: str) -> tuple[str, ...]:
     """Return what somebody can do about what was refused last, by its words, or about machines of no use."""
     if _latest_call(job) is RefusedCall.START:
-        return (*((_POD,) if job.definition.target.is_kubernetes else _about_start(reason)), _AT_ONCE)
+        return (*((_POD,) if job.definition.target.capabilities.runs_pods else _about_start(reason)), _AT_ONCE)
     return (*_USELESS_MACHINES, _DOCTOR) if lacks_useful_machine(job) else what_to_grant(reason)
 
 

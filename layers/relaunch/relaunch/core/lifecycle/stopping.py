@@ -138,7 +138,7 @@ def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
     if stop.kind is StopKind.NO_CAPACITY and not job.current_attempt.placement.machine_id:
         job, remembered = avoid(job, verdict.reason, stop.at)
         before = (*before, *remembered)
-    if stop.kind is StopKind.UNKNOWN_START and not job.definition.target.is_kubernetes:
+    if stop.kind is StopKind.UNKNOWN_START and job.definition.target.capabilities.offers_instance_types:
         # What nobody knows may be of the machine, its type or its zone: if there is another pool, that one tells.
         job = _avoid_pool(job, describe_stop(stop), now)
     if verdict.delay_seconds:

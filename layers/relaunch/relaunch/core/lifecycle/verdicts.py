@@ -125,7 +125,7 @@ def hold(job: Job, seen: TaskObservation, stop: Stop, host: HostObservation | No
     """Let the verdict wait; None if it need not, or has waited. The target describes the task again then."""
     attempt, instance_id = job.current_attempt, host_of(job)
     # Where the events of a start were lost the instance is looked up once EC2 may be asked.
-    is_on_one = bool(instance_id) or (attempt.node is not None and not job.definition.target.is_kubernetes)
+    is_on_one = bool(instance_id) or (attempt.node is not None and job.definition.target.capabilities.runs_on_ec2)
     if not is_on_one or not depends_on_host(job, seen, now):
         return None
     since = attempt.held_since or now

@@ -7,7 +7,7 @@ comparisons.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, assert_never
 
 from relaunch.core.definitions.definition import TriggerSource
 from relaunch.core.jobs.resume_point import ResumePoint
@@ -149,7 +149,10 @@ class DirectRequest:
     retried: RetriedJob | None = None
 
 
-TriggerEvent = GithubEvent | ObjectCreated | ImagePushed | DirectRequest
+WatchedEvent = GithubEvent | ObjectCreated | ImagePushed
+"""An event of what triggers watch."""
+
+TriggerEvent = WatchedEvent | DirectRequest
 
 
 def happened_at(event: TriggerEvent) -> datetime | None:
@@ -157,12 +160,14 @@ def happened_at(event: TriggerEvent) -> datetime | None:
     return event.requested_at if isinstance(event, DirectRequest) else event.happened_at
 
 
-def trigger_keys(event: GithubEvent | ObjectCreated | ImagePushed) -> tuple[TriggerSource, str]:
+def trigger_keys(event: WatchedEvent) -> tuple[TriggerSource, str]:
     """Return the (source, name) under which the definitions that watch the origin of the event are registered."""
+    if isinstance(event, GithubEvent):
+        return TriggerSource.GITHUB, event.repository.lower()
     match event:
         case ObjectCreated():
             return TriggerSource.S3, event.bucket
         case ImagePushed():
             return TriggerSource.IMAGE, event.repository
         case _:
-            return TriggerSource.GITHUB, event.repository.lower()
+            assert_never(event)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import lru_cache
+from typing import assert_never
 
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, JobDefinition, S3Trigger, Trigger
 from relaunch.core.definitions.filter_patterns import CompiledPattern, parse_pattern
@@ -19,6 +20,7 @@ from relaunch.core.triggers.events import (
     ObjectCreated,
     RepositoryDispatch,
     TriggerEvent,
+    WatchedEvent,
     WorkflowDispatch,
 )
 from relaunch.core.triggers.facts import collect_facts
@@ -162,19 +164,23 @@ def _accept_request(
     )
 
 
-def _find_obstacle(trigger: Trigger, event: GithubEvent | ObjectCreated | ImagePushed) -> str | None:
+def _find_obstacle(trigger: Trigger, event: WatchedEvent) -> str | None:
     """Return why a trigger does not match, empty if it watches another origin, None if it matches."""
-    match (trigger, event):
-        case (S3Trigger(), ObjectCreated()):
-            return _find_object_obstacle(trigger, event)
-        case (ImageTrigger(), ImagePushed()):
-            return _find_image_obstacle(trigger, event)
-        case (GithubTrigger(), _) if isinstance(event, GithubEvent):
-            if event.repository.lower() != trigger.repository.lower() or event.name != trigger.event:
-                return ""
-            return next(list_github_obstacles(trigger, event), None)
+    match trigger:
+        case S3Trigger():
+            return _find_object_obstacle(trigger, event) if isinstance(event, ObjectCreated) else ""
+        case ImageTrigger():
+            return _find_image_obstacle(trigger, event) if isinstance(event, ImagePushed) else ""
+        case GithubTrigger():
+            return _find_github_obstacle(trigger, event) if isinstance(event, GithubEvent) else ""
         case _:
-            return ""
+            assert_never(trigger)
+
+
+def _find_github_obstacle(trigger: GithubTrigger, event: GithubEvent) -> str | None:
+    if event.repository.lower() != trigger.repository.lower() or event.name != trigger.event:
+        return ""
+    return next(list_github_obstacles(trigger, event), None)
 
 
 def _find_object_obstacle(trigger: S3Trigger, event: ObjectCreated) -> str | None:

@@ -1,9 +1,11 @@
 """The origins that the triggers of a job definition watch, by which events find definitions."""
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from relaunch.core.definitions.definition import (
     GithubTrigger,
+    ImageTrigger,
     JobDefinition,
     S3Trigger,
     Trigger,
@@ -30,9 +32,13 @@ def watched_images(definition: JobDefinition) -> Iterator[tuple[str, str]]:
 
 
 def _origin(trigger: Trigger) -> tuple[TriggerSource, str]:
-    if isinstance(trigger, GithubTrigger):
-        # Repository names are case-insensitive on GitHub.
-        return TriggerSource.GITHUB, trigger.repository.lower()
-    if isinstance(trigger, S3Trigger):
-        return TriggerSource.S3, trigger.bucket
-    return TriggerSource.IMAGE, trigger.repository
+    match trigger:
+        case GithubTrigger():
+            # Repository names are case-insensitive on GitHub.
+            return TriggerSource.GITHUB, trigger.repository.lower()
+        case S3Trigger():
+            return TriggerSource.S3, trigger.bucket
+        case ImageTrigger():
+            return TriggerSource.IMAGE, trigger.repository
+        case _:
+            assert_never(trigger)

@@ -34,8 +34,8 @@ from relaunch.core.definitions.kubernetes_workload import (
     GpuPlacement,
     GpuSharing,
     KubernetesWorkload,
-    Target,
 )
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.job import Attempt, HeldStop, IntentKind, Job, Stop, StopIntent, StopKind, TimelineEntry
 from relaunch.core.jobs.lookup import due_at
 from relaunch.core.jobs.state import CostBasis, JobState, Waiting, WaitReason

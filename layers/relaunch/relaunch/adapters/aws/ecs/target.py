@@ -15,7 +15,6 @@ from relaunch.adapters.aws.ecs.run_task_limits import check_limits
 from relaunch.adapters.aws.ecs.task_owner import started_by
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code, is_throttled
 from relaunch.core.jobs.attempt_key import AttemptKey
-from relaunch.core.launches.capabilities import Capabilities
 from relaunch.core.launches.launch import (
     LaunchOutcome,
     LaunchRequest,
@@ -35,17 +34,6 @@ MAX_DESCRIBED = 100
 
 MAX_REASON_LENGTH = 255
 """Maximum length of the reason of StopTask in characters, documented until 2024."""
-
-CAPABILITIES = Capabilities(
-    has_spot=True,
-    shares_gpus=True,
-    has_neuron_devices=True,
-    warns_of_interruptions=True,
-    # `stopTimeout` ("ContainerDefinition", Amazon ECS API Reference) is kept within what Fargate takes.
-    max_stop_timeout_seconds=120,
-    takes_machines=True,
-)
-"""What container instances and ECS Managed Instances can do."""
 
 _MISSING = "MISSING"
 _UNKNOWN_TASK_CODES = frozenset({"InvalidParameterException", "ClientException"})
@@ -73,10 +61,6 @@ class EcsTarget:
         self._cluster = cluster
         self._subnets = tuple(subnets)
         self._security_groups = tuple(security_groups)
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return CAPABILITIES
 
     def launch(self, request: LaunchRequest) -> LaunchOutcome:
         violations = check_limits(request)

@@ -1,0 +1,37 @@
+"""The functions that consume queues: one queue each, whose entry point is the module of its name."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from relaunch.entrypoints.batches import handle_batch
+from relaunch.entrypoints.function import FunctionDependencies
+from relaunch.ports import Dependencies
+
+CONSUMERS: Mapping[str, str] = {
+    "submit_job": "intake",
+    "launch_attempt": "attempts",
+    "request_machine": "machines",
+    "observe_capacity": "warnings",
+    "observe_task": "task-changes",
+}
+"""The queue of each function."""
+
+
+def handler_of(queue: str) -> Callable[[str, Dependencies], object]:
+    """Return what handles a message of a queue; no other entry point is imported, for short cold starts."""
+    handler: Callable[[str, Dependencies], object]
+    handler = import_module(f"relaunch.entrypoints.{queue.replace('-', '_')}").handle_message
+    return handler
+
+
+def consumer(
+    function: str,
+) -> Callable[[dict[str, Any], LambdaContext, FunctionDependencies], PartialItemFailureResponse]:
+    """Return what handles a batch of the queue of a function."""
+    queue = CONSUMERS[function]
+    return partial(handle_batch, queue, handler_of(queue))
