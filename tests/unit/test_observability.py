@@ -66,6 +66,10 @@ def test_no_line_has_more_values_than_cloudwatch_takes(metrics: EmfMetrics, caps
 
 
 def test_a_handler_writes_its_metrics_also_when_it_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    # They are those of the process, in which another test may have recorded some.
+    emf_metrics().flush()
+    capsys.readouterr()
+
     @with_metrics
     def handle(event: dict[str, bool], _context: object) -> str:
         emf_metrics().record(MetricDatum(Metric.JOBS_ACCEPTED))
