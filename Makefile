@@ -117,7 +117,7 @@ check: lint ## The lint and the unit tests (about a minute)
 
 # core/ decides: its own tests take every branch of it, and a branch that none can take is deleted.
 # Only they are measured: it would double the time of the rest. None of them waits, and each worker collects all of them.
-test: setup build ## All tests, also those that deploy into the emulator (four to five minutes on two processors)
+test: setup build ## All tests, also those that deploy into the emulator (about ten minutes on two processors)
 	@$(ENVIRONMENT)/pytest -q -n $(PROCESSORS) $(SIDE_BY_SIDE) tests/unit/core --cov
 	@$(ENVIRONMENT)/pytest -q -n $(WORKERS) $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser and not kubernetes and not pytorch" --durations=20 --durations-min=8
 
