@@ -30,8 +30,8 @@ _OTHER_CAUSE = timedelta(hours=1)
 """For so long jobs may avoid a provider that was not ACTIVE, or of which EC2 refused an instance."""
 _MOST_LOOKED_AT = 100
 """With more tasks the application does not look at all of them (docs/operations.md)."""
-_FAILED_START = timedelta(minutes=20)
-"""For so long a job may avoid where its task did not start."""
+_OWN_CAUSE = timedelta(minutes=20)
+"""For so long a job may avoid where its task did not start, or blamed its machine."""
 
 
 class SeesPools(Protocol):
@@ -108,14 +108,14 @@ class ProviderQueues:
                 pair, provider = (job.job_id, host.instance_id), host.provider.name if host.provider else ""
                 is_known = pair in self._beside_since
                 begins = provider in self._full_since and job.job_id in self._waiting
-                if (is_known or begins) and self._is_for(job, host) and not self._has_failed_to_start(job):
+                if (is_known or begins) and self._is_for(job, host) and not self._has_ended_lately(job):
                     yield pair
 
-    def _has_failed_to_start(self, job: Job) -> bool:
-        now = self._clock.now()
-        tasks = (each for each in self._tasks[job.job_id].values() if "startedAt" not in each)
+    def _has_ended_lately(self, job: Job) -> bool:
+        """Return whether a task of the job that had an instance ended lately."""
+        now, tasks = self._clock.now(), self._tasks[job.job_id].values()
         ends = (at for each in tasks if each.get("containerInstanceArn") and (at := timestamp(each, "stoppedAt")))
-        return any(now - at <= _FAILED_START for at in ends)
+        return any(now - at <= _OWN_CAUSE for at in ends)
 
     def _is_free(self, host: Instance) -> bool:
         provider = host.provider
