@@ -192,7 +192,7 @@ class SimulatedAccount:
         self.useless_cost = UselessCost(
             self.invariants.check,
             bills,
-            limits.machines.warm_time,
+            limits.machines,
             self.scenario.spot_prices,
             self.scenario.on_demand_usd_per_hour,
             machines.misled,

@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Job
+from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.tags import JOB_TAG, MACHINE_TAG
 from relaunch_local.ecs import Purchase, SpotPrice
 from relaunch_local.ecs.engine.model import BillLine, Instance
 from relaunch_local.simulation.checks.facts import AccountFacts
 from relaunch_local.simulation.checks.times import timestamp
 
-# That a machine ends is saved, and its job told, before EC2 is asked to end it: by a message, which may be lost, and by
-# the look of the next minute, of which one may fail. Clocks are a little off.
-_TOLD_LATE = timedelta(minutes=3)
+# A job that lost a machine is told within the minute of a look, by a clock that is a little off.
+_TOLD_LATE = timedelta(minutes=1)
 # A machine that was ready, or whose job is over, is released first, and ended by a queue and by looks each minute,
 # which with many faults fail time and again.
 _ENDED_LATE = timedelta(minutes=10)
@@ -40,7 +40,7 @@ class UselessCost:
 
     check: Callable[[str, bool, str], None]
     bills: Mapping[str, BillLine]
-    warm_time: timedelta
+    limits: MachineLimits
     spot_prices: Sequence[SpotPrice]
     on_demand_usd_per_hour: Mapping[str, float]
     misled: Collection[str]
@@ -91,9 +91,12 @@ class UselessCost:
         end = self._ended_at(host)
         is_ready = host.registered_at is not None and len(host.gpu_ids) == host.shape.gpus
         is_over = job.ended_at is not None and job.ended_at <= end + _TOLD_LATE
-        late = self.warm_time + _ENDED_LATE if is_ready or is_over else _TOLD_LATE
+        late = self.limits.warm_time + _ENDED_LATE if is_ready or is_over else _TOLD_LATE
         # Who is told to leave a machine may leave it long before EC2 has ended it.
         left_at = min(self.asked_at.get(host.instance_id, end), self.facts.noticed_at(host.instance_id) or end)
+        if not is_ready:
+            # Whoever waits for a machine leaves it at its deadline, and EC2 may be asked minutes later to end it.
+            left_at = min(left_at, host.launched_at + self.limits.registration_deadline_of(host.instance_type))
         until = min(end, left_at) - late
         since = max(host.launched_at, self.told_at.get(host.instance_id, end))
         return self._prices(host)[0] * max((until - since) / _HOUR, 0.0)
