@@ -15,12 +15,7 @@ from relaunch.adapters.definition_file.values import (
     Vcpus,
     WorkingDirectory,
 )
-from relaunch.core.definitions.kubernetes_workload import (
-    ComputeClass,
-    GpuPlacement,
-    GpuSharing,
-    KubernetesWorkload,
-)
+from relaunch.core.definitions.kubernetes_workload import ComputeClass, GpuPlacement, GpuSharing, KubernetesWorkload
 
 
 class KubernetesModel(StrictModel):
