@@ -1,7 +1,7 @@
 """Hand a running task over to its next machine: because EC2 takes the machine away, or its market policy wants spot."""
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.progress import Measured, measure_overheads, starts_so_far
+from relaunch.core.jobs.overheads import Measured, measure_overheads, starts_so_far
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.events import MoveDeclined, NextMachineReady, TimePassed
 from relaunch.core.lifecycle.machine_waits import hands_over
