@@ -23,7 +23,7 @@ Name = Annotated[
 ]
 
 
-def list_(context: typer.Context, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
+def list_(context: typer.Context, *, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
     """List the registered job definitions; show or delete one."""
     from relaunch_cli.views.definitions import render_definitions
     from relaunch_cli.views.json_output.definitions import definition_json
@@ -54,6 +54,7 @@ def _check_options(context: typer.Context) -> None:
 def show(
     context: typer.Context,
     name: Name,
+    *,
     as_yaml: Annotated[bool, typer.Option("--yaml", help="Print a definition file, which `apply` takes.")] = False,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
@@ -83,6 +84,7 @@ def show(
 def delete(
     context: typer.Context,
     name: Name,
+    *,
     is_sure: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,

@@ -56,6 +56,7 @@ def init(  # noqa: PLR0913, PLR0917 - a command has the options it has
         str | None,
         typer.Option(metavar="OWNER/NAME@COMMIT", help="The GitHub Action of Relaunch [default: that of this clone]."),
     ] = None,
+    *,
     has_webhook: Annotated[
         bool, typer.Option("--webhook", help="Let GitHub's webhook tell of pushes; it is made by gh.")
     ] = False,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 def machines(
     context: typer.Context,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of machines to read.")] = 200,
+    *,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
 ) -> None:

@@ -6,7 +6,7 @@ from relaunch_cli.lookup import connect, load_history
 from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
 
 
-def show(context: typer.Context, job: JobId, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
+def show(context: typer.Context, job: JobId, *, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
     """Show a job, its attempts, and who owns its definition now."""
     from relaunch.core.lifecycle.explanation import explain
     from relaunch_cli.job_machines import load_job_machines

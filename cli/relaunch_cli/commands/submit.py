@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from relaunch.core.definitions.definition import JobDefinition
 
 
-def submit(  # noqa: PLR0913, PLR0917 - a command has the options it has
+def submit(  # noqa: PLR0913 - a command has the options it has
     context: typer.Context,
     definition: Annotated[
         str,
@@ -30,6 +30,7 @@ def submit(  # noqa: PLR0913, PLR0917 - a command has the options it has
     image_tag: Annotated[
         str, typer.Option(metavar="TAG", help="Run this image of the repository that a trigger watches.")
     ] = "",
+    *,
     wait: Annotated[
         bool, typer.Option("--wait/--detach", help="Show progress until the job ends, or return at once.")
     ] = False,

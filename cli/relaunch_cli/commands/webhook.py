@@ -24,7 +24,7 @@ _Change = Callable[["dict[str, ScopeSecret]"], None]
 _Scope = Annotated[str, typer.Argument(metavar="SCOPE", help="OWNER, OWNER/REPO, or / for the default secret.")]
 
 
-def list_(context: typer.Context, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
+def list_(context: typer.Context, *, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
     """List the scopes that have a secret, and until when a previous one is accepted; no secret is shown."""
     from relaunch_cli.views.screen import print_json, print_result
     from relaunch_cli.views.webhook import render_scopes
@@ -42,6 +42,7 @@ def list_(context: typer.Context, as_json: Json = False, stack: Stack = DEFAULT_
 def add(
     context: typer.Context,
     scope: Annotated[str, typer.Argument(metavar="OWNER[/REPO]", help="The owner or repository on GitHub.")],
+    *,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
 ) -> None:
@@ -56,16 +57,17 @@ def add(
     _print_secret(
         row,
         secret,
-        as_json,
         f"Set the URL and the secret in GitHub now, at the webhook of {scope} or of its GitHub App. Within "
         f"{_HELD_SECONDS} seconds deliveries of {scope} that are signed with another secret fail with 403; GitHub "
         "keeps them for three days, to be redelivered from the webhook's page.",
+        as_json=as_json,
     )
 
 
 def rotate(
     context: typer.Context,
     scope: _Scope = "/",
+    *,
     is_leaked: Annotated[
         bool, typer.Option("--leaked", help="End the old secret, and the one before it, at once.")
     ] = False,
@@ -85,12 +87,13 @@ def rotate(
     )
     until = f"accepted until {row.previous_until:%Y-%m-%d %H:%M} UTC" if row.previous_until else "accepted no more"
     held = "" if row.previous_until else f" within {_HELD_SECONDS} seconds; docs/webhook-secrets.md says what is next"
-    _print_secret(row, secret, as_json, f"Set the secret in GitHub now. The old one is {until}{held}.")
+    _print_secret(row, secret, f"Set the secret in GitHub now. The old one is {until}{held}.", as_json=as_json)
 
 
 def remove(
     context: typer.Context,
     scope: _Scope,
+    *,
     is_sure: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
@@ -173,7 +176,7 @@ def _make_secret() -> str:
     return secrets.token_hex(32)
 
 
-def _print_secret(row: "ScopeRow", secret: str, as_json: bool, next_step: str) -> None:
+def _print_secret(row: "ScopeRow", secret: str, next_step: str, *, as_json: bool) -> None:
     from relaunch_cli.views.screen import print_json, print_note, print_result
     from relaunch_cli.views.webhook import render_secret
 

@@ -73,7 +73,7 @@ class PlainTable:
         width = None if options.no_wrap else options.max_width
         columns, has_prose = self._fitting(width)
         for record in self._records():
-            for line in self._lines(record, columns, has_prose, width):
+            for line in self._lines(record, columns, width, has_prose=has_prose):
                 line.rstrip()
                 yield _as_it_is(line)
 
@@ -106,7 +106,7 @@ class PlainTable:
         return max([*cells, len(self._headings[index]) if self._has_headings else 0])
 
     def _lines(
-        self, record: Sequence[Text], columns: Sequence[_Column], has_prose: bool, width: int | None
+        self, record: Sequence[Text], columns: Sequence[_Column], width: int | None, *, has_prose: bool
     ) -> list[Text]:
         line = Text(" " * _GAP).join([column.aligned(record[column.index]) for column in columns])
         if not has_prose:

@@ -131,7 +131,7 @@ class Session:
                 log.add_line(line.attempt_number, line.message)
         return log
 
-    def require(self, is_true: bool, what: str) -> None:
+    def require(self, is_true: bool, what: str) -> None:  # noqa: FBT001 - is read as an assert
         """Check a condition.
 
         Raises:

@@ -25,14 +25,14 @@ Matches = Callable[[str, str], bool]
 
 
 @lru_cache(maxsize=4_096)
-def _compiled(pattern: str, ignore_case: bool) -> re.Pattern[str]:
+def _compiled(pattern: str, *, ignore_case: bool) -> re.Pattern[str]:
     text = "".join({"*": ".*", "?": "."}.get(letter, re.escape(letter)) for letter in pattern)
     return re.compile(text, re.DOTALL | (re.IGNORECASE if ignore_case else 0))
 
 
 def matches_pattern(value: str, pattern: str, *, ignore_case: bool = False) -> bool:
     """Return whether a value matches a pattern with the wildcards `*` and `?`."""
-    return _compiled(pattern, ignore_case).fullmatch(value) is not None
+    return _compiled(pattern, ignore_case=ignore_case).fullmatch(value) is not None
 
 
 def matches_arn(value: str, pattern: str) -> bool:

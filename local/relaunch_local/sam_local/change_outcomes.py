@@ -160,7 +160,7 @@ def succeeded(stage: Stage) -> Scene:
     expect_handled(answer)
     job, machine = stage.job(job.job_id), stage.machine(machine.machine_id)
     expect("the state", job.state, JobState.SUCCEEDED)
-    expect("its slot", job.has_slot, False)
+    expect("its slot", job.has_slot, expected=False)
     expect("the claims on its machine", (machine.state, machine.claims), (MachineState.ENDING, ()))
     expect_machine_requested(stage, machine.machine_id)
     return f"{job.job_id} has SUCCEEDED, and {machine.machine_id} is to be ended"
@@ -219,7 +219,7 @@ def host_ended(stage: Stage, instance: str, state: MachineState) -> Scene:
     expect_handled(answer)
     job, machine = stage.job(job.job_id), stage.machine(machine.machine_id)
     expect("the machine", machine.state, state)
-    expect("the end of the host is noted", job.current_attempt.host_ended_at is not None, True)
+    expect("the end of the host is noted", job.current_attempt.host_ended_at is not None, expected=True)
     return f"{machine.machine_id} is {machine.state}: {machine.reason}"
 
 
@@ -235,10 +235,10 @@ def reconciled(stage: Stage) -> Scene:
     job = stage.submit(ago=timedelta(hours=1))
     stage.receive("Attempts")
     answer = yield {}
-    expect("that a due job was looked at", answer.get("looked_at", 0) > 0, True)
+    expect("that a due job was looked at", answer.get("looked_at", 0) > 0, expected=True)
     expect_launch_requested(stage, job.job_id)
     wake_at = stage.job(job.job_id).wake_at
-    expect("the job is due later", wake_at is not None and wake_at > stage.deps.clock.now(), True)
+    expect("the job is due later", wake_at is not None and wake_at > stage.deps.clock.now(), expected=True)
     return f"the launch of {job.job_id}, whose message was lost, is requested again"
 
 

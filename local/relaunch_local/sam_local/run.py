@@ -81,7 +81,7 @@ def run_samples(
             report(results[-1])
     for sample in samples.keys() - outcomes.keys():
         what = "no row of the table of outcomes says what must come of it"
-        results.append(Result(sample, samples[sample], "unknown", True, what, 0.0))
+        results.append(Result(sample, samples[sample], "unknown", has_failed=True, what=what, seconds=0.0))
         report(results[-1])
     return results
 
@@ -105,7 +105,7 @@ def run_sample(functions: Invocable, stage: Stage, sample: str, function: str | 
                 has_failed, what = False, str(end.value)
             if outcome.changes_nothing:
                 expect_unchanged(before, stage.table())
-            expect(f"that {outcome.logged!r} is logged", outcome.logged in log, True)
+            expect(f"that {outcome.logged!r} is logged", outcome.logged in log, expected=True)
         except _FAILURES as error:
             has_failed, what = True, describe(error, answer)
     return Result(sample, function or "", outcome.effect, has_failed, what, time.monotonic() - began, answer, log)

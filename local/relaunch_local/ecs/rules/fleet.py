@@ -180,6 +180,6 @@ def _only(holder: Mapping[str, Any], known: set[str], where: str) -> None:
         raise EcsError("UnsupportedOperation", f"The simulator does not simulate {', '.join(others)} of {where}.")
 
 
-def _refuse(condition: bool, message: str) -> None:
+def _refuse(condition: bool, message: str) -> None:  # noqa: FBT001 - is read as an assert
     if condition:
         raise EcsError("InvalidParameterValue", message)
