@@ -102,7 +102,8 @@ def _register(
     from relaunch.usecases.register_definitions import register_definitions
     from relaunch_cli.views.screen import noting_consequence, progress
 
-    deps, rules = connection.deps, connection.upload_rules
+    deps = connection.deps
+    rules = connection.upload_rules
     with progress("putting the rules for uploads"), noting_consequence(_CONSEQUENCE):
         widen_upload_rules(definitions, rules, connection.pause)
     with progress("registering"), noting_consequence(_INCOMPLETE):

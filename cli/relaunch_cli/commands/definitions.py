@@ -142,7 +142,8 @@ def _delete(registered: "RegisteredDefinition", connection: "Connection") -> "tu
     from relaunch.usecases.arrange_upload_rules import plan_upload_rules, settle_upload_rules
     from relaunch_cli.views.screen import noting_consequence, progress
 
-    definitions, rules = connection.deps.definitions, connection.upload_rules
+    definitions = connection.deps.definitions
+    rules = connection.upload_rules
     name = registered.definition.name
     with progress("deleting"):
         left = [each for each in definitions.list_definitions() if each.name != name]

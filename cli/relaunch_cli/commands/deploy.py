@@ -42,7 +42,8 @@ def deploy(  # noqa: PLR0913 - a command has the options it has
     from relaunch_cli.views.deployment import render_end, render_survey, survey_json
     from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, progress
 
-    clone, account = find_source(source), AwsAccount()
+    clone = find_source(source)
+    account = AwsAccount()
     given = read_named([*(parameters or ()), *([f"GitHubRepository={github}"] if github else [])], clone)
     with progress("looking at the account"):
         plan = survey(stack, given, account, find_repository_ids)

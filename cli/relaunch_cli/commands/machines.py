@@ -29,7 +29,8 @@ def machines(
     from relaunch_cli.views.screen import print_json, print_note, print_result, progress
 
     deps = connect(context, stack).deps
-    limits, is_on = deps.limits.machines, deps.machine_settings.is_on
+    limits = deps.limits.machines
+    is_on = deps.machine_settings.is_on
     with progress("reading machines"):
         found, is_cut = _load_machines(deps.machines, limit)
         totals = deps.machines.load_totals()

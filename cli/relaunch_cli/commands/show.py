@@ -19,7 +19,8 @@ def show(context: typer.Context, job: JobId, *, as_json: Json = False, stack: St
         history = load_history(deps, job)
         registered = deps.definitions.load_registered(history.job.definition.name)
         machines = load_job_machines(history.job, deps.machines)
-    now, owner = deps.clock.now(), registered.owner if registered else None
+    now = deps.clock.now()
+    owner = registered.owner if registered else None
     if as_json:
         from relaunch_cli.views.json_output.definitions import owner_json
         from relaunch_cli.views.json_output.jobs import history_json

@@ -53,7 +53,8 @@ def submit(  # noqa: PLR0913 - a command has the options it has
     from relaunch_cli.submission import finish, submit_job
 
     connection = connect(context, stack)
-    deps, given = connection.deps, _parse_inputs(inputs or [])
+    deps = connection.deps
+    given = _parse_inputs(inputs or [])
     _check_declared(load_definition(deps, definition), given)
     # The URL of job_api derives the same identity from the same key of the same caller.
     identity = keyed_identity(connection.caller, key) if key else f"cli:{uuid.uuid4()}"

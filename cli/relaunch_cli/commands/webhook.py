@@ -30,7 +30,8 @@ def list_(context: typer.Context, *, as_json: Json = False, stack: Stack = DEFAU
     from relaunch_cli.views.webhook import render_scopes
 
     connection = connect(context, stack)
-    store, now = connection.webhook, connection.deps.clock.now()
+    store = connection.webhook
+    now = connection.deps.clock.now()
     scopes = _load_scopes(store, store.load(), now)
     rows = [_make_row(store, scope, scopes[scope], now) for scope in sorted(scopes)]
     if as_json:
@@ -52,7 +53,9 @@ def add(
     """
     from relaunch.adapters.github.secret_changes import add_scope
 
-    connection, scope, secret = connect(context, stack), _read_scope(scope), _make_secret()
+    connection = connect(context, stack)
+    scope = _read_scope(scope)
+    secret = _make_secret()
     row = _change(connection, scope, lambda scopes: add_scope(scopes, scope, secret))
     _print_secret(
         row,
@@ -80,8 +83,11 @@ def rotate(
     """
     from relaunch.adapters.github.secret_changes import rotate_scope
 
-    connection, scope, secret = connect(context, stack), _read_scope(scope), _make_secret()
-    now, seconds = connection.deps.clock.now().timestamp(), connection.webhook.previous_seconds
+    connection = connect(context, stack)
+    scope = _read_scope(scope)
+    secret = _make_secret()
+    now = connection.deps.clock.now().timestamp()
+    seconds = connection.webhook.previous_seconds
     row = _change(
         connection, scope, lambda scopes: rotate_scope(scopes, scope, secret, now, seconds, is_leaked=is_leaked)
     )
@@ -102,7 +108,8 @@ def remove(
     from relaunch.adapters.github.secret_changes import remove_scope
     from relaunch_cli.views.screen import print_json, print_text
 
-    connection, scope = connect(context, stack), _read_scope(scope)
+    connection = connect(context, stack)
+    scope = _read_scope(scope)
     if not is_sure:
         _confirm(f"Remove the secret of {scope}? Deliveries to its URL fail from then on.")
     row = _change(connection, scope, lambda scopes: remove_scope(scopes, scope))
@@ -119,7 +126,8 @@ def _change(connection: "Connection", scope: str, change: _Change) -> "ScopeRow"
 
     store = connection.webhook
     for _ in range(_ATTEMPTS):
-        stored, now = store.load(), connection.deps.clock.now()
+        stored = store.load()
+        now = connection.deps.clock.now()
         scopes = _load_scopes(store, stored, now)
         try:
             change(scopes)

@@ -11,7 +11,8 @@ from relaunch_cli.deployment.refusals import RefusedError
 
 SWITCH = "Training"
 """The parameter of a deployment that leaves this stack out, which no stack has."""
-GITHUB_REPOSITORY, GITHUB_PROVIDER = "GitHubRepository", "GitHubOidcProviderArn"
+GITHUB_REPOSITORY = "GitHubRepository"
+GITHUB_PROVIDER = "GitHubOidcProviderArn"
 GITHUB_IDS = ("GitHubOwnerId", "GitHubRepositoryId")
 OWN_PARAMETERS = (
     "CheckpointBucket",

@@ -35,7 +35,8 @@ class CardScheduler:
         return Answer(json.dumps(self._filter(asked) if path.endswith("/filter") else self._bind(asked)))
 
     def _filter(self, asked: Mapping[str, Any]) -> Document:
-        fitting, failed = [], {}
+        fitting = []
+        failed = {}
         for node in (asked.get("nodes") or {}).get("items") or ():
             chosen = self._choose(asked["pod"], node)
             if isinstance(chosen, str):

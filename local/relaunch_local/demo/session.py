@@ -100,7 +100,8 @@ class Session:
         Raises:
             UnmetExpectationError: it did not happen in time.
         """
-        simulator, started_by = self.local.simulator, f"{job_id}/{attempt}"
+        simulator = self.local.simulator
+        started_by = f"{job_id}/{attempt}"
 
         def poll() -> Instance | None:
             with simulator.clock.lock:

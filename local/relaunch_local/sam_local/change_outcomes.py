@@ -26,8 +26,11 @@ from relaunch_local.sam_local.scene import (
 from relaunch_local.sam_local.stage import Stage
 from relaunch_local.stack.training_cluster import INSTANCE_TYPES, ZONES, price_of
 
-_TASK, _NODE, _INSTANCE = "5f1c0e9a7b3d4c21a8e6f0d2b4c69713", "0c9f3a6e2d7b4418b5a1e8c7f6d30219", "i-0a1b2c3d4e5f60718"
-_MACHINE, _MACHINE_NODE = "m-2b8f04c7d95e4a6f1c3b7e90", "7d1e4b9a3c5f4e2680b7a1d9c3f5e846"
+_TASK = "5f1c0e9a7b3d4c21a8e6f0d2b4c69713"
+_NODE = "0c9f3a6e2d7b4418b5a1e8c7f6d30219"
+_INSTANCE = "i-0a1b2c3d4e5f60718"
+_MACHINE = "m-2b8f04c7d95e4a6f1c3b7e90"
+_MACHINE_NODE = "7d1e4b9a3c5f4e2680b7a1d9c3f5e846"
 _MACHINE_INSTANCE = "i-0f1e2d3c4b5a69788"
 
 
@@ -158,7 +161,8 @@ def succeeded(stage: Stage) -> Scene:
     machine = stage.machine_of(job)
     answer = yield _task_names(stage, job)
     expect_handled(answer)
-    job, machine = stage.job(job.job_id), stage.machine(machine.machine_id)
+    job = stage.job(job.job_id)
+    machine = stage.machine(machine.machine_id)
     expect("the state", job.state, JobState.SUCCEEDED)
     expect("its slot", job.has_slot, expected=False)
     expect("the claims on its machine", (machine.state, machine.claims), (MachineState.ENDING, ()))
@@ -185,7 +189,9 @@ def warned(stage: Stage) -> Scene:
     machine = stage.machine_of(job)
     answer = yield {_INSTANCE: machine.instance_id or ""}
     expect_handled(answer)
-    stored, task, node = stage.job(job.job_id), stage.task_of(job), stage.node_of(machine)
+    stored = stage.job(job.job_id)
+    task = stage.task_of(job)
+    node = stage.node_of(machine)
     expect("the state", stored.state, JobState.STOPPING)
     reason = f"Relaunch: spot interruption warning for {machine.instance_id}"
     expect("the task", (task["desiredStatus"], task.get("stoppedReason")), ("STOPPED", reason))
@@ -217,7 +223,8 @@ def host_ended(stage: Stage, instance: str, state: MachineState) -> Scene:
     machine = stage.machine_of(job)
     answer = yield {instance: machine.instance_id or ""}
     expect_handled(answer)
-    job, machine = stage.job(job.job_id), stage.machine(machine.machine_id)
+    job = stage.job(job.job_id)
+    machine = stage.machine(machine.machine_id)
     expect("the machine", machine.state, state)
     expect("the end of the host is noted", job.current_attempt.host_ended_at is not None, expected=True)
     return f"{machine.machine_id} is {machine.state}: {machine.reason}"

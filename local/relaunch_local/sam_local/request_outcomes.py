@@ -81,10 +81,8 @@ def planning(_stage: Stage) -> Scene:
     """The plan has the offerings of the simulated region, cheapest first."""
     answer = yield {}
     offerings = answer["plan"]["offerings"]
-    types, prices = (
-        {each["offering"].split()[0] for each in offerings},
-        [each["price_usd_per_hour"] for each in offerings],
-    )
+    types = {each["offering"].split()[0] for each in offerings}
+    prices = [each["price_usd_per_hour"] for each in offerings]
     expect("the types are those of the region", bool(types) and types <= set(INSTANCE_TYPES), expected=True)
     expect("the problem", answer["plan"]["problem"], "")
     expect("the cheapest is the first", prices[0], min(prices))
@@ -106,7 +104,8 @@ def cancellation(stage: Stage) -> Scene:
     job = stage.take_running()
     answer = yield {JOB: job.job_id}
     expect("the answered state", answer.get("job", {}).get("state"), "STOPPING")
-    stored, task = stage.job(job.job_id), stage.task_of(job)
+    stored = stage.job(job.job_id)
+    task = stage.task_of(job)
     intent = stored.current_attempt.intent
     expect("the stored state", (stored.state, intent and intent.kind), (JobState.STOPPING, IntentKind.CANCEL))
     stopped = (task["desiredStatus"], task.get("stoppedReason"))

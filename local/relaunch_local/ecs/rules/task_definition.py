@@ -160,7 +160,8 @@ def _check_dependencies(container: Mapping[str, Any], containers: Sequence[Mappi
 
 
 def _check_memory(container: Mapping[str, Any], name: str, *, has_task_memory: bool) -> None:
-    memory, reservation = container.get("memory"), container.get("memoryReservation")
+    memory = container.get("memory")
+    reservation = container.get("memoryReservation")
     refuse_as_client(
         not (has_task_memory or memory or reservation),
         f"Invalid setting for container '{name}'. At least one of 'memory' or 'memoryReservation' must be specified.",
