@@ -19,8 +19,7 @@ from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuReq
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.core.selection.offering_table import OfferingTable
-from relaunch.core.selection.rows import explain_rows
-from relaunch.core.selection.selection import Selection, select
+from relaunch.core.selection.selection import Selection, explain_rows, select
 
 BARE = "import json, dataclasses, pathlib, datetime, functools, types, collections.abc, enum"
 LOAD = f"{BARE}\nfrom relaunch.adapters.offerings.bundled import load_catalogue\nload_catalogue()"

@@ -6,7 +6,7 @@ Run `python infrastructure/assemble.py` after a change of infrastructure/user_da
 import re
 from pathlib import Path
 
-from relaunch.core.revisions.stop_timeout import STOP_TIMEOUT_SECONDS
+from relaunch.core.revisions.revision import STOP_TIMEOUT_SECONDS
 
 INFRASTRUCTURE = Path(__file__).resolve().parent
 TEMPLATE = INFRASTRUCTURE / "machines.yaml"

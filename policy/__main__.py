@@ -24,7 +24,7 @@ from policy.series import Series, SeriesError, at_gap, read_series, side_by_side
 from policy.threshold_file import make_thresholds, write_thresholds
 from policy.without_limit import POLICIES, saved
 from relaunch.adapters.market_thresholds import FILE
-from relaunch.core.market.hazards import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR
+from relaunch.core.market.thresholds import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR
 
 _GAP_HOURS = 1 / 6
 _SHARES = (0.6, 0.7, 0.8, 0.9)
@@ -239,7 +239,7 @@ def _sample_document(sample: Sample) -> dict[str, object]:
 
 def _hazards(folder: Path | None) -> tuple[Hazards, str]:
     if folder is None:
-        return Hazards(OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR), "the hazards of relaunch.core.market.hazards"
+        return Hazards(OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR), "the hazards of relaunch.core.market.thresholds"
     series = at_gap(read_series(folder), _GAP_HOURS)
     return count_hazards(series), f"{len(series)} series: {', '.join(each.name for each in series)}"
 

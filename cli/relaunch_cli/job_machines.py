@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from relaunch.core.jobs.claims import claimed_machines
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.lookup import selected_placement
+from relaunch.core.jobs.lookup import claimed_machines, selected_placement
 from relaunch.core.jobs.state import JobSummary, WaitReason
 from relaunch.core.machines.machine import Machine, MachineState, machine_id_of
 

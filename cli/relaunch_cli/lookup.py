@@ -106,7 +106,7 @@ def find_main_container(history: "JobHistory") -> str:
     Raises:
         CommandError: the task has several, and the definition names none.
     """
-    from relaunch.core.revisions.main_container import main_container
+    from relaunch.core.revisions.revision import main_container
 
     found = main_container(history.job.definition, history.job.revision)
     if found is None:

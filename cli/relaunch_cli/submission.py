@@ -6,7 +6,7 @@ import typer
 
 from relaunch.core.jobs.job import Job
 from relaunch.ports import Dependencies
-from relaunch.usecases.check_bucket import check_bucket
+from relaunch.usecases.plan_jobs import check_bucket
 from relaunch.usecases.retry_job import CannotRetryError
 from relaunch.usecases.submit_job import (
     IdempotentParameterMismatchError,

@@ -13,7 +13,7 @@ from fakes.aws import make_client
 from fakes.machines_stack import KINDS, MachinesStack, deploy_machines
 from fakes.repository import REPOSITORY
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.offerings.amis import AmiKind, AmiSystem, ami_parameter
+from relaunch.core.offerings.instance_types import AmiKind, AmiSystem, ami_parameter
 
 each_kind = pytest.mark.parametrize("kind", KINDS)
 # Service Authorization Reference: these actions name no resource.

@@ -11,7 +11,7 @@ from fakes.fleet_region import ROLE, FleetRegion
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.events import FleetAnswer, FleetRefused, InstanceLaunched, RefusalKind
-from relaunch.core.machines.tags import MACHINE_TAG, STACK_TAG
+from relaunch.core.machines.settings import MACHINE_TAG, STACK_TAG
 from relaunch.ports import Termination
 from relaunch_local.iam.policies import PolicyAuthorizer
 

@@ -9,11 +9,10 @@ from contracts.conftest import Stores
 from fakes.builders import NOW, make_capacity_failure, make_offering_key, make_spot_pool
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.market.learning import granted
-from relaunch.core.offerings.amis import AmiKind
-from relaunch.core.offerings.capacity_scopes import image_scope, purchase_scope, quota_scope, zone_scope
+from relaunch.core.offerings.capacity_memory import image_scope, purchase_scope, quota_scope, zone_scope
+from relaunch.core.offerings.instance_types import AmiKind
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
-from relaunch.core.offerings.pool_records import unknown_pool
-from relaunch.core.offerings.spot_runs import KEPT_FOR, Observed, SpotRun, SpotRuns
+from relaunch.core.offerings.spot_runs import KEPT_FOR, Observed, SpotRun, SpotRuns, unknown_pool
 from relaunch.ports import CapacityStore
 
 MINUTE = timedelta(minutes=1)

@@ -14,10 +14,10 @@ from fakes.builders import (
     make_running_attempt,
     make_running_job,
 )
+from relaunch.core.jobs.cost import summarize_job
 from relaunch.core.jobs.effects import AdmitWaiting
 from relaunch.core.jobs.job import CAPACITY
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
-from relaunch.core.jobs.summary import summarize_job
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.ports import JobStore, PermanentError
 

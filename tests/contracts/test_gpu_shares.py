@@ -10,10 +10,16 @@ from fakes.builders import make_failed_placement, make_launch_request, make_offe
 from fakes.held_processes import HeldProcesses
 from fakes.simulated_region import container
 from fakes.task_clusters import CLUSTER, SimulatedCluster, add_unscaled_provider, client_of
-from relaunch.core.launches.accelerators import Accelerators, GpuPartition, GpuShare, WholeGpus
-from relaunch.core.launches.launch import LaunchRefused, TaskObservation, TaskPlaced
-from relaunch.core.selection.gpu_devices import GpuDevice, explain_missing_share
-from relaunch.core.selection.gpu_share import ShareRequirement
+from relaunch.core.launches.launch import (
+    Accelerators,
+    GpuPartition,
+    GpuShare,
+    LaunchRefused,
+    TaskObservation,
+    TaskPlaced,
+    WholeGpus,
+)
+from relaunch.core.selection.gpu_share import GpuDevice, ShareRequirement, explain_missing_share
 from relaunch.ports import PermanentError
 from relaunch_local.ecs import AutoScalingGroup, Clock, EcsSimulator, InstanceShape, Purchase, SimulatorSettings
 

@@ -18,7 +18,7 @@ from fakes.builders import (
 from relaunch.core.jobs.job import Job, PlacementState
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.core.selection.rows import explain_rows
+from relaunch.core.selection.selection import explain_rows
 from relaunch.ports import JobHistory, JobStore, SlotsFullError, StaleWriteError
 
 

@@ -11,11 +11,10 @@ from fakes.builders import NOW, make_definition, make_job, make_offering_key, ma
 from fakes.stored_machines import change, make_claim, make_gone, make_machine
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.machines.decision import MachineDecision, MachineTotals
-from relaunch.core.machines.machine import DeregisterNode, Machine, MachineState
-from relaunch.core.machines.resources import Resources
+from relaunch.core.machines.machine import DeregisterNode, Machine, MachineState, Resources
 from relaunch.core.machines.starts import Starts, Worth
-from relaunch.core.offerings.amis import AmiKind
-from relaunch.core.offerings.capacity_scopes import image_scope
+from relaunch.core.offerings.capacity_memory import image_scope
+from relaunch.core.offerings.instance_types import AmiKind
 from relaunch.ports import (
     MachineLimitError,
     MachineStore,

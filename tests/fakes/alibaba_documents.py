@@ -6,7 +6,7 @@ from fakes.builders import make_job, make_offering_key, make_placement, make_run
 from relaunch.adapters.definition_file.parser import parse_definitions
 from relaunch.adapters.kubernetes.manifest import build_job
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.kubernetes.workload_revision import kubernetes_revision
+from relaunch.core.kubernetes.rules import kubernetes_revision
 from relaunch.core.launches.launch_plan import plan_launch
 
 ACK_DEFINITION = """

@@ -17,12 +17,11 @@ from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.jobs.job import Attempt, Job, Placement, PlacementState, TimelineEntry
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.jobs.trigger_facts import TriggerFacts
-from relaunch.core.launches.accelerators import WholeGpus
-from relaunch.core.launches.launch import LaunchRequest, Node, PlacementFailed, TaskObservation
+from relaunch.core.launches.launch import LaunchRequest, Node, PlacementFailed, TaskObservation, WholeGpus
 from relaunch.core.market.learning import PoolRecord, granted
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import CapacityFailure, Offering, OfferingKey
-from relaunch.core.offerings.pool_records import SpotPool, pool_hours
+from relaunch.core.offerings.spot_runs import SpotPool, pool_hours
 from relaunch.core.revisions.revision import ContainerRequirement, Revision
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import RejectedOffering, Selection

@@ -8,10 +8,9 @@ from fakes.cli_session import CliSession
 from fakes.fleet import STACK, FakeMachineQueue, FakeMachineSource
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, Node, NodeObservation
-from relaunch.core.machines.machine import Machine
-from relaunch.core.machines.resources import Resources
+from relaunch.core.machines.machine import Machine, Resources
 from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
-from relaunch.core.offerings.amis import AmiKind
+from relaunch.core.offerings.instance_types import AmiKind
 from relaunch.core.offerings.offering import Offering
 from relaunch.usecases.attend_machine import attend_machine
 from relaunch.usecases.launch_attempt import launch_attempt

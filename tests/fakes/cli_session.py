@@ -34,8 +34,7 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.ownership import Owner
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
-from relaunch.core.offerings.amis import Ami, AmiKind, AmiSystem, ami_parameter
-from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.instance_types import Ami, AmiKind, AmiSystem, InstanceType, ami_parameter
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.triggers.events import DirectRequest
 from relaunch.ports import Dependencies

@@ -19,9 +19,8 @@ from relaunch.core.machines.events import (
     Refusal,
     RefusalKind,
 )
-from relaunch.core.machines.machine import FleetOverride, FleetRequest, client_token_of, machine_id_of
-from relaunch.core.machines.resources import Resources
-from relaunch.core.machines.tags import JOB_TAG, MACHINE_TAG, STACK_TAG
+from relaunch.core.machines.machine import FleetOverride, FleetRequest, Resources, client_token_of, machine_id_of
+from relaunch.core.machines.settings import JOB_TAG, MACHINE_TAG, STACK_TAG
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch.ports import Termination
 

@@ -13,10 +13,9 @@ from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, Node, NodeObservation
 from relaunch.core.machines.events import InstanceState
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.machines.machine import Machine, MachineState
-from relaunch.core.machines.resources import Resources
+from relaunch.core.machines.machine import Machine, MachineState, Resources
 from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
-from relaunch.core.offerings.amis import AmiKind
+from relaunch.core.offerings.instance_types import AmiKind
 from relaunch.core.offerings.offering import Offering, OfferingKey
 from relaunch.usecases.attend_machine import attend_machine
 from relaunch.usecases.observe_capacity import observe_capacity

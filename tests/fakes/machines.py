@@ -5,8 +5,7 @@ from typing import Any
 
 from fakes.builders import NOW
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.machines.machine import Claim, FleetOverride, FleetRequest, Machine, MachineState
-from relaunch.core.machines.resources import Resources
+from relaunch.core.machines.machine import Claim, FleetOverride, FleetRequest, Machine, MachineState, Resources
 from relaunch.core.offerings.offering import OfferingKey
 
 INSTANCE = "i-0a1b2c3d4e5f60718"

@@ -8,8 +8,15 @@ from typing import Any
 from fakes.builders import NOW, make_offering_key
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd
-from relaunch.core.machines.machine import Claim, FleetOverride, FleetRequest, Machine, MachineState, client_token_of
-from relaunch.core.machines.resources import Resources
+from relaunch.core.machines.machine import (
+    Claim,
+    FleetOverride,
+    FleetRequest,
+    Machine,
+    MachineState,
+    Resources,
+    client_token_of,
+)
 
 CAPACITY = Resources(cpu_units=4096, memory_mib=15_000, gpus=1.0)
 

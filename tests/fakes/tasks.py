@@ -20,8 +20,8 @@ from relaunch.core.launches.launch import (
     TaskPhase,
     TaskPlaced,
 )
-from relaunch.core.machines.resources import NOTHING, Resources
-from relaunch.core.selection.gpu_devices import GpuDevice
+from relaunch.core.machines.machine import NOTHING, Resources
+from relaunch.core.selection.gpu_share import GpuDevice
 from relaunch.core.selection.neuron_devices import RemainingResources
 from relaunch.ports import PermanentError
 

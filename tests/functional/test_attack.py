@@ -12,8 +12,8 @@ import pytest
 
 from relaunch.adapters.github import signature, webhook_request
 from relaunch.adapters.input_patterns import Re2Patterns
-from relaunch.core.revisions import task_definition_grants
-from relaunch.core.triggers import github
+from relaunch.core.revisions import revision
+from relaunch.core.triggers import events
 from relaunch.entrypoints import job_api
 from relaunch.entrypoints.consumers import CONSUMERS
 from relaunch.usecases import submit_job
@@ -69,10 +69,10 @@ def match_by_backtracking(_self: object, pattern: str, value: str) -> bool:
         ("JSON bombs", webhook_request, "_read_payload", lambda request: json.loads(request.body)),
         ("secrets of other repositories", webhook_request, "_find_scope_refusal", always("")),
         ("replayed deliveries", submit_job, "find_dispatch_obstacle", always("")),
-        ("origins of workflow_run", github, "_list_workflow_run_obstacles", always(())),
+        ("origins of workflow_run", events, "_list_workflow_run_obstacles", always(())),
         ("patterns", Re2Patterns, "matches", match_by_backtracking),
         ("patterns", patterns, "matches_filters", lambda value, _filters: re.fullmatch("(_|_)+x", value)),
-        ("foreign task definitions", task_definition_grants, "_role_problem", always("")),
+        ("foreign task definitions", revision, "_role_problem", always("")),
         ("keys and jobs of other callers", job_api, "is_own", always(value=True)),
         ("keys and jobs of other callers", job_api, "keyed_identity", lambda _caller, key: f"api:key:{key}"),
         ("control sequences", terminal, "escape_json", lambda text: text),

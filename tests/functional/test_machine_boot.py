@@ -14,7 +14,7 @@ import pytest
 from fakes.machine_host import MachineHost, Metadata, instance_metadata, refusing_address
 from fakes.machines_stack import KINDS, deploy_machines
 from fakes.repository import REPOSITORY
-from relaunch.core.revisions.stop_timeout import STOP_TIMEOUT_SECONDS
+from relaunch.core.revisions.revision import STOP_TIMEOUT_SECONDS
 
 SOURCES = REPOSITORY / "infrastructure" / "user_data"
 MACHINE = "m-0123456789abcdef01234567"

@@ -14,7 +14,7 @@ import pytest
 
 from fakes.demo_process import DemoProcess, running_demo
 from relaunch.core.launches.derived_revision import DERIVED_FROM
-from relaunch.core.selection.doubts import _COMPARABLE
+from relaunch.core.selection.selection import _COMPARABLE
 from train.model import WEIGHTS_OBJECT, Learner, compute_loss, make_examples
 from train.train import (
     DEFAULT_LEARNING_RATE,

@@ -22,7 +22,7 @@ from relaunch.core.definitions.ownership import Owner
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.derived_revision import DERIVED_FROM
 from relaunch.core.machines.machine import Machine, MachineState
-from relaunch.core.machines.tags import JOB_TAG, MACHINE_TAG
+from relaunch.core.machines.settings import JOB_TAG, MACHINE_TAG
 from relaunch.ports import Dependencies, JobHistory
 from relaunch.settings import Settings
 from relaunch.usecases.arrange_upload_rules import settle_upload_rules, widen_upload_rules

@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 from relaunch.core.jobs.effects import ReleaseMachine
 from relaunch.core.lifecycle import machine_waits, metrics
 from relaunch.core.machines import ending, table
-from relaunch.core.machines.decision import MachineDecision
+from relaunch.core.machines.decision import MachineDecision, look_again
 from relaunch.core.machines.machine import Machine
-from relaunch.core.machines.moves import look_again
 from relaunch.usecases import advance_job as advancing
 from relaunch_local.simulation.faults import endless_machines
 from simulation.broken_parts import changed, replaced

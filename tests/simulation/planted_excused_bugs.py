@@ -12,12 +12,11 @@ from relaunch.core.lifecycle import running, verdicts
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.running import UNKNOWN_TASK
 from relaunch.core.machines import table
-from relaunch.core.machines.decision import MachineDecision
+from relaunch.core.machines.decision import MachineDecision, look_again
 from relaunch.core.machines.ending import terminate
 from relaunch.core.machines.events import MachineEvent
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import Machine
-from relaunch.core.machines.moves import look_again
 from relaunch_local.simulation.faults.rare import RareFaults
 from simulation.broken_parts import accounted, changed, replaced
 from simulation.planted_bugs import PlantedBug

@@ -13,17 +13,15 @@ from relaunch.adapters.aws.ecs.placement_constraints import instance_type_is
 from relaunch.core.jobs.effects import AdmitWaiting
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle import handover, machine_waits, refusal_waits, running, unconfirmed_stops
+from relaunch.core.lifecycle import machine_waits, moves, refusal_waits, running, unconfirmed_stops
 from relaunch.core.lifecycle import table as job_table
 from relaunch.core.lifecycle.decision import HEARTBEAT, Decision
 from relaunch.core.lifecycle.events import JobEvent
 from relaunch.core.machines import absent_agents, ending, living, requesting, table
-from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd
+from relaunch.core.machines.decision import MachineDecision, MachineTotals, look_again, micro_usd
 from relaunch.core.machines.events import FleetRefused, InstanceState, MachineEvent, NodeSeen, RefusalKind
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.machines.machine import Machine, MachineState
-from relaunch.core.machines.moves import look_again
-from relaunch.core.machines.resources import Resources
+from relaunch.core.machines.machine import Machine, MachineState, Resources
 from relaunch.usecases import advance_machine as advancing
 from relaunch.usecases import attend_machine as attending
 from relaunch.usecases import claim_machine as claiming
@@ -123,7 +121,7 @@ def _not_released(is_forgotten: Callable[[Job], bool]) -> Planting:
 
 
 def _forgotten_last_moment() -> AbstractContextManager[object]:
-    return patched_in((handover, running), next_look=lambda _job, now: now + HEARTBEAT)
+    return patched_in((moves, running), next_look=lambda _job, now: now + HEARTBEAT)
 
 
 def _has_stopped(job: Job) -> bool:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from relaunch.core.jobs.job import Attempt
 from relaunch.core.jobs.progress import SavedCheckpoint, resumed_step
-from relaunch.core.lifecycle import no_progress, running
+from relaunch.core.lifecycle import restart_policy, running
 from relaunch.core.lifecycle.market_choice import is_in_market
 from relaunch.core.lifecycle.moves import may_move
 from relaunch.usecases import launch_attempt as launching
@@ -54,7 +54,7 @@ PROGRESS_BUGS = (
     PlantedBug(
         "steps-not-seen",
         "an attempt counts as one without progress whatever it saved",
-        changed(no_progress, _has_gained=lambda _attempt, _newest: False),
+        changed(restart_policy, _has_gained=lambda _attempt, _newest: False),
         "only a job without progress ends for that",
         60,
         world=_everywhere,
@@ -62,7 +62,7 @@ PROGRESS_BUGS = (
     PlantedBug(
         "step-0-is-progress",
         "a program that saves at its start and never again seems to gain steps",
-        changed(no_progress, _has_gained=_has_saved_or_gained),
+        changed(restart_policy, _has_gained=_has_saved_or_gained),
         "a job without progress ends",
         60,
         world=_everywhere,
@@ -70,7 +70,7 @@ PROGRESS_BUGS = (
     PlantedBug(
         "short-attempts-judged",
         "an attempt of a minute counts as one without progress",
-        changed(no_progress, between_checkpoints=lambda _seconds: timedelta(0), CHECKPOINT_INTERVAL=timedelta(0)),
+        changed(restart_policy, between_checkpoints=lambda _seconds: timedelta(0), CHECKPOINT_INTERVAL=timedelta(0)),
         "only a job without progress ends for that",
         30,
         world=_everywhere,

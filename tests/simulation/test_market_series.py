@@ -10,8 +10,8 @@ from policy.replay import Job, Knowledge, Run
 from relaunch.adapters.market_thresholds import load_thresholds
 from relaunch.core.jobs.state import JobState
 from relaunch.core.market.cheapest import cheapest
-from relaunch.core.market.hazards import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR
 from relaunch.core.market.policies import PolicyName
+from relaunch.core.market.thresholds import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR
 from relaunch_local.simulation.market_series import SeriesEnd, SeriesJob, run_series
 
 WORK, TIME, PRICE_RATIO = 12.0, 15.0, 3.145

@@ -12,7 +12,7 @@ from relaunch.adapters.aws.ecs.run_task import failed_placement
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import NodeObservation
-from relaunch.core.machines.resources import Resources
+from relaunch.core.machines.machine import Resources
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.observe_machine import observe_machine
 

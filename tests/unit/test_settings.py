@@ -6,8 +6,8 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
 from relaunch.core.machines.limits import MachineLimits, TaskStop
 from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
-from relaunch.core.offerings.amis import AmiKind
-from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
+from relaunch.core.offerings.instance_types import AmiKind
+from relaunch.core.revisions.revision import TaskDefinitionGrants
 from relaunch.ports import CapacityProviderOffer
 from relaunch.setting_values import InvalidSettingsError
 from relaunch.settings import Settings, parse_capacity_providers

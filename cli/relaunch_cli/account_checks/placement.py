@@ -3,7 +3,7 @@
 from relaunch.core.checks import Check, is_ok, problem
 from relaunch.core.definitions.checkpoint_bucket import BucketFacts, bucket_of, bucket_problem
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants, revision_problem
+from relaunch.core.revisions.revision import TaskDefinitionGrants, revision_problem
 from relaunch.core.selection.selection import Selection
 from relaunch.usecases.plan_jobs import Plan
 

@@ -6,8 +6,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from relaunch.core.checks import Check, is_ok, problem
-from relaunch.core.revisions.revision import Revision
-from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
+from relaunch.core.revisions.revision import Revision, TaskDefinitionGrants
 
 _TASKS = "ecs-tasks.amazonaws.com"
 _TRUST = (

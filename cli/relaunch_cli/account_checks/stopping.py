@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relaunch.core.checks import Check, is_ok, problem, unknown
-from relaunch.core.revisions.stop_timeout import STOP_TIMEOUT_SECONDS, StopTimeout
+from relaunch.core.revisions.revision import STOP_TIMEOUT_SECONDS, StopTimeout
 
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh"})
 _SEPARATORS = re.compile(r"&&|\|\||[;|\n]|(?<![<>&0-9])&(?![>&0-9])")

@@ -8,8 +8,7 @@ from relaunch.adapters.aws.checkpoint_buckets import S3Buckets
 from relaunch.core.checks import Check
 from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants, bucket_of
 from relaunch.core.definitions.definition import JobDefinition, S3Trigger
-from relaunch.core.revisions.main_container import main_container
-from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
+from relaunch.core.revisions.revision import TaskDefinitionGrants, main_container
 from relaunch.core.triggers.origins import image_repositories
 from relaunch.usecases.plan_jobs import Plan
 from relaunch_cli.account_checks.buckets import (

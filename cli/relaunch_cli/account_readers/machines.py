@@ -9,8 +9,7 @@ from functools import partial
 from typing import Any
 
 from relaunch.core.checks import Check, is_ok
-from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
-from relaunch.core.machines.tags import STACK_TAG
+from relaunch.core.machines.settings import STACK_TAG, LaunchTemplate, MachineSettings
 from relaunch_cli.account_checks.images import PARAMETER_PREFIX, TemplateFacts, check_launch_template
 from relaunch_cli.account_checks.joining import STARTING, InstanceFacts, check_instance, cluster_of
 from relaunch_cli.account_checks.network import ENDPOINTS, DefaultRoute, SubnetFacts, check_subnet

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from relaunch.core.checks import Check
     from relaunch.core.definitions.definition import JobDefinition
-    from relaunch.core.offerings.amis import Ami, AmiKind, AmiSystem
+    from relaunch.core.offerings.instance_types import Ami, AmiKind, AmiSystem
     from relaunch.ports import DeadLetters, Dependencies, JobListing, UploadRules
     from relaunch.settings import Settings
     from relaunch_cli.account_readers.diagnosis import StackAccess

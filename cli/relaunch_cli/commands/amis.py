@@ -11,7 +11,7 @@ from relaunch_cli.options import DEFAULT_STACK, Json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from relaunch.core.offerings.amis import Ami, AmiKind, AmiSystem
+    from relaunch.core.offerings.instance_types import Ami, AmiKind, AmiSystem
     from relaunch_cli.aws.connection import Connection
 
 
@@ -31,7 +31,7 @@ def amis(
 
     No stack is needed. A launch template can refer to the parameter itself: `resolve:ssm:PARAMETER/image_id`.
     """
-    from relaunch.core.offerings.amis import AmiKind, AmiSystem, ami_kind, ami_rejection, system_notice
+    from relaunch.core.offerings.instance_types import AmiKind, AmiSystem, ami_kind, ami_rejection, system_notice
     from relaunch_cli.views.amis import render_amis
     from relaunch_cli.views.json_output.amis import amis_json
     from relaunch_cli.views.screen import print_json, print_note, print_result
@@ -57,7 +57,7 @@ def _load_images(
     connection: "Connection", region: str, kinds: "Sequence[AmiKind]", system: "AmiSystem"
 ) -> "Sequence[Ami]":
     """Read the images from SSM; if it does not answer, print so and return only the parameters."""
-    from relaunch.core.offerings.amis import Ami, ami_absence, ami_parameter
+    from relaunch.core.offerings.instance_types import Ami, ami_absence, ami_parameter
     from relaunch.ports import TransientError
     from relaunch_cli.views.screen import print_note, progress
 

@@ -147,7 +147,7 @@ def _load_jobs(connection: "Connection", wanted: _Filter) -> "tuple[list[JobSumm
 
 
 def _load_one_by_one(job_ids: "Collection[str]", store: "JobStore") -> "list[JobSummary]":
-    from relaunch.core.jobs.summary import summarize_job
+    from relaunch.core.jobs.cost import summarize_job
 
     loaded = (store.load_job(job_id) for job_id in job_ids)
     return sorted((summarize_job(job) for job in loaded if job), key=lambda job: job.accepted_at, reverse=True)

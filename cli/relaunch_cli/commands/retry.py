@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from relaunch.core.jobs.job import Job
-    from relaunch.core.jobs.resume_point import ResumePoint
+    from relaunch.core.jobs.trigger_facts import ResumePoint
     from relaunch.ports import Dependencies
 
 _CHECKPOINT = re.compile(r"(?:attempt-(?P<attempt>[0-9]{1,6}))?/?(?:(?:step-)?(?P<step>[0-9]{1,12}))?/?")
@@ -61,7 +61,7 @@ def retry(  # noqa: PLR0913 - a command has the options it has
     """
     import uuid
 
-    from relaunch.core.jobs.callers import keyed_identity
+    from relaunch.core.jobs.lookup import keyed_identity
     from relaunch.usecases.retry_job import retry_job
     from relaunch_cli.submission import finish, submit_job
     from relaunch_cli.views.screen import progress

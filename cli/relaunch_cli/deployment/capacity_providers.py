@@ -13,7 +13,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from relaunch.adapters.offerings.bundled import load_catalogue
-from relaunch.core.offerings.amis import AmiSystem, ami_kind, ami_parameter, ami_rejection
+from relaunch.core.offerings.instance_types import AmiSystem, ami_kind, ami_parameter, ami_rejection
 from relaunch_cli.deployment.change_set import ChangeSets, read_stack
 from relaunch_cli.deployment.machine_parameters import SUBNETS
 from relaunch_cli.deployment.refusals import RefusedError

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from relaunch.core.offerings.amis import Ami
+from relaunch.core.offerings.instance_types import Ami
 from relaunch_cli.views.table import PlainTable
 
 

@@ -197,7 +197,7 @@ def _selection_parts(stored: StoredSelection, now: datetime, *, is_full: bool) -
 def _render_explanation(
     job: Job, explanation: Explanation, now: datetime, waiting: WaitingJobs | None
 ) -> RenderableType:
-    from relaunch.core.revisions.stop_timeout import find_stop_timeout
+    from relaunch.core.revisions.revision import find_stop_timeout
 
     table = key_values()
     table.add_row("Ran", _ran(job, now))

@@ -6,9 +6,8 @@ from datetime import datetime, timedelta
 from relaunch.core.jobs.job import Attempt, Job, PlacementState
 from relaunch.core.jobs.state import WaitReason
 from relaunch.core.lifecycle.explanation import Explanation
-from relaunch.core.machines.explanation import describe_request
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.machines.machine import Machine, MachineState
+from relaunch.core.machines.machine import Machine, MachineState, describe_request
 from relaunch_cli.job_machines import JobMachines
 from relaunch_cli.views.formatting import format_duration, format_time
 

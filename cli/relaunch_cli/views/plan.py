@@ -17,8 +17,7 @@ from relaunch.core.lifecycle.market_choice import MarketChoice
 from relaunch.core.market.situation import Action
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.snapshot import PriceOrigin, SnapshotPart
-from relaunch.core.selection.rows import explain_rows
-from relaunch.core.selection.selection import Selection, explain_rejection
+from relaunch.core.selection.selection import Selection, explain_rejection, explain_rows
 from relaunch.usecases.plan_jobs import Plan
 from relaunch_cli.views.definitions import describe_accelerator
 from relaunch_cli.views.machines import describe_fleet_request

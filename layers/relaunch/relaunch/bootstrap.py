@@ -128,8 +128,7 @@ def function() -> FunctionDependencies:
 def refresh_dependencies() -> RefreshDependencies:
     """Return the dependencies of refreshing offerings, created once per execution environment."""
     # Imported here because other functions do not need them.
-    from relaunch.adapters.aws.ec2.instance_type_offerings import Ec2InstanceTypeOfferings  # noqa: PLC0415
-    from relaunch.adapters.aws.ec2.instance_types import Ec2InstanceTypes  # noqa: PLC0415
+    from relaunch.adapters.aws.ec2.instance_types import Ec2InstanceTypeOfferings, Ec2InstanceTypes  # noqa: PLC0415
     from relaunch.adapters.aws.ec2.placement_scores import Ec2RegionScores  # noqa: PLC0415
     from relaunch.adapters.aws.price_list import PriceList, price_list_region  # noqa: PLC0415
     from relaunch.adapters.aws.service_quotas import Ec2Quotas  # noqa: PLC0415

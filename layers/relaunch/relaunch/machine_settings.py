@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from relaunch.core.machines.limits import MachineLimits, TaskStop
 from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
-from relaunch.core.offerings.amis import AmiKind
+from relaunch.core.offerings.instance_types import AmiKind
 from relaunch.setting_values import InvalidSettingsError, flag, price_cap, required, split, whole
 
 _MACHINE_SUBNET = re.compile(r"(?P<zone>[a-z]{2}-[a-z0-9-]+)=(?P<subnet>subnet-[0-9a-f]+)")

@@ -10,7 +10,7 @@ from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.settings import MachineSettings
-from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
+from relaunch.core.revisions.revision import TaskDefinitionGrants
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.kubernetes_settings import KubernetesSettings
 from relaunch.machine_settings import read_machine_limits, read_machines

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
+from relaunch.core.revisions.revision import TaskDefinitionGrants
 from relaunch.entrypoints.job_api import answer_request
 from relaunch_local.attack.attempts import Attempt, attempt
 from relaunch_local.attack.stack import DEFINITION, AttackedStack

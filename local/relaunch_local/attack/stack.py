@@ -12,7 +12,7 @@ from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuReq
 from relaunch.core.definitions.definition import GithubTrigger, InputRule, JobDefinition, S3Trigger
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobSummary
-from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
+from relaunch.core.revisions.revision import TaskDefinitionGrants
 from relaunch.entrypoints.intake import handle_message
 from relaunch.entrypoints.webhook import handle_request
 from relaunch.ports import CapacityProviderOffer, Dependencies, PermanentError

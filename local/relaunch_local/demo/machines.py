@@ -7,7 +7,7 @@ from typing import Any
 from rich.text import Text
 
 from relaunch.core.machines.machine import Machine, MachineState
-from relaunch.core.machines.tags import JOB_TAG, MACHINE_TAG
+from relaunch.core.machines.settings import JOB_TAG, MACHINE_TAG
 from relaunch_local.demo import drawings
 from relaunch_local.demo.schedule import running_schedule
 from relaunch_local.demo.session import Session

@@ -5,10 +5,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from relaunch.core.machines.decision import MachineDecision, MachineTotals
+from relaunch.core.machines.limits import add, change_of, exceeded_limit, is_within
 from relaunch.core.machines.lookup import due_at, has_room
 from relaunch.core.machines.machine import Machine
 from relaunch.core.machines.starts import Starts, StartsByCause, Worth, settled
-from relaunch.core.machines.totals import add, change_of, exceeded_limit, is_within
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch.ports import MachineLimitError, MachineTakenError, StaleWriteError, StartsChangedError
 from relaunch_local.in_memory.write_faults import WriteFaults

@@ -6,8 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from relaunch.core.offerings.capacity_memory import remember, reopened, sound
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, OfferingKey
-from relaunch.core.offerings.pool_records import SpotPool, unknown_pool
-from relaunch.core.offerings.spot_runs import Observed, SpotRun, SpotRuns, first_day
+from relaunch.core.offerings.spot_runs import Observed, SpotPool, SpotRun, SpotRuns, first_day, unknown_pool
 from relaunch.core.triggers.dispatch_rate import DispatchStarts
 from relaunch.ports import EventRecord, FoundRevision, RevisionMaintenance
 from relaunch_local.in_memory.definitions import InMemoryDefinitions

@@ -8,7 +8,7 @@ from datetime import timedelta
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.machines.limits import MachineLimits, TaskStop
 from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
-from relaunch.core.offerings.amis import AmiKind
+from relaunch.core.offerings.instance_types import AmiKind
 from relaunch_local.ecs.engine.instances import subnet_of
 from relaunch_local.ecs.engine.settings import (
     NO_WATCHDOG,

@@ -21,7 +21,7 @@ from enum import StrEnum
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption
 from relaunch.core.definitions.definition import GithubTrigger, JobDefinition
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.lifecycle.handover import last_moment
+from relaunch.core.lifecycle.moves import last_moment
 from relaunch.core.machines.limits import MachineLimits, TaskStop
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import SpotPrice, Timing

@@ -26,12 +26,10 @@ from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.lifecycle.stopping import count_run, follow_stop
-from relaunch.core.offerings.interruption_rate import SCARCE_PER_HOUR
-from relaunch.core.offerings.offering import CapacityFailure, Offering
+from relaunch.core.offerings.offering import SCARCE_PER_HOUR, CapacityFailure, Offering
 from relaunch.core.offerings.spot_runs import Observed, find_doubts, with_observed_rates
 from relaunch.core.revisions.revision import Revision
-from relaunch.core.selection.doubts import prefer_undoubted
-from relaunch.core.selection.selection import select
+from relaunch.core.selection.selection import prefer_undoubted, select
 from relaunch_local.in_memory.stores import InMemoryCapacity
 
 _START = datetime(2026, 3, 1, tzinfo=UTC)

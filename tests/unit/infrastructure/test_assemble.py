@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fakes.repository import REPOSITORY
-from relaunch.core.revisions.stop_timeout import STOP_TIMEOUT_SECONDS
+from relaunch.core.revisions.revision import STOP_TIMEOUT_SECONDS
 
 MODULE = runpy.run_path(str(REPOSITORY / "infrastructure" / "assemble.py"))
 assemble_script, assemble_template = MODULE["assemble_script"], MODULE["assemble_template"]

@@ -4,7 +4,7 @@ import pytest
 
 from policy.generator import MULTIPLES, ZONES_AVAILABLE, draw_series, draw_zones
 from policy.hazards import Hazards, count_hazards
-from relaunch.core.market.hazards import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR
+from relaunch.core.market.thresholds import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR
 
 HAZARDS = Hazards(OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR)
 

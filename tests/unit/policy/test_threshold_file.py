@@ -7,8 +7,14 @@ from policy.dynamic_programme import TICK, solve
 from policy.hazards import Hazards
 from policy.threshold_file import WHOLE, Grid, code_markets, make_thresholds, write_thresholds
 from relaunch.adapters.market_thresholds import load_thresholds, read_thresholds
-from relaunch.core.market.hazards import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR
-from relaunch.core.market.thresholds import AGE_EDGES, Ladder, Market, Thresholds
+from relaunch.core.market.thresholds import (
+    AGE_EDGES,
+    OUTAGE_ENDS_PER_HOUR,
+    SPELL_ENDS_PER_HOUR,
+    Ladder,
+    Market,
+    Thresholds,
+)
 
 HAZARDS = Hazards(OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR)
 MARKET = Market(0.2, 3.145)

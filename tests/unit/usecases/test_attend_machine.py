@@ -17,9 +17,8 @@ from relaunch.core.machines.events import (
     InstanceLaunched,
     RefusalKind,
 )
-from relaunch.core.machines.machine import Claim, Consequence, MachineState
+from relaunch.core.machines.machine import NOTHING, Claim, Consequence, MachineState
 from relaunch.core.machines.requesting import ASK_TIMEOUT, LOOKED_FOR, SENT_AGAIN_FOR
-from relaunch.core.machines.resources import NOTHING
 from relaunch.ports import StaleWriteError
 from relaunch.usecases.advance_machine import advance_machine
 from relaunch.usecases.attend_machine import attend_machine

@@ -13,11 +13,10 @@ from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.machines.events import ClaimAsked, RefusalKind
-from relaunch.core.machines.machine import Claim, Consequence, MachineState
-from relaunch.core.machines.resources import Resources
+from relaunch.core.machines.machine import Claim, Consequence, MachineState, Resources
 from relaunch.core.machines.starts import AT_ONCE, MOST_USELESS, Starts
-from relaunch.core.offerings.amis import AmiKind
-from relaunch.core.offerings.capacity_scopes import image_scope, placement_scope
+from relaunch.core.offerings.capacity_memory import image_scope, placement_scope
+from relaunch.core.offerings.instance_types import AmiKind
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch.ports import MachineTakenError, StaleWriteError
 from relaunch.usecases.advance_machine import advance_machine

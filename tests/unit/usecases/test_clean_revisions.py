@@ -10,7 +10,7 @@ from fakes.builders import make_revision
 from fakes.story import Story, push
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.launches.derived_revision import DERIVED_FROM, TaskDefinition
-from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
+from relaunch.core.revisions.revision import TaskDefinitionGrants
 from relaunch.ports import TransientError
 from relaunch.usecases.clean_revisions import clean_revisions
 

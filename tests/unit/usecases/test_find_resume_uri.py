@@ -3,7 +3,7 @@
 import pytest
 
 from fakes.sources import FakeCheckpoints
-from relaunch.core.jobs.resume_point import ResumePoint
+from relaunch.core.jobs.trigger_facts import ResumePoint
 from relaunch.ports import PermanentError
 from relaunch.usecases.find_resume_uri import MissingCheckpointError, find_resume_uri
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
-from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
+from relaunch.core.revisions.revision import TaskDefinitionGrants
 from relaunch.usecases.launch_attempt import launch_attempt
 
 NARROWED = StackLimits(task_definitions=TaskDefinitionGrants(("vision-*",), "relaunch/"))

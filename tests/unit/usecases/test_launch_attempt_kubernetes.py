@@ -16,7 +16,7 @@ from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.offerings.offering import CapacityFailure
-from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
+from relaunch.core.revisions.revision import TaskDefinitionGrants
 
 IMAGE = "registry.cn-beijing.aliyuncs.com/acme/trainer:1"
 WORKLOAD = KubernetesWorkload(IMAGE, vcpus=4, memory_mib=16 * 1024, gpu_model="T4")

@@ -4,9 +4,8 @@ from fakes.builders import make_definition, make_failed_placement, make_instance
 from fakes.story import Story
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, Isolation
 from relaunch.core.jobs.state import JobState
-from relaunch.core.launches.accelerators import GpuPartition, GpuShare
-from relaunch.core.launches.launch import LaunchUncertain
-from relaunch.core.selection.gpu_devices import GpuDevice
+from relaunch.core.launches.launch import GpuPartition, GpuShare, LaunchUncertain
+from relaunch.core.selection.gpu_share import GpuDevice
 
 T4 = make_instance_type("g4dn.xlarge", accelerator_model="T4", gpu_memory_mib=16_384)
 QUARTER = make_instance_type(

@@ -19,8 +19,8 @@ from relaunch.core.definitions.accelerator import (
 )
 from relaunch.core.jobs.job import PlacementState
 from relaunch.core.jobs.state import JobState
-from relaunch.core.launches.accelerators import AllNeuronDevices
 from relaunch.core.launches.derived_revision import TaskDefinition
+from relaunch.core.launches.launch import AllNeuronDevices
 from relaunch.core.selection.neuron_devices import FIRST_PORT, RemainingResources
 
 INF2 = make_instance_type(

@@ -9,8 +9,7 @@ from fakes.builders import NOW, make_instance_type
 from fakes.clock import FakeClock
 from fakes.sources import FakeSnapshots, FakeSpotPrices, ListLog
 from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
-from relaunch.core.offerings.amis import AmiKind
-from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.instance_types import AmiKind, InstanceType
 from relaunch.core.offerings.quotas import QUOTA_CODES
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, SnapshotPart
 from relaunch.ports import PermanentError, RefreshDependencies, TransientError

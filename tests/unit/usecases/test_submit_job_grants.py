@@ -7,7 +7,7 @@ from fakes.sources import FakeRevisions
 from fakes.story import Story
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
-from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
+from relaunch.core.revisions.revision import TaskDefinitionGrants
 
 LIMITS = StackLimits(task_definitions=TaskDefinitionGrants(("trainer",), "relaunch/"))
 ADMIN = "arn:aws:iam::111122223333:role/admin"

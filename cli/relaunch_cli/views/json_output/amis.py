@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from relaunch.core.offerings.amis import Ami
+from relaunch.core.offerings.instance_types import Ami
 from relaunch_cli.views.json_output.values import JsonObject
 
 

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from relaunch.adapters.definition_file.ad_hoc_request import NAME
 from relaunch.core.lifecycle.market_choice import MarketChoice
 from relaunch.core.offerings.instance_types import InstanceType
-from relaunch.core.selection.rows import explain_rows
-from relaunch.core.selection.selection import explain_rejection
+from relaunch.core.selection.selection import explain_rejection, explain_rows
 from relaunch.usecases.plan_jobs import Plan
 from relaunch_cli.views.json_output.definitions import accelerator_json
 from relaunch_cli.views.json_output.jobs import filters_json

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from relaunch.core.revisions.stop_timeout import StopTimeout
+from relaunch.core.revisions.revision import StopTimeout
 
 JsonObject = dict[str, object]
 

@@ -13,8 +13,8 @@ from relaunch.adapters.messages.job_api import (
     describe_job,
     parse_request,
 )
-from relaunch.core.jobs.callers import INVOKE, is_own, keyed_identity
 from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.lookup import INVOKE, is_own, keyed_identity
 from relaunch.core.triggers.events import DirectRequest
 from relaunch.ports import PermanentError, RequestDependencies, TransientError
 from relaunch.usecases.cancel_job import cancel_job
@@ -106,7 +106,7 @@ def _submitted(submission: Submission, deps: RequestDependencies) -> dict[str, A
 def _plan(request: PlanRequest, caller: str, deps: RequestDependencies) -> dict[str, Any]:
     # Imported here because the other requests, which are most, start without them.
     from relaunch.adapters.messages.plan_description import describe_plan  # noqa: PLC0415
-    from relaunch.usecases.plan_submission import plan_submission  # noqa: PLC0415
+    from relaunch.usecases.plan_jobs import plan_submission  # noqa: PLC0415
 
     direct = DirectRequest("api:plan", request.definition, request.inputs, caller, deps.clock.now())
     plan = plan_submission(direct, deps)

@@ -4,8 +4,7 @@ from relaunch.adapters.aws.ec2.events import parse_ec2_event
 from relaunch.adapters.messages.body import load_message
 from relaunch.core.launches.launch import InstanceEvent, ReservationEnding
 from relaunch.ports import JobDependencies
-from relaunch.usecases.observe_capacity import observe_capacity
-from relaunch.usecases.observe_reservation import observe_reservation
+from relaunch.usecases.observe_capacity import observe_capacity, observe_reservation
 
 
 def handle_message(body: str, deps: JobDependencies) -> None:

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from relaunch.core.jobs.state import JobSummary
     from relaunch.core.lifecycle.decision import Decision
     from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, OfferingKey
-    from relaunch.core.offerings.pool_records import SpotPool
     from relaunch.core.offerings.snapshot import OfferingsSnapshot
-    from relaunch.core.offerings.spot_runs import SpotRun, SpotRuns
+    from relaunch.core.offerings.spot_runs import SpotPool, SpotRun, SpotRuns
     from relaunch.core.triggers.dispatch_rate import DispatchStarts
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from relaunch.core.jobs.attempt_key import AttemptKey
     from relaunch.core.launches.launch import LaunchOutcome, LaunchRequest, NodeObservation, TaskObservation
-    from relaunch.core.selection.gpu_devices import GpuDevice
+    from relaunch.core.selection.gpu_share import GpuDevice
     from relaunch.core.selection.neuron_devices import RemainingResources
 
 

@@ -22,17 +22,14 @@ from relaunch.core.lifecycle.events import HostWarned, JobEvent, UnusedMachinePa
 from relaunch.core.lifecycle.metrics import decision_metrics, stop_metrics
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.events import ClaimReleased, MachineAbandoned
-from relaunch.core.machines.starts import Worth
-from relaunch.core.machines.unready import usd_for_nothing
-from relaunch.core.offerings.capacity_memory import queued
-from relaunch.core.offerings.capacity_scopes import is_counted, placement_scope
+from relaunch.core.machines.starts import Worth, usd_for_nothing
+from relaunch.core.offerings.capacity_memory import is_counted, placement_scope, queued
 from relaunch.core.offerings.offering import CapacityFailure
-from relaunch.core.offerings.pool_records import change_by_failure, change_by_run
+from relaunch.core.offerings.spot_runs import change_by_failure, change_by_run
 from relaunch.ports import JobDependencies, PermanentError, PortError, StaleWriteError
 from relaunch.usecases.advance_machine import admit_jobs, advance_machine
-from relaunch.usecases.learn_pool import learn_pool
 from relaunch.usecases.lifecycle import Lifecycle
-from relaunch.usecases.reopen_offerings import offer_machine
+from relaunch.usecases.reopen_offerings import learn_pool, offer_machine
 
 # Each costs a read, at most once for a launch without capacity.
 _MAX_LOOKED_AT = 100

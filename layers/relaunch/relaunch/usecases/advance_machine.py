@@ -25,10 +25,10 @@ from relaunch.core.machines.machine import (
 from relaunch.core.machines.starts import Worth, causes_of
 from relaunch.core.machines.table import decide
 from relaunch.core.offerings.offering import CapacityFailure
-from relaunch.core.offerings.pool_records import change_by_failure, change_by_launch
+from relaunch.core.offerings.spot_runs import change_by_failure, change_by_launch
 from relaunch.ports import JobDependencies, StaleWriteError
-from relaunch.usecases.learn_pool import learn_pool
 from relaunch.usecases.lifecycle import Lifecycle
+from relaunch.usecases.reopen_offerings import learn_pool
 
 # One place is free; a job that needs several machines' worth of money, or is over by now, must not block the others.
 _ADMITTED_JOBS = 3

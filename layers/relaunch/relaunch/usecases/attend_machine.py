@@ -9,7 +9,7 @@ from relaunch.core.machines.events import (
     InstanceObservation,
     RequestExpired,
 )
-from relaunch.core.machines.joining import find_older, may_give_way
+from relaunch.core.machines.lookup import find_older, may_give_way
 from relaunch.core.machines.machine import (
     AskFleet,
     Consequence,

@@ -15,18 +15,24 @@ from relaunch.core.lifecycle.events import (
     SlotDenied,
 )
 from relaunch.core.lifecycle.moves import decline_at_limit, may_move
-from relaunch.core.lifecycle.useless_machines import describe_bound, next_machine_at
+from relaunch.core.lifecycle.restart_policy import describe_bound, next_machine_at
 from relaunch.core.machines.events import ClaimAsked, MachineWarned
-from relaunch.core.machines.explanation import describe_machine
-from relaunch.core.machines.machine import Claim, Consequence, Machine, MachineState, machine_id_of
+from relaunch.core.machines.machine import (
+    Claim,
+    Consequence,
+    Machine,
+    MachineState,
+    Resources,
+    describe_machine,
+    machine_id_of,
+)
 from relaunch.core.machines.request import build_request, needs
 from relaunch.core.machines.requesting import request_machine
-from relaunch.core.machines.resources import Resources
 from relaunch.core.machines.starts import AT_ONCE, doubted_pools, startable
 from relaunch.core.machines.table import decide
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering, OfferingKey
-from relaunch.core.revisions.main_container import main_container
+from relaunch.core.revisions.revision import main_container
 from relaunch.core.selection.selection import Selection
 from relaunch.ports import (
     LaunchDependencies,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from relaunch.core.jobs.resume_point import ResumePoint
+from relaunch.core.jobs.trigger_facts import ResumePoint
 from relaunch.ports import CheckpointSource, PermanentError
 
 

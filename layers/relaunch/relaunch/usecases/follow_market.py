@@ -5,8 +5,14 @@ from dataclasses import replace
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.overheads import Measured, measure_overheads, starts_so_far
-from relaunch.core.jobs.progress import SavedCheckpoint, measure_progress, resumed_step
+from relaunch.core.jobs.progress import (
+    Measured,
+    SavedCheckpoint,
+    measure_overheads,
+    measure_progress,
+    resumed_step,
+    starts_so_far,
+)
 from relaunch.core.lifecycle.events import MoveDeclined
 from relaunch.core.lifecycle.market_choice import (
     MarketChoice,

@@ -6,11 +6,9 @@ from datetime import timedelta
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.effects import RequestLaunch
 from relaunch.core.jobs.job import STACK_SLOT, Job, PlacementState
-from relaunch.core.jobs.overheads import machine_asked_at
-from relaunch.core.jobs.progress import SavedCheckpoint
+from relaunch.core.jobs.progress import SavedCheckpoint, machine_asked_at
 from relaunch.core.jobs.state import REFUSED_WAITS, JobState, WaitReason
-from relaunch.core.kubernetes.offerings import select_on_kubernetes
-from relaunch.core.kubernetes.rules import find_problems
+from relaunch.core.kubernetes.rules import find_problems, select_on_kubernetes
 from relaunch.core.lifecycle.events import (
     CheckpointsRead,
     CheckpointsUnreadable,
@@ -24,20 +22,17 @@ from relaunch.core.lifecycle.events import (
     SlotDenied,
     TimePassed,
 )
-from relaunch.core.lifecycle.handover import is_last_moment
 from relaunch.core.lifecycle.machine_waits import hands_over
 from relaunch.core.lifecycle.market_choice import is_in_market, market_wait
-from relaunch.core.lifecycle.moves import may_move
-from relaunch.core.lifecycle.no_progress import is_to_be_judged
+from relaunch.core.lifecycle.moves import is_last_moment, may_move
+from relaunch.core.lifecycle.restart_policy import is_to_be_judged
 from relaunch.core.lifecycle.spot_pools import retried_sooner
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 from relaunch.core.machines.machine import Consequence, Machine
-from relaunch.core.offerings.capacity_memory import with_own
-from relaunch.core.offerings.capacity_scopes import refused_placements
+from relaunch.core.offerings.capacity_memory import refused_placements, with_own
 from relaunch.core.offerings.offering import Offering
-from relaunch.core.revisions.task_definition_grants import revision_problem
-from relaunch.core.selection.doubts import prefer_undoubted
-from relaunch.core.selection.selection import Selection, explain_rejection, select
+from relaunch.core.revisions.revision import revision_problem
+from relaunch.core.selection.selection import Selection, explain_rejection, prefer_undoubted, select
 from relaunch.ports import (
     LaunchDependencies,
     NotGrantedError,

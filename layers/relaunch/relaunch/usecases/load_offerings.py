@@ -8,10 +8,9 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.quota_use import may_be_short, room_of_quotas
 from relaunch.core.offerings.offering import CapacityMemory, Offering
-from relaunch.core.offerings.pool_records import SpotPool
 from relaunch.core.offerings.quotas import Quotas
 from relaunch.core.offerings.snapshot import OfferingsSnapshot
-from relaunch.core.offerings.spot_runs import Doubts, find_doubts, with_observed_rates
+from relaunch.core.offerings.spot_runs import Doubts, SpotPool, find_doubts, with_observed_rates
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import OfferingDependencies, PermanentError, ZoneScoreSource
 
@@ -27,7 +26,7 @@ class AvailableOfferings:
     """The offerings at `at`, with observed interruption rates, the capacity memory and limits.
 
     `doubts` are about spot offerings that may be short of capacity, `pools` is what is known of the spot pools
-    (core.offerings.pool_records).
+    (core.offerings.spot_runs).
     """
 
     at: datetime

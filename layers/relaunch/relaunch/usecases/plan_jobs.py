@@ -1,17 +1,17 @@
-"""Plan where jobs of definitions would run now, without launching or storing anything."""
+"""Plan where jobs of definitions, or of a direct request, would run now, without launching or storing anything."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.checkpoint_bucket import BucketFacts, bucket_notices, bucket_of, bucket_problem
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.kubernetes.acs_drivers import AcsDrivers, find_driver_notices, find_strict_problems
 from relaunch.core.kubernetes.node_fit import GpuNode, NodeFit
-from relaunch.core.kubernetes.rules import find_kubernetes_notices, find_problems, predict_job_fit
-from relaunch.core.kubernetes.workload_revision import kubernetes_revision
+from relaunch.core.kubernetes.rules import find_kubernetes_notices, find_problems, kubernetes_revision, predict_job_fit
 from relaunch.core.lifecycle.market_choice import MarketChoice, follows_market, narrow
 from relaunch.core.lifecycle.market_notices import deadline_notices, with_awaited
 from relaunch.core.lifecycle.spot_pools import retried_sooner
@@ -19,18 +19,46 @@ from relaunch.core.machines.machine import FleetRequest
 from relaunch.core.machines.request import build_request
 from relaunch.core.market.thresholds import Thresholds
 from relaunch.core.revisions.images import parse_ecr_image, with_platforms
-from relaunch.core.revisions.revision import Revision
-from relaunch.core.revisions.stop_timeout import StopTimeout, find_stop_timeout
-from relaunch.core.revisions.task_definition_grants import family_problem, revision_problem
-from relaunch.core.selection.containers import container_problem
+from relaunch.core.revisions.revision import Revision, StopTimeout, family_problem, find_stop_timeout, revision_problem
 from relaunch.core.selection.notices import find_notices
+from relaunch.core.selection.requirements import container_problem
 from relaunch.core.selection.selection import Selection, explain_rejection, select
+from relaunch.core.triggers.events import DirectRequest
+from relaunch.core.triggers.matching import InvalidInputs, NoMatch
 from relaunch.core.triggers.origins import image_repositories
-from relaunch.ports import ImageSource, NoActiveRevisionError, PlanDependencies, PortError, ZoneScoreSource
-from relaunch.usecases.check_bucket import check_bucket
+from relaunch.ports import (
+    ImageSource,
+    NoActiveRevisionError,
+    PlanDependencies,
+    PortError,
+    RequestDependencies,
+    ZoneScoreSource,
+)
 from relaunch.usecases.follow_market import choose_market
 from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings, with_placement_scores
-from relaunch.usecases.pin_images import pin_images
+from relaunch.usecases.prepare_revision import pin_images
+from relaunch.usecases.submit_job import InvalidInputsError, definition_problem, load_requested, match_event
+
+
+def check_bucket(definition: JobDefinition, deps: PlanDependencies) -> tuple[str, tuple[str, ...]]:
+    """Return why no job of the definition can ever save and resume, empty if it may, and notices.
+
+    Only the stack's own role can tell whether it may read, which launch_attempt does before the first launch of a job.
+    Buckets of OSS are not known to AWS.
+    """
+    if definition.checkpoint_uri is None or not definition.checkpoint_uri.startswith("s3://"):
+        return "", ()
+    if deps.buckets is None or deps.checkpoint_grants is None:
+        return "", ()
+    bucket = bucket_of(definition.checkpoint_uri)
+    try:
+        facts = deps.buckets.describe(bucket)
+    except PortError as error:
+        deps.log.decided("bucket not checked", definition=definition.name, reason=str(error))
+        facts = BucketFacts()
+    problem = bucket_problem(bucket, facts)
+    return problem, () if problem else bucket_notices(bucket, facts, deps.checkpoint_grants)
+
 
 _NO_PRICES = "the prices of Alibaba Cloud are not known: the cluster places the pod, and no cost is estimated"
 
@@ -215,3 +243,21 @@ def in_zones(available: AvailableOfferings, zones: Collection[str]) -> Available
     if not zones:
         return available
     return replace(available, offerings=tuple(each for each in available.offerings if each.zone in zones))
+
+
+def plan_submission(request: DirectRequest, deps: RequestDependencies) -> Plan:
+    """Return the plan of the job that a direct request would create now.
+
+    The limit of waiting jobs and idempotency keys are not looked at: a plan is about where a job would run.
+
+    Raises:
+        UnknownDefinitionError: no definition has this name; the message has similar names.
+        InvalidInputsError: the inputs do not match the definition; the message lists all errors.
+        TransientError: prices or a revision are temporarily unavailable.
+    """
+    definition = load_requested(request, deps)
+    matched = match_event(definition, request, deps)
+    if isinstance(matched, NoMatch | InvalidInputs):
+        raise InvalidInputsError(matched.reason)
+    (plan,) = plan_jobs([definition], deps)
+    return replace(plan, problem=definition_problem(definition, deps) or plan.problem)

@@ -6,7 +6,7 @@ from typing import Any
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
-from relaunch.core.offerings.placement_score import score_questions
+from relaunch.core.offerings.offering import score_questions
 from relaunch.core.offerings.quotas import QUOTA_CODES
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, SnapshotPart, offered_types, unknown_types
 from relaunch.ports import PermanentError, RefreshDependencies, TransientError

@@ -1,14 +1,37 @@
-"""Reopen the offerings of instances that arrived late or are free again, and wake jobs that wait for capacity."""
+"""Change what is known of offerings: reopen those of instances that came late or are free; learn of spot pools."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from relaunch.core.jobs.job import CAPACITY
 from relaunch.core.launches.launch import NodeObservation, refutes
-from relaunch.core.offerings.offering import CapacityFailure
-from relaunch.core.offerings.pool_records import change_by_arrival
-from relaunch.ports import JobDependencies
-from relaunch.usecases.learn_pool import learn_pool
+from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
+from relaunch.core.offerings.spot_runs import PoolChange, change_by_arrival, is_news
+from relaunch.ports import JobDependencies, PortError
+
+# Each conflict means that another function learned something of the same pool. One observation of many may be lost.
+_ATTEMPTS = 4
+
+
+def learn_pool(offering: OfferingKey, change: PoolChange | None, deps: JobDependencies) -> None:
+    """Change the record of a pool; a fact that comes twice, after a later one, or is no news changes nothing.
+
+    What cannot be saved is lost, and logged: no launch and no stop waits for it.
+    """
+    if change is None:
+        return
+    reason = f"others learned of it {_ATTEMPTS} times meanwhile"
+    try:
+        for _ in range(_ATTEMPTS):
+            pool = deps.capacity.load_pool(offering)
+            record = change(pool.record)
+            if not is_news(pool.record, record) or deps.capacity.save_pool(replace(pool, record=record)):
+                return
+    except PortError as error:
+        reason = str(error)
+    deps.log.decided("not learned", offering=str(offering), reason=reason)
+
 
 # The oldest jobs may need another offering. The instance has room for few, and the others look again within five
 # minutes, in less than the 15 after which managed scaling terminates an unused instance.

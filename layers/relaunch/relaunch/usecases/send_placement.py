@@ -1,4 +1,4 @@
-"""Send a placement to its target: call RunTask, or create the Job, and save what the target answers."""
+"""Send a placement to its target: call RunTask, or create the Job, and save what the target answers, explained."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -10,6 +10,7 @@ from relaunch.core.launches.launch import (
     LaunchOutcome,
     LaunchRefused,
     PlacementFailed,
+    Shortage,
     TaskPlaced,
 )
 from relaunch.core.launches.launch_plan import plan_launch
@@ -19,11 +20,13 @@ from relaunch.core.lifecycle.events import (
     PlacementExpired,
 )
 from relaunch.core.machines.machine import MachineState
-from relaunch.core.machines.starts import Worth
-from relaunch.core.machines.unready import usd_for_nothing
-from relaunch.core.offerings.capacity_scopes import placement_scope
+from relaunch.core.machines.starts import Worth, usd_for_nothing
+from relaunch.core.offerings.capacity_memory import placement_scope
 from relaunch.core.revisions.revision import parse_revision_arn
+from relaunch.core.selection.gpu_share import explain_missing_share
+from relaunch.core.selection.requirements import required_share
 from relaunch.ports import (
+    JobDependencies,
     LaunchDependencies,
     NotGrantedError,
     PermanentError,
@@ -32,8 +35,28 @@ from relaunch.ports import (
 )
 from relaunch.usecases.advance_job import advance_job, apply_event
 from relaunch.usecases.advance_machine import admit_jobs
-from relaunch.usecases.explain_placement import explain_placement
 from relaunch.usecases.observe_task import task_located
+
+
+def explain_placement(outcome: LaunchOutcome, job: Job, deps: JobDependencies) -> LaunchOutcome:
+    """Return the outcome, with the remaining GPU memory as detail if there was no room for a GPU share.
+
+    Such a failure takes two read calls; if they fail, the outcome is unchanged.
+    """
+    if not isinstance(outcome, PlacementFailed) or Shortage.GPU not in outcome.shortages:
+        return outcome
+    share = required_share(job.definition, job.revision)
+    placement = job.current_attempt.placement
+    if share is None or placement.gpu_partition_size < 1:
+        return outcome
+    try:
+        target = deps.targets.named(job.definition.target)
+        devices = target.find_gpus(placement.offering.instance_type, placement.capacity_provider)
+    except PortError as error:
+        deps.log.decided("gpus-unknown", job_id=job.job_id, reason=str(error))
+        return outcome
+    return replace(outcome, detail=explain_missing_share(share, devices) or "a GPU has room by now")
+
 
 # A function that was sending when the placement expired, the job was cancelled or its machine was gone has ended after
 # a minute, whatever its client repeats, and ECS lists the task within five more: the documentation of RunTask tells

@@ -1,4 +1,4 @@
-"""Submit jobs: find the definitions of an event, pin their revisions, create their jobs."""
+"""Submit jobs: find the definitions of an event, pin their revisions, create their jobs; dispatches are counted."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -7,22 +7,23 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.effects import RequestLaunch
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
-from relaunch.core.kubernetes.rules import find_problems
-from relaunch.core.kubernetes.workload_revision import kubernetes_revision
+from relaunch.core.kubernetes.rules import find_problems, kubernetes_revision
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.events import ImageArrived
 from relaunch.core.lifecycle.launching import IMAGE_POLL_INTERVAL
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum, acceptance_metrics
 from relaunch.core.offerings.instance_types import nearest_names
 from relaunch.core.revisions.images import FoundImage, with_platforms
-from relaunch.core.revisions.revision import Revision
-from relaunch.core.revisions.task_definition_grants import family_problem, revision_problem
-from relaunch.core.selection.containers import container_problem
+from relaunch.core.revisions.revision import Revision, family_problem, revision_problem
+from relaunch.core.selection.requirements import container_problem
+from relaunch.core.triggers.dispatch_rate import TooManyStarts, admit_dispatch
 from relaunch.core.triggers.events import (
     DirectRequest,
     ImagePushed,
     ObjectCreated,
+    RepositoryDispatch,
     TriggerEvent,
+    WorkflowDispatch,
     happened_at,
     trigger_keys,
 )
@@ -35,10 +36,32 @@ from relaunch.ports import (
     TransientError,
     UnsupportedPatternError,
 )
-from relaunch.usecases.admit_dispatch import find_dispatch_obstacle
 from relaunch.usecases.advance_job import advance_job, finish_pending
 from relaunch.usecases.count_waiting_jobs import find_reached_limit
-from relaunch.usecases.pin_images import WantedImage, pin_images
+from relaunch.usecases.prepare_revision import WantedImage, pin_images
+
+_ATTEMPTS = 5
+
+
+def find_dispatch_obstacle(event: TriggerEvent, deps: SubmitDependencies) -> str:
+    """Count a dispatch and return why it may not start a job, empty if it may; other events are not counted.
+
+    A dispatch counts once, however often it is handled and however many jobs it starts. The count is exact: it is
+    saved before the job is created, and only if nobody else saved it in between.
+
+    Raises:
+        TransientError: dispatches with the same body were counted at the same time too often; retry.
+    """
+    if not isinstance(event, WorkflowDispatch | RepositoryDispatch):
+        return ""
+    for _ in range(_ATTEMPTS):
+        found = deps.events.load_dispatch_starts(event.body_sha256)
+        admitted = admit_dispatch(found, event.identity, deps.clock.now())
+        if isinstance(admitted, TooManyStarts):
+            return admitted.reason
+        if admitted is found or deps.events.save_dispatch_starts(admitted):
+            return ""
+    raise TransientError(f"counting {event.identity}: others counted the same body {_ATTEMPTS} times in between")
 
 
 class UnknownDefinitionError(PermanentError):

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Protocol
 
-from relaunch.core.machines.tags import MACHINE_TAG
+from relaunch.core.machines.settings import MACHINE_TAG
 from relaunch_local.ecs import Clock, EcsError, EcsSimulator, Event, InProcessClient
 from relaunch_local.ecs.api.in_process import client_error_of
 from relaunch_local.ecs.engine.fleet import FleetFault

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.claims import claimed_machines
 from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.lookup import claimed_machines
 from relaunch.core.jobs.state import JobState
 from relaunch.core.machines.machine import Machine, MachineState
-from relaunch.core.machines.tags import MACHINE_TAG
+from relaunch.core.machines.settings import MACHINE_TAG
 from relaunch_local.ecs import Clock, Event
 from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.simulation.checks.facts import AccountFacts

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from relaunch.core.jobs.claims import claimed_machines
 from relaunch.core.jobs.effects import (
     AbandonMachine,
     CountRun,
@@ -19,12 +18,12 @@ from relaunch.core.jobs.effects import (
     StopTask,
 )
 from relaunch.core.jobs.job import Attempt, Job, PlacementState, Stop, StopKind, TimelineEntry
+from relaunch.core.jobs.lookup import claimed_machines
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.explanation import explain
-from relaunch.core.lifecycle.handover import stops_by
+from relaunch.core.lifecycle.moves import stops_by
 from relaunch.core.lifecycle.orphans import ORPHANED
-from relaunch.core.offerings.capacity_memory import LONGEST
-from relaunch.core.offerings.capacity_scopes import is_counted
+from relaunch.core.offerings.capacity_memory import LONGEST, is_counted
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch_local.ecs import Clock, Event, ProcessSpec
 from relaunch_local.ecs.engine.model import Instance

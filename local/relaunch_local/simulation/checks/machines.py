@@ -6,21 +6,21 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from relaunch.core.jobs.claims import claimed_machines
 from relaunch.core.jobs.effects import ReleaseMachine
 from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.lookup import claimed_machines
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.machines.decision import MachineTotals, micro_usd
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import (
+    NOTHING,
     Machine,
     MachineState,
     RememberFailures,
     TerminateInstance,
 )
-from relaunch.core.machines.resources import NOTHING
-from relaunch.core.machines.tags import JOB_TAG, MACHINE_TAG
-from relaunch.core.offerings.capacity_scopes import is_scope
+from relaunch.core.machines.settings import JOB_TAG, MACHINE_TAG
+from relaunch.core.offerings.capacity_memory import is_scope
 from relaunch_local.ecs import Clock, EcsSimulator, Event
 from relaunch_local.ecs.engine.model import BillLine, Instance, InstanceState, StateReason
 from relaunch_local.simulation.aws.s3 import ObjectStore

@@ -10,8 +10,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.job import Job
 from relaunch.core.machines.decision import MachineTotals
-from relaunch.core.offerings.capacity_memory import with_own
-from relaunch.core.offerings.capacity_scopes import find_failures
+from relaunch.core.offerings.capacity_memory import find_failures, with_own
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Offering, OfferingKey
 from relaunch_local.ecs import EcsSimulator, Purchase
 from relaunch_local.ecs.engine.instances import LaunchSpecification, subnet_of

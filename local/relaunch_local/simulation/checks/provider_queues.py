@@ -13,7 +13,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.offerings.offering import OfferingKey
-from relaunch.core.offerings.pool_records import SpotPool, pool_hours
+from relaunch.core.offerings.spot_runs import SpotPool, pool_hours
 from relaunch_local.ecs import Clock, EcsSimulator
 from relaunch_local.ecs.engine.model import CapacityProvider, ContainerInstanceStatus, Instance
 from relaunch_local.simulation.aws.template import CLUSTER

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Job
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.machines.tags import JOB_TAG, MACHINE_TAG
+from relaunch.core.machines.settings import JOB_TAG, MACHINE_TAG
 from relaunch_local.ecs import Purchase, SpotPrice
 from relaunch_local.ecs.engine.model import BillLine, Instance
 from relaunch_local.simulation.checks.facts import AccountFacts

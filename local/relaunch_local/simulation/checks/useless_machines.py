@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.machines.tags import JOB_TAG, MACHINE_TAG
+from relaunch.core.machines.settings import JOB_TAG, MACHINE_TAG
 from relaunch_local.ecs import Clock, Event
 from relaunch_local.ecs.engine.model import BillLine, Instance, StateReason
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.machines.decision import MachineDecision
-from relaunch.core.machines.totals import change_of
+from relaunch.core.machines.limits import change_of
 from relaunch.ports import MachineTakenError, StaleWriteError, TransientError
 from relaunch_local.simulation.aws.runtime import Runtime
 

@@ -7,7 +7,7 @@ from moto.utilities.utils import load_resource
 
 from fakes.aws import aws_in_process
 from relaunch.adapters.aws.ami_parameters import SsmAmis
-from relaunch.core.offerings.amis import NEURON_REGIONS, Ami, AmiKind, AmiSystem, ami_parameter
+from relaunch.core.offerings.instance_types import NEURON_REGIONS, Ami, AmiKind, AmiSystem, ami_parameter
 from relaunch.ports import PermanentError, TransientError
 
 SERVICE = "ssm"

@@ -11,7 +11,7 @@ from relaunch.core.definitions.accelerator import GpuRequirement
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
 from relaunch.core.launches.launch import LaunchRefused, TaskPlaced
-from relaunch.core.lifecycle.refusal_notices import what_to_grant
+from relaunch.core.lifecycle.refusal_waits import what_to_grant
 from relaunch.ports import NotGrantedError
 
 REQUEST = make_launch_request(workload=KubernetesWorkload("image:v1"), gpu=GpuRequirement())

@@ -3,7 +3,7 @@
 import pytest
 
 from relaunch.core.checks import Verdict
-from relaunch.core.revisions.stop_timeout import StopTimeout
+from relaunch.core.revisions.revision import StopTimeout
 from relaunch_cli.account_checks.stopping import MainProcess, check_sigterm, check_stop_timeout
 
 OK, PROBLEM, UNKNOWN = Verdict.OK, Verdict.PROBLEM, Verdict.UNKNOWN

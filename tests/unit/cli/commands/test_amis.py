@@ -1,6 +1,6 @@
 """amis."""
 
-from relaunch.core.offerings.amis import AmiKind
+from relaunch.core.offerings.instance_types import AmiKind
 from relaunch.ports import PermanentError, TransientError
 
 

@@ -11,7 +11,7 @@ from fakes.dependencies import make_dependencies
 from fakes.sources import FakeRevisions
 from relaunch.core.definitions.definition import S3Trigger
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
+from relaunch.core.revisions.revision import TaskDefinitionGrants
 from relaunch.ports import PermanentError
 
 OWN_STOP_TIMEOUT = {"stop_timeout": {"seconds": 90, "set_by": "task definition"}}

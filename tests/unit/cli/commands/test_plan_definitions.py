@@ -11,9 +11,8 @@ from fakes.cli_session import flat, invoke, rewrite
 from fakes.reservations import make_block, make_reserved
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.machines.events import FleetRefused, Refusal, RefusalKind
-from relaunch.core.machines.machine import FleetOverride, FleetRequest
+from relaunch.core.machines.machine import FleetOverride, FleetRequest, Resources
 from relaunch.core.machines.refusals import find_failures
-from relaunch.core.machines.resources import Resources
 
 
 def test_plan_ranks_what_is_kept_and_groups_what_is_not(relaunch):

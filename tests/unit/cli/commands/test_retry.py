@@ -3,8 +3,8 @@
 import pytest
 
 from fakes.builders import make_definition
-from relaunch.core.jobs.resume_point import ResumePoint
 from relaunch.core.jobs.state import JobState
+from relaunch.core.jobs.trigger_facts import ResumePoint
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.cancel_job import cancel_job
 

@@ -11,8 +11,7 @@ from fakes.reservations import make_block, make_reservation, make_reserved
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.rejection import Rejection
-from relaunch.core.selection.rows import explain_rows
-from relaunch.core.selection.selection import RejectedOffering, Selection
+from relaunch.core.selection.selection import RejectedOffering, Selection, explain_rows
 from relaunch_cli.views.selection import Row, SelectionOptions, render_selection
 
 

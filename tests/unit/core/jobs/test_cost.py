@@ -5,10 +5,9 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW, make_attempt, make_placement, make_running_attempt, make_running_job
-from relaunch.core.jobs.cost import HourlyPrice, attempt_price, cost_so_far, running_task
+from relaunch.core.jobs.cost import HourlyPrice, attempt_price, cost_so_far, running_task, summarize_job
 from relaunch.core.jobs.job import Job, Placement, Stop, StopKind
 from relaunch.core.jobs.state import CostBasis, RunningTask
-from relaunch.core.jobs.summary import summarize_job
 
 LATER = NOW + timedelta(hours=2)
 STOPPED = make_running_attempt(stop=Stop(StopKind.SUCCESS, NOW))

@@ -8,7 +8,7 @@ import pytest
 from fakes.builders import NOW, make_definition, make_job, make_running_attempt
 from relaunch.core.jobs.job import Job, Stop, StopKind
 from relaunch.core.jobs.progress import Progress, SavedCheckpoint, kept_time, measure_progress
-from relaunch.core.jobs.resume_point import ResumePoint
+from relaunch.core.jobs.trigger_facts import ResumePoint
 
 HOUR = timedelta(hours=1)
 SHARED = {"padding": 0.0, "max_runtime": 100 * HOUR}

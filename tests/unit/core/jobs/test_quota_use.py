@@ -16,8 +16,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.quota_use import may_be_short, room_of_quotas
 from relaunch.core.jobs.state import JobState
-from relaunch.core.machines.machine import Claim, FleetOverride, FleetRequest, Machine, MachineState
-from relaunch.core.machines.resources import Resources
+from relaunch.core.machines.machine import Claim, FleetOverride, FleetRequest, Machine, MachineState, Resources
 from relaunch.core.offerings.quotas import QuotaUsage
 
 G_SPOT, G_ON_DEMAND, P_SPOT = "L-3819A6DF", "L-DB2E81BA", "L-7212CCBC"

@@ -5,7 +5,7 @@ import pytest
 
 from fakes.builders import NOW, make_capacity_failure
 from relaunch.core.launches.launch import Node, NodeObservation, TaskPhase, may_refute, refutes
-from relaunch.core.machines.resources import Resources
+from relaunch.core.machines.machine import Resources
 
 
 def test_only_a_task_that_stops_or_has_stopped_is_ending() -> None:

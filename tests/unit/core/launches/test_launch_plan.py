@@ -18,7 +18,7 @@ from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.jobs.job import FailedStart
 from relaunch.core.jobs.trigger_facts import TriggerFacts
-from relaunch.core.launches.accelerators import AllNeuronDevices, GpuPartition, GpuShare, NeuronDevices, WholeGpus
+from relaunch.core.launches.launch import AllNeuronDevices, GpuPartition, GpuShare, NeuronDevices, WholeGpus
 from relaunch.core.launches.launch_plan import job_checkpoint_uri, plan_launch, training_environment
 
 FACTS = TriggerFacts("github", "id", "summary", {"RELAUNCH_GIT_SHA": "5e07"})

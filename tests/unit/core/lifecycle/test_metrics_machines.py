@@ -28,8 +28,7 @@ from relaunch.core.machines.events import (
     RequestExpired,
 )
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.machines.machine import Consequence, Machine, MachineState
-from relaunch.core.machines.resources import Resources
+from relaunch.core.machines.machine import Consequence, Machine, MachineState, Resources
 from relaunch.core.machines.table import decide
 from unit.core.lifecycle.steps import decided
 from unit.core.lifecycle.table_matrix import EVENTS, SITUATIONS

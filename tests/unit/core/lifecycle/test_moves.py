@@ -12,7 +12,7 @@ from relaunch.core.jobs.effects import RequestLaunch
 from relaunch.core.jobs.job import Handover, Job
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle.decision import HEARTBEAT
+from relaunch.core.lifecycle.decision import HEARTBEAT, POLL_INTERVAL
 from relaunch.core.lifecycle.events import MachineLimitReached, MoveDeclined
 from relaunch.core.lifecycle.machine_waits import describe_limit
 from relaunch.core.lifecycle.moves import (
@@ -24,7 +24,6 @@ from relaunch.core.lifecycle.moves import (
     resumable_progress,
     with_move,
 )
-from relaunch.core.lifecycle.polling import POLL_INTERVAL
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.market.policies import PolicyName
 from relaunch.core.market.situation import Pool

@@ -12,7 +12,7 @@ from relaunch.core.jobs.state import JobState, RefusedCall, WaitReason
 from relaunch.core.launches.launch import LaunchRefused, TaskPlaced
 from relaunch.core.lifecycle.events import CheckpointsUnreadable, LaunchNotGranted, MachineLost, TimePassed
 from relaunch.core.lifecycle.refusal_waits import MACHINE_KEPT, Refusal, next_try
-from relaunch.core.lifecycle.useless_machines import useless_for_all
+from relaunch.core.lifecycle.restart_policy import useless_for_all
 from relaunch.core.machines.machine import Consequence
 from unit.core.lifecycle.steps import ADMIT, after, chosen, decided
 from unit.core.lifecycle.table_matrix import SITUATIONS, SOON, answered

@@ -21,9 +21,9 @@ from relaunch.core.lifecycle.spot_pools import RETRY_INTERVAL, find_pools, retri
 from relaunch.core.machines.refusals import POOL_AVOIDED
 from relaunch.core.market.learning import seen
 from relaunch.core.market.situation import Pool
-from relaunch.core.offerings.capacity_scopes import zone_scope
+from relaunch.core.offerings.capacity_memory import zone_scope
 from relaunch.core.offerings.offering import Offering, OfferingKey
-from relaunch.core.offerings.pool_records import PoolChange, SpotPool, pool_hours, unknown_pool
+from relaunch.core.offerings.spot_runs import PoolChange, SpotPool, pool_hours, unknown_pool
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import RejectedOffering
 

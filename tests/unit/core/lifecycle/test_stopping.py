@@ -11,8 +11,8 @@ from relaunch.core.jobs.effects import CountRun, ReleaseMachine, RememberCapacit
 from relaunch.core.jobs.job import FailedStart, IntentKind, Job, PlacementState, Stop, StopKind
 from relaunch.core.jobs.state import CostBasis, JobState, Refusal, RefusedCall, Waiting, WaitReason
 from relaunch.core.launches.launch import TaskPlaced
+from relaunch.core.lifecycle.restart_policy import useless_for_all
 from relaunch.core.lifecycle.stopping import follow_stop
-from relaunch.core.lifecycle.useless_machines import useless_for_all
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
 from unit.core.lifecycle.steps import ADMIT, LAUNCH, SOON, after, chosen, decided

@@ -26,14 +26,14 @@ from relaunch.core.machines.machine import (
     ForgetUnready,
     MachineState,
     RememberFailures,
+    Resources,
     TellJobs,
     TerminateInstance,
 )
 from relaunch.core.machines.requesting import NEXT_LOOK
-from relaunch.core.machines.resources import Resources
 from relaunch.core.machines.table import decide
-from relaunch.core.offerings.amis import AmiKind
-from relaunch.core.offerings.capacity_scopes import image_scope
+from relaunch.core.offerings.capacity_memory import image_scope
+from relaunch.core.offerings.instance_types import AmiKind
 
 LIMITS = MachineLimits()
 WARM = MachineLimits(warm_time=timedelta(minutes=15))

@@ -1,8 +1,7 @@
 """Machines and their claims."""
 
 from fakes.machines import CAPACITY, claim, fleet_request, machine, offering, override
-from relaunch.core.machines.machine import MachineState
-from relaunch.core.machines.resources import Resources
+from relaunch.core.machines.machine import MachineState, Resources
 
 
 def test_until_ec2_has_chosen_a_machine_offers_the_least_that_it_may():

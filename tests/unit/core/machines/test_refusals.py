@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from fakes.builders import NOW
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.events import FleetRefused, InstanceLaunched, Refusal, RefusalKind
-from relaunch.core.machines.machine import FleetOverride, FleetRequest
+from relaunch.core.machines.machine import FleetOverride, FleetRequest, Resources
 from relaunch.core.machines.refusals import Consequence, Verdict, delay_before, find_failures, judge
-from relaunch.core.machines.resources import Resources
-from relaunch.core.offerings.capacity_scopes import is_scope
+from relaunch.core.offerings.capacity_memory import is_scope
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 
 ON_DEMAND, SPOT = PurchaseOption.ON_DEMAND, PurchaseOption.SPOT

@@ -17,12 +17,10 @@ from relaunch.core.definitions.accelerator import (
     PurchasePolicy,
 )
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.machines.machine import FleetOverride, FleetRequest
+from relaunch.core.machines.machine import NOTHING, FleetOverride, FleetRequest, Resources
 from relaunch.core.machines.request import MAX_OVERRIDES, build_request, capacity_of, needs
-from relaunch.core.machines.resources import NOTHING, Resources
 from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
-from relaunch.core.offerings.amis import AmiKind, ami_kind
-from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.instance_types import AmiKind, InstanceType, ami_kind
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.expected_cost import WorkAhead, cost_of
 from relaunch.core.selection.offering_filters import SelectionLimits

@@ -12,9 +12,8 @@ from fakes.reservations import make_block, make_reservation, make_reserved
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.decision import MachineTotals
 from relaunch.core.machines.events import FleetAnswered, FleetRefused, InstanceLaunched, Refusal, RefusalKind
-from relaunch.core.machines.explanation import describe_machine
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.machines.machine import Consequence, FleetRequest, MachineState
+from relaunch.core.machines.machine import Consequence, FleetRequest, MachineState, describe_machine
 from relaunch.core.machines.refusals import find_failures, judge
 from relaunch.core.machines.request import build_request
 from relaunch.core.machines.requesting import fleet_answered, launched_after_all, request_machine

@@ -2,7 +2,7 @@ import pytest
 
 from fakes.builders import make_instance_type
 from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
-from relaunch.core.offerings.amis import AmiKind
+from relaunch.core.offerings.instance_types import AmiKind
 
 SETTINGS = MachineSettings(
     "relaunch", subnets={"us-east-1a": "subnet-0a1"}, launch_templates={AmiKind.GPU: LaunchTemplate("lt-0a", "7")}

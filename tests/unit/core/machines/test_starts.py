@@ -24,8 +24,8 @@ from relaunch.core.machines.starts import (
     startable,
     started,
 )
-from relaunch.core.offerings.amis import AmiKind
-from relaunch.core.offerings.capacity_scopes import image_scope, placement_scope
+from relaunch.core.offerings.capacity_memory import image_scope, placement_scope
+from relaunch.core.offerings.instance_types import AmiKind
 
 IMAGE, FAMILY, POOL = image_scope(AmiKind.GPU), placement_scope("trainer"), offering()
 MINUTE = timedelta(minutes=1)

@@ -37,10 +37,10 @@ from relaunch.core.machines.machine import (
     DeregisterNode,
     Machine,
     MachineState,
+    Resources,
     TellJobs,
     TerminateInstance,
 )
-from relaunch.core.machines.resources import Resources
 from relaunch.core.machines.table import TABLE, decide
 
 LIMITS = MachineLimits()

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relaunch.core.market.hazards import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR, expected_ends
 from relaunch.core.market.learning import (
     CONTINUOUS,
     HALF_LIFE,
@@ -18,6 +17,7 @@ from relaunch.core.market.learning import (
     refused,
     seen,
 )
+from relaunch.core.market.thresholds import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR, expected_ends
 
 NEW = PoolRecord("g5.xlarge a")
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from relaunch.core.market.hazards import SPELL_ENDS_PER_HOUR, expected_hours
 from relaunch.core.market.returning import return_to_spot
 from relaunch.core.market.situation import Action, Place, Pool, Rule, Situation
+from relaunch.core.market.thresholds import SPELL_ENDS_PER_HOUR, expected_hours
 
 ALWAYS = 1e6
 UNSEEN = Pool("a", 0.3)

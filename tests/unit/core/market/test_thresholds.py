@@ -5,16 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relaunch.core.market.hazards import OUTAGE_ENDS_PER_HOUR, expected_ends
 from relaunch.core.market.thresholds import (
     AGE_EDGES,
     NEVER,
+    OUTAGE_ENDS_PER_HOUR,
     Ladder,
     Market,
     Thresholds,
     age_group,
     decode,
     encode,
+    expected_ends,
 )
 
 OVERHEADS, RATIOS, OUTAGES, SPELLS, WORK = (0.1, 1.0), (1.4, 3.0), (0.5, 2.0), (1.0,), (1.0, 4.0)

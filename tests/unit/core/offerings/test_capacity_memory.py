@@ -7,21 +7,24 @@ from hypothesis import strategies as st
 
 from fakes.builders import NOW, make_capacity_failure, make_offering_key
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.offerings.amis import AmiKind
 from relaunch.core.offerings.capacity_memory import (
     FORGOTTEN_AFTER,
     LONGEST,
     QUEUE_AVOIDED,
     SAME_EVENT,
     forgotten_at,
+    image_scope,
+    purchase_scope,
     queued,
+    quota_scope,
     remaining_failures,
     remember,
     reopened,
     sound,
     with_own,
+    zone_scope,
 )
-from relaunch.core.offerings.capacity_scopes import image_scope, purchase_scope, quota_scope, zone_scope
+from relaunch.core.offerings.instance_types import AmiKind
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 
 SPOT = PurchaseOption.SPOT

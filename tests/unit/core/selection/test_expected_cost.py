@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from fakes.builders import make_definition, make_offering
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.offerings.interruption_rate import estimated_interruptions_per_hour
-from relaunch.core.offerings.offering import Offering
+from relaunch.core.offerings.offering import Offering, estimated_interruptions_per_hour
 from relaunch.core.selection.expected_cost import GP3_USD_PER_GIB_MONTH, WorkAhead, cost_of, derive_work
 
 START, TAIL = 8 / 60, 0.25

@@ -14,8 +14,8 @@ from fakes.builders import (
     make_offering_key,
 )
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
-from relaunch.core.offerings.amis import AmiKind, ami_rejection
-from relaunch.core.offerings.capacity_scopes import quota_scope, zone_scope
+from relaunch.core.offerings.capacity_memory import quota_scope, zone_scope
+from relaunch.core.offerings.instance_types import AmiKind, ami_rejection
 from relaunch.core.offerings.quotas import QuotaUsage, quota_of
 from relaunch.core.selection.offering_filters import GROUP_FILTERS, OFFERING_FILTERS, SelectionLimits, derive_criteria
 from relaunch.core.selection.rejection import Rejection

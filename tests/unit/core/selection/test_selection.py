@@ -7,8 +7,7 @@ import pytest
 from fakes.builders import NOW, make_capacity_failure, make_instance_type
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.core.selection.offering_table import OfferingTable
-from relaunch.core.selection.rows import explain_rows
-from relaunch.core.selection.selection import FILTER_NAMES, Selection, explain_rejection, select
+from relaunch.core.selection.selection import FILTER_NAMES, Selection, explain_rejection, explain_rows, select
 from unit.core.selection.offered import A10G, AMD, ONE_GPU, REVISION, SPOT, T4, needing_gpu, offered, selected
 
 

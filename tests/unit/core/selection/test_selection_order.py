@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import make_instance_type
-from relaunch.core.selection.rows import explain_rows
+from relaunch.core.selection.selection import explain_rows
 from unit.core.selection.offered import A10G, FOUR_A10G, ON_DEMAND, ONE_GPU, SPOT, T4, needing_gpu, offered, selected
 
 

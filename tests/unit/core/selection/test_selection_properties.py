@@ -21,15 +21,14 @@ from relaunch.core.definitions.accelerator import (
     PurchaseOption,
     PurchasePolicy,
 )
-from relaunch.core.offerings.amis import AmiKind
-from relaunch.core.offerings.capacity_scopes import purchase_scope, quota_scope, zone_scope
+from relaunch.core.offerings.capacity_memory import purchase_scope, quota_scope, zone_scope
+from relaunch.core.offerings.instance_types import AmiKind
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Offering, OfferingKey
 from relaunch.core.offerings.quotas import QuotaUsage
 from relaunch.core.selection.expected_cost import cost_of
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.core.selection.offering_table import OfferingTable
-from relaunch.core.selection.rows import explain_rows
-from relaunch.core.selection.selection import Selection, explain_rejection, select
+from relaunch.core.selection.selection import Selection, explain_rejection, explain_rows, select
 
 # Twice; every third of the second time by a maker whose accelerators are not used.
 TYPES = sorted(load_catalogue().values(), key=lambda row: row.name)

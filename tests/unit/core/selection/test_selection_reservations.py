@@ -10,11 +10,11 @@ from fakes.builders import NOW, make_capacity_failure, make_definition
 from fakes.reservations import make_block, make_reservation, make_reserved
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.offerings.capacity_scopes import purchase_scope, zone_scope
+from relaunch.core.offerings.capacity_memory import purchase_scope, zone_scope
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch.core.offerings.reservations import Reservation
 from relaunch.core.selection.notices import find_notices
-from relaunch.core.selection.rows import explain_rows
+from relaunch.core.selection.selection import explain_rows
 from unit.core.selection.offered import A10G, ON_DEMAND, REVISION, SPOT, T4, needing_gpu, offered, selected
 
 RESERVED = PurchaseOption.RESERVED

@@ -6,10 +6,9 @@ import pytest
 
 from fakes.builders import make_definition
 from relaunch.core.definitions.definition import InputRule
-from relaunch.core.definitions.inputs import MAX_INPUT_LENGTH
 from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.triggers.events import DirectRequest, RepositoryDispatch
-from relaunch.core.triggers.matching import InvalidInputs, Match, NoMatch
+from relaunch.core.triggers.matching import MAX_INPUT_LENGTH, InvalidInputs, Match, NoMatch
 from unit.core.triggers.matched import PUSH, WORKFLOW, github, match_event, matched
 
 

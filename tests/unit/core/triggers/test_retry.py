@@ -6,9 +6,8 @@ import pytest
 
 from fakes.builders import make_definition, make_job, make_running_job
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.resume_point import ResumePoint
 from relaunch.core.jobs.state import FINAL_STATES, JobState
-from relaunch.core.jobs.trigger_facts import TriggerFacts
+from relaunch.core.jobs.trigger_facts import ResumePoint, TriggerFacts
 from relaunch.core.triggers.events import DirectRequest, RetriedJob
 from relaunch.core.triggers.matching import InvalidInputs
 from relaunch.core.triggers.retry import CannotRetry, retry

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from relaunch.adapters.aws.errors import aws_errors
-from relaunch.core.offerings.amis import Ami, AmiKind, AmiSystem, ami_parameter
+from relaunch.core.offerings.instance_types import Ami, AmiKind, AmiSystem, ami_parameter
 
 if TYPE_CHECKING:
     from mypy_boto3_ssm import SSMClient

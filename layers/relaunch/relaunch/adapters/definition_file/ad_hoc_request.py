@@ -15,7 +15,7 @@ from relaunch.adapters.definition_file.yaml_document import Document, KeyPath, M
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.durations import write_duration
 from relaunch.core.definitions.targets import Target
-from relaunch.core.kubernetes.workload_revision import kubernetes_revision
+from relaunch.core.kubernetes.rules import kubernetes_revision
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.revisions.revision import DEFAULT_ARCHITECTURE, Revision
 

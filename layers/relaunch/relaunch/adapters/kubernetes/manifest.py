@@ -16,7 +16,7 @@ from relaunch.core.kubernetes.pod_gpus import PodGpus
 from relaunch.core.kubernetes.rules import MAIN_CONTAINER, ask_gpus, purchase_options
 from relaunch.core.launches.launch import LaunchRequest
 from relaunch.core.offerings.offering import OfferingKey
-from relaunch.core.revisions.stop_timeout import STOP_TIMEOUT_SECONDS
+from relaunch.core.revisions.revision import STOP_TIMEOUT_SECONDS
 from relaunch.ports import PermanentError
 
 # Relaunch itself relaunches a job, as a new Job: a pod that Kubernetes started anew would be a second task of the

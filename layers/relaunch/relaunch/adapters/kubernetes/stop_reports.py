@@ -7,10 +7,9 @@ controller of Kubernetes 1.20 to 1.36.
 
 import re
 
-from relaunch.adapters.gpu_faults import tells_gpu_fault
 from relaunch.adapters.kubernetes.api.models import Condition, ContainerStatus, Job, Pod
 from relaunch.adapters.kubernetes.labels import STOP_REASON
-from relaunch.adapters.start_errors import meaning_of
+from relaunch.adapters.start_errors import meaning_of, tells_gpu_fault
 from relaunch.core.launches.launch import ContainerObservation, ReportedCause, StopReport
 from relaunch.core.lifecycle.stop_reason import EXIT_SIGKILL, EXIT_SIGTERM
 

@@ -33,7 +33,7 @@ from relaunch.core.launches.launch import (
     TaskObservation,
     TaskPlaced,
 )
-from relaunch.core.selection.gpu_devices import GpuDevice
+from relaunch.core.selection.gpu_share import GpuDevice
 from relaunch.core.selection.neuron_devices import RemainingResources
 from relaunch.ports import PermanentError, PortError
 

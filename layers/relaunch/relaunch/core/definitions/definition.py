@@ -38,7 +38,7 @@ class GithubTrigger:
     `branches`, `tags` and `paths` are GitHub Actions filter patterns (`*`, `**`, `?`, leading `!`) for push events;
     `branches` applies to workflow_run too. `workflows` are workflow names (workflow_run, workflow_dispatch), `types`
     are event types of repository_dispatch, `packages` are package names. `run_events` are events whose workflow runs
-    start jobs besides those of core.triggers.github.RUN_EVENTS.
+    start jobs besides those of core.triggers.events.RUN_EVENTS.
     """
 
     repository: str
@@ -88,7 +88,7 @@ class RetryRules:
     `max_early_failures` limits those in a row within ten minutes of the start, before the first checkpoint
     (core.lifecycle.restart_policy). `on_exit_codes` are not limited by it, `never_on_exit_codes` end the job, and by
     `machine_exit_codes` the program says that its machine is at fault: that is no failure. After
-    `max_attempts_without_progress` in a row, whatever ended them, the job ends (core.lifecycle.no_progress).
+    `max_attempts_without_progress` in a row, whatever ended them, the job ends (core.lifecycle.restart_policy).
     """
 
     max_early_failures: int = 1

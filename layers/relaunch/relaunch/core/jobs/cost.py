@@ -1,4 +1,4 @@
-"""What a job has cost so far, its running task and the machines that were of no use included."""
+"""What a job has cost until now, and the summary of a job for lists."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,6 +8,8 @@ from relaunch.core.jobs.state import CostBasis, JobSummary, RunningTask
 
 if TYPE_CHECKING:
     from relaunch.core.jobs.job import Attempt, Job
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.progress import describe_lack_of_progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +59,30 @@ def cost_so_far(job: "Job | JobSummary", now: datetime) -> tuple[float, CostBasi
     # ECS's clock may be ahead.
     hours = max((now - running.since).total_seconds(), 0.0) / 3600
     return ended_usd + hours * running.usd_per_hour, job.cost_basis.plus(running.basis)
+
+
+def summarize_job(job: Job) -> JobSummary:
+    """Return the summary of a job."""
+    attempt = job.attempt
+    return JobSummary(
+        job_id=job.job_id,
+        definition=job.definition.name,
+        state=job.state,
+        accepted_at=job.accepted_at,
+        reason="; ".join(filter(None, (job.reason, describe_lack_of_progress(job)))),
+        waiting=job.waiting,
+        attempt_number=attempt.number if attempt else 0,
+        offering=attempt.placement.offering if attempt else None,
+        interruptions=job.interruptions,
+        failures=job.failures,
+        run_seconds=job.run_seconds,
+        cost_usd=job.cost_usd,
+        trigger=job.trigger.summary,
+        ended_at=job.ended_at,
+        cost_basis=job.cost_basis,
+        machine_id=job.machine_id,
+        running=running_task(job),
+        state_since=job.state_since,
+        started_by=job.trigger.short or job.trigger.summary,
+        useless_machines_usd=job.useless_machines_usd,
+    )

@@ -9,9 +9,8 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.jobs.effects import Effect
-from relaunch.core.jobs.resume_point import ResumePoint
 from relaunch.core.jobs.state import HELD_BACK_BY, QUEUES, CostBasis, JobState, Refusal, RefusedCall, Waiting
-from relaunch.core.jobs.trigger_facts import TriggerFacts
+from relaunch.core.jobs.trigger_facts import ResumePoint, TriggerFacts
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 from relaunch.core.revisions.revision import Revision
 
@@ -258,20 +257,20 @@ class Job:
     its requests for a reason that other offerings would not change. `refusals` are the calls that were refused, since
     it last had a task, for what somebody has to grant or mend (core.lifecycle.refusal_waits). `useless_machines_at` is
     when it lost each of the latest machines that never ran a task of it, which bounds how many it gets in a day
-    (core.lifecycle.useless_machines), and `useless_machines_usd` what those cost that were requested for it. `ran_on`
+    (core.lifecycle.restart_policy), and `useless_machines_usd` what those cost that were requested for it. `ran_on`
     is the machine of our own on which its last task ran that has stopped, empty for one of an earlier version.
     `resume_from` are the jobs that it retries, the latest first: it resumes from the first of them with a checkpoint,
     whose step is `first_step`, 0 if it began from the beginning, None before its first launch. `kept_seconds` is the
     running time, before the current attempt, whose work a checkpoint keeps (core.jobs.progress). `measured_starts` and
     `start_seconds` are what the attempts before the current one say of its overheads, and `checkpoint_seconds` what
-    they and the looks at the current one do (core.jobs.overheads); `asked_at` is since when it waited for the machine
+    they and the looks at the current one do (core.jobs.progress); `asked_at` is since when it waited for the machine
     of its current placement, None if it did not. `market_reason` is why its market policy launched it where it is, or
     leaves it there, when it last looked; empty if none chose. `early_failures` are the latest failures in a row soon
     after a start. `faulty_machines` are the latest machines in a row that failed under it within an hour, by instance
     ID, or by the name of the node where that is all that is known (core.lifecycle.restart_policy). `judged_attempt` is
     the latest attempt of which it is known whether it gained a step, `attempts_without_progress` how many of the latest
     in a row did not, and `saving_seconds` how long one that did ran until it had saved, 0 if that is not known
-    (core.lifecycle.no_progress). `moved_at` is when its task was stopped for each of the latest moves to spot
+    (core.lifecycle.restart_policy). `moved_at` is when its task was stopped for each of the latest moves to spot
     (core.lifecycle.moves). `wait_told_at` is when somebody was last told that it waits for long
     (core.lifecycle.long_waits).
     """

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
+from relaunch.core.revisions.revision import TaskDefinitionGrants
 from relaunch.core.selection.offering_filters import SelectionLimits
 
 # Managed scaling waits for the instance warm-up (300 s by default) before it requests more, and a GPU instance takes

@@ -1,4 +1,4 @@
-"""Keys by which stores find jobs."""
+"""Keys by which stores and callers find jobs and the machines that they claim."""
 
 from datetime import datetime
 
@@ -50,3 +50,34 @@ def selected_placement(job: Job, *, is_placed: bool) -> tuple[int, int]:
     if attempt.is_spent:
         return attempt.number + 1, 1
     return attempt.number, attempt.placement.number + 1
+
+
+def claimed_machines(job: Job) -> frozenset[str]:
+    """Return the IDs of the machines that the job needs: of its task, and for its next placement."""
+    if job.state.is_final:
+        return frozenset()
+    needed = {job.machine_id}
+    attempt = job.attempt
+    if attempt is not None and attempt.stop is None and attempt.placement.state is not PlacementState.CLOSED:
+        needed.add(attempt.placement.machine_id)
+    return frozenset(needed - {""})
+
+
+INVOKE = "invoke"
+"""The caller of every direct Invoke of `job_api`: Lambda does not tell a function who invokes it."""
+
+
+def keyed_identity(caller: str, key: str) -> str:
+    """Return the identity of a request with an idempotency key: each caller has keys of its own.
+
+    An ARN has no space. The keys of INVOKE are those of earlier versions, which had only this caller.
+    """
+    return f"api:key:{key}" if caller == INVOKE else f"api:caller:{caller} {key}"
+
+
+def is_own(job: Job, caller: str) -> bool:
+    """Return whether a caller may see and cancel a job: one that it asked for.
+
+    Jobs that nobody asked for (those of events) and those of versions that stored no caller are INVOKE's.
+    """
+    return job.trigger.caller == caller or (caller == INVOKE and not job.trigger.caller)

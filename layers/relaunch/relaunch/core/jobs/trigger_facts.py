@@ -1,4 +1,4 @@
-"""What started a job."""
+"""What started a job, and where it resumes from if it retries another one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 class TriggerFacts:
     """What started the job, as a summary and as environment variables of the training.
 
-    `caller` is who asked for it directly (core.jobs.callers); empty if an event started it, or an earlier version.
+    `caller` is who asked for it directly (core.jobs.lookup); empty if an event started it, or an earlier version.
     `short` is the summary in a few words, empty in jobs of an earlier version.
     """
 
@@ -18,3 +18,28 @@ class TriggerFacts:
     environment: Mapping[str, str] = field(default_factory=dict)
     caller: str = ""
     short: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ResumePoint:
+    """The checkpoints of another job, from which a job resumes while it has left none of its own.
+
+    `checkpoint_uri` is where that job left them, as in its definition. `step` and `attempt` leave out all others, of
+    other steps or written by other attempts.
+    """
+
+    job_id: str
+    checkpoint_uri: str
+    step: int | None = None
+    attempt: int | None = None
+
+    @property
+    def is_chosen(self) -> bool:
+        """Return whether certain checkpoints were asked for: a job does not start without one of them."""
+        return self.step is not None or self.attempt is not None
+
+    def __str__(self) -> str:
+        """Return what is looked for: `checkpoint of step 300 of attempt 2 below s3://…`."""
+        step = "" if self.step is None else f" of step {self.step}"
+        attempt = "" if self.attempt is None else f" of attempt {self.attempt}"
+        return f"checkpoint{step}{attempt} below {self.checkpoint_uri}{self.job_id}/"

@@ -1,7 +1,13 @@
-"""What a job definition for ACK or ACS may ask for, and how its pod asks for it."""
+"""What a job definition for ACK or ACS may ask for, what they offer it, and its revision without a task definition.
+
+The scheduler of the cluster chooses the node, and the capacity of ACS has no instance types: an offering stands for the
+GPUs that a job asks for. There is one for each purchase option, spot first, because ACS sells best-effort capacity
+cheaper than the other.
+"""
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from typing import assert_never
 
 from relaunch.core.definitions.accelerator import GpuRequirement, PurchaseOption
@@ -9,10 +15,16 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import ComputeClass, KubernetesWorkload
 from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes import ack, acs
+from relaunch.core.kubernetes.acs import class_of
 from relaunch.core.kubernetes.node_fit import GpuNode, NodeFit, predict_fit
 from relaunch.core.kubernetes.pod_gpus import PodGpus
 from relaunch.core.kubernetes.problem import GPU, Problem, of_gpu, of_workload
+from relaunch.core.offerings.instance_types import NVIDIA, InstanceType
+from relaunch.core.offerings.offering import CapacityMemory, Offering
+from relaunch.core.revisions.revision import ContainerRequirement, Revision
 from relaunch.core.selection.gpu_share import check_requirement
+from relaunch.core.selection.rejection import Rejection
+from relaunch.core.selection.selection import RejectedOffering, Selection
 
 MAIN_CONTAINER = "main"
 """The name of the container if the definition gives none."""
@@ -140,3 +152,78 @@ def find_kubernetes_notices(definition: JobDefinition) -> tuple[str, ...]:
         f"`{key}` has no effect on {definition.target}: it is about EC2" for key, value in ignored.items() if value
     ]
     return tuple(notices)
+
+
+_FILTER = "capacity-memory"
+
+
+def select_on_kubernetes(definition: JobDefinition, memory: CapacityMemory, now: datetime) -> Selection:
+    """Keep the offerings of a definition for ACK or ACS that no recent launch found without capacity."""
+    offered = kubernetes_offerings(definition)
+    rejections = {each: _rejection(each, memory, now) for each in offered}
+    kept = tuple(each for each in offered if rejections[each] is None)
+    rejected = tuple(RejectedOffering(each, _FILTER, why) for each, why in rejections.items() if why is not None)
+    return Selection(kept, rejected, ((_FILTER, len(offered), len(kept)),))
+
+
+def kubernetes_offerings(definition: JobDefinition) -> tuple[Offering, ...]:
+    """Return the offerings of a definition for ACK or ACS, in the order in which they are tried."""
+    machine = _machine(definition)
+    allowed = purchase_options(definition)
+    return tuple(Offering(machine, each) for each in (PurchaseOption.SPOT, PurchaseOption.ON_DEMAND) if each in allowed)
+
+
+def _machine(definition: JobDefinition) -> InstanceType:
+    """Return what stands in the place of an instance type; jobs for the same kind of GPU share its name."""
+    workload, gpu = definition.kubernetes, definition.accelerator.gpu
+    model = workload.gpu_model if workload is not None else ""
+    has_classes = definition.target.capabilities.has_compute_classes
+    kind = class_of(workload).value if workload is not None and has_classes else ""
+    return InstanceType(
+        name="/".join(part for part in (definition.target.value, kind, model) if part),
+        vcpus=0,
+        memory_mib=0,
+        architecture="",
+        accelerator_manufacturer=NVIDIA,
+        accelerator_model=model,
+        gpu_count=gpu.count if gpu is not None else 0,
+        logical_gpu_count=gpu.count if gpu is not None else 0,
+        gpu_memory_mib=(gpu.memory_mib or 0) if gpu is not None else 0,
+    )
+
+
+def _rejection(offering: Offering, memory: CapacityMemory, now: datetime) -> Rejection | None:
+    failure = memory.get(offering.key)
+    if failure is None or failure.until <= now:
+        return None
+    reason = f"{failure.reason} at {failure.at:%H:%M} UTC; avoided until {failure.until:%H:%M} UTC"
+    return Rejection(reason, is_permanent=False, retry_at=failure.until)
+
+
+def kubernetes_revision(definition: JobDefinition) -> Revision:
+    """Return the revision of a definition's workload: one container; it is part of the definition, not of a registry.
+
+    Raises:
+        ValueError: the definition has no workload for Kubernetes.
+    """
+    workload, gpu = definition.kubernetes, definition.accelerator.gpu
+    if workload is None:
+        raise ValueError(f"definition {definition.name} has no workload for Kubernetes")
+    is_share = gpu is not None and gpu.is_share
+    main = ContainerRequirement(
+        name=definition.container or MAIN_CONTAINER,
+        image=workload.image,
+        gpu_count=gpu.count if gpu is not None and not is_share else 0,
+        memory_mib=workload.memory_mib or 0,
+        vcpus=workload.vcpus or 0.0,
+        gpu_share_mib=(gpu.memory_mib or 0) if gpu is not None and is_share else 0,
+    )
+    return Revision(
+        arn=f"{definition.target}/{definition.name}",
+        family=definition.name,
+        revision=0,
+        containers=(main,),
+        network_mode="",
+        vcpus=main.vcpus,
+        memory_mib=main.memory_mib,
+    )

@@ -2,7 +2,7 @@
 
 A derived revision differs from its source by image digests and Neuron devices, and has what the source leaves out: a
 `stopTimeout` of the main container, NVIDIA_DRIVER_CAPABILITIES of containers with GPUs, and what torchrun needs to let
-its workers save (core.revisions.torchrun). Its family is `<source family>--<hash of all registered content>`: it can be
+its workers save (core.revisions.revision). Its family is `<source family>--<hash of all registered content>`: it can be
 found by name, its name implies its content, and it is never the newest revision of the source family.
 """
 
@@ -13,9 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from relaunch.core.revisions.revision import NEURON_DEVICE_PATH
-from relaunch.core.revisions.stop_timeout import STOP_TIMEOUT_SECONDS
-from relaunch.core.revisions.torchrun import SHUTDOWN_TIMEOUT, has_shell_before, runs_torchrun, shutdown_seconds
+from relaunch.core.revisions.revision import (
+    NEURON_DEVICE_PATH,
+    SHUTDOWN_TIMEOUT,
+    STOP_TIMEOUT_SECONDS,
+    has_shell_before,
+    runs_torchrun,
+    shutdown_seconds,
+)
 from relaunch.core.selection.neuron_devices import NeuronClaim
 
 DERIVED_FROM = "relaunch:derived-from"

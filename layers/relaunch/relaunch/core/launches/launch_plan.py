@@ -5,9 +5,8 @@ from dataclasses import replace
 
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.jobs.job import Job, Placement
-from relaunch.core.launches.accelerators import Accelerators, AllNeuronDevices, NeuronDevices, choose_gpus
-from relaunch.core.launches.launch import LaunchRequest
-from relaunch.core.revisions.main_container import main_container
+from relaunch.core.launches.launch import Accelerators, AllNeuronDevices, LaunchRequest, NeuronDevices, choose_gpus
+from relaunch.core.revisions.revision import main_container
 
 
 def plan_launch(job: Job) -> LaunchRequest:

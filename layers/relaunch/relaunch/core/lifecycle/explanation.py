@@ -13,7 +13,7 @@ from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.long_waits import describe_bound
 from relaunch.core.lifecycle.market_choice import describe_run_on_spot, is_in_market
 from relaunch.core.lifecycle.moves import may_move
-from relaunch.core.lifecycle.refusal_notices import (
+from relaunch.core.lifecycle.refusal_waits import (
     CHECKPOINT_GRANTS,
     describe_limit,
     lacks_useful_machine,

@@ -12,8 +12,7 @@ from relaunch.core.definitions.durations import write_duration
 from relaunch.core.jobs.effects import AdmitWaiting, Effect, RequestLaunch
 from relaunch.core.jobs.job import STACK_SLOT, Attempt, IntentKind, Job, Placement, PlacementState, StopIntent
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.overheads import machine_asked_at, with_measured
-from relaunch.core.jobs.progress import resumed_step
+from relaunch.core.jobs.progress import machine_asked_at, resumed_step, with_measured
 from relaunch.core.jobs.state import JobState, RefusedCall, Waiting, WaitReason
 from relaunch.core.launches.launch import (
     LaunchConflict,
@@ -24,7 +23,6 @@ from relaunch.core.launches.launch import (
     Shortage,
     TaskPlaced,
 )
-from relaunch.core.lifecycle.agent_waits import wait_for_agent, waits_for_agent
 from relaunch.core.lifecycle.decision import (
     LAUNCH_TIMEOUT,
     Decision,
@@ -53,14 +51,13 @@ from relaunch.core.lifecycle.events import (
     TimePassed,
 )
 from relaunch.core.lifecycle.long_waits import describe_end, look_or_tell, wait_of, where_it_resumes
-from relaunch.core.lifecycle.machine_waits import admits_next, next_machine
+from relaunch.core.lifecycle.machine_waits import admits_next, next_machine, wait_for_agent, waits_for_agent
 from relaunch.core.lifecycle.market_choice import with_market_reason
 from relaunch.core.lifecycle.refusal_waits import next_try, wait_limit, wait_until_granted, with_refusal
-from relaunch.core.lifecycle.restart_policy import GiveUp, out_of_time
+from relaunch.core.lifecycle.restart_policy import GiveUp, out_of_time, useless_for_all
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 from relaunch.core.lifecycle.stopping import avoid, stop_with_intent, with_task
 from relaunch.core.lifecycle.unconfirmed_stops import is_host_gone, lose_host
-from relaunch.core.lifecycle.useless_machines import useless_for_all
 from relaunch.core.revisions.images import describe_pin, plan_pins, with_platforms
 from relaunch.core.selection.neuron_devices import NeuronClaim
 

@@ -13,8 +13,8 @@ from relaunch.core.jobs.effects import StopTask
 from relaunch.core.jobs.job import IntentKind, Job, StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.core.lifecycle.handover import WARNING_TO_LAST_MOMENT
 from relaunch.core.lifecycle.long_waits import WAITS_LONG
+from relaunch.core.lifecycle.moves import WARNING_TO_LAST_MOMENT
 from relaunch.core.lifecycle.orphans import ORPHANED
 from relaunch.core.lifecycle.stopping import STOP_TIMEOUT
 from relaunch.core.lifecycle.unconfirmed_stops import UNCONFIRMED

@@ -21,18 +21,19 @@ from relaunch.core.lifecycle.events import (
     TaskSeen,
     TimePassed,
 )
-from relaunch.core.lifecycle.handover import (
+from relaunch.core.lifecycle.launching import start_deadline
+from relaunch.core.lifecycle.machine_waits import hands_over
+from relaunch.core.lifecycle.moves import (
     is_last_moment,
     is_to_train_on,
     last_moment,
+    may_move,
     may_train_on,
     next_look,
     stops_by,
     train_on,
+    with_move,
 )
-from relaunch.core.lifecycle.launching import start_deadline
-from relaunch.core.lifecycle.machine_waits import hands_over
-from relaunch.core.lifecycle.moves import may_move, with_move
 from relaunch.core.lifecycle.restart_policy import out_of_time
 from relaunch.core.lifecycle.stop_reason import find_first_ended
 from relaunch.core.lifecycle.stopping import (

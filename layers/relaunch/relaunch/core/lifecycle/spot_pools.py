@@ -1,7 +1,7 @@
 """What this stack has seen of the spot pools that a job may use: one pool for each offering.
 
 A launch that was refused, a start, an interruption and the end of a run each say whether a pool had capacity at that
-moment. What all jobs saw of a pool is kept in one record (core.offerings.pool_records), which also says how often its
+moment. What all jobs saw of a pool is kept in one record (core.offerings.spot_runs), which also says how often its
 outages and its spells end.
 """
 
@@ -15,11 +15,9 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.machines.refusals import POOL_AVOIDED
 from relaunch.core.market.learning import combined, pool_of, refused
 from relaunch.core.market.situation import Pool
-from relaunch.core.offerings.capacity_scopes import is_scope
-from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Offering
-from relaunch.core.offerings.placement_score import capacity_factor
-from relaunch.core.offerings.pool_records import SpotPool, pool_hours, unknown_pool
-from relaunch.core.offerings.spot_runs import DOUBTED_FOR
+from relaunch.core.offerings.capacity_memory import is_scope
+from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Offering, capacity_factor
+from relaunch.core.offerings.spot_runs import DOUBTED_FOR, SpotPool, pool_hours, unknown_pool
 from relaunch.core.selection.selection import Selection
 
 RETRY_INTERVAL = timedelta(minutes=10)

@@ -22,8 +22,8 @@ from relaunch.core.lifecycle.restart_policy import (
     is_early_failure,
     is_failure,
     is_interruption,
+    useless_for_all,
 )
-from relaunch.core.lifecycle.useless_machines import useless_for_all
 from relaunch.core.lifecycle.verdicts import held_stop, hold, judge, with_notices
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import Observed, SpotRun

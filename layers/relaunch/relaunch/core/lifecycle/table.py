@@ -9,17 +9,8 @@ from relaunch.core.jobs.job import Job, PlacementState
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import TaskPhase
-from relaunch.core.lifecycle import (
-    launching,
-    machine_waits,
-    moves,
-    no_progress,
-    orphans,
-    running,
-    unconfirmed_stops,
-    useless_machines,
-)
-from relaunch.core.lifecycle.decision import Decision, ignore, with_unlink
+from relaunch.core.lifecycle import launching, machine_waits, moves, orphans, restart_policy, running, unconfirmed_stops
+from relaunch.core.lifecycle.decision import Decision, ignore, with_poll, with_unlink
 from relaunch.core.lifecycle.events import (
     CancelAsked,
     CheckpointsRead,
@@ -50,8 +41,7 @@ from relaunch.core.lifecycle.events import (
 from relaunch.core.lifecycle.long_waits import with_bound
 from relaunch.core.lifecycle.machine_waits import hands_over, with_releases
 from relaunch.core.lifecycle.moves import may_move
-from relaunch.core.lifecycle.no_progress import is_to_be_judged
-from relaunch.core.lifecycle.polling import with_poll
+from relaunch.core.lifecycle.restart_policy import is_to_be_judged
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW, find_first_ended
 from relaunch.core.transitions.table import always, decide_by, make_rows
 
@@ -215,7 +205,7 @@ TABLE = make_rows(
     ("W", LaunchImpossible, may_launch, launching.launch_impossible, "f"),
     ("W", LaunchNotGranted, may_launch, launching.launch_not_granted, "Wf"),
     ("W", CheckpointsUnreadable, may_launch, launching.checkpoints_unreadable, "Wf"),
-    ("W", CheckpointsRead, is_to_be_judged, no_progress.judge_progress, "Wf"),
+    ("W", CheckpointsRead, is_to_be_judged, restart_policy.judge_progress, "Wf"),
     ("W", MachineClaimed, needs_machine, machine_waits.claim_machine, "Wft"),
     ("R", MachineClaimed, hands_over, machine_waits.claim_next_machine, "R"),
     ("S", MachineClaimed, hands_over, machine_waits.claim_next_machine, "S"),
@@ -251,7 +241,7 @@ TABLE = make_rows(
     ("L", TimePassed, is_placed, launching.wake_placed, "LSWft"),
     ("R", TimePassed, always, running.wake_running, "RSWft"),
     ("S", TimePassed, always, unconfirmed_stops.wake_stopping, "SWdfct"),
-    ("WLRSdfct", UnusedMachinePaid, always, useless_machines.add_unused_machine, ""),
+    ("WLRSdfct", UnusedMachinePaid, always, restart_policy.add_unused_machine, ""),
     ("WLRSdfct", TaskSeen, orphans.is_orphaned, orphans.stop_orphaned_task, ""),
     ("WLRSdfct", LaunchAnswered, orphans.places_orphan, orphans.stop_placed_orphan, ""),
 )

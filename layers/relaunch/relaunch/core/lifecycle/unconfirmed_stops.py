@@ -15,13 +15,20 @@ from relaunch.core.jobs.effects import AbandonMachine, Effect
 from relaunch.core.jobs.job import IntentKind, Job, StopKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle.decision import Decision, look_again, move, stop_effect, watch_closely
+from relaunch.core.lifecycle.decision import (
+    POLL_INTERVAL,
+    Decision,
+    is_polled,
+    look_again,
+    move,
+    stop_effect,
+    watch_closely,
+)
 from relaunch.core.lifecycle.events import TimePassed
-from relaunch.core.lifecycle.polling import POLL_INTERVAL, is_polled
 from relaunch.core.lifecycle.restart_policy import out_of_time
 from relaunch.core.lifecycle.stopping import STOP_TIMEOUT, end_with_task, follow_stop, task_lost
 from relaunch.core.lifecycle.verdicts import VERDICT_WAIT, held_stop
-from relaunch.core.revisions.stop_timeout import STOP_TIMEOUT_SECONDS, find_stop_timeout
+from relaunch.core.revisions.revision import STOP_TIMEOUT_SECONDS, find_stop_timeout
 
 CONFIRMED_WITHIN = timedelta(minutes=10)
 """How long after its stop time-out a task may take to be STOPPED: agents disconnect "several times per hour as part of

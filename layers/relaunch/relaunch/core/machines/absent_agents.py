@@ -16,13 +16,12 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.machines.decision import MachineDecision
+from relaunch.core.machines.decision import MachineDecision, ignore, look_again
 from relaunch.core.machines.ending import terminate
 from relaunch.core.machines.events import AgentSeen, NodeSeen
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.living import ABANDONED
 from relaunch.core.machines.machine import Machine
-from relaunch.core.machines.moves import ignore, look_again
 from relaunch.core.machines.requesting import NEXT_LOOK
 
 AWAY_LIMIT = timedelta(minutes=30)

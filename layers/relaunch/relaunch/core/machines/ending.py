@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd
+from relaunch.core.machines.decision import MachineDecision, MachineTotals, ignore, look_again, micro_usd, move
 from relaunch.core.machines.events import InstanceMissing, InstanceSeen, InstanceState, MachineDue, MachineWarned
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import (
@@ -19,8 +19,7 @@ from relaunch.core.machines.machine import (
     TellJobs,
     TerminateInstance,
 )
-from relaunch.core.machines.moves import ignore, look_again, move
-from relaunch.core.machines.unready import is_told_by_client, remember_unready
+from relaunch.core.machines.starts import is_told_by_client, remember_unready
 
 NOT_TERMINATED = "not terminated"
 """The timeline event of a machine whose instance lives, and which EC2 refuses to terminate."""

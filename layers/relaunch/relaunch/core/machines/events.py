@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from relaunch.core.machines.machine import Claim, Consequence
-from relaunch.core.machines.resources import Resources
+from relaunch.core.machines.machine import Claim, Consequence, Resources
 from relaunch.core.offerings.offering import OfferingKey
 
 

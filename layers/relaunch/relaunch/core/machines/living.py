@@ -6,7 +6,7 @@ Each is a pure function of (machine, event, now, limits) and returns the decisio
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.machines.decision import MachineDecision
+from relaunch.core.machines.decision import MachineDecision, look_again, move
 from relaunch.core.machines.ending import left_until, terminate
 from relaunch.core.machines.events import (
     ClaimAsked,
@@ -18,11 +18,9 @@ from relaunch.core.machines.events import (
     NodeSeen,
 )
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.machines.machine import AdmitJobs, Claim, Machine, MachineState, TellJobs
-from relaunch.core.machines.moves import look_again, move
+from relaunch.core.machines.machine import NOTHING, AdmitJobs, Claim, Machine, MachineState, TellJobs
 from relaunch.core.machines.requesting import NEXT_LOOK
-from relaunch.core.machines.resources import NOTHING
-from relaunch.core.machines.unready import CLAIMED, RELEASED, RELEASED_UNUSED, forget_unready, remember_unready
+from relaunch.core.machines.starts import CLAIMED, RELEASED, RELEASED_UNUSED, forget_unready, remember_unready
 
 NOT_READY = "start deadline"
 """The timeline event of a machine that was ended as it was not ready in time."""

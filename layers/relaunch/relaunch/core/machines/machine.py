@@ -1,16 +1,89 @@
-"""A machine of our own, as stored in the jobs table: an EC2 instance from its request until it is gone."""
+"""A machine of our own, as stored in the jobs table: an EC2 instance from its request until it is gone.
+
+Its resources are what it offers to tasks, and what a task takes of it.
+"""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.machines.resources import NOTHING, Resources
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 from relaunch.core.offerings.reservations import Reservation
+
+# Shares of a GPU are sums of fractions.
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """CPU units (1,024 per vCPU), memory in MiB, GPUs (a fraction for a share of one) and Neuron devices."""
+
+    cpu_units: int = 0
+    memory_mib: int = 0
+    gpus: float = 0.0
+    neuron_devices: int = 0
+
+    def __add__(self, other: "Resources") -> "Resources":
+        """Return the sum."""
+        return Resources(
+            self.cpu_units + other.cpu_units,
+            self.memory_mib + other.memory_mib,
+            self.gpus + other.gpus,
+            self.neuron_devices + other.neuron_devices,
+        )
+
+    def less(self, other: "Resources") -> "Resources":
+        """Return the difference, of which no part is negative."""
+        return Resources(
+            max(self.cpu_units - other.cpu_units, 0),
+            max(self.memory_mib - other.memory_mib, 0),
+            max(self.gpus - other.gpus, 0.0),
+            max(self.neuron_devices - other.neuron_devices, 0),
+        )
+
+    def holds(self, other: "Resources") -> bool:
+        """Return whether there is room for the other resources."""
+        return (
+            other.cpu_units <= self.cpu_units
+            and other.memory_mib <= self.memory_mib
+            and other.gpus <= self.gpus + _TOLERANCE
+            and other.neuron_devices <= self.neuron_devices
+        )
+
+    @staticmethod
+    def least(several: Iterable["Resources"]) -> "Resources":
+        """Return the least of each resource.
+
+        Raises:
+            ValueError: there are none.
+        """
+        return _of_each(min, several)
+
+    @staticmethod
+    def most(several: Iterable["Resources"]) -> "Resources":
+        """Return the most of each resource.
+
+        Raises:
+            ValueError: there are none.
+        """
+        return _of_each(max, several)
+
+
+def _of_each(choose: Callable[[Iterable[Any]], Any], several: Iterable[Resources]) -> Resources:
+    known = tuple(several)
+    return Resources(
+        choose(each.cpu_units for each in known),
+        choose(each.memory_mib for each in known),
+        choose(each.gpus for each in known),
+        choose(each.neuron_devices for each in known),
+    )
+
+
+NOTHING = Resources()
 
 
 class MachineState(StrEnum):
@@ -148,7 +221,7 @@ class RememberFailures:
 
 @dataclass(frozen=True, slots=True)
 class RememberLaunch:
-    """Let the record of a spot pool say that EC2 had capacity there (core.offerings.pool_records)."""
+    """Let the record of a spot pool say that EC2 had capacity there (core.offerings.spot_runs)."""
 
     offering: OfferingKey
     at: datetime
@@ -269,3 +342,26 @@ def machine_id_of(job_id: str, attempt_number: int, request_number: int) -> str:
 def client_token_of(machine_id: str) -> str:
     """Return the client token of the request of a machine; EC2 takes up to 64 ASCII characters."""
     return f"relaunch-{machine_id}"
+
+
+def describe_machine(machine: Machine) -> str:
+    """Return what a job waits for that claims the machine; the same for the same state of affairs."""
+    if machine.state is MachineState.REQUESTED:
+        asked = "EC2 is asked for" if machine.asked_at is None else "asked EC2 for"
+        again = f"; {machine.reason}" if machine.reason else ""
+        return f"{asked} {describe_request(machine)}{again}"
+    place = f"{machine.instance_id} ({machine.offering})"
+    if machine.state is MachineState.STARTING:
+        return f"{place} is starting" + (f": {machine.reason}" if machine.reason else "")
+    if machine.state is MachineState.READY:
+        return f"{place} is ready" + (f": {machine.reason}" if machine.reason else "")
+    return machine.reason or f"{place} is {machine.state.lower()}"
+
+
+def describe_request(machine: Machine) -> str:
+    """Return what was requested: `g6.xlarge, g5.xlarge on spot in 3 zones`."""
+    names = dict.fromkeys(each.offering.instance_type for each in machine.request.overrides)
+    zones = sorted({each.offering.zone or "" for each in machine.request.overrides})
+    where = zones[0] if len(zones) == 1 else f"{len(zones)} zones"
+    within = f" from {machine.request.reservation}" if machine.request.reservation else ""
+    return f"{', '.join(names)} on {machine.request.purchase} in {where}{within}"

@@ -13,8 +13,7 @@ from types import MappingProxyType
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.events import FleetRefused, InstanceLaunched, Refusal, RefusalKind
 from relaunch.core.machines.machine import Consequence, FleetOverride, FleetRequest
-from relaunch.core.offerings.capacity_memory import remember
-from relaunch.core.offerings.capacity_scopes import purchase_scope, quota_scope, zone_scope
+from relaunch.core.offerings.capacity_memory import purchase_scope, quota_scope, remember, zone_scope
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 from relaunch.core.offerings.quotas import quota_of
 

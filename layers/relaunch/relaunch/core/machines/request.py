@@ -12,12 +12,9 @@ from typing import NamedTuple
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.machines.machine import FleetOverride, FleetRequest, client_token_of
-from relaunch.core.machines.resources import Resources
-from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
-from relaunch.core.machines.tags import IMAGE_TAG, JOB_TAG, MACHINE_TAG, STACK_TAG
-from relaunch.core.offerings.amis import ami_kind
-from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.machines.machine import FleetOverride, FleetRequest, Resources, client_token_of
+from relaunch.core.machines.settings import IMAGE_TAG, JOB_TAG, MACHINE_TAG, STACK_TAG, LaunchTemplate, MachineSettings
+from relaunch.core.offerings.instance_types import InstanceType, ami_kind
 from relaunch.core.offerings.offering import Offering, OfferingKey
 from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.expected_cost import cost_of

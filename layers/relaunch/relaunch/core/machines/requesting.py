@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd
+from relaunch.core.machines.decision import MachineDecision, MachineTotals, look_again, micro_usd, move
 from relaunch.core.machines.ending import gone, terminate
 from relaunch.core.machines.events import (
     ClaimReleased,
@@ -32,7 +32,6 @@ from relaunch.core.machines.machine import (
     RememberFailures,
     RememberLaunch,
 )
-from relaunch.core.machines.moves import look_again, move
 from relaunch.core.machines.refusals import find_failures, judge
 from relaunch.core.machines.starts import StartsByCause, started
 

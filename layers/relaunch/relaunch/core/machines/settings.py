@@ -1,10 +1,13 @@
-"""Where machines of our own are requested: subnets, launch templates and what else the stack is told of them."""
+"""Where machines of our own are requested (subnets, launch templates), and the tags by which they are found again.
+
+User data reads tags from instance metadata. Keys that instance metadata offers have letters, digits and `+ - = . , _ :
+@` only ("View tags for your EC2 instances using instance metadata", Amazon EC2 User Guide).
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from relaunch.core.offerings.amis import AmiKind, ami_kind, ami_rejection
-from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.instance_types import AmiKind, InstanceType, ami_kind, ami_rejection
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +45,16 @@ class MachineSettings:
         """Return whether a type, which is offered in these zones, has an image, a launch template and a subnet."""
         has_image = ami_kind(machine) in self.launch_templates and not ami_rejection(machine)
         return has_image and not machine.is_fractional and not self.subnets.keys().isdisjoint(zones)
+
+
+STACK_TAG = "relaunch:stack"
+"""The name of the stack that requested the machine, and that alone ends it."""
+
+MACHINE_TAG = "relaunch:machine"
+"""The ID of the machine, by which its instance is found after an unknown outcome."""
+
+JOB_TAG = "relaunch:job"
+"""The ID of the job that requested the machine; other jobs may use it later."""
+
+IMAGE_TAG = "relaunch:image"
+"""The image, by digest, that the machine pulls while it registers."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from relaunch.core.machines import absent_agents, ending, living, requesting
-from relaunch.core.machines.decision import MachineDecision
+from relaunch.core.machines.decision import MachineDecision, ignore
 from relaunch.core.machines.events import (
     AgentSeen,
     ClaimAsked,
@@ -26,7 +26,6 @@ from relaunch.core.machines.events import (
 )
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import AskFleet, Machine, MachineEffect, MachineState, TerminateInstance
-from relaunch.core.machines.moves import ignore
 from relaunch.core.transitions.table import always, decide_by, make_rows
 
 

@@ -10,10 +10,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
-from relaunch.core.market.hazards import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR
 from relaunch.core.market.published import greedy, stay, take_safety_net, try_any, wait
 from relaunch.core.market.situation import Action, Choice, Place, Policy, Pool, Rule, Situation
-from relaunch.core.market.thresholds import AGE_EDGES, Ladder, Market, Rungs, Thresholds, age_group
+from relaunch.core.market.thresholds import (
+    AGE_EDGES,
+    OUTAGE_ENDS_PER_HOUR,
+    SPELL_ENDS_PER_HOUR,
+    Ladder,
+    Market,
+    Rungs,
+    Thresholds,
+    age_group,
+)
 
 # A crossing within an age group is found to a minute of this many halvings of at most 64 ticks.
 _HALVINGS = 10

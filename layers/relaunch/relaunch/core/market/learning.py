@@ -1,16 +1,16 @@
 """What is learned of a spot pool from tries, and from the lives of machines.
 
-A pool's outages and spells end as often as usual for their age (core.market.hazards), times a multiple that is learned:
-the ends that were seen over those that were expected in the time that was seen. What is not seen, because nothing was
-tried, counts for neither. Before anything was seen the multiple is 1, with the weight of PRIOR_ENDS ends; what was seen
-a HALF_LIFE ago counts half. Times are hours from any fixed origin.
+A pool's outages and spells end as often as usual for their age (core.market.thresholds), times a multiple that is
+learned: the ends that were seen over those that were expected in the time that was seen. What is not seen, because
+nothing was tried, counts for neither. Before anything was seen the multiple is 1, with the weight of PRIOR_ENDS ends;
+what was seen a HALF_LIFE ago counts half. Times are hours from any fixed origin.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from relaunch.core.market.hazards import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR, expected_ends
 from relaunch.core.market.situation import Pool
+from relaunch.core.market.thresholds import OUTAGE_ENDS_PER_HOUR, SPELL_ENDS_PER_HOUR, expected_ends
 
 HALF_LIFE = 24.0
 # The least that loses little where pools are as usual and wins most where they are not (docs/market-policy.md).

@@ -1,14 +1,138 @@
-"""Offerings: instance types with zone, purchase option and price."""
+"""Offerings: instance types with zone, purchase option and price.
 
-from collections.abc import Mapping
+The expected interruption rate of a spot instance is that of its type. The EC2 Spot Instance Advisor publishes the share
+of spot instances that were interrupted in the last month, in bands, by type and region. A rate per hour of running is
+estimated from it: the highest band, in which nearly every accelerated type is in some region, is taken as the rate
+measured in market traces; other bands are scaled down in proportion.
+
+A spot placement score makes an offering cheaper or dearer. Sources: "Spot placement score" and "How Spot placement
+score works" (EC2 User Guide), GetSpotPlacementScores (EC2 API Reference). A score is for a set of alternative instance
+types, and is always low for fewer than three. The type of a capacity provider is therefore scored together with the
+other sizes of its family, whose capacity is the most similar, for its own number of vCPUs, and for the region, since an
+Auto Scaling group can use any of its zones.
+
+Machines of our own may be of any type, and EC2 limits how many new questions an account may ask in 24 hours, by a
+number that it does not publish: of them each family is asked about once, for as many vCPUs as its middle size has.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from types import MappingProxyType
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
-from relaunch.core.offerings.interruption_rate import estimated_interruptions_per_hour
-from relaunch.core.offerings.placement_score import interruption_rate_factor
 from relaunch.core.offerings.reservations import Reservation
+
+MIN_TYPES = 3
+"""With fewer instance types the score is always low (Limitations, "Spot placement score")."""
+
+MAX_QUESTIONS = 24
+"""Of families nothing is asked beyond so many questions; the same ones are asked each hour, so that none is new."""
+
+WORST_SCORE, BEST_SCORE = 1, 10
+
+# According to EC2, the pools with the most capacity have the lowest chance of interruption in the near term
+# (SpotOptions, allocationStrategy, EC2 API Reference), and the score is about capacity. There are no published figures:
+# half the interruption rate at the best score is an assumption.
+_RATE_AT_BEST_SCORE = 0.5
+# The same assumption, for a pool that no launch has seen lately: at the best score its spells end half as often as at
+# the worst, and its outages twice as often; in the middle both end as usual.
+_CAPACITY_BEST_TO_WORST = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreQuestion:
+    """One call of GetSpotPlacementScores: how likely `vcpus` of these `sizes` can be had, and the types it is `about`.
+
+    `name` is the type, or the family.
+    """
+
+    name: str
+    sizes: tuple[str, ...]
+    vcpus: int
+    about: tuple[str, ...]
+
+
+def score_questions(
+    provided: Iterable[str], own: Iterable[str], known: Mapping[str, InstanceType], offered: Collection[str]
+) -> tuple[ScoreQuestion, ...]:
+    """Return what to ask: each type of a capacity provider by itself, the others that machines may have by family."""
+    by_type = tuple(
+        ScoreQuestion(name, sizes, known[name].vcpus, (name,))
+        for name in sorted(set(provided) & known.keys())
+        if name in (sizes := sizes_of_family(name, offered))
+    )
+    asked = {question.name for question in by_type}
+    by_family = _of_families(sorted(set(own) & known.keys() - asked), known, offered)
+    return (*by_type, *list(by_family)[: max(MAX_QUESTIONS - len(by_type), 0)])
+
+
+def _of_families(
+    names: Iterable[str], known: Mapping[str, InstanceType], offered: Collection[str]
+) -> Iterator[ScoreQuestion]:
+    families: dict[str, list[str]] = {}
+    for name in names:
+        if name in offered:
+            families.setdefault(name.partition(".")[0], []).append(name)
+    for family, types in families.items():
+        vcpus = sorted(known[name].vcpus for name in types)
+        sizes = sizes_of_family(types[0], offered)
+        if sizes:
+            yield ScoreQuestion(family, sizes, vcpus[(len(vcpus) - 1) // 2], tuple(types))
+
+
+def sizes_of_family(instance_type: str, offered: Iterable[str]) -> tuple[str, ...]:
+    """Return the offered types of the type's family, sorted; empty if there are too few of them for a score."""
+    family = instance_type.partition(".")[0]
+    sizes = tuple(sorted(name for name in offered if name.partition(".")[0] == family))
+    return sizes if len(sizes) >= MIN_TYPES else ()
+
+
+def interruption_rate_factor(score: int | None) -> float:
+    """Return the factor for the usual interruption rate: 1 at the worst score or without a score."""
+    if score is None:
+        return 1.0
+    return 1.0 - (1.0 - _RATE_AT_BEST_SCORE) * (score - WORST_SCORE) / (BEST_SCORE - WORST_SCORE)
+
+
+def capacity_factor(score: int) -> float:
+    """Return the factor for how often outages of a pool end; that for its spells is the inverse. 1 in the middle."""
+    share = (score - WORST_SCORE) / (BEST_SCORE - WORST_SCORE)
+    factor: float = _CAPACITY_BEST_TO_WORST ** (share - 0.5)
+    return factor
+
+
+# In the traces of "Can't Be Late" (NSDI 2024), 6 to 18 % of the instances ran for another 24 hours, and 12 hours of
+# work without a checkpoint took 27; both correspond to 0.1. The traces are of one old, scarce type in 2023.
+SCARCE_PER_HOUR = 0.1
+
+# Midpoints of the advisor's bands in percent; the last band is "more than 20".
+_BAND_MIDPOINTS = (2.5, 7.5, 12.5, 17.5, 30.0)
+_RATES = tuple(SCARCE_PER_HOUR * midpoint / _BAND_MIDPOINTS[-1] for midpoint in _BAND_MIDPOINTS)
+
+# The highest band of each type in any region (EC2 Spot Instance Advisor, 2025-06-28); others are in the last band.
+_BAND_OF_TYPE = MappingProxyType(
+    {
+        "g5g.16xlarge": 1,
+        "g5g.metal": 1,
+        "trn1.2xlarge": 1,
+        "g5g.8xlarge": 2,
+        "trn1.32xlarge": 2,
+        "g5g.xlarge": 3,
+        "g6.16xlarge": 3,
+        "gr6.8xlarge": 3,
+        "inf2.24xlarge": 3,
+        "p4de.24xlarge": 3,
+        "trn1n.32xlarge": 3,
+    }
+)
+
+
+def estimated_interruptions_per_hour(instance_type: str) -> float:
+    """Return the expected interruptions per hour of a spot instance; an unknown type has the highest rate."""
+    band = _BAND_OF_TYPE.get(instance_type)
+    return SCARCE_PER_HOUR if band is None else _RATES[band]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +147,7 @@ class Offering:
     Fleet, in `zone`. `disk_gib` is the size of the root volume, None if unknown.
     `interruptions_per_hour` is the expected rate for spot; None means the usual rate of the type, which is less with a
     better spot placement score. `placement_score` is EC2's, from 1 (very unlikely) to 10 (very likely): without a zone,
-    and for a machine of our own, that of the type's family in the region (core.offerings.placement_score), else that of
+    and for a machine of our own, that of the type's family in the region (core.offerings.offering), else that of
     the spot types in the zone.
     What is reserved has price 0, because it is paid for anyway: `reservation` is what a machine of our own is launched
     into, None for other purchase options, and for a capacity provider, whose reservations only ECS or its group knows.
@@ -100,7 +224,7 @@ class Offering:
 class OfferingKey:
     """The key of an offering: instance type, zone (None: any zone) and purchase option.
 
-    In the capacity memory a key may stand for several offerings (core.offerings.capacity_scopes).
+    In the capacity memory a key may stand for several offerings (core.offerings.capacity_memory).
     """
 
     instance_type: str

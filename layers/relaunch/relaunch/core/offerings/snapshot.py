@@ -70,7 +70,7 @@ class OfferingsSnapshot:
     `instance_types` are those that are missing in the bundled catalogue. `zones` maps the types that the region offers
     to their zones. Prices are for Linux, in USD: on-demand by type, spot by type and zone, gp3 per GiB and month.
     `vcpus_by_quota` are the account's quotas by code, `placement_scores` the spot placement scores of the stack's spot
-    types (core.offerings.placement_score). A part without an origin is unknown.
+    types (core.offerings.offering). A part without an origin is unknown.
     """
 
     region: str

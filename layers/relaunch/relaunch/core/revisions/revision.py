@@ -1,8 +1,24 @@
-"""Task definition revisions: their order and their resource requirements."""
+"""Task definition revisions: their order, what they require, what stopping takes, and which a stack may run.
+
+ECS stops a container with SIGTERM, and with SIGKILL after its `stopTimeout` ("ContainerDefinition", Amazon ECS API
+Reference). Without one it is ECS_CONTAINER_STOP_TIMEOUT of the agent, 30 seconds ("Amazon ECS container agent
+configuration"). `stopTimeout` is at most 120 seconds on Fargate, and is kept within that everywhere.
+
+torchrun passes SIGTERM to its workers and kills them 30 seconds later, whatever `stopTimeout` is
+(pytorch/pytorch#119856). From torch 2.12 on, TORCH_ELASTIC_SHUTDOWN_TIMEOUT is that time in seconds; older versions
+ignore the variable. While it waits for its peers it has no handler for SIGTERM, which Linux therefore discards for the
+first process of a container (pid_namespaces(7)): an init process in its place passes the signal on.
+
+A stack may run the task definitions of some families, with roles under some path. IAM holds it to that
+(LaunchAttemptRole in template.yaml). Here it is checked before RunTask is called, so that a job fails with the reason
+instead of AccessDenied.
+"""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from relaunch.core.definitions.definition import JobDefinition
 
 ACTIVE = "ACTIVE"
 
@@ -104,3 +120,131 @@ def rank_revisions(rows: Iterable[RevisionRow], family: str) -> tuple[str, ...]:
         if name is not None and name[0] == family and row.status == ACTIVE:
             found[name[1]] = row.arn
     return tuple(found[revision] for revision in sorted(found, reverse=True))
+
+
+def main_container(definition: JobDefinition, revision: Revision) -> str | None:
+    """Return the container that gets the overrides: the definition's, or the only one; None if it is ambiguous."""
+    if definition.container is not None:
+        return definition.container
+    return revision.containers[0].name if len(revision.containers) == 1 else None
+
+
+WARNING_SECONDS = 120
+"""From EC2's warning to the interruption ("Spot Instance interruption notices", Amazon EC2 User Guide)."""
+# From EC2's warning to SIGTERM in 95 of 100 cases: EventBridge, our StopTask and the agent. A budget, not measured; the
+# metric WarningToStop shows all of it but the agent's second.
+_WARNING_TO_SIGTERM_SECONDS = 30
+
+STOP_TIMEOUT_SECONDS = WARNING_SECONDS - _WARNING_TO_SIGTERM_SECONDS
+"""What a spot interruption leaves of its warning after SIGTERM, in seconds: `stopTimeout` of derived revisions."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopTimeout:
+    """The seconds from SIGTERM to SIGKILL; `is_own`: they are those of the task definition, else Relaunch sets them."""
+
+    seconds: int
+    is_own: bool
+
+    def __str__(self) -> str:
+        """Return a sentence for the owner of the job."""
+        follows = f"SIGKILL follows SIGTERM after {self.seconds} s"
+        if not self.is_own:
+            return f"{follows}: set by Relaunch, for the task definition has no `stopTimeout`"
+        if self.seconds == STOP_TIMEOUT_SECONDS:
+            return f"{follows}: `stopTimeout` of the task definition"
+        return f"{follows}: `stopTimeout` of the task definition; a spot warning leaves about {STOP_TIMEOUT_SECONDS} s"
+
+
+def find_stop_timeout(definition: JobDefinition, revision: Revision) -> StopTimeout | None:
+    """Return the stop timeout of the main container; None if the revision has no such container."""
+    main = main_container(definition, revision)
+    for container in revision.containers:
+        if container.name == main:
+            own = container.stop_timeout_seconds
+            return StopTimeout(STOP_TIMEOUT_SECONDS if own is None else own, own is not None)
+    return None
+
+
+SHUTDOWN_TIMEOUT = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"
+"""The variable with the seconds from SIGTERM until torchrun kills its workers."""
+USUAL_SHUTDOWN_SECONDS = 30
+"""These seconds without the variable, and of torch before 2.12 with it."""
+# What torchrun needs to end after its workers, before SIGKILL.
+_MARGIN_SECONDS = 5
+
+_TORCHRUN = re.compile(r"(^|[\s/;&|(])torchrun($|\s)|\btorch\.distributed\.(run|launch)\b")
+_SHELL = re.compile(r"(.*/)?(ba|da|z|k|a)?sh")
+_EXEC = re.compile(r"\bexec\s")
+
+
+def runs_torchrun(command: Sequence[str]) -> bool:
+    """Return whether a command line starts torchrun, by itself or from a shell."""
+    return any(_TORCHRUN.search(each) for each in command)
+
+
+def has_shell_before(command: Sequence[str]) -> bool:
+    """Return whether a shell stays between ECS and what a command line starts.
+
+    An init process would end such a container at once: a shell that is not the first process dies of SIGTERM.
+    """
+    starts_shell = bool(command) and _SHELL.fullmatch(command[0]) is not None
+    return starts_shell and not any(_EXEC.search(each) for each in command[1:])
+
+
+def shutdown_seconds(stop_timeout_seconds: int) -> int:
+    """Return how long torchrun may wait for its workers so that it ends before SIGKILL, 0 for no time at all."""
+    return max(stop_timeout_seconds - _MARGIN_SECONDS, 0)
+
+
+_CHANGE = "or change the parameter of the stack"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDefinitionGrants:
+    """What the stack's role may run and pass to tasks.
+
+    `families` are names, or beginnings of names followed by `*`; None stands for any. `role_path` is an IAM path
+    without the slash in front and with one at the end; empty for any.
+    """
+
+    families: tuple[str, ...] | None = None
+    role_path: str = ""
+
+    def has_family(self, family: str) -> bool:
+        """Return whether a family may be run."""
+        return self.families is None or any(_matches(family, pattern) for pattern in self.families)
+
+
+def family_problem(family: str, grants: TaskDefinitionGrants) -> str:
+    """Return why task definitions of a family may not be run, empty if they may."""
+    if grants.has_family(family):
+        return ""
+    allowed = ", ".join(grants.families or ())
+    return (
+        f"the stack may not run task definitions of the family {family}: its parameter TaskDefinitionFamilies has "
+        f"{allowed}; register the task definition in such a family, {_CHANGE}"
+    )
+
+
+def revision_problem(revision: Revision, grants: TaskDefinitionGrants) -> str:
+    """Return why a revision may not be run, because of its family or its roles; empty if it may.
+
+    A job that was accepted before its revision had roles here has none: IAM decides on it.
+    """
+    roles = {"task role": revision.task_role_arn, "execution role": revision.execution_role_arn}
+    problems = (_role_problem(name, arn, grants.role_path) for name, arn in roles.items() if arn)
+    return family_problem(revision.family, grants) or next(filter(None, problems), "")
+
+
+def _role_problem(name: str, arn: str, path: str) -> str:
+    if arn.partition(":role/")[2].startswith(path):
+        return ""
+    return (
+        f"the stack may not pass the {name} {arn}: its parameter TaskRolePath has {path}; create the role with "
+        f"--path /{path}, {_CHANGE}"
+    )
+
+
+def _matches(family: str, pattern: str) -> bool:
+    return family.startswith(pattern[:-1]) if pattern.endswith("*") else family == pattern

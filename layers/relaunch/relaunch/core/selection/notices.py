@@ -2,19 +2,19 @@
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.offerings.amis import ami_rejection
+from relaunch.core.offerings.instance_types import ami_rejection
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.reservations import ReservationType
-from relaunch.core.revisions.revision import Revision
-from relaunch.core.revisions.stop_timeout import find_stop_timeout
-from relaunch.core.revisions.torchrun import (
+from relaunch.core.revisions.revision import (
     SHUTDOWN_TIMEOUT,
     USUAL_SHUTDOWN_SECONDS,
+    Revision,
+    find_stop_timeout,
     runs_torchrun,
     shutdown_seconds,
 )
 from relaunch.core.selection.gpu_share import share_notices
-from relaunch.core.selection.placement_constraints import find_unjudged
+from relaunch.core.selection.instance_type_filters import find_unjudged
 from relaunch.core.selection.requirements import Requirements, derive_requirements
 from relaunch.core.selection.selection import Selection
 

@@ -6,9 +6,8 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.offerings.amis import AmiKind, ami_kind, ami_rejection, missing_ami
-from relaunch.core.offerings.capacity_scopes import find_failures
-from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.capacity_memory import find_failures
+from relaunch.core.offerings.instance_types import AmiKind, InstanceType, ami_kind, ami_rejection, missing_ami
 from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.offerings.quotas import NO_QUOTAS, Quotas, quota_of
 from relaunch.core.selection.expected_cost import (
@@ -17,8 +16,8 @@ from relaunch.core.selection.expected_cost import (
     START_OVERHEAD,
     derive_work,
 )
+from relaunch.core.selection.instance_type_filters import find_unsatisfied
 from relaunch.core.selection.neuron_devices import NETWORK_MODES, requires_neuron
-from relaunch.core.selection.placement_constraints import find_unsatisfied
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.requirements import Requirements, fills_instance
 

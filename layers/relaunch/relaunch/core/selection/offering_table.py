@@ -6,8 +6,7 @@ from functools import cached_property
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
-from relaunch.core.offerings.offering import Offering
-from relaunch.core.offerings.placement_score import WORST_SCORE
+from relaunch.core.offerings.offering import WORST_SCORE, Offering
 
 RankKey = tuple[float, bool, bool, int, int, str, str, str, str, float]
 

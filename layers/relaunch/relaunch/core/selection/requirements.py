@@ -1,4 +1,4 @@
-"""The requirements of a job for an instance, from its definition and its revision."""
+"""The requirements of a job for an instance, and whether its definition fits its revision and the containers there."""
 
 import math
 from collections.abc import Iterable
@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from relaunch.core.definitions.accelerator import Interconnect, NeuronPurpose
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
-from relaunch.core.revisions.main_container import main_container
-from relaunch.core.revisions.revision import DEFAULT_ARCHITECTURE, NEURON_DEVICE_PATH, ContainerRequirement, Revision
-from relaunch.core.selection.gpu_share import ShareRequirement, derive_share
+from relaunch.core.revisions.revision import (
+    DEFAULT_ARCHITECTURE,
+    NEURON_DEVICE_PATH,
+    ContainerRequirement,
+    Revision,
+    main_container,
+)
+from relaunch.core.selection.gpu_share import ShareRequirement, derive_share, find_conflict
 
 # The memory that kernel and hypervisor reserve of what DescribeInstanceTypes reports; the ECS agent registers the rest
 # ("Reserving Amazon ECS Linux container instance memory", ECS Developer Guide). Measured on Amazon Linux with
@@ -138,3 +143,30 @@ def _listed_devices(containers: Iterable[ContainerRequirement]) -> int:
     """Return how many Neuron devices a machine needs to have every `/dev/neuronN` of the revision; N starts at 0."""
     paths = (NEURON_DEVICE_PATH.fullmatch(path) for each in containers for path in each.neuron_devices)
     return max((int(path["number"]) for path in paths if path), default=-1) + 1
+
+
+def container_problem(definition: JobDefinition, revision: Revision) -> str | None:
+    """Return what is wrong with a revision; None if Relaunch and ECS can launch it and the main container is known."""
+    return _refusal(revision) or _naming_problem(definition, revision) or _conflict(definition, revision)
+
+
+def _refusal(revision: Revision) -> str:
+    return f"{revision.family}:{revision.revision}: {'; '.join(revision.refusals)}" if revision.refusals else ""
+
+
+def _conflict(definition: JobDefinition, revision: Revision) -> str | None:
+    main = definition.container or revision.containers[0].name
+    conflict = find_conflict(definition.accelerator.gpu, (each for each in revision.containers if each.name != main))
+    return f"{revision.family}:{revision.revision}: {conflict}" if conflict else None
+
+
+def _naming_problem(definition: JobDefinition, revision: Revision) -> str | None:
+    names = [container.name for container in revision.containers]
+    shown = f"{revision.family}:{revision.revision}"
+    if definition.container is None:
+        if len(names) == 1:
+            return None
+        return f"{shown} has several containers: say which one counts with `container`: {', '.join(names)}"
+    if definition.container in names:
+        return None
+    return f"{shown} has no container `{definition.container}`: it has {', '.join(names)}"

@@ -1,16 +1,17 @@
-"""Trigger events: the facts of an event that job definitions can match.
+"""Trigger events, which facts they give a job, and the rules of GitHub Actions by which triggers match those of GitHub.
 
 `happened_at` is when the event was received or sent, to the second, None if its message has no time. It is not part of
 comparisons.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import ClassVar, assert_never
 
-from relaunch.core.definitions.definition import TriggerSource
-from relaunch.core.jobs.resume_point import ResumePoint
+from relaunch.core.definitions.definition import GithubTrigger, TriggerSource
+from relaunch.core.definitions.filter_patterns import matches_filters
+from relaunch.core.jobs.trigger_facts import ResumePoint, TriggerFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +135,7 @@ class RetriedJob:
 
 @dataclass(frozen=True, slots=True)
 class DirectRequest:
-    """A request for a job by the name of its definition; `caller` is who sent it (core.jobs.callers).
+    """A request for a job by the name of its definition; `caller` is who sent it (core.jobs.lookup).
 
     With `image_tag` the job runs that image of a repository whose images triggers of the definition watch; with
     `retried` it goes on where another job ended.
@@ -171,3 +172,206 @@ def trigger_keys(event: WatchedEvent) -> tuple[TriggerSource, str]:
             return TriggerSource.IMAGE, event.repository
         case _:
             assert_never(event)
+
+
+RUN_EVENTS = ("push", "schedule", "workflow_dispatch", "release")
+"""The events whose workflow runs start jobs: those that need write access to the repository.
+
+Runs that anybody can cause (issue_comment, watch, fork, pull_request_target) have their head in the repository itself
+("Events that trigger workflows", GitHub Docs), as has a workflow_run that follows one of them.
+"""
+
+
+def list_github_obstacles(trigger: GithubTrigger, event: GithubEvent) -> Iterator[str]:
+    """Yield every reason why an event of the repository and kind of the trigger does not match."""
+    match event:
+        case Push():
+            yield from _list_push_obstacles(trigger, event)
+        case WorkflowRun():
+            yield from _list_workflow_run_obstacles(trigger, event)
+        case WorkflowDispatch():
+            yield from _list_workflow_obstacles(trigger, event.workflow)
+        case RepositoryDispatch():
+            yield from _list_name_obstacles("type", trigger.types, event.event_type)
+        case Release():
+            yield from _list_action_obstacles(event, "published")
+        case _:
+            yield from _list_action_obstacles(event, "published")
+            yield from _list_name_obstacles("package", trigger.packages, event.package)
+    if trigger.wait_for_image is not None and "sha}" in trigger.wait_for_image.tag and not event.sha:
+        yield f"the job would wait for the image of a commit, and this {event.name} event names none"
+
+
+def _list_push_obstacles(trigger: GithubTrigger, event: Push) -> Iterator[str]:
+    if event.is_deleted:
+        yield f"{event.ref} was deleted"
+    if event.ref.startswith("refs/tags/"):
+        yield from _list_tag_obstacles(trigger, event.ref.removeprefix("refs/tags/"))
+    elif event.ref.startswith("refs/heads/"):
+        yield from _list_branch_obstacles(trigger, event, event.ref.removeprefix("refs/heads/"))
+    else:
+        yield f"{event.ref} is neither a branch nor a tag"
+
+
+def _list_tag_obstacles(trigger: GithubTrigger, tag: str) -> Iterator[str]:
+    """Yield the reasons for a tag: it must match `tags`; `paths` is ignored because tags have no commits."""
+    if not trigger.tags:
+        yield f"{tag} is a tag, and the trigger names no tags"
+    elif not matches_filters(tag, trigger.tags):
+        yield f"the tag {tag} does not match {' or '.join(trigger.tags)}"
+
+
+def _list_branch_obstacles(trigger: GithubTrigger, event: Push, branch: str) -> Iterator[str]:
+    if trigger.tags and not trigger.branches:
+        yield f"only tags are watched, and {branch} is a branch"
+    if trigger.branches and not matches_filters(branch, trigger.branches):
+        yield f"the branch {branch} does not match {' or '.join(trigger.branches)}"
+    if not event.has_commits:
+        yield f"the push to {branch} brought no commits"
+    if (
+        trigger.paths
+        and event.paths is not None
+        and not any(matches_filters(path, trigger.paths) for path in event.paths)
+    ):
+        yield f"no changed path matches {' or '.join(trigger.paths)}"
+
+
+def _list_workflow_run_obstacles(trigger: GithubTrigger, event: WorkflowRun) -> Iterator[str]:
+    if event.is_fork:
+        yield f"the {event.name} comes from a fork of {event.repository}"
+    if event.run_event not in (*RUN_EVENTS, *trigger.run_events):
+        yield (
+            f"the workflow ran because of {event.run_event or 'an unknown event'}, and only runs because of "
+            f"{', '.join((*RUN_EVENTS, *trigger.run_events))} start a job"
+        )
+    yield from _list_action_obstacles(event, "completed")
+    if event.conclusion != "success":
+        yield f"the workflow run ended with {event.conclusion or 'no conclusion'}"
+    branch = event.ref.removeprefix("refs/heads/")
+    if trigger.branches and not matches_filters(branch, trigger.branches):
+        yield f"the branch {branch} does not match {' or '.join(trigger.branches)}"
+    if not trigger.workflows:
+        # Definitions of the time before `workflows` was required.
+        yield "the trigger names no workflows: add `workflows` to it and apply the definition again"
+    yield from _list_workflow_obstacles(trigger, event.workflow)
+
+
+def _list_action_obstacles(event: WorkflowRun | Release | Package, action: str) -> Iterator[str]:
+    if event.action != action:
+        yield f"the {event.name} was {event.action or 'changed'}, and only {action} starts a job"
+
+
+def _list_workflow_obstacles(trigger: GithubTrigger, workflow: str) -> Iterator[str]:
+    """Yield the reasons for a workflow, which may be named by name, path or file name: events have one of them."""
+    if workflow.rpartition("/")[2] not in trigger.workflows:
+        yield from _list_name_obstacles("workflow", trigger.workflows, workflow)
+
+
+def _list_name_obstacles(kind: str, names: tuple[str, ...], name: str) -> Iterator[str]:
+    if names and name not in names:
+        yield f"the {kind} {name} is not {' or '.join(names)}"
+
+
+def collect_facts(event: TriggerEvent, sha: str = "", repository: str = "") -> TriggerFacts:
+    """Return the trigger facts of an event.
+
+    `sha` is a commit id found in the tag of an image, `repository` that of the image that a request names.
+    """
+    if isinstance(event, GithubEvent):
+        return _collect_github_facts(event)
+    if isinstance(event, ObjectCreated):
+        return _collect_object_facts(event)
+    if isinstance(event, ImagePushed):
+        return _collect_image_facts(event, sha)
+    if event.retried is not None:
+        return _collect_retry_facts(event, event.retried)
+    summary = f"asked for by {event.caller}" if event.caller else "asked for"
+    short = _shorten_caller(event.caller) or "direct call"
+    if not event.image_tag:
+        return TriggerFacts("direct", event.identity, summary, caller=event.caller, short=short)
+    environment = _image_environment(repository, event.image_tag, sha)
+    facts = _facts("direct", event, f"{summary} with image {repository}:{event.image_tag}", environment, short)
+    return replace(facts, caller=event.caller)
+
+
+def _shorten_caller(caller: str) -> str:
+    """Return the last part of an ARN: `alice`, `root`, the name of a session."""
+    return caller.rpartition("/")[2].rpartition(":")[2]
+
+
+def _collect_retry_facts(event: DirectRequest, retried: RetriedJob) -> TriggerFacts:
+    summary = f"retry of {retried.job_id}" + (f", asked for by {event.caller}" if event.caller else "")
+    return TriggerFacts(
+        "direct", event.identity, summary, retried.environment, event.caller, f"retry of {retried.job_id}"
+    )
+
+
+def _collect_github_facts(event: GithubEvent) -> TriggerFacts:
+    environment = {
+        "RELAUNCH_GIT_REPOSITORY": event.repository,
+        "RELAUNCH_GIT_REF": event.ref,
+        "RELAUNCH_GIT_SHA": event.sha,
+    }
+    if isinstance(event, Package):
+        environment |= {"RELAUNCH_PACKAGE": event.package, "RELAUNCH_PACKAGE_TAG": event.tag}
+    sender = f" by {event.sender}" if event.sender else ""
+    summary = f"{_summarize_github(event)} in {event.repository}{sender}"
+    return _facts("github", event, summary, environment, _shorten_github(event))
+
+
+def _shorten_github(event: GithubEvent) -> str:
+    name = _name_of(event.ref)
+    match event:
+        case Push():
+            return f"push {event.sha[:7]} {name}"
+        case WorkflowDispatch() | WorkflowRun():
+            return f"workflow {event.workflow.rpartition('/')[2]} {name}"
+        case RepositoryDispatch():
+            return f"dispatch {event.event_type}"
+        case Release():
+            return f"release {name}"
+        case _:
+            return f"package {':'.join(part for part in (event.package, event.tag) if part)}"
+
+
+def _name_of(ref: str) -> str:
+    return ref.removeprefix("refs/heads/").removeprefix("refs/tags/")
+
+
+def _summarize_github(event: GithubEvent) -> str:
+    name = _name_of(event.ref)
+    match event:
+        case Push():
+            is_tag = event.ref.startswith("refs/tags/")
+            return f"push of tag {name}" if is_tag else f"push of {event.sha[:7]} to {name}"
+        case WorkflowDispatch():
+            return f"workflow {event.workflow} dispatched on {name}"
+        case WorkflowRun():
+            return f"workflow {event.workflow} completed on {name}"
+        case RepositoryDispatch():
+            return f"dispatch of {event.event_type}"
+        case Release():
+            return f"release {name} {event.action}"
+        case _:
+            return f"package {':'.join(part for part in (event.package, event.tag) if part)} {event.action}"
+
+
+def _collect_object_facts(event: ObjectCreated) -> TriggerFacts:
+    uri = f"s3://{event.bucket}/{event.key}"
+    environment = {"RELAUNCH_OBJECT_URI": uri, "RELAUNCH_OBJECT_VERSION_ID": event.version_id}
+    return _facts("s3", event, f"upload of {uri}", environment, f"upload {event.key.rpartition('/')[2] or event.key}")
+
+
+def _collect_image_facts(event: ImagePushed, sha: str) -> TriggerFacts:
+    environment = _image_environment(event.repository, event.tag, sha) | {"RELAUNCH_IMAGE_DIGEST": event.digest}
+    image = f"image {event.repository}:{event.tag}"
+    return _facts("image", event, f"{image} pushed", environment, image)
+
+
+def _image_environment(repository: str, tag: str, sha: str) -> dict[str, str]:
+    return {"RELAUNCH_IMAGE_REPOSITORY": repository, "RELAUNCH_IMAGE_TAG": tag, "RELAUNCH_GIT_SHA": sha}
+
+
+def _facts(source: str, event: TriggerEvent, summary: str, environment: dict[str, str], short: str) -> TriggerFacts:
+    known = {name: text for name, text in environment.items() if text}
+    return TriggerFacts(source, event.identity, summary, known, short=short)

@@ -1,17 +1,26 @@
-"""Decides whether an event starts a job of a definition, with which inputs and which id."""
+"""Decides whether an event starts a job of a definition, with which inputs and which id.
+
+An input of a job must be declared, and its whole value must match the declared pattern.
+"""
 
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import lru_cache
 from typing import assert_never
 
-from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, JobDefinition, S3Trigger, Trigger
+from relaunch.core.definitions.definition import (
+    GithubTrigger,
+    ImageTrigger,
+    InputRule,
+    JobDefinition,
+    S3Trigger,
+    Trigger,
+)
 from relaunch.core.definitions.filter_patterns import CompiledPattern, parse_pattern
-from relaunch.core.definitions.inputs import MatchPattern, check_inputs
 from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.triggers.events import (
     DirectRequest,
@@ -22,10 +31,66 @@ from relaunch.core.triggers.events import (
     TriggerEvent,
     WatchedEvent,
     WorkflowDispatch,
+    collect_facts,
+    list_github_obstacles,
 )
-from relaunch.core.triggers.facts import collect_facts
-from relaunch.core.triggers.github import list_github_obstacles
 from relaunch.core.triggers.origins import watched_images
+
+_MAX_NAMED = 5  # the message is stored and logged, and a dispatch may have thousands
+MAX_INPUT_LENGTH = 1024  # characters; RunTask limits all overrides together to 8,192
+
+MatchPattern = Callable[[str, str], bool]
+"""Returns whether a pattern matches a whole value."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedInputs:
+    """Values by name, valid only without errors."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    errors: tuple[str, ...] = ()
+
+
+def check_inputs(
+    rules: Mapping[str, InputRule], given: Mapping[str, str], match_pattern: MatchPattern
+) -> CheckedInputs:
+    """Check inputs against their declarations and add defaults for those that are not given.
+
+    An input that is not declared is an error: it may be one that was mistyped, and the default would be taken for it.
+    """
+    values: dict[str, str] = {}
+    errors: list[str] = []
+    for name, rule in rules.items():
+        value = given.get(name, rule.default)
+        if value is None:
+            errors.append(f"input {name} has no default and was not given")
+            continue
+        errors.extend(_input_errors(name, rule, value, match_pattern))
+        values[name] = value
+    if undeclared := sorted(set(given) - set(rules)):
+        errors.append(_describe_undeclared(undeclared, rules))
+    return CheckedInputs(values, tuple(errors))
+
+
+def _describe_undeclared(names: Sequence[str], rules: Mapping[str, InputRule]) -> str:
+    named = ", ".join(map(_shorten, names[:_MAX_NAMED]))
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    are = "inputs {} are" if len(names) > 1 else "input {} is"
+    known = ", ".join(rules) or "none"
+    return f"{are.format(named + more)} not declared in the job definition, which declares {known}"
+
+
+def _input_errors(name: str, rule: InputRule, value: str, match_pattern: MatchPattern) -> Iterator[str]:
+    if len(value) > MAX_INPUT_LENGTH:
+        yield f"input {name} has {len(value)} characters, {MAX_INPUT_LENGTH} are allowed"
+    elif not match_pattern(rule.pattern, value):
+        # Whoever sent it may have sent a secret, and the message is stored and logged.
+        yield f"input {name} has {len(value)} characters and does not match {rule.pattern}"
+
+
+def _shorten(text: str) -> str:
+    return ascii(text if len(text) <= 60 else f"{text[:57]}...")
+
 
 MAX_JOB_ID_LENGTH = 100  # startedBy is `<job>/<attempt>`, and ECS takes 128 characters
 _HASH_LENGTH = 12  # 60 bits: a collision among a million jobs of a definition has a probability of 1 in 2 million

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.resume_point import ResumePoint
+from relaunch.core.jobs.trigger_facts import ResumePoint
 from relaunch.core.triggers.events import RetriedJob
 
 # The tag is looked up again, as the revision is, and may be on another image by now.

@@ -36,10 +36,10 @@ from relaunch.core.definitions.kubernetes_workload import (
     KubernetesWorkload,
 )
 from relaunch.core.definitions.targets import Target
+from relaunch.core.jobs.cost import summarize_job
 from relaunch.core.jobs.job import Attempt, HeldStop, IntentKind, Job, Stop, StopIntent, StopKind, TimelineEntry
 from relaunch.core.jobs.lookup import due_at
 from relaunch.core.jobs.state import CostBasis, JobState, Waiting, WaitReason
-from relaunch.core.jobs.summary import summarize_job
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import RejectedOffering

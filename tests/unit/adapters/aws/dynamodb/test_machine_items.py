@@ -24,10 +24,10 @@ from relaunch.core.machines.machine import (
     MachineTimelineEntry,
     RememberFailures,
     RememberLaunch,
+    Resources,
     TellJobs,
     TerminateInstance,
 )
-from relaunch.core.machines.resources import Resources
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.ports import PermanentError
 

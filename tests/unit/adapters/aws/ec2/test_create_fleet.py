@@ -14,7 +14,7 @@ from relaunch.adapters.aws.ec2.fleet import NOT_SENT, Ec2Fleet
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.events import FleetRefused, InstanceLaunched, RefusalKind
 from relaunch.core.machines.machine import FleetRequest
-from relaunch.core.machines.tags import IMAGE_TAG, JOB_TAG, MACHINE_TAG, STACK_TAG
+from relaunch.core.machines.settings import IMAGE_TAG, JOB_TAG, MACHINE_TAG, STACK_TAG
 from relaunch.core.offerings.offering import OfferingKey
 
 SERVICE = "ec2"

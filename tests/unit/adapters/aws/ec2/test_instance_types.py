@@ -5,8 +5,7 @@ from botocore.stub import Stubber
 
 from fakes.aws import aws_in_process, make_client
 from fakes.sources import ListLog
-from relaunch.adapters.aws.ec2.instance_type_offerings import Ec2InstanceTypeOfferings
-from relaunch.adapters.aws.ec2.instance_types import Ec2InstanceTypes
+from relaunch.adapters.aws.ec2.instance_types import Ec2InstanceTypeOfferings, Ec2InstanceTypes
 from relaunch.adapters.offerings.bundled import bundled_snapshot, load_catalogue
 from relaunch.ports import PermanentError, TransientError
 

@@ -8,7 +8,7 @@ from fakes.builders import make_launch_request
 from relaunch.adapters.aws.ecs.container_overrides import build_overrides, build_requirement, check_accelerators
 from relaunch.adapters.aws.ecs.run_task_limits import check_limits
 from relaunch.core.definitions.accelerator import GpuRequirement
-from relaunch.core.launches.accelerators import (
+from relaunch.core.launches.launch import (
     AllNeuronDevices,
     GpuPartition,
     GpuShare,

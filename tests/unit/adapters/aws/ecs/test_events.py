@@ -22,7 +22,7 @@ from relaunch.core.launches.launch import (
     TaskPhase,
 )
 from relaunch.core.lifecycle.stop_reason import classify_stop
-from relaunch.core.machines.resources import Resources
+from relaunch.core.machines.machine import Resources
 from relaunch.ports import PermanentError
 
 SAMPLES = sorted(EVENTS.glob("aws.ecs.task-state-change.*.json"))

@@ -2,7 +2,7 @@ import pytest
 
 from fakes.builders import INSTANCE_ID, container_instance_arn
 from relaunch.adapters.aws.ecs.events import observe_gpus
-from relaunch.core.selection.gpu_devices import GpuDevice
+from relaunch.core.selection.gpu_share import GpuDevice
 from relaunch.ports import PermanentError, TransientError
 
 CARD = {

@@ -2,8 +2,7 @@
 
 import pytest
 
-from relaunch.adapters.gpu_faults import tells_gpu_fault
-from relaunch.adapters.start_errors import meaning_of
+from relaunch.adapters.start_errors import meaning_of, tells_gpu_fault
 from relaunch.core.launches.launch import ReportedCause
 from relaunch_local.simulation.checks.failed_tasks import Cause
 from relaunch_local.simulation.faults.failed_tasks import TEXTS

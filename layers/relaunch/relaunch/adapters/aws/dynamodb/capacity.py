@@ -10,8 +10,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.market.learning import PoolRecord
 from relaunch.core.offerings.capacity_memory import forgotten_at, remember, reopened, sound
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, OfferingKey
-from relaunch.core.offerings.pool_records import SpotPool, unknown_pool
-from relaunch.core.offerings.spot_runs import KEPT_FOR, Observed, SpotRun, SpotRuns, first_day
+from relaunch.core.offerings.spot_runs import KEPT_FOR, Observed, SpotPool, SpotRun, SpotRuns, first_day, unknown_pool
 
 _FAILURE = TypeAdapter(CapacityFailure)
 _RECORD = TypeAdapter(PoolRecord)

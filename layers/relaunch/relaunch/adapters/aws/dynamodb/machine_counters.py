@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from relaunch.adapters.aws.dynamodb.table import Action, Item, JobsTable, key, number
 from relaunch.core.machines.decision import MachineDecision, MachineTotals
-from relaunch.core.machines.totals import add, change_of, exceeded_limit
+from relaunch.core.machines.limits import add, change_of, exceeded_limit
 from relaunch.ports import MachineLimitError
 
 _PK, _SK = "MACHINES", "TOTALS"

@@ -10,9 +10,9 @@ from relaunch.adapters.aws.dynamodb.machine_counters import count, limit_error, 
 from relaunch.adapters.aws.dynamodb.machine_starts import load_starts, save_starts, settle_start
 from relaunch.adapters.aws.dynamodb.table import Action, CancelledError, Item, JobsTable, number, put, stamp, text
 from relaunch.core.machines.decision import MachineDecision, MachineTotals
+from relaunch.core.machines.limits import change_of
 from relaunch.core.machines.machine import Machine
 from relaunch.core.machines.starts import StartsByCause, Worth
-from relaunch.core.machines.totals import change_of
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch.ports import MachineLimitError, MachineTakenError, StaleWriteError, StartsChangedError
 

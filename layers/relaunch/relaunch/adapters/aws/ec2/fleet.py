@@ -17,7 +17,7 @@ from relaunch.core.machines.events import (
     RefusalKind,
 )
 from relaunch.core.machines.machine import FleetRequest
-from relaunch.core.machines.tags import MACHINE_TAG, STACK_TAG
+from relaunch.core.machines.settings import MACHINE_TAG, STACK_TAG
 from relaunch.ports import Termination, TransientError
 
 if TYPE_CHECKING:

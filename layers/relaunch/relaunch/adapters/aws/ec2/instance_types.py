@@ -1,4 +1,4 @@
-"""Accelerated instance types (DescribeInstanceTypes, EC2 API Reference)."""
+"""Accelerated instance types and their zones (DescribeInstanceTypes and …Offerings, EC2 API Reference)."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,6 +9,13 @@ from relaunch.ports import DecisionLog
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2 import EC2Client
+
 
 # The maximum of DescribeInstanceTypes.
 _PAGE_SIZE = 100
@@ -120,3 +127,28 @@ def _only_one(name: str, entries: Sequence[Mapping[str, Any]]) -> Mapping[str, A
     if len(entries) > 1:
         raise UnreadableTypeError(f"{name} has {len(entries)} kinds of accelerator; the catalogue's form holds one")
     return entries[0] if entries else None
+
+
+# The maximum of DescribeInstanceTypeOfferings.
+_OFFERINGS_PAGE_SIZE = 1000
+
+
+class Ec2InstanceTypeOfferings:
+    """Implements ZoneSource; zone names are those of the caller's account."""
+
+    def __init__(self, client: "EC2Client") -> None:
+        self._client = client
+
+    def zones(self, instance_types: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+        wanted = frozenset(instance_types)
+        found: dict[str, list[str]] = defaultdict(list)
+        with aws_errors("asking EC2 for the zones of instance types"):
+            # All types are read: a filter takes at most 200 values.
+            pages = self._client.get_paginator("describe_instance_type_offerings").paginate(
+                LocationType="availability-zone", PaginationConfig={"PageSize": _OFFERINGS_PAGE_SIZE}
+            )
+            for page in pages:
+                for offering in page["InstanceTypeOfferings"]:
+                    if offering["InstanceType"] in wanted:
+                        found[offering["InstanceType"]].append(offering["Location"])
+        return {name: tuple(sorted(zones)) for name, zones in sorted(found.items())}

@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 from relaunch.adapters.aws.errors import error_code, error_message
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.events import InstanceObservation, InstanceState
-from relaunch.core.machines.tags import MACHINE_TAG
+from relaunch.core.machines.settings import MACHINE_TAG
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch.ports import TransientError
 

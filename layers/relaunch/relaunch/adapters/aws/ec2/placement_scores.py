@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from relaunch.adapters.aws.errors import AwsError, aws_errors
-from relaunch.core.offerings.placement_score import MIN_TYPES
+from relaunch.core.offerings.offering import MIN_TYPES
 from relaunch.ports import Clock, DecisionLog
 
 if TYPE_CHECKING:

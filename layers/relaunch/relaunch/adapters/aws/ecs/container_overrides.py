@@ -5,15 +5,15 @@ type) or a `sharingStrategy` (a share of a GPU by NVIDIA MPS) ("ContainerOverrid
 API Reference).
 """
 
-from relaunch.core.launches.accelerators import (
+from relaunch.core.launches.launch import (
     Accelerators,
     AllNeuronDevices,
     GpuPartition,
     GpuShare,
+    LaunchRequest,
     NeuronDevices,
     WholeGpus,
 )
-from relaunch.core.launches.launch import LaunchRequest
 from relaunch.core.selection.gpu_share import MAX_COMPUTE_PERCENT, MIN_COMPUTE_PERCENT
 
 

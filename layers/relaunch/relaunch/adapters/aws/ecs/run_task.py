@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 from botocore.exceptions import BotoCoreError, ClientError
 
 from relaunch.adapters.aws.ecs.container_overrides import build_overrides
+from relaunch.adapters.aws.ecs.events import started_by
 from relaunch.adapters.aws.ecs.placement_constraints import constraint_of
-from relaunch.adapters.aws.ecs.task_owner import started_by
 from relaunch.adapters.aws.errors import error_code, is_not_granted, is_throttled, is_transient, was_repeated
 from relaunch.core.launches.launch import (
     LaunchConflict,

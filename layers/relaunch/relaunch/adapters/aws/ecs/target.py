@@ -1,18 +1,16 @@
-"""The tasks and container instances of an ECS cluster (Amazon ECS API Reference)."""
+"""The tasks and container instances of an ECS cluster, and what remains of an instance (Amazon ECS API Reference)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError, ParamValidationError
 
-from relaunch.adapters.aws.ecs.events import observe_container_instance, observe_gpus, observe_task
+from relaunch.adapters.aws.ecs.events import observe_container_instance, observe_gpus, observe_task, started_by
 from relaunch.adapters.aws.ecs.pages import read_pages
 from relaunch.adapters.aws.ecs.placement_constraints import ec2_instance_is, instance_type_is
 from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter
-from relaunch.adapters.aws.ecs.remaining_resources import read_remaining_resources
 from relaunch.adapters.aws.ecs.run_task import build_run_task, outcome_of_error, outcome_of_response
 from relaunch.adapters.aws.ecs.run_task_limits import check_limits
-from relaunch.adapters.aws.ecs.task_owner import started_by
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code, is_throttled
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.launches.launch import (
@@ -22,12 +20,25 @@ from relaunch.core.launches.launch import (
     TaskObservation,
     TaskPhase,
 )
-from relaunch.core.selection.gpu_devices import GpuDevice
+from relaunch.core.selection.gpu_share import GpuDevice
 from relaunch.core.selection.neuron_devices import RemainingResources
 from relaunch.ports import PermanentError, TransientError
 
 if TYPE_CHECKING:
     from mypy_boto3_ecs import ECSClient
+from relaunch.core.task_definitions.reservation import CPU_UNITS_PER_VCPU
+
+
+def read_remaining_resources(machine: Mapping[str, Any]) -> RemainingResources:
+    """Parse the remaining vCPUs and memory, and the host ports used by tasks and the agent."""
+    remaining = {each.get("name"): each for each in machine.get("remainingResources") or ()}
+    taken = remaining.get("PORTS", {}).get("stringSetValue") or ()
+    return RemainingResources(
+        vcpus=remaining.get("CPU", {}).get("integerValue", 0) / CPU_UNITS_PER_VCPU,
+        memory_mib=remaining.get("MEMORY", {}).get("integerValue", 0),
+        used_ports=frozenset(int(port) for port in taken if str(port).isdecimal()),
+    )
+
 
 MAX_DESCRIBED = 100
 """The maximum of DescribeTasks and of DescribeContainerInstances."""

@@ -16,7 +16,6 @@ from pydantic import ValidationError
 
 from relaunch.adapters.kubernetes.api.connection import Connection
 from relaunch.adapters.kubernetes.api.errors import ApiRefusedError, GoneError, NotFoundError, to_port_error
-from relaunch.adapters.kubernetes.api.manifests import with_text_quantities
 from relaunch.adapters.kubernetes.api.models import (
     ConfigMap,
     Event,
@@ -31,6 +30,27 @@ from relaunch.adapters.kubernetes.api.models import (
 )
 from relaunch.adapters.validation import describe_errors
 from relaunch.ports import TransientError
+
+
+def with_text_quantities(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest with the quantities of all `limits` and `requests` as text.
+
+    The API takes numbers too, but clients that read the object later refuse them (the official one, from 37 on).
+    """
+    return {key: _convert(key, value) for key, value in manifest.items()}
+
+
+def _convert(key: str, value: object) -> object:
+    match value:
+        case Mapping() if key in {"limits", "requests"}:
+            return {name: str(quantity) for name, quantity in value.items()}
+        case Mapping():
+            return {name: _convert(name, each) for name, each in value.items()}
+        case list() | tuple():
+            return [_convert("", each) for each in value]
+        case _:
+            return value
+
 
 PAGE = 100
 _MAX_RESTARTS = 3
