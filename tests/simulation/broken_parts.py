@@ -241,11 +241,11 @@ def end_as_due(original: Callable[..., Decision]) -> Callable[..., Decision]:
 def submit_anew(definition: JobDefinition, event: TriggerEvent, deps: Dependencies) -> Submission:
     matched = match(definition, event, deps.patterns.matches)
     if not isinstance(matched, Match):
-        return Submission(definition.name, None, is_new=False, note=matched.reason)
+        return Submission(definition.name, None, matched.reason)
     job_id = derive_job_id(event.identity, definition.name)
     job, entries = submitting._accept(job_id, definition, matched, event, deps)
     deps.jobs.create_job(job, entries)
-    return Submission(definition.name, finish_pending(replace(job, version=1), deps), is_new=True, note="started")
+    return Submission(definition.name, finish_pending(replace(job, version=1), deps), "started", is_new=True)
 
 
 def put_job(self: InMemoryJobs, job: Job, timeline: Sequence[TimelineEntry]) -> bool:

@@ -81,7 +81,7 @@ def claim_machine(
     reason = "no subnet or launch template for what was selected: check MachineSubnets and MachineLaunchTemplates"
     if taken := [str(each.reservation) for each in selection.kept if each.reservation]:
         reason = f"no instance of {', '.join(taken)} is free, and none has room for this job"
-        return apply_event(job, NothingKept(selection, reason, is_permanent=False, is_price=False, retry_at=None), deps)
+        return apply_event(job, NothingKept(selection, reason, WaitReason.CAPACITY, retry_at=None), deps)
     return apply_event(job, MachineLost(job.machine_id, Consequence.PAUSE, reason), deps)
 
 
@@ -169,7 +169,7 @@ def _new_claim(
             return MachineLimitReached("starting", limit.reason)
         if kept and job.state is JobState.WAITING:
             return kept[0]
-        return NothingKept(selection, limit.reason, False, False, limit.until, is_unready=True)
+        return NothingKept(selection, limit.reason, WaitReason.REFUSED, limit.until)
     limits, attempt_number = deps.limits.machines, _attempt_number(job)
     machine_id = machine_id_of(job.job_id, attempt_number, job.machine_requests + 1)
     settings, doubted = deps.machine_settings, doubted_pools(known, now)

@@ -286,15 +286,18 @@ def _place(job: Job, chosen: OfferingChosen, deps: LaunchDependencies) -> Job:
 
 def _nothing_kept(selection: Selection) -> NothingKept:
     if (waits := market_wait(selection)) is not None:
-        return NothingKept(selection, waits.reason, False, False, waits.retry_at, is_market=True)
-    return NothingKept(
-        selection,
-        explain_rejection(selection),
-        is_permanent=selection.is_permanent,
-        is_price=selection.retry_at is None,
-        retry_at=selection.retry_at,
-        is_unready=selection.is_unready,
-    )
+        return NothingKept(selection, waits.reason, WaitReason.MARKET, waits.retry_at)
+    return NothingKept(selection, explain_rejection(selection), _wait_of(selection), selection.retry_at)
+
+
+def _wait_of(selection: Selection) -> WaitReason | None:
+    """Return what a job waits for that nothing satisfies now; None if nothing ever will."""
+    if selection.is_permanent:
+        return None
+    if selection.is_unready:
+        return WaitReason.REFUSED
+    # Of prices nobody knows when they change.
+    return WaitReason.CAPACITY if selection.retry_at else WaitReason.PRICE
 
 
 def _resume_uri(job: Job, deps: LaunchDependencies) -> tuple[str | None, SavedCheckpoint | None]:

@@ -211,7 +211,7 @@ def plan_on(
         selection = select(definition, revision, offerings, memory, available.at, available.limits)
     problem = container_problem(definition, revision) if revision is not None and revision.containers else None
     if problem is None and selection.is_permanent:
-        return Plan(definition, available.at, revision, selection, explain_rejection(selection), True)
+        return Plan(definition, available.at, revision, selection, explain_rejection(selection), is_unsatisfiable=True)
     plan = Plan(definition, available.at, revision, selection, problem or "")
     return _with_market(plan, selection, available, load_thresholds) if load_thresholds else plan
 

@@ -32,7 +32,7 @@ from unit.core.lifecycle.steps import chosen
 from unit.core.lifecycle.table_matrix import seen_stopped
 
 HOUR = timedelta(hours=1)
-NOTHING = NothingKept(make_selection(kept=()), "nothing", is_permanent=False, is_price=False, retry_at=None)
+NOTHING = NothingKept(make_selection(kept=()), "nothing", WaitReason.CAPACITY, retry_at=None)
 
 
 def waiting(reason: WaitReason, **fields) -> Job:
@@ -135,7 +135,7 @@ def test_a_wait_behind_others_ends_at_its_bound_and_a_place_that_comes_before_is
         (WaitReason.SLOT, SlotDenied("resnet", 5), QUEUE_LIMIT),
         (WaitReason.MACHINE_LIMIT, MachineLimitReached("usd_per_hour"), QUEUE_LIMIT),
         (WaitReason.CAPACITY, NOTHING, START_LIMIT),
-        (WaitReason.MARKET, replace(NOTHING, is_market=True, retry_at=NOW + QUEUE_LIMIT), START_LIMIT),
+        (WaitReason.MARKET, replace(NOTHING, waits_for=WaitReason.MARKET, retry_at=NOW + QUEUE_LIMIT), START_LIMIT),
     ],
 )
 def test_a_wait_that_is_denied_again_before_each_wake_is_told_and_ends_in_time(

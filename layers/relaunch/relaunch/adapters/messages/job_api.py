@@ -146,7 +146,7 @@ class JobAnswer(BaseModel):
 
     job: JobDescription
     is_new: bool = Field(
-        False, description="Whether the request created the job; false for a retry or a known idempotency key."
+        default=False, description="Whether the request created the job; false for a retry or a known idempotency key."
     )
     note: str = Field("", description="The result of the request in words.")
 

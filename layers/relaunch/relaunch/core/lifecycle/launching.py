@@ -165,14 +165,16 @@ def _kept_placements(closed: tuple[Placement, ...]) -> tuple[Placement, ...]:
 
 def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimits) -> Decision:
     """Fail if no offering can ever satisfy the job, else wait."""
-    if event.is_permanent:
+    if event.waits_for is None:
         decision = end(job, JobState.FAILED, now, event="nothing satisfies it", detail=event.message)
         return replace(decision, selection=event.selection, selected_at=now)
     # Not only at `retry_at`: an instance that arrives late ends an avoidance early, and only the oldest jobs are woken.
     # A market policy knows when it chooses again, but what other jobs see of the market is no event of this one.
-    poll_at = now + (_MARKET_POLL_INTERVAL if event.is_market and event.retry_at else _CAPACITY_POLL_INTERVAL)
+    poll_at = now + (
+        _MARKET_POLL_INTERVAL if event.waits_for is WaitReason.MARKET and event.retry_at else _CAPACITY_POLL_INTERVAL
+    )
     retry_at = max(min(event.retry_at or poll_at, poll_at), now + timedelta(seconds=15))
-    if event.is_unready:
+    if event.waits_for is WaitReason.REFUSED:
         # To look again is free; whoever buys the next machine finds out for all jobs.
         # The jobs do so one after the other: the first machine tells the others before they buy theirs.
         turn = timedelta(seconds=zlib.crc32(job.job_id.encode()) % int(_TURNS.total_seconds()))
@@ -181,8 +183,7 @@ def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimi
         own = (each for each in (RefusedCall.START, RefusedCall.LAUNCH) if each in job.refusals)
         decision = wait_until_granted(job, next(own, RefusedCall.USEFUL_MACHINE), event.message, now, pause=pause)
         return replace(decision, selection=event.selection, selected_at=now)
-    reason = WaitReason.PRICE if event.is_price else WaitReason.MARKET if event.is_market else WaitReason.CAPACITY
-    decision = try_again_at(job, reason, event.message, now, retry_at)
+    decision = try_again_at(job, event.waits_for, event.message, now, retry_at)
     return replace(decision, selection=event.selection, selected_at=now)
 
 
