@@ -108,7 +108,7 @@ def _look_for_checkpoint(job: "Job", chosen: _Choice, deps: "Dependencies") -> s
     from relaunch.core.triggers.retry import CannotRetry
     from relaunch.core.triggers.retry import retry as retry_of
     from relaunch.ports import PortError
-    from relaunch.usecases.find_resume_uri import MissingCheckpointError, find_resume_uri
+    from relaunch.usecases.find_checkpoints import MissingCheckpointError, find_resume_uri
 
     retried = retry_of(job, chosen.step, chosen.attempt)
     if isinstance(retried, CannotRetry):

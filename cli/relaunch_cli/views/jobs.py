@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from relaunch.core.definitions.ownership import Owner
     from relaunch.core.jobs.job import Attempt, Job, TimelineEntry
     from relaunch.core.jobs.state import JobSummary
-    from relaunch.core.lifecycle.explanation import Explanation
+    from relaunch.core.lifecycle.wait_explanation import Explanation
     from relaunch.core.machines.machine import Machine
     from relaunch.core.triggers.waiting_jobs import WaitingJobs
     from relaunch.ports import EventRecord, JobHistory, StoredSelection

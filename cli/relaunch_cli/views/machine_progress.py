@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Attempt, Job, PlacementState
 from relaunch.core.jobs.state import WaitReason
-from relaunch.core.lifecycle.explanation import Explanation
+from relaunch.core.lifecycle.wait_explanation import Explanation
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import Machine, MachineState, describe_request
 from relaunch_cli.job_machines import JobMachines

@@ -6,7 +6,7 @@ from datetime import datetime
 from relaunch.core.jobs.cost import attempt_price, cost_so_far
 from relaunch.core.jobs.job import Attempt, Job, TimelineEntry
 from relaunch.core.jobs.state import CostBasis, JobSummary, Waiting
-from relaunch.core.lifecycle.explanation import Explanation
+from relaunch.core.lifecycle.wait_explanation import Explanation
 from relaunch.core.revisions.revision import find_stop_timeout
 from relaunch.core.triggers.waiting_jobs import WaitingJobs
 from relaunch.ports import EventRecord, JobHistory, StoredSelection

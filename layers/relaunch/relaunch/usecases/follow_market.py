@@ -11,25 +11,20 @@ from relaunch.core.jobs.progress import (
     measure_overheads,
     measure_progress,
     resumed_step,
-    starts_so_far,
 )
-from relaunch.core.lifecycle.events import MoveDeclined
 from relaunch.core.lifecycle.market_choice import (
     MarketChoice,
     choose,
-    choose_again,
-    choose_return,
     is_in_market,
     narrow,
 )
-from relaunch.core.lifecycle.moves import decline_so_soon, next_move_at, pools_to_move_to, resumable_progress
 from relaunch.core.lifecycle.spot_pools import find_pools, with_warning
 from relaunch.core.market.policies import policy_named
 from relaunch.core.market.situation import Action, Rule
 from relaunch.core.market.thresholds import Thresholds
 from relaunch.core.selection.selection import Selection
-from relaunch.ports import CheckpointSource, LaunchDependencies, PermanentError, PortError
-from relaunch.usecases.find_resume_uri import MissingCheckpointError, find_resume_uri
+from relaunch.ports import CheckpointSource, LaunchDependencies, PermanentError
+from relaunch.usecases.find_checkpoints import MissingCheckpointError, find_resume_uri, newest_of
 from relaunch.usecases.load_offerings import AvailableOfferings
 
 
@@ -105,48 +100,3 @@ def choose_market(
     policy = policy_named(job.definition.policy, load_thresholds)
     measured = Measured(progress, measure_overheads(job, newest, available.at))
     return choose(job, policy, measured, selection, pools, available.at)
-
-
-def find_move(
-    job: Job, selection: Selection, available: AvailableOfferings, deps: LaunchDependencies
-) -> Selection | MoveDeclined:
-    """Return the machines of our own on spot that a job on on-demand is to be moved to, or why it stays.
-
-    Its task runs meanwhile, so that nothing is tried again before the next look.
-    """
-    may_move_at = available.at if is_in_market(job) else next_move_at(job, available.at)
-    if may_move_at > available.at:
-        return decline_so_soon(job, may_move_at, available.at)
-    pools = pools_to_move_to(job, selection, find_pools(selection, available.pools, available.at))
-    if not pools:
-        return MoveDeclined("no machine of our own on spot that costs less satisfies it", None)
-    try:
-        newest = newest_of(job, deps.checkpoints)
-    except PortError as error:
-        return MoveDeclined(f"its checkpoints cannot be read: {error}", None)
-    longest = starts_so_far(job, newest, available.at).checkpoint_seconds
-    progress, overheads = resumable_progress(job, newest), measure_overheads(job, newest, available.at)
-    if newest is None or newest.attempt != job.current_attempt.number or (progress is None and is_in_market(job)):
-        return MoveDeclined("it has saved no checkpoint since it was launched", None, longest)
-    if progress is not None and is_in_market(job):
-        policy = policy_named(job.definition.policy, deps.load_thresholds)
-        market = choose_again(job, policy, Measured(progress, overheads), pools, available.at)
-    else:
-        unsaved = available.at - newest.saved_at
-        market = choose_return(job, overheads, progress, unsaved, pools, available.at)
-    if market.choice.action is not Action.TRY:
-        return MoveDeclined(market.reason, market.until, longest)
-    deps.log.decided("market: move", job_id=job.job_id, reason=market.reason)
-    return narrow(selection, market)
-
-
-def newest_of(job: Job, checkpoints: CheckpointSource) -> SavedCheckpoint | None:
-    """Return the newest complete checkpoint that the job itself left; None before its first launch.
-
-    Raises:
-        TransientError, PermanentError: its checkpoints cannot be read.
-    """
-    uri = job.definition.checkpoint_uri
-    if uri is None or job.attempt is None:
-        return None
-    return checkpoints.newest_saved(uri, job.job_id)

@@ -10,8 +10,8 @@ from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.kubernetes.rules import find_problems, kubernetes_revision
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.events import ImageArrived
-from relaunch.core.lifecycle.launching import IMAGE_POLL_INTERVAL
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum, acceptance_metrics
+from relaunch.core.lifecycle.waiting import IMAGE_POLL_INTERVAL
 from relaunch.core.offerings.instance_types import nearest_names
 from relaunch.core.revisions.images import FoundImage, with_platforms
 from relaunch.core.revisions.revision import Revision, family_problem, revision_problem

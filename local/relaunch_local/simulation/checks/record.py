@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle.explanation import Explanation
+from relaunch.core.lifecycle.wait_explanation import Explanation
 from relaunch_local.ecs import ProcessSpec
 from relaunch_local.simulation.scenario import BUCKET, TASK_DEFINITION_COMMAND
 

@@ -17,8 +17,9 @@ from fakes.builders import (
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, PurchasePolicy
 from relaunch.core.jobs.job import FailedStart, IntentKind, PlacementState, Stop, StopIntent, StopKind
 from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, Waiting, WaitReason
-from relaunch.core.lifecycle.explanation import Explanation, explain, time_left
+from relaunch.core.lifecycle.explanation import explain, time_left
 from relaunch.core.lifecycle.long_waits import QUEUE_LIMIT, START_LIMIT
+from relaunch.core.lifecycle.wait_explanation import Explanation
 
 LATER = NOW + timedelta(minutes=5)
 

@@ -14,8 +14,8 @@ from relaunch.core.lifecycle.events import (
     SlotDenied,
     TimePassed,
 )
-from relaunch.core.lifecycle.launching import IMAGE_POLL_INTERVAL
 from relaunch.core.lifecycle.long_waits import idle_time
+from relaunch.core.lifecycle.waiting import IMAGE_POLL_INTERVAL
 from relaunch.core.revisions.images import FoundImage
 from unit.core.lifecycle.steps import ADMIT, LAUNCH, SOON, after, chosen, decided
 from unit.core.lifecycle.table_matrix import SITUATIONS

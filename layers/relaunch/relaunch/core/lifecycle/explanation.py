@@ -1,48 +1,18 @@
 """Explains what a job waits for, what happens next, and what its owner can change."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
-from types import MappingProxyType
 
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.jobs.job import Handover, IntentKind, Job, PlacementState, StopKind
 from relaunch.core.jobs.progress import describe_lack_of_progress
-from relaunch.core.jobs.state import JobState, Waiting, WaitReason
-from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
-from relaunch.core.lifecycle.long_waits import describe_bound
+from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.market_choice import describe_run_on_spot, is_in_market
 from relaunch.core.lifecycle.moves import may_move
-from relaunch.core.lifecycle.refusal_waits import (
-    CHECKPOINT_GRANTS,
-    describe_limit,
-    lacks_useful_machine,
-    latest_refusal,
-    what_to_look_at,
-)
 from relaunch.core.lifecycle.restart_policy import describe_stop, next_time_limit
+from relaunch.core.lifecycle.wait_explanation import Explanation, explain_waiting, why_there
 from relaunch.core.market.policies import LEAVE_ON_DEMAND
-
-# A message usually waits for seconds; a wait this much longer than the time-out indicates a fault.
-_OVERDUE = 2 * LAUNCH_TIMEOUT
-_AGAIN = "a job keeps the definition it was accepted with: cancel it, change the definition, apply it, submit again"
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """The current situation of a job, for its owner.
-
-    `waiting_for` is empty for a finished job. `next_at` is the latest time of `next_step`, None if unknown. `advice`
-    lists what the owner can change, most useful first; it may be empty. `machines` say how far its machines of our own
-    are, which the job itself does not know: `explain` leaves it empty.
-    """
-
-    waiting_for: str
-    since: datetime | None
-    next_step: str
-    next_at: datetime | None = None
-    advice: tuple[str, ...] = ()
-    machines: tuple[str, ...] = ()
 
 
 def explain(job: Job, now: datetime) -> Explanation:
@@ -68,192 +38,12 @@ def _failed_starts(job: Job) -> tuple[str, ...]:
 
 def _explain_open(job: Job, now: datetime) -> Explanation:
     if job.state is JobState.WAITING:
-        return _explain_waiting(job, now)
+        return explain_waiting(job, now)
     if job.state is JobState.LAUNCHING:
         return _explain_launching(job)
     if job.state is JobState.RUNNING:
         return _explain_running(job, now)
     return _explain_stopping(job)
-
-
-def _explain_waiting(job: Job, now: datetime) -> Explanation:
-    waiting = job.waiting or Waiting(WaitReason.LAUNCH, job.state_since or job.accepted_at, "")
-    explanation = _WAITS[waiting.reason](job, waiting, now)
-    if waiting.reason not in _LONG_WAITS:
-        return explanation
-    return replace(explanation, next_step=f"{explanation.next_step}{describe_bound(job, now)}")
-
-
-# The others last for minutes as a rule, or say themselves until when.
-_LONG_WAITS = frozenset(
-    {WaitReason.SLOT, WaitReason.CAPACITY, WaitReason.PRICE, WaitReason.MARKET, WaitReason.MACHINE_LIMIT}
-)
-
-
-def _wait_for_launch(job: Job, waiting: Waiting, now: datetime) -> Explanation:
-    advice: tuple[str, ...] = ()
-    if now - waiting.since > _OVERDUE:
-        advice = (
-            "this takes seconds as a rule: look at the attempts queue's dead-letter queue and launch_attempt's log",
-        )
-    return Explanation(
-        "its launch: a message in the attempts queue",
-        waiting.since,
-        "an offering is chosen and the task is launched; should the message be lost, it is sent again",
-        job.wake_at,
-        advice,
-    )
-
-
-def _wait_for_image(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
-    image = ":".join(job.image) if job.image else "its commit"
-    return Explanation(
-        f"the image {image} in ECR",
-        waiting.since,
-        "it is launched when the image is pushed; without the image it fails",
-        waiting.until,
-        (
-            f"see that the build pushes {image}",
-            "wait_for_image in the definition has the repository, the tag and how long a job waits",
-        ),
-    )
-
-
-def _wait_for_slot(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
-    is_stack = waiting.slot == "*"
-    whose = "any definition" if is_stack else f"definition {job.definition.name}"
-    cap = (
-        "raise the stack's MaxRunningJobs"
-        if is_stack
-        else f"max_running_jobs is {job.definition.max_running_jobs}: {_AGAIN}"
-    )
-    return Explanation(
-        f"a free slot: {waiting.detail}",
-        waiting.since,
-        f"when a job of {whose} ends, the one that waits longest is launched; it is looked at again anyway",
-        job.wake_at,
-        ("cancel a job that is not needed: `relaunch ps` lists them", cap),
-    )
-
-
-_WIDER = MappingProxyType(
-    {
-        PurchasePolicy.SPOT: "purchase is spot: spot-then-on-demand would let it take on-demand machines",
-        PurchasePolicy.RESERVED: "purchase is reserved: reserved-then-spot would let it take spot machines",
-    }
-)
-
-
-def _wait_for_capacity(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
-    advice = [_AGAIN]
-    if wider := _WIDER.get(job.definition.purchase):
-        advice.insert(0, wider)
-    if job.definition.accelerator.instance_types:
-        advice.insert(0, "accelerator.instance_types narrows the choice: more types have more capacity")
-    return Explanation(
-        f"capacity: {waiting.detail}",
-        waiting.since,
-        "every offering is looked at again",
-        waiting.until or job.wake_at,
-        (*advice, "give the stack more zones (MachineSubnets) or capacity providers (CapacityProviders)"),
-    )
-
-
-def _wait_for_price(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
-    cap = job.definition.max_price_usd_per_hour
-    advice = ["the stack's own cap is MaxPricePerHour", _AGAIN]
-    if cap is not None:
-        advice.insert(0, f"max_price_per_hour is {cap:.2f} USD")
-    if wider := _WIDER.get(job.definition.purchase):
-        advice.insert(0, wider)
-    return Explanation(
-        f"a lower price: {waiting.detail}",
-        waiting.since,
-        "prices are looked at again",
-        waiting.until or job.wake_at,
-        tuple(advice),
-    )
-
-
-def _wait_for_backoff(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
-    return Explanation(
-        f"a pause before the next launch: {waiting.detail}",
-        waiting.since,
-        "it is launched again",
-        waiting.until or job.wake_at,
-    )
-
-
-def _wait_for_checkpoints(job: Job, waiting: Waiting, now: datetime) -> Explanation:
-    kept = "what was saved is kept" if job.attempt is not None else "nothing was started"
-    return Explanation(
-        f"its checkpoints, which cannot be read: {waiting.detail}",
-        waiting.since,
-        f"they are read again; {kept}, and {describe_limit(job, now)}",
-        waiting.until or job.wake_at,
-        CHECKPOINT_GRANTS,
-    )
-
-
-def _wait_for_grant(job: Job, waiting: Waiting, now: datetime) -> Explanation:
-    kept = "with its machine, which is kept" if job.machine_id else "without a machine until then"
-    what = "why its machines are of no use" if lacks_useful_machine(job) else "what is refused"
-    return Explanation(
-        f"somebody to grant or mend {what}: {waiting.detail}",
-        latest_refusal(job, now).since,
-        f"it is tried again, {kept}; {describe_limit(job, now)}",
-        waiting.until or job.wake_at,
-        what_to_look_at(job, waiting.detail),
-    )
-
-
-def _wait_for_market(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
-    return Explanation(
-        f"spot: {waiting.detail}",
-        waiting.since,
-        f"its policy, {job.definition.policy}, chooses again between spot, on-demand and waiting",
-        waiting.until or job.wake_at,
-        (f"an earlier `deadline`, less `patience` or `policy: on-demand-first` would start it sooner: {_AGAIN}",),
-    )
-
-
-def _wait_for_machine(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
-    return Explanation(
-        f"its machine: {waiting.detail}{_why_there(job)}",
-        waiting.since,
-        "its task is launched when the machine has registered with all its accelerators; if it does not, or EC2 has "
-        "none, another one is requested",
-        waiting.until or job.wake_at,
-        ("`relaunch machines` lists the machines of the stack",),
-    )
-
-
-def _wait_for_machine_limit(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
-    return Explanation(
-        f"room for a machine: {waiting.detail}",
-        waiting.since,
-        "when a machine is ready or gone, the jobs that wait longest are launched; it is looked at again anyway",
-        job.wake_at,
-        (
-            "`relaunch machines` lists the machines of the stack",
-            "if the stack has as many as it may: raise its MaxMachines or MaxMachinesPricePerHour",
-        ),
-    )
-
-
-_WAITS: Mapping[WaitReason, Callable[[Job, Waiting, datetime], Explanation]] = {
-    WaitReason.LAUNCH: _wait_for_launch,
-    WaitReason.IMAGE: _wait_for_image,
-    WaitReason.SLOT: _wait_for_slot,
-    WaitReason.CAPACITY: _wait_for_capacity,
-    WaitReason.PRICE: _wait_for_price,
-    WaitReason.BACKOFF: _wait_for_backoff,
-    WaitReason.CHECKPOINT: _wait_for_checkpoints,
-    WaitReason.REFUSED: _wait_for_grant,
-    WaitReason.MARKET: _wait_for_market,
-    WaitReason.MACHINE: _wait_for_machine,
-    WaitReason.MACHINE_LIMIT: _wait_for_machine_limit,
-}
 
 
 def _explain_launching(job: Job) -> Explanation:
@@ -268,7 +58,7 @@ def _explain_launching(job: Job) -> Explanation:
             f"the answer to the launch on {chosen.offering}", chosen.requested_at, next_step, job.wake_at
         )
     status = f" (the cluster says {attempt.task_status})" if attempt.task_status else ""
-    start = f"its task to start on {chosen.offering}{status}{_why_there(job)}"
+    start = f"its task to start on {chosen.offering}{status}{why_there(job)}"
     if job.definition.target.capabilities.runs_pods:
         return _explain_pod(job, start)
     return Explanation(
@@ -331,12 +121,6 @@ def _explain_running(job: Job, now: datetime) -> Explanation:
         next_time_limit(job, now),
         advice,
     )
-
-
-def _why_there(job: Job) -> str:
-    """Return why a market policy launches a job there; empty if none chose."""
-    is_chosen = is_in_market(job) and bool(job.market_reason)
-    return f"; its market policy chose that: {job.market_reason}" if is_chosen else ""
 
 
 def _market_words(job: Job) -> str:

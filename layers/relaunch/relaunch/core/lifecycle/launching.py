@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.durations import write_duration
-from relaunch.core.jobs.effects import AdmitWaiting, Effect, RequestLaunch
-from relaunch.core.jobs.job import STACK_SLOT, Attempt, IntentKind, Job, Placement, PlacementState, StopIntent
+from relaunch.core.jobs.effects import Effect, RequestLaunch
+from relaunch.core.jobs.job import Attempt, IntentKind, Job, Placement, PlacementState, StopIntent
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.progress import machine_asked_at, resumed_step, with_measured
-from relaunch.core.jobs.state import JobState, RefusedCall, Waiting, WaitReason
+from relaunch.core.jobs.state import JobState, RefusedCall
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,
@@ -31,34 +31,25 @@ from relaunch.core.lifecycle.decision import (
     look_again,
     move,
     stop_effects,
-    try_again_at,
-    wait,
     wait_for_launch,
     watch_closely,
 )
 from relaunch.core.lifecycle.events import (
     CancelAsked,
-    CheckpointsUnreadable,
-    ImageArrived,
     LaunchAnswered,
-    LaunchImpossible,
-    LaunchNotGranted,
     LaunchRepeated,
-    NothingKept,
     OfferingChosen,
     PlacementExpired,
-    SlotDenied,
     TimePassed,
 )
-from relaunch.core.lifecycle.long_waits import describe_end, look_or_tell, wait_of, where_it_resumes
+from relaunch.core.lifecycle.long_waits import look_or_tell, where_it_resumes
 from relaunch.core.lifecycle.machine_waits import admits_next, next_machine, wait_for_agent, waits_for_agent
 from relaunch.core.lifecycle.market_choice import with_market_reason
 from relaunch.core.lifecycle.refusal_waits import next_try, wait_limit, wait_until_granted, with_refusal
-from relaunch.core.lifecycle.restart_policy import GiveUp, out_of_time, useless_for_all
+from relaunch.core.lifecycle.restart_policy import out_of_time, useless_for_all
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 from relaunch.core.lifecycle.stopping import avoid, stop_with_intent, with_task
 from relaunch.core.lifecycle.unconfirmed_stops import is_host_gone, lose_host
-from relaunch.core.revisions.images import describe_pin, plan_pins, with_platforms
 from relaunch.core.selection.neuron_devices import NeuronClaim
 
 # Throttling lasts seconds; the quota of PROVISIONING tasks has room again within minutes. Waiting jobs together send
@@ -72,13 +63,6 @@ _UNCERTAIN_DELAY_SECONDS = 5
 # The delay of a repeated launch grows: SQS may deliver a message twice, each copy repeats the launch, and at a constant
 # rate their number would double every few minutes during an outage.
 _LONGEST_REPEAT_DELAY_SECONDS = 300
-# A job that ends admits the next one; this interval covers a lost message.
-_SLOT_POLL_INTERVAL = timedelta(minutes=15)
-_CAPACITY_POLL_INTERVAL, _MARKET_POLL_INTERVAL = timedelta(minutes=5), timedelta(minutes=30)
-# Looks that are at most 31 minutes apart are what all jobs promise.
-_UNREADY_POLL_INTERVAL, _TURNS = timedelta(minutes=10), timedelta(minutes=20)
-# The interval at which ECR is queried for an awaited image, in case its event was lost.
-IMAGE_POLL_INTERVAL = timedelta(minutes=2)
 START_TIMEOUT = timedelta(minutes=30)
 """How long a task may take to start on its container instance: pulling the image of a training takes minutes."""
 # An attempt is one item under 4 KB.
@@ -89,21 +73,11 @@ _PORTS_TAKEN = frozenset({Shortage.PORTS})
 _TAKEN = frozenset({Shortage.GPU, Shortage.PORTS, Shortage.ROOM})
 
 
-def image_arrived(job: Job, event: ImageArrived, now: datetime, _limits: StackLimits) -> Decision:
-    """Pin the image and request the launch."""
-    pins = [pin for pin in plan_pins(job.revision, job.image)[0] if pin.is_awaited]
-    notes = [describe_pin(pin, event.found) for pin in pins]
-    images = {**job.images, **{pin.container: pin.image.at(event.found.digest) for pin in pins}}
-    revision = with_platforms(job.revision, {pin.container: event.found.platforms for pin in pins})
-    detail = "; ".join([f"image {event.repository}:{event.tag} is there", *notes])
-    return wait_for_launch(replace(job, images=images, revision=revision), now, event="image arrived", detail=detail)
-
-
 def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: StackLimits) -> Decision:
     """Save the placement before RunTask is sent, unless the job is out of time."""
     verdict = out_of_time(job, now)
     if verdict is not None:
-        return _give_up(job, verdict, now)
+        return end(job, verdict.state, now, event="out of time", detail=verdict.reason)
     chosen = event.offering
     number, closed = _attempt_to_launch(job.attempt)
     job = replace(job if closed else with_measured(job, event.newest, now), asked_at=machine_asked_at(job))
@@ -161,56 +135,6 @@ def _kept_placements(closed: tuple[Placement, ...]) -> tuple[Placement, ...]:
     kept = [each for each in closed if each.number not in taskless][-_KEPT_PLACEMENTS:]
     # Nothing ran there, or it would be another attempt.
     return tuple(replace(each, usd_per_hour_by_zone={}) for each in kept)
-
-
-def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimits) -> Decision:
-    """Fail if no offering can ever satisfy the job, else wait."""
-    if event.waits_for is None:
-        decision = end(job, JobState.FAILED, now, event="nothing satisfies it", detail=event.message)
-        return replace(decision, selection=event.selection, selected_at=now)
-    # Not only at `retry_at`: an instance that arrives late ends an avoidance early, and only the oldest jobs are woken.
-    # A market policy knows when it chooses again, but what other jobs see of the market is no event of this one.
-    poll_at = now + (
-        _MARKET_POLL_INTERVAL if event.waits_for is WaitReason.MARKET and event.retry_at else _CAPACITY_POLL_INTERVAL
-    )
-    retry_at = max(min(event.retry_at or poll_at, poll_at), now + timedelta(seconds=15))
-    if event.waits_for is WaitReason.REFUSED:
-        # To look again is free; whoever buys the next machine finds out for all jobs.
-        # The jobs do so one after the other: the first machine tells the others before they buy theirs.
-        turn = timedelta(seconds=zlib.crc32(job.job_id.encode()) % int(_TURNS.total_seconds()))
-        pause = min(max((event.retry_at or now) + turn - now, _CAPACITY_POLL_INTERVAL), _UNREADY_POLL_INTERVAL + turn)
-        # What is refused to the job itself is what all with its revision wait for.
-        own = (each for each in (RefusedCall.START, RefusedCall.LAUNCH) if each in job.refusals)
-        decision = wait_until_granted(job, next(own, RefusedCall.USEFUL_MACHINE), event.message, now, pause=pause)
-        return replace(decision, selection=event.selection, selected_at=now)
-    decision = try_again_at(job, event.waits_for, event.message, now, retry_at)
-    return replace(decision, selection=event.selection, selected_at=now)
-
-
-def checkpoints_unreadable(job: Job, event: CheckpointsUnreadable, now: datetime, _limits: StackLimits) -> Decision:
-    """Wait until they can be read: what was trained is kept, and a permission is granted without a new job."""
-    return wait_until_granted(job, RefusedCall.CHECKPOINT, event.reason, now, machine_id=job.machine_id)
-
-
-def launch_not_granted(job: Job, event: LaunchNotGranted, now: datetime, _limits: StackLimits) -> Decision:
-    """Wait until what the launch needs is granted."""
-    return wait_until_granted(job, RefusedCall.LAUNCH, event.reason, now, machine_id=job.machine_id)
-
-
-def launch_impossible(job: Job, event: LaunchImpossible, now: datetime, _limits: StackLimits) -> Decision:
-    """Fail: the revision for the selected offering cannot be made."""
-    return end(job, JobState.FAILED, now, event="launch impossible", detail=event.reason)
-
-
-def slot_denied(job: Job, event: SlotDenied, now: datetime, _limits: StackLimits) -> Decision:
-    """Wait until a job of the definition, or of the stack, ends."""
-    whose = "the stack" if event.slot == STACK_SLOT else f"definition {event.slot}"
-    detail = f"{whose} has no free slot of its {event.limit} (max_running_jobs)"
-    waiting = Waiting(WaitReason.SLOT, now, detail, slot=event.slot)
-    # The stack has a free slot, which the limit of the definition keeps this job from taking: admit the next one.
-    admits_next = event.slot != STACK_SLOT and job.waiting is not None and job.waiting.slot == STACK_SLOT
-    effects = (AdmitWaiting(),) if admits_next else ()
-    return wait(job, waiting, now, event="waiting for slot", wake_at=now + _SLOT_POLL_INTERVAL, effects=effects)
 
 
 def launch_repeated(job: Job, _event: LaunchRepeated, now: datetime, _limits: StackLimits) -> Decision:
@@ -410,11 +334,6 @@ def placement_expired(job: Job, event: PlacementExpired, now: datetime, _limits:
     return wait_until_granted(job, RefusedCall.LAUNCH, detail, now, machine_id=placement.machine_id, may_keep=False)
 
 
-def cancel_waiting(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
-    """End the job at once: it has no task."""
-    return end(job, JobState.CANCELLED, now, event="cancelled", detail=event.reason)
-
-
 def cancel_pending(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
     """Save the intent; the task, if RunTask starts one, is stopped as soon as it is known."""
     intent = StopIntent(IntentKind.CANCEL, now, event.reason)
@@ -422,30 +341,6 @@ def cancel_pending(job: Job, event: CancelAsked, now: datetime, _limits: StackLi
     cancelling = replace(job, attempt=attempt, cancel_requested=event.reason, reason=event.reason)
     wake_at, effects = now + LAUNCH_TIMEOUT, (RequestLaunch(),)
     return move(cancelling, job.state, now, event="cancel asked", detail=event.reason, wake_at=wake_at, effects=effects)
-
-
-def _give_up(job: Job, verdict: GiveUp, now: datetime) -> Decision:
-    return end(job, verdict.state, now, event="out of time", detail=verdict.reason)
-
-
-def wake_waiting(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
-    """End a job that is out of time or whose image is missing, else request its launch."""
-    verdict = out_of_time(job, now)
-    if verdict is not None:
-        return _give_up(job, verdict, now)
-    queued = wait_of(job, now)
-    if queued is not None and queued.is_over:
-        return end(job, JobState.FAILED, now, event="waited for too long", detail=describe_end(job, queued))
-    waiting = job.waiting
-    if waiting is not None and waiting.reason is WaitReason.IMAGE:
-        if waiting.until is not None and now >= waiting.until:
-            detail = f"{waiting.detail}: it did not come until {waiting.until:%H:%M:%S} UTC"
-            return end(job, JobState.FAILED, now, event="no image", detail=detail)
-        until = min(waiting.until or now + IMAGE_POLL_INTERVAL, now + IMAGE_POLL_INTERVAL)
-        return look_again(job, until)
-    effects = (RequestLaunch(),)
-    wake_at = now + (_SLOT_POLL_INTERVAL if waiting is not None and waiting.slot else LAUNCH_TIMEOUT)
-    return look_or_tell(job, now, look_again(job, wake_at, effects))
 
 
 def wake_pending(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:

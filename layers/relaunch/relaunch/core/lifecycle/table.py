@@ -9,7 +9,16 @@ from relaunch.core.jobs.job import Job, PlacementState
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import TaskPhase
-from relaunch.core.lifecycle import launching, machine_waits, moves, orphans, restart_policy, running, unconfirmed_stops
+from relaunch.core.lifecycle import (
+    launching,
+    machine_waits,
+    moves,
+    orphans,
+    restart_policy,
+    running,
+    unconfirmed_stops,
+    waiting,
+)
 from relaunch.core.lifecycle.decision import Decision, ignore, with_poll, with_unlink
 from relaunch.core.lifecycle.events import (
     CancelAsked,
@@ -199,12 +208,12 @@ _STATES_BY_CODE = {
 
 TABLE = make_rows(
     _STATES_BY_CODE,
-    ("W", ImageArrived, waits_for_it, launching.image_arrived, "W"),
+    ("W", ImageArrived, waits_for_it, waiting.image_arrived, "W"),
     ("W", OfferingChosen, may_launch, launching.request_placement, "Lft"),
-    ("W", NothingKept, may_launch, launching.nothing_kept, "Wf"),
-    ("W", LaunchImpossible, may_launch, launching.launch_impossible, "f"),
-    ("W", LaunchNotGranted, may_launch, launching.launch_not_granted, "Wf"),
-    ("W", CheckpointsUnreadable, may_launch, launching.checkpoints_unreadable, "Wf"),
+    ("W", NothingKept, may_launch, waiting.nothing_kept, "Wf"),
+    ("W", LaunchImpossible, may_launch, waiting.launch_impossible, "f"),
+    ("W", LaunchNotGranted, may_launch, waiting.launch_not_granted, "Wf"),
+    ("W", CheckpointsUnreadable, may_launch, waiting.checkpoints_unreadable, "Wf"),
     ("W", CheckpointsRead, is_to_be_judged, restart_policy.judge_progress, "Wf"),
     ("W", MachineClaimed, needs_machine, machine_waits.claim_machine, "Wft"),
     ("R", MachineClaimed, hands_over, machine_waits.claim_next_machine, "R"),
@@ -216,9 +225,9 @@ TABLE = make_rows(
     ("RS", MachineLost, claims_lost_machine, machine_waits.next_machine_lost, ""),
     ("R", NextMachineReady, claims_ready_machine, running.next_machine_ready, "S"),
     ("W", MachineLimitReached, needs_machine, machine_waits.machine_limit_reached, "W"),
-    ("W", SlotDenied, may_launch, launching.slot_denied, "W"),
-    ("W", CancelAsked, always, launching.cancel_waiting, "c"),
-    ("W", TimePassed, always, launching.wake_waiting, "Wft"),
+    ("W", SlotDenied, may_launch, waiting.slot_denied, "W"),
+    ("W", CancelAsked, always, waiting.cancel_waiting, "c"),
+    ("W", TimePassed, always, waiting.wake_waiting, "Wft"),
     ("L", LaunchRepeated, has_one_sender, launching.launch_repeated, ""),
     ("L", LaunchAnswered, answers_current_placement, launching.launch_answered, "LWSfc"),
     ("L", PlacementExpired, answers_current_placement, launching.placement_expired, "Wc"),

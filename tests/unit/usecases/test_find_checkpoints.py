@@ -5,7 +5,7 @@ import pytest
 from fakes.sources import FakeCheckpoints
 from relaunch.core.jobs.trigger_facts import ResumePoint
 from relaunch.ports import PermanentError
-from relaunch.usecases.find_resume_uri import MissingCheckpointError, find_resume_uri
+from relaunch.usecases.find_checkpoints import MissingCheckpointError, find_resume_uri
 
 FIRST, SECOND = ResumePoint("a-2", "s3://b/"), ResumePoint("a-1", "s3://b/")
 SAVED = "s3://b/a-1/attempt-2/step-0000300/"

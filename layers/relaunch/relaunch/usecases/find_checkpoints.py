@@ -2,6 +2,10 @@
 
 from collections.abc import Iterable
 
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.progress import (
+    SavedCheckpoint,
+)
 from relaunch.core.jobs.trigger_facts import ResumePoint
 from relaunch.ports import CheckpointSource, PermanentError
 
@@ -24,3 +28,15 @@ def find_resume_uri(points: Iterable[ResumePoint], checkpoints: CheckpointSource
         if point.is_chosen:
             raise MissingCheckpointError(f"there is no complete {point}")
     return None
+
+
+def newest_of(job: Job, checkpoints: CheckpointSource) -> SavedCheckpoint | None:
+    """Return the newest complete checkpoint that the job itself left; None before its first launch.
+
+    Raises:
+        TransientError, PermanentError: its checkpoints cannot be read.
+    """
+    uri = job.definition.checkpoint_uri
+    if uri is None or job.attempt is None:
+        return None
+    return checkpoints.newest_saved(uri, job.job_id)
