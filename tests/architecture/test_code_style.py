@@ -7,6 +7,18 @@ from architecture.code_style import BOUND_TOGETHER, boolean_sets, bound_together
 
 # Three booleans of which one at most makes sense are one enum. These are true or false each for itself.
 INDEPENDENT_BOOLEANS = {
+    "Capabilities": "each is something that a target can, whatever else it can",
+    "CapacityFailure": "stored by these names; one that was refuted is one of the others too",
+    "Decision": "parts of one transaction, each with the job or without it",
+    "LaunchRefused": "one error names revision and provider, and each may come again after one without an answer",
+    "Machine": "stored facts: it takes no more jobs, EC2 gave no reason yet, somebody is alarmed",
+    "NodeObservation": "ECS says the status of a node and the connection of its agent apart",
+    "NodeSeen": "as NodeObservation, of which it is made",
+    "Placement": "stored facts: its task is gone, it takes every device, ECS owns the host, the price is a limit",
+    "PushPayload": "fields of GitHub's event, each of which it sets or not",
+    "Requirements": "a definition for Neuron devices and a task definition with a shared GPU require both",
+    "_next_placement": "no room, a machine that ran nothing and a device that another task took come together",
+    "next_try": "how long the job has trained, what a try costs and what is up now are looked up apart",
     "HostPlan": "each is a fault of its own of a host, and a scenario combines them",
     "Inputs": "inputs of the action, which a workflow sets one by one",
     "Instance": "its agent, its network and its status check fail apart, and what was true at its end is kept",
@@ -94,8 +106,9 @@ def test_the_list_shrinks_and_moves_but_does_not_grow():
 
 def test_the_list_says_what_is_there():
     counts = code_style.count()
+    more = code_style.grown(code_style.read_list(), counts)
 
-    assert not code_style.grown(code_style.read_list(), counts), "say it otherwise"
+    assert more == [], "say it otherwise"
     assert code_style.LIST.read_text("utf-8") == code_style.render(counts), (
         "there is less, or elsewhere: make style-list"
     )
@@ -104,8 +117,6 @@ def test_the_list_says_what_is_there():
 def test_the_product_has_no_chained_conditionals_no_two_facts_on_a_line_and_no_enums_of_booleans():
     chained, together, booleans = {}, {}, set()
     for path, source in code_style.sources(*code_style.PRODUCT):
-        if path.startswith("layers/"):
-            continue
         booleans |= set(boolean_sets(source))
         if path.startswith("local/relaunch_local/simulation/"):
             continue

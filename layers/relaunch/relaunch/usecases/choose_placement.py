@@ -148,7 +148,8 @@ def _was_claimed_before_stop(machine: Machine, job: Job) -> bool:
 
     What is claimed once the stop is known is known to fit.
     """
-    claim, stop = machine.claim_of(job.job_id), job.attempt.stop if job.attempt is not None else None
+    claim = machine.claim_of(job.job_id)
+    stop = job.attempt.stop if job.attempt is not None else None
     if claim is None or stop is None or job.state_since is None:
         return False
     return claim.since < min(job.state_since, stop.at + CLOCK_SKEW)

@@ -90,7 +90,8 @@ def find_move(
     except PortError as error:
         return MoveDeclined(f"its checkpoints cannot be read: {error}", None)
     longest = starts_so_far(job, newest, available.at).checkpoint_seconds
-    progress, overheads = resumable_progress(job, newest), measure_overheads(job, newest, available.at)
+    progress = resumable_progress(job, newest)
+    overheads = measure_overheads(job, newest, available.at)
     if newest is None or newest.attempt != job.current_attempt.number or (progress is None and is_in_market(job)):
         return MoveDeclined("it has saved no checkpoint since it was launched", None, longest)
     if progress is not None and is_in_market(job):

@@ -47,7 +47,8 @@ def load_offerings(deps: OfferingDependencies, own_job_id: str = "") -> Availabl
     """
     now = deps.clock.now()
     memory, runs, pools = deps.capacity.load_capacity(now)
-    offerings, snapshot = _with_room(deps.offerings.offerings(now), deps), deps.offerings.snapshot(now)
+    offerings = _with_room(deps.offerings.offerings(now), deps)
+    snapshot = deps.offerings.snapshot(now)
     limits = replace(deps.limits.selection, quotas=_quotas(snapshot, offerings, own_job_id, deps))
     if snapshot.gp3_usd_per_gib_month is not None:
         limits = replace(limits, gp3_usd_per_gib_month=snapshot.gp3_usd_per_gib_month)
@@ -103,7 +104,8 @@ def _quotas(
 
 def _most_instances(deps: OfferingDependencies) -> int:
     """Return the most instances that the stack may have at once; 0 if that is not limited."""
-    jobs, machines = deps.limits.max_running_jobs, deps.limits.machines.max_machines
+    jobs = deps.limits.max_running_jobs
+    machines = deps.limits.machines.max_machines
     if not deps.machine_settings.is_on:
         return jobs
     return jobs + machines if jobs and machines else 0

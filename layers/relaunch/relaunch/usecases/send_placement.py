@@ -123,7 +123,8 @@ def _answer(
     A refusal is final if nothing was launched before it: by a client that sent the request once, in the only function
     that launched the placement. Another function saves the job before it does, so that of the two saves one is stale.
     """
-    number, placement = job.current_attempt.number, job.current_attempt.placement
+    number = job.current_attempt.number
+    placement = job.current_attempt.placement
     if isinstance(outcome, LaunchRefused):
         is_only_send = is_alone and not outcome.was_repeated
         arn = placement.revision_arn

@@ -63,12 +63,14 @@ def build_job(request: LaunchRequest, target: Target, stack: str) -> dict[str, A
     Raises:
         PermanentError: the request has no workload, or no GPU.
     """
-    workload, gpu = request.workload, request.gpu
+    workload = request.workload
+    gpu = request.gpu
     if workload is None or gpu is None:
         raise PermanentError(f"launching {request.attempt}: the job has no `kubernetes` or no `accelerator.gpu`")
     gpus = ask_gpus(target, gpu, workload, request.offering.purchase)
     own = {**task_labels(stack, request.attempt, request.placement_number), "app.kubernetes.io/managed-by": "relaunch"}
-    labels, owner = {**workload.labels, **own}, owner_annotation(request.attempt)
+    labels = {**workload.labels, **own}
+    owner = owner_annotation(request.attempt)
     name = task_name(request.attempt, request.placement_number)
     return {
         "apiVersion": "batch/v1",

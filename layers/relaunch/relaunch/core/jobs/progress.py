@@ -60,7 +60,8 @@ def kept_time(job: Job, newest: SavedCheckpoint | None) -> timedelta:
 
     A checkpoint of an earlier attempt was counted when that attempt was followed by the next one.
     """
-    before, attempt = timedelta(seconds=job.kept_seconds), job.attempt
+    before = timedelta(seconds=job.kept_seconds)
+    attempt = job.attempt
     if newest is None:
         return timedelta(0)
     if attempt is None or attempt.started_at is None or newest.attempt != attempt.number:
@@ -98,13 +99,15 @@ def _by_estimate(job: Job, done: timedelta) -> Progress | None:
 
 
 def _by_steps(job: Job, newest: SavedCheckpoint | None, kept: timedelta) -> Progress | None:
-    total, estimate = job.definition.total_steps, job.definition.estimated_duration
+    total = job.definition.total_steps
+    estimate = job.definition.estimated_duration
     step = (job.first_step or 0) if newest is None else newest.step
     if total is None or step <= 0:
         return None
     # Of a retry that was launched by an earlier version it is not known which steps are its own.
     began_at = step if job.first_step is None and job.resume_from else job.first_step or 0
-    own, left = step - began_at, max(total - step, 0)
+    own = step - began_at
+    left = max(total - step, 0)
     if kept and own > 0 and (own / total >= MEASURED_SHARE or estimate is None):
         return Progress(kept, kept * (left / own))
     return None if estimate is None else Progress(kept, estimate * (left / total))
@@ -112,7 +115,8 @@ def _by_steps(job: Job, newest: SavedCheckpoint | None, kept: timedelta) -> Prog
 
 def describe_lack_of_progress(job: Job) -> str:
     """Return that the latest attempts of an open job gained no step, and what follows; empty if they did."""
-    count, limit = job.attempts_without_progress, job.definition.retry.max_attempts_without_progress
+    count = job.attempts_without_progress
+    limit = job.definition.retry.max_attempts_without_progress
     if not count or job.state.is_final:
         return ""
     which = "its last attempt" if count == 1 else f"its last {count} attempts"
@@ -127,7 +131,8 @@ def resumed_step(resume_uri: str | None) -> int:
 
 # The part of START_OVERHEAD in which a task loads data and compiles: taken for an attempt without two checkpoints.
 _LOADING = timedelta(minutes=2)
-SHORTEST_START, LONGEST_START = timedelta(minutes=2), timedelta(hours=1)
+SHORTEST_START = timedelta(minutes=2)
+LONGEST_START = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +202,9 @@ def machine_asked_at(job: Job) -> datetime | None:
 
 def starts_so_far(job: Job, newest: SavedCheckpoint | None, now: datetime) -> StartsSoFar:
     """Return what the starts of a job say, that of its current attempt included, which runs until `now` or stopped."""
-    attempt, count, seconds = job.attempt, job.measured_starts, job.start_seconds
+    attempt = job.attempt
+    count = job.measured_starts
+    seconds = job.start_seconds
     if attempt is None or attempt.started_at is None:
         return StartsSoFar(count, seconds, job.checkpoint_seconds)
     own = newest if newest is not None and newest.attempt == attempt.number else None

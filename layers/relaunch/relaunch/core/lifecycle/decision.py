@@ -188,7 +188,8 @@ def with_unlink(before: Job, _event: object, decision: Decision, _now: datetime)
     An instance that is kept warm, or that a capacity provider keeps, runs hundreds of tasks one after the other: its
     warning must find those that run.
     """
-    instance_id, after = _live_on(before), decision.job
+    instance_id = _live_on(before)
+    after = decision.job
     return decision if _live_on(after) == instance_id else replace(decision, unlinked_instance=instance_id)
 
 

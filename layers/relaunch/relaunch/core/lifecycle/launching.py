@@ -321,7 +321,8 @@ def placement_expired(job: Job, event: PlacementExpired, now: datetime, _limits:
 
     If it was refused the next machine is a probe: this one may be gone.
     """
-    placement, refusal = job.current_attempt.placement, job.refusals.get(RefusedCall.LAUNCH)
+    placement = job.current_attempt.placement
+    refusal = job.refusals.get(RefusedCall.LAUNCH)
     if event.keeps_machine:
         job = replace(job, machine_id=placement.machine_id)
         return _next_placement(job, event.reason, now, event="try closed", is_full=False)
@@ -339,7 +340,8 @@ def cancel_pending(job: Job, event: CancelAsked, now: datetime, _limits: StackLi
     intent = StopIntent(IntentKind.CANCEL, now, event.reason)
     attempt = replace(job.current_attempt, intent=intent)
     cancelling = replace(job, attempt=attempt, cancel_requested=event.reason, reason=event.reason)
-    wake_at, effects = now + LAUNCH_TIMEOUT, (RequestLaunch(),)
+    wake_at = now + LAUNCH_TIMEOUT
+    effects = (RequestLaunch(),)
     return move(cancelling, job.state, now, event="cancel asked", detail=event.reason, wake_at=wake_at, effects=effects)
 
 
@@ -380,6 +382,7 @@ def _keeps_its_place(job: Job) -> bool:
 
     ECS gives such a task up by itself, and a capacity provider has others beside it.
     """
-    attempt, definition = job.current_attempt, job.definition
+    attempt = job.current_attempt
+    definition = job.definition
     has_other = attempt.placement.offering.purchase is PurchaseOption.SPOT and len(definition.purchase.options) > 1
     return definition.target.capabilities.keeps_pending_tasks and attempt.node is None and not has_other

@@ -135,7 +135,8 @@ def next_machine_lost(job: Job, event: MachineLost, now: datetime, _limits: Stac
     without = replace(job, machine_id="")
     if event.refusal is None:
         without = with_useless_machine(without, now)
-    attempt, handover = job.current_attempt, job.current_attempt.handover
+    attempt = job.current_attempt
+    handover = job.current_attempt.handover
     # Without a handover nothing takes its machine away: it was to be moved, and there was none to be requested.
     is_move = handover.is_move if handover is not None else job.state is JobState.RUNNING
     if is_move:

@@ -129,7 +129,9 @@ def note_first_ended(job: Job, event: TaskSeen, now: datetime, _limits: StackLim
 
 
 def _located(job: Job, event: TaskSeen) -> Job:
-    seen, node, attempt = event.observation, event.node, job.current_attempt
+    seen = event.observation
+    node = event.node
+    attempt = job.current_attempt
     located = replace(
         attempt,
         node=seen.node or attempt.node,
@@ -168,7 +170,8 @@ def _running(job: Job, now: datetime) -> Decision:
 
 def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:
     """Consider the task lost if the target does not know it throughout the grace period."""
-    attempt, stop_by = job.current_attempt, stops_by(job)
+    attempt = job.current_attempt
+    stop_by = stops_by(job)
     first, last = attempt.missing or (now, now)
     since = first if now - last <= LONGEST_UNWATCHED else now
     is_lost_at = since + MISSING_GRACE

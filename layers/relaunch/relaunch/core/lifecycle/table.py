@@ -94,7 +94,8 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
     Observations arrive at least once and in any order, and are ordered by `version`. What a task waits for may change
     within a version, and a stopped task whose verdict waits is looked at again.
     """
-    attempt, seen = job.attempt, event.observation
+    attempt = job.attempt
+    seen = event.observation
     if attempt is None or attempt.stop is not None or seen.owner != job.attempt_key:
         return False
     if attempt.task_id is None:
@@ -112,7 +113,8 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
 
 def tells_first_ended(job: Job, event: TaskSeen) -> bool:
     """Return whether an older observation of the task tells which container ended first, as no newer one did."""
-    attempt, seen = job.current_attempt, event.observation
+    attempt = job.current_attempt
+    seen = event.observation
     if attempt.ended_first or (seen.owner, seen.task_id) != (job.attempt_key, attempt.task_id):
         return False
     return bool(find_first_ended(seen, job.definition.container, job.revision.essential_names))

@@ -122,7 +122,8 @@ def _is_repetition_due(job: Job, now: datetime) -> bool:
     """
     if job.current_attempt.host_ended_at is not None:
         return False
-    since, due = now - _stopping_since(job), STOP_TIMEOUT
+    since = now - _stopping_since(job)
+    due = STOP_TIMEOUT
     while due * 2 <= since:
         due *= 2
     return not is_polled(job) or due <= since < due + POLL_INTERVAL
@@ -136,7 +137,8 @@ def _abandoned(job: Job, now: datetime) -> tuple[Effect, ...]:
 
 
 def _end_unconfirmed(job: Job, now: datetime) -> Decision:
-    attempt, intent = job.current_attempt, job.current_attempt.intent
+    attempt = job.current_attempt
+    intent = job.current_attempt.intent
     host = attempt.instance_id or attempt.placement.instance_id or attempt.node or "an unknown host"
     why = f"{job.cancel_requested or (intent.detail if intent else 'the task was stopping')}; "
     minutes = int((now - _stopping_since(job)).total_seconds() // 60)
@@ -145,7 +147,8 @@ def _end_unconfirmed(job: Job, now: datetime) -> Decision:
         f"{host}; see to that host"
     )
     verdict = out_of_time(job, now)
-    state, kind = verdict.state if verdict is not None else JobState.FAILED, StopKind.HOST_LOST
+    state = verdict.state if verdict is not None else JobState.FAILED
+    kind = StopKind.HOST_LOST
     if intent is not None:
         state, kind = _ENDS.get(intent.kind, (state, kind))
     if job.cancel_requested:

@@ -37,9 +37,11 @@ from relaunch.core.revisions.images import describe_pin, plan_pins, with_platfor
 
 # A job that ends admits the next one; this interval covers a lost message.
 _SLOT_POLL_INTERVAL = timedelta(minutes=15)
-_CAPACITY_POLL_INTERVAL, _MARKET_POLL_INTERVAL = timedelta(minutes=5), timedelta(minutes=30)
+_CAPACITY_POLL_INTERVAL = timedelta(minutes=5)
+_MARKET_POLL_INTERVAL = timedelta(minutes=30)
 # Looks that are at most 31 minutes apart are what all jobs promise.
-_UNREADY_POLL_INTERVAL, _TURNS = timedelta(minutes=10), timedelta(minutes=20)
+_UNREADY_POLL_INTERVAL = timedelta(minutes=10)
+_TURNS = timedelta(minutes=20)
 # The interval at which ECR is queried for an awaited image, in case its event was lost.
 IMAGE_POLL_INTERVAL = timedelta(minutes=2)
 

@@ -30,7 +30,9 @@ TOLD_EVERY = timedelta(hours=1)
 """How often somebody is told of an instance that EC2 does not end: it is paid as long as it lives."""
 # EC2 does not bill a spot instance that it interrupts within its first hour, and one that its user ends to the second
 # ("Billing for interrupted Spot Instances", EC2 User Guide). It interrupts two minutes after its warning, if at all.
-_FREE_HOUR, _WARNING_LEAD, _LEFT_FOR = timedelta(hours=1), timedelta(minutes=2), timedelta(minutes=3)
+_FREE_HOUR = timedelta(hours=1)
+_WARNING_LEAD = timedelta(minutes=2)
+_LEFT_FOR = timedelta(minutes=3)
 # What EC2 describes is eventually consistent and up to a minute behind a launch.
 MISSING_GRACE = timedelta(minutes=5)
 

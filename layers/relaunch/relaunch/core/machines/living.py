@@ -69,7 +69,8 @@ def node_draining(machine: Machine, event: NodeSeen, now: datetime, _limits: Mac
 
 
 def _lacking(event: NodeSeen, machine: Machine) -> str:
-    registered, needed = event.registered, machine.capacity
+    registered = event.registered
+    needed = machine.capacity
     if registered.gpus < needed.gpus:
         return f"registered with {registered.gpus:g} of its {needed.gpus:g} GPUs"
     if registered.neuron_devices < needed.neuron_devices:

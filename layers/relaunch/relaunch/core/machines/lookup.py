@@ -48,7 +48,8 @@ def has_room(machine: Machine) -> bool:
     """
     if not machine.state.is_usable or machine.warned_at is not None or machine.is_unusable:
         return False
-    capacity, free = machine.capacity, machine.free
+    capacity = machine.capacity
+    free = machine.free
     needed = [least for least in _LEAST_WITH_ACCELERATOR if capacity.holds(least)]
     return any(free.holds(least) for least in needed or [_LEAST])
 

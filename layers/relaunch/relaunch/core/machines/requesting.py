@@ -41,9 +41,11 @@ REFUSED = "refused"
 # function that calls EC2 may run.
 ASK_TIMEOUT = timedelta(seconds=90)
 # Registration is an event; the cluster is only asked in case it was lost.
-FIRST_LOOK, NEXT_LOOK = timedelta(minutes=2), timedelta(minutes=1)
+FIRST_LOOK = timedelta(minutes=2)
+NEXT_LOOK = timedelta(minutes=1)
 # RunInstances, which CreateFleet calls, refills two requests per second ("Request throttling", EC2 API Reference).
-_DEFERRED_SECONDS, _LONGEST_DEFERRED_SECONDS = 5, 120
+_DEFERRED_SECONDS = 5
+_LONGEST_DEFERRED_SECONDS = 120
 _UNCERTAIN_SECONDS = 5
 SENT_AGAIN_FOR = timedelta(minutes=2)
 """How long a request of unknown outcome is sent again with its client token; later its instance is only looked for.

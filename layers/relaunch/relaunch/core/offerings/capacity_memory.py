@@ -45,7 +45,10 @@ from relaunch.core.offerings.quotas import quota_of
 
 # In lower case, like instance types: the jobs table has the runs on spot (`RUNS#…`) before all failures.
 _ANY_TYPE = "any-type"
-_QUOTA, _FAMILY, _IMAGE, _PLACEMENT = "quota:", "family:", "image:", "placement:"
+_QUOTA = "quota:"
+_FAMILY = "family:"
+_IMAGE = "image:"
+_PLACEMENT = "placement:"
 
 
 @cache
@@ -134,7 +137,8 @@ def _shortage_in_all_zones(offering: Offering, memory: CapacityMemory) -> Capaci
 def _keys(
     instance_type: str, zone: str | None, purchase: PurchaseOption, provider: str, *, is_own_machine: bool
 ) -> tuple[OfferingKey, ...]:
-    own, quota = OfferingKey(instance_type, zone, purchase), quota_scope(instance_type, purchase)
+    own = OfferingKey(instance_type, zone, purchase)
+    quota = quota_scope(instance_type, purchase)
     if zone is None:
         # Without a name it is not known of which provider.
         return (remembered_key(own, provider), own, quota) if provider else (own, quota)
