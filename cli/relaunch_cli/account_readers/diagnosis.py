@@ -40,7 +40,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Registered:
-    """The registered definitions with their plans, and what of it could not be read."""
+    """The registered definitions with their plans, and which of it could not be read."""
 
     definitions: tuple[JobDefinition, ...] = ()
     plans: tuple[Plan, ...] = ()

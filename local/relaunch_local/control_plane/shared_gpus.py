@@ -97,7 +97,7 @@ class JobAdmission:
 
 
 def webhook_configuration(url: str, certificate_authority: str) -> Document:
-    """Return the configuration by which the API server asks about Jobs."""
+    """Return the configuration with which the API server asks about Jobs."""
     rule = {"apiGroups": ["batch"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["jobs"]}
     webhook = {
         "name": f"{WEBHOOK}.example.com",

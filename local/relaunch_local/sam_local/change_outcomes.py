@@ -10,8 +10,8 @@ from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.core.offerings.spot_runs import REBALANCE_WEIGHT
-from relaunch.usecases.attend_machine import attend_machine
 from relaunch.usecases.launch_attempt import launch_attempt
+from relaunch.usecases.make_ec2_calls import make_ec2_calls
 from relaunch_local.ecs import Purchase
 from relaunch_local.sam_local.request_outcomes import JOB
 from relaunch_local.sam_local.samples import Names
@@ -47,7 +47,7 @@ def _asks_for_machine(stage: Stage) -> tuple[Job, Machine]:
 def _has_registered(stage: Stage) -> tuple[Job, Machine, str]:
     """Return a job that waits for a machine which has registered as the node returned, which nobody was told yet."""
     job, machine = _asks_for_machine(stage)
-    attend_machine(machine.machine_id, stage.deps)
+    make_ec2_calls(machine.machine_id, stage.deps)
     node = stage.settle("the machine registers", lambda: stage.node_of(machine), queues=())
     return job, stage.machine(machine.machine_id), _last(node["containerInstanceArn"])
 

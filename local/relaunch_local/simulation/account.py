@@ -105,8 +105,8 @@ class _NotedQueue:
     _queue: SqsMachineQueue
     _invariants: Invariants
 
-    def attend(self, machine_id: str, delay_seconds: int = 0) -> None:
-        self._queue.attend(machine_id, delay_seconds)
+    def request_calls(self, machine_id: str, delay_seconds: int = 0) -> None:
+        self._queue.request_calls(machine_id, delay_seconds)
         self._invariants.effect_done(RequestMachine, machine_id)
 
 

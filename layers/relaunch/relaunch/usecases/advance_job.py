@@ -238,7 +238,7 @@ def _handle_machine(
     released again if that fails, and paid for once.
     """
     if isinstance(effect, RequestMachine):
-        deps.machine_queue.attend(effect.machine_id)
+        deps.machine_queue.request_calls(effect.machine_id)
         return None
     if isinstance(effect, AbandonMachine):
         abandoned = MachineAbandoned(job.job_id, effect.reason)

@@ -23,10 +23,10 @@ from relaunch.core.lifecycle.restart_policy import is_to_be_judged
 from relaunch.core.lifecycle.spot_pools import retried_sooner
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 from relaunch.core.machines.machine import Consequence, Machine
-from relaunch.core.offerings.capacity_memory import refused_placements, with_own
+from relaunch.core.offerings.capacity_memory import refused_placements, with_job_failures
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.revisions.revision import revision_problem
-from relaunch.core.selection.selection import Selection, explain_rejection, prefer_undoubted, select
+from relaunch.core.selection.selection import Selection, explain_rejection, prefer_low_risk, select
 from relaunch.ports import (
     LaunchDependencies,
     NotGrantedError,
@@ -96,14 +96,14 @@ def select_offerings(job: Job, deps: LaunchDependencies) -> tuple[Selection, Ava
     # What a running task is to be moved to is tried for nothing.
     is_retried_sooner = is_in_market(job) or may_move(job)
     memory = retried_sooner(available.memory) if is_retried_sooner else available.memory
-    memory = with_own(memory, (*job.own_failures, *refused_placements(job.revision.arn, available.memory)))
+    memory = with_job_failures(memory, (*job.own_failures, *refused_placements(job.revision.arn, available.memory)))
     selection = select(job.definition, job.revision, available.offerings, memory, available.at, available.limits)
-    return prefer_undoubted(selection, available.doubts), available
+    return prefer_low_risk(selection, available.shortage_risks), available
 
 
 def _select_on_kubernetes(job: Job, deps: LaunchDependencies) -> Selection:
     now = deps.clock.now()
-    memory = with_own(deps.capacity.load_capacity_memory(now), job.own_failures)
+    memory = with_job_failures(deps.capacity.load_capacity_memory(now), job.own_failures)
     return select_on_kubernetes(job.definition, memory, now)
 
 

@@ -12,7 +12,7 @@ from relaunch.core.lifecycle.events import (
     NextMachineReady,
     TimePassed,
 )
-from relaunch.core.lifecycle.machine_waits import hands_over
+from relaunch.core.lifecycle.machine_waits import needs_next_machine
 from relaunch.core.lifecycle.market_choice import (
     choose_again,
     choose_return,
@@ -49,7 +49,7 @@ def hand_over(job: Job, deps: LaunchDependencies) -> Job:
     """
     if is_last_moment(job, deps.clock.now()):
         return apply_event(job, TimePassed(), deps)
-    if hands_over(job):
+    if needs_next_machine(job):
         return choose_placement(job, deps)
     if may_move(job):
         return _consider_move(job, deps)

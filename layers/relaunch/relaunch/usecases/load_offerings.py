@@ -10,7 +10,7 @@ from relaunch.core.jobs.quota_use import may_be_short, room_of_quotas
 from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.offerings.quotas import Quotas
 from relaunch.core.offerings.snapshot import OfferingsSnapshot
-from relaunch.core.offerings.spot_runs import Doubts, SpotPool, find_doubts, with_observed_rates
+from relaunch.core.offerings.spot_runs import ShortageRisks, SpotPool, find_shortage_risks, with_observed_rates
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import OfferingDependencies, PermanentError, ZoneScoreSource
 
@@ -25,7 +25,7 @@ MAX_LOOKED_AT = 10
 class AvailableOfferings:
     """The offerings at `at`, with observed interruption rates, the capacity memory and limits.
 
-    `doubts` are about spot offerings that may be short of capacity, `pools` is what is known of the spot pools
+    `shortage_risks` are those of spot offerings that may be short of capacity, `pools` the records of the spot pools
     (core.offerings.spot_runs).
     """
 
@@ -33,7 +33,7 @@ class AvailableOfferings:
     offerings: tuple[Offering, ...]
     memory: CapacityMemory
     limits: SelectionLimits
-    doubts: Doubts = field(default_factory=dict)
+    shortage_risks: ShortageRisks = field(default_factory=dict)
     pools: Sequence[SpotPool] = ()
 
 
@@ -53,7 +53,7 @@ def load_offerings(deps: OfferingDependencies, own_job_id: str = "") -> Availabl
     if snapshot.gp3_usd_per_gib_month is not None:
         limits = replace(limits, gp3_usd_per_gib_month=snapshot.gp3_usd_per_gib_month)
     rated = with_observed_rates(offerings, runs, now)
-    return AvailableOfferings(now, rated, memory, limits, find_doubts(runs, now), pools)
+    return AvailableOfferings(now, rated, memory, limits, find_shortage_risks(runs, now), pools)
 
 
 def with_placement_scores(

@@ -122,14 +122,14 @@ class PinnedImages:
     """The images of the containers.
 
     `images` maps containers to images by digest, `platforms` to the platforms of their images. `notes` describe this
-    for the timeline, and why other images are not pinned; `doubts` are the notes on images in ECR with unknown
-    platforms. `problem` says why the job cannot run, empty if it can.
+    for the timeline, and why other images are not pinned; `unknown` describes the images in ECR whose platforms are
+    not known. `problem` says why the job cannot run, empty if it can.
     """
 
     images: Mapping[str, str] = field(default_factory=dict)
     platforms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
     problem: str = ""
 
 

@@ -8,7 +8,7 @@ from relaunch.core.definitions.accelerator import PurchasePolicy
 from relaunch.core.jobs.job import IntentKind, Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
-from relaunch.core.lifecycle.decision import look_again
+from relaunch.core.lifecycle.decision import set_next_check
 from relaunch.core.lifecycle.events import (
     CheckpointsUnreadable,
     JobEvent,
@@ -42,7 +42,7 @@ def waiting(reason: WaitReason, **fields) -> Job:
 
 def looked(job: Job, after: timedelta):
     now = NOW + after
-    return look_or_tell(job, now, look_again(job, now + HOUR))
+    return look_or_tell(job, now, set_next_check(job, now + HOUR))
 
 
 @pytest.mark.parametrize("reason", [WaitReason.IMAGE, WaitReason.REFUSED, WaitReason.CHECKPOINT])

@@ -130,7 +130,7 @@ class LifeOfAJob(RuleBasedStateMachine):
             assert after.attempt.task_version >= before.attempt.task_version
         if after.attempt and before.attempt and after.attempt.number != before.attempt.number:
             assert after.attempt.number == before.attempt.number + 1
-            assert before.attempt.is_spent
+            assert before.attempt.is_number_used
         if after.state is JobState.LAUNCHING and before.state is JobState.WAITING:
             assert self.ecs.live == []
 

@@ -20,7 +20,7 @@ from relaunch.core.revisions.revision import STOP_TIMEOUT_SECONDS
 from relaunch.ports import PermanentError
 
 # Relaunch itself relaunches a job, as a new Job: a pod that Kubernetes started anew would be a second task of the
-# attempt. Servers before 1.26 drop the policy, by which the end of a pod that is gone is still known.
+# attempt. Servers before 1.26 drop the policy, without which the end of a pod that is gone is not known.
 _DISRUPTION_RULE = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
 # Relaunch reads how a task ended within minutes; its logs are for people. Servers before 1.21 drop the field and keep
 # the Jobs.

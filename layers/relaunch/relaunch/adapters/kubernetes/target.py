@@ -218,7 +218,7 @@ def kubernetes_target(cluster: Cluster, kind: Target, stack: str) -> KubernetesT
 
 
 def hash_of(manifest: Mapping[str, Any]) -> str:
-    """Return the hash by which a repeated request is told from another one."""
+    """Return the hash that distinguishes a repeated request from another one."""
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 

@@ -83,7 +83,7 @@ class AcsDrivers:
 
 
 def find_strict_problems(definition: JobDefinition, drivers: AcsDrivers) -> tuple[Problem, ...]:
-    """Return the doubts about the driver of a definition for ACS that asks to be refused for them."""
+    """Return what is doubtful about the driver of a definition for ACS that asks to be refused then."""
     workload = _named_driver(definition)
     if workload is None or not workload.strict:
         return ()

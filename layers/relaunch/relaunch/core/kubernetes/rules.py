@@ -86,7 +86,7 @@ def _purchase_problems(definition: JobDefinition) -> tuple[Problem, ...]:
 def _unknown_wishes(
     definition: JobDefinition, gpu: GpuRequirement, workload: KubernetesWorkload
 ) -> tuple[Problem, ...]:
-    """Return the keys by which GPUs are chosen on EC2, where nothing takes their place."""
+    """Return the keys that choose GPUs on EC2, where nothing takes their place."""
     if workload.gpu_model:
         return ()
     wishes = {"models": gpu.models, "compute_capability": gpu.compute_capability, "interconnect": gpu.interconnect}

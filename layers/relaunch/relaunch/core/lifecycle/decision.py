@@ -88,7 +88,7 @@ def move(  # noqa: PLR0913 - the parts of one transition, all of them named at e
     return Decision(moved, (TimelineEntry(now, state, event, detail, number),))
 
 
-def look_again(job: Job, wake_at: datetime, effects: tuple[Effect, ...] = ()) -> Decision:
+def set_next_check(job: Job, wake_at: datetime, effects: tuple[Effect, ...] = ()) -> Decision:
     """Set the time of the next check, without a timeline entry."""
     return Decision(replace(job, wake_at=wake_at, pending=effects))
 

@@ -24,7 +24,7 @@ from relaunch.core.jobs.job import Attempt, Job, Stop, StopKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.progress import SavedCheckpoint, between_checkpoints, resumed_step
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT, Decision, end, look_again, move
+from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT, Decision, end, move, set_next_check
 from relaunch.core.lifecycle.events import CheckpointsRead, UnusedMachinePaid
 from relaunch.core.lifecycle.long_waits import describe_end, wait_of
 from relaunch.core.offerings.capacity_memory import placement_scope
@@ -284,11 +284,11 @@ def judge_progress(job: Job, event: CheckpointsRead, now: datetime, _limits: Sta
     judged = replace(job, judged_attempt=attempt.number)
     if newest is not None and _has_gained(attempt, newest):
         seconds = _saving_seconds(job, newest) if newest.attempt == attempt.number else job.saving_seconds
-        return look_again(replace(judged, attempts_without_progress=0, saving_seconds=seconds), wake_at)
+        return set_next_check(replace(judged, attempts_without_progress=0, saving_seconds=seconds), wake_at)
     least = time_to_save(job)
     is_on_purpose = attempt.stop is not None and attempt.stop.kind in _STOPPED_ON_PURPOSE
     if is_on_purpose or _ran(attempt) < least:
-        return look_again(judged, wake_at)
+        return set_next_check(judged, wake_at)
     count = job.attempts_without_progress + 1
     limit = job.definition.retry.max_attempts_without_progress
     judged = replace(judged, attempts_without_progress=count)

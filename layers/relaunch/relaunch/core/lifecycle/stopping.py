@@ -10,7 +10,7 @@ from relaunch.core.jobs.job import Attempt, FailedStart, IntentKind, Job, Placem
 from relaunch.core.jobs.state import JobState, RefusedCall
 from relaunch.core.launches.launch import HostObservation, StopReport, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.decision import Decision, end, move, stop_effect, wait_for_launch
-from relaunch.core.lifecycle.machine_waits import hands_over
+from relaunch.core.lifecycle.machine_waits import needs_next_machine
 from relaunch.core.lifecycle.refusal_waits import wait_until_granted
 from relaunch.core.lifecycle.restart_policy import (
     EARLY,
@@ -299,7 +299,7 @@ def stop_with_intent(job: Job, intent: StopIntent, now: datetime, *, event: str)
     effects = stop_effect(job, intent.detail)
     wake_at = now + STOP_TIMEOUT
     decision = move(job, JobState.STOPPING, now, event=event, detail=intent.detail, wake_at=wake_at, effects=effects)
-    if not hands_over(decision.job):
+    if not needs_next_machine(decision.job):
         return decision
     # After the stop, which it must not delay.
     return replace(decision, job=replace(decision.job, pending=(*effects, RequestLaunch())))

@@ -48,7 +48,7 @@ from relaunch.core.lifecycle.events import (
     UnusedMachinePaid,
 )
 from relaunch.core.lifecycle.long_waits import with_bound
-from relaunch.core.lifecycle.machine_waits import hands_over, with_releases
+from relaunch.core.lifecycle.machine_waits import needs_next_machine, with_releases
 from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.restart_policy import is_to_be_judged
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW, find_first_ended
@@ -218,8 +218,8 @@ TABLE = make_rows(
     ("W", CheckpointsUnreadable, may_launch, waiting.checkpoints_unreadable, "Wf"),
     ("W", CheckpointsRead, is_to_be_judged, restart_policy.judge_progress, "Wf"),
     ("W", MachineClaimed, needs_machine, machine_waits.claim_machine, "Wft"),
-    ("R", MachineClaimed, hands_over, machine_waits.claim_next_machine, "R"),
-    ("S", MachineClaimed, hands_over, machine_waits.claim_next_machine, "S"),
+    ("R", MachineClaimed, needs_next_machine, machine_waits.claim_next_machine, "R"),
+    ("S", MachineClaimed, needs_next_machine, machine_waits.claim_next_machine, "S"),
     ("R", MachineClaimed, may_move, moves.claim_machine_to_move_to, "R"),
     ("R", MoveDeclined, may_move, moves.move_declined, "R"),
     ("W", MachineAwaited, claims_machine, machine_waits.await_machine, "W"),

@@ -19,8 +19,8 @@ from relaunch.core.lifecycle.decision import (
     POLL_INTERVAL,
     Decision,
     is_polled,
-    look_again,
     move,
+    set_next_check,
     stop_effect,
     watch_closely,
 )
@@ -82,7 +82,7 @@ def wake_stopping(job: Job, event: TimePassed, now: datetime, _limits: StackLimi
     if attempt.held is not None and attempt.held_since is not None:
         verdict_at = attempt.held_since + VERDICT_WAIT
         is_over = now >= verdict_at
-        return follow_stop(job, held_stop(attempt, attempt.held), now) if is_over else look_again(job, verdict_at)
+        return follow_stop(job, held_stop(attempt, attempt.held), now) if is_over else set_next_check(job, verdict_at)
     if is_host_gone(job, event, now):
         return lose_host(job, now)
     if now >= _stop_due_at(job) + STOP_LIMIT:
@@ -91,7 +91,7 @@ def wake_stopping(job: Job, event: TimePassed, now: datetime, _limits: StackLimi
     abandoned = _abandoned(job, now)
     intent = job.current_attempt.intent
     if intent is None or not _is_repetition_due(job, now):
-        return look_again(job, wake_at, abandoned)
+        return set_next_check(job, wake_at, abandoned)
     effects = (*stop_effect(job, intent.detail), *abandoned)
     return move(job, job.state, now, event="stop repeated", detail=intent.detail, wake_at=wake_at, effects=effects)
 

@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 from relaunch.core.jobs.job import Attempt, HeldStop, Job, Stop, StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import HostObservation, TaskObservation
-from relaunch.core.lifecycle.decision import Decision, look_again, move
+from relaunch.core.lifecycle.decision import Decision, move, set_next_check
 from relaunch.core.lifecycle.restart_policy import is_interruption
 from relaunch.core.lifecycle.stop_reason import (
     EXIT_SIGKILL,
@@ -146,7 +146,7 @@ def hold(job: Job, seen: TaskObservation, stop: Stop, host: HostObservation | No
     told = HeldStop(stop, ended_at(seen, since), *_kinds_by_notice(job, seen, now))
     held = replace(job, attempt=replace(attempt, held_since=since, held=told), reason=detail)
     if attempt.held_since is not None:
-        return look_again(held, until)
+        return set_next_check(held, until)
     return move(held, JobState.STOPPING, now, event="task stopped", detail=detail, wake_at=until)
 
 

@@ -15,7 +15,7 @@ from relaunch.core.lifecycle.decision import (
     LAUNCH_TIMEOUT,
     Decision,
     end,
-    look_again,
+    set_next_check,
     try_again_at,
     wait,
     wait_for_launch,
@@ -125,7 +125,7 @@ def wake_waiting(job: Job, _event: TimePassed, now: datetime, _limits: StackLimi
             detail = f"{waiting.detail}: it did not come until {waiting.until:%H:%M:%S} UTC"
             return end(job, JobState.FAILED, now, event="no image", detail=detail)
         until = min(waiting.until or now + IMAGE_POLL_INTERVAL, now + IMAGE_POLL_INTERVAL)
-        return look_again(job, until)
+        return set_next_check(job, until)
     effects = (RequestLaunch(),)
     wake_at = now + (_SLOT_POLL_INTERVAL if waiting is not None and waiting.slot else LAUNCH_TIMEOUT)
-    return look_or_tell(job, now, look_again(job, wake_at, effects))
+    return look_or_tell(job, now, set_next_check(job, wake_at, effects))

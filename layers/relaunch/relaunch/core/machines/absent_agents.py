@@ -16,7 +16,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.machines.decision import MachineDecision, ignore, look_again
+from relaunch.core.machines.decision import MachineDecision, ignore, set_next_check
 from relaunch.core.machines.ending import terminate
 from relaunch.core.machines.events import AgentSeen, AgentState, NodeSeen
 from relaunch.core.machines.limits import MachineLimits
@@ -67,16 +67,16 @@ def is_agent_back(machine: Machine, event: NodeSeen) -> bool:
 
 def agent_back(machine: Machine, _event: NodeSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Forget that the agent was away."""
-    return look_again(replace(machine, away_since=None), machine.wake_at or now)
+    return set_next_check(replace(machine, away_since=None), machine.wake_at or now)
 
 
 def agent_seen(machine: Machine, event: AgentSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """End a machine of which nothing has been heard for too long; its tasks are lost once EC2 has ended it."""
     if event.agent in _NOT_AWAY:
-        return look_again(replace(machine, away_since=None), machine.wake_at or now)
+        return set_next_check(replace(machine, away_since=None), machine.wake_at or now)
     since = machine.away_since
     if since is None:
-        return look_again(replace(machine, away_since=now), min(machine.wake_at or now, now + NEXT_LOOK))
+        return set_next_check(replace(machine, away_since=now), min(machine.wake_at or now, now + NEXT_LOOK))
     has_saved = event.saved_at is not None and event.saved_at - since > _CLOCK_MARGIN
     heard_at = event.saved_at if has_saved and event.saved_at is not None else since
     limit, short = (

@@ -1,4 +1,4 @@
-"""Keys by which stores find machines, and which of several requests is given up for another machine.
+"""Keys with which stores find machines, and which of several requests is given up for another machine.
 
 A job sees what others claimed an instant ago only a moment later, because indexes are eventually consistent. Before EC2
 is asked there is time to look once more: of jobs that each request a machine though one would do, one joins another.

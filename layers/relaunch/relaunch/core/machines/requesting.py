@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.machines.decision import MachineDecision, MachineTotals, look_again, micro_usd, move
+from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd, move, set_next_check
 from relaunch.core.machines.ending import gone, terminate
 from relaunch.core.machines.events import (
     ClaimReleased,
@@ -99,7 +99,7 @@ def ask_fleet(machine: Machine, _event: FleetAsked, now: datetime, _limits: Mach
     Who asked before and saved no answer may have ended in between: the outcome of that call is unknown.
     """
     uncertain_since = machine.uncertain_since or machine.asked_at
-    return look_again(replace(machine, asked_at=now, uncertain_since=uncertain_since), now + ASK_TIMEOUT)
+    return set_next_check(replace(machine, asked_at=now, uncertain_since=uncertain_since), now + ASK_TIMEOUT)
 
 
 def fleet_answered(machine: Machine, event: FleetAnswered, now: datetime, limits: MachineLimits) -> MachineDecision:
@@ -203,7 +203,7 @@ def request_expired(machine: Machine, event: RequestExpired, now: datetime, _lim
 
 def wake_requested(machine: Machine, _event: MachineDue, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Ask EC2 again: the message may be lost."""
-    return look_again(machine, now + ASK_TIMEOUT, (AskFleet(),))
+    return set_next_check(machine, now + ASK_TIMEOUT, (AskFleet(),))
 
 
 def withdraw(machine: Machine, _event: ClaimReleased, now: datetime, _limits: MachineLimits) -> MachineDecision:

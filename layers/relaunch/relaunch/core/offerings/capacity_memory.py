@@ -236,7 +236,7 @@ def reopened(failure: CapacityFailure, at: datetime) -> CapacityFailure:
     return replace(failure, until=at, is_refuted=True)
 
 
-def with_own(memory: CapacityMemory, own: Iterable[CapacityFailure]) -> CapacityMemory:
+def with_job_failures(memory: CapacityMemory, own: Iterable[CapacityFailure]) -> CapacityMemory:
     """Return the memory for one job, with the failures of its own; of two for an offering the longer avoidance."""
     merged = dict(memory)
     for failure in own:

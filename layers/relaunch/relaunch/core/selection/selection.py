@@ -11,7 +11,7 @@ from typing import TypeVar
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.offerings.reservations import Reservation
-from relaunch.core.offerings.spot_runs import Doubts
+from relaunch.core.offerings.spot_runs import ShortageRisks
 from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.expected_cost import WorkAhead, cost_of, derive_work
 from relaunch.core.selection.instance_type_filters import TYPE_FILTERS
@@ -254,13 +254,13 @@ _COMPARABLE = 1.25
 """An offering is preferred to a doubted one if it costs at most so many times as much."""
 
 
-def prefer_undoubted(selection: Selection, doubts: Doubts) -> Selection:
+def prefer_low_risk(selection: Selection, risks: ShortageRisks) -> Selection:
     """Return the selection with the least doubted of the offerings first that cost about as much as the best one.
 
     Costs are expected costs, without an estimated duration prices. An offering of unknown price is comparable to none.
     Nothing is rejected.
     """
-    if not selection.kept or selection.kept[0].key not in doubts:
+    if not selection.kept or selection.kept[0].key not in risks:
         return selection
     costs = cost_of(selection.work)
 
@@ -273,7 +273,7 @@ def prefer_undoubted(selection: Selection, doubts: Doubts) -> Selection:
     if math.isinf(limit):
         return selection
     comparable = [each for each in selection.kept if cost(each) <= limit]
-    first = min(comparable, key=lambda each: doubts.get(each.key, 0))
+    first = min(comparable, key=lambda each: risks.get(each.key, 0))
     kept = (first, *(each for each in selection.kept if each is not first))
     return Selection(kept, selection.rejected, selection.filter_counts, selection.work)
 
