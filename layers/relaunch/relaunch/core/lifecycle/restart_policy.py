@@ -22,7 +22,8 @@ from relaunch.core.definitions.durations import write_duration, write_minutes
 from relaunch.core.jobs.effects import RememberCapacity
 from relaunch.core.jobs.job import Attempt, Job, Stop, StopKind
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.progress import SavedCheckpoint, between_checkpoints, resumed_step
+from relaunch.core.jobs.overheads import between_checkpoints
+from relaunch.core.jobs.progress import SavedCheckpoint, resumed_step
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT, Decision, end, move, set_next_check
 from relaunch.core.lifecycle.events import CheckpointsRead, UnusedMachinePaid

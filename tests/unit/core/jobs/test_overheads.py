@@ -7,17 +7,15 @@ import pytest
 
 from fakes.builders import NOW, make_job, make_placement, make_running_attempt
 from relaunch.core.jobs.job import Job, Stop, StopKind
-from relaunch.core.jobs.progress import (
-    LONGEST_START,
-    SHORTEST_START,
+from relaunch.core.jobs.overheads import (
     Overheads,
-    SavedCheckpoint,
     StartsSoFar,
     machine_asked_at,
     measure_overheads,
     starts_so_far,
     with_measured,
 )
+from relaunch.core.jobs.progress import LONGEST_START, SHORTEST_START, SavedCheckpoint
 from relaunch.core.jobs.state import Waiting, WaitReason
 
 MINUTE = timedelta(minutes=1)
