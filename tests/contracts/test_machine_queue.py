@@ -66,7 +66,7 @@ def test_a_message_that_names_no_machine_is_permanent(body: str) -> None:
 
 def test_a_queue_without_an_answer_is_transient(sqs: Any, url: str) -> None:
     Faults(sqs, "sqs", "SendMessage").before = 1
-    with pytest.raises(TransientError, match="asking for the EC2 calls of machine m-1"):
+    with pytest.raises(TransientError, match="asking for attention to machine m-1"):
         SqsMachineQueue(sqs, url).request_calls("m-1")
 
 
