@@ -106,6 +106,10 @@ workflows: environment-workflows ## Check action.yml and the workflows by their 
 	@.venv-workflows/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/workflows/*.yml
 	@.venv-workflows/bin/zizmor --offline --quiet --persona pedantic action.yml .github/workflows examples/workflows
 
+.PHONY: style-list
+style-list: environment ## Write down that fewer refused words are left; more are refused
+	@PYTHONPATH=tests $(ENVIRONMENT)/python -m architecture.code_style
+
 # Tests share no state but what a file's own fixtures make, so files run side by side: one per processor, and one more for
 # the time that some wait. xdist would begin with the files of most tests: tests/conftest.py knows which take longest.
 PROCESSORS := $(shell $(PYTHON) -c 'import os; print(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())' 2>/dev/null)

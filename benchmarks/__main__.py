@@ -133,7 +133,8 @@ def describe_machine(rounds: int) -> dict[str, Any]:
 def run(name: str, session: Session) -> dict[str, Any]:
     """Run a benchmark; return its tables with the load average before and after."""
     print(f"measuring {name}: {BENCHMARKS[name].what}", file=sys.stderr, flush=True)
-    load, started = os.getloadavg()[0], time.monotonic()
+    load = os.getloadavg()[0]
+    started = time.monotonic()
     tables = BENCHMARKS[name].measure(session)
     seconds = round(time.monotonic() - started, 1)
     return {"name": name, "seconds": seconds, "load": [round(load, 1), round(os.getloadavg()[0], 1)], "tables": tables}

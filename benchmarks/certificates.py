@@ -32,7 +32,8 @@ def write_certificate(folder: Path) -> tuple[Path, Path]:
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    chain, bundle = folder / "server.pem", folder / "bundle.pem"
+    chain = folder / "server.pem"
+    bundle = folder / "bundle.pem"
     chain.write_bytes(private + public)
     bundle.write_bytes((Path(botocore.__file__).parent / "cacert.pem").read_bytes() + public)
     return chain, bundle

@@ -91,7 +91,8 @@ class Decisions:
 
     def __init__(self) -> None:
         self.milliseconds: dict[str, list[float]] = {stage: [] for stage in STAGES}
-        self._ecs, self._sqs = ScriptedAws("ecs"), ScriptedAws("sqs")
+        self._ecs = ScriptedAws("ecs")
+        self._sqs = ScriptedAws("sqs")
         self._deps = _make_dependencies(self._ecs, self._sqs)
         self._secrets = SecretRing(lambda _stage: (SECRET, 0.0), time.time, 0.0)
         self._queued: list[str] = []

@@ -44,7 +44,8 @@ def measure(code: str, environment: Mapping[str, str]) -> Sample:
     Raises:
         subprocess.CalledProcessError: the code failed.
     """
-    started, used = time.perf_counter(), measure_children()
+    started = time.perf_counter()
+    used = measure_children()
     with subprocess.Popen(
         [interpreter(), "-S", "-c", code + TAIL], env=environment, stdout=subprocess.PIPE, text=True
     ) as child:

@@ -70,7 +70,8 @@ def _table(steps: list[Step], samples: dict[str, list[Sample]]) -> Table:
         (BARE, "", bare.milliseconds, fastest[BARE], *bare[1:], 1.0, None, None, None)
     ]
     for step in steps:
-        ours, peer = measured[step.function], measured[_peer(step)]
+        ours = measured[step.function]
+        peer = measured[_peer(step)]
         ratios = (ours.milliseconds / bare.milliseconds, peer.milliseconds, ours.milliseconds / peer.milliseconds)
         ours_measured = (ours.milliseconds, fastest[step.function], *ours[1:])
         rows.append((step.function, step.situation, *ours_measured, *ratios, peer.peak_mib))

@@ -13,7 +13,9 @@ from benchmarks.recording import Recording, Step
 from benchmarks.session import Session, rotated
 from benchmarks.tables import Table
 
-WITHOUT, WITH, LOADED = "without a cluster", "with one", "target loaded"
+WITHOUT = "without a cluster"
+WITH = "with one"
+LOADED = "target loaded"
 LOAD = """
 from relaunch.bootstrap import function
 from relaunch.core.definitions.targets import Target
@@ -66,7 +68,8 @@ def _table(steps: list[Step], samples: dict[str, list[Sample]]) -> Table:
         without = measured[_name(step, WITHOUT)]
         for case in (WITHOUT, WITH, LOADED):
             name = _name(step, case)
-            fastest, ratio = min(samples[name]).milliseconds, measured[name].milliseconds / without.milliseconds
+            fastest = min(samples[name]).milliseconds
+            ratio = measured[name].milliseconds / without.milliseconds
             rows.append((step.function, case, measured[name].milliseconds, fastest, *measured[name][1:], ratio))
     rounds = len(next(iter(samples.values())))
     return Table(

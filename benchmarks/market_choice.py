@@ -16,7 +16,8 @@ _POOLS = (1, 2, 4, 9)
 
 def measure(session: Session) -> list[Table]:
     """Measure the policy `cheapest` in this process, beside Uniform Progress."""
-    policy, generator = cheapest(load_thresholds()), random.Random(1)  # noqa: S311 - the same situations every time
+    policy = cheapest(load_thresholds())
+    generator = random.Random(1)  # noqa: S311 - the same situations every time
     rows = []
     for place in (Place.IDLE, Place.ON_DEMAND):
         for pools in _POOLS:
@@ -33,7 +34,8 @@ def measure(session: Session) -> list[Table]:
 
 
 def _draw(generator: random.Random, place: Place, pools: int) -> Situation:
-    work_left, done = generator.uniform(1, 47), generator.uniform(0, 20)
+    work_left = generator.uniform(1, 47)
+    done = generator.uniform(0, 20)
     return Situation(
         place=place,
         work_done=done,

@@ -8,7 +8,9 @@ from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.offering_table import OfferingTable
 
 # Spot prices are not bundled: these are varying shares of the on-demand price.
-_LEAST_SHARE, _SHARES, _STEP = 0.3, 50, 0.012
+_LEAST_SHARE = 0.3
+_SHARES = 50
+_STEP = 0.012
 
 
 @cache

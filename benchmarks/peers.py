@@ -184,7 +184,8 @@ def _row(zone: str, both: dict[PurchaseOption, Offering]) -> dict[str, object]:
 
 
 def _table(offerings: tuple[Offering, ...], answers: dict[str, list[dict[str, Any]]]) -> Table:
-    theirs, ours = answers["SkyPilot"], answers["Relaunch"]
+    theirs = answers["SkyPilot"]
+    ours = answers["Relaunch"]
     first = median(each["first"] for each in theirs), median(each["first"] for each in ours)
     query = median(each["types"] + each["zones"] for each in theirs)
     choose, tabulate = (median(each[name] for each in ours) for name in ("choose", "tabulate"))

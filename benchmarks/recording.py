@@ -109,17 +109,16 @@ def _upstreams(recorder: "_Recorder") -> Iterator[None]:
     clock = Clock(datetime.now(UTC), speed=SPEED)
     processes = ScriptedProcesses(clock, lambda _spec: Script(runtime_seconds=None))
     simulator = EcsSimulator(clock, processes, simulator_settings(), on_event=recorder.events.append)
-    server, moto = (
-        EcsServer(simulator, RequestGuard({"AKIDEXAMPLE": "secret"}.get)),
-        ThreadedMotoServer("127.0.0.1", 0, verbose=False),
-    )
+    server = EcsServer(simulator, RequestGuard({"AKIDEXAMPLE": "secret"}.get))
+    moto = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     provision_cluster(simulator, Training(), "AKIDEXAMPLE")
     server.start()
     moto.start()
     try:
         host, port = moto.get_host_and_port()
         recorder.upstreams = {"ecs": server.url, "ec2": server.url, "*": f"http://{host}:{port}"}
-        recorder.simulator, recorder.processes = simulator, processes
+        recorder.simulator = simulator
+        recorder.processes = processes
         yield
     finally:
         moto.stop()

@@ -77,12 +77,15 @@ class ReplayServer:
 
     def record(self, upstreams: Mapping[str, str]) -> None:
         """Forward calls to the URL of their service (`*`: all others), and record them."""
-        self.upstreams, self._replayed, self.recorded = dict(upstreams), None, []
+        self.upstreams = dict(upstreams)
+        self._replayed = None
+        self.recorded = []
 
     def replay(self, exchanges: tuple[Exchange, ...]) -> None:
         """Replay this recording."""
         self._replayed = list(exchanges)
-        self.skipped, self.unexpected = [], []
+        self.skipped = []
+        self.unexpected = []
 
     @property
     def omitted(self) -> int:

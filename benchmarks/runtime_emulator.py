@@ -152,7 +152,8 @@ class _Emulator:
 
 @contextmanager
 def _running(program: Path, package: str, variables: Mapping[str, str], folder: Path) -> Iterator[_Emulator]:
-    port, runtime_port = free_port(), free_port()
+    port = free_port()
+    runtime_port = free_port()
     log = folder / "emulator.log"
     settings = {
         "AWS_LAMBDA_FUNCTION_NAME": package,

@@ -67,7 +67,8 @@ def _time_selection(
 ) -> tuple[int, float, float, float, float]:
     requirement = AcceleratorRequirement(gpu=GpuRequirement(1, 16 * 1024))
     definition = JobDefinition("bench", "trainer", requirement, estimated_duration=duration)
-    now, limits = datetime.now(UTC), SelectionLimits()
+    now = datetime.now(UTC)
+    limits = SelectionLimits()
 
     def choose() -> Selection:
         return select(definition, None, offerings, {}, now, limits)

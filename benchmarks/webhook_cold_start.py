@@ -24,7 +24,9 @@ from relaunch_local.repository import REPOSITORY
 
 SAMPLE = EVENTS / "function-url.github-push.json"
 GOAL_MS = 100
-BARE_CASE, OURS, PEER = "bare interpreter", "github_webhook", "the same with boto3"
+BARE_CASE = "bare interpreter"
+OURS = "github_webhook"
+PEER = "the same with boto3"
 
 HANDLE = """
 import json
@@ -109,7 +111,8 @@ def measure(session: Session) -> list[Table]:
     """Measure all three cases."""
     samples = run_rounds(session)
     measured = {case: medians(each) for case, each in samples.items()}
-    bare, peer = measured[BARE_CASE].milliseconds, measured[PEER].milliseconds
+    bare = measured[BARE_CASE].milliseconds
+    peer = measured[PEER].milliseconds
     rows = [
         (case, ms, min(samples[case])[0], max(samples[case])[0], ms / bare, ms / peer, processor_ms, peak_mib)
         for case, (ms, processor_ms, peak_mib) in measured.items()

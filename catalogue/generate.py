@@ -36,7 +36,8 @@ OVERLAY = HERE / "overlay.json"
 RELEASES = HERE / "releases.json"
 WHEELS = HERE.parent / ".cache/catalogue"
 DATA = HERE.parent / "layers/relaunch/relaunch/adapters/offerings/data"
-TYPES_FILE, ZONES_FILE = "instance_types.json", "zones.json"
+TYPES_FILE = "instance_types.json"
+ZONES_FILE = "zones.json"
 DUMP = "ec2/resources/instance_types.json"
 OFFERINGS = "ec2/resources/instance_type_offerings/availability-zone/"
 
@@ -198,7 +199,8 @@ def generate(releases: Sequence[Release], overlay: Mapping[str, Any], bundled: P
         kept = [row for row in stored if row.source.split(";")[0] in missing]
         sys.stdout.write(f"{len(kept)} rows of {', '.join(missing)} are kept: not downloaded\n")
     rows = build_catalogue((release.dump() for release in releases if release.is_available), overlay, kept)
-    names, newest = [row.name for row in rows], releases[0]
+    names = [row.name for row in rows]
+    newest = releases[0]
     return {
         TYPES_FILE: render_catalogue(rows),
         ZONES_FILE: render_zones(newest.read(OFFERINGS), names, newest.source, newest.date),

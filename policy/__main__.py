@@ -166,7 +166,8 @@ def _draw(arguments: argparse.Namespace, groups: list[list[Series]]) -> int:
         samples = pool.map(run, cells, chunksize=1)
     if not all(samples):
         raise SeriesError(f"no series is as long as the {max(cell.job.time for cell in cells):.1f} h that a job has")
-    costs, course = arguments.plots / "market-cost.svg", arguments.plots / "market-job.svg"
+    costs = arguments.plots / "market-cost.svg"
+    course = arguments.plots / "market-job.svg"
     plots.draw_costs(list(zip(cells, samples, strict=True)), costs)
     shown = plots.SHARES.index(plots.SHOWN_SHARE)
     plots.draw_course(groups, cells[shown], samples[shown], arguments.thresholds, course)

@@ -10,7 +10,8 @@ def retrying(retries: int) -> Callable[[], Policy]:
     """Return what makes policies that go on-demand for good after some interruptions, as a retry count does."""
 
     def make() -> Policy:
-        done, interruptions = 0.0, 0
+        done = 0.0
+        interruptions = 0
 
         def choose(situation: Situation) -> Choice:
             nonlocal done, interruptions

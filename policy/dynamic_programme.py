@@ -71,7 +71,8 @@ class _Programme:
     """Values of all states with some work left, in ticks of on-demand; each step adds a tick of work."""
 
     def __init__(self, overhead: float, prices: Array, chances: _Chances, slack_hours: float) -> None:
-        self._chances, self._price = chances, prices[:, None, None]
+        self._chances = chances
+        self._price = prices[:, None, None]
         self._overhead = overhead / TICK
         self._slack = np.arange(round(slack_hours / TICK) + 1)
         self._is_late = self._slack < 2 * self._overhead - 1e-9
@@ -79,9 +80,11 @@ class _Programme:
         self._whole = int(self._overhead + 1e-9)
         self._part = max(self._overhead - self._whole, 0.0)
         shape = (len(prices), _GROUPS, len(self._slack))
-        self._idle, self._on_spot = np.zeros(shape), np.zeros(shape)
+        self._idle = np.zeros(shape)
+        self._on_spot = np.zeros(shape)
         # On-demand: by what the pool is (seen), or by the outage that refused and the time since.
-        self._with_outage, self._with_spell = np.zeros(shape), np.zeros(shape)
+        self._with_outage = np.zeros(shape)
+        self._with_spell = np.zeros(shape)
         self._unseen = np.zeros((len(prices), _GROUPS, *shape[1:]))
 
     def step(self, tick: int) -> dict[Ladder, Array]:
@@ -101,7 +104,9 @@ class _Programme:
         A start that is cut short leaves the same work and less slack, as a wait does: both are solved by ascending
         slack. `late` is the value without the slack for anything but on-demand at once.
         """
-        outage, spell, price = self._chances.outage, self._chances.spell, self._price[..., 0]
+        outage = self._chances.outage
+        spell = self._chances.spell
+        price = self._price[..., 0]
         last_part = self._price * self._part + self._later(self._on_spot, self._part)
         start = np.empty_like(last_part)
         waits = np.zeros(last_part.shape, bool)
@@ -125,7 +130,8 @@ class _Programme:
 
     def _step_seen(self, start: Array) -> Flags:
         """Advance the values on-demand with availability seen; return where a start pays."""
-        outage, spell = self._chances.outage[..., None], self._chances.spell[..., None]
+        outage = self._chances.outage[..., None]
+        spell = self._chances.spell[..., None]
         stay = 1 + (1 - spell) * _older(self._with_spell) + spell * self._with_outage[:, :1]
         self._with_outage = 1 + (1 - outage) * _older(self._with_outage) + outage * self._with_spell[:, :1]
         self._with_spell = np.minimum(stay, start)
@@ -135,7 +141,8 @@ class _Programme:
     def _step_unseen(self, start: Array, stay: Array) -> Flags:
         """Advance the values on-demand with nothing seen; return where a try pays."""
         chances = self._chances
-        granted, refused = chances.spell_groups @ start[:, None], chances.outage_groups @ stay[:, None, :, 0]
+        granted = chances.spell_groups @ start[:, None]
+        refused = chances.outage_groups @ stay[:, None, :, 0]
         tried = refused + chances.available[..., None] * (granted - refused)
         self._unseen = np.minimum(stay, tried)
         self._unseen[:, :, 0] = stay[:, :, 0]
@@ -146,7 +153,8 @@ class _Programme:
         """Return values at that much less slack, interpolated."""
         at = np.arange(len(self._slack)) - ticks
         lower = np.floor(at).astype(int)
-        share, last = at - lower, len(self._slack) - 1
+        share = at - lower
+        last = len(self._slack) - 1
         interpolated: Array = (
             values[..., lower.clip(0, last)] * (1 - share) + values[..., (lower + 1).clip(0, last)] * share
         )
@@ -175,10 +183,8 @@ def _aged(values: Array) -> Array:
 
 
 def _chances(markets: Sequence[Market], hazards: Hazards) -> _Chances:
-    outage_ends, spell_ends = (
-        np.array([each.outage_ends for each in markets])[:, None],
-        np.array([each.spell_ends for each in markets])[:, None],
-    )
+    outage_ends = np.array([each.outage_ends for each in markets])[:, None]
+    spell_ends = np.array([each.spell_ends for each in markets])[:, None]
     outage = 1 - np.exp(-np.array(hazards.outage) * outage_ends * TICK)
     spell = 1 - np.exp(-np.array(hazards.spell) * spell_ends * TICK)
     chain = np.zeros((len(markets), 2 * _GROUPS, 2 * _GROUPS))

@@ -100,7 +100,8 @@ def interval(samples: Sequence[Sample], statistic: Statistic) -> tuple[float, fl
     blocks: dict[tuple[str, int], list[Sample]] = {}
     for sample in samples:
         blocks.setdefault(sample.block, []).append(sample)
-    generator, names = random.Random(1), list(blocks)  # noqa: S311 - the same interval every time
+    generator = random.Random(1)  # noqa: S311 - the same interval every time
+    names = list(blocks)
     drawn = sorted(
         statistic([sample for name in generator.choices(names, k=len(names)) for sample in blocks[name]])
         for _ in range(_RESAMPLES)

@@ -32,7 +32,8 @@ def draw_series(hazards: Hazards, days: float = 27.0, seed: int = 0) -> list[Ser
 # 76, 38 and 18 % are published. Outages have the same shape, which is an assumption.
 ZONES_AVAILABLE = (0.16, 0.44, 0.46, 0.59, 0.77, 0.70, 0.90, 0.91, 0.90)
 _ZONES_GAP_HOURS = 195 / 3600
-_SHAPE, _SPELL_HOURS = 0.426, 1.31
+_SHAPE = 0.426
+_SPELL_HOURS = 1.31
 
 
 def draw_zones(days: float = 45.0, seed: int = 0) -> list[Series]:
@@ -47,7 +48,8 @@ def draw_zones(days: float = 45.0, seed: int = 0) -> list[Series]:
 def _draw_zone(name: str, available: float, ticks: int, seed: int) -> Series:
     generator = random.Random(seed)  # noqa: S311 - the same series every time
     outage_hours = _SPELL_HOURS * (1 - available) / available
-    is_up, states = generator.random() < available, list[bool]()
+    is_up = generator.random() < available
+    states = list[bool]()
     while len(states) < ticks:
         hours = generator.weibullvariate(_SPELL_HOURS if is_up else outage_hours, _SHAPE)
         states += [is_up] * math.ceil(hours / _ZONES_GAP_HOURS)
@@ -62,11 +64,14 @@ def _scaled(ends_per_hour: Sequence[float], multiple: float) -> list[float]:
 
 def _draw(name: str, chances: tuple[Sequence[float], Sequence[float]], ticks: int, seed: int) -> Series:
     generator = random.Random(seed)  # noqa: S311 - the same series every time
-    is_up, age, available = generator.random() < 0.5, 0, []
+    is_up = generator.random() < 0.5
+    age = 0
+    available = []
     for _ in range(ticks):
         available.append(is_up)
         if generator.random() < chances[is_up][age_group(age * GAP_HOURS)]:
-            is_up, age = not is_up, 0
+            is_up = not is_up
+            age = 0
         else:
             age += 1
     return Series(name, GAP_HOURS, tuple(available))

@@ -8,7 +8,8 @@ from policy.series import Series
 from relaunch.core.market.thresholds import AGE_EDGES, age_group
 
 # Where little was seen of an age, half an end in ten ticks of exposure.
-_PRIOR_ENDS, _PRIOR_TICKS = 0.5, 10.0
+_PRIOR_ENDS = 0.5
+_PRIOR_TICKS = 10.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,8 @@ class _Programme:
     """
 
     def __init__(self, pools: Sequence[Series], starts: Sequence[int], job: Job, times: _Times) -> None:
-        self._times, self._ticks = times, ticks_of(job, pools[0])
+        self._times = times
+        self._ticks = ticks_of(job, pools[0])
         self._prices = [times.gap * times.hours / job.price_ratio] * len(pools) + [times.gap * times.hours]
         self._is_in_vain = self._ticks * times.gap * times.hours < job.work - 1e-9
         self._starts = len(starts)
@@ -120,7 +121,8 @@ class _Programme:
 
         Both machines are paid for in the overlap, in which on-demand works as soon as its own start is over.
         """
-        times, waited = self._times, after if is_start else 0
+        times = self._times
+        waited = after if is_start else 0
         if not times.overlap or tick + waited + times.start_ticks > self._ticks:
             return
         worked = max(times.overlap - max(times.overhead - after * times.gap, 0), 0)

@@ -87,7 +87,8 @@ def draw_course(
     """Draw one job over its series: the one for which `cheapest` is over the optimum by the median."""
     shown = sorted(samples, key=lambda each: each.outcomes["cheapest"].cost / each.optimum)[len(samples) // 2]
     pools = next(group for group in groups if "+".join(each.name for each in group) == shown.block[0])
-    courses, policies = {}, compared_policies(thresholds)
+    courses = {}
+    policies = compared_policies(thresholds)
     for title in _DRAWN:
         run = Run(pools, shown.start, cell.job, policies[title](), cell.knowledge)
         courses[f"{title}\n{100 * run.to_end().cost / shown.outcomes['on-demand'].cost:.0f} % of on-demand"] = (
@@ -114,7 +115,8 @@ def _draw_progress(axes: Axes, courses: dict[str, list[Moment]], job: Job, gap: 
 
 
 def _draw_rows(axes: Axes, pools: Sequence[Series], start: int, courses: dict[str, list[Moment]], job: Job) -> None:
-    gap, titles = pools[0].gap_hours, [*(f"spot in {each.name}" for each in pools), *courses]
+    gap = pools[0].gap_hours
+    titles = [*(f"spot in {each.name}" for each in pools), *courses]
     for row, pool in enumerate(pools):
         available = pool.available[start : start + ticks_of(job, pool)]
         _draw_row(axes, row, [Activity.SPOT if each else Activity.WAITING for each in available], gap)
@@ -132,10 +134,13 @@ def _draw_rows(axes: Axes, pools: Sequence[Series], start: int, courses: dict[st
 
 def _draw_row(axes: Axes, row: int, activities: Sequence[Activity], gap: float) -> None:
     boxes: dict[Activity, list[list[tuple[float, float]]]] = {activity: [] for activity in Activity}
-    begin, low, high = 0, row - 0.35, row + 0.35
+    begin = 0
+    low = row - 0.35
+    high = row + 0.35
     for activity, ticks in groupby(activities):
         end = begin + len(list(ticks))
-        left, right = begin * gap, end * gap
+        left = begin * gap
+        right = end * gap
         boxes[activity].append([(left, low), (right, low), (right, high), (left, high)])
         begin = end
     for activity, drawn in boxes.items():

@@ -121,7 +121,8 @@ class Run:
 
     def to_end(self) -> Outcome:
         """Run until the work is done; without a machine for as long as the series last, until their end."""
-        gap, tick = self.pools[0].gap_hours, 0
+        gap = self.pools[0].gap_hours
+        tick = 0
         self._records = [PoolRecord(each.name) for each in self.pools]
         while self._done < self.job.work - _DONE and self.start + tick < len(self.pools[0].available):
             self._decide(tick, tick * gap)
@@ -156,7 +157,8 @@ class Run:
         if self._place is Place.SPOT and not up[self._pool]:
             self._records[self._pool] = interrupted(self._records[self._pool], self._begun, now)
             self._place = Place.ON_DEMAND if self._overlapping > _DONE else Place.IDLE
-            self._starting, self._overlapping = self._left_starting, 0.0
+            self._starting = self._left_starting
+            self._overlapping = 0.0
         if self.knowledge is Knowledge.EVERY_TICK:
             states = zip(self._records, up, strict=True)
             self._records = [seen(record, now, has_capacity=is_up) for record, is_up in states]
@@ -177,8 +179,12 @@ class Run:
 
     def _begin(self, place: Place, pool: int, now: float) -> None:
         overlap = self.job.overlap if self._place is Place.ON_DEMAND else 0.0
-        self._overlapping, self._left_starting = overlap, self._starting
-        self._place, self._pool, self._begun, self._starting = place, pool, now, self.job.overhead - overlap
+        self._overlapping = overlap
+        self._left_starting = self._starting
+        self._place = place
+        self._pool = pool
+        self._begun = now
+        self._starting = self.job.overhead - overlap
         self._starts += 1
 
     def _situation(self, now: float) -> Situation:

@@ -34,7 +34,8 @@ def read_series(folder: Path) -> list[Series]:
 def _read(file: Path) -> Series:
     try:
         content = json.loads(file.read_bytes())
-        gap_seconds, data = content["metadata"]["gap_seconds"], content["data"]
+        gap_seconds = content["metadata"]["gap_seconds"]
+        data = content["data"]
     except (ValueError, KeyError, TypeError) as error:
         raise SeriesError(f"{file}: no series: it has no `metadata.gap_seconds` and `data` ({error!r})") from error
     if not isinstance(gap_seconds, int | float) or not gap_seconds > 0:

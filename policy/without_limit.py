@@ -11,7 +11,8 @@ from relaunch.core.market.returning import return_to_spot
 from relaunch.core.market.situation import Action, Choice, Place, Policy, Rule, Situation
 
 # What a job shows whose checkpoints are ten minutes apart: the constant of half an hour counts half.
-_UNSAVED, _BETWEEN = 1 / 12, 1 / 3
+_UNSAVED = 1 / 12
+_BETWEEN = 1 / 3
 _PAUSE_HOURS = PAUSE.total_seconds() / 3600
 _DAY_HOURS = 24.0
 
@@ -46,7 +47,8 @@ class Returning:
         if not self._may_move(now):
             return stay(situation)
         left = situation.work_left if self.is_known else situation.work_done
-        unsaved, between = _UNSAVED, _BETWEEN
+        unsaved = _UNSAVED
+        between = _BETWEEN
         known = replace(situation, work_left=left, time_left=None, unsaved=unsaved, between_checkpoints=between)
         choice = return_to_spot(known)
         self._tried_at = now if choice.action is Action.TRY else None
@@ -66,9 +68,13 @@ POLICIES: dict[str, Callable[[], Policy]] = {
 
 def saved(series: Sequence[Series], job: Job, make: Callable[[], Policy], starts: int) -> tuple[float, float]:
     """Return which share of on-demand all the time is saved, and how often a job starts, over all series."""
-    costs, count, runs = 0.0, 0, 0
+    costs = 0.0
+    count = 0
+    runs = 0
     for each in series:
         for start in start_ticks(each, job, starts):
             outcome = Run([each], start, job, make(), Knowledge.TRIES).to_end()
-            costs, count, runs = costs + outcome.cost, count + outcome.starts, runs + 1
+            costs = costs + outcome.cost
+            count = count + outcome.starts
+            runs = runs + 1
     return 1 - costs / (runs * (job.work + job.overhead)), count / runs

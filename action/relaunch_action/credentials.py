@@ -127,7 +127,8 @@ def read_credentials(environment: Mapping[str, str]) -> Credentials:
     Raises:
         ActionError: there are none.
     """
-    key, secret = environment.get("AWS_ACCESS_KEY_ID", ""), environment.get("AWS_SECRET_ACCESS_KEY", "")
+    key = environment.get("AWS_ACCESS_KEY_ID", "")
+    secret = environment.get("AWS_SECRET_ACCESS_KEY", "")
     if not key or not secret:
         raise ActionError(
             "there are no AWS credentials: set the input role-to-assume, or let an earlier step sign in to AWS "

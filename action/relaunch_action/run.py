@@ -53,7 +53,8 @@ def make_step(environment: Mapping[str, str], runner: Runner, send: Send, patien
     Raises:
         ActionError: they are invalid; the message lists all errors of the inputs.
     """
-    inputs, workflow_run = parse_inputs(environment), read_workflow_run(environment)
+    inputs = parse_inputs(environment)
+    workflow_run = read_workflow_run(environment)
     credentials = _find_credentials(inputs, workflow_run, environment, runner, send)
     job_api = JobApi(inputs.url, inputs.region, credentials, send, patience, lambda: datetime.now(timezone.utc))
     return Step(inputs, workflow_run, job_api, runner, patience)

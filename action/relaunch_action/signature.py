@@ -34,7 +34,8 @@ class Scope:
 def signed_post(url: str, body: bytes, credentials: Credentials, scope: Scope, now: datetime) -> Request:
     """Return the POST request of a JSON body to a URL without a query, signed at `now`, in UTC."""
     parts = urlsplit(url)
-    stamp, day = now.strftime("%Y%m%dT%H%M%SZ"), now.strftime("%Y%m%d")
+    stamp = now.strftime("%Y%m%dT%H%M%SZ")
+    day = now.strftime("%Y%m%d")
     headers = {"content-type": "application/json", "host": parts.netloc, "x-amz-date": stamp}
     if credentials.token:
         headers["x-amz-security-token"] = credentials.token
@@ -43,7 +44,8 @@ def signed_post(url: str, body: bytes, credentials: Credentials, scope: Scope, n
     # Encoded once more than in the URL, as for every service but S3.
     path = quote(parts.path or "/", safe="/-_.~")
     canonical = f"POST\n{path}\n\n{lines}\n{names}\n{hashlib.sha256(body).hexdigest()}"
-    region, service = scope.region, scope.service
+    region = scope.region
+    service = scope.service
     within = f"{day}/{region}/{service}/aws4_request"
     to_sign = f"AWS4-HMAC-SHA256\n{stamp}\n{within}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
     key = f"AWS4{credentials.secret_access_key}".encode()

@@ -94,7 +94,7 @@ _local.command("no-capacity")(reports_errors(local.no_capacity))
 app.add_typer(_local, name="local")
 
 
-def _show_version(is_wanted: bool) -> None:
+def _show_version(*, is_wanted: bool) -> None:
     if is_wanted:
         from importlib.metadata import version
 
@@ -102,13 +102,14 @@ def _show_version(is_wanted: bool) -> None:
         raise typer.Exit
 
 
-def _debug(is_wanted: bool) -> None:
+def _debug(*, is_wanted: bool) -> None:
     # The environment tells `run`, which has no context of the command any more.
     os.environ[DEBUG_VARIABLE] = "1" if is_wanted else ""
 
 
 @app.callback()
 def _relaunch(
+    *,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,

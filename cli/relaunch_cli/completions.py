@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from relaunch.ports import Dependencies
 
 COMPLETE_VARIABLE = "_RELAUNCH_COMPLETE"
-"""The variable by which a shell asks what completes a line (Typer's form)."""
+"""The variable with which a shell asks what completes a line (Typer's form)."""
 
 # A key was pressed: what is not there by then is not completed.
 _SECONDS = 3.0

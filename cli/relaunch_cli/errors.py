@@ -101,7 +101,8 @@ def _explain_botocore_error(error: BaseException) -> CommandError:
 def _explain_client_error(error: "ClientError") -> CommandError:
     from relaunch.adapters.aws.errors import error_code, is_throttled
 
-    code, call = error_code(error), error.operation_name
+    code = error_code(error)
+    call = error.operation_name
     text = error.response.get("Error", {}).get("Message", "") or code
     if code in _BAD_CREDENTIALS:
         return CommandError(

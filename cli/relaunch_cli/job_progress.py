@@ -42,11 +42,14 @@ def wait_for_job(job_id: str, connection: Connection) -> Job:
 
 
 def _wait(job_id: str, connection: Connection, console: Console, status: Status | None) -> Job:
-    deps, shown, failures = connection.deps, _Shown(), 0
+    deps = connection.deps
+    shown = _Shown()
+    failures = 0
     while True:
         try:
             job = _look(job_id, deps, console, shown)
-            job_id, failures = job.job_id, 0
+            job_id = job.job_id
+            failures = 0
         except TransientError:
             failures += 1
             if failures == _MAX_FAILURES:
@@ -72,11 +75,13 @@ def _look(job_id: str, deps: Dependencies, console: Console, shown: _Shown) -> J
     job = load_job(deps, job_id)
     if job.version == shown.version:
         return job
-    history, now = load_history(deps, job.job_id), deps.clock.now()
+    history = load_history(deps, job.job_id)
+    now = deps.clock.now()
     for entry in history.timeline[shown.entries :]:
         line = Text(f"{format_time(entry.at, now)}  ", style="dim")
         console.print(line.append(state_text(f"{entry.state.value:<9}")).append("  ").append(describe_entry(entry)))
-    shown.entries, shown.version = len(history.timeline), history.job.version
+    shown.entries = len(history.timeline)
+    shown.version = history.job.version
     return history.job
 
 

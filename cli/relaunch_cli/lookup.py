@@ -94,7 +94,8 @@ def find_attempt(number: int | None, history: "JobHistory") -> "Attempt | None":
     found = next((each for each in history.attempts if each.number == number), None)
     if found is not None:
         return found
-    last, job_id = len(history.attempts), history.job.job_id
+    last = len(history.attempts)
+    job_id = history.job.job_id
     hint = f"it has {last}: `relaunch show {job_id}`" if last else "it has none yet"
     raise CommandError(f"{job_id} has no attempt {number}", hint, exit_codes.NOT_FOUND)
 

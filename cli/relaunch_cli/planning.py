@@ -169,7 +169,7 @@ def _offline_planner(region: str, zones: Sequence[str], reason: str) -> Planner:
         raise CommandError(str(error)) from error
     note = f"{reason}: planned offline, for {chosen}, from the bundled catalogue"
     offerings = RegionalOfferings(bundled_snapshot(chosen))
-    return Planner(datetime.now(UTC), offerings, None, zones, True, f"{chosen}, bundled", note)
+    return Planner(datetime.now(UTC), offerings, None, zones, has_all_types=True, name=f"{chosen}, bundled", note=note)
 
 
 def _check_zones(planner: Planner) -> None:

@@ -40,5 +40,6 @@ def escape_json(text: str) -> str:
 
 def echo(text: str, *, err: bool = False, fg: str | None = None) -> None:
     """Print one line, without colours where NO_COLOR asks for none (no-color.org)."""
-    line, is_plain = one_line(text), fg is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    line = one_line(text)
+    is_plain = fg is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     typer.echo(line if is_plain else typer.style(line, fg=fg), err=err)

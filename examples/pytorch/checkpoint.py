@@ -11,7 +11,8 @@ import boto3
 def save(body: bytes, step: int, loss: float) -> None:
     """Save a state: first the object, last the manifest, without which it does not count."""
     bucket, _, prefix = os.environ["RELAUNCH_CHECKPOINT_URI"].removeprefix("s3://").partition("/")
-    folder, now = f"{prefix}step-{step:07d}/", datetime.now(UTC).isoformat()
+    folder = f"{prefix}step-{step:07d}/"
+    now = datetime.now(UTC).isoformat()
     described = {"key": "state.pt", "size": len(body), "sha256": hashlib.sha256(body).hexdigest()}
     job = {"job_id": os.environ["RELAUNCH_JOB_ID"], "attempt": int(os.environ["RELAUNCH_ATTEMPT"])}
     manifest = {"format": 1, **job, "step": step, "objects": [described], "loss": loss, "saved_at": now}

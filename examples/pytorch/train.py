@@ -11,7 +11,9 @@ import checkpoint
 import torch
 from torch import Tensor, nn
 
-SAMPLES, FEATURES, BATCH = 4096, 32, 64
+SAMPLES = 4096
+FEATURES = 32
+BATCH = 64
 STEPS_PER_EPOCH = SAMPLES // BATCH
 SAVE_EVERY = 50  # steps
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -50,7 +52,8 @@ class Training:
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.order.set_state(state["order"])
-        self.permutation, self.step = state["permutation"], state["step"]
+        self.permutation = state["permutation"]
+        self.step = state["step"]
         torch.set_rng_state(state["random"])
         if DEVICE == "cuda":
             torch.cuda.set_rng_state(state["random_cuda"])
@@ -87,7 +90,8 @@ def main() -> int:
     stopping: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _frame: stopping.append(number))
 
-    training, (points, labels) = Training(), make_data()
+    training = Training()
+    (points, labels) = make_data()
     if (body := checkpoint.load()) is not None:
         training.restore(body)
         print(f"resumed at step {training.step}", flush=True)

@@ -104,7 +104,9 @@ def s3_client(*, is_oss: bool = False) -> "S3Client":
 
     # Other servers than AWS seldom resolve bucket.host names; OSS takes no others.
     elsewhere = "AWS_ENDPOINT_URL" in os.environ or "AWS_ENDPOINT_URL_S3" in os.environ
-    style: Literal["virtual", "path", "auto"] = "virtual" if is_oss else "path" if elsewhere else "auto"
+    style: Literal["virtual", "path", "auto"] = "path" if elsewhere else "auto"
+    if is_oss:
+        style = "virtual"
     # OSS does not have the checksums that botocore sends otherwise.
     checksums: Literal["when_required", "when_supported"] = "when_required" if is_oss else "when_supported"
     return boto3.client(

@@ -25,7 +25,9 @@ from .object_store import open_store
 
 TRAINING_EXAMPLES = 256
 VALIDATION_EXAMPLES = 64
-SEED_OF_WEIGHTS, SEED_OF_TRAINING, SEED_OF_VALIDATION = 3, 1, 2
+SEED_OF_WEIGHTS = 3
+SEED_OF_TRAINING = 1
+SEED_OF_VALIDATION = 2
 DEFAULT_LEARNING_RATE = "0.05"
 SLICE_SECONDS = 0.05  # the longest that SIGTERM waits for a delay to end
 HOLD_SECONDS = 0.1  # between two looks for the object that holds the training

@@ -64,11 +64,12 @@ def judge(state: State, seen: Seen, limits: Limits) -> tuple[State, str]:
     by itself; the time without a task goes on.
     """
     now = seen.uptime
+    missing_since = now if state.lost is None else state.lost
     state = replace(
         state,
         registered=now if state.registered is None and seen.is_registered else state.registered,
         used=now if seen.has_task else state.used,
-        lost=None if seen.has_accelerator else now if state.lost is None else state.lost,
+        lost=None if seen.has_accelerator else missing_since,
     )
     if seen.has_task:
         return state, ""
@@ -117,7 +118,8 @@ def output_of(*command: str) -> str:
 
 def observe(cluster: str, accelerator: str) -> Seen:
     """Look at the agent, at Docker if it does not answer, and at the accelerators if there is no task."""
-    metadata, tasks = ask_agent("/v1/metadata"), ask_agent("/v1/tasks")
+    metadata = ask_agent("/v1/metadata")
+    tasks = ask_agent("/v1/tasks")
     if metadata is None or tasks is None:
         is_registered = False
         has_task = bool(output_of("docker", "ps", "--quiet", "--filter", f"label={TASK_LABEL}"))

@@ -29,7 +29,8 @@ def bill_of_materials(content: Path, report: Mapping[str, Any]) -> dict[str, obj
 
 def component(found: Distribution, hashes: Mapping[str, str]) -> dict[str, object]:
     """Return a distribution as a component; its licence and hash only if they are known."""
-    name, version = normalized(found.name), found.version
+    name = normalized(found.name)
+    version = found.version
     purl = f"pkg:pypi/{quote(name)}@{quote(version)}"
     described: dict[str, object] = {"type": "library", "bom-ref": purl, "name": name, "version": version, "purl": purl}
     if name in hashes:

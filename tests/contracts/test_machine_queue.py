@@ -36,7 +36,7 @@ def queue(request: pytest.FixtureRequest) -> tuple[MachineQueue, Sent]:
 
 def test_a_fleet_is_asked_for_at_once(queue: tuple[MachineQueue, Sent]) -> None:
     machines, sent = queue
-    machines.attend(MACHINE_ID)
+    machines.request_calls(MACHINE_ID)
     assert sent() == [(MACHINE_ID, 0)]
 
 
@@ -45,12 +45,12 @@ def test_a_request_is_delayed_by_at_most_fifteen_minutes(
     queue: tuple[MachineQueue, Sent], asked: int, given: int
 ) -> None:
     machines, sent = queue
-    machines.attend(MACHINE_ID, delay_seconds=asked)
+    machines.request_calls(MACHINE_ID, delay_seconds=asked)
     assert sent() == [(MACHINE_ID, given)]
 
 
 def test_the_message_holds_the_machine_id_and_nothing_else(sqs: Any, url: str) -> None:
-    SqsMachineQueue(sqs, url).attend("m-1")
+    SqsMachineQueue(sqs, url).request_calls("m-1")
     (message,) = sqs.receive_message(QueueUrl=url)["Messages"]
     assert message["Body"] == '{"machine_id": "m-1"}'
 
@@ -67,7 +67,7 @@ def test_a_message_that_names_no_machine_is_permanent(body: str) -> None:
 def test_a_queue_without_an_answer_is_transient(sqs: Any, url: str) -> None:
     Faults(sqs, "sqs", "SendMessage").before = 1
     with pytest.raises(TransientError, match="asking for attention to machine m-1"):
-        SqsMachineQueue(sqs, url).attend("m-1")
+        SqsMachineQueue(sqs, url).request_calls("m-1")
 
 
 def test_a_message_that_was_sent_without_an_answer_may_be_sent_again(sqs: Any, url: str) -> None:
@@ -75,8 +75,8 @@ def test_a_message_that_was_sent_without_an_answer_may_be_sent_again(sqs: Any, u
     queue = SqsMachineQueue(sqs, url)
 
     with pytest.raises(TransientError):
-        queue.attend("m-1")
-    queue.attend("m-1")
+        queue.request_calls("m-1")
+    queue.request_calls("m-1")
 
     received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
     assert [parse_machine_request(message["Body"]) for message in received] == ["m-1", "m-1"]
@@ -84,4 +84,4 @@ def test_a_message_that_was_sent_without_an_answer_may_be_sent_again(sqs: Any, u
 
 def test_a_queue_that_is_not_there_is_permanent(sqs: Any) -> None:
     with pytest.raises(PermanentError):
-        SqsMachineQueue(sqs, "https://sqs.us-east-1.amazonaws.com/1/no-such-queue").attend("m-1")
+        SqsMachineQueue(sqs, "https://sqs.us-east-1.amazonaws.com/1/no-such-queue").request_calls("m-1")

@@ -68,7 +68,7 @@ class Namespace:
         )
 
     def finished(self, job: str) -> Document:
-        """Return the condition by which a Job has finished, once it has."""
+        """Return the condition that says that a Job has finished, once it does."""
         return wait_for("finished Job", lambda: finish_of(self.get("jobs", job)))
 
     def grant(self, subject: Document) -> None:
@@ -146,7 +146,7 @@ def may_list_pods(client: KubernetesClient) -> bool:
 
 
 def finish_of(job: Document) -> Document | None:
-    """Return the condition by which a Job has finished, None if it has not."""
+    """Return the condition that says that a Job has finished, None if there is none."""
     conditions = job["status"].get("conditions") or ()
     return next((e for e in conditions if e["type"] in {"Complete", "Failed"} and e["status"] == "True"), None)
 

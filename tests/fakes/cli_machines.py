@@ -12,8 +12,8 @@ from relaunch.core.machines.machine import Machine, Resources
 from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
 from relaunch.core.offerings.instance_types import AmiKind
 from relaunch.core.offerings.offering import Offering
-from relaunch.usecases.attend_machine import attend_machine
 from relaunch.usecases.launch_attempt import launch_attempt
+from relaunch.usecases.make_ec2_calls import make_ec2_calls
 from relaunch.usecases.observe_capacity import observe_capacity
 from relaunch.usecases.observe_machine import observe_machine
 from relaunch.usecases.observe_task import observe_task
@@ -69,10 +69,10 @@ class MachineSession(CliSession):
         launch_attempt(job_id, self.deps)
         return job_id
 
-    def attend(self) -> None:
+    def make_ec2_calls(self) -> None:
         """Let EC2 be called for the machines that ask for it."""
         for machine_id, _ in tuple(self.queue.requested):
-            attend_machine(machine_id, self.deps)
+            make_ec2_calls(machine_id, self.deps)
         self.queue.requested.clear()
 
     def machine(self, job_id: str) -> Machine:
@@ -96,7 +96,7 @@ class MachineSession(CliSession):
 
     def run_on_machine(self, job_id: str) -> str:
         """Let the job get its machine, be placed on it and run; return the ARN of its task."""
-        self.attend()
+        self.make_ec2_calls()
         self.clock.advance(40)
         self.register_node(job_id)
         task_id = self.launch(job_id)

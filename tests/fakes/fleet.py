@@ -160,5 +160,5 @@ class FakeMachineQueue:
     def __init__(self) -> None:
         self.requested: list[tuple[str, int]] = []
 
-    def attend(self, machine_id: str, delay_seconds: int = 0) -> None:
+    def request_calls(self, machine_id: str, delay_seconds: int = 0) -> None:
         self.requested.append((machine_id, min(max(delay_seconds, 0), MAX_DELAY_SECONDS)))

@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hypothesis import strategies as st
@@ -45,7 +45,11 @@ def write(document: Any) -> str:
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
     """Yield every (container, key) in a document."""
-    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    keys: Iterable[Any] = ()
+    if isinstance(value, dict):
+        keys = list(value)
+    elif isinstance(value, list):
+        keys = range(len(value))
     for key in keys:
         yield value, key
         yield from _places(value[key])

@@ -17,7 +17,7 @@ from relaunch.core.machines.machine import Machine, MachineState, Resources
 from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
 from relaunch.core.offerings.instance_types import AmiKind
 from relaunch.core.offerings.offering import Offering, OfferingKey
-from relaunch.usecases.attend_machine import attend_machine
+from relaunch.usecases.make_ec2_calls import make_ec2_calls
 from relaunch.usecases.observe_capacity import observe_capacity
 from relaunch.usecases.observe_machine import observe_machine
 from relaunch.usecases.reconcile_machines import reconcile_machines, sweep_instances
@@ -64,18 +64,18 @@ class MachineStory(Story):
         )
         self.fleet, self.queue, self.offerings = fleet, queue, offerings
 
-    def attend(self) -> int:
+    def make_ec2_calls(self) -> int:
         """Deliver what is in the machines queue now, once its delay has passed; return the number of messages."""
         requested, self.queue.requested = self.queue.requested, []
         self.clock.advance(max((delay for _, delay in requested), default=0))
         for machine_id, _ in requested:
-            attend_machine(machine_id, self.deps)
+            make_ec2_calls(machine_id, self.deps)
         return len(requested)
 
     def settle_all(self) -> None:
         """Deliver what is in the queues of launches and of machines until both are empty."""
         for _ in range(50):
-            if not self.deliver() + self.attend():
+            if not self.deliver() + self.make_ec2_calls():
                 return
         raise AssertionError(f"messages go on for ever: {self.launches.requested[:3]} {self.queue.requested[:3]}")
 
@@ -105,7 +105,7 @@ class MachineStory(Story):
     def start(self, sha: str = SHA) -> str:
         """Let a push start a job, and its machine be launched; return the job's id."""
         job_id = self.submit_and_deliver(push(sha))
-        self.attend()
+        self.make_ec2_calls()
         return job_id
 
     def place(self, sha: str = SHA) -> str:

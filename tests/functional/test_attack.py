@@ -63,9 +63,9 @@ def match_by_backtracking(_self: object, pattern: str, value: str) -> bool:
 @pytest.mark.parametrize(
     ("surface", "place", "name", "weakness"),
     [
-        ("forged signatures", signature, "is_signed_by", always(True)),
-        ("forged signatures", signature.SecretRing, "has_signed", always(True)),
-        ("changed bodies", signature.SecretRing, "has_signed", always(True)),
+        ("forged signatures", signature, "is_signed_by", always(value=True)),
+        ("forged signatures", signature.SecretRing, "has_signed", always(value=True)),
+        ("changed bodies", signature.SecretRing, "has_signed", always(value=True)),
         ("JSON bombs", webhook_request, "_read_payload", lambda request: json.loads(request.body)),
         ("secrets of other repositories", webhook_request, "_find_scope_refusal", always("")),
         ("replayed deliveries", submit_job, "find_dispatch_obstacle", always("")),
@@ -73,7 +73,7 @@ def match_by_backtracking(_self: object, pattern: str, value: str) -> bool:
         ("patterns", Re2Patterns, "matches", match_by_backtracking),
         ("patterns", patterns, "matches_filters", lambda value, _filters: re.fullmatch("(_|_)+x", value)),
         ("foreign task definitions", revision, "_role_problem", always("")),
-        ("keys and jobs of other callers", job_api, "is_own", always(True)),
+        ("keys and jobs of other callers", job_api, "is_own", always(value=True)),
         ("keys and jobs of other callers", job_api, "keyed_identity", lambda _caller, key: f"api:key:{key}"),
         ("control sequences", terminal, "escape_json", lambda text: text),
     ],

@@ -21,7 +21,7 @@ from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import LaunchRefused, TaskObservation, TaskPhase
 from relaunch.core.lifecycle import running, stopping, table
-from relaunch.core.lifecycle.decision import Decision, look_again, move, stop_effect, wait_for_launch
+from relaunch.core.lifecycle.decision import Decision, move, set_next_check, stop_effect, wait_for_launch
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, TaskMissing, TaskSeen
 from relaunch.core.lifecycle.restart_policy import GiveUp, RestartAfter
 from relaunch.core.lifecycle.stopping import follow_stop
@@ -241,11 +241,11 @@ def end_as_due(original: Callable[..., Decision]) -> Callable[..., Decision]:
 def submit_anew(definition: JobDefinition, event: TriggerEvent, deps: Dependencies) -> Submission:
     matched = match(definition, event, deps.patterns.matches)
     if not isinstance(matched, Match):
-        return Submission(definition.name, None, False, matched.reason)
+        return Submission(definition.name, None, matched.reason)
     job_id = derive_job_id(event.identity, definition.name)
     job, entries = submitting._accept(job_id, definition, matched, event, deps)
     deps.jobs.create_job(job, entries)
-    return Submission(definition.name, finish_pending(replace(job, version=1), deps), True, "started")
+    return Submission(definition.name, finish_pending(replace(job, version=1), deps), "started", is_new=True)
 
 
 def put_job(self: InMemoryJobs, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
@@ -311,7 +311,7 @@ def wait_for_image_for_ever(original: Callable[..., Decision]) -> Callable[..., 
     def wake(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Decision:
         waiting = job.waiting
         if waiting is not None and waiting.reason is WaitReason.IMAGE:
-            return look_again(job, now + timedelta(minutes=2))
+            return set_next_check(job, now + timedelta(minutes=2))
         return original(job, event, now, limits)
 
     return wake
@@ -340,7 +340,7 @@ def written(**members: Any) -> Planting:
 
 
 def go_on_waiting(job: Job, _event: JobEvent, now: datetime, _limits: StackLimits) -> Decision:
-    return look_again(job, now + timedelta(minutes=5))
+    return set_next_check(job, now + timedelta(minutes=5))
 
 
 def wait_for_pull_for_ever(original: Callable[..., Decision]) -> Callable[..., Decision]:

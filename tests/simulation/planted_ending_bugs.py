@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from relaunch.core.jobs.effects import ReleaseMachine
 from relaunch.core.lifecycle import machine_waits, metrics
 from relaunch.core.machines import ending, table
-from relaunch.core.machines.decision import MachineDecision, look_again
+from relaunch.core.machines.decision import MachineDecision, set_next_check
 from relaunch.core.machines.machine import Machine
 from relaunch.usecases import advance_job as advancing
 from relaunch_local.simulation.faults import endless_machines
@@ -27,7 +27,7 @@ def _told_once() -> AbstractContextManager[object]:
     """Let a machine that runs on although it was to end be looked at only."""
 
     def look(machine: Machine, _event: object, now: datetime, _limits: object) -> MachineDecision:
-        return look_again(machine, now + _MINUTE)
+        return set_next_check(machine, now + _MINUTE)
 
     rows = tuple(replace(row, action=look) if row.action is ending.terminate_again else row for row in table.TABLE)
     if rows == table.TABLE:

@@ -12,7 +12,7 @@ from relaunch.core.lifecycle import running, verdicts
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.running import UNKNOWN_TASK
 from relaunch.core.machines import table
-from relaunch.core.machines.decision import MachineDecision, look_again
+from relaunch.core.machines.decision import MachineDecision, set_next_check
 from relaunch.core.machines.ending import terminate
 from relaunch.core.machines.events import MachineEvent
 from relaunch.core.machines.limits import MachineLimits
@@ -73,7 +73,7 @@ def _ended_as_unusable(machine: Machine, now: datetime) -> MachineDecision:
 
 def _warned_anew(machine: Machine, now: datetime) -> MachineDecision:
     warned = replace(machine, warned_at=machine.warned_at or now - timedelta(hours=1))
-    return look_again(warned, now + timedelta(minutes=1))
+    return set_next_check(warned, now + timedelta(minutes=1))
 
 
 EXCUSED_BUGS = (

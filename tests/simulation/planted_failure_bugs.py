@@ -129,7 +129,7 @@ FAILURE_BUGS = (
     ),
     PlantedBug(
         "machine-exit-codes-ignored",
-        "the exit codes by which a program blames its machine mean nothing",
+        "the exit codes with which a program blames its machine mean nothing",
         replaced(verdicts, "classify_stop", _without_exit_codes),
         "a stop's reason is its cause",
         60,

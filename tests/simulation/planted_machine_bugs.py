@@ -18,15 +18,14 @@ from relaunch.core.lifecycle import table as job_table
 from relaunch.core.lifecycle.decision import HEARTBEAT, Decision
 from relaunch.core.lifecycle.events import JobEvent
 from relaunch.core.machines import absent_agents, ending, living, requesting, table
-from relaunch.core.machines.decision import MachineDecision, MachineTotals, look_again, micro_usd
+from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd, set_next_check
 from relaunch.core.machines.events import FleetRefused, InstanceState, MachineEvent, NodeSeen, RefusalKind
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import Machine, MachineState, Resources
 from relaunch.usecases import advance_machine as advancing
-from relaunch.usecases import attend_machine as attending
 from relaunch.usecases import claim_machine as claiming
 from relaunch.usecases import launch_attempt as launching
-from relaunch.usecases import look_at_agents
+from relaunch.usecases import look_at_agents, make_ec2_calls
 from relaunch.usecases import observe_capacity as warning
 from relaunch.usecases import observe_machine as observing
 from relaunch.usecases import reconcile_machines as reconciling
@@ -161,7 +160,7 @@ def _kinds(wrong: RefusalKind) -> Planting:
 
 
 def _never_ended(machine: Machine, _event: object, now: datetime, _limits: MachineLimits) -> MachineDecision:
-    return look_again(machine, now + _LATER)
+    return set_next_check(machine, now + _LATER)
 
 
 def _ended_when_due(machine: Machine, _event: object, now: datetime, _limits: MachineLimits) -> MachineDecision:
@@ -310,7 +309,7 @@ MACHINE_BUGS = (
     PlantedBug(
         "asking-not-saved",
         "EC2 is asked before it is saved that it is",
-        replaced(attending, "apply_machine_event", _asked_without_saving),
+        replaced(make_ec2_calls, "apply_machine_event", _asked_without_saving),
         "it is saved that EC2 is asked before it is",
     ),
     PlantedBug(

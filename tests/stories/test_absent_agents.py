@@ -12,7 +12,7 @@ from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import NodeObservation
 from relaunch.core.lifecycle.metrics import Metric
 from relaunch.core.machines.absent_agents import AWAY_LIMIT, DOUBT_LIMIT
-from relaunch.core.machines.events import AgentSeen, InstanceState
+from relaunch.core.machines.events import AgentSeen, AgentState, InstanceState
 from relaunch.core.machines.living import ABANDONED
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.ports import PermanentError, TransientError
@@ -270,10 +270,10 @@ def test_a_job_that_trains_elsewhere_while_it_claims_the_machine_does_not_keep_i
     machine = replace(story.machine(lost), claims=claims, away_since=story.now - AWAY_LIMIT)
     disconnect(story, machine)
 
-    assert Agents(story.deps).look(machine) == AgentSeen(is_connected=False, saved_at=None)
+    assert Agents(story.deps).look(machine) == AgentSeen(AgentState.AWAY, saved_at=None)
     on_its_own = replace(story.machine(elsewhere), away_since=story.now - AWAY_LIMIT)
     story.tasks.disconnected = {str(on_its_own.node)}
-    assert Agents(story.deps).look(on_its_own) == AgentSeen(is_connected=False, saved_at=story.now)
+    assert Agents(story.deps).look(on_its_own) == AgentSeen(AgentState.AWAY, saved_at=story.now)
 
 
 def test_an_error_of_the_listing_says_nothing_of_an_agent(monkeypatch: pytest.MonkeyPatch):

@@ -87,7 +87,12 @@ def test_a_machine_that_becomes_free_of_the_tasks_of_others_reopens_it():
     story, _, waiting = full_provider()
     registered_at = story.now - timedelta(hours=1)
     seen = NodeObservation(
-        machine(), True, 0, registered_at, capacity_provider=PROVIDER, registered=Resources(gpus=1.0)
+        machine(),
+        is_active=True,
+        task_count=0,
+        registered_at=registered_at,
+        capacity_provider=PROVIDER,
+        registered=Resources(gpus=1.0),
     )
     story.tasks.find_node = lambda _name: seen
 

@@ -140,7 +140,7 @@ def test_a_launch_without_an_answer_is_given_up_once_its_machine_is_gone():
 
     for _ in range(22):
         story.look(after=MINUTE)
-        story.attend()
+        story.make_ec2_calls()
         story.deliver()
         story.reconcile()
 
@@ -222,7 +222,7 @@ def test_a_request_that_ec2_never_answers_is_given_up_and_its_job_asks_for_anoth
 
     given_up_at = None
     for _ in range(60):
-        story.attend()
+        story.make_ec2_calls()
         story.look()
         if story.load(first.machine_id).state is MachineState.GONE:
             given_up_at = story.now

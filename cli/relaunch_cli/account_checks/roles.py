@@ -28,7 +28,8 @@ def check_task_role(
 ) -> Check:
     """Check that the stack may pass a role, that it exists, and that tasks may assume it; `trust` is its policy."""
     name = f"{definition}: {kind}"
-    path, role = arn.partition(":role/")[2], arn.rpartition("/")[2]
+    path = arn.partition(":role/")[2]
+    role = arn.rpartition("/")[2]
     if not path.startswith(grants.role_path):
         text = f"{arn} is not under /{grants.role_path}, the only path that the stack may pass roles of (TaskRolePath)"
         create = f"aws iam create-role --path /{grants.role_path} --role-name {role} --assume-role-policy-document"
@@ -68,7 +69,9 @@ def _lets_tasks_in(statement: Mapping[str, Any]) -> bool:
 
 
 def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [] if value is None else [value]
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
 
 
 def check_service_role(service: str, *, is_there: bool) -> Check:

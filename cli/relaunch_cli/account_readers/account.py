@@ -35,7 +35,8 @@ def check_lambda(stack: str, calls: AccountCalls) -> Iterator[Check]:
         UnreadError: it cannot be read.
     """
     limits = calls.call("lambda", "get_account_settings").get("AccountLimit", {})
-    limit, unreserved = limits.get("ConcurrentExecutions"), limits.get("UnreservedConcurrentExecutions")
+    limit = limits.get("ConcurrentExecutions")
+    unreserved = limits.get("UnreservedConcurrentExecutions")
     if not isinstance(limit, int) or not isinstance(unreserved, int):
         raise UnreadError("lambda:GetAccountSettings answers no limits", "try again")
     found = {each.parameter: _reserved(each, stack, calls) for each in RESERVATIONS}

@@ -87,7 +87,8 @@ def _guard(service: str, missing: tuple[str, ...], call: Callable[[], Any]) -> A
 
 
 def _unread(service: str, error: ClientError) -> UnreadError:
-    code, operation = error_code(error), error.operation_name
+    code = error_code(error)
+    operation = error.operation_name
     action = _ACTIONS.get(operation, f"{_PREFIXES.get(service, service)}:{operation}")
     if code in _DENIED:
         return UnreadError(f"you have no permission {action}", f"grant {action} (docs/doctor.md#permissions)")

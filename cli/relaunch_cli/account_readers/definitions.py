@@ -52,7 +52,8 @@ def _check_role(definition: str, kind: str, arn: str, grants: TaskDefinitionGran
 
 
 def _check_sigterm(plan: Plan, calls: AccountCalls) -> Check:
-    definition, revision = plan.definition, plan.revision
+    definition = plan.definition
+    revision = plan.revision
     main = main_container(definition, revision) if revision else None
     answer = calls.call("ecs", "describe_task_definition", taskDefinition=revision.arn if revision else "")
     containers = answer["taskDefinition"]["containerDefinitions"]

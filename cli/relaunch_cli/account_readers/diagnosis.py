@@ -40,7 +40,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Registered:
-    """The registered definitions with their plans, and what of it could not be read."""
+    """The registered definitions with their plans, and which of it could not be read."""
 
     definitions: tuple[JobDefinition, ...] = ()
     plans: tuple[Plan, ...] = ()
@@ -100,8 +100,11 @@ def parts_of_triggers(named: Sequence[JobDefinition], outputs: Mapping[str, str]
 
 def parts_of_definitions(region: str, access: StackAccess, registered: Registered, calls: AccountCalls) -> list[Part]:
     """Return what can be checked of the definitions that were read, and of their plans."""
-    named, plans, deps = registered.definitions, registered.plans, access.deps
-    grants, of_buckets = deps.limits.task_definitions, deps.checkpoint_grants or CheckpointGrants()
+    named = registered.definitions
+    plans = registered.plans
+    deps = access.deps
+    grants = deps.limits.task_definitions
+    of_buckets = deps.checkpoint_grants or CheckpointGrants()
     needs = [need for plan in plans if plan.selection for need in find_needs(plan.definition.name, plan.selection)]
     of_plans = [
         Part("vCPU quotas", lambda: account.check_ec2_quotas(needs, calls)),

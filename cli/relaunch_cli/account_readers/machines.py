@@ -165,7 +165,8 @@ def _joined(cluster: str, calls: AccountCalls) -> frozenset[str]:
 
 
 def _check_instance(instance: Mapping[str, Any], cluster: str, now: datetime, calls: AccountCalls) -> Check:
-    instance_id, age = instance["InstanceId"], now - instance["LaunchTime"]
+    instance_id = instance["InstanceId"]
+    age = now - instance["LaunchTime"]
     if age < STARTING:
         return check_instance(InstanceFacts(instance_id, age), None, cluster)
     subnet = _or_none(lambda: read_subnet(instance.get("SubnetId", ""), calls))

@@ -25,12 +25,13 @@ _SHARES = (
 )
 
 
-def acs_profile(  # noqa: PLR0913, PLR0917 - a command has the options it has
+def acs_profile(  # noqa: PLR0913 - a command has the options it has
     driver: Annotated[str, typer.Option(metavar="VERSION", help="The default driver to set, like 535.161.08.")] = "",
     compute_class: Annotated[
         Literal["gpu", "gpu-hpn"] | None, typer.Option(help="The compute class whose pods get it.")
     ] = None,
     model: Annotated[str, typer.Option(metavar="MODEL", help="Only pods of this model of class gpu, like T4.")] = "",
+    *,
     is_removal: Annotated[bool, typer.Option("--remove", help="Remove the default driver of these pods.")] = False,
     is_unlisted: Annotated[
         bool, typer.Option("--unlisted", help="Set a driver that the bundled list does not have, too.")

@@ -23,6 +23,7 @@ def amis(
     region: Annotated[
         str, typer.Option("--region", metavar="REGION", help="AWS region; default: the one in use.")
     ] = "",
+    *,
     is_old: Annotated[bool, typer.Option("--amazon-linux-2", help="Amazon Linux 2 instead of 2023.")] = False,
     as_json: Json = False,
 ) -> None:

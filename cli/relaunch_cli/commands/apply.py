@@ -28,11 +28,12 @@ _INCOMPLETE = "perhaps not all definitions are registered: apply again"
 _UNSETTLED = "the definitions are registered, but not all rules for uploads are up to date: apply again"
 
 
-def apply(  # noqa: PLR0913, PLR0917 - a command has the options it has
+def apply(  # noqa: PLR0913 - a command has the options it has
     context: typer.Context,
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="Definition file, for example relaunch.yaml; - is standard input.")
     ],
+    *,
     is_dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and register nothing.")] = False,
     prune: Annotated[
         bool, typer.Option("--prune", help="Remove definitions registered from FILE that are not in it any more.")
@@ -101,7 +102,8 @@ def _register(
     from relaunch.usecases.register_definitions import register_definitions
     from relaunch_cli.views.screen import noting_consequence, progress
 
-    deps, rules = connection.deps, connection.upload_rules
+    deps = connection.deps
+    rules = connection.upload_rules
     with progress("putting the rules for uploads"), noting_consequence(_CONSEQUENCE):
         widen_upload_rules(definitions, rules, connection.pause)
     with progress("registering"), noting_consequence(_INCOMPLETE):

@@ -26,6 +26,7 @@ def cancel(
     reason: Annotated[
         str, typer.Option(metavar="TEXT", help="Reason to record in the job's timeline.")
     ] = "cancelled by hand",
+    *,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
 ) -> None:

@@ -17,7 +17,7 @@ class Shell(StrEnum):
 
 
 def completion(shell: Annotated[Shell, typer.Argument(help="The shell that the script is for.")]) -> None:
-    """Print a script by which a shell completes commands, options, job IDs and names of definitions.
+    """Print a script with which a shell completes commands, options, job IDs and names of definitions.
 
     \b
     bash, in ~/.bashrc:  eval "$(relaunch completion bash)"

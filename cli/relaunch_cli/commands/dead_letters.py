@@ -32,6 +32,7 @@ def list_(
     limit: Annotated[
         int, typer.Option(metavar="N", min=1, max=1000, help="Maximum number of messages per queue.")
     ] = 100,
+    *,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
 ) -> None:
@@ -69,7 +70,9 @@ def _print_listings(listings: "Sequence[QueueListing]", connection: "Connection"
         print_note("no dead-letter messages")
 
 
-def show(context: typer.Context, message_id: _MessageId, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
+def show(
+    context: typer.Context, message_id: _MessageId, *, as_json: Json = False, stack: Stack = DEFAULT_STACK
+) -> None:
     """Show a message with its attributes and body."""
     from relaunch.usecases.dead_letters import show_dead_letter
     from relaunch_cli.views.dead_letters import render_message
@@ -91,6 +94,7 @@ def redrive(
     message_ids: Annotated[
         list[str] | None, typer.Argument(metavar="ID", help="IDs of messages, or their first characters.")
     ] = None,
+    *,
     is_all: Annotated[bool, typer.Option("--all", help="All messages that are in the queues now.")] = False,
     queue: _Queue = "",
     as_json: Json = False,
@@ -130,6 +134,7 @@ def redrive(
 def drop(
     context: typer.Context,
     message_id: _MessageId,
+    *,
     is_sure: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,

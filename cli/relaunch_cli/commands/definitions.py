@@ -23,7 +23,7 @@ Name = Annotated[
 ]
 
 
-def list_(context: typer.Context, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
+def list_(context: typer.Context, *, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
     """List the registered job definitions; show or delete one."""
     from relaunch_cli.views.definitions import render_definitions
     from relaunch_cli.views.json_output.definitions import definition_json
@@ -54,6 +54,7 @@ def _check_options(context: typer.Context) -> None:
 def show(
     context: typer.Context,
     name: Name,
+    *,
     as_yaml: Annotated[bool, typer.Option("--yaml", help="Print a definition file, which `apply` takes.")] = False,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
@@ -83,6 +84,7 @@ def show(
 def delete(
     context: typer.Context,
     name: Name,
+    *,
     is_sure: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
@@ -140,7 +142,8 @@ def _delete(registered: "RegisteredDefinition", connection: "Connection") -> "tu
     from relaunch.usecases.arrange_upload_rules import plan_upload_rules, settle_upload_rules
     from relaunch_cli.views.screen import noting_consequence, progress
 
-    definitions, rules = connection.deps.definitions, connection.upload_rules
+    definitions = connection.deps.definitions
+    rules = connection.upload_rules
     name = registered.definition.name
     with progress("deleting"):
         left = [each for each in definitions.list_definitions() if each.name != name]

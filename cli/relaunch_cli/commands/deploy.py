@@ -10,7 +10,7 @@ from relaunch_cli.options import Json, Stack
 _YES_HINT = "add --yes to deploy without a question, or --dry-run to see what would be made"
 
 
-def deploy(  # noqa: PLR0913, PLR0917 - a command has the options it has
+def deploy(  # noqa: PLR0913 - a command has the options it has
     parameters: Annotated[
         list[str] | None,
         typer.Argument(metavar="[NAME=VALUE]...", help="Parameters of the stacks (docs/deploy.md lists them)."),
@@ -18,6 +18,7 @@ def deploy(  # noqa: PLR0913, PLR0917 - a command has the options it has
     github: Annotated[
         str, typer.Option(metavar="OWNER/NAME", help="Let workflows of this repository push images and submit jobs.")
     ] = "",
+    *,
     is_dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be made, and make nothing.")] = False,
     is_confirmed: Annotated[bool, typer.Option("--yes", "-y", help="Deploy without a question.")] = False,
     source: Annotated[
@@ -41,7 +42,8 @@ def deploy(  # noqa: PLR0913, PLR0917 - a command has the options it has
     from relaunch_cli.views.deployment import render_end, render_survey, survey_json
     from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, progress
 
-    clone, account = find_source(source), AwsAccount()
+    clone = find_source(source)
+    account = AwsAccount()
     given = read_named([*(parameters or ()), *([f"GitHubRepository={github}"] if github else [])], clone)
     with progress("looking at the account"):
         plan = survey(stack, given, account, find_repository_ids)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _DEFAULT_NAMESPACE = "training"
 
 
-def doctor(  # noqa: PLR0913, PLR0917 - a command has the options it has
+def doctor(  # noqa: PLR0913 - a command has the options it has
     typer_context: typer.Context,
     target: Annotated[
         Target, typer.Option(help="The AWS account of a stack, or the kind of cluster to check.")
@@ -39,6 +39,7 @@ def doctor(  # noqa: PLR0913, PLR0917 - a command has the options it has
     scheduler: Annotated[
         str, typer.Option(metavar="VERSION", help="ack: version of kube-scheduler, which only the console shows.")
     ] = "",
+    *,
     as_json: Json = False,
     kubeconfig: Kubeconfig = None,
     context: Context = "",

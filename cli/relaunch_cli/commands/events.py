@@ -11,6 +11,7 @@ from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 def events(
     context: typer.Context,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of events, newest first.")] = 20,
+    *,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
 ) -> None:

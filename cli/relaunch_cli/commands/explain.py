@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 def explain(
     context: typer.Context,
     job: JobId,
+    *,
     is_full: Annotated[
         bool, typer.Option("--full", help="The whole timeline, and every selection with each rejected offering.")
     ] = False,

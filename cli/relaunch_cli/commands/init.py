@@ -56,6 +56,7 @@ def init(  # noqa: PLR0913, PLR0917 - a command has the options it has
         str | None,
         typer.Option(metavar="OWNER/NAME@COMMIT", help="The GitHub Action of Relaunch [default: that of this clone]."),
     ] = None,
+    *,
     has_webhook: Annotated[
         bool, typer.Option("--webhook", help="Let GitHub's webhook tell of pushes; it is made by gh.")
     ] = False,
@@ -124,7 +125,8 @@ def _survey(stack: str, want: "Callable[[GitRepository], Wanted]") -> "tuple[Set
     from relaunch_cli.repository_setup.training_stack import read_training_stack
     from relaunch_cli.views.screen import progress
 
-    repository, account = find_repository(Path.cwd()), AwsAccount()
+    repository = find_repository(Path.cwd())
+    account = AwsAccount()
     with progress("looking at the account"):
         training_stack = read_training_stack(stack, account.region, account.client("cloudformation"))
     wanted = want(repository)
@@ -151,10 +153,13 @@ def _wanted(
         raise CommandError("--webhook needs a repository at GitHub, and the remote `origin` is none")
     if action and not _ACTION.fullmatch(action):
         raise CommandError(f"{action!r} is no Action: OWNER/NAME@COMMIT, or empty for none")
-    known, family, kind = name_of(repository.github or repository.root.name), "", AcceleratorKind.GPU
+    known = name_of(repository.github or repository.root.name)
+    family = ""
+    kind = AcceleratorKind.GPU
     path = repository.root / DEFINITION_FILE
     if not overwrites and path.is_file() and (found := _definitions(path.read_text(encoding="utf-8"))):
-        known, family = found[0].name, found[0].task_definition
+        known = found[0].name
+        family = found[0].task_definition
         kind = AcceleratorKind.NEURON if found[0].accelerator.neuron else kind
     is_described = has_files(repository.root) and not overwrites
     known_kind = {} if "kind" in given or not is_described else {"kind": kind.value}
@@ -227,7 +232,8 @@ def _apply(context: typer.Context, file: Path, stack: str, *, as_json: bool) -> 
     from relaunch_cli.views.screen import print_note
 
     commands: Any = context.parent.command if context.parent else None
-    apply, arguments = commands.get_command(context, "apply"), [str(file), "--stack", stack]
+    apply = commands.get_command(context, "apply")
+    arguments = [str(file), "--stack", stack]
     if not as_json:
         print_note(f"relaunch apply {file.name}")
         with apply.make_context("apply", arguments, parent=context.parent) as found:

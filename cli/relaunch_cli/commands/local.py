@@ -21,6 +21,7 @@ def interrupt(
         float | None,
         typer.Option(metavar="SECONDS", min=0, help="Time from the warning to the end; default: as EC2, two minutes."),
     ] = None,
+    *,
     has_rebalance: Annotated[
         bool, typer.Option("--rebalance-first", help="Send a rebalance recommendation before the warning.")
     ] = False,
@@ -60,6 +61,7 @@ def terminate(context: typer.Context, job: JobId, stack: Stack = DEFAULT_STACK) 
 def no_capacity(
     context: typer.Context,
     job: JobId,
+    *,
     is_ended: Annotated[bool, typer.Option("--end", help="Let EC2 have capacity again.")] = False,
     stack: Stack = DEFAULT_STACK,
 ) -> None:

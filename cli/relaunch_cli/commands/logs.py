@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from relaunch_cli.job_logs import LogLine
 
 
-def logs(  # noqa: PLR0913, PLR0917 - a command has the options it has
+def logs(  # noqa: PLR0913 - a command has the options it has
     context: typer.Context,
     job: JobId,
+    *,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Keep printing new lines, across relaunches, until the job ends.")
     ] = False,

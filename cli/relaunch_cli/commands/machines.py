@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 def machines(
     context: typer.Context,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of machines to read.")] = 200,
+    *,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
 ) -> None:
@@ -28,7 +29,8 @@ def machines(
     from relaunch_cli.views.screen import print_json, print_note, print_result, progress
 
     deps = connect(context, stack).deps
-    limits, is_on = deps.limits.machines, deps.machine_settings.is_on
+    limits = deps.limits.machines
+    is_on = deps.machine_settings.is_on
     with progress("reading machines"):
         found, is_cut = _load_machines(deps.machines, limit)
         totals = deps.machines.load_totals()

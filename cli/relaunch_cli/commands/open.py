@@ -28,11 +28,12 @@ class Page(StrEnum):
     INSTANCE = "instance"
 
 
-def open_(  # noqa: PLR0913, PLR0917 - a command has the options it has
+def open_(  # noqa: PLR0913 - a command has the options it has
     context: typer.Context,
     job: JobId,
     page: Annotated[Page, typer.Argument(help="What to open.")] = Page.TASK,
     attempt: Annotated[int | None, typer.Option(metavar="N", min=1, help="This attempt; default: the latest.")] = None,
+    *,
     is_printed: Annotated[bool, typer.Option("--print", help="Print the links and open nothing.")] = False,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,

@@ -103,6 +103,7 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     ] = None,
     region: Annotated[str, typer.Option(metavar="REGION", help="AWS region; default: the one in use.")] = "",
     zone: Annotated[_Texts, typer.Option(metavar="ZONE", help="Only this Availability Zone; repeatable.")] = None,
+    *,
     is_offline: Annotated[bool, typer.Option("--offline", help="Do not call AWS; use the bundled catalogue.")] = False,
     has_all_types: Annotated[
         bool,

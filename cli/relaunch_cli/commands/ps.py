@@ -52,8 +52,9 @@ class _Filter:
         return in_state and named and (self.after is None or job.accepted_at >= self.after)
 
 
-def ps(  # noqa: PLR0913, PLR0917 - a command has the options it has
+def ps(  # noqa: PLR0913 - a command has the options it has
     context: typer.Context,
+    *,
     is_all: Annotated[bool, typer.Option("--all", "-a", help="Include jobs that have ended.")] = False,
     state: Annotated[
         list[str] | None,

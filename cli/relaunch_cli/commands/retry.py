@@ -27,7 +27,7 @@ class _Choice(NamedTuple):
     attempt: int | None = None
 
 
-def retry(  # noqa: PLR0913, PLR0917 - a command has the options it has
+def retry(  # noqa: PLR0913 - a command has the options it has
     context: typer.Context,
     job: JobId,
     start: Annotated[
@@ -38,6 +38,7 @@ def retry(  # noqa: PLR0913, PLR0917 - a command has the options it has
             help="Resume from this one: a step (300), attempt-2, attempt-2/step-300, or its URI. Default: the newest.",
         ),
     ] = "",
+    *,
     wait: Annotated[
         bool, typer.Option("--wait/--detach", help="Show progress until the job ends, or return at once.")
     ] = False,

@@ -6,7 +6,7 @@ from relaunch_cli.lookup import connect, load_history
 from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
 
 
-def show(context: typer.Context, job: JobId, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
+def show(context: typer.Context, job: JobId, *, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
     """Show a job, its attempts, and who owns its definition now."""
     from relaunch.core.lifecycle.explanation import explain
     from relaunch_cli.job_machines import load_job_machines
@@ -19,7 +19,8 @@ def show(context: typer.Context, job: JobId, as_json: Json = False, stack: Stack
         history = load_history(deps, job)
         registered = deps.definitions.load_registered(history.job.definition.name)
         machines = load_job_machines(history.job, deps.machines)
-    now, owner = deps.clock.now(), registered.owner if registered else None
+    now = deps.clock.now()
+    owner = registered.owner if registered else None
     if as_json:
         from relaunch_cli.views.json_output.definitions import owner_json
         from relaunch_cli.views.json_output.jobs import history_json

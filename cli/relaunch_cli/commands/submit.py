@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from relaunch.core.definitions.definition import JobDefinition
 
 
-def submit(  # noqa: PLR0913, PLR0917 - a command has the options it has
+def submit(  # noqa: PLR0913 - a command has the options it has
     context: typer.Context,
     definition: Annotated[
         str,
@@ -30,6 +30,7 @@ def submit(  # noqa: PLR0913, PLR0917 - a command has the options it has
     image_tag: Annotated[
         str, typer.Option(metavar="TAG", help="Run this image of the repository that a trigger watches.")
     ] = "",
+    *,
     wait: Annotated[
         bool, typer.Option("--wait/--detach", help="Show progress until the job ends, or return at once.")
     ] = False,
@@ -52,7 +53,8 @@ def submit(  # noqa: PLR0913, PLR0917 - a command has the options it has
     from relaunch_cli.submission import finish, submit_job
 
     connection = connect(context, stack)
-    deps, given = connection.deps, _parse_inputs(inputs or [])
+    deps = connection.deps
+    given = _parse_inputs(inputs or [])
     _check_declared(load_definition(deps, definition), given)
     # The URL of job_api derives the same identity from the same key of the same caller.
     identity = keyed_identity(connection.caller, key) if key else f"cli:{uuid.uuid4()}"

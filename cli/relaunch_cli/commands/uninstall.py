@@ -13,6 +13,7 @@ from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 
 def uninstall(
     context: typer.Context,
+    *,
     is_confirmed: Annotated[bool, typer.Option("--yes", "-y", help="Remove it without a question.")] = False,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,

@@ -6,7 +6,7 @@ from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
 
 
-def wait(context: typer.Context, job: JobId, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
+def wait(context: typer.Context, job: JobId, *, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
     """Wait until a job has ended, and show its progress.
 
     The exit code is 0 if the job succeeded, 1 if it failed or timed out, and 130 if it was cancelled, or on Ctrl-C,

@@ -24,13 +24,14 @@ _Change = Callable[["dict[str, ScopeSecret]"], None]
 _Scope = Annotated[str, typer.Argument(metavar="SCOPE", help="OWNER, OWNER/REPO, or / for the default secret.")]
 
 
-def list_(context: typer.Context, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
+def list_(context: typer.Context, *, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
     """List the scopes that have a secret, and until when a previous one is accepted; no secret is shown."""
     from relaunch_cli.views.screen import print_json, print_result
     from relaunch_cli.views.webhook import render_scopes
 
     connection = connect(context, stack)
-    store, now = connection.webhook, connection.deps.clock.now()
+    store = connection.webhook
+    now = connection.deps.clock.now()
     scopes = _load_scopes(store, store.load(), now)
     rows = [_make_row(store, scope, scopes[scope], now) for scope in sorted(scopes)]
     if as_json:
@@ -42,6 +43,7 @@ def list_(context: typer.Context, as_json: Json = False, stack: Stack = DEFAULT_
 def add(
     context: typer.Context,
     scope: Annotated[str, typer.Argument(metavar="OWNER[/REPO]", help="The owner or repository on GitHub.")],
+    *,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
 ) -> None:
@@ -51,21 +53,24 @@ def add(
     """
     from relaunch.adapters.github.secret_changes import add_scope
 
-    connection, scope, secret = connect(context, stack), _read_scope(scope), _make_secret()
+    connection = connect(context, stack)
+    scope = _read_scope(scope)
+    secret = _make_secret()
     row = _change(connection, scope, lambda scopes: add_scope(scopes, scope, secret))
     _print_secret(
         row,
         secret,
-        as_json,
         f"Set the URL and the secret in GitHub now, at the webhook of {scope} or of its GitHub App. Within "
         f"{_HELD_SECONDS} seconds deliveries of {scope} that are signed with another secret fail with 403; GitHub "
         "keeps them for three days, to be redelivered from the webhook's page.",
+        as_json=as_json,
     )
 
 
 def rotate(
     context: typer.Context,
     scope: _Scope = "/",
+    *,
     is_leaked: Annotated[
         bool, typer.Option("--leaked", help="End the old secret, and the one before it, at once.")
     ] = False,
@@ -78,19 +83,23 @@ def rotate(
     """
     from relaunch.adapters.github.secret_changes import rotate_scope
 
-    connection, scope, secret = connect(context, stack), _read_scope(scope), _make_secret()
-    now, seconds = connection.deps.clock.now().timestamp(), connection.webhook.previous_seconds
+    connection = connect(context, stack)
+    scope = _read_scope(scope)
+    secret = _make_secret()
+    now = connection.deps.clock.now().timestamp()
+    seconds = connection.webhook.previous_seconds
     row = _change(
         connection, scope, lambda scopes: rotate_scope(scopes, scope, secret, now, seconds, is_leaked=is_leaked)
     )
     until = f"accepted until {row.previous_until:%Y-%m-%d %H:%M} UTC" if row.previous_until else "accepted no more"
     held = "" if row.previous_until else f" within {_HELD_SECONDS} seconds; docs/webhook-secrets.md says what is next"
-    _print_secret(row, secret, as_json, f"Set the secret in GitHub now. The old one is {until}{held}.")
+    _print_secret(row, secret, f"Set the secret in GitHub now. The old one is {until}{held}.", as_json=as_json)
 
 
 def remove(
     context: typer.Context,
     scope: _Scope,
+    *,
     is_sure: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
@@ -99,7 +108,8 @@ def remove(
     from relaunch.adapters.github.secret_changes import remove_scope
     from relaunch_cli.views.screen import print_json, print_text
 
-    connection, scope = connect(context, stack), _read_scope(scope)
+    connection = connect(context, stack)
+    scope = _read_scope(scope)
     if not is_sure:
         _confirm(f"Remove the secret of {scope}? Deliveries to its URL fail from then on.")
     row = _change(connection, scope, lambda scopes: remove_scope(scopes, scope))
@@ -116,7 +126,8 @@ def _change(connection: "Connection", scope: str, change: _Change) -> "ScopeRow"
 
     store = connection.webhook
     for _ in range(_ATTEMPTS):
-        stored, now = store.load(), connection.deps.clock.now()
+        stored = store.load()
+        now = connection.deps.clock.now()
         scopes = _load_scopes(store, stored, now)
         try:
             change(scopes)
@@ -173,7 +184,7 @@ def _make_secret() -> str:
     return secrets.token_hex(32)
 
 
-def _print_secret(row: "ScopeRow", secret: str, as_json: bool, next_step: str) -> None:
+def _print_secret(row: "ScopeRow", secret: str, next_step: str, *, as_json: bool) -> None:
     from relaunch_cli.views.screen import print_json, print_note, print_result
     from relaunch_cli.views.webhook import render_secret
 

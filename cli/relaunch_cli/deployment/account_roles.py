@@ -23,7 +23,9 @@ def read_account_roles(iam: Any, *, with_github: bool) -> AccountRoles:
     Raises:
         BotoCoreError: AWS cannot be reached.
     """
-    missing, unread, provider = [], [], ""
+    missing = []
+    unread = []
+    provider = ""
     for service in SERVICES:
         try:
             # The path of a service-linked role is that of its service ("Using service-linked roles", IAM User Guide).

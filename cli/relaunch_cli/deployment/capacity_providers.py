@@ -25,7 +25,8 @@ ENTRIES = "CapacityProviders"
 _FORM = re.compile(r"(?P<type>[a-z0-9-]+\.[a-z0-9-]+)/(?P<purchase>spot|on-demand)(:(?P<most>[1-9][0-9]{0,2}))?")
 _EXAMPLE = f"{PROVIDERS}=g5.xlarge/spot:4,g5.xlarge/on-demand"
 # An association takes seconds, in which the next one is refused.
-_TRIES, _PAUSE_SECONDS = 12, 5.0
+_TRIES = 12
+_PAUSE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +59,13 @@ def _read(entry: str) -> WantedProvider:
     match = _FORM.fullmatch(entry)
     if match is None:
         raise RefusedError(f"{entry!r} is no capacity provider, for example {_EXAMPLE}")
-    catalogue, name = load_catalogue(), match["type"]
+    catalogue = load_catalogue()
+    name = match["type"]
     machine = catalogue.get(name)
     if machine is None:
         raise RefusedError(f"there is no accelerated instance type {name!r}: {did_you_mean(name, catalogue)}")
-    kind, why = ami_kind(machine), ami_rejection(machine)
+    kind = ami_kind(machine)
+    why = ami_rejection(machine)
     if kind is None or why:
         raise RefusedError(f"{name}: {why}; make a capacity provider with an image of yours, and name it in {ENTRIES}")
     parameter = f"resolve:ssm:{ami_parameter(kind, AmiSystem.AMAZON_LINUX_2023)}/image_id"

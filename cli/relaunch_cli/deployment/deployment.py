@@ -28,7 +28,8 @@ from relaunch_cli.deployment.training_parameters import (
 )
 
 _BUCKETS = "CheckpointBuckets"
-_WEBHOOK, _WEBHOOK_CONCURRENCY = "Webhook", "WebhookReservedConcurrency"
+_WEBHOOK = "Webhook"
+_WEBHOOK_CONCURRENCY = "WebhookReservedConcurrency"
 # What a new application has only if it is named: images that are pushed, and callers, start jobs without.
 _LEFT_OUT = {_WEBHOOK: "off", "Uploads": "off"}
 # ECS refuses a cluster while it cannot assume its role yet ("Unable to assume the service linked role").

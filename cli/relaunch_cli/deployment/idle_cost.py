@@ -13,7 +13,8 @@ _COUNTS_A_MONTH = 7 * _MINUTES_OF_MONTH // 10
 _FREE_REQUESTS = 1_000_000
 _USD_PER_REQUEST = 0.40e-6
 _USD_PER_SECRET = 0.40
-_FREE_ALARMS, _USD_PER_ALARM = 10, 0.10
+_FREE_ALARMS = 10
+_USD_PER_ALARM = 0.10
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,8 @@ def idle_costs(*, has_machines: bool, has_monitoring: bool, has_webhook: bool, h
     if has_webhook:
         items.append(IdleCost("Secrets Manager: the webhook's secret", _USD_PER_SECRET, _USD_PER_SECRET))
     if has_monitoring:
-        alarms, dashboards = 12 + 2 * has_machines + 2 * has_webhook, 1 + has_machines
+        alarms = 12 + 2 * has_machines + 2 * has_webhook
+        dashboards = 1 + has_machines
         items += [
             IdleCost(
                 f"CloudWatch: {alarms} alarms, of which ten are free",

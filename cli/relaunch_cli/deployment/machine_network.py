@@ -78,7 +78,8 @@ def _of_vpc(vpc_id: str, ec2: Any) -> Network:
 
 def _preference(subnet: Mapping[str, Any]) -> tuple[bool, bool, int, str]:
     """Sort default subnets first, then those that give public addresses, then those with most addresses."""
-    is_default, is_public = bool(subnet.get("DefaultForAz")), bool(subnet.get("MapPublicIpOnLaunch"))
+    is_default = bool(subnet.get("DefaultForAz"))
+    is_public = bool(subnet.get("MapPublicIpOnLaunch"))
     return not is_default, not is_public, -int(subnet.get("AvailableIpAddressCount", 0)), str(subnet["SubnetId"])
 
 

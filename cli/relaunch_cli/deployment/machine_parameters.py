@@ -27,12 +27,10 @@ MACHINE_STACK_PARAMETERS = (
     "NeuronImageId",
 )
 """The parameters of machines.yaml, but for ClusterName, which both stacks have."""
-SUBNETS, LAUNCH_TEMPLATES, ROLE, DISK = (
-    "MachineSubnets",
-    "MachineLaunchTemplates",
-    "MachineInstanceRoleArn",
-    "MachineDiskGiB",
-)
+SUBNETS = "MachineSubnets"
+LAUNCH_TEMPLATES = "MachineLaunchTemplates"
+ROLE = "MachineInstanceRoleArn"
+DISK = "MachineDiskGiB"
 DISK_KEY = "MachineDiskKeyArn"
 OUTPUTS = (LAUNCH_TEMPLATES, ROLE, DISK)
 """The outputs of machines.yaml that are parameters of the application, under the same names; DISK_KEY may be one."""

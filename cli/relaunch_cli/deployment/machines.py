@@ -106,7 +106,8 @@ def _deploy(
 
 def _network(parameters: Parameters, kept: Mapping[str, str], kept_machines: Mapping[str, str], ec2: Any) -> Network:
     """Return what is named, else what the stacks have, else what the default VPC has."""
-    subnets, vpc_id = parameters.application.get(SUBNETS, ""), parameters.machines.get("VpcId", "")
+    subnets = parameters.application.get(SUBNETS, "")
+    vpc_id = parameters.machines.get("VpcId", "")
     if subnets or vpc_id:
         return find_network(vpc_id, subnets, ec2)
     if kept.get(SUBNETS):

@@ -48,7 +48,8 @@ def read_account(functions: Any) -> Account:
         ClientError, BotoCoreError: the call failed.
     """
     limits = functions.get_account_settings().get("AccountLimit", {})
-    limit, unreserved = limits.get("ConcurrentExecutions"), limits.get("UnreservedConcurrentExecutions")
+    limit = limits.get("ConcurrentExecutions")
+    unreserved = limits.get("UnreservedConcurrentExecutions")
     if not isinstance(limit, int) or not isinstance(unreserved, int):
         raise UnreadableAccountError("GetAccountSettings answers no limits")
     return Account(limit, unreserved)

@@ -64,7 +64,8 @@ class StackEvents:
 
 def progress_line(event: Mapping[str, Any]) -> str:
     """Return what to tell of an event: that a resource is finished, or failed and why; else nothing."""
-    status, is_failure = event["ResourceStatus"], event["ResourceStatus"].endswith("_FAILED")
+    status = event["ResourceStatus"]
+    is_failure = event["ResourceStatus"].endswith("_FAILED")
     if event["ResourceType"] == _STACK or not (is_failure or status in _DONE):
         return ""
     reason = f": {event['ResourceStatusReason']}" if is_failure and event.get("ResourceStatusReason") else ""

@@ -11,7 +11,8 @@ from relaunch_cli.deployment.refusals import RefusedError
 
 SWITCH = "Training"
 """The parameter of a deployment that leaves this stack out, which no stack has."""
-GITHUB_REPOSITORY, GITHUB_PROVIDER = "GitHubRepository", "GitHubOidcProviderArn"
+GITHUB_REPOSITORY = "GitHubRepository"
+GITHUB_PROVIDER = "GitHubOidcProviderArn"
 GITHUB_IDS = ("GitHubOwnerId", "GitHubRepositoryId")
 OWN_PARAMETERS = (
     "CheckpointBucket",
@@ -90,11 +91,11 @@ def training_parameters(
     if "ExistingCluster" not in values:
         found = account.ecs.describe_clusters(clusters=[values["ClusterName"]])["clusters"]
         values["ExistingCluster"] = _adopted(
-            any(each["status"] == "ACTIVE" for each in found), f"the cluster {values['ClusterName']}", tell
+            f"the cluster {values['ClusterName']}", tell, is_there=any(each["status"] == "ACTIVE" for each in found)
         )
     if "ExistingRepository" not in values:
         is_there = _has_repository(values["RepositoryName"], account.ecr)
-        values["ExistingRepository"] = _adopted(is_there, f"the repository {values['RepositoryName']}", tell)
+        values["ExistingRepository"] = _adopted(f"the repository {values['RepositoryName']}", tell, is_there=is_there)
     return {**values, **_zone_parameters(zones, values, account.ec2)}
 
 
@@ -120,7 +121,7 @@ def _zone_parameters(named: str, values: Mapping[str, str], ec2: Any) -> Mapping
     return dict(zip(_ZONE_PARAMETERS, padded, strict=False))
 
 
-def _adopted(is_there: bool, what: str, tell: Callable[[str], None]) -> str:
+def _adopted(what: str, tell: Callable[[str], None], *, is_there: bool) -> str:
     if is_there:
         tell(f"{what} exists already, and is used as it is")
     return "true" if is_there else "false"

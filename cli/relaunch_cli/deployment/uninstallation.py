@@ -58,7 +58,8 @@ class Uninstallation:
         Raises:
             ClientError, BotoCoreError: a call failed.
         """
-        stacks, functions = self.clients("cloudformation"), self.clients("lambda")
+        stacks = self.clients("cloudformation")
+        functions = self.clients("lambda")
         for logical_id in _RECEIVING:
             try:
                 found = stacks.describe_stack_resource(StackName=self.stack, LogicalResourceId=logical_id)
@@ -132,7 +133,8 @@ class Uninstallation:
         return jobs + [f"machine {each}" for each in deps.machines.load_living(_MOST)]
 
     def _wait(self, what_is_left: Callable[[], Sequence[str]], longest: float) -> None:
-        waited, last = 0.0, 0
+        waited = 0.0
+        last = 0
         while left := what_is_left():
             if waited >= longest:
                 shown = ", ".join(left[:5]) + (f" and {len(left) - 5} others" if len(left) > 5 else "")
@@ -156,7 +158,8 @@ def kept_after(found: Iterable[Stack], stack: str) -> Sequence[Kept]:
     """Return what a removal leaves in the account, why, and how it is deleted by hand."""
     by_name = {each.name: each for each in found}
     kept: list[Kept] = []
-    application, training = by_name.get(stack), by_name.get(f"{stack}-training")
+    application = by_name.get(stack)
+    training = by_name.get(f"{stack}-training")
     if application is not None and application.parameters.get("TableDeletionPolicy", "Retain") == "Retain":
         table = application.outputs.get("TableName", "the jobs table")
         kept.append(
@@ -181,7 +184,8 @@ def kept_after(found: Iterable[Stack], stack: str) -> Sequence[Kept]:
 
 
 def _kept_of_training(training: Stack) -> Iterable[Kept]:
-    outputs, parameters = training.outputs, training.parameters
+    outputs = training.outputs
+    parameters = training.parameters
     for output, parameter, what in (
         ("CheckpointBucketName", "CheckpointBucket", "checkpoints are your work"),
         ("DataBucketName", "DataBucket", "the data is yours"),

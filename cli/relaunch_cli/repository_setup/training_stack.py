@@ -39,7 +39,8 @@ def read_training_stack(stack: str, region: str, stacks: Any) -> TrainingStack:
         ClientError, BotoCoreError: the call failed.
     """
     name = f"{stack}-training"
-    application, training = read_stack(stack, stacks), read_stack(name, stacks)
+    application = read_stack(stack, stacks)
+    training = read_stack(name, stacks)
     if application is None or not application.outputs:
         raise CommandError(
             f"there is no stack {stack!r} in {region}", "deploy it: relaunch deploy", exit_codes.NOT_FOUND

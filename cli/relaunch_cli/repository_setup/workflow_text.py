@@ -84,7 +84,8 @@ def workflow_text(training: Training, stack: TrainingStack, action: str, *, is_l
     than a hosted runner has.
     """
     kind, _, ref = stack.github_ref.removeprefix("refs/").partition("/")
-    role, url = stack.submit_role_arn, stack.job_api_url
+    role = stack.submit_role_arn
+    url = stack.job_api_url
     return _TEXT.format(
         refs="tags" if kind == "tags" else "branches",
         # Quoted: a branch may be called 1.0.

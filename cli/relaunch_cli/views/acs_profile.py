@@ -84,7 +84,7 @@ def render_defaults(rows: Sequence[DefaultRow]) -> PlainTable | Text:
     """Return the table of default drivers."""
     if not rows:
         return Text(f"{NAMESPACE}/{NAME} sets no driver: pods that name none get ACS's default for their model")
-    table = PlainTable("SELECTOR", "DRIVER", "PODS", prose=True)
+    table = PlainTable("SELECTOR", "DRIVER", "PODS", prose="wrapped")
     for row in rows:
         table.add_row(row.selector.name or "-", row.selector.driver, Text(_describe_pods(row.selector)))
     return table

@@ -15,7 +15,7 @@ _STYLES = {Verdict.OK: "green", Verdict.PROBLEM: "red", Verdict.UNKNOWN: "yellow
 
 def render_checks(checks: Sequence[Check]) -> RenderableType:
     """Return the checks, then what to do about those that are not ok, then their numbers."""
-    table = PlainTable("CHECK", "", "FOUND", prose=True)
+    table = PlainTable("CHECK", "", "FOUND", prose="wrapped")
     for check in checks:
         table.add_row(Text(check.name), Text(check.verdict, _STYLES[check.verdict]), Text(check.text))
     to_do = [check for check in checks if check.to_do and check.verdict is not Verdict.OK]

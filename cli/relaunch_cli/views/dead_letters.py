@@ -16,7 +16,7 @@ _ID_LENGTH = 8
 def render_messages(messages: Iterable[DeadLetterMessage], now: datetime) -> PlainTable:
     """Return the table of `list`."""
     table = PlainTable(
-        *("ID", "QUEUE", "FIRST (UTC)", "LAST (UTC)", "REASON"), optional=("FIRST (UTC)", "LAST (UTC)"), prose=True
+        *("ID", "QUEUE", "FIRST (UTC)", "LAST (UTC)", "REASON"), optional=("FIRST (UTC)", "LAST (UTC)"), prose="wrapped"
     )
     for message in messages:
         cause = explain_dead_letter(message)

@@ -18,7 +18,7 @@ from relaunch_cli.views.table import PlainTable
 def render_definitions(registered: Iterable[RegisteredDefinition]) -> PlainTable:
     """Return the table of `definitions`."""
     headings = ("DEFINITION", "TASK DEFINITION", "ACCELERATOR", "OWNER", "STARTED BY")
-    table = PlainTable(*headings, optional=("OWNER", "TASK DEFINITION", "ACCELERATOR"), prose=True)
+    table = PlainTable(*headings, optional=("OWNER", "TASK DEFINITION", "ACCELERATOR"), prose="wrapped")
     for each in registered:
         definition = each.definition
         triggers = "; ".join(describe_trigger(trigger) for trigger in definition.triggers) or "direct calls only"
@@ -85,7 +85,8 @@ def _describe_offering(offering: Offering) -> str:
 
 def describe_accelerator(accelerator: AcceleratorRequirement) -> str:
     """Describe an accelerator requirement in a few words."""
-    gpu, neuron = accelerator.gpu, accelerator.neuron
+    gpu = accelerator.gpu
+    neuron = accelerator.neuron
     parts: list[str] = []
     if gpu:
         models = f" {'/'.join(gpu.models)}" if gpu.models else ""

@@ -93,7 +93,8 @@ def _stacks(plan: Survey) -> Sequence[tuple[str, str]]:
 
 def _application(plan: Survey) -> str:
     has_webhook = plan.is_on("Webhook")
-    functions, queues = ("nine", "eight")[not has_webhook], ("six", "five")[not plan.is_on("Uploads")]
+    functions = ("nine", "eight")[not has_webhook]
+    queues = ("six", "five")[not plan.is_on("Uploads")]
     webhook = "the webhook with its secret, " if has_webhook else ""
     before = plan.before[plan.stack].parameters if not plan.is_new else {}
     lost = [

@@ -17,7 +17,9 @@ _TASK_ARN = re.compile(r"arn:aws[a-z-]*:ecs:[^\s:]*:\d*:task/[^\s:]*?([0-9a-f]{3
 def format_duration(duration: timedelta) -> str:
     """Format a duration with its two largest units: `3d04h`, `2h05m`, `4m10s`, `12s`."""
     seconds = max(int(duration.total_seconds()), 0)
-    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    minutes = seconds // 60
+    hours = seconds // 3600
+    days = seconds // 86400
     if days:
         return f"{days}d{hours % 24:02}h"
     if hours:

@@ -49,8 +49,7 @@ def render_jobs(
         *("JOB", "STATE", "SINCE", "ATT", "MACHINE", "ZONE", "COST", "STARTED BY", "REASON"),
         right=("SINCE", "ATT", "COST"),
         optional=("REASON", "STARTED BY", "ZONE", "ATT", "SINCE", "MACHINE", "COST"),
-        prose=True,
-        is_brief=True,
+        prose="cut",
     )
     for job in jobs:
         table.add_row(
@@ -131,11 +130,12 @@ def _attempts(attempts: Sequence[Attempt], now: datetime) -> list[RenderableType
         *("ATT", "MACHINE", "ZONE", "$/H", "STARTED", "RAN", "ENDED"),
         right=("ATT", "$/H", "RAN"),
         optional=("STARTED", "ZONE", "$/H"),
-        prose=True,
+        prose="wrapped",
     )
     for attempt in attempts:
         offering = attempt.placement.offering
-        started, stop = attempt.started_at, attempt.stop
+        started = attempt.started_at
+        stop = attempt.stop
         ran = format_duration((stop.at if stop else now) - started) if started else "-"
         table.add_row(
             str(attempt.number),
@@ -225,7 +225,7 @@ def _add_rows(table: PlainTable, name: str, values: Iterable[str]) -> None:
 
 def render_timeline(timeline: Iterable[TimelineEntry], now: datetime) -> PlainTable:
     """Return transitions of a job, oldest first."""
-    table = PlainTable("WHEN (UTC)", "ATT", "STATE", "EVENT", right=("ATT",), optional=("ATT",), prose=True)
+    table = PlainTable("WHEN (UTC)", "ATT", "STATE", "EVENT", right=("ATT",), optional=("ATT",), prose="wrapped")
     for entry in timeline:
         table.add_row(
             format_time(entry.at, now),
@@ -245,7 +245,7 @@ def describe_entry(entry: TimelineEntry) -> Text:
 
 def render_events(events: Iterable[EventRecord], now: datetime) -> PlainTable:
     """Return the table of `events`: each with its outcome."""
-    table = PlainTable("WHEN (UTC)", "SOURCE", "OUTCOME", prose=True)
+    table = PlainTable("WHEN (UTC)", "SOURCE", "OUTCOME", prose="wrapped")
     for event in events:
         outcome = Text(one_line(event.outcome)).append(f"  {one_line(event.identity)}", style="dim")
         table.add_row(format_time(event.at, now), event.source, outcome)

@@ -18,8 +18,7 @@ def render_machines(machines: Iterable[Machine], now: datetime) -> PlainTable:
         *("MACHINE", "STATE", "AGE", "OFFERING", "ZONE", "$/H", "INSTANCE", "JOBS", "REASON"),
         right=("AGE", "$/H"),
         optional=("REASON", "ZONE", "AGE", "INSTANCE", "$/H", "JOBS"),
-        prose=True,
-        is_brief=True,
+        prose="cut",
     )
     for machine in machines:
         limit = "" if machine.offering else "<="
@@ -39,7 +38,8 @@ def render_machines(machines: Iterable[Machine], now: datetime) -> PlainTable:
 def render_totals(totals: MachineTotals, limits: MachineLimits) -> str:
     """Return how many machines count against the limits of the stack, what they cost, and these limits."""
     usd = f"${format_price(totals.micro_usd_per_hour / MICRO_USD)}/h"
-    count, reserve = format_count(totals.machines, "machine"), limits.totals(is_handover=False)
+    count = format_count(totals.machines, "machine")
+    reserve = limits.totals(is_handover=False)
     parts = [f"{count} of {limits.max_machines}" if limits.max_machines else count]
     parts.append(f"{usd} of ${limits.max_usd_per_hour:g}" if limits.max_usd_per_hour else usd)
     if kept := limits.max_machines - reserve.machines:
@@ -97,6 +97,7 @@ def _place(machine: Machine) -> tuple[str, str]:
     keys: Sequence[OfferingKey] = [override.offering for override in machine.request.overrides]
     if machine.offering is not None:
         keys = [machine.offering]
-    types, zones = {each.instance_type for each in keys}, {each.zone or "?" for each in keys}
+    types = {each.instance_type for each in keys}
+    zones = {each.zone or "?" for each in keys}
     what = types.pop() if len(types) == 1 else format_count(len(types), "type")
     return what, zones.pop() if len(zones) == 1 else format_count(len(zones), "zone")

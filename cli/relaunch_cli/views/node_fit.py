@@ -14,7 +14,7 @@ def render_fits(fits: Sequence[NodeFit]) -> RenderableType:
     """Return the nodes in the order in which the pod would go to them, and why it would not."""
     if not fits:
         return Text("the cluster has no nodes")
-    table = PlainTable("NODE", "FITS", "", prose=True)
+    table = PlainTable("NODE", "FITS", "", prose="wrapped")
     for fit in fits:
         left = ", ".join(f"{count} {name} free" for name, count in fit.free.items())
         table.add_row(Text(fit.node), Text("yes" if fit.fits else "no"), Text(fit.reason or left))

@@ -129,14 +129,18 @@ def _absence(basis: PlanBasis) -> str:
 
 
 def _title(plan: Plan, basis: PlanBasis) -> Text:
-    definition, revision = plan.definition, plan.revision
+    definition = plan.definition
+    revision = plan.revision
     if definition.name == NAME:
-        name, rest = _describe_request(definition), basis.name if plan.fits is None else str(definition.target)
+        name = _describe_request(definition)
+        rest = basis.name if plan.fits is None else str(definition.target)
     elif not definition.target.capabilities.takes_task_definition:
-        name, rest = definition.name, f"{definition.target}  {describe_accelerator(definition.accelerator)}"
+        name = definition.name
+        rest = f"{definition.target}  {describe_accelerator(definition.accelerator)}"
     else:
         shown = f"{revision.family}:{revision.revision}" if revision else definition.task_definition
-        name, rest = definition.name, f"{shown}  {basis.name}"
+        name = definition.name
+        rest = f"{shown}  {basis.name}"
     return Text(name, style="bold").append(f"  {rest}  {plan.at:%H:%M} UTC", style="dim")
 
 

@@ -62,7 +62,8 @@ def describe_choice(rows: Sequence[Row]) -> str:
 
 
 def _describe_cost(row: Row) -> str:
-    expected, cost = row["expected_usd_per_hour"], row.get("expected_cost_usd")
+    expected = row["expected_usd_per_hour"]
+    cost = row.get("expected_cost_usd")
     if expected is None:
         return "at an unknown price"
     limit = "" if row["price_usd_per_hour"] is not None else "at most "
@@ -182,7 +183,7 @@ def _rejected_table(rows: Sequence[Row], filter_counts: Iterable[tuple[str, int,
         offered[row["instance_type"], row["purchase"]] += 1
         if row["verdict"] != "kept":
             by_filter[str(row["filter"])][str(row["reason"])].append(row)
-    table = PlainTable("FILTER", "LEFT", "REASON", optional=("LEFT",), prose=True)
+    table = PlainTable("FILTER", "LEFT", "REASON", optional=("LEFT",), prose="wrapped")
     for filter_name, before, after in filter_counts:
         for reason in _reasons(by_filter.get(filter_name, {}), offered, is_full=is_full):
             table.add_row(filter_name, f"{before} → {after}", reason)

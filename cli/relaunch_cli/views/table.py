@@ -7,6 +7,7 @@ first, and wraps prose. In a pipe each record is one line with all columns, for 
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -40,8 +41,8 @@ class PlainTable:
     """A table without borders.
 
     `right` are the headings of columns that are aligned to the right, `optional` those that a narrow terminal leaves
-    out, the first of them first. `prose`: the last column is text that may be wrapped; `is_brief`: it is cut to the
-    line instead. Without headings the first column is bold.
+    out, the first of them first. `prose`: the last column is text that is wrapped, or cut to the line. Without headings
+    the first column is bold.
     """
 
     def __init__(
@@ -49,13 +50,14 @@ class PlainTable:
         *headings: str,
         right: Collection[str] = (),
         optional: Sequence[str] = (),
-        prose: bool = False,
-        is_brief: bool = False,
+        prose: Literal["wrapped", "cut"] | None = None,
         has_headings: bool = True,
     ) -> None:
         self._headings = headings
-        self._right, self._optional = frozenset(right), tuple(optional)
-        self._has_prose, self._is_brief, self._has_headings = prose, is_brief, has_headings
+        self._right = frozenset(right)
+        self._optional = tuple(optional)
+        self._prose = prose
+        self._has_headings = has_headings
         self._rows: list[list[Text]] = []
 
     def add_row(self, *cells: Cell) -> None:
@@ -73,7 +75,7 @@ class PlainTable:
         width = None if options.no_wrap else options.max_width
         columns, has_prose = self._fitting(width)
         for record in self._records():
-            for line in self._lines(record, columns, has_prose, width):
+            for line in self._lines(record, columns, width, has_prose=has_prose):
                 line.rstrip()
                 yield _as_it_is(line)
 
@@ -88,15 +90,15 @@ class PlainTable:
         columns = [
             _Column(index, heading, self._width_of(index), heading in self._right)
             for index, heading in enumerate(self._headings)
-            if not (self._has_prose and index == last)
+            if not (self._prose and index == last)
         ]
         if width is None:
-            return columns, self._has_prose
-        wanted = min(self._width_of(last), _NARROWEST_PROSE) if self._has_prose else 0
+            return columns, self._prose is not None
+        wanted = min(self._width_of(last), _NARROWEST_PROSE) if self._prose else 0
         for heading in self._optional:
             if _total(columns) + (wanted + _GAP if wanted else 0) <= width:
                 break
-            if self._has_prose and heading == self._headings[last]:
+            if self._prose and heading == self._headings[last]:
                 wanted = 0
             columns = [column for column in columns if column.heading != heading]
         return columns, bool(wanted)
@@ -106,18 +108,19 @@ class PlainTable:
         return max([*cells, len(self._headings[index]) if self._has_headings else 0])
 
     def _lines(
-        self, record: Sequence[Text], columns: Sequence[_Column], has_prose: bool, width: int | None
+        self, record: Sequence[Text], columns: Sequence[_Column], width: int | None, *, has_prose: bool
     ) -> list[Text]:
         line = Text(" " * _GAP).join([column.aligned(record[column.index]) for column in columns])
         if not has_prose:
             return [line]
-        prose, start = record[-1].copy(), line.cell_len + _GAP
+        prose = record[-1].copy()
+        start = line.cell_len + _GAP
         line.append(" " * _GAP)
         if width is None:
             return [line.append_text(prose)]
         if width - start < min(_NARROWEST_PROSE, self._width_of(len(self._headings) - 1)):
             return [line, *_wrapped(prose, _INDENT, width)]
-        if self._is_brief:
+        if self._prose == "cut":
             prose.truncate(width - start, overflow="ellipsis")
             return [line.append_text(prose)]
         first, *others = _wrapped(prose, start, width) or [Text()]
@@ -126,7 +129,7 @@ class PlainTable:
 
 def key_values() -> PlainTable:
     """Return a table of names in bold and their values, which are prose."""
-    return PlainTable("", "", prose=True, has_headings=False)
+    return PlainTable("", "", prose="wrapped", has_headings=False)
 
 
 def _as_line(cell: Cell) -> Text:
@@ -145,7 +148,8 @@ def _in_bold(cell: Text) -> Text:
 
 
 def _as_it_is(line: Text) -> Text:
-    line.no_wrap, line.overflow = True, "ignore"
+    line.no_wrap = True
+    line.overflow = "ignore"
     return line
 
 
@@ -155,7 +159,9 @@ def _total(columns: Sequence[_Column]) -> int:
 
 def _wrapped(prose: Text, start: int, width: int) -> list[Text]:
     """Return prose in lines that begin at a column; words longer than a line stay whole, so that they can be copied."""
-    room, breaks, line_width = max(width - start, 1), [], 0
+    room = max(width - start, 1)
+    breaks = []
+    line_width = 0
     for word in _WORD.finditer(prose.plain):
         if line_width and line_width + cell_len(word[0].rstrip()) > room:
             breaks.append(word.start())

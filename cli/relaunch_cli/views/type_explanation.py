@@ -70,7 +70,8 @@ def _verdict(verdict: Verdict, kept: Sequence[Row]) -> RenderableType:
 
 
 def _rank(verdict: Verdict, kept: Sequence[Row]) -> str:
-    first, best = verdict.rows[0], kept[0]
+    first = verdict.rows[0]
+    best = kept[0]
     if first is best:
         return f"first of {len(kept)} offerings"
     return f"{first['rank']} of {len(kept)} offerings, at {_cost(first)}; the first is {_name(best)}, at {_cost(best)}"
@@ -81,7 +82,8 @@ def _name(row: Row) -> str:
 
 
 def _cost(row: Row) -> str:
-    price, expected = row["price_usd_per_hour"], row["expected_usd_per_hour"]
+    price = row["price_usd_per_hour"]
+    expected = row["expected_usd_per_hour"]
     if expected is None:
         return "an unknown price"
     limit = "up to " if price is None else ""

@@ -135,7 +135,9 @@ def refresh_dependencies() -> RefreshDependencies:
     from relaunch.observability import PowertoolsLog  # noqa: PLC0415
 
     settings = Settings.from_environment(os.environ)
-    clients, clock, log = _Clients(boto3.Session()), SystemClock(), PowertoolsLog()
+    clients = _Clients(boto3.Session())
+    clock = SystemClock()
+    log = PowertoolsLog()
     region = clients.region
     return RefreshDependencies(
         region=region,
@@ -167,7 +169,8 @@ def make_dependencies(
     from relaunch.adapters.acs_driver_list import load_acs_drivers  # noqa: PLC0415
     from relaunch.adapters.aws.checkpoint_buckets import S3Buckets  # noqa: PLC0415
 
-    clients, log = _Clients(session or boto3.Session()), SilentLog()
+    clients = _Clients(session or boto3.Session())
+    log = SilentLog()
     deps = _make_dependencies(settings, clients, log)
     own = {
         target: cache(partial(_make_kubernetes, target, settings, _read_own_access))

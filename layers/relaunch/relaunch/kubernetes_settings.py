@@ -42,7 +42,8 @@ class KubernetesSettings:
         Raises:
             ValueError: a setting is invalid, or one that it needs is missing.
         """
-        role, provider = values.get(names["alibaba_role"], ""), values.get(names["alibaba_oidc_provider"], "")
+        role = values.get(names["alibaba_role"], "")
+        provider = values.get(names["alibaba_oidc_provider"], "")
         clusters = {target: _cluster(target, values, names) for target in KUBERNETES_TARGETS}
         clusters = {target: cluster for target, cluster in clusters.items() if cluster != ClusterSettings()}
         for target, cluster in clusters.items():

@@ -21,7 +21,8 @@ def read_machines(values: Mapping[str, str], names: Mapping[str, str]) -> Machin
     Raises:
         InvalidSettingsError: one is missing, or invalid.
     """
-    stack, queue_url = values.get(names["stack"], ""), values.get(names["machines_queue_url"], "")
+    stack = values.get(names["stack"], "")
+    queue_url = values.get(names["machines_queue_url"], "")
     needed = [names[each] for each in ("machine_subnets", "machine_launch_templates", "machine_instance_role")]
     missing = [name for name in needed if not values.get(name)]
     if len(missing) == len(needed):

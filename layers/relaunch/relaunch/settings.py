@@ -166,7 +166,8 @@ class Settings:
     @classmethod
     def _from_named(cls, values: Mapping[str, str], names: Mapping[str, str]) -> "Settings":
         subnets = split(values.get(names["subnets"], ""))
-        machines, kubernetes = read_machines(values, names), _kubernetes(values, names)
+        machines = read_machines(values, names)
+        kubernetes = _kubernetes(values, names)
         selection = SelectionLimits(
             max_price_usd_per_hour=price_cap(values, names["max_price"]),
             max_spot_ratio=number(values, names["max_spot_ratio"]),

@@ -80,7 +80,8 @@ def main() -> int:
 
 
 def _run(name: str, surface: Surface, arguments: argparse.Namespace) -> Tally:
-    tally, began = Tally(name), time.monotonic()
+    tally = Tally(name)
+    began = time.monotonic()
     # Reproducible, not a secret.
     dice = random.Random(f"{arguments.seed}/{name}")  # noqa: S311
     for each in surface(dice, arguments.attempts):

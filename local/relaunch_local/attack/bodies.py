@@ -3,7 +3,7 @@
 import copy
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from relaunch_local.repository import REPOSITORY
@@ -38,7 +38,11 @@ def mutate(payload: Any, dice: random.Random) -> Any:
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    keys: Iterable[Any] = ()
+    if isinstance(value, dict):
+        keys = list(value)
+    elif isinstance(value, list):
+        keys = range(len(value))
     for key in keys:
         yield value, key
         yield from _places(value[key])

@@ -20,7 +20,8 @@ def files_of(folder: Path, _dice: random.Random, _count: int) -> Iterator[Attemp
     """Send each file as every kind of delivery, forged and signed, and to every queue; read it as a definition file."""
     stack = AttackedStack()
     for file in sorted(each for each in folder.rglob("*") if each.is_file()):
-        name, body = str(file.relative_to(folder)), file.read_bytes()[:_MAX_BYTES]
+        name = str(file.relative_to(folder))
+        body = file.read_bytes()[:_MAX_BYTES]
         forged = {"x-hub-signature-256": sign(body, "guessed")}
         for event in sorted({*WANTED_EVENTS, "ping", name.split(".", maxsplit=1)[0]}):
             headers = {"x-github-event": event, **forged}

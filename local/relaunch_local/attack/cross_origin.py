@@ -33,7 +33,8 @@ _METHODS = ("POST", "OPTIONS")
 def web_pages(_dice: random.Random, _count: int) -> Iterator[Attempt]:
     """Send every call with every host, page and credentials; only the world's own, of no page, get through."""
     root = random_root_credentials()
-    settings, policies = LocalWorldSettings(), RolePolicies(root)
+    settings = LocalWorldSettings()
+    policies = RolePolicies(root)
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
         running_simulator(settings, policies, Containers()) as server,

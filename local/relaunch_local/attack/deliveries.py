@@ -20,7 +20,8 @@ Forgery = Callable[[bytes, random.Random], dict[str, str]]
 
 def forged_signatures(dice: random.Random, count: int) -> Iterator[Attempt]:
     """Send deliveries that nobody signed with the secret: each is refused and none is queued."""
-    stack, samples = AttackedStack(), load_samples()
+    stack = AttackedStack()
+    samples = load_samples()
     for number in range(count):
         sample = dice.choice(sorted(samples))
         body = to_body(mutate(samples[sample], dice) if dice.random() < 0.5 else samples[sample])
@@ -31,7 +32,8 @@ def forged_signatures(dice: random.Random, count: int) -> Iterator[Attempt]:
 
 def changed_bodies(dice: random.Random, count: int) -> Iterator[Attempt]:
     """Change a body after it was signed, which is refused, or before, which costs nobody else anything."""
-    stack, samples = AttackedStack(), load_samples()
+    stack = AttackedStack()
+    samples = load_samples()
     for number in range(count):
         sample = dice.choice(sorted(samples))
         body = to_body(samples[sample])

@@ -20,7 +20,8 @@ HANDLERS: Mapping[str, Callable[[str, Dependencies], object]] = {each: handler_o
 
 def queue_messages(dice: random.Random, count: int) -> Iterator[Attempt]:
     """Send every sample to every queue, then as many changed ones: no error but a refusal comes of them."""
-    stack, samples = AttackedStack(), _samples()
+    stack = AttackedStack()
+    samples = _samples()
     for sample, queue in product(samples, HANDLERS):
         yield _send(stack, sample, queue, json.dumps(samples[sample]))
     for _ in range(count):

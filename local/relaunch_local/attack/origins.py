@@ -27,7 +27,8 @@ _HEADS: tuple[Any, ...] = (REPOSITORY, "stranger/vision", "ACME/VISION-2", "acme
 
 def workflow_runs(dice: random.Random, count: int) -> Iterator[Attempt]:
     """Deliver runs of every event, from the repository and from forks; only four events of our own may start a job."""
-    stack, run = AttackedStack(), load_samples()["github.workflow_run.completed.json"]
+    stack = AttackedStack()
+    run = load_samples()["github.workflow_run.completed.json"]
     tries = list(product(_EVENTS, _HEADS))
     for number in range(max(count, len(tries))):
         event, head = tries[number] if number < len(tries) else dice.choice(tries)
@@ -40,7 +41,8 @@ def workflow_runs(dice: random.Random, count: int) -> Iterator[Attempt]:
 
 
 def _deliver(stack: AttackedStack, payload: Any, *, is_allowed: bool) -> str | None:
-    before, body = len(stack.jobs()), to_body(payload)
+    before = len(stack.jobs())
+    body = to_body(payload)
     stack.messages.clear()
     stack.post(signed_headers("workflow_run", body, str(payload["workflow_run"]["id"])), body)
     for message in stack.messages:

@@ -21,7 +21,8 @@ from relaunch_local.ecs.clock import WallClock
 from relaunch_local.kubernetes.state import write_time
 
 Document = dict[str, Any]
-SIGTERM_EXIT, SIGKILL_EXIT = 143, 137
+SIGTERM_EXIT = 143
+SIGKILL_EXIT = 137
 _HEARTBEAT_SECONDS = 2.0
 _WATCH_SECONDS = 2
 _PATCH = {"Content-Type": "application/strategic-merge-patch+json"}
@@ -204,7 +205,8 @@ class Kubelets:
             self._remove(container.pod)
 
     def _post_pod(self, container: _Container, phase: str, state: Document) -> None:
-        spec, is_running = container.pod["spec"]["containers"][0], phase == "Running"
+        spec = container.pod["spec"]["containers"][0]
+        is_running = phase == "Running"
         status = {"name": spec["name"], "image": spec["image"], "imageID": "", "restartCount": 0, "ready": is_running}
         ready = {"status": "True" if is_running else "False"}
         conditions = [{"type": kind, **ready} for kind in ("Ready", "ContainersReady")]

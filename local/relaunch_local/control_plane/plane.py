@@ -62,9 +62,11 @@ class ControlPlane:
         """Return the access of a token, of a user by a client certificate, or else of the administrator."""
         if user:
             issued = self.authority.issue_client(user)
-            certificate, key = issued.certificate, issued.key
+            certificate = issued.certificate
+            key = issued.key
         else:
-            certificate, key = "", ""
+            certificate = ""
+            key = ""
         return ClusterAccess(
             server=self.url,
             certificate_authority=self.authority.certificate,
@@ -185,7 +187,8 @@ class _Programs:
         self._start_on_free_port(name, lambda port: [f"--secure-port={port}", *scheduler], self._is_healthy)
 
     def _write_credentials(self) -> None:
-        server, key = self._authority.issue_server(), rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        server = self._authority.issue_server()
+        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         self._write("ca.pem", self._authority.certificate)
         self._write("server.pem", server.certificate)
         self._write("server.key", server.key)
@@ -196,7 +199,8 @@ class _Programs:
         self._write("service-account.key", pem.decode("ascii"))
 
     def _etcd(self, port: int) -> list[str]:
-        url, peer = f"http://{LOOPBACK}:{port}", f"http://{LOOPBACK}:{free_port()}"
+        url = f"http://{LOOPBACK}:{port}"
+        peer = f"http://{LOOPBACK}:{free_port()}"
         return [
             *("--data-dir", str(self._folder / "etcd"), "--unsafe-no-fsync", "--log-level", "error"),
             *("--listen-client-urls", url, "--advertise-client-urls", url),
@@ -211,7 +215,8 @@ class _Programs:
         ]
 
     def _api_server(self, port: int, etcd_url: str) -> list[str]:
-        folder, key = self._folder, self._folder / "service-account.key"
+        folder = self._folder
+        key = self._folder / "service-account.key"
         return [
             *(f"--etcd-servers={etcd_url}", f"--secure-port={port}", "--bind-address=127.0.0.1"),
             *("--advertise-address=127.0.0.1", "--service-cluster-ip-range=10.96.0.0/24"),

@@ -30,7 +30,8 @@ class PodLogs:
 
     def answer(self, path: str, _body: bytes) -> Answer:
         """Answer `/containerLogs/<namespace>/<pod>/<container>`."""
-        parts, query = urlsplit(path), dict(parse_qsl(urlsplit(path).query))
+        parts = urlsplit(path)
+        query = dict(parse_qsl(urlsplit(path).query))
         _, kind, *key = parts.path.split("/")
         if kind != "containerLogs" or len(key) != 3:
             return Answer("404 page not found", 404, _TEXT)

@@ -35,7 +35,8 @@ class CardScheduler:
         return Answer(json.dumps(self._filter(asked) if path.endswith("/filter") else self._bind(asked)))
 
     def _filter(self, asked: Mapping[str, Any]) -> Document:
-        fitting, failed = [], {}
+        fitting = []
+        failed = {}
         for node in (asked.get("nodes") or {}).get("items") or ():
             chosen = self._choose(asked["pod"], node)
             if isinstance(chosen, str):
@@ -96,7 +97,7 @@ class JobAdmission:
 
 
 def webhook_configuration(url: str, certificate_authority: str) -> Document:
-    """Return the configuration by which the API server asks about Jobs."""
+    """Return the configuration with which the API server asks about Jobs."""
     rule = {"apiGroups": ["batch"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["jobs"]}
     webhook = {
         "name": f"{WEBHOOK}.example.com",

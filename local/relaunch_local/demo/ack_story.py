@@ -84,7 +84,8 @@ def wait_for_running(session: Session, job_id: str, attempt: int) -> Document:
         f"the pod of attempt {attempt} is Running",
         lambda: _find(session, "pods", job_id, attempt, lambda pod: pod["status"].get("phase") == "Running"),
     )
-    node, card = pod["spec"]["nodeName"], pod["metadata"]["annotations"].get("ALIYUN_COM_GPU_MEM_IDX", "")
+    node = pod["spec"]["nodeName"]
+    card = pod["metadata"]["annotations"].get("ALIYUN_COM_GPU_MEM_IDX", "")
     session.screen.line(f"attempt {attempt} is Running on {node}, GPU {card}")
     return pod
 
@@ -136,7 +137,8 @@ def require_running(session: Session, name: str) -> None:
 
 def evict(session: Session, job_id: str, pod: Document) -> int:
     """Evict a pod; wait until its training has saved and its stop is classified; return the saved step."""
-    name, cluster = pod["metadata"]["name"], ack_of(session).cluster
+    name = pod["metadata"]["name"]
+    cluster = ack_of(session).cluster
     with cluster.clock.lock:
         require_running(session, name)
         cluster.evict_pod(NAMESPACE, name)
@@ -152,7 +154,8 @@ def evict(session: Session, job_id: str, pod: Document) -> int:
 
 def lose_node(session: Session, job_id: str, pod: Document) -> int:
     """Remove the node of a pod; return the step of the newest complete checkpoint."""
-    node, cluster = pod["spec"]["nodeName"], ack_of(session).cluster
+    node = pod["spec"]["nodeName"]
+    cluster = ack_of(session).cluster
     with cluster.clock.lock:
         require_running(session, pod["metadata"]["name"])
         cluster.remove_node(node)

@@ -21,7 +21,8 @@ from relaunch_local.stack.build import NotBuiltError
 from relaunch_local.stack.deployment import DeploymentError
 from relaunch_local.stack.emulator import EmulatorError
 
-UNEXPECTED, NOT_OPENED = 1, 2
+UNEXPECTED = 1
+NOT_OPENED = 2
 PICTURE_COLUMNS = 100
 AFTER_PICTURE = "The timeline of"
 PICTURE_DESCRIPTION = (
@@ -74,7 +75,8 @@ def run_and_report(outcome: Outcome, screen: Screen) -> int:
     except UnmetExpectationError as error:
         return print_error(f"{error}\nwhat happened is in {FILE}, the emulator's log is in {FAILURE_LOG}", UNEXPECTED)
     except (EmulatorError, NotBuiltError, DeploymentError, OSError) as error:
-        outcome.result, outcome.problem = "not opened", summarize(error)
+        outcome.result = "not opened"
+        outcome.problem = summarize(error)
         return print_error(outcome.problem, NOT_OPENED)
     screen.line(f"all of it is in {FILE}")
     return 0

@@ -95,7 +95,8 @@ def draw_loss_curve(curve: Mapping[int, tuple[int, float]], width: int) -> Text:
     if not curve:
         return Text("no step yet", style="dim")
     steps = sorted(curve)
-    start, end = f"loss {curve[steps[0]][1]:.4f} ", f" {curve[steps[-1]][1]:.4f}"
+    start = f"loss {curve[steps[0]][1]:.4f} "
+    end = f" {curve[steps[-1]][1]:.4f}"
     shown = sample_evenly(steps, max(width - len(start) - len(end), 2))
     blocks = draw_losses([curve[step][1] for step in shown])
     drawn = Text(start)

@@ -77,7 +77,8 @@ def read_checkpoints(local: LocalWorld, prefix: str = "") -> list[dict[str, Any]
 
 def read_dead_letters(local: LocalWorld) -> dict[str, int]:
     """Return the number of messages in each dead-letter queue."""
-    sqs, count = local.client("sqs"), "ApproximateNumberOfMessages"
+    sqs = local.client("sqs")
+    count = "ApproximateNumberOfMessages"
     urls = {name: url for name, url in local.deployment.outputs.items() if name.endswith("DeadLetterQueueUrl")}
     return {
         name.removesuffix("Url"): int(
@@ -124,7 +125,8 @@ def collect_evidence(session: Session, summary: Mapping[str, Any]) -> dict[str, 
 
 def read_job(session: Session, job_id: str) -> dict[str, Any]:
     """Return a job as `relaunch explain --json` prints it, with its log by attempt."""
-    history, now = session.deps.jobs.load_history(job_id), session.deps.clock.now()
+    history = session.deps.jobs.load_history(job_id)
+    now = session.deps.clock.now()
     log = session.read_log(job_id)
     shape = explanation_json(history, explain(history.job, now), now) if history else {"job_id": job_id}
     return {**shape, "log": {str(attempt): entries for attempt, entries in log.entries.items()}}

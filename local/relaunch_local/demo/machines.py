@@ -13,8 +13,9 @@ from relaunch_local.demo.schedule import running_schedule
 from relaunch_local.demo.session import Session
 from relaunch_local.ecs import Purchase, RecordedRequest
 
-SCARCE_TYPE, SCARCE_ZONE = "g4dn.xlarge", "eu-central-1b"
-"""The offering that EC2 has none of, although it is the cheapest."""
+# The offering that EC2 has none of, although it is the cheapest.
+SCARCE_TYPE = "g4dn.xlarge"
+SCARCE_ZONE = "eu-central-1b"
 
 
 def make_scarce(session: Session) -> None:

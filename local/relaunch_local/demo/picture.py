@@ -28,8 +28,11 @@ END_SECONDS = 6.0
 """How long the last screen stays, before it begins anew."""
 
 FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, DejaVu Sans Mono, Liberation Mono, monospace"
-FONT_SIZE, CELL_WIDTH, LINE_HEIGHT = 14, 8.4, 19
-MARGIN, BAR_HEIGHT = 16, 36
+FONT_SIZE = 14
+CELL_WIDTH = 8.4
+LINE_HEIGHT = 19
+MARGIN = 16
+BAR_HEIGHT = 36
 STYLES = Console()
 """Knows what the names of styles mean."""
 BUTTONS = ("#ff5f57", "#febc2e", "#28c840")
@@ -46,7 +49,8 @@ class ShownLine:
 def pace(printed: Sequence[Printed]) -> Sequence[ShownLine]:
     """Return the lines with their times in the picture: those of the run, without its long waits."""
     shown: list[ShownLine] = []
-    before, now = printed[0].at if printed else 0.0, 0.0
+    before = printed[0].at if printed else 0.0
+    now = 0.0
     for each in printed:
         # The lines of the print before have taken a part of the wait already.
         earliest = shown[-1].at + LINE_SECONDS if shown else 0.0

@@ -101,7 +101,8 @@ def open_session(local: LocalWorld, screen: Screen, outcome: Outcome) -> Session
         local.simulator.subscribe(recorder.record)
     timeout_seconds = TIMEOUT_SECONDS + SLOWEST_SECONDS / outcome.speed
     session = Session(local, AwsConnection(STACK), screen, recorder, timeout_seconds)
-    deps, file = session.deps, DEFINITIONS[outcome.target]
+    deps = session.deps
+    file = DEFINITIONS[outcome.target]
     definitions = [
         with_settings(each, outcome.training)
         for each in parse_definitions(file.read_text(), file.name, load_catalogue())
@@ -136,7 +137,8 @@ def run_stories(session: Session, outcome: Outcome) -> None:
             outcome.seconds[result.kind] = session.screen.seconds
         check_final_state(session)
     except (UnmetExpectationError, *LOCAL_WORLD_ERRORS) as error:
-        outcome.result, outcome.problem = "failed", str(error)
+        outcome.result = "failed"
+        outcome.problem = str(error)
         write_failure(session, outcome)
         raise UnmetExpectationError(str(error)) from error
     outcome.result = "succeeded"

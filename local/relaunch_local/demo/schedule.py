@@ -36,8 +36,10 @@ def running_schedule(local: LocalWorld) -> Iterator[None]:
 
 
 def _run(local: LocalWorld, is_over: threading.Event) -> None:
-    table, functions = local.client("dynamodb"), local.client("lambda")
-    name, find = local.deployment.outputs["TableName"], _open_jobs if local.ack else _ended_machines
+    table = local.client("dynamodb")
+    functions = local.client("lambda")
+    name = local.deployment.outputs["TableName"]
+    find = _open_jobs if local.ack else _ended_machines
     while not is_over.wait(_SECONDS):
         # Another function changes the item, or the emulator is busy: the next second comes.
         with suppress(ClientError, BotoCoreError):
@@ -70,7 +72,8 @@ def _due(table: Any, name: str, due: str) -> Iterator[dict[str, Any]]:
 
 def _let_minute_pass(table: Any, name: str, keys: Iterable[dict[str, Any]]) -> int:
     """Let these items be due now; return their number."""
-    now, due = stamp(datetime.now(UTC)), list(keys)
+    now = stamp(datetime.now(UTC))
+    due = list(keys)
     for key in due:
         table.update_item(
             TableName=name,

@@ -100,7 +100,8 @@ class Session:
         Raises:
             UnmetExpectationError: it did not happen in time.
         """
-        simulator, started_by = self.local.simulator, f"{job_id}/{attempt}"
+        simulator = self.local.simulator
+        started_by = f"{job_id}/{attempt}"
 
         def poll() -> Instance | None:
             with simulator.clock.lock:
@@ -131,7 +132,7 @@ class Session:
                 log.add_line(line.attempt_number, line.message)
         return log
 
-    def require(self, is_true: bool, what: str) -> None:
+    def require(self, is_true: bool, what: str) -> None:  # noqa: FBT001 - is read as an assert
         """Check a condition.
 
         Raises:

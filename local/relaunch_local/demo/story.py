@@ -18,7 +18,8 @@ from relaunch_local.demo.session import Session
 from relaunch_local.stack.account import DATASETS
 from relaunch_local.stack.training_cluster import Training
 
-ACCEPTED, UNAUTHORIZED = 202, 401
+ACCEPTED = 202
+UNAUTHORIZED = 401
 UPLOAD = "images/batch 7.manifest"
 
 

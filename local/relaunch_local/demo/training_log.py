@@ -57,7 +57,8 @@ class TrainingLog:
 def draw_losses(losses: Sequence[float]) -> str:
     """Return a block character for each loss, on a logarithmic scale."""
     logarithms = [math.log(max(each, SMALLEST)) for each in losses]
-    low, high = min(logarithms, default=0.0), max(logarithms, default=0.0)
+    low = min(logarithms, default=0.0)
+    high = max(logarithms, default=0.0)
     scale = (len(BLOCKS) - 1) / (high - low) if high > low else 0.0
     return "".join(BLOCKS[round((each - low) * scale)] for each in logarithms)
 

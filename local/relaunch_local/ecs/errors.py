@@ -55,13 +55,13 @@ def throttled() -> EcsError:
     return EcsError("ThrottlingException", "Rate exceeded")
 
 
-def refuse(condition: bool, message: str) -> None:
+def refuse(condition: bool, message: str) -> None:  # noqa: FBT001 - is read as an assert
     """Raise InvalidParameterException with this message if the condition is true."""
     if condition:
         raise invalid_parameter(message)
 
 
-def refuse_as_client(condition: bool, message: str) -> None:
+def refuse_as_client(condition: bool, message: str) -> None:  # noqa: FBT001 - is read as an assert
     """Raise ClientException with this message if the condition is true."""
     if condition:
         raise client_error(message)

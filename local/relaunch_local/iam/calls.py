@@ -30,7 +30,8 @@ class CalledAccount:
 
     def arn(self, service: str, resource: str, *, region: str | None = None, account: str | None = None) -> str:
         """Return an ARN; region and account are this one's unless others are given."""
-        region, account = (self.region if region is None else region), (self.account if account is None else account)
+        region = self.region if region is None else region
+        account = self.account if account is None else account
         return f"arn:aws:{service}:{region}:{account}:{resource}"
 
 
@@ -76,7 +77,8 @@ def _table_name(table: str) -> str:
 
 
 def _query(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
-    index, table = parameters.get("IndexName", ""), _table_name(parameters["TableName"])
+    index = parameters.get("IndexName", "")
+    table = _table_name(parameters["TableName"])
     found = re.match(r"\s*(#?\w+)\s*=\s*(:\w+)", parameters["KeyConditionExpression"])
     if found is None:
         raise PolicyError(f"the partition key is not read from {parameters['KeyConditionExpression']}")
@@ -211,7 +213,8 @@ def _stack(action: str) -> Rule:
 
 
 def _log_events(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
-    group, stream = parameters["logGroupName"], parameters["logStreamName"]
+    group = parameters["logGroupName"]
+    stream = parameters["logStreamName"]
     yield "logs:GetLogEvents", account.arn("logs", f"log-group:{group}:log-stream:{stream}"), {}
 
 

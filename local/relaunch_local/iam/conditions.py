@@ -25,19 +25,20 @@ Matches = Callable[[str, str], bool]
 
 
 @lru_cache(maxsize=4_096)
-def _compiled(pattern: str, ignore_case: bool) -> re.Pattern[str]:
+def _compiled(pattern: str, *, ignore_case: bool) -> re.Pattern[str]:
     text = "".join({"*": ".*", "?": "."}.get(letter, re.escape(letter)) for letter in pattern)
     return re.compile(text, re.DOTALL | (re.IGNORECASE if ignore_case else 0))
 
 
 def matches_pattern(value: str, pattern: str, *, ignore_case: bool = False) -> bool:
     """Return whether a value matches a pattern with the wildcards `*` and `?`."""
-    return _compiled(pattern, ignore_case).fullmatch(value) is not None
+    return _compiled(pattern, ignore_case=ignore_case).fullmatch(value) is not None
 
 
 def matches_arn(value: str, pattern: str) -> bool:
     """Return whether an ARN matches a pattern: each of the six components separately."""
-    parts, patterns = value.split(":", 5), pattern.split(":", 5)
+    parts = value.split(":", 5)
+    patterns = pattern.split(":", 5)
     return len(parts) == len(patterns) == 6 and all(map(matches_pattern, parts, patterns))
 
 
@@ -57,7 +58,8 @@ def _moment(text: str) -> datetime:
 
 
 def _is_in_network(actual: str, expected: str) -> bool:
-    address, network = ipaddress.ip_address(actual), ipaddress.ip_network(expected, strict=False)
+    address = ipaddress.ip_address(actual)
+    network = ipaddress.ip_network(expected, strict=False)
     return address.version == network.version and address in network
 
 
@@ -117,7 +119,7 @@ class ConditionOperator:
         texts = [_text(each) for each in expected]
         if self.name == "Null":
             return all((actual is None) == (each == "true") for each in texts)
-        values = () if actual is None else (actual,) if isinstance(actual, str) else actual
+        values = (actual,) if isinstance(actual, str) else actual or ()
         if self.over == "ForAllValues":
             return all(self._holds_of(value, texts) for value in values)
         if self.over == "ForAnyValue":

@@ -45,7 +45,8 @@ class InMemoryCapacity:
                 self._failures[offering] = sound(failure, at)
 
     def count_run(self, run: SpotRun) -> None:
-        day, this = run.at.astimezone(UTC).date(), f"{run.run_id} {run.what}"
+        day = run.at.astimezone(UTC).date()
+        this = f"{run.run_id} {run.what}"
         before, last = self._runs.get((day, run.offering), (SpotRuns(run.offering, day), ""))
         if last == this:
             return

@@ -80,7 +80,9 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicK
         not_valid_before=now - timedelta(minutes=5),
         not_valid_after=now + _LIFETIME,
         extensions=[
-            x509.Extension(x509.SubjectKeyIdentifier.oid, False, x509.SubjectKeyIdentifier.from_public_key(key))
+            x509.Extension(
+                x509.SubjectKeyIdentifier.oid, critical=False, value=x509.SubjectKeyIdentifier.from_public_key(key)
+            )
         ],
     )
 

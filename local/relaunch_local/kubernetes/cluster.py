@@ -193,7 +193,8 @@ class KubernetesCluster:
     def record_event(self, about: Document, kind: str, reason: str, message: str) -> None:
         """Record an event; `kind` is Normal or Warning. Repeated ones are counted."""
         with self.clock.lock:
-            metadata, at = about["metadata"], self.state.now()
+            metadata = about["metadata"]
+            at = self.state.now()
             involved = {"kind": about["kind"], "name": metadata["name"], "uid": metadata["uid"]}
             for each in self.state.all("events", metadata.get("namespace", "default")):
                 if (each["involvedObject"]["uid"], each["reason"], each["message"]) == (
@@ -251,7 +252,8 @@ class KubernetesCluster:
 
     def schedule(self) -> None:
         """Place the pods that wait, the oldest first."""
-        nodes, pods = self.state.all("nodes"), self.state.all("pods")
+        nodes = self.state.all("nodes")
+        pods = self.state.all("pods")
         waiting = [e for e in pods if not e["spec"].get("nodeName") and not e["metadata"].get("deletionTimestamp")]
         for pod in sorted(waiting, key=lambda each: each["metadata"]["uid"]):
             found = place(pod, nodes, pods)
@@ -286,7 +288,8 @@ class KubernetesCluster:
         self.schedule()
 
     def _remove_pod(self, pod: Document) -> None:
-        namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+        namespace = pod["metadata"]["namespace"]
+        name = pod["metadata"]["name"]
         if self.state.find("pods", namespace, name) is not pod:
             return
         self.state.remove("pods", pod)

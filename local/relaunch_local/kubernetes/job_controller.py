@@ -62,7 +62,8 @@ class JobController:
 
     def pod_is_deleted(self, pod: Document) -> None:
         """Replace a pod whose deletion begins, as old servers do."""
-        job, uid = self._job_of(pod), pod["metadata"]["uid"]
+        job = self._job_of(pod)
+        uid = pod["metadata"]["uid"]
         if self._minor >= TRACKS_PODS or job is None or self._is_finished(job) or uid in self._replaced | self._counted:
             return
         self._replaced.add(uid)
@@ -70,7 +71,8 @@ class JobController:
 
     def pod_ended(self, pod: Document) -> None:
         """Count a pod that ended, or was deleted before it ended."""
-        job, uid = self._job_of(pod), pod["metadata"]["uid"]
+        job = self._job_of(pod)
+        uid = pod["metadata"]["uid"]
         if job is None or self._is_finished(job) or uid in self._counted:
             return
         self._counted.add(uid)
@@ -90,7 +92,8 @@ class JobController:
             self._pods.end_pod(pod)
 
     def _add_pod(self, job: Document) -> None:
-        template, name = deepcopy(job["spec"]["template"]), job["metadata"]["name"]
+        template = deepcopy(job["spec"]["template"])
+        name = job["metadata"]["name"]
         owner = {
             "apiVersion": "batch/v1",
             "kind": "Job",

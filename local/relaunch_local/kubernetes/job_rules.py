@@ -115,7 +115,8 @@ def _check(job: Document, minor: int) -> None:
 
 
 def _decode(job: Document) -> None:
-    version, kind = job.get("apiVersion"), job.get("kind")
+    version = job.get("apiVersion")
+    kind = job.get("kind")
     if version is not None and kind is not None and (version, kind) != ("batch/v1", "Job"):
         known = 'in scheme "pkg/api/legacyscheme/scheme.go:30"'
         said = f'no kind "{kind}" is registered for version "{version}" {known}'
@@ -149,7 +150,8 @@ def _drop_unknown(job: Document, minor: int) -> list[str]:
 
 
 def _check_metadata(job: Document, minor: int) -> Iterator[str]:
-    metadata, name = job["metadata"], job["metadata"].get("name", "")
+    metadata = job["metadata"]
+    name = job["metadata"].get("name", "")
     if not name:
         yield "metadata.name: Required value: name or generateName is required"
     elif not _NAME.fullmatch(name):
@@ -181,7 +183,8 @@ def _check_label(path: str, value: str) -> Iterator[str]:
 
 
 def _check_pod(job: Document, minor: int) -> Iterator[str]:
-    path, spec = "spec.template.spec", job["spec"].get("template", {}).get("spec") or {}
+    path = "spec.template.spec"
+    spec = job["spec"].get("template", {}).get("spec") or {}
     if not spec.get("containers"):
         yield f"{path}.containers: Required value"
     if spec.get("restartPolicy") not in {"Never", "OnFailure"}:
@@ -196,7 +199,8 @@ def _check_pod(job: Document, minor: int) -> Iterator[str]:
 
 
 def _check_resources(path: str, container: Document, minor: int) -> Iterator[str]:
-    limits, requests = _quantities(container, "limits"), _quantities(container, "requests")
+    limits = _quantities(container, "limits")
+    requests = _quantities(container, "requests")
     for kind, quantities in (("limits", limits), ("requests", requests)):
         for name, quantity in quantities.items():
             yield from _check_quantity(f"{path}.{kind}[{name}]", name, quantity)
@@ -211,7 +215,8 @@ def _check_resources(path: str, container: Document, minor: int) -> Iterator[str
 
 
 def _check_overcommitted(path: str, name: str, quantity: object, limit: object) -> Iterator[str]:
-    asked, allowed = parse_quantity(quantity), parse_quantity(limit)
+    asked = parse_quantity(quantity)
+    allowed = parse_quantity(limit)
     if asked is not None and allowed is not None and asked > allowed:
         yield f'{path}: Invalid value: "{store_quantity(quantity)}": must be less than or equal to {name} limit'
 
@@ -228,7 +233,8 @@ def _check_quantity(path: str, name: str, quantity: object) -> Iterator[str]:
 
 
 def _add_defaults(job: Document) -> None:
-    spec, pod = job["spec"], job["spec"]["template"]["spec"]
+    spec = job["spec"]
+    pod = job["spec"]["template"]["spec"]
     job["spec"] = {"parallelism": 1, "completions": 1, "backoffLimit": 6, **spec}
     job["status"] = {}
     pod.setdefault("terminationGracePeriodSeconds", 30)

@@ -48,7 +48,8 @@ class Kubelet:
                 process.kill()
 
     def _run(self, pod: Document) -> None:
-        uid, name = pod["metadata"]["uid"], pod["metadata"]["name"]
+        uid = pod["metadata"]["uid"]
+        name = pod["metadata"]["name"]
         if self._state.find("pods", pod["metadata"]["namespace"], name) is not pod or uid in self._running:
             return
         if pod["metadata"].get("deletionTimestamp") or pod["spec"]["nodeName"] in self.lost_nodes:
@@ -87,8 +88,9 @@ class Kubelet:
         with self._state.clock.lock:
             if self._running.pop(pod["metadata"]["uid"], None) is None:
                 return
-            out_of_memory = bool(reason and reason.startswith("OutOfMemory"))
-            word = "OOMKilled" if out_of_memory else "Error" if code else "Completed"
+            word = "Error" if code else "Completed"
+            if reason and reason.startswith("OutOfMemory"):
+                word = "OOMKilled"
             self._end(pod, code, word, "")
 
     def _end(self, pod: Document, code: int, reason: str, message: str) -> None:

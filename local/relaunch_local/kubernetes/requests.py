@@ -123,7 +123,10 @@ def answer(cluster: KubernetesCluster, request: Request) -> Answered:
 
 
 def _answer(cluster: KubernetesCluster, request: Request, found: re.Match[str]) -> Answered:
-    resource, namespace, name, part = found["resource"], found["namespace"] or "", found["name"], found["part"]
+    resource = found["resource"]
+    namespace = found["namespace"] or ""
+    name = found["name"]
+    part = found["part"]
     match request.method, part:
         case "GET", "log":
             text = _read_log(cluster, request, namespace, name)

@@ -52,7 +52,8 @@ def read_role(file: Path, namespace: str = "") -> Role:
     documents = {each["kind"]: each for each in yaml.safe_load_all(file.read_text(encoding="utf-8")) if each}
     if documents.keys() != {"Role", "RoleBinding"}:
         raise ValueError(f"{file.name} is no Role with its RoleBinding: it has {', '.join(documents)}")
-    role, binding = documents["Role"], documents["RoleBinding"]
+    role = documents["Role"]
+    binding = documents["RoleBinding"]
     bound = (binding["roleRef"]["kind"], binding["roleRef"]["name"], binding["metadata"]["namespace"])
     if bound != ("Role", role["metadata"]["name"], role["metadata"]["namespace"]):
         raise ValueError(f"the RoleBinding of {file.name} binds another Role")

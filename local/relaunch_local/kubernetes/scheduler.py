@@ -82,7 +82,8 @@ def choose_card(pod: Document, node: Document, there: Sequence[Document]) -> dic
     if any((COMPUTE in requests_of(each)) != (COMPUTE in asked) for each in sharing):
         return OTHER_KIND
     count = int((pod["metadata"].get("labels") or {}).get(COUNT, 1))
-    memory, compute = asked[MEMORY] / count, asked.get(COMPUTE, Decimal(0))
+    memory = asked[MEMORY] / count
+    compute = asked.get(COMPUTE, Decimal(0))
     cards = _free_cards(node, sharing)
     fitting = [(card[0], number) for number, card in enumerate(cards) if card[0] >= memory and card[1] >= compute]
     spread = node["metadata"].get("labels", {}).get("ack.node.gpu.placement") == "spread"
@@ -106,7 +107,8 @@ def _free_cards(node: Document, sharing: Sequence[Document]) -> list[list[Decima
     count = int(capacity.get(COUNT, "0"))
     cards = [[Decimal(capacity[MEMORY]) // count, Decimal(100)] for _ in range(count)]
     for pod in sharing:
-        asked, indexes = requests_of(pod), (pod["metadata"].get("annotations") or {}).get(CARD, "").split(",")
+        asked = requests_of(pod)
+        indexes = (pod["metadata"].get("annotations") or {}).get(CARD, "").split(",")
         for index in filter(None, indexes):
             cards[int(index)][0] -= asked[MEMORY] / len(indexes)
             cards[int(index)][1] -= asked.get(COMPUTE, Decimal(0))

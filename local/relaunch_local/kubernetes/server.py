@@ -119,7 +119,8 @@ class KubernetesServer:
         return token
 
     def _authorize(self, request: Request) -> None:
-        access, role = request.access, self.roles.get(request.token)
+        access = request.access
+        role = self.roles.get(request.token)
         if (access.verb, access.resource) in self.forbidden:
             raise ApiError(403, "Forbidden", Role("launcher", frozenset()).refusal(access, request.name))
         if role is None:

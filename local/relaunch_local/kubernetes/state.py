@@ -89,7 +89,8 @@ class ClusterState:
     def suffix(self) -> str:
         """Return five characters for the name of a pod, each time others."""
         self._made += 1
-        number, letters = self._made * 7919, ""
+        number = self._made * 7919
+        letters = ""
         for _ in range(5):
             number, digit = divmod(number, len(_ALPHABET))
             letters += _ALPHABET[digit]
@@ -120,7 +121,8 @@ class ClusterState:
     def _read_token(self, token: str) -> tuple[int, int]:
         try:
             read = json.loads(base64.urlsafe_b64decode(token))
-            start, version = int(read["start"]), int(read["v"])
+            start = int(read["start"])
+            version = int(read["v"])
         except (ValueError, TypeError, KeyError) as error:
             raise ApiError(400, "BadRequest", "continue key is not valid") from error
         if version < self._oldest_list:

@@ -58,7 +58,8 @@ _REFUSED = (
     f"{UNTRAINED_WAIT // timedelta(hours=1)} hours, {TRAINED_WAIT.days} days once it has trained: FAILED "
     "(`retry` resumes from its checkpoint)"
 )
-_HOURS, _DAYS = START_LIMIT // timedelta(hours=1), QUEUE_LIMIT.days
+_HOURS = START_LIMIT // timedelta(hours=1)
+_DAYS = QUEUE_LIMIT.days
 _START = (
     f"{_HOURS} hours (and its `patience`) in which it is not running, in all: before its first run, or since then: "
     "FAILED, and its reason names its checkpoints"

@@ -75,7 +75,8 @@ def request_head(scope: Message) -> RequestHead:
 
 async def read_body(receive: Receive) -> bytes | None:
     """Return the whole body, or None if the client closed the connection before."""
-    body, is_complete = b"", False
+    body = b""
+    is_complete = False
     while not is_complete:
         message = await receive()
         if message["type"] == "http.disconnect":

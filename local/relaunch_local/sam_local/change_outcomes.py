@@ -10,8 +10,8 @@ from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.core.offerings.spot_runs import REBALANCE_WEIGHT
-from relaunch.usecases.attend_machine import attend_machine
 from relaunch.usecases.launch_attempt import launch_attempt
+from relaunch.usecases.make_ec2_calls import make_ec2_calls
 from relaunch_local.ecs import Purchase
 from relaunch_local.sam_local.request_outcomes import JOB
 from relaunch_local.sam_local.samples import Names
@@ -26,8 +26,11 @@ from relaunch_local.sam_local.scene import (
 from relaunch_local.sam_local.stage import Stage
 from relaunch_local.stack.training_cluster import INSTANCE_TYPES, ZONES, price_of
 
-_TASK, _NODE, _INSTANCE = "5f1c0e9a7b3d4c21a8e6f0d2b4c69713", "0c9f3a6e2d7b4418b5a1e8c7f6d30219", "i-0a1b2c3d4e5f60718"
-_MACHINE, _MACHINE_NODE = "m-2b8f04c7d95e4a6f1c3b7e90", "7d1e4b9a3c5f4e2680b7a1d9c3f5e846"
+_TASK = "5f1c0e9a7b3d4c21a8e6f0d2b4c69713"
+_NODE = "0c9f3a6e2d7b4418b5a1e8c7f6d30219"
+_INSTANCE = "i-0a1b2c3d4e5f60718"
+_MACHINE = "m-2b8f04c7d95e4a6f1c3b7e90"
+_MACHINE_NODE = "7d1e4b9a3c5f4e2680b7a1d9c3f5e846"
 _MACHINE_INSTANCE = "i-0f1e2d3c4b5a69788"
 
 
@@ -44,7 +47,7 @@ def _asks_for_machine(stage: Stage) -> tuple[Job, Machine]:
 def _has_registered(stage: Stage) -> tuple[Job, Machine, str]:
     """Return a job that waits for a machine which has registered as the node returned, which nobody was told yet."""
     job, machine = _asks_for_machine(stage)
-    attend_machine(machine.machine_id, stage.deps)
+    make_ec2_calls(machine.machine_id, stage.deps)
     node = stage.settle("the machine registers", lambda: stage.node_of(machine), queues=())
     return job, stage.machine(machine.machine_id), _last(node["containerInstanceArn"])
 
@@ -158,9 +161,10 @@ def succeeded(stage: Stage) -> Scene:
     machine = stage.machine_of(job)
     answer = yield _task_names(stage, job)
     expect_handled(answer)
-    job, machine = stage.job(job.job_id), stage.machine(machine.machine_id)
+    job = stage.job(job.job_id)
+    machine = stage.machine(machine.machine_id)
     expect("the state", job.state, JobState.SUCCEEDED)
-    expect("its slot", job.has_slot, False)
+    expect("its slot", job.has_slot, expected=False)
     expect("the claims on its machine", (machine.state, machine.claims), (MachineState.ENDING, ()))
     expect_machine_requested(stage, machine.machine_id)
     return f"{job.job_id} has SUCCEEDED, and {machine.machine_id} is to be ended"
@@ -185,7 +189,9 @@ def warned(stage: Stage) -> Scene:
     machine = stage.machine_of(job)
     answer = yield {_INSTANCE: machine.instance_id or ""}
     expect_handled(answer)
-    stored, task, node = stage.job(job.job_id), stage.task_of(job), stage.node_of(machine)
+    stored = stage.job(job.job_id)
+    task = stage.task_of(job)
+    node = stage.node_of(machine)
     expect("the state", stored.state, JobState.STOPPING)
     reason = f"Relaunch: spot interruption warning for {machine.instance_id}"
     expect("the task", (task["desiredStatus"], task.get("stoppedReason")), ("STOPPED", reason))
@@ -217,9 +223,10 @@ def host_ended(stage: Stage, instance: str, state: MachineState) -> Scene:
     machine = stage.machine_of(job)
     answer = yield {instance: machine.instance_id or ""}
     expect_handled(answer)
-    job, machine = stage.job(job.job_id), stage.machine(machine.machine_id)
+    job = stage.job(job.job_id)
+    machine = stage.machine(machine.machine_id)
     expect("the machine", machine.state, state)
-    expect("the end of the host is noted", job.current_attempt.host_ended_at is not None, True)
+    expect("the end of the host is noted", job.current_attempt.host_ended_at is not None, expected=True)
     return f"{machine.machine_id} is {machine.state}: {machine.reason}"
 
 
@@ -235,10 +242,10 @@ def reconciled(stage: Stage) -> Scene:
     job = stage.submit(ago=timedelta(hours=1))
     stage.receive("Attempts")
     answer = yield {}
-    expect("that a due job was looked at", answer.get("looked_at", 0) > 0, True)
+    expect("that a due job was looked at", answer.get("looked_at", 0) > 0, expected=True)
     expect_launch_requested(stage, job.job_id)
     wake_at = stage.job(job.job_id).wake_at
-    expect("the job is due later", wake_at is not None and wake_at > stage.deps.clock.now(), True)
+    expect("the job is due later", wake_at is not None and wake_at > stage.deps.clock.now(), expected=True)
     return f"the launch of {job.job_id}, whose message was lost, is requested again"
 
 

@@ -69,7 +69,8 @@ def running_docker(folder: Path) -> Iterator[Docker]:
         DockerError: it did not start.
     """
     folder.mkdir()
-    docker, log = Docker(f"unix://{folder / 'socket'}"), folder.with_suffix(".log")
+    docker = Docker(f"unix://{folder / 'socket'}")
+    log = folder.with_suffix(".log")
     command: list[str | Path] = [*_NAMESPACE, "dockerd", "--host", docker.url, "--data-root", folder / "data"]
     command += ["--exec-root", folder / "exec", "--pidfile", folder / "pid"]
     command += ["--cgroup-parent", _CONTROL_GROUP, *_SETTINGS]

@@ -65,7 +65,9 @@ def serving_functions(
     with ExitStack() as stack:
         environment = container_environment(world, docker, functions, stack)
         folder.mkdir()
-        variables, log, port = folder / "environment.json", folder / "sam.log", free_port()
+        variables = folder / "environment.json"
+        log = folder / "sam.log"
+        port = free_port()
         variables.write_text(json.dumps(environment))
         template = write_template(folder, next(iter(environment.values())))
         command: list[str | Path] = [SAM, "local", "start-lambda", "--template", template, "--env-vars", variables]

@@ -29,7 +29,9 @@ RUNNING_JOBS = 8
 # Machines come within two seconds; their tasks do not end by themselves.
 SPEED = 100.0
 TRAINING = Training(steps=100_000, step_delay_seconds=1.0)
-UNEXPECTED, NOT_RUN, INTERRUPTED = 1, 2, 130
+UNEXPECTED = 1
+NOT_RUN = 2
+INTERRUPTED = 130
 
 
 def main() -> int:

@@ -49,14 +49,14 @@ def repeated_submission(stage: Stage) -> Scene:
     """The idempotency key is known: the same job is answered."""
     before = stage.job_ids()
     answer = yield {}
-    expect("is_new", answer.get("is_new"), False)
-    expect("the job was there before", answer["job"]["job_id"] in before, True)
+    expect("is_new", answer.get("is_new"), expected=False)
+    expect("the job was there before", answer["job"]["job_id"] in before, expected=True)
     expect("the jobs", stage.job_ids(), before)
     return f"{answer['job']['job_id']} is answered again, and no other job was created"
 
 
 def _expect_accepted(stage: Stage, answer: Mapping[str, Any], caller: str) -> Job:
-    expect("is_new", answer.get("is_new"), True)
+    expect("is_new", answer.get("is_new"), expected=True)
     job = stage.job(answer["job"]["job_id"])
     expect("the caller", job.trigger.caller, caller)
     expect("the inputs", dict(job.inputs), {"learning_rate": "0.01"})
@@ -74,11 +74,9 @@ def planning(_stage: Stage) -> Scene:
     """The plan has the offerings of the simulated region, cheapest first."""
     answer = yield {}
     offerings = answer["plan"]["offerings"]
-    types, prices = (
-        {each["offering"].split()[0] for each in offerings},
-        [each["price_usd_per_hour"] for each in offerings],
-    )
-    expect("the types are those of the region", bool(types) and types <= set(INSTANCE_TYPES), True)
+    types = {each["offering"].split()[0] for each in offerings}
+    prices = [each["price_usd_per_hour"] for each in offerings]
+    expect("the types are those of the region", bool(types) and types <= set(INSTANCE_TYPES), expected=True)
     expect("the problem", answer["plan"]["problem"], "")
     expect("the cheapest is the first", prices[0], min(prices))
     return f"{len(offerings)} offerings, of which {offerings[0]['offering']} is the first"
@@ -99,7 +97,8 @@ def cancellation(stage: Stage) -> Scene:
     job = stage.take_running()
     answer = yield {JOB: job.job_id}
     expect("the answered state", answer.get("job", {}).get("state"), "STOPPING")
-    stored, task = stage.job(job.job_id), stage.task_of(job)
+    stored = stage.job(job.job_id)
+    task = stage.task_of(job)
     intent = stored.current_attempt.intent
     expect("the stored state", (stored.state, intent and intent.kind), (JobState.STOPPING, IntentKind.CANCEL))
     stopped = (task["desiredStatus"], task.get("stoppedReason"))
@@ -114,7 +113,7 @@ def retrying(stage: Stage) -> Scene:
     stage.settle("the job is CANCELLED", lambda: stage.job(old.job_id).ended_at)
     expect("the state before", stage.job(old.job_id).state, JobState.CANCELLED)
     answer = yield {JOB: old.job_id}
-    expect("is_new", answer.get("is_new"), True)
+    expect("is_new", answer.get("is_new"), expected=True)
     new = stage.job(answer["job"]["job_id"])
     expect("what it retries", [each.job_id for each in new.resume_from], [old.job_id])
     _expect_waiting_for_launch(stage, new)

@@ -81,15 +81,18 @@ def run_samples(
             report(results[-1])
     for sample in samples.keys() - outcomes.keys():
         what = "no row of the table of outcomes says what must come of it"
-        results.append(Result(sample, samples[sample], "unknown", True, what, 0.0))
+        results.append(Result(sample, samples[sample], "unknown", has_failed=True, what=what, seconds=0.0))
         report(results[-1])
     return results
 
 
 def run_sample(functions: Invocable, stage: Stage, sample: str, function: str | None, outcome: Outcome) -> Result:
     """Invoke one sample, and check what came of it."""
-    began, answer, log = time.monotonic(), None, ""
-    has_failed, what = True, "events/ has no such sample"
+    began = time.monotonic()
+    answer = None
+    log = ""
+    has_failed = True
+    what = "events/ has no such sample"
     if function is not None:
         try:
             scene = outcome.scene(stage)
@@ -102,12 +105,14 @@ def run_sample(functions: Invocable, stage: Stage, sample: str, function: str | 
             try:
                 scene.send(answer)
             except StopIteration as end:
-                has_failed, what = False, str(end.value)
+                has_failed = False
+                what = str(end.value)
             if outcome.changes_nothing:
                 expect_unchanged(before, stage.table())
-            expect(f"that {outcome.logged!r} is logged", outcome.logged in log, True)
+            expect(f"that {outcome.logged!r} is logged", outcome.logged in log, expected=True)
         except _FAILURES as error:
-            has_failed, what = True, describe(error, answer)
+            has_failed = True
+            what = describe(error, answer)
     return Result(sample, function or "", outcome.effect, has_failed, what, time.monotonic() - began, answer, log)
 
 

@@ -77,4 +77,4 @@ def expect_machine_requested(stage: Stage, machine_id: str) -> None:
 
 def _expect_message(stage: Stage, queue: str, message: str) -> None:
     messages = stage.receive(queue)
-    expect(f"{message} in the queue {queue}, which has {messages}", message in messages, True)
+    expect(f"{message} in the queue {queue}, which has {messages}", message in messages, expected=True)

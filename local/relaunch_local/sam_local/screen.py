@@ -12,7 +12,8 @@ from rich.text import Text
 from relaunch_cli.terminal import harmless
 from relaunch_local.sam_local.run import Result
 
-_SAMPLE_WIDTH, _EFFECT_WIDTH = 47, 17
+_SAMPLE_WIDTH = 47
+_EFFECT_WIDTH = 17
 
 
 class Screen:

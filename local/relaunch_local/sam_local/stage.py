@@ -102,7 +102,8 @@ class Stage:
 
     def task_of(self, job: Job) -> Mapping[str, Any]:
         """Return the task of a job as ECS describes it."""
-        ecs, started_by = self.world.client("ecs"), f"{job.job_id}/{job.current_attempt.number}"
+        ecs = self.world.client("ecs")
+        started_by = f"{job.job_id}/{job.current_attempt.number}"
         arns = [
             arn
             for status in ("RUNNING", "STOPPED")
@@ -115,7 +116,8 @@ class Stage:
 
     def node_of(self, machine: Machine) -> Mapping[str, Any] | None:
         """Return the container instance of a machine as ECS describes it, None before it has registered."""
-        ecs, wanted = self.world.client("ecs"), f"attribute:relaunch.machine == {machine.machine_id}"
+        ecs = self.world.client("ecs")
+        wanted = f"attribute:relaunch.machine == {machine.machine_id}"
         arns = ecs.list_container_instances(cluster=CLUSTER, filter=wanted)["containerInstanceArns"]
         if not arns:
             return None
@@ -141,7 +143,8 @@ class Stage:
 
     def receive(self, queue: str) -> list[str]:
         """Receive and delete the messages of a queue."""
-        sqs, url = self.world.client("sqs"), self.world.deployment.outputs[f"{queue}QueueUrl"]
+        sqs = self.world.client("sqs")
+        url = self.world.deployment.outputs[f"{queue}QueueUrl"]
         bodies: list[str] = []
         while messages := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", []):
             for message in messages:
@@ -151,7 +154,8 @@ class Stage:
 
     def dead_letters(self) -> dict[str, int]:
         """Return how many messages are in each dead-letter queue that has some."""
-        sqs, count = self.world.client("sqs"), "ApproximateNumberOfMessages"
+        sqs = self.world.client("sqs")
+        count = "ApproximateNumberOfMessages"
         urls = {name: url for name, url in self.world.deployment.outputs.items() if name.endswith("DeadLetterQueueUrl")}
         answers = {name: sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[count]) for name, url in urls.items()}
         counts = {name.removesuffix("Url"): int(answer["Attributes"][count]) for name, answer in answers.items()}

@@ -105,8 +105,8 @@ class _NotedQueue:
     _queue: SqsMachineQueue
     _invariants: Invariants
 
-    def attend(self, machine_id: str, delay_seconds: int = 0) -> None:
-        self._queue.attend(machine_id, delay_seconds)
+    def request_calls(self, machine_id: str, delay_seconds: int = 0) -> None:
+        self._queue.request_calls(machine_id, delay_seconds)
         self._invariants.effect_done(RequestMachine, machine_id)
 
 
@@ -488,10 +488,10 @@ class SimulatedAccount:
     def _failures(self) -> list[CapacityFailure]:
         return list(self.stores.capacity.load_capacity_memory(self.clock.now()).values())
 
-    def _saved(self, job: Job, timeline: Sequence[TimelineEntry], is_new: bool) -> None:
+    def _saved(self, job: Job, timeline: Sequence[TimelineEntry]) -> None:
         self.trace.saved(job, timeline)
         before = self.invariants.jobs.get(job.job_id)
-        self.invariants.job_saved(job, timeline, is_new=is_new)
+        self.invariants.job_saved(job, timeline, is_new=job.version == 1)
         recipes, now = self.scenario.recipes, self.clock.now()
         is_sold = job.definition.max_price_usd_per_hour is None and self.on_demand.is_sold_to(job.definition)
         check_market_wait(self.invariants.check, job, recipes, self.objects, now, is_sold=is_sold)

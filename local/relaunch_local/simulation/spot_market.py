@@ -27,9 +27,9 @@ from relaunch.core.jobs.state import JobState
 from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.lifecycle.stopping import count_run, follow_stop
 from relaunch.core.offerings.offering import SCARCE_PER_HOUR, CapacityFailure, Offering
-from relaunch.core.offerings.spot_runs import Observed, find_doubts, with_observed_rates
+from relaunch.core.offerings.spot_runs import Observed, find_shortage_risks, with_observed_rates
 from relaunch.core.revisions.revision import Revision
-from relaunch.core.selection.selection import prefer_undoubted, select
+from relaunch.core.selection.selection import prefer_low_risk, select
 from relaunch_local.in_memory.stores import InMemoryCapacity
 
 _START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -130,7 +130,7 @@ class SpotMarket:
         offerings = with_observed_rates(_OFFERINGS, runs, self.now)
         limits = StackLimits().selection
         selection = select(_DEFINITION, None, offerings, memory, self.now, limits)
-        selection = prefer_undoubted(selection, find_doubts(runs, self.now))
+        selection = prefer_low_risk(selection, find_shortage_risks(runs, self.now))
         if not selection.kept:
             retry_at = min(selection.retry_at or self.now + _POLL, self.now + _POLL)
             self._after(max(retry_at - self.now, timedelta(seconds=15)), lambda: self._choose(number))

@@ -82,7 +82,8 @@ def assume_as_ecs(emulator: Emulator, role_arn: str) -> dict[str, str]:
 
     The emulator lets nobody be a service: what is assumed is a role of the account with the same policies.
     """
-    iam, name = emulator.client("iam"), role_arn.rpartition("/")[2]
+    iam = emulator.client("iam")
+    name = role_arn.rpartition("/")[2]
     trust = {"Statement": [{"Effect": "Allow", "Principal": {"AWS": _ROOT}, "Action": "sts:AssumeRole"}]}
     copy = iam.create_role(
         RoleName="task-of-ecs", AssumeRolePolicyDocument=policy(trust), MaxSessionDuration=SESSION_SECONDS

@@ -15,8 +15,9 @@ from relaunch_local.stack.emulator import Emulator
 NAMESPACE = "training"
 ROLE = REPOSITORY / "infrastructure" / "kubernetes" / "role.yaml"
 NODES = ("cn-beijing.192.168.0.11", "cn-beijing.192.168.0.12")
-GPUS, GPU_GIB = 4, 15
-"""Of each node, as in the document on shared GPUs of ACK."""
+# Of each node, as in the document on shared GPUs of ACK.
+GPUS = 4
+GPU_GIB = 15
 
 _SECRET = "relaunch/ack-kubeconfig"  # noqa: S105 - the name of one
 _NODE_LABELS = {"ack.node.gpu.schedule": "core_mem", "ack.node.gpu.placement": "binpack"}
@@ -56,7 +57,8 @@ class _PodLogs:
 @contextmanager
 def running_ack_cluster(speed: float) -> Iterator[AckCluster]:
     """Run a cluster on a wall clock and a free port."""
-    clock, containers = WallClock(speed=speed), Containers()
+    clock = WallClock(speed=speed)
+    containers = Containers()
     cluster = KubernetesCluster(clock, containers, is_ack=True)
     server = KubernetesServer(cluster)
     clock.start()

@@ -89,7 +89,8 @@ def empty_account(settings: LocalWorldSettings | None = None) -> Iterator[EmptyA
     with ExitStack() as stack:
         folder = Path(stack.enter_context(temporary_folder()))
         root = random_root_credentials()
-        policies, containers = RolePolicies(root), Containers()
+        policies = RolePolicies(root)
+        containers = Containers()
         server = stack.enter_context(running_simulator(settings, policies, containers))
         emulator = stack.enter_context(running_emulator(folder, simulated_endpoints(server.url), root, settings.hosts))
         server.attach(AccountMirror(emulator, server.simulator))

@@ -52,7 +52,8 @@ def main() -> None:
     from ministack.app import app  # noqa: PLC0415
     from ministack.services import lambda_svc  # noqa: PLC0415
 
-    account, region = os.environ["MINISTACK_ACCOUNT_ID"], os.environ["MINISTACK_REGION"]
+    account = os.environ["MINISTACK_ACCOUNT_ID"]
+    region = os.environ["MINISTACK_REGION"]
     name_callers(lambda_svc, account)
     unpacked = Path(tempfile.mkdtemp(prefix="layers-"))
     share_layers(lambda_runtime.Worker, SharedLayers(unpacked, lambda_svc._resolve_layer_zip))  # noqa: SLF001
@@ -111,11 +112,15 @@ def replace_function_credentials(root: Credentials) -> None:
     """Give functions secrets that nobody can know: MiniStack's are hashes of the ARNs of function and role."""
 
     def execution_credentials(config: Mapping[str, str]) -> dict[str, str]:
-        function, role = config["FunctionArn"], config["Role"]
-        account, role_name, session_name = role.split(":")[4], role.rsplit("/", 1)[-1], config["FunctionName"][:64]
+        function = config["FunctionArn"]
+        role = config["Role"]
+        account = role.split(":")[4]
+        role_name = role.rsplit("/", 1)[-1]
+        session_name = config["FunctionName"][:64]
         key = function_access_key(function, role)
         # All execution environments of a function have one session, which each registers when it starts.
-        secret, token = function_secret(root, key), function_secret(root, f"token of {key}")
+        secret = function_secret(root, key)
+        token = function_secret(root, f"token of {key}")
         session = {
             "Arn": f"arn:aws:sts::{account}:assumed-role/{role_name}/{session_name}",
             "UserId": f"{role_name}:{session_name}",
@@ -148,10 +153,13 @@ def name_callers(lambda_svc: Any, account: str) -> None:
 
 def identity_of(access_key_id: str, account: str) -> dict[str, str | None]:
     """Return the caller as in `requestContext.authorizer.iam`."""
-    arn, user_id = f"arn:aws:iam::{account}:root", account
+    arn = f"arn:aws:iam::{account}:root"
+    user_id = account
     found = resolve_credential(access_key_id, account)
     if isinstance(found, ResolvedCredential) and not is_root_access_key(access_key_id):
-        arn, user_id, account = found.principal_arn, found.principal_id, found.account_id
+        arn = found.principal_arn
+        user_id = found.principal_id
+        account = found.account_id
     return {
         "accessKey": access_key_id,
         "accountId": account,

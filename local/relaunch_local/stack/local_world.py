@@ -131,14 +131,14 @@ def local_world(settings: LocalWorldSettings | None = None, report: Report = lam
     with ExitStack() as stack:
         folder = Path(stack.enter_context(temporary_folder()))
         root = random_root_credentials()
-        policies, containers = RolePolicies(root), Containers()
+        policies = RolePolicies(root)
+        containers = Containers()
         server = stack.enter_context(running_simulator(settings, policies, containers))
         report(f"ECS simulator at {server.url}")
         emulator = stack.enter_context(running_emulator(folder, simulated_endpoints(server.url), root, settings.hosts))
         report(f"emulator of the other services at {emulator.endpoint_url}")
-        logs = stack.enter_context(closing(ContainerLogs(emulator)))
         credentials = provision_account(emulator)
-        containers.connect(emulator, credentials, logs)
+        containers.connect(emulator, credentials, stack.enter_context(closing(ContainerLogs(emulator))))
         ack = stack.enter_context(running_ack_cluster(settings.speed)) if settings.has_ack else None
         secret = ack.connect(emulator, credentials) if ack else ""
         if ack:

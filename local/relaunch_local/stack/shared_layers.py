@@ -45,7 +45,8 @@ def share_layers(worker: Any, layers: SharedLayers) -> None:
     spawn = worker._spawn  # noqa: SLF001 - MiniStack has no other place for it
 
     def spawn_with_shared_layers(self: Any) -> None:
-        config, folders = self.config, layers.folders_of(self.config.get("Layers", []))
+        config = self.config
+        folders = layers.folders_of(self.config.get("Layers", []))
         variables = config.get("Environment", {}).get("Variables", {})
         found = {FOLDERS_VARIABLE: os.pathsep.join(map(str, folders))} if folders else {}
         self.config = {**config, "Layers": [], "Environment": {"Variables": {**variables, **found}}}

@@ -26,7 +26,8 @@ def physical_values(
     """
     values = {**PSEUDO, "AWS::AccountId": account, "AWS::Region": region}
     for logical_id, resource in template.resources.items():
-        kind, name = resource["Type"], (names or {}).get(logical_id, logical_id)
+        kind = resource["Type"]
+        name = (names or {}).get(logical_id, logical_id)
         arn = _ARNS[kind].format(region=region, account=account, name=name) if kind in _ARNS else f"{logical_id}.Arn"
         if kind == "AWS::SQS::Queue":
             reference = f"https://sqs.{region}.amazonaws.com/{account}/{name}"

@@ -1,4 +1,4 @@
-"""The plugin of pytest, and the finder, by which some modules are taken from other files than theirs."""
+"""The plugin of pytest, and the finder, with which some modules are taken from other files than theirs."""
 
 import importlib.util
 import json

@@ -41,7 +41,7 @@ def test_a_job_says_what_ec2_is_about_to_be_asked_for(session):
 def test_a_request_that_ec2_throttles_says_when_it_was_sent_and_why_it_is_sent_again(session):
     job_id = session.choose()
     session.fleet.lost = 1
-    session.attend()
+    session.make_ec2_calls()
     session.clock.advance(12)
 
     assert (
@@ -52,7 +52,7 @@ def test_a_request_that_ec2_throttles_says_when_it_was_sent_and_why_it_is_sent_a
 
 def test_a_machine_that_was_launched_says_until_when_it_may_take(session):
     job_id = session.choose()
-    session.attend()
+    session.make_ec2_calls()
     session.clock.advance(40)
 
     instance_id = session.machine(job_id).instance_id
@@ -65,7 +65,7 @@ def test_a_machine_that_was_launched_says_until_when_it_may_take(session):
 
 def test_a_machine_without_its_gpu_says_so_and_since_when(session):
     job_id = session.choose()
-    session.attend()
+    session.make_ec2_calls()
     session.clock.advance(30)
     session.register_node(job_id, gpus=0)
     session.clock.advance(15)
@@ -75,7 +75,7 @@ def test_a_machine_without_its_gpu_says_so_and_since_when(session):
 
 def test_a_machine_that_is_ready_says_what_its_task_does(session):
     job_id = session.choose()
-    session.attend()
+    session.make_ec2_calls()
     session.register_node(job_id)
     session.clock.advance(5)
     assert "has been ready for 5s; its task is going to be placed" in explain(session, job_id)
@@ -108,7 +108,7 @@ def test_both_machines_of_a_handover_are_told(session):
     assert "EC2 will interrupt it (announced 20s ago) EC2 is about to be asked for" in shown
     assert [each["state"] for each in machines] == ["READY", "REQUESTED"]
 
-    session.attend()
+    session.make_ec2_calls()
     session.register_node(job_id)
     assert "has been ready for 0s, for the next attempt" in explain(session, job_id)
 
@@ -116,7 +116,7 @@ def test_both_machines_of_a_handover_are_told(session):
 def test_refused_requests_are_told_with_their_reasons_newest_first(session):
     refuse_everything(session, RefusalKind.NO_CAPACITY, "InsufficientInstanceCapacity")
     job_id = session.choose()
-    session.attend()
+    session.make_ec2_calls()
     assert "Machine EC2 refused" in explain(session, job_id)
     launch_attempt(job_id, session.deps)
     session.clock.advance(30)
@@ -138,7 +138,7 @@ def test_no_more_than_the_latest_requests_that_came_to_nothing_are_told(session)
     refuse_everything(session, RefusalKind.THROTTLED, "RequestLimitExceeded")
     job_id = session.choose()
     while session.jobs.job(job_id).machine_requests < 5:
-        session.attend()
+        session.make_ec2_calls()
         session.clock.advance(120)
         launch_attempt(job_id, session.deps)
 
@@ -151,7 +151,7 @@ def test_no_more_than_the_latest_requests_that_came_to_nothing_are_told(session)
 
 def test_a_machine_that_did_not_get_ready_and_one_that_is_ending_say_why(session):
     job_id = session.choose()
-    session.attend()
+    session.make_ec2_calls()
     machine = session.machine(job_id)
     ending = replace(
         machine, state=MachineState.ENDING, state_since=session.clock.now(), reason="not ready within 0:05:00"
@@ -210,7 +210,7 @@ def test_ps_shows_what_a_job_waits_for_and_where_it_runs(session):
     assert "g6.xlarge spot  us-east-1a" in wide[2]
     assert [row["machine_id"] for row in rows] == [session.machine(asked).machine_id, None]
 
-    session.attend()
+    session.make_ec2_calls()
     assert "g6.xlarge spot" in invoke("ps", session=session).stdout.splitlines()[1]
 
 

@@ -52,14 +52,14 @@ def test_a_missing_permission_alerts_at_once_also_while_an_earlier_call_is_looke
     refused = FleetRefused((Refusal(*NOT_PERMITTED),), is_raised=True)
     machines.fleet.request = Mock(side_effect=[FleetUncertain("no answer to CreateFleet: time-out"), refused, refused])
     job_id = machines.submit_and_deliver()
-    machines.attend()
+    machines.make_ec2_calls()
     assert machines.metrics.values(Metric.MACHINE_ALERTS) == []
 
-    machines.attend()
+    machines.make_ec2_calls()
 
     assert machines.machine(job_id).state is MachineState.REQUESTED
     assert machines.metrics.values(Metric.MACHINE_ALERTS) == [1]
-    machines.attend()
+    machines.make_ec2_calls()
     assert machines.metrics.values(Metric.MACHINE_ALERTS) == [1]
 
 
@@ -118,7 +118,7 @@ class TestEnding:
     def test_it_counts_later_if_it_could_not_be_noted(self, machines, ended):
         store, save = machines.deps.machines, machines.deps.machines.save_machine
         store.save_machine = Mock(side_effect=StaleWriteError("saved by another"))
-        machines.attend()
+        machines.make_ec2_calls()
         assert machines.metrics.of(Metric.TERMINATIONS_REFUSED) == []
 
         store.save_machine = save

@@ -200,7 +200,7 @@ class TestGivingWay:
         machines = make_sharing_story()
         self.request_blindly(machines, 0)
         second = self.request_blindly(machines, 1)
-        machines.attend()
+        machines.make_ec2_calls()
         find = machines.deps.machines.load_with_room
         machines.deps.machines.load_with_room = lambda _limit: []
         while machines.deliver():
@@ -227,7 +227,7 @@ class TestGivingWay:
             return save(decision)
 
         machines.deps.machines.save_machine = save_after_another_joined
-        machines.attend()
+        machines.make_ec2_calls()
 
         assert machines.load(younger).state is MachineState.STARTING
         assert len(machines.fleet.requests) == 2
@@ -320,7 +320,7 @@ class TestLimits:
         waiting = [machines.submit_and_deliver(push(f"{number + count:x}" * 40)) for number in range(count)]
         for job_id in running:
             cancel_job(job_id, "enough", machines.deps)
-        machines.attend()
+        machines.make_ec2_calls()
         machines.look(after=MINUTE)
 
         machines.settle_all()
@@ -332,7 +332,7 @@ class TestLimits:
     def test_no_more_machines_start_at_once_than_may_be_lost(self):
         machines = MachineStory(make_definition(max_running_jobs=99))
         jobs = [machines.submit_and_deliver(push(f"{number:02x}" * 20)) for number in range(AT_ONCE + 2)]
-        machines.attend()
+        machines.make_ec2_calls()
         waiting = [job_id for job_id in jobs if not machines.job(job_id).machine_id]
         assert [machines.job(job_id).waiting.reason for job_id in waiting] == [WaitReason.MACHINE_LIMIT] * 2
         assert f"{AT_ONCE} machines with the image for gpu start now" in machines.job(waiting[0]).waiting.detail
@@ -467,7 +467,7 @@ class TestLost:
             if machines.job(job_id).failed_machines == 3:
                 break
             if machines.job(job_id).machine_id:
-                machines.attend()
+                machines.make_ec2_calls()
                 machines.change_host(machines.machine(job_id).instance_id, "terminated")
             machines.deliver()
 
@@ -484,7 +484,7 @@ class TestLost:
             if machines.job(job_id).failed_machines == 3:
                 break
             if machines.job(job_id).machine_id:
-                machines.attend()
+                machines.make_ec2_calls()
                 machines.register(machines.machine(job_id))
             machines.deliver()
 

@@ -36,7 +36,7 @@ def within(**fields) -> MachineStory:
     return story
 
 
-def train_on_demand(story: MachineStory) -> str:
+def run_on_demand(story: MachineStory) -> str:
     """Let a job run on on-demand, because EC2 had no spot when it was launched; it has some again."""
     story.fleet.refused[G5] = FULL
     job_id = story.submit()
@@ -71,7 +71,7 @@ def story() -> MachineStory:
 @pytest.fixture
 def leaving(story: MachineStory) -> str:
     """Return the ID of a job that trains on on on-demand until its machine on spot is ready."""
-    job_id = train_on_demand(story)
+    job_id = run_on_demand(story)
     story.clock.advance(HOUR)
     save(story, job_id)
     look(story)
@@ -138,7 +138,7 @@ def test_a_cancelled_job_gives_the_machine_back(story, leaving):
 
 
 def test_a_refusal_costs_nothing_and_it_is_tried_again_after_ten_minutes(story):
-    job_id = train_on_demand(story)
+    job_id = run_on_demand(story)
     story.fleet.refused[G5] = FULL
     story.clock.advance(HOUR)
     save(story, job_id)
@@ -167,7 +167,7 @@ def test_a_machine_that_does_not_come_leaves_it_where_it_is(story, leaving):
 
 @pytest.mark.parametrize("saved_by", ["nothing", "an earlier attempt"])
 def test_it_stays_until_its_task_has_saved_a_checkpoint(story, saved_by):
-    job_id = train_on_demand(story)
+    job_id = run_on_demand(story)
     if saved_by != "nothing":
         story.checkpoints.complete[job_id] = f"s3://acme-checkpoints/resnet/{job_id}/attempt-0/step-0000001/"
     story.clock.advance(HOUR)
@@ -180,7 +180,7 @@ def test_it_stays_until_its_task_has_saved_a_checkpoint(story, saved_by):
 
 def test_how_long_its_task_ran_until_its_first_checkpoint_is_known_although_only_that_one_is_there(story):
     story = within(deadline=12 * HOUR)
-    job_id = train_on_demand(story)
+    job_id = run_on_demand(story)
     story.clock.advance(2 * HOUR)
     look(story)
     save(story, job_id)
@@ -194,7 +194,7 @@ def test_how_long_its_task_ran_until_its_first_checkpoint_is_known_although_only
 
 @pytest.mark.parametrize("error", [PermanentError("AccessDenied"), TransientError("SlowDown")])
 def test_it_stays_while_its_checkpoints_cannot_be_read_and_is_looked_at_again(story, error):
-    job_id = train_on_demand(story)
+    job_id = run_on_demand(story)
     story.clock.advance(HOUR)
     save(story, job_id)
     story.checkpoints.refusal = error
@@ -219,7 +219,7 @@ def test_a_machine_whose_message_is_lost_is_found_ready_at_the_next_look(story, 
 
 
 def test_without_a_cheaper_machine_of_our_own_no_checkpoint_is_read(story):
-    job_id = train_on_demand(story)
+    job_id = run_on_demand(story)
     story.offerings.available = (make_own_offering(G5, 1.50), make_own_offering(ON_DEMAND, 1.00))
     story.checkpoints.refusal = PermanentError("nobody reads this")
 
@@ -229,7 +229,7 @@ def test_without_a_cheaper_machine_of_our_own_no_checkpoint_is_read(story):
 
 
 def test_in_a_stack_without_machines_of_its_own_nothing_is_selected(story):
-    job_id = train_on_demand(story)
+    job_id = run_on_demand(story)
     story.deps = replace(story.deps, machine_settings=MachineSettings("relaunch", ""), offerings=None)
 
     look(story)
@@ -256,7 +256,7 @@ def test_in_a_stack_without_machines_of_its_own_nothing_is_selected(story):
 )
 def test_at_the_limit_of_the_stack_it_stays_says_so_and_moves_when_there_is_room(limits, words):
     story = within()
-    job_id = train_on_demand(story)
+    job_id = run_on_demand(story)
     unlimited = story.deps.limits
     story.deps = replace(story.deps, limits=StackLimits(machines=MachineLimits(**limits)))
     story.clock.advance(HOUR)
@@ -274,7 +274,7 @@ def test_at_the_limit_of_the_stack_it_stays_says_so_and_moves_when_there_is_room
 
 
 def test_without_a_launch_template_for_what_would_be_moved_to_it_says_so(story):
-    job_id = train_on_demand(story)
+    job_id = run_on_demand(story)
     story.deps = replace(story.deps, machine_settings=replace(SETTINGS, launch_templates={}))
     story.clock.advance(HOUR)
     save(story, job_id)
@@ -287,7 +287,7 @@ def test_without_a_launch_template_for_what_would_be_moved_to_it_says_so(story):
 
 
 def test_it_stays_where_that_is_safer_and_says_when_it_is_looked_at_again(story):
-    job_id = train_on_demand(story)
+    job_id = run_on_demand(story)
     story.clock.advance(MINUTE)
     save(story, job_id)
 
@@ -330,7 +330,7 @@ def test_on_spot_it_says_what_would_end_that_and_no_time_of_its_launch(story):
 )
 def test_a_job_that_is_never_moved_is_not_looked_at_for_it(fields):
     story = within(**fields)
-    job_id = train_on_demand(story)
+    job_id = run_on_demand(story)
     story.clock.advance(HOUR)
     launches = len(story.launches.requested)
 
@@ -350,7 +350,7 @@ def unlimited() -> MachineStory:
 
 
 def test_a_job_without_a_limit_goes_back_to_spot_too(unlimited):
-    job_id = train_on_demand(unlimited)
+    job_id = run_on_demand(unlimited)
     unlimited.clock.advance(12 * HOUR)
     save(unlimited, job_id)
 
@@ -371,7 +371,7 @@ def test_a_job_without_a_limit_goes_back_to_spot_too(unlimited):
 
 
 def test_a_job_without_a_limit_stays_while_little_is_known_to_be_left(unlimited):
-    job_id = train_on_demand(unlimited)
+    job_id = run_on_demand(unlimited)
     unlimited.clock.advance(HOUR / 4)
     save(unlimited, job_id)
 
@@ -384,7 +384,7 @@ def test_a_job_without_a_limit_stays_while_little_is_known_to_be_left(unlimited)
 
 
 def test_a_job_without_a_limit_that_was_moved_within_the_hour_stays(unlimited):
-    job_id = train_on_demand(unlimited)
+    job_id = run_on_demand(unlimited)
     unlimited.clock.advance(12 * HOUR)
     save(unlimited, job_id)
     job = unlimited.job(job_id)
@@ -400,7 +400,7 @@ def test_a_job_without_a_limit_that_was_moved_within_the_hour_stays(unlimited):
 
 
 def test_a_pool_that_refused_a_job_without_a_limit_is_tried_again_after_ten_minutes(unlimited):
-    job_id = train_on_demand(unlimited)
+    job_id = run_on_demand(unlimited)
     unlimited.fleet.refused[G5] = FULL
     unlimited.clock.advance(12 * HOUR)
     save(unlimited, job_id)

@@ -89,7 +89,7 @@ def test_the_rates_and_doubts_are_those_of_the_runs_so_far() -> None:
     before = {each.key: each.interruption_rate for each in deps.offerings.offerings(NOW)}
     rates = {each.key: each.interruption_rate for each in available.offerings}
     assert [key for key, rate in rates.items() if rate > before[key]] == [make_offering_key()]
-    assert available.doubts == {key: 1, make_offering_key(): 1}
+    assert available.shortage_risks == {key: 1, make_offering_key(): 1}
 
 
 def test_spot_offerings_of_the_types_asked_about_get_the_scores_of_their_zones() -> None:

@@ -402,7 +402,7 @@ class TestMachineOfOurOwn:
         machine = machines.machine(machines.train())
 
         machines.change_host(machine.instance_id, "stopping")
-        machines.attend()
+        machines.make_ec2_calls()
 
         assert machines.running_instances == set()
 

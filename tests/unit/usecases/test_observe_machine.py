@@ -188,7 +188,7 @@ class TestMachineOfOurOwn:
             return answer
 
         machines.fleet.request = register_before_the_answer
-        machines.attend()
+        machines.make_ec2_calls()
         assert machines.machine(job_id).state is MachineState.STARTING
 
         machines.look(after=2 * MINUTE)

@@ -97,7 +97,8 @@ def _workload_json(workload: KubernetesWorkload) -> JsonObject:
 
 def accelerator_json(accelerator: AcceleratorRequirement) -> JsonObject:
     """Return an accelerator requirement."""
-    gpu, neuron = accelerator.gpu, accelerator.neuron
+    gpu = accelerator.gpu
+    neuron = accelerator.neuron
     return {
         "gpu": _gpu_json(gpu) if gpu else None,
         "neuron": _neuron_json(neuron) if neuron else None,

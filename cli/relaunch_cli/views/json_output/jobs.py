@@ -142,7 +142,9 @@ def _cost_json(usd: float, basis: CostBasis) -> JsonObject:
 
 
 def _attempt_json(attempt: Attempt) -> JsonObject:
-    chosen, stop, price = attempt.placement, attempt.stop, attempt_price(attempt)
+    chosen = attempt.placement
+    stop = attempt.stop
+    price = attempt_price(attempt)
     return {
         "number": attempt.number,
         "placement_try": chosen.number,

@@ -32,7 +32,9 @@ def plans_json(plans: Sequence[Plan], basis: PlanBasis, explained: InstanceType 
 
 
 def _plan_json(plan: Plan, basis: PlanBasis, explained: InstanceType | None) -> JsonObject:
-    manifest, selection, is_named = find_manifest(plan, basis), plan.selection, plan.definition.name != NAME
+    manifest = find_manifest(plan, basis)
+    selection = plan.selection
+    is_named = plan.definition.name != NAME
     is_revision_named = is_named and plan.definition.target.capabilities.takes_task_definition
     rows = explain_rows(selection) if selection else ()
     rejection = explain_rejection(selection) if selection else ""

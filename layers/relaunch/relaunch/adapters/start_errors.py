@@ -1,4 +1,4 @@
-"""What the errors mean by which ECS tells that a task did not start.
+"""What the errors mean that ECS reports of a task that did not start.
 
 The names and texts are those of the source of the Amazon ECS agent (aws/amazon-ecs-agent, commit
 8dfceca6cf380a83c3007349317566f2862f0673): agent/dockerclient/dockerapi/errors.go, agent/engine/errors.go,
@@ -8,7 +8,7 @@ services as they are; "Amazon ECS stopped tasks error messages" has those that a
 
 An error that is in neither table is not known: it may be the machine's, or the same on every machine.
 
-A text tells of a fault of a GPU by an Xid, the number by which the NVIDIA driver reports an error: "Xid Errors" (NVIDIA
+A text reports a fault of a GPU by an Xid, the number that the NVIDIA driver gives an error: "Xid Errors" (NVIDIA
 GPU Deployment and Management). Those of programs are the ones after which the device plugin of NVIDIA for Kubernetes
 takes a GPU for healthy (internal/rm/health.go, xidsToSkip).
 """

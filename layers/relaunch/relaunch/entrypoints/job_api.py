@@ -21,7 +21,10 @@ from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.retry_job import retry_job
 from relaunch.usecases.submit_job import Submission, submit_request
 
-_OK, _CREATED, _UNPROCESSABLE, _UNAVAILABLE = 200, 201, 422, 503
+_OK = 200
+_CREATED = 201
+_UNPROCESSABLE = 422
+_UNAVAILABLE = 503
 _STATUSES: Mapping[str, int] = {
     "InvalidRequest": 400,
     "MalformedBody": 400,

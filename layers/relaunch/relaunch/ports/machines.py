@@ -110,6 +110,6 @@ class MachineStore(Protocol):
 class MachineQueue(Protocol):
     """The `machines` queue, whose consumer calls EC2 for machines."""
 
-    def attend(self, machine_id: str, delay_seconds: int = 0) -> None:
+    def request_calls(self, machine_id: str, delay_seconds: int = 0) -> None:
         """Let the consumer do what EC2 is to be called for, after a delay of at most 900 seconds."""
         ...

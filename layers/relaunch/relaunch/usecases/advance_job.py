@@ -94,7 +94,8 @@ class JobLifecycle(Lifecycle[Job, JobEvent, Decision]):
         """Save that all effects but those left are done, and with it what their events change."""
         if left == job.pending:
             return job
-        now, done = self.deps.clock.now(), Decision(replace(job, pending=left))
+        now = self.deps.clock.now()
+        done = Decision(replace(job, pending=left))
         for event in events:
             decision = self.decide(done.job, event, now)
             self.log(done.job, event, decision)
@@ -152,7 +153,8 @@ class JobLifecycle(Lifecycle[Job, JobEvent, Decision]):
 
 def _note_use(before: Job, after: Job, deps: JobDependencies) -> None:
     """Note that a task of the family runs on a machine of our own, before the job is saved: else nobody may do it."""
-    attempt, started = before.attempt, after.attempt
+    attempt = before.attempt
+    started = after.attempt
     is_start = attempt is not None and attempt.started_at is None and started is not None and started.started_at
     machine_id = started.placement.machine_id if started is not None and is_start else ""
     machine = deps.machines.load_machine(machine_id) if machine_id else None
@@ -168,7 +170,8 @@ def _offer_machine(before: Job, after: Job, deps: JobDependencies) -> None:
 
     If that fails, the next sweep sees that the machine is free.
     """
-    attempt, ended = before.attempt, after.attempt
+    attempt = before.attempt
+    ended = after.attempt
     if attempt is None or ended is None or attempt.stop is not None or ended.stop is None or ended.node is None:
         return
     if not (provider := ended.placement.capacity_provider):
@@ -235,7 +238,7 @@ def _handle_machine(
     released again if that fails, and paid for once.
     """
     if isinstance(effect, RequestMachine):
-        deps.machine_queue.attend(effect.machine_id)
+        deps.machine_queue.request_calls(effect.machine_id)
         return None
     if isinstance(effect, AbandonMachine):
         abandoned = MachineAbandoned(job.job_id, effect.reason)

@@ -114,7 +114,7 @@ class MachineLifecycle(Lifecycle[Machine, MachineEvent, MachineDecision]):
         match effect:
             case AskFleet() | TerminateInstance() | DeregisterNode():
                 delay_seconds = effect.delay_seconds if isinstance(effect, AskFleet) else 0
-                deps.machine_queue.attend(machine.machine_id, delay_seconds)
+                deps.machine_queue.request_calls(machine.machine_id, delay_seconds)
             case TellJobs(job_ids):
                 _request_launches(job_ids, deps)
             case AdmitJobs():

@@ -5,7 +5,7 @@ from dataclasses import replace
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import STACK_SLOT, Job
 from relaunch.core.jobs.progress import SavedCheckpoint
-from relaunch.core.jobs.state import JobState
+from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.kubernetes.rules import find_problems, select_on_kubernetes
 from relaunch.core.lifecycle.events import (
     CheckpointsRead,
@@ -23,10 +23,10 @@ from relaunch.core.lifecycle.restart_policy import is_to_be_judged
 from relaunch.core.lifecycle.spot_pools import retried_sooner
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW
 from relaunch.core.machines.machine import Consequence, Machine
-from relaunch.core.offerings.capacity_memory import refused_placements, with_own
+from relaunch.core.offerings.capacity_memory import refused_placements, with_job_failures
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.revisions.revision import revision_problem
-from relaunch.core.selection.selection import Selection, explain_rejection, prefer_undoubted, select
+from relaunch.core.selection.selection import Selection, explain_rejection, prefer_low_risk, select
 from relaunch.ports import LaunchDependencies, NotGrantedError, PermanentError, SlotsFullError
 from relaunch.usecases.advance_job import apply_event
 from relaunch.usecases.claim_machine import claim_machine, find_machine
@@ -91,14 +91,14 @@ def select_offerings(job: Job, deps: LaunchDependencies) -> tuple[Selection, Ava
     # What a running task is to be moved to is tried for nothing.
     is_retried_sooner = is_in_market(job) or may_move(job)
     memory = retried_sooner(available.memory) if is_retried_sooner else available.memory
-    memory = with_own(memory, (*job.own_failures, *refused_placements(job.revision.arn, available.memory)))
+    memory = with_job_failures(memory, (*job.own_failures, *refused_placements(job.revision.arn, available.memory)))
     selection = select(job.definition, job.revision, available.offerings, memory, available.at, available.limits)
-    return prefer_undoubted(selection, available.doubts), available
+    return prefer_low_risk(selection, available.shortage_risks), available
 
 
 def _select_on_kubernetes(job: Job, deps: LaunchDependencies) -> Selection:
     now = deps.clock.now()
-    memory = with_own(deps.capacity.load_capacity_memory(now), job.own_failures)
+    memory = with_job_failures(deps.capacity.load_capacity_memory(now), job.own_failures)
     return select_on_kubernetes(job.definition, memory, now)
 
 
@@ -143,7 +143,8 @@ def _was_claimed_before_stop(machine: Machine, job: Job) -> bool:
 
     What is claimed once the stop is known is known to fit.
     """
-    claim, stop = machine.claim_of(job.job_id), job.attempt.stop if job.attempt is not None else None
+    claim = machine.claim_of(job.job_id)
+    stop = job.attempt.stop if job.attempt is not None else None
     if claim is None or stop is None or job.state_since is None:
         return False
     return claim.since < min(job.state_since, stop.at + CLOCK_SKEW)
@@ -170,15 +171,18 @@ def _place(job: Job, chosen: OfferingChosen, deps: LaunchDependencies) -> Job:
 
 def _nothing_kept(selection: Selection) -> NothingKept:
     if (waits := market_wait(selection)) is not None:
-        return NothingKept(selection, waits.reason, False, False, waits.retry_at, is_market=True)
-    return NothingKept(
-        selection,
-        explain_rejection(selection),
-        is_permanent=selection.is_permanent,
-        is_price=selection.retry_at is None,
-        retry_at=selection.retry_at,
-        is_unready=selection.is_unready,
-    )
+        return NothingKept(selection, waits.reason, WaitReason.MARKET, waits.retry_at)
+    return NothingKept(selection, explain_rejection(selection), _wait_of(selection), selection.retry_at)
+
+
+def _wait_of(selection: Selection) -> WaitReason | None:
+    """Return what a job waits for that nothing satisfies now; None if nothing ever will."""
+    if selection.is_permanent:
+        return None
+    if selection.is_unready:
+        return WaitReason.REFUSED
+    # Of prices nobody knows when they change.
+    return WaitReason.CAPACITY if selection.retry_at else WaitReason.PRICE
 
 
 def _resume_uri(job: Job, deps: LaunchDependencies) -> tuple[str | None, SavedCheckpoint | None]:

@@ -81,7 +81,7 @@ def claim_machine(
     reason = "no subnet or launch template for what was selected: check MachineSubnets and MachineLaunchTemplates"
     if taken := [str(each.reservation) for each in selection.kept if each.reservation]:
         reason = f"no instance of {', '.join(taken)} is free, and none has room for this job"
-        return apply_event(job, NothingKept(selection, reason, is_permanent=False, is_price=False, retry_at=None), deps)
+        return apply_event(job, NothingKept(selection, reason, WaitReason.CAPACITY, retry_at=None), deps)
     return apply_event(job, MachineLost(job.machine_id, Consequence.PAUSE, reason), deps)
 
 
@@ -121,7 +121,9 @@ def _join(job: Job, selection: Selection, deps: LaunchDependencies) -> Job | Non
 
 def _claims_with_room(job: Job, selection: Selection, deps: LaunchDependencies) -> Iterator[MachineClaimed]:
     """Yield the claims that the job may have on machines with room, best first."""
-    now, kept, cap = deps.clock.now(), _kept_types(selection), job.definition.max_price_usd_per_hour
+    now = deps.clock.now()
+    kept = _kept_types(selection)
+    cap = job.definition.max_price_usd_per_hour
     reservations = {"", *(each.reservation.reservation_id for each in selection.kept if each.reservation)}
     for machine in _machines_with_room(job, deps):
         if machine.request.reservation_id not in reservations:
@@ -169,17 +171,20 @@ def _new_claim(
             return MachineLimitReached("starting", limit.reason)
         if kept and job.state is JobState.WAITING:
             return kept[0]
-        return NothingKept(selection, limit.reason, False, False, limit.until, is_unready=True)
-    limits, attempt_number = deps.limits.machines, _attempt_number(job)
+        return NothingKept(selection, limit.reason, WaitReason.REFUSED, limit.until)
+    limits = deps.limits.machines
+    attempt_number = _attempt_number(job)
     machine_id = machine_id_of(job.job_id, attempt_number, job.machine_requests + 1)
-    settings, doubted = deps.machine_settings, doubted_pools(known, now)
+    settings = deps.machine_settings
+    doubted = doubted_pools(known, now)
     image = _image(job)
     request = build_request(selection, machine_id, job.job_id, settings, limits, image, kept=kept, doubted=doubted)
     if request is None:
         return None
     best = _kept_types(selection)[request.overrides[0].offering]
     claim = Claim(job.job_id, attempt_number, needs(job.definition, job.revision, best), now)
-    totals, family = limits.totals(is_handover=is_handover), job.revision.family
+    totals = limits.totals(is_handover=is_handover)
+    family = job.revision.family
     decision = request_machine(machine_id, request, claim, now, totals, family=family, known=known)
     return MachineClaimed(decision, describe_machine(decision.machine), selection, is_new=True)
 

@@ -4,7 +4,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.overheads import Measured, measure_overheads, starts_so_far
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.events import MoveDeclined, NextMachineReady, TimePassed
-from relaunch.core.lifecycle.machine_waits import hands_over
+from relaunch.core.lifecycle.machine_waits import needs_next_machine
 from relaunch.core.lifecycle.market_choice import choose_again, choose_return, is_in_market, narrow
 from relaunch.core.lifecycle.moves import (
     decline_so_soon,
@@ -33,7 +33,7 @@ def hand_over(job: Job, deps: LaunchDependencies) -> Job:
     """
     if is_last_moment(job, deps.clock.now()):
         return apply_event(job, TimePassed(), deps)
-    if hands_over(job):
+    if needs_next_machine(job):
         return choose_placement(job, deps)
     if may_move(job):
         return _consider_move(job, deps)
@@ -74,7 +74,8 @@ def find_move(
     except PortError as error:
         return MoveDeclined(f"its checkpoints cannot be read: {error}", None)
     longest = starts_so_far(job, newest, available.at).checkpoint_seconds
-    progress, overheads = resumable_progress(job, newest), measure_overheads(job, newest, available.at)
+    progress = resumable_progress(job, newest)
+    overheads = measure_overheads(job, newest, available.at)
     if newest is None or newest.attempt != job.current_attempt.number or (progress is None and is_in_market(job)):
         return MoveDeclined("it has saved no checkpoint since it was launched", None, longest)
     if progress is not None and is_in_market(job):

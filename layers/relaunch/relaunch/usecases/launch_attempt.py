@@ -50,7 +50,8 @@ def _launch_once(job_id: str, deps: LaunchDependencies, *, has_lost: bool) -> Jo
         return hand_over(job, deps)
     was_waiting = job.state is JobState.WAITING
     if was_waiting and _may_choose(job, deps):
-        job, has_lost = choose_unless_no_progress(job, deps), False
+        job = choose_unless_no_progress(job, deps)
+        has_lost = False
     if has_lost:
         # The writer that won the race sends its placement.
         return job

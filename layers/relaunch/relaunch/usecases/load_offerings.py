@@ -10,7 +10,7 @@ from relaunch.core.jobs.quota_use import may_be_short, room_of_quotas
 from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.offerings.quotas import Quotas
 from relaunch.core.offerings.snapshot import OfferingsSnapshot
-from relaunch.core.offerings.spot_runs import Doubts, SpotPool, find_doubts, with_observed_rates
+from relaunch.core.offerings.spot_runs import ShortageRisks, SpotPool, find_shortage_risks, with_observed_rates
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import OfferingDependencies, PermanentError, ZoneScoreSource
 
@@ -25,7 +25,7 @@ MAX_LOOKED_AT = 10
 class AvailableOfferings:
     """The offerings at `at`, with observed interruption rates, the capacity memory and limits.
 
-    `doubts` are about spot offerings that may be short of capacity, `pools` is what is known of the spot pools
+    `shortage_risks` are those of spot offerings that may be short of capacity, `pools` the records of the spot pools
     (core.offerings.spot_runs).
     """
 
@@ -33,7 +33,7 @@ class AvailableOfferings:
     offerings: tuple[Offering, ...]
     memory: CapacityMemory
     limits: SelectionLimits
-    doubts: Doubts = field(default_factory=dict)
+    shortage_risks: ShortageRisks = field(default_factory=dict)
     pools: Sequence[SpotPool] = ()
 
 
@@ -47,12 +47,13 @@ def load_offerings(deps: OfferingDependencies, own_job_id: str = "") -> Availabl
     """
     now = deps.clock.now()
     memory, runs, pools = deps.capacity.load_capacity(now)
-    offerings, snapshot = _with_room(deps.offerings.offerings(now), deps), deps.offerings.snapshot(now)
+    offerings = _with_room(deps.offerings.offerings(now), deps)
+    snapshot = deps.offerings.snapshot(now)
     limits = replace(deps.limits.selection, quotas=_quotas(snapshot, offerings, own_job_id, deps))
     if snapshot.gp3_usd_per_gib_month is not None:
         limits = replace(limits, gp3_usd_per_gib_month=snapshot.gp3_usd_per_gib_month)
     rated = with_observed_rates(offerings, runs, now)
-    return AvailableOfferings(now, rated, memory, limits, find_doubts(runs, now), pools)
+    return AvailableOfferings(now, rated, memory, limits, find_shortage_risks(runs, now), pools)
 
 
 def with_placement_scores(
@@ -103,7 +104,8 @@ def _quotas(
 
 def _most_instances(deps: OfferingDependencies) -> int:
     """Return the most instances that the stack may have at once; 0 if that is not limited."""
-    jobs, machines = deps.limits.max_running_jobs, deps.limits.machines.max_machines
+    jobs = deps.limits.max_running_jobs
+    machines = deps.limits.machines.max_machines
     if not deps.machine_settings.is_on:
         return jobs
     return jobs + machines if jobs and machines else 0

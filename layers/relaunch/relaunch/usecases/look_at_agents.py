@@ -14,7 +14,7 @@ from relaunch.core.machines.absent_agents import (
     is_doubtful,
     is_outage,
 )
-from relaunch.core.machines.events import AgentSeen
+from relaunch.core.machines.events import AgentSeen, AgentState
 from relaunch.core.machines.machine import Machine
 from relaunch.ports import JobDependencies, PortError, ReconcileDependencies
 from relaunch.usecases.advance_machine import advance_machine
@@ -46,7 +46,7 @@ def note_absent_agents(nodes: Iterable[NodeObservation], deps: JobDependencies) 
 
 def _newly_away(machine: Machine) -> AgentSeen | None:
     # Whether its time is up is decided where everything is looked up.
-    return AgentSeen(is_connected=False) if machine.away_since is None else None
+    return AgentSeen(AgentState.AWAY) if machine.away_since is None else None
 
 
 class Agents:
@@ -55,7 +55,8 @@ class Agents:
     def __init__(self, deps: ReconcileDependencies) -> None:
         self._deps = deps
         self._nodes: Mapping[str, NodeObservation] | None = None
-        self._is_outage = self._is_doubtful = False
+        self._absent = AgentState.AWAY
+        """What an agent is that is not connected."""
 
     def look(self, machine: Machine) -> AgentSeen | None:
         """Return what is to be known of a machine whose agent was away; None if there is nothing new, or an error.
@@ -72,9 +73,10 @@ class Agents:
         seen = self._listed().get(machine.node or "")
         if seen is None:
             return None
-        if seen.is_connected or self._is_outage:
-            return AgentSeen(seen.is_connected, is_outage=self._is_outage)
-        limit, short = (DOUBT_LIMIT, AWAY_LIMIT) if self._is_doubtful else (AWAY_LIMIT, IMPAIRED_LIMIT)
+        agent = AgentState.CONNECTED if seen.is_connected else self._absent
+        if agent in (AgentState.CONNECTED, AgentState.OUTAGE):
+            return AgentSeen(agent)
+        limit, short = (DOUBT_LIMIT, AWAY_LIMIT) if agent is AgentState.AWAY_WITH_MOST else (AWAY_LIMIT, IMPAIRED_LIMIT)
         now = self._deps.clock.now()
         instance_id = machine.instance_id or ""
         is_impaired = False
@@ -85,14 +87,14 @@ class Agents:
             if not is_impaired:
                 return None
         saved_at = self._saved_at(machine)
-        return AgentSeen(is_connected=False, is_doubtful=self._is_doubtful, is_impaired=is_impaired, saved_at=saved_at)
+        return AgentSeen(agent, is_impaired=is_impaired, saved_at=saved_at)
 
     def _listed(self) -> Mapping[str, NodeObservation]:
         if self._nodes is None:
             nodes = {seen.node.name: seen for page in self._deps.targets.ecs.list_nodes() for seen in page}
             away = self._away_at_once(nodes)
-            self._is_doubtful = bool(away) and is_doubtful(away)
-            self._is_outage = bool(away) and not self._is_doubtful
+            if away:
+                self._absent = AgentState.AWAY_WITH_MOST if is_doubtful(away) else AgentState.OUTAGE
             self._nodes = nodes
         return self._nodes
 

@@ -80,7 +80,8 @@ def observe_capacity(event: InstanceEvent, deps: JobDependencies) -> list[Job]:
 
 def _stop_in_time(job: Job, deps: JobDependencies) -> int:
     """Stop the task of a warned job at its last moment; return how many seconds it may train on before that, or 0."""
-    stop_by, now = stops_by(job), deps.clock.now()
+    stop_by = stops_by(job)
+    now = deps.clock.now()
     if stop_by is None:
         return 0
     if now < stop_by:
@@ -114,7 +115,8 @@ def _advance(job_id: str, event: JobEvent, deps: JobDependencies) -> Job | None:
 
 def _warn(warning: HostWarned, calls: _Calls, deps: JobDependencies) -> list[Job | None]:
     """Warn every job with a task on the instance, then drain it."""
-    instance_id, warned = warning.instance_id, dict[str, Job | None]()
+    instance_id = warning.instance_id
+    warned = dict[str, Job | None]()
 
     def warn(job_id: str, *events: JobEvent) -> None:
         for event in events:
@@ -182,7 +184,8 @@ def observe_reservation(event: ReservationEnding, deps: JobDependencies) -> list
     failed: list[PortError] = []
     warned = []
     for machine in sorted(_machines_in(event.reservation_id, deps), key=lambda each: each.warned_at is not None):
-        instance_id, ends_at = machine.instance_id or "", event.ends_at - TAKEN_BEFORE_END - _SPARE
+        instance_id = machine.instance_id or ""
+        ends_at = event.ends_at - TAKEN_BEFORE_END - _SPARE
         try:
             observe_capacity(InstanceEvent(_WARNING, instance_id, at=event.at, ends_at=ends_at), deps)
         except NotYetError:

@@ -20,7 +20,8 @@ def look_at_host(job: Job, deps: JobDependencies) -> HostObservation | None:
     of a machine of our own is stored with the machine: EC2 itself forgets an instance after an hour, and may not answer
     now.
     """
-    instance_id, placement = host_of(job), job.current_attempt.placement
+    instance_id = host_of(job)
+    placement = job.current_attempt.placement
     if not instance_id:
         return None
     is_spot = placement.offering.purchase is PurchaseOption.SPOT
@@ -64,7 +65,8 @@ def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> 
     Raises:
         TransientError: the task stopped without having run, and the target does not tell now on which node; retry.
     """
-    event, now = task_located(observation, job, deps), deps.clock.now()
+    event = task_located(observation, job, deps)
+    now = deps.clock.now()
     is_news = observation.phase is TaskPhase.STOPPED and is_new_observation(job, event)
     if not is_news or not job.definition.target.capabilities.runs_on_ec2:
         return event

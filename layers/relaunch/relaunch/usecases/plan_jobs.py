@@ -133,11 +133,11 @@ def _plan_on_ecs(
         except NoActiveRevisionError as error:
             yield Plan(definition, available.at, None, None, str(error))
             continue
-        revision, doubts = _look_up_images(definition, revision, deps.images)
+        revision, notes = _look_up_images(definition, revision, deps.images)
         plan = with_request(plan_on(available, definition, revision, deps.zone_scores, deps.load_thresholds), deps)
         bucket_problem, notices = check_bucket(definition, deps)
         problem = plan.problem or revision_problem(revision, deps.limits.task_definitions) or bucket_problem
-        yield replace(plan, problem=problem, image_doubts=doubts, bucket_notices=notices)
+        yield replace(plan, problem=problem, image_doubts=notes, bucket_notices=notices)
 
 
 def _plan_on_kubernetes(definition: JobDefinition, deps: PlanDependencies) -> Plan:
@@ -187,8 +187,8 @@ def _look_up_images(
         pinned = pin_images(replace(revision, containers=tuple(kept)), None, images)
     except PortError as error:
         return revision, (f"the platforms of its images are not known: {error}",)
-    doubts = (f"{pinned.problem}: a job would fail now",) if pinned.problem else pinned.doubts
-    return with_platforms(revision, pinned.platforms), doubts
+    notes = (f"{pinned.problem}: a job would fail now",) if pinned.problem else pinned.unknown
+    return with_platforms(revision, pinned.platforms), notes
 
 
 def plan_on(
@@ -211,7 +211,7 @@ def plan_on(
         selection = select(definition, revision, offerings, memory, available.at, available.limits)
     problem = container_problem(definition, revision) if revision is not None and revision.containers else None
     if problem is None and selection.is_permanent:
-        return Plan(definition, available.at, revision, selection, explain_rejection(selection), True)
+        return Plan(definition, available.at, revision, selection, explain_rejection(selection), is_unsatisfiable=True)
     plan = Plan(definition, available.at, revision, selection, problem or "")
     return _with_market(plan, selection, available, load_thresholds) if load_thresholds else plan
 

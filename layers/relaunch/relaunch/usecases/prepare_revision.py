@@ -52,7 +52,8 @@ def prepare_revision(job: Job, offering: Offering, deps: LaunchDependencies) -> 
         else None
     )
     main = main_container(job.definition, job.revision) or ""
-    command, has_gpu = job.definition.command, job.definition.accelerator.gpu is not None
+    command = job.definition.command
+    has_gpu = job.definition.accelerator.gpu is not None
     changes = RevisionChanges(job.images, main, claim, has_gpu=has_gpu, command=command)
     devices = claim.devices if claim else ()
     takes_all_neuron = claim is not None and offering.is_managed
@@ -67,7 +68,8 @@ def prepare_revision(job: Job, offering: Offering, deps: LaunchDependencies) -> 
 
 def _find(job: Job, changes: RevisionChanges, deps: LaunchDependencies, *, is_for_torchrun_only: bool) -> str | None:
     """Return the ARN of the derived revision, None if the changes have no effect."""
-    shared, now = derivation_id(job.revision.arn, changes), deps.clock.now()
+    shared = derivation_id(job.revision.arn, changes)
+    now = deps.clock.now()
     # A placement without a task may have been closed because the revision that is shared was deregistered.
     is_doubtful = job.attempt is not None and job.attempt.placement.task_id is None
     known = None if is_doubtful else deps.maintenance.load_revision(shared)
@@ -120,14 +122,14 @@ class PinnedImages:
     """The images of the containers.
 
     `images` maps containers to images by digest, `platforms` to the platforms of their images. `notes` describe this
-    for the timeline, and why other images are not pinned; `doubts` are the notes on images in ECR with unknown
-    platforms. `problem` says why the job cannot run, empty if it can.
+    for the timeline, and why other images are not pinned; `unknown` describes the images in ECR whose platforms are
+    not known. `problem` says why the job cannot run, empty if it can.
     """
 
     images: Mapping[str, str] = field(default_factory=dict)
     platforms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
     problem: str = ""
 
 

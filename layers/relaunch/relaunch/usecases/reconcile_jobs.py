@@ -57,7 +57,8 @@ class _DueTasks:
     """
 
     def __init__(self, due: Sequence[str], deps: ReconcileDependencies) -> None:
-        self._due, self._deps = due, deps
+        self._due = due
+        self._deps = deps
         self._listed: dict[Target, _Seen] = {}
 
     def describe_from(self, start: int) -> _Seen:
@@ -125,7 +126,8 @@ def _time_passed(job: Job, seen: _Seen, deps: ReconcileDependencies) -> TimePass
 
 def _warned(job: Job, seen: _Seen) -> HostWarned | None:
     """Return the warning that the target gave with the task, None if there is none or the job has it."""
-    attempt, observation = job.attempt, seen.get(_task_id(job) or "")
+    attempt = job.attempt
+    observation = seen.get(_task_id(job) or "")
     if attempt is None or attempt.warned_at is not None or observation is None or observation.warned_at is None:
         return None
     return HostWarned("", observation.warned_at, observation.task_id)

@@ -39,7 +39,8 @@ def reconcile_machines(deps: ReconcileDependencies, has_time: Callable[[], bool]
     A machine with an error stays due for the next call and does not delay the others.
     """
     due = deps.machines.load_due(deps.clock.now(), _MAX_MACHINES)
-    looked_at, agents = 0, Agents(deps)
+    looked_at = 0
+    agents = Agents(deps)
     for start in range(0, len(due), _MAX_DESCRIBED):
         loaded = (_load(each, deps) for each in due[start : start + _MAX_DESCRIBED])
         machines = [machine for machine in loaded if machine is not None]

@@ -13,7 +13,8 @@ from relaunch.ports import PermanentError, RefreshDependencies, TransientError
 
 # A refresh runs every hour and is retried twice if parts failed; parts that are fresh are skipped. Quotas and spot
 # placement scores change within a day, other parts rarely.
-_AN_HOUR, _A_DAY = timedelta(minutes=50), timedelta(hours=23)
+_AN_HOUR = timedelta(minutes=50)
+_A_DAY = timedelta(hours=23)
 
 
 def refresh_offerings(deps: RefreshDependencies) -> dict[str, str]:

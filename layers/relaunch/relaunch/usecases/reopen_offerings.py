@@ -54,7 +54,8 @@ def reopen_offerings(
         late = next((seen for seen in nodes if refutes(seen, failure)), None)
         if late is None or late.registered_at is None:
             continue
-        name, is_late = late.node.instance_id or late.node.name, late.registered_at > failure.at
+        name = late.node.instance_id or late.node.name
+        is_late = late.registered_at > failure.at
         learn_pool(failure.offering, change_by_arrival(failure, late.registered_at), deps)
         reason = f"{name} {'registered' if is_late else 'is free'} after {failure.reason!r}"
         _reopen(failure, late.registered_at if is_late else deps.clock.now(), reason, deps)

@@ -78,7 +78,7 @@ def send_placement(job: Job, deps: LaunchDependencies, *, is_first: bool) -> Job
         unsendable_at = min(unsendable_at, gone_at)
     overdue = deps.clock.now() - unsendable_at
     if overdue >= timedelta(0):
-        return _look_for_task(job, overdue > _SENDING_GRACE, deps)
+        return _look_for_task(job, deps, is_certain=overdue > _SENDING_GRACE)
     if not is_first:
         job = apply_event(job, LaunchRepeated(attempt.number, attempt.placement.number), deps)
     outcome = _launch(job, deps)
@@ -119,7 +119,8 @@ def _answer(
     A refusal is final if nothing was launched before it: by a client that sent the request once, in the only function
     that launched the placement. Another function saves the job before it does, so that of the two saves one is stale.
     """
-    number, placement = job.current_attempt.number, job.current_attempt.placement
+    number = job.current_attempt.number
+    placement = job.current_attempt.placement
     if isinstance(outcome, LaunchRefused):
         is_only_send = is_alone and not outcome.was_repeated
         arn = placement.revision_arn
@@ -165,7 +166,7 @@ def _count_requests(deps: LaunchDependencies) -> int | None:
         return None
 
 
-def _look_for_task(job: Job, is_certain: bool, deps: LaunchDependencies) -> Job:
+def _look_for_task(job: Job, deps: LaunchDependencies, *, is_certain: bool) -> Job:
     """Look for the task of a placement that is not sent any more, until it is certain that there is none."""
     attempt = job.current_attempt
     closed = {each.task_id for each in attempt.closed_placements}

@@ -89,8 +89,8 @@ class Submission:
 
     definition: str
     job: Job | None
-    is_new: bool
     note: str
+    is_new: bool = False
     is_over_limit: bool = False
 
 
@@ -140,7 +140,7 @@ def _submit_separately(
         return _submit(definition, event, deps)
     except PortError as error:
         errors.append(error)
-        return Submission(definition.name, None, False, f"cannot be started: {error}")
+        return Submission(definition.name, None, f"cannot be started: {error}")
 
 
 def submit_direct(request: DirectRequest, deps: SubmitDependencies) -> Job:
@@ -215,24 +215,25 @@ def match_event(
 def _submit(definition: JobDefinition, event: TriggerEvent, deps: SubmitDependencies) -> Submission:
     matched = match_event(definition, event, deps)
     if isinstance(matched, NoMatch | InvalidInputs):
-        return Submission(definition.name, None, False, matched.reason)
+        return Submission(definition.name, None, matched.reason)
     job_id = derive_job_id(event.identity, definition.name)
     existing = deps.jobs.load_job(job_id)
     if existing is not None:
-        return Submission(definition.name, finish_pending(existing, deps), False, f"job {job_id} is there already")
+        return Submission(definition.name, finish_pending(existing, deps), f"job {job_id} is there already")
     reached = find_reached_limit(definition, deps)
     if reached:
         deps.metrics.record(MetricDatum(Metric.JOBS_REJECTED))
-        return Submission(definition.name, None, False, reached, is_over_limit=True)
+        return Submission(definition.name, None, reached, is_over_limit=True)
     obstacle = find_dispatch_obstacle(event, deps)
     if obstacle:
-        return Submission(definition.name, None, False, obstacle)
+        return Submission(definition.name, None, obstacle)
     job, entries = _accept(job_id, definition, matched, event, deps)
     if not deps.jobs.create_job(job, entries):
-        return Submission(definition.name, deps.jobs.load_job(job_id), False, f"job {job_id} is there already")
+        return Submission(definition.name, deps.jobs.load_job(job_id), f"job {job_id} is there already")
     deps.log.decided("accepted", job_id=job_id, revision=job.revision.arn, reason=job.reason, state=str(job.state))
     deps.metrics.record(*acceptance_metrics(job))
-    return Submission(definition.name, finish_pending(replace(job, version=1), deps), True, f"started job {job_id}")
+    job = finish_pending(replace(job, version=1), deps)
+    return Submission(definition.name, job, f"started job {job_id}", is_new=True)
 
 
 def _accept(

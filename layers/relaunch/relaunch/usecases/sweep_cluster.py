@@ -67,7 +67,8 @@ def sweep_cluster(deps: JobDependencies, has_time: Callable[[], bool] = lambda: 
     Raises:
         PermanentError: a target refuses to be listed; the others are swept.
     """
-    sweep, errors = Sweep(), list[PortError]()
+    sweep = Sweep()
+    errors = list[PortError]()
     for name in deps.targets:
         try:
             _sweep(name, sweep, has_time, deps)

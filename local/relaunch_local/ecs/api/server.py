@@ -131,7 +131,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _admitted_body(self) -> bytes:
         headers = [(name.lower(), value) for name, value in self.headers.items()]
-        head, guard = RequestHead(self.command, self.path, headers), self.server.guard
+        head = RequestHead(self.command, self.path, headers)
+        guard = self.server.guard
         guard.check_sender(head)
         signature = guard.check_caller(head)
         length = head.value("content-length") or "0"
@@ -153,7 +154,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._reply(HTTPStatus.FORBIDDEN, content, "text/xml;charset=UTF-8")
 
     def _act(self, body: bytes) -> None:
-        target, access_key = self.headers.get("X-Amz-Target", ""), self._access_key
+        target = self.headers.get("X-Amz-Target", "")
+        access_key = self._access_key
         if target:
             status, answer = self._ecs(target, body, access_key)
             self._reply(status, json.dumps(answer, default=_epoch).encode(), "application/x-amz-json-1.1")
@@ -161,7 +163,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._reply(*self._ec2(body, access_key), "text/xml;charset=UTF-8")
 
     def _ec2(self, body: bytes, access_key: str) -> tuple[int, bytes]:
-        upstream, action = self.server.upstream, action_of(body.decode())
+        upstream = self.server.upstream
+        action = action_of(body.decode())
         if upstream is not None and action not in SERVED_EC2_ACTIONS:
             return upstream.ec2(body)
         self._refresh(action)
@@ -174,7 +177,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.upstream.refresh()
 
     def _ecs(self, target: str, body: bytes, access_key: str) -> tuple[int, Mapping[str, Any]]:
-        simulator, action = self.server.simulator, target.removeprefix(TARGET_PREFIX)
+        simulator = self.server.simulator
+        action = target.removeprefix(TARGET_PREFIX)
         if action == target and self.server.upstream is not None:
             return self.server.upstream.call(target, json.loads(body or b"{}"))
         if action == target:
@@ -201,7 +205,8 @@ class _Handler(BaseHTTPRequestHandler):
             try:
                 status, answer = self.server.controls.call(name, arguments)
             except EcsError as error:
-                status, answer = 400, {"error": error.code, "message": error.message}
+                status = 400
+                answer = {"error": error.code, "message": error.message}
         self._reply(status, json.dumps(answer, default=str).encode(), "application/json")
 
     def _reply(self, status: int, body: bytes, content_type: str) -> None:

@@ -46,7 +46,8 @@ class Clusters:
         refuse(not NAME.fullmatch(name), "The cluster name has up to 255 letters, numbers, hyphens and underscores.")
         check_tags(request.get("tags", ()), refuse)
         if name not in self.clusters:
-            tags, settings = list(request.get("tags", ())), list(request.get("settings", ()))
+            tags = list(request.get("tags", ()))
+            settings = list(request.get("settings", ()))
             cluster = Cluster(self.region.arns.cluster(name), name, tags, settings)
             strategy = request.get("defaultCapacityProviderStrategy", [])
             self._associate(cluster, request.get("capacityProviders", []), strategy)
@@ -57,7 +58,8 @@ class Clusters:
         """DescribeClusters, at most 100."""
         names = request.get("clusters") or ["default"]
         refuse(len(names) > 100, "At most 100 clusters.")
-        found, failures = [], []
+        found = []
+        failures = []
         for name in names:
             cluster = self.clusters.get(last_part(name))
             arn = name if name.startswith("arn:") else self.region.arns.cluster(name)
@@ -95,7 +97,8 @@ class Clusters:
         refuse_as_client(arn in self.scaling.providers, "The Auto Scaling group is used by another capacity provider.")
         target = settings.get("managedScaling", {}).get("targetCapacity", 100)
         refuse_as_client(not 1 <= target <= 100, "targetCapacity is between 1 and 100.")
-        group, tags = self.scaling.groups[arn], list(request.get("tags", ()))
+        group = self.scaling.groups[arn]
+        tags = list(request.get("tags", ()))
         provider = CapacityProvider(self.region.arns.capacity_provider(name), name, group, settings, tags)
         self.providers[name] = provider
         self.scaling.providers[arn] = provider
@@ -177,7 +180,8 @@ class Clusters:
             raise EcsError("ResourceInUseException", "The specified capacity provider is in use and cannot be removed.")
         for provider in removed:
             provider.cluster = None
-        cluster.providers, cluster.default_strategy = providers, list(strategy)
+        cluster.providers = providers
+        cluster.default_strategy = list(strategy)
         for provider in providers.values():
             provider.cluster = cluster
             self.scaling.start_minimum(provider)

@@ -48,7 +48,8 @@ class Ec2Offerings:
         return page_of("SpotPriceHistory", history, request)
 
     def _in_force(self, request: JsonObject) -> Iterable[SpotPrice]:
-        start, end = request.get("StartTime"), request.get("EndTime")
+        start = request.get("StartTime")
+        end = request.get("EndTime")
         newest: dict[tuple[str, str], SpotPrice] = {}
         for price in sorted(self.spot_prices, key=lambda each: each.since.timestamp() if each.since else float("-inf")):
             if end is not None and price.since is not None and price.since > end:

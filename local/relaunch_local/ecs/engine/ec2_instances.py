@@ -168,9 +168,11 @@ def _reachability(instance: Instance) -> str:
 
 
 def _spot_request(instance: Instance) -> JsonObject:
-    code, at = "fulfilled", instance.launched_at
+    code = "fulfilled"
+    at = instance.launched_at
     if instance.warned_at is not None:
-        code, at = "instance-terminated-no-capacity", instance.warned_at
+        code = "instance-terminated-no-capacity"
+        at = instance.warned_at
     elif instance.ended_at is not None:
         is_interruption = instance.state_reason is StateReason.SPOT_TERMINATION
         code = "instance-terminated-no-capacity" if is_interruption else "instance-terminated-by-user"

@@ -26,6 +26,7 @@ def matches(patterns: Iterable[str], values: Iterable[str]) -> bool:
 
 def page_of(name: str, rows: list[Any], request: JsonObject) -> JsonObject:
     """Return a page of the rows as the member `name`, with `NextToken` if more follow."""
-    start, size = int(request.get("NextToken") or 0), int(request.get("MaxResults") or 1_000)
+    start = int(request.get("NextToken") or 0)
+    size = int(request.get("MaxResults") or 1_000)
     page: JsonObject = {name: rows[start : start + size]}
     return {**page, "NextToken": str(start + size)} if start + size < len(rows) else page

@@ -38,7 +38,8 @@ class Ec2Permissions:
         of_fleet = tags.get("fleet", {})
         fleet = self.arns.ec2("fleet/*")
         permissions = [Permission(access_key, "ec2:CreateFleet", fleet, _requested(of_fleet))]
-        instance, of_instance = self.arns.ec2("instance/*"), _requested(tags.get("instance", {}))
+        instance = self.arns.ec2("instance/*")
+        of_instance = _requested(tags.get("instance", {}))
         permissions.append(Permission(access_key, "ec2:CreateFleet", instance, of_instance))
         permissions += [
             Permission(access_key, "ec2:CreateFleet", self.arns.ec2(f"subnet/{each}")) for each in subnet_ids
@@ -76,7 +77,8 @@ class Ec2Permissions:
 
         EC2 launches the instance all the same, and terminates it ("Requirements for Amazon EBS encryption").
         """
-        key, used = offer.template.disk_key_arn, {"kms:ViaService": f"ec2.{self.arns.region}.amazonaws.com"}
+        key = offer.template.disk_key_arn
+        used = {"kms:ViaService": f"ec2.{self.arns.region}.amazonaws.com"}
         permissions = [Permission(access_key, f"kms:{action}", key, used) for action in _DISK_KEY_ACTIONS]
         granted = {**used, "kms:GrantIsForAWSResource": "true"}
         permissions.append(Permission(access_key, "kms:CreateGrant", key, granted))

@@ -18,8 +18,9 @@ from relaunch_local.ecs.errors import EcsError
 from relaunch_local.ecs.rules.fleet import FleetRequest, parse_create_fleet
 from relaunch_local.ecs.rules.limits import RequestLimits
 
-MACHINE_TAG, MACHINE_ATTRIBUTE = "relaunch:machine", "relaunch.machine"
-"""The tag of an instance, and the attribute that user data makes of it."""
+MACHINE_TAG = "relaunch:machine"
+MACHINE_ATTRIBUTE = "relaunch.machine"
+"""The attribute that user data makes of the tag MACHINE_TAG."""
 NEURON_ATTRIBUTE = "relaunch.neuron-devices"
 """The attribute with the number of Neuron devices, which the agent does not count: user data sets it."""
 
@@ -115,7 +116,8 @@ class Fleets:
         return self.region.price_of(place.instance_type, place.zone, place.purchase)
 
     def _instance(self, fleet: FleetRequest, offer: Offer, fleet_uuid: str, access_key: str) -> Instance:
-        place, template = offer.place, offer.template
+        place = offer.place
+        template = offer.template
         own_plan = self.settings.plan_of(place.instance_type, place.zone, place.purchase)
         host = self.plans.popleft() if self.plans else own_plan
         fault = self.pools.host_faults.get((place.instance_type, place.purchase, place.zone))

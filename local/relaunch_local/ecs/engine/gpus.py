@@ -57,7 +57,9 @@ def gpu_devices(instance: Instance) -> list[JsonObject] | None:
 
 def _device(instance: Instance, gpu_id: str) -> JsonObject:
     shares = [mib for task in instance.gpu_shares.get(gpu_id, {}).values() for mib in task]
-    mode = "IDLE" if gpu_id in instance.free_gpu_ids else "NVIDIA_MPS" if shares else "DEDICATED"
+    mode = "NVIDIA_MPS" if shares else "DEDICATED"
+    if gpu_id in instance.free_gpu_ids:
+        mode = "IDLE"
     return {
         "gpuId": gpu_id,
         "sharingMode": mode,

@@ -140,7 +140,8 @@ class Instances:
     def launch(self, spec: LaunchSpecification) -> Instance:
         """Launch an instance; the caller checks the capacity."""
         instance = self.describe_new(spec, self.region.ids.instance_id())
-        instance.agent_connected, instance.status = False, None
+        instance.agent_connected = False
+        instance.status = None
         self.by_id[instance.instance_id] = instance
         self._counts.update(_count_keys(instance.instance_type, instance.purchase, instance.zone))
         price = self.region.price_of(instance.instance_type, instance.zone, instance.purchase)
@@ -192,9 +193,11 @@ class Instances:
             if timer is not None:
                 timer.cancel()
         self.lifecycle.kill_processes(instance)
-        instance.state, instance.state_reason = InstanceState.SHUTTING_DOWN, reason
+        instance.state = InstanceState.SHUTTING_DOWN
+        instance.state_reason = reason
         instance.was_connected, instance.agent_connected = instance.agent_connected, False
-        line, now = self._bill_of[instance.instance_id], self.region.clock.now()
+        line = self._bill_of[instance.instance_id]
+        now = self.region.clock.now()
         instance.ended_at = now
         if instance.fleet is not None:
             line.billing_ended_at = now
@@ -246,7 +249,8 @@ class Instances:
         instance.free_gpu_ids = list(instance.gpu_ids)
         instance.arn = self.region.arns.container_instance(instance.cluster.name, self.region.ids.hexadecimal())
         # "ACTIVE" says nothing of the agent: it registers first, and connects then (aws/amazon-ecs-agent#240).
-        instance.status, instance.agent_connected = ContainerInstanceStatus.ACTIVE, not instance.host.connects_after
+        instance.status = ContainerInstanceStatus.ACTIVE
+        instance.agent_connected = not instance.host.connects_after
         instance.registered_at = self.region.clock.now()
         instance.cluster.container_instances[last_part(instance.arn)] = instance
         self.lifecycle.publish_container_instance(instance)
@@ -261,7 +265,8 @@ class Instances:
 
     def _terminated_now(self, instance: Instance) -> None:
         now = self.region.clock.now()
-        instance.state, instance.terminated_at = InstanceState.TERMINATED, now
+        instance.state = InstanceState.TERMINATED
+        instance.terminated_at = now
         self._bill_of.pop(instance.instance_id).terminated_at = now
         self._publish_state(instance)
         self._terminated.append(instance)

@@ -45,7 +45,8 @@ class Queries:
         refuse(not names, "Tasks cannot be empty.")
         refuse(len(names) > MAX_DESCRIBED, f"taskIds can have at most {MAX_DESCRIBED} items.")
         with_tags = "TAGS" in request.get("include", ())
-        tasks, failures = [], []
+        tasks = []
+        failures = []
         for name in names:
             task = self.find_task(cluster, name)
             if task is None:
@@ -155,7 +156,8 @@ class Queries:
     ) -> tuple[list[Instance], list[JsonObject]]:
         refuse(not names, "Container instances cannot be empty.")
         refuse(len(names) > most, f"instanceIds can have at most {most} items.")
-        instances, failures = [], []
+        instances = []
+        failures = []
         for name in names:
             instance = self._find_instance(cluster, name)
             if instance is None:

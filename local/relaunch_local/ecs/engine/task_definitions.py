@@ -117,7 +117,8 @@ class TaskDefinitions:
 
     def list_revisions(self, request: JsonObject) -> JsonObject:
         """ListTaskDefinitions; `familyPrefix` is the full name of a family."""
-        status, sort = request.get("status", "ACTIVE"), request.get("sort", "ASC")
+        status = request.get("status", "ACTIVE")
+        sort = request.get("sort", "ASC")
         refuse(status not in _STATUSES, "Invalid status.")
         refuse(sort not in ("ASC", "DESC"), "Invalid sort.")
         prefix = request.get("familyPrefix")

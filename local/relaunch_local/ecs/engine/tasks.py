@@ -65,7 +65,8 @@ class TaskLifecycle:
         if task.is_stopping:
             return
         task.desired_status = "STOPPED"
-        task.stop_code, task.stopped_reason = code, reason
+        task.stop_code = code
+        task.stopped_reason = reason
         if task.last_status is LastStatus.PROVISIONING:
             self._stopped(task)
             return
@@ -167,13 +168,15 @@ class TaskLifecycle:
         except ProcessStartError as error:
             self._fail_start(task, container, f"CannotStartContainerError: Error response from daemon: {error}")
             return False
-        container.last_status, container.started_at = "RUNNING", self.region.clock.now()
+        container.last_status = "RUNNING"
+        container.started_at = self.region.clock.now()
         return True
 
     def _fail_start(self, task: Task, container: Container, reason: str) -> None:
         container.reason = reason
         task.desired_status = "STOPPED"
-        task.stop_code, task.stopped_reason = StopCode.TASK_FAILED_TO_START, "Task failed to start"
+        task.stop_code = StopCode.TASK_FAILED_TO_START
+        task.stopped_reason = "Task failed to start"
         if reason.startswith(_OF_THE_TASK):
             task.stopped_reason = reason
         running = [each for each in task.containers if each.last_status == "RUNNING"]
@@ -188,7 +191,9 @@ class TaskLifecycle:
     def _exited(self, task: Task, container: Container, code: int, reason: str | None) -> None:
         if container.is_over or (not task.is_stopping and self._restarted(task, container, code)):
             return
-        container.last_status, container.exit_code, container.reason = "STOPPED", code, reason
+        container.last_status = "STOPPED"
+        container.exit_code = code
+        container.reason = reason
         if container.kill_timer is not None:
             container.kill_timer.cancel()
         if container.essential and not task.is_stopping:
@@ -216,7 +221,8 @@ class TaskLifecycle:
         for container in task.containers:
             if container.handle is not None and not container.is_over:
                 # From SIGTERM to SIGKILL.
-                timing, own = self.region.timing, container.definition.get("stopTimeout")
+                timing = self.region.timing
+                own = container.definition.get("stopTimeout")
                 seconds = timing.stop_timeout if own is None else own * timing.stop_timeout_factor
                 container.kill_timer = self.region.clock.call_later(seconds, container.handle.kill)
                 container.handle.terminate()

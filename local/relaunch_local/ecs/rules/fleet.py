@@ -14,7 +14,8 @@ from relaunch_local.ecs.rules.tags import check_tags
 
 MAX_CONFIGS = 50
 MAX_OVERRIDES = 300
-SPOT, ON_DEMAND = "spot", "on-demand"
+SPOT = "spot"
+ON_DEMAND = "on-demand"
 
 _TOKEN = re.compile(r"[\x21-\x7e]{1,64}")
 _IMAGE = re.compile(r"ami-([0-9a-f]{8}|[0-9a-f]{17})|resolve:ssm:.+")
@@ -180,6 +181,6 @@ def _only(holder: Mapping[str, Any], known: set[str], where: str) -> None:
         raise EcsError("UnsupportedOperation", f"The simulator does not simulate {', '.join(others)} of {where}.")
 
 
-def _refuse(condition: bool, message: str) -> None:
+def _refuse(condition: bool, message: str) -> None:  # noqa: FBT001 - is read as an assert
     if condition:
         raise EcsError("InvalidParameterValue", message)

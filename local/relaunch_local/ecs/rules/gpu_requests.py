@@ -66,7 +66,8 @@ def check_one_kind(requests: Iterable[GpuRequest]) -> None:
 
 
 def _parse(requirement: Mapping[str, Any]) -> GpuRequest:
-    has_value, has_strategy = "value" in requirement, "sharingStrategy" in requirement
+    has_value = "value" in requirement
+    has_strategy = "sharingStrategy" in requirement
     if has_value == has_strategy:
         raise ValueError("a GPU requirement has either value or sharingStrategy")
     return _parse_strategy(requirement["sharingStrategy"]) if has_strategy else _parse_value(str(requirement["value"]))
@@ -86,7 +87,8 @@ def _parse_strategy(strategy: Mapping[str, Any]) -> GpuRequest:
     if set(strategy) != {"nvidiaMps"}:
         raise ValueError("a sharing strategy has exactly one member: nvidiaMps")
     allocation = strategy["nvidiaMps"]
-    memory_mib, percent = allocation.get("memory"), allocation.get("maxComputePercent")
+    memory_mib = allocation.get("memory")
+    percent = allocation.get("maxComputePercent")
     if not isinstance(memory_mib, int) or memory_mib < 1:
         raise ValueError(f"the memory of nvidiaMps is at least 1 MiB, not {memory_mib!r}")
     if percent is not None and not (isinstance(percent, int) and 1 <= percent <= 100):

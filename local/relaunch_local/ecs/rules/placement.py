@@ -22,7 +22,8 @@ class Placement:
 
 def placement_of(request: Mapping[str, Any], definition: Mapping[str, Any]) -> Placement:
     """Parse the constraints and the strategy of a request; raises InvalidParameterException."""
-    expressions, distinct = [], False
+    expressions = []
+    distinct = False
     for constraint in (*request.get("placementConstraints", ()), *definition.get("placementConstraints", ())):
         kind = constraint.get("type")
         refuse(kind not in ("memberOf", "distinctInstance"), "Invalid placement constraint type.")

@@ -48,7 +48,8 @@ class Requirement:
 def requirement_of(definition: Mapping[str, Any], overrides: Mapping[str, Any]) -> Requirement:
     """Return the resources that a revision with these overrides requires."""
     by_name = container_overrides(overrides)
-    reserved, gpus = reserve(definition, overrides), []
+    reserved = reserve(definition, overrides)
+    gpus = []
     ports: dict[str, set[int]] = {"tcp": set(), "udp": set()}
     for container in definition["containerDefinitions"]:
         merged = {**container, **by_name.get(container["name"], {})}

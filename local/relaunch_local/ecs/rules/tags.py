@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 MAX_TAGS = 50
-_MAX_KEY, _MAX_VALUE = 128, 256
+_MAX_KEY = 128
+_MAX_VALUE = 256
 _CATEGORIES = "LZN"
 """Letters, separators and numbers, in any script."""
 

@@ -109,7 +109,7 @@ def _check_constraints(constraints: Sequence[Mapping[str, Any]]) -> None:
         try:
             parse_expression(constraint.get("expression", ""))
         except ExpressionError as error:
-            refuse_as_client(True, f"Invalid placement constraint expression: {error}")
+            raise client_error(f"Invalid placement constraint expression: {error}") from error
 
 
 def _check_containers(containers: Sequence[Mapping[str, Any]], mode: str, *, has_task_memory: bool) -> None:
@@ -160,7 +160,8 @@ def _check_dependencies(container: Mapping[str, Any], containers: Sequence[Mappi
 
 
 def _check_memory(container: Mapping[str, Any], name: str, *, has_task_memory: bool) -> None:
-    memory, reservation = container.get("memory"), container.get("memoryReservation")
+    memory = container.get("memory")
+    reservation = container.get("memoryReservation")
     refuse_as_client(
         not (has_task_memory or memory or reservation),
         f"Invalid setting for container '{name}'. At least one of 'memory' or 'memoryReservation' must be specified.",
@@ -181,7 +182,7 @@ def _check_resources(container: Mapping[str, Any], name: str) -> None:
     try:
         parse_gpu_request(requirements)
     except ValueError as error:
-        refuse_as_client(True, f"Invalid resource requirement of container '{name}': {error}")
+        raise client_error(f"Invalid resource requirement of container '{name}': {error}") from error
 
 
 def _check_sharing(request: Mapping[str, Any]) -> None:
@@ -190,7 +191,7 @@ def _check_sharing(request: Mapping[str, Any]) -> None:
     try:
         check_one_kind(asked)
     except ValueError as error:
-        refuse_as_client(True, f"Invalid resource requirements: {error}")
+        raise client_error(f"Invalid resource requirements: {error}") from error
     refuse_as_client(
         any(each.share_mib for each in asked)
         and bool({"FARGATE", "EXTERNAL"} & set(request.get("requiresCompatibilities", ()))),

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from botocore.config import Config
 from botocore.exceptions import ClientError, ReadTimeoutError
@@ -57,8 +57,8 @@ class Calls:
 
     runtime: Runtime
     chance: Chance
-    on_stall: Callable[[bool], None] = lambda _is_before: None
-    """Called when a function stalls, with whether it does so before its call takes effect."""
+    on_stall: Callable[[Literal["before", "after"]], None] = lambda _side: None
+    """Called when a function stalls, with the side of its call's effect on which it does so."""
     failed_at: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
     """When the calls of each action failed for good."""
     _retries: dict[tuple[str, int], SdkRetries] = field(default_factory=dict)
@@ -155,7 +155,7 @@ class Calls:
         stream = self.chance.stream("stalls")
         seconds = stream.uniform(2.0, _LONGEST_STALL_SECONDS)
         is_before = stream.random() < 0.5
-        self.on_stall(is_before)
+        self.on_stall("before" if is_before else "after")
         return (seconds, 0.0) if is_before else (0.0, max(seconds, _LONGEST_STALL_SECONDS - 10.0))
 
     def _latency(self, service: str) -> float:

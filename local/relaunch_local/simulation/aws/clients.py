@@ -101,8 +101,8 @@ class DelayedEcs:
     _chance: Chance
     _on_stop: Callable[[str], object]
     """Called with each task that StopTask names."""
-    _on_made: Callable[[str, str, bool], None]
-    """Called with the `startedBy` and task of each RunTask, and whether it is the token's only task."""
+    _on_made: Callable[[str, str, str], None]
+    """Called with the `startedBy` and task of each RunTask, and the token's first task."""
     answers_lost_until: datetime | None = None
     lost_share: float = 0.5
     """While answers are lost: the share of RunTask calls whose request is lost too."""
@@ -193,7 +193,7 @@ class DelayedEcs:
     def _note_tasks(self, arns: Sequence[str], started_by: str, client_token: str) -> None:
         self.on_taken(started_by, has_task=bool(arns))
         for arn in arns:
-            self._on_made(started_by, arn, arn == self._made.setdefault(client_token, arn))
+            self._on_made(started_by, arn, self._made.setdefault(client_token, arn))
             if arn not in self._visible_at:
                 self._made_at[arn] = self._clock.now()
                 self._visible_at[arn] = self._made_at[arn] + timedelta(seconds=self._lag(arn))

@@ -124,4 +124,4 @@ class EmulatedTable:
             raise LookupError(body["pk"]["S"])
         timeline = [job_items.read_timeline_entry(item) for item in put if item["sk"]["S"].startswith("TIMELINE#")]
         self._indexes.note(job)
-        self._on_saved(job, timeline, job.version == 1)
+        self._on_saved(job, timeline)

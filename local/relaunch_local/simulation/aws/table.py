@@ -33,8 +33,8 @@ DYNAMODB_ERRORS = CallErrors(
     disconnected=disconnected,
 )
 
-OnSaved = Callable[[Job, Sequence[TimelineEntry], bool], None]
-"""Called with a job as it was saved, its new timeline entries, and whether it is new."""
+OnSaved = Callable[[Job, Sequence[TimelineEntry]], None]
+"""Called with a job as it was saved, and its new timeline entries."""
 OnEffect = Callable[[type[Effect], str], None]
 """Called with the type of an effect that was done, and its object."""
 
@@ -132,7 +132,7 @@ class CalledJobs(CalledStore):
         def effect() -> bool:
             is_new: bool = self._store.create_job(job, timeline)
             if is_new:
-                self._note(job.job_id, timeline, is_new=True)
+                self._note(job.job_id, timeline)
             return is_new
 
         return bool(self._call("create_job", once(effect)))
@@ -142,7 +142,7 @@ class CalledJobs(CalledStore):
 
         def effect() -> Job:
             saved: Job = self._store.save_job(decision)
-            self._note(saved.job_id, decision.timeline, is_new=False)
+            self._note(saved.job_id, decision.timeline)
             for each in decision.machines:
                 self._on_machine(self._store.machines.machine(each.machine.machine_id))
             return saved
@@ -190,10 +190,10 @@ class CalledJobs(CalledStore):
         found: list[str] = self._call("load_waiting", effect)
         return found
 
-    def _note(self, job_id: str, timeline: Sequence[TimelineEntry], *, is_new: bool) -> None:
+    def _note(self, job_id: str, timeline: Sequence[TimelineEntry]) -> None:
         job = self._store.load_job(job_id)
         self._indexes.note(job)
-        self._on_saved(job, timeline, is_new)
+        self._on_saved(job, timeline)
 
 
 def once(effect: Callable[[], Any]) -> Callable[[], Any]:

@@ -253,7 +253,11 @@ class Deadlines:
             purchase = machine.request.overrides[0].offering.purchase if machine is not None else None
             return self._owner_of_start(job, watched, now, purchase, job.machine_id)
         is_slow = self._chance.is_calm and now - waiting.since > _LONGEST_LAUNCH
-        return _Owner("waited for its launch without any fault", True) if is_slow else _Owner("messages and functions")
+        return (
+            _Owner("waited for its launch without any fault", is_own=True)
+            if is_slow
+            else _Owner("messages and functions")
+        )
 
     def _is_hidden(self, task_arn: str) -> bool:
         """Return whether ECS hides a task, or showed it again so lately that it may still work beside another one."""
@@ -278,7 +282,7 @@ class Deadlines:
             needed = self._start(job.job_id) + self._known_loss(job) - _LATE_WRITE
             watched.risks[start] = watched.slack < needed and self._on_demand.may_be_had(job, now)
         if watched.risks[start]:
-            return _Owner("took spot when it was too late for it", True)
+            return _Owner("took spot when it was too late for it", is_own=True)
         return _Owner("spot that was lost with more than was known")
 
     def _check(self, job: Job, watched: _Watched) -> None:
@@ -296,7 +300,7 @@ class Deadlines:
         if job.state is JobState.TIMED_OUT:
             late = watched.left_at_deadline or _NONE
         if not late:
-            self._invariants.check(PROMISE, True)
+            self._invariants.check(PROMISE, holds=True)
             self.outcomes["kept, close to it" if watched.least_slack < _CLOSE else "kept"] += 1
             return
         if watched.wasted < max(late, _LATE_WRITE):
@@ -305,7 +309,7 @@ class Deadlines:
             self.outcomes[f"excused by {most}"] += 1
             return
         self.outcomes["broken"] += 1
-        self._invariants.check(PROMISE, False, _told(job, watched, late))
+        self._invariants.check(PROMISE, holds=False, message=_told(job, watched, late))
 
 
 def _told(job: Job, watched: _Watched, late: timedelta) -> str:

@@ -42,7 +42,7 @@ class Cause(StrEnum):
     XID = "gpu-fails"
     """The driver reported an error of a GPU while it ran."""
     EXIT_CODE = "program-blames-its-machine"
-    """Its program ended with the exit code by which it says that the machine is at fault."""
+    """Its program ended with the exit code with which it says that the machine is at fault."""
 
 
 OF_THE_MACHINE = frozenset({Cause.MACHINE, Cause.XID, Cause.EXIT_CODE})

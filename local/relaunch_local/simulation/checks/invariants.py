@@ -121,7 +121,7 @@ class Invariants:
     _pending_since: dict[str, dict[Effect, datetime]] = field(default_factory=lambda: defaultdict(dict))
     _pending_resumes: dict[tuple[str, int], set[str | None]] = field(default_factory=lambda: defaultdict(set))
 
-    def check(self, name: str, holds: bool, message: str = "") -> None:
+    def check(self, name: str, holds: bool, message: str = "") -> None:  # noqa: FBT001 - is read as an assert
         """Count a check, and record a violation if it does not hold."""
         self.checks[name] += 1
         if not holds:
@@ -135,7 +135,7 @@ class Invariants:
         while where is not None and where.tb_next is not None:
             where = where.tb_next
         place = f" at {where.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{where.tb_lineno}" if where else ""
-        self.check("no unhandled exception", False, f"{function}: {type(error).__name__}: {error}{place}")
+        self.check("no unhandled exception", holds=False, message=f"{function}: {type(error).__name__}: {error}{place}")
 
     def job_saved(self, job: Job, timeline: Sequence[TimelineEntry], *, is_new: bool) -> None:
         """Check a job that was created or saved."""
@@ -240,9 +240,11 @@ class Invariants:
             message = f"{machine.instance_id}: {', '.join(avoided)}"
             self.check("a machine that arrived late is used, not avoided", not avoided, message)
 
-    def task_made(self, started_by: str, task_arn: str, is_first: bool) -> None:
-        """Check a task that RunTask created or returned for a known client token."""
-        self.check("one placement try makes one task", is_first, f"{started_by}: {task_arn[-6:]} beside another")
+    def task_made(self, started_by: str, task_arn: str, first: str) -> None:
+        """Check a task that RunTask created or returned for a client token, beside the first one of the token."""
+        self.check(
+            "one placement try makes one task", task_arn == first, f"{started_by}: {task_arn[-6:]} beside another"
+        )
 
     def hide(self, task_arn: str) -> None:
         """Record that ECS begins to hide a task for longer than it documents.

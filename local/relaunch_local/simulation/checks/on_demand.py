@@ -10,7 +10,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.job import Job
 from relaunch.core.machines.decision import MachineTotals
-from relaunch.core.offerings.capacity_memory import find_failures, with_own
+from relaunch.core.offerings.capacity_memory import find_failures, with_job_failures
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Offering, OfferingKey
 from relaunch_local.ecs import EcsSimulator, Purchase
 from relaunch_local.ecs.engine.instances import LaunchSpecification, subnet_of
@@ -76,7 +76,7 @@ class OnDemand:
         """
         self.look(now)
         memory = self._memory.load_capacity_memory(now)
-        own = with_own({}, job.own_failures)
+        own = with_job_failures({}, job.own_failures)
         return any(
             self._there_since.get(_pool_of(each), now) <= now - KNOWN_AFTER
             and not any(_keeps_off(failure, each, now) for failure in find_failures(each, memory))

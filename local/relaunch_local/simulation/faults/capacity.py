@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 from relaunch_local.ecs import Event, Purchase, SpotPrice
 from relaunch_local.ecs.engine.model import Instance
@@ -66,10 +66,10 @@ class CapacityFaults(FaultInjector):
             host.start_error = ""
             simulator.instances.set_agent(host, connected=True)
 
-    def _act_during_stall(self, is_before: bool) -> None:
+    def _act_during_stall(self, side: Literal["before", "after"]) -> None:
         """While a function stalls, cancel a job, or lose the instance of the task it created."""
         dice = self._account.chance.stream("stalls/market")
-        if is_before:
+        if side == "before":
             if dice.random() < 0.5:
                 self._account.clock.call_later(dice.uniform(0.0, 20.0), self._cancel)
         elif dice.random() < 0.6:

@@ -26,7 +26,7 @@ def jobs(reason: str = "it waits for a slot of its definition", **layout) -> Pla
 
 
 def test_a_wide_terminal_shows_everything_in_columns():
-    assert shown(jobs(prose=True), 100) == [
+    assert shown(jobs(prose="wrapped"), 100) == [
         "JOB                    COST  ZONE        REASON",
         "resnet-fuptdcp3wlfn   $1.20  us-east-1a  it waits for a slot of its definition",
         "b-1                  $12.00  -",
@@ -34,14 +34,14 @@ def test_a_wide_terminal_shows_everything_in_columns():
 
 
 def test_prose_is_wrapped_at_words_below_where_it_begins():
-    assert shown(jobs(prose=True), 70)[1:3] == [
+    assert shown(jobs(prose="wrapped"), 70)[1:3] == [
         "resnet-fuptdcp3wlfn   $1.20  us-east-1a  it waits for a slot of its",
         "                                         definition",
     ]
 
 
 def test_a_narrow_terminal_leaves_out_columns_in_their_order():
-    table = jobs(optional=("ZONE", "COST"), prose=True)
+    table = jobs(optional=("ZONE", "COST"), prose="wrapped")
 
     assert shown(table, 54)[:2] == [
         "JOB                    COST  REASON",
@@ -51,7 +51,7 @@ def test_a_narrow_terminal_leaves_out_columns_in_their_order():
 
 
 def test_prose_without_room_is_put_below_its_record():
-    assert shown(jobs(optional=("ZONE", "COST"), prose=True), 30)[2:] == [
+    assert shown(jobs(optional=("ZONE", "COST"), prose="wrapped"), 30)[2:] == [
         "resnet-fuptdcp3wlfn",
         "    it waits for a slot of its",
         "    definition",
@@ -60,23 +60,23 @@ def test_prose_without_room_is_put_below_its_record():
 
 
 def test_brief_prose_is_cut_to_the_line_or_left_out():
-    table = jobs(optional=("REASON", "ZONE"), prose=True, is_brief=True)
+    table = jobs(optional=("REASON", "ZONE"), prose="cut")
 
     assert shown(table, 70)[1] == "resnet-fuptdcp3wlfn   $1.20  us-east-1a  it waits for a slot of its d…"
     assert shown(table, 60)[0].split() == ["JOB", "COST", "ZONE"]
 
 
 def test_what_is_never_left_out_is_never_cut_either():
-    assert shown(jobs(optional=("REASON", "ZONE", "COST"), prose=True, is_brief=True), 10)[1] == "resnet-fuptdcp3wlfn"
+    assert shown(jobs(optional=("REASON", "ZONE", "COST"), prose="cut"), 10)[1] == "resnet-fuptdcp3wlfn"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_words_that_people_copy_are_whole_at_any_width(width):
-    assert any(ARN in line for line in shown(jobs(f"the task {ARN} is gone", prose=True), width))
+    assert any(ARN in line for line in shown(jobs(f"the task {ARN} is gone", prose="wrapped"), width))
 
 
 def test_in_a_pipe_every_record_is_one_line_with_all_columns():
-    table = jobs(f"{ARN}\nis gone", optional=("ZONE", "COST"), prose=True, is_brief=True)
+    table = jobs(f"{ARN}\nis gone", optional=("ZONE", "COST"), prose="cut")
 
     lines = shown(table)
 
@@ -103,4 +103,4 @@ def test_cells_are_as_wide_as_a_terminal_shows_them():
 
 
 def test_a_table_may_have_no_rows():
-    assert shown(PlainTable("NAME", "REASON", prose=True), 80) == ["NAME  REASON"]
+    assert shown(PlainTable("NAME", "REASON", prose="wrapped"), 80) == ["NAME  REASON"]

@@ -166,8 +166,8 @@ def with_attempt(situation: str, **fields: Any) -> Job:
     return replace(job, attempt=replace(job.current_attempt, **fields))
 
 
-def _nothing(*, is_permanent: bool) -> events.NothingKept:
-    return events.NothingKept(make_selection(kept=()), "nothing", is_permanent, False, None)
+def _nothing(waits_for: WaitReason | None) -> events.NothingKept:
+    return events.NothingKept(make_selection(kept=()), "nothing", waits_for, None)
 
 
 def answered(
@@ -208,8 +208,8 @@ EVENTS: Mapping[str, events.JobEvent] = {
     "image-arrived": events.ImageArrived(*IMAGE, FoundImage(DIGEST)),
     "another-image": events.ImageArrived("trainer", "0000", FoundImage(DIGEST)),
     "chosen": events.OfferingChosen(make_offering(), make_selection(), None),
-    "nothing-for-now": _nothing(is_permanent=False),
-    "nothing-ever": _nothing(is_permanent=True),
+    "nothing-for-now": _nothing(WaitReason.CAPACITY),
+    "nothing-ever": _nothing(None),
     "impossible": events.LaunchImpossible("ECS refuses the derived revision"),
     "read": events.CheckpointsRead(None),
     "unreadable": events.CheckpointsUnreadable("AccessDenied"),

@@ -67,7 +67,7 @@ def test_who_goes_on_waiting_for_the_same_does_so_since_then_without_another_lin
 
 
 def test_nothing_that_ever_satisfies_it_fails_the_job_with_the_reason():
-    event = NothingKept(make_selection(kept=()), "price-cap removed the last offering", True, False, None)
+    event = NothingKept(make_selection(kept=()), "price-cap removed the last offering", None, None)
 
     decision = decided(SITUATIONS["w0"], event)
 
@@ -76,17 +76,17 @@ def test_nothing_that_ever_satisfies_it_fails_the_job_with_the_reason():
 
 
 @pytest.mark.parametrize(
-    ("is_price", "retry_in", "reason", "wakes_in"),
+    ("retry_in", "reason", "wakes_in"),
     [
-        pytest.param(False, timedelta(minutes=4), WaitReason.CAPACITY, timedelta(minutes=4), id="memory-expires"),
-        pytest.param(False, timedelta(hours=4), WaitReason.CAPACITY, timedelta(minutes=5), id="what-arrives-late"),
-        pytest.param(False, timedelta(seconds=1), WaitReason.CAPACITY, timedelta(seconds=15), id="not-in-a-hurry"),
-        pytest.param(True, None, WaitReason.PRICE, timedelta(minutes=5), id="prices-change-when-they-will"),
+        pytest.param(timedelta(minutes=4), WaitReason.CAPACITY, timedelta(minutes=4), id="memory-expires"),
+        pytest.param(timedelta(hours=4), WaitReason.CAPACITY, timedelta(minutes=5), id="what-arrives-late"),
+        pytest.param(timedelta(seconds=1), WaitReason.CAPACITY, timedelta(seconds=15), id="not-in-a-hurry"),
+        pytest.param(None, WaitReason.PRICE, timedelta(minutes=5), id="prices-change-when-they-will"),
     ],
 )
-def test_nothing_for_now_is_waited_for(is_price, retry_in, reason, wakes_in):
+def test_nothing_for_now_is_waited_for(retry_in, reason, wakes_in):
     retry_at = SOON + retry_in if retry_in else None
-    event = NothingKept(make_selection(kept=()), "none", False, is_price, retry_at)
+    event = NothingKept(make_selection(kept=()), "none", reason, retry_at)
 
     decision = decided(SITUATIONS["w0"], event)
 
@@ -106,7 +106,7 @@ def test_nothing_for_now_is_waited_for(is_price, retry_in, reason, wakes_in):
 )
 def test_a_market_policy_waits_until_it_chooses_again(retry_in, wakes_in):
     retry_at = None if retry_in is None else SOON + retry_in
-    event = NothingKept(make_selection(kept=()), "no spot", False, False, retry_at, is_market=True)
+    event = NothingKept(make_selection(kept=()), "no spot", WaitReason.MARKET, retry_at)
 
     decision = decided(SITUATIONS["w0"], event)
 
@@ -116,7 +116,7 @@ def test_a_market_policy_waits_until_it_chooses_again(retry_in, wakes_in):
 
 def test_a_wait_for_capacity_ends_with_the_deadline_at_the_latest():
     job = make_job(definition=make_definition(deadline=timedelta(minutes=3)))
-    event = NothingKept(make_selection(kept=()), "none", False, False, SOON + timedelta(hours=1))
+    event = NothingKept(make_selection(kept=()), "none", WaitReason.CAPACITY, SOON + timedelta(hours=1))
 
     assert after(job, event).wake_at == NOW + timedelta(minutes=3)
     assert after(make_job(), event).wake_at == SOON + timedelta(minutes=5)
@@ -192,7 +192,7 @@ def test_the_budget_of_interruptions_does_not_pass_while_checkpoints_cannot_be_r
 def test_waits_for_checkpoints_and_for_the_slot_add_up_and_other_waits_between_them_count_as_idle():
     hours = [NOW + timedelta(hours=hour) for hour in range(6)]
     job, unreadable = SITUATIONS["wr"], CheckpointsUnreadable("AccessDenied")
-    full = NothingKept(make_selection(kept=()), "none", False, False, None)
+    full = NothingKept(make_selection(kept=()), "none", WaitReason.CAPACITY, None)
     for at, event in zip(hours, (unreadable, SlotDenied("resnet", 5), full, unreadable, chosen()), strict=False):
         job = after(job, event, now=at)
 
@@ -202,7 +202,7 @@ def test_waits_for_checkpoints_and_for_the_slot_add_up_and_other_waits_between_t
 
 def test_waits_for_what_is_no_capacity_add_up_from_the_acceptance_on():
     hours = [NOW + timedelta(hours=hour) for hour in range(6)]
-    job, full = SITUATIONS["wi"], NothingKept(make_selection(kept=()), "none", False, False, None)
+    job, full = SITUATIONS["wi"], NothingKept(make_selection(kept=()), "none", WaitReason.CAPACITY, None)
     image = ImageArrived("trainer", "5e07", FoundImage("sha256:9"))
     for at, event in zip(
         hours[1:], (image, SlotDenied("resnet", 5), full, MachineLimitReached("machines")), strict=False
@@ -240,7 +240,7 @@ def test_clocks_that_differ_take_nothing_back():
 
 
 def test_who_was_let_in_and_finds_no_capacity_passes_its_slot_on():
-    event = NothingKept(make_selection(kept=()), "none", False, False, None)
+    event = NothingKept(make_selection(kept=()), "none", WaitReason.CAPACITY, None)
 
     assert after(SITUATIONS["ws"], event).pending == (ADMIT,)
     assert after(SITUATIONS["w0"], event).pending == ()

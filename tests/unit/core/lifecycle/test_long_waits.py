@@ -8,7 +8,7 @@ from relaunch.core.definitions.accelerator import PurchasePolicy
 from relaunch.core.jobs.job import IntentKind, Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
-from relaunch.core.lifecycle.decision import look_again
+from relaunch.core.lifecycle.decision import set_next_check
 from relaunch.core.lifecycle.events import (
     CheckpointsUnreadable,
     JobEvent,
@@ -32,7 +32,7 @@ from unit.core.lifecycle.steps import chosen
 from unit.core.lifecycle.table_matrix import seen_stopped
 
 HOUR = timedelta(hours=1)
-NOTHING = NothingKept(make_selection(kept=()), "nothing", is_permanent=False, is_price=False, retry_at=None)
+NOTHING = NothingKept(make_selection(kept=()), "nothing", WaitReason.CAPACITY, retry_at=None)
 
 
 def waiting(reason: WaitReason, **fields) -> Job:
@@ -42,7 +42,7 @@ def waiting(reason: WaitReason, **fields) -> Job:
 
 def looked(job: Job, after: timedelta):
     now = NOW + after
-    return look_or_tell(job, now, look_again(job, now + HOUR))
+    return look_or_tell(job, now, set_next_check(job, now + HOUR))
 
 
 @pytest.mark.parametrize("reason", [WaitReason.IMAGE, WaitReason.REFUSED, WaitReason.CHECKPOINT])
@@ -135,7 +135,7 @@ def test_a_wait_behind_others_ends_at_its_bound_and_a_place_that_comes_before_is
         (WaitReason.SLOT, SlotDenied("resnet", 5), QUEUE_LIMIT),
         (WaitReason.MACHINE_LIMIT, MachineLimitReached("usd_per_hour"), QUEUE_LIMIT),
         (WaitReason.CAPACITY, NOTHING, START_LIMIT),
-        (WaitReason.MARKET, replace(NOTHING, is_market=True, retry_at=NOW + QUEUE_LIMIT), START_LIMIT),
+        (WaitReason.MARKET, replace(NOTHING, waits_for=WaitReason.MARKET, retry_at=NOW + QUEUE_LIMIT), START_LIMIT),
     ],
 )
 def test_a_wait_that_is_denied_again_before_each_wake_is_told_and_ends_in_time(

@@ -46,7 +46,7 @@ ALL = make_selection(kept=(SPOT, OTHER_SPOT, ON_DEMAND), rejected=(), filter_cou
 DEFINITION = make_definition(
     estimated_duration=10 * HOUR, deadline=20 * HOUR, padding=0.0, policy=PolicyName.UNIFORM_PROGRESS
 )
-FREE, BUSY = Pool("g5.xlarge spot", 0.40), Pool("g5.xlarge spot", 0.40, False, 0.0, 1.0)
+FREE, BUSY = Pool("g5.xlarge spot", 0.40), Pool("g5.xlarge spot", 0.40, has_capacity=False, seen_ago=0.0, state_age=1.0)
 OTHER = Pool("g6.xlarge spot", 0.50)
 START = Progress(0 * HOUR, 10 * HOUR)
 MEASURED_NOTHING = Overheads()

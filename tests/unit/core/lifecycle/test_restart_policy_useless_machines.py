@@ -89,7 +89,7 @@ def test_one_that_ec2_refused_is_none_of_them():
 def test_a_job_looks_again_for_free_while_others_find_out_whether_machines_become_ready(minutes: int, paused: int):
     given = EVENTS["nothing-for-now"]
     retry_at = NOW + timedelta(minutes=1 + minutes)
-    event = NothingKept(given.selection, "not ready", False, False, retry_at, is_unready=True)
+    event = NothingKept(given.selection, "not ready", WaitReason.REFUSED, retry_at)
 
     decision = decided(SITUATIONS["w0"], event)
 
@@ -105,7 +105,7 @@ def test_what_is_refused_to_a_job_is_what_it_waits_for_while_others_try_it(call:
     given, asked_at = EVENTS["nothing-for-now"], NOW - timedelta(hours=1)
     job = replace(SITUATIONS["w0"], refusals={call: Refusal(asked_at, asked_at)})
 
-    waiting = after(job, NothingKept(given.selection, "AccessDenied", False, False, None, is_unready=True))
+    waiting = after(job, NothingKept(given.selection, "AccessDenied", WaitReason.REFUSED, None))
 
     assert list(waiting.refusals) == [call]
     assert waiting.refusals[call].since == asked_at, "it is not held back for longer"

@@ -40,8 +40,12 @@ def known(*changes: PoolChange, key: OfferingKey = KEY) -> SpotPool:
     return SpotPool(key, record, len(changes))
 
 
-def was(has_capacity: bool, hours_ago: float) -> PoolChange:
-    return lambda record: seen(record, AT - hours_ago, has_capacity=has_capacity)
+def granted(hours_ago: float) -> PoolChange:
+    return lambda record: seen(record, AT - hours_ago, has_capacity=True)
+
+
+def refused(hours_ago: float) -> PoolChange:
+    return lambda record: seen(record, AT - hours_ago, has_capacity=False)
 
 
 def found(*pools: SpotPool, offering: Offering = ZONE) -> Pool:
@@ -51,18 +55,18 @@ def found(*pools: SpotPool, offering: Offering = ZONE) -> Pool:
 
 def test_of_a_pool_that_was_never_seen_nothing_is_known():
     assert found() == Pool(NAME, 0.40)
-    assert found(known(was(False, 1.0), key=make_offering_key("g6.xlarge", zone="us-east-1a"))) == Pool(NAME, 0.40)
-    assert found(known(was(False, 1.0), key=make_offering_key(zone="us-east-1b"))) == Pool(NAME, 0.40)
+    assert found(known(refused(1.0), key=make_offering_key("g6.xlarge", zone="us-east-1a"))) == Pool(NAME, 0.40)
+    assert found(known(refused(1.0), key=make_offering_key(zone="us-east-1b"))) == Pool(NAME, 0.40)
 
 
 @pytest.mark.parametrize(
     ("changes", "state", "seen_ago", "state_age"),
     [
-        pytest.param([was(False, 1.0)], False, 1.0, 1.0, id="refused"),
-        pytest.param([was(False, 2.0), was(False, 1.0)], False, 1.0, 2.0, id="and again"),
-        pytest.param([was(True, 3.0)], True, 3.0, 3.0, id="granted"),
-        pytest.param([was(False, 1.0), was(True, 0.5)], True, 0.5, 0.75, id="granted after a refusal"),
-        pytest.param([was(True, -1.0)], True, 0.0, 0.0, id="by a clock that is early"),
+        pytest.param([refused(1.0)], False, 1.0, 1.0, id="refused"),
+        pytest.param([refused(2.0), refused(1.0)], False, 1.0, 2.0, id="and again"),
+        pytest.param([granted(3.0)], True, 3.0, 3.0, id="granted"),
+        pytest.param([refused(1.0), granted(0.5)], True, 0.5, 0.75, id="granted after a refusal"),
+        pytest.param([granted(-1.0)], True, 0.0, 0.0, id="by a clock that is early"),
     ],
 )
 def test_a_pool_is_what_was_seen_of_it_last(changes, state, seen_ago, state_age):
@@ -73,15 +77,13 @@ def test_a_pool_is_what_was_seen_of_it_last(changes, state, seen_ago, state_age)
 
 
 def test_what_a_pool_learned_is_taken_with_it():
-    often = known(
-        *(change for hour in range(40, 1, -2) for change in (was(True, hour / 4), was(False, hour / 4 - 0.2)))
-    )
+    often = known(*(change for hour in range(40, 1, -2) for change in (granted(hour / 4), refused(hour / 4 - 0.2))))
 
     assert found(often).spell_ends > 1.1
-    assert found(known(was(True, 10.0), was(False, 9.8))).spell_ends == pytest.approx(1.0, abs=0.05)
+    assert found(known(granted(10.0), refused(9.8))).spell_ends == pytest.approx(1.0, abs=0.05)
 
 
-@pytest.mark.parametrize("pools", [(), (known(was(True, 5.0)),)], ids=["never", "hours ago"])
+@pytest.mark.parametrize("pools", [(), (known(granted(5.0)),)], ids=["never", "hours ago"])
 def test_of_a_pool_that_was_not_seen_lately_the_placement_score_says_something(pools):
     def ends(score: int | None) -> tuple[float, float]:
         pool = found(*pools, offering=replace(ZONE, placement_score=score))
@@ -93,7 +95,7 @@ def test_of_a_pool_that_was_not_seen_lately_the_placement_score_says_something(p
 
 
 def test_what_a_launch_has_just_seen_counts_more_than_a_score():
-    pools = (known(was(True, 3.0)),)
+    pools = (known(granted(3.0)),)
 
     assert found(*pools, offering=replace(ZONE, placement_score=1)) == found(*pools)
 
@@ -101,9 +103,9 @@ def test_what_a_launch_has_just_seen_counts_more_than_a_score():
 def test_a_warning_says_at_once_that_the_pool_of_the_machine_has_none_left():
     placement = make_placement(offering=KEY)
     warned = make_job(attempt=make_running_attempt(placement=placement, zone=None, warned_at=NOW - HOUR))
-    elsewhere = known(was(True, 3.0), key=make_offering_key("g6.xlarge"))
+    elsewhere = known(granted(3.0), key=make_offering_key("g6.xlarge"))
 
-    pools = with_warning((elsewhere, known(was(True, 3.0))), warned)
+    pools = with_warning((elsewhere, known(granted(3.0))), warned)
 
     assert pools[:-1] == (elsewhere,)
     assert (found(*pools).has_capacity, found(*pools).seen_ago) == (False, pytest.approx(1.0))
@@ -111,17 +113,17 @@ def test_a_warning_says_at_once_that_the_pool_of_the_machine_has_none_left():
 
 
 def test_a_task_that_is_not_warned_says_nothing_of_its_pool():
-    pools = (known(was(True, 3.0)),)
+    pools = (known(granted(3.0)),)
 
     assert with_warning(pools, make_job(attempt=make_running_attempt())) == with_warning(pools, make_job()) == pools
 
 
 def test_a_pool_in_any_zone_is_what_was_seen_in_all_of_them():
     pools = (
-        known(was(True, 3.0)),
-        known(was(True, 1.0), key=make_offering_key(zone="us-east-1b")),
-        known(was(False, 2.0), key=make_offering_key()),
-        known(was(False, 0.5), key=make_offering_key("g6.xlarge")),
+        known(granted(3.0)),
+        known(granted(1.0), key=make_offering_key(zone="us-east-1b")),
+        known(refused(2.0), key=make_offering_key()),
+        known(refused(0.5), key=make_offering_key("g6.xlarge")),
     )
 
     pool = found(*pools, offering=make_offering())

@@ -21,7 +21,7 @@ from fakes.builders import (
 from relaunch.core.jobs.effects import StopTask
 from relaunch.core.jobs.job import Job, PlacementState
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.state import JobState
+from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches import launch
 from relaunch.core.launches.launch import TaskPhase
 from relaunch.core.lifecycle import events
@@ -130,7 +130,7 @@ class LifeOfAJob(RuleBasedStateMachine):
             assert after.attempt.task_version >= before.attempt.task_version
         if after.attempt and before.attempt and after.attempt.number != before.attempt.number:
             assert after.attempt.number == before.attempt.number + 1
-            assert before.attempt.is_spent
+            assert before.attempt.is_number_used
         if after.state is JobState.LAUNCHING and before.state is JobState.WAITING:
             assert self.ecs.live == []
 
@@ -140,9 +140,10 @@ class LifeOfAJob(RuleBasedStateMachine):
     def an_offering_is_chosen(self) -> None:
         self.feed(events.OfferingChosen(make_offering(), make_selection(), None))
 
-    @rule(is_permanent=st.integers(0, 19))
-    def nothing_is_kept(self, is_permanent: int) -> None:
-        self.feed(events.NothingKept(make_selection(kept=()), "nothing", is_permanent == 19, False, None))
+    @rule(permanent=st.integers(0, 19))
+    def nothing_is_kept(self, permanent: int) -> None:
+        waits_for = None if permanent == 19 else WaitReason.CAPACITY
+        self.feed(events.NothingKept(make_selection(kept=()), "nothing", waits_for, None))
 
     @precondition(lambda self: not self.job.has_slot)
     @rule(slot=st.sampled_from(["resnet", "*"]))

@@ -15,7 +15,7 @@ from relaunch.core.machines.absent_agents import (
     is_doubtful,
     is_outage,
 )
-from relaunch.core.machines.events import AgentSeen, MachineDue, NodeSeen
+from relaunch.core.machines.events import AgentSeen, AgentState, MachineDue, NodeSeen
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.living import HEARTBEAT
 from relaunch.core.machines.machine import Machine, MachineState, TellJobs, TerminateInstance
@@ -24,7 +24,7 @@ from relaunch.core.machines.table import decide
 
 LIMITS = MachineLimits()
 MINUTE, SECOND = timedelta(minutes=1), timedelta(seconds=1)
-AWAY = AgentSeen(is_connected=False)
+AWAY = AgentSeen(AgentState.AWAY)
 
 
 def make_away(**fields: object) -> Machine:
@@ -33,7 +33,7 @@ def make_away(**fields: object) -> Machine:
 
 
 def saved(at: datetime, *, is_impaired: bool = False) -> AgentSeen:
-    return AgentSeen(is_connected=False, saved_at=at, is_impaired=is_impaired)
+    return AgentSeen(AgentState.AWAY, saved_at=at, is_impaired=is_impaired)
 
 
 def test_an_agent_that_is_away_is_looked_at_every_minute():
@@ -56,9 +56,8 @@ def test_noting_that_an_agent_is_away_does_not_put_off_an_earlier_look():
 @pytest.mark.parametrize(
     "event",
     [
-        AgentSeen(is_connected=True),
-        AgentSeen(is_connected=False, is_outage=True),
-        AgentSeen(is_connected=True, is_outage=True),
+        AgentSeen(AgentState.CONNECTED),
+        AgentSeen(AgentState.OUTAGE),
         NodeSeen(NODE, CAPACITY, is_active=True, at=NOW),
     ],
 )
@@ -142,7 +141,7 @@ def test_two_agents_at_once_may_be_hosts_that_hang(away: int, expected: bool):
 
 @pytest.mark.parametrize(("is_impaired", "limit"), [(False, DOUBT_LIMIT), (True, AWAY_LIMIT)])
 def test_of_two_agents_at_once_each_has_more_time(is_impaired: bool, limit: timedelta):
-    event = AgentSeen(is_connected=False, is_doubtful=True, is_impaired=is_impaired)
+    event = AgentSeen(AgentState.AWAY_WITH_MOST, is_impaired=is_impaired)
 
     kept = decide(make_away(), event, NOW + limit - SECOND, LIMITS)
     lost = decide(make_away(), event, NOW + limit, LIMITS).machine

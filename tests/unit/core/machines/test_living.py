@@ -41,7 +41,9 @@ WITHOUT_GPU = NodeSeen(NODE, Resources(4096, 15_000), is_active=True, at=NOW)
 
 
 def test_a_machine_is_ready_once_it_shows_all_its_accelerators():
-    after = decide(machine(MachineState.STARTING), NodeSeen(NODE, CAPACITY, True, NOW), NOW, LIMITS).machine
+    after = decide(
+        machine(MachineState.STARTING), NodeSeen(NODE, CAPACITY, is_active=True, at=NOW), NOW, LIMITS
+    ).machine
 
     assert (after.state, after.node, after.registered_at) == (MachineState.READY, NODE, NOW)
     assert after.pending == (
@@ -54,7 +56,7 @@ def test_a_machine_is_ready_once_it_shows_all_its_accelerators():
 def test_gpus_that_the_agent_does_not_see_yet_are_waited_for():
     waiting = decide(machine(MachineState.STARTING), WITHOUT_GPU, NOW, LIMITS).machine
     again = decide(waiting, WITHOUT_GPU, NOW, LIMITS).machine
-    ready = decide(again, NodeSeen(NODE, CAPACITY, True, NOW), NOW, LIMITS).machine
+    ready = decide(again, NodeSeen(NODE, CAPACITY, is_active=True, at=NOW), NOW, LIMITS).machine
 
     assert (waiting.state, waiting.reason) == (MachineState.STARTING, "registered with 0 of its 1 GPUs")
     assert waiting.wake_at == NOW + NEXT_LOOK
@@ -63,10 +65,10 @@ def test_gpus_that_the_agent_does_not_see_yet_are_waited_for():
 
 
 def test_an_agent_that_is_not_connected_is_waited_for():
-    unheard = NodeSeen(NODE, CAPACITY, True, NOW, is_connected=False)
+    unheard = NodeSeen(NODE, CAPACITY, is_active=True, at=NOW, is_connected=False)
 
     waiting = decide(machine(MachineState.STARTING), unheard, NOW, LIMITS).machine
-    ready = decide(waiting, NodeSeen(NODE, CAPACITY, True, NOW), NOW, LIMITS).machine
+    ready = decide(waiting, NodeSeen(NODE, CAPACITY, is_active=True, at=NOW), NOW, LIMITS).machine
 
     assert (waiting.state, waiting.reason) == (MachineState.STARTING, "registered, and its agent is not connected")
     assert (waiting.pending, waiting.wake_at) == ((), NOW + NEXT_LOOK)
@@ -74,7 +76,7 @@ def test_an_agent_that_is_not_connected_is_waited_for():
 
 
 def test_an_agent_that_is_away_at_the_deadline_has_three_more_minutes():
-    unheard = NodeSeen(NODE, CAPACITY, True, NOW, is_connected=False)
+    unheard = NodeSeen(NODE, CAPACITY, is_active=True, at=NOW, is_connected=False)
     at = NOW + LIMITS.registration_deadline
     waiting = decide(machine(MachineState.STARTING), unheard, at, LIMITS).machine
 
@@ -87,7 +89,9 @@ def test_an_agent_that_is_away_at_the_deadline_has_three_more_minutes():
 
 def test_an_agent_that_is_away_when_it_is_first_looked_at_has_three_minutes_from_then():
     at = NOW + LIMITS.registration_deadline + timedelta(minutes=8)
-    waiting = decide(machine(MachineState.STARTING), NodeSeen(NODE, CAPACITY, True, at, is_connected=False), at, LIMITS)
+    waiting = decide(
+        machine(MachineState.STARTING), NodeSeen(NODE, CAPACITY, is_active=True, at=at, is_connected=False), at, LIMITS
+    )
 
     early, late = (
         decide(waiting.machine, MachineDue(), at + timedelta(seconds=after), LIMITS).machine for after in (179, 180)

@@ -172,7 +172,9 @@ def test_who_asked_and_saved_no_answer_leaves_the_outcome_unknown():
 
 
 def test_a_call_that_fails_as_a_whole_does_not_end_the_search_for_the_instance_of_an_earlier_one():
-    refused = FleetAnswered(FleetRefused((Refusal(RefusalKind.NOT_PERMITTED, "UnauthorizedOperation"),), True))
+    refused = FleetAnswered(
+        FleetRefused((Refusal(RefusalKind.NOT_PERMITTED, "UnauthorizedOperation"),), is_raised=True)
+    )
 
     first = decide(machine(asked_at=NOW), refused, NOW, LIMITS).machine
     later = decide(machine(asked_at=NOW, uncertain_since=NOW), refused, NOW, LIMITS).machine
@@ -184,8 +186,10 @@ def test_a_call_that_fails_as_a_whole_does_not_end_the_search_for_the_instance_o
 
 
 def test_a_refusal_that_somebody_has_to_act_on_alerts_at_once_while_an_earlier_call_is_looked_for():
-    refused = FleetAnswered(FleetRefused((Refusal(RefusalKind.NOT_PERMITTED, "UnauthorizedOperation"),), True))
-    full = FleetAnswered(FleetRefused((FULL,), True))
+    refused = FleetAnswered(
+        FleetRefused((Refusal(RefusalKind.NOT_PERMITTED, "UnauthorizedOperation"),), is_raised=True)
+    )
+    full = FleetAnswered(FleetRefused((FULL,), is_raised=True))
     uncertain = machine(asked_at=NOW, uncertain_since=NOW)
 
     alerted = decide(uncertain, refused, NOW, LIMITS).machine

@@ -10,6 +10,7 @@ from fakes.builders import NOW
 from fakes.machines import INSTANCE, NODE, claim, machine, offering
 from relaunch.core.machines.events import (
     AgentSeen,
+    AgentState,
     ClaimAsked,
     ClaimReleased,
     FleetAnswered,
@@ -72,9 +73,9 @@ EVENTS: dict[str, MachineEvent] = {
     "registered": NodeSeen(NODE, GPU, is_active=True, at=NOW),
     "registered without GPUs": NodeSeen(NODE, Resources(4096, 15_000), is_active=True, at=NOW),
     "draining": NodeSeen(NODE, GPU, is_active=False, at=NOW),
-    "agent away": AgentSeen(is_connected=False),
-    "agent connected": AgentSeen(is_connected=True),
-    "agents away": AgentSeen(is_connected=False, is_outage=True),
+    "agent away": AgentSeen(AgentState.AWAY),
+    "agent connected": AgentSeen(AgentState.CONNECTED),
+    "agents away": AgentSeen(AgentState.OUTAGE),
     "warned": MachineWarned(NOW),
     "claimed": ClaimAsked(claim("bert-1", Resources(1024, 1_000))),
     "claimed again": ClaimAsked(claim()),

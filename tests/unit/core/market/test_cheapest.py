@@ -167,7 +167,10 @@ def later(situation: Situation, hours: float) -> Situation:
 
 @pytest.mark.parametrize("ages", [(0.0, 2.0), (2.0, 0.0), (0.5, 0.5)], ids=["dear first", "cheap first", "together"])
 def test_of_several_pools_the_next_look_is_when_the_first_of_them_pays(ages):
-    pools = tuple(Pool(name, price, False, age, 9.0) for name, price, age in zip("ab", (1.0, 1.1), ages, strict=True))
+    pools = tuple(
+        Pool(name, price, has_capacity=False, seen_ago=age, state_age=9.0)
+        for name, price, age in zip("ab", (1.0, 1.1), ages, strict=True)
+    )
     situation = on_demand(pools[0], slack=1.2, pools=pools)
 
     stays = POLICY(situation)

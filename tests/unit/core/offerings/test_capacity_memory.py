@@ -21,7 +21,7 @@ from relaunch.core.offerings.capacity_memory import (
     remember,
     reopened,
     sound,
-    with_own,
+    with_job_failures,
     zone_scope,
 )
 from relaunch.core.offerings.instance_types import AmiKind
@@ -223,7 +223,7 @@ def test_of_two_failures_for_an_offering_a_job_heeds_the_longer_avoidance(minute
     known, other = failed(NOW), replace(failed(NOW), offering=make_offering_key("g6.xlarge"))
     own = replace(known, reason="own", until=known.until + timedelta(minutes=minutes))
 
-    assert with_own({known.offering: known}, (own, other)) == {
+    assert with_job_failures({known.offering: known}, (own, other)) == {
         known.offering: own if minutes > 0 else known,
         other.offering: other,
     }

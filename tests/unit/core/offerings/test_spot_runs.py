@@ -4,7 +4,15 @@ import pytest
 
 from fakes.builders import NOW, make_offering, make_offering_key
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.offerings.spot_runs import DOUBTED_FOR, KEPT_FOR, Observed, SpotRun, SpotRuns, find_doubts, first_day
+from relaunch.core.offerings.spot_runs import (
+    DOUBTED_FOR,
+    KEPT_FOR,
+    Observed,
+    SpotRun,
+    SpotRuns,
+    find_shortage_risks,
+    first_day,
+)
 from relaunch.core.offerings.spot_runs import with_observed_rates as rated
 
 NOON = datetime(2026, 3, 14, 12, tzinfo=UTC)
@@ -70,22 +78,22 @@ def test_on_demand_is_never_interrupted():
 def test_an_interruption_raises_a_doubt_that_fades(minutes, doubt):
     runs = [SpotRuns(HERE, TODAY, 1.0, 1.0, interrupted_at=NOON, interrupted_in_a_row=3)]
 
-    assert find_doubts(runs, NOON + minutes * MINUTE) == {HERE: doubt, make_offering_key(): doubt}
+    assert find_shortage_risks(runs, NOON + minutes * MINUTE) == {HERE: doubt, make_offering_key(): doubt}
 
 
 def test_a_doubt_ends_after_four_hours():
     runs = [SpotRuns(HERE, TODAY, 1.0, 1.0, interrupted_at=NOON, interrupted_in_a_row=3)]
 
-    assert find_doubts(runs, NOON + DOUBTED_FOR) == {}
+    assert find_shortage_risks(runs, NOON + DOUBTED_FOR) == {}
 
 
 def test_something_that_starts_in_any_zone_ends_the_doubt_of_the_offering_without_a_zone():
     interrupted = SpotRuns(HERE, TODAY, 1.0, 1.0, NOON, NOON - MINUTE, interrupted_in_a_row=2)
     started = SpotRuns(THERE, TODAY, started_at=NOON + MINUTE)
 
-    assert find_doubts([interrupted], NOON) == {HERE: 2, make_offering_key(): 2}
-    assert find_doubts([interrupted, started], NOON + MINUTE).keys() == {HERE}
-    assert find_doubts([started, interrupted], NOON + MINUTE).keys() == {HERE}
+    assert find_shortage_risks([interrupted], NOON) == {HERE: 2, make_offering_key(): 2}
+    assert find_shortage_risks([interrupted, started], NOON + MINUTE).keys() == {HERE}
+    assert find_shortage_risks([started, interrupted], NOON + MINUTE).keys() == {HERE}
 
 
 def test_an_offering_in_any_zone_has_the_doubts_of_all_zones_together():
@@ -94,7 +102,7 @@ def test_an_offering_in_any_zone_has_the_doubts_of_all_zones_together():
         for zone, times in ((HERE, 2), (THERE, 3))
     ]
 
-    assert find_doubts(runs, NOON) == {HERE: 2, THERE: 3, make_offering_key(): 5}
+    assert find_shortage_risks(runs, NOON) == {HERE: 2, THERE: 3, make_offering_key(): 5}
 
 
 @pytest.mark.parametrize(

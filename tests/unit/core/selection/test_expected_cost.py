@@ -144,7 +144,9 @@ def test_the_work_is_read_from_the_definition():
     definition = make_definition(estimated_duration=timedelta(hours=20), disk_gib=200, checkpoint_uri=None)
 
     assert derive_work(definition) == work(20, has_checkpoint=False, disk_gib=200)
-    assert derive_work(definition, 0.1) == WorkAhead(timedelta(hours=20), False, 200, 0.1)
+    assert derive_work(definition, 0.1) == WorkAhead(
+        timedelta(hours=20), has_checkpoint=False, disk_gib=200, gp3_usd_per_gib_month=0.1
+    )
 
 
 @given(works, rates, prices, prices)

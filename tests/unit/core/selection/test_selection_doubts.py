@@ -7,7 +7,7 @@ from fakes.builders import make_offering, make_offering_key, make_selection
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.expected_cost import WorkAhead
-from relaunch.core.selection.selection import prefer_undoubted
+from relaunch.core.selection.selection import prefer_low_risk
 
 CHEAP = make_offering("g5.xlarge", price_usd_per_hour=0.40)
 NEAR = make_offering("g6.xlarge", price_usd_per_hour=0.48)
@@ -17,8 +17,8 @@ FREE = make_offering("g5.xlarge", price_usd_per_hour=0.0)
 DOUBTED, NEAR_KEY = make_offering_key("g5.xlarge"), make_offering_key("g6.xlarge")
 
 
-def order(doubts, *kept: Offering, work: WorkAhead | None = None) -> tuple[Offering, ...]:
-    return prefer_undoubted(replace(make_selection(kept=kept), work=work), doubts).kept
+def order(risks, *kept: Offering, work: WorkAhead | None = None) -> tuple[Offering, ...]:
+    return prefer_low_risk(replace(make_selection(kept=kept), work=work), risks).kept
 
 
 @pytest.mark.parametrize("work", [None, WorkAhead(timedelta(hours=2), has_checkpoint=True)], ids=["price", "cost"])
@@ -49,7 +49,7 @@ def test_the_rest_of_the_selection_stays_as_it_is():
     selection = make_selection(kept=(CHEAP, NEAR), work=work)
     assert selection.rejected
 
-    assert prefer_undoubted(selection, {DOUBTED: 1}) == replace(selection, kept=(NEAR, CHEAP))
+    assert prefer_low_risk(selection, {DOUBTED: 1}) == replace(selection, kept=(NEAR, CHEAP))
 
 
 def test_of_doubted_offerings_the_least_doubted_comes_first_and_the_cheapest_of_equals():

@@ -354,7 +354,9 @@ def test_whatever_was_seen_before_a_machine_that_nobody_uses_ends(
         uptime += seconds
         state, _ = judge(state, Seen(uptime, is_registered, has_task, has_accelerator), LIMITS)
 
-    _, reason = judge(state, Seen(uptime + IDLE + REGISTRATION, False, False, True), LIMITS)
+    _, reason = judge(
+        state, Seen(uptime + IDLE + REGISTRATION, is_registered=False, has_task=False, has_accelerator=True), LIMITS
+    )
 
     assert reason
 

@@ -43,7 +43,7 @@ class TestExpect:
 
     def test_what_must_be_true_by_now_is_insisted_on(self) -> None:
         session = make_session()
-        session.require(True, "two and two are four")
+        session.require(is_true=True, what="two and two are four")
 
         with pytest.raises(UnmetExpectationError, match="two and two are five"):
-            session.require(False, "two and two are five")
+            session.require(is_true=False, what="two and two are five")

@@ -36,7 +36,7 @@ from relaunch.core.lifecycle.events import (
 from relaunch.core.lifecycle.long_waits import RESERVATION_LIMIT
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum, decision_metrics, machine_metrics
 from relaunch.core.lifecycle.table import decide
-from relaunch.core.machines.events import AgentSeen, InstanceMissing, MachineDue
+from relaunch.core.machines.events import AgentSeen, AgentState, InstanceMissing, MachineDue
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.core.machines.table import decide as decide_machine
@@ -293,15 +293,15 @@ ANSWERS: dict[str, tuple[JobEvent, timedelta]] = {
     "machine-limit": (MachineLimitReached("usd_per_hour"), 4 * MINUTE),
     "machine-limit after its first run": (MachineLimitReached("usd_per_hour"), 4 * MINUTE),
     "capacity before its first run": (
-        NothingKept(_NOTHING, "no capacity", is_permanent=False, is_price=False, retry_at=None),
+        NothingKept(_NOTHING, "no capacity", WaitReason.CAPACITY, retry_at=None),
         4 * MINUTE,
     ),
     "price before its first run": (
-        NothingKept(_NOTHING, "too dear", is_permanent=False, is_price=True, retry_at=None),
+        NothingKept(_NOTHING, "too dear", WaitReason.PRICE, retry_at=None),
         4 * MINUTE,
     ),
     "market before its first run": (
-        NothingKept(_NOTHING, "the policy waits", is_permanent=False, is_price=False, retry_at=None, is_market=True),
+        NothingKept(_NOTHING, "the policy waits", WaitReason.MARKET, retry_at=None),
         4 * MINUTE,
     ),
     "machine before its first run": (MachineAwaited("it starts"), MINUTE),
@@ -364,7 +364,7 @@ def test_a_machine_that_ec2_does_not_end_is_told_and_never_forgotten():
 def test_a_machine_whose_agent_is_away_ends_at_its_bound():
     away = machine(MachineState.READY, away_since=NOW)
 
-    for event, bound in ((AgentSeen(is_connected=False), 30), (AgentSeen(is_connected=False, is_impaired=True), 5)):
+    for event, bound in ((AgentSeen(AgentState.AWAY), 30), (AgentSeen(AgentState.AWAY, is_impaired=True), 5)):
         early = decide_machine(away, event, NOW + (bound - 1) * MINUTE, MachineLimits()).machine
         late = decide_machine(away, event, NOW + bound * MINUTE, MachineLimits()).machine
         assert (early.state, late.state) == (MachineState.READY, MachineState.ENDING)

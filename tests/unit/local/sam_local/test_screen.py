@@ -5,8 +5,25 @@ import pytest
 from relaunch_local.sam_local.run import Result
 from relaunch_local.sam_local.screen import Screen
 
-SUCCEEDED = Result("job_api.show", "JobApiFunction", "shown", False, "resnet-1 is RUNNING", 0.04, {"job": {}}, "quiet")
-FAILED = Result("job_api.cancel", "JobApiFunction", "stopped", True, "it runs \x1b[2J on", 1.5, None, "one\ntwo\x07")
+SUCCEEDED = Result(
+    "job_api.show",
+    "JobApiFunction",
+    "shown",
+    has_failed=False,
+    what="resnet-1 is RUNNING",
+    seconds=0.04,
+    answer={"job": {}},
+    log="quiet",
+)
+FAILED = Result(
+    "job_api.cancel",
+    "JobApiFunction",
+    "stopped",
+    has_failed=True,
+    what="it runs \x1b[2J on",
+    seconds=1.5,
+    log="one\ntwo\x07",
+)
 
 
 def test_each_sample_has_a_line_and_a_failed_one_what_its_function_logged(capsys: pytest.CaptureFixture[str]) -> None:

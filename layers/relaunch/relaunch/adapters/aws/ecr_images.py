@@ -51,7 +51,8 @@ class _Platform(BaseModel):
     @property
     def name(self) -> str | None:
         """Return `os/architecture`; None for `unknown/unknown`, BuildKit's platform of attestations."""
-        system, architecture = self.os.lower(), self.architecture.lower()
+        system = self.os.lower()
+        architecture = self.architecture.lower()
         if {"", "unknown"} & {system, architecture}:
             return None
         return f"{system}/{_ARCHITECTURES.get(architecture, architecture)}"

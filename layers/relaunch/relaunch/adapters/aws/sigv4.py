@@ -84,7 +84,8 @@ class AwsClient:
             if error.code == "ResourceNotFoundException":
                 return None
             raise
-        secret, stored_at = answer.get("SecretString"), answer.get("CreatedDate")
+        secret = answer.get("SecretString")
+        stored_at = answer.get("CreatedDate")
         if not isinstance(secret, str):
             return None
         return secret, float(stored_at) if isinstance(stored_at, (int, float)) else 0.0

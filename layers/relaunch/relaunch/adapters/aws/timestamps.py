@@ -6,7 +6,8 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 # Timestamps outside are errors; near the limits of datetime, conversion to UTC and arithmetic would overflow.
-_FIRST_YEAR, _LAST_YEAR = 1970, 2199
+_FIRST_YEAR = 1970
+_LAST_YEAR = 2199
 
 
 def _to_utc(timestamp: datetime) -> datetime:

@@ -115,6 +115,7 @@ def _errors(doing: str) -> Iterator[None]:
 def _check(answer: Mapping[str, Any], what: str) -> None:
     """Raise the failure of a target, if there is one."""
     for failed in answer.get("FailedEntries", []):
-        code, message = failed.get("ErrorCode", ""), failed.get("ErrorMessage", "")
+        code = failed.get("ErrorCode", "")
+        message = failed.get("ErrorMessage", "")
         kind = TransientError if code in (_CONFLICT, _NOT_FOUND) or "Internal" in code else PermanentError
         raise kind(f"{what}: {code}: {message}")

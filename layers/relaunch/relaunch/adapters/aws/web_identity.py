@@ -1,4 +1,4 @@
-"""Tokens by which AWS tells others who calls (GetWebIdentityToken, AWS STS API Reference).
+"""Tokens with which AWS proves to others who calls (GetWebIdentityToken, AWS STS API Reference).
 
 The account has to enable outbound identity federation, and the call goes to a regional endpoint.
 """

@@ -28,7 +28,9 @@ Value = str | Sequence[str]
 IMAGE = "IMAGE"
 """The image of a job on Kubernetes without `--image`, in whose place its owner puts one."""
 
-_GPU, _NEURON, _KUBERNETES = ("accelerator", "gpu"), ("accelerator", "neuron"), ("kubernetes",)
+_GPU = ("accelerator", "gpu")
+_NEURON = ("accelerator", "neuron")
+_KUBERNETES = ("kubernetes",)
 OPTIONS: Mapping[str, KeyPath] = MappingProxyType(
     {
         "--gpu": (*_GPU, "count"),
@@ -74,7 +76,8 @@ _KUBERNETES_TARGETS = frozenset(str(target) for target in Target if target.capab
 _ON_ECS_TOO = frozenset({"--vcpus", "--memory", "--model", "--driver"})
 
 # Values that YAML reads as numbers; others stay strings, which the models reject.
-_WHOLE, _NUMBER = re.compile(r"[-+]?[0-9]{1,18}"), re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)")
+_WHOLE = re.compile(r"[-+]?[0-9]{1,18}")
+_NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)")
 _ARCHITECTURES = ("X86_64", "ARM64")  # as in ECS
 _NUMBER_OPTIONS = frozenset({"--max-price", "--vcpus"})
 _WHOLE_OPTIONS = frozenset({"--gpu", "--compute-percent", "--neuron-devices", "--neuron-cores"})

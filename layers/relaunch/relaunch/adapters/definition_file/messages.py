@@ -108,7 +108,8 @@ def _path_in_file(document: Document, location: KeyPath) -> KeyPath:
 
 
 def _message(document: Document, path: KeyPath, details: ErrorDetails) -> str:
-    kind, context = details["type"], details.get("ctx", {})
+    kind = details["type"]
+    context = details.get("ctx", {})
     if kind == "extra_forbidden":
         return _unknown_key(str(path[-1]), details["loc"])
     if kind == "missing":
@@ -171,7 +172,8 @@ def _model_at(location: KeyPath) -> tuple[type[BaseModel], str]:
     event = ""
     for part in location:
         if part in GITHUB_EVENTS and "github" in location:
-            model, event = GITHUB_EVENTS[str(part)], str(part)
+            model = GITHUB_EVENTS[str(part)]
+            event = str(part)
             continue
         field = model.model_fields.get(str(part))
         inner = _model_in(field.annotation) if field else None

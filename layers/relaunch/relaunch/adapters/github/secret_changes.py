@@ -23,7 +23,8 @@ def read_scopes(text: str, previous: str, stored_at: float) -> dict[str, ScopeSe
     Raises:
         MalformedSecretError: the text is a malformed document.
     """
-    text, previous = text.strip("\r\n"), previous.strip("\r\n")
+    text = text.strip("\r\n")
+    previous = previous.strip("\r\n")
     if is_document(text):
         return parse_document(text)
     return {DEFAULT_SCOPE: ScopeSecret(text, "" if is_document(previous) else previous, stored_at)} if text else {}

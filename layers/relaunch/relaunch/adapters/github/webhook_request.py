@@ -63,7 +63,9 @@ class Request:
         body = members.get("body")
         text = body if isinstance(body, str) else ""
         self.length = len(text)
-        self.body = b"" if self.length > MAX_BODY_BYTES else _read_body(text, bool(members.get("isBase64Encoded")))
+        self.body = (
+            b"" if self.length > MAX_BODY_BYTES else _read_body(text, is_base64=bool(members.get("isBase64Encoded")))
+        )
 
     @property
     def scope(self) -> str | None:
@@ -154,7 +156,7 @@ def build_message(request: Request, payload: Mapping[str, object], received_at: 
     return text if len(text) <= MAX_MESSAGE_BYTES else None
 
 
-def _read_body(text: str, is_base64: bool) -> bytes:
+def _read_body(text: str, *, is_base64: bool) -> bytes:
     """Return the body as bytes; invalid base64 is returned unchanged, and fails the verification."""
     raw = text.encode("utf-8", "surrogatepass")
     if not is_base64:

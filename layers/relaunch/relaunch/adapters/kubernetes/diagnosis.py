@@ -66,7 +66,8 @@ def check_namespace(client: KubernetesClient) -> Iterator[Check]:
         TransientError: the cluster does not answer.
         UnauthorizedError: it refuses the credentials.
     """
-    cluster, namespace = ClusterInspection(client), client.namespace
+    cluster = ClusterInspection(client)
+    namespace = client.namespace
     yield _unless_forbidden("namespace", lambda: _check_namespace(cluster, namespace), "to read namespaces")
     yield _unless_forbidden("role", lambda: _check_role(cluster, namespace), f"to read Roles in {namespace}")
 

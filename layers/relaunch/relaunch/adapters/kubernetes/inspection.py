@@ -47,7 +47,8 @@ class ClusterInspection:
 
     def chart_version(self, chart: str) -> str | None:
         """Return the version of a chart that Helm 3 installed, None if it did not, empty if it cannot be read."""
-        path, selector = f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/secrets", f"owner=helm,name={chart},status=deployed"
+        path = f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/secrets"
+        selector = f"owner=helm,name={chart},status=deployed"
         releases = [each for page in self._client.list_objects(path, selector) for each in page]
         if not releases:
             return None

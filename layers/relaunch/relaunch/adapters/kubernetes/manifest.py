@@ -20,7 +20,7 @@ from relaunch.core.revisions.revision import STOP_TIMEOUT_SECONDS
 from relaunch.ports import PermanentError
 
 # Relaunch itself relaunches a job, as a new Job: a pod that Kubernetes started anew would be a second task of the
-# attempt. Servers before 1.26 drop the policy, by which the end of a pod that is gone is still known.
+# attempt. Servers before 1.26 drop the policy, without which the end of a pod that is gone is not known.
 _DISRUPTION_RULE = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
 # Relaunch reads how a task ended within minutes; its logs are for people. Servers before 1.21 drop the field and keep
 # the Jobs.
@@ -63,12 +63,14 @@ def build_job(request: LaunchRequest, target: Target, stack: str) -> dict[str, A
     Raises:
         PermanentError: the request has no workload, or no GPU.
     """
-    workload, gpu = request.workload, request.gpu
+    workload = request.workload
+    gpu = request.gpu
     if workload is None or gpu is None:
         raise PermanentError(f"launching {request.attempt}: the job has no `kubernetes` or no `accelerator.gpu`")
     gpus = ask_gpus(target, gpu, workload, request.offering.purchase)
     own = {**task_labels(stack, request.attempt, request.placement_number), "app.kubernetes.io/managed-by": "relaunch"}
-    labels, owner = {**workload.labels, **own}, owner_annotation(request.attempt)
+    labels = {**workload.labels, **own}
+    owner = owner_annotation(request.attempt)
     name = task_name(request.attempt, request.placement_number)
     return {
         "apiVersion": "batch/v1",

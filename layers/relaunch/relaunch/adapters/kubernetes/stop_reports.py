@@ -120,11 +120,14 @@ def is_not_located(status: ContainerStatus) -> bool:
 
 def observe_container(status: ContainerStatus) -> ContainerObservation:
     """Return what is known of a container."""
-    ended, waiting = status.state.terminated, status.state.waiting
+    ended = status.state.terminated
+    waiting = status.state.waiting
     if ended is not None:
-        reason, message = ended.reason, ended.message
+        reason = ended.reason
+        message = ended.message
     elif waiting is not None:
-        reason, message = waiting.reason, waiting.message
+        reason = waiting.reason
+        message = waiting.message
     else:
         return ContainerObservation()
     if reason == _NOT_LOCATED:

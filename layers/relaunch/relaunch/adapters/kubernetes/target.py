@@ -44,7 +44,8 @@ _NAMES_PER_REQUEST = 50
 _SPOT_WARNING = "SpotToBeReleased"
 # The Job controller deletes the pods of a Job that is older than this. That of old servers (1.20) waits for ever when
 # the deadline is set in the moment in which it begins with the Job, and looks again when another deadline is set.
-_DEADLINE_SECONDS, _OTHER_DEADLINE_SECONDS = 1, 2
+_DEADLINE_SECONDS = 1
+_OTHER_DEADLINE_SECONDS = 2
 
 ManifestBuilder = Callable[[LaunchRequest], Mapping[str, Any]]
 """Builds the Job of a placement, the same for the same request, with the labels and the owner of `labels`."""
@@ -85,7 +86,8 @@ class KubernetesTarget:
         manifest = self._build_manifest(request)
         if violations := check_limits(manifest):
             raise PermanentError(f"launching {request.attempt}: {'; '.join(violations)}")
-        name, request_hash = task_name(request.attempt, request.placement_number), hash_of(manifest)
+        name = task_name(request.attempt, request.placement_number)
+        request_hash = hash_of(manifest)
         try:
             self._cluster.create_job(with_hash(manifest, request_hash))
         except AlreadyExistsError:
@@ -216,7 +218,7 @@ def kubernetes_target(cluster: Cluster, kind: Target, stack: str) -> KubernetesT
 
 
 def hash_of(manifest: Mapping[str, Any]) -> str:
-    """Return the hash by which a repeated request is told from another one."""
+    """Return the hash that distinguishes a repeated request from another one."""
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 

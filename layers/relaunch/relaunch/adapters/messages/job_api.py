@@ -146,7 +146,7 @@ class JobAnswer(BaseModel):
 
     job: JobDescription
     is_new: bool = Field(
-        False, description="Whether the request created the job; false for a retry or a known idempotency key."
+        default=False, description="Whether the request created the job; false for a retry or a known idempotency key."
     )
     note: str = Field("", description="The result of the request in words.")
 
@@ -191,7 +191,8 @@ def parse_request(event: object) -> AnyRequest:
 
 def describe_job(job: Job, now: datetime) -> dict[str, Any]:
     """Return a job as in a response, JSON-serializable."""
-    attempt, (usd, basis) = job.attempt, cost_so_far(job, now)
+    attempt = job.attempt
+    (usd, basis) = cost_so_far(job, now)
     return JobDescription(
         job_id=job.job_id,
         definition=job.definition.name,

@@ -38,7 +38,8 @@ def load_catalogue() -> Mapping[str, InstanceType]:
 
 def read_rows(content: Mapping[str, Any]) -> Iterator[InstanceType]:
     """Yield the instance types of the stored table: columns, sources, and one list per type."""
-    columns, sources = content["columns"], content["sources"]
+    columns = content["columns"]
+    sources = content["sources"]
     for values in content["rows"]:
         row = dict(zip(columns, values, strict=True))
         capability = row["compute_capability"]
@@ -98,7 +99,8 @@ def bundled_snapshot(region: str) -> OfferingsSnapshot:
     accounts ("Availability Zone IDs for your AWS resources", AWS RAM): in another account a type may be in the same
     number of other zones. For an unknown region there are only prices.
     """
-    zones, prices = _load_zones(), load_on_demand_prices()
+    zones = _load_zones()
+    prices = load_on_demand_prices()
     collected = Origin(f"{zones['source']}{BUNDLED}", datetime.fromisoformat(zones["date"]).replace(tzinfo=UTC))
     priced = Origin(f"{prices.region}{BUNDLED}", prices.at)
     snapshot = OfferingsSnapshot(region).with_part(SnapshotPart.ON_DEMAND_PRICES, prices.usd_per_hour, priced)

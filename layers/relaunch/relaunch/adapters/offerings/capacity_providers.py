@@ -100,7 +100,8 @@ def _offering(
     if is_spot:
         price, price_at = max(spot.values()) if spot else (None, None)
     elif provider.purchase is PurchaseOption.RESERVED:
-        price, price_at = 0.0, None
+        price = 0.0
+        price_at = None
     else:
         price = on_demand
         price_at = snapshot.origins[SnapshotPart.ON_DEMAND_PRICES].at if on_demand is not None else None

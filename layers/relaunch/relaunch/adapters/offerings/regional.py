@@ -59,7 +59,8 @@ class RegionalOfferings:
     def _in_zone(self, row: InstanceType, zone: str) -> Iterator[Offering]:
         on_demand = self._snapshot.on_demand_usd_per_hour.get(row.name)
         spot = self._snapshot.spot_usd_per_hour.get(row.name, {}).get(zone)
-        machines, score = self._machines, self._snapshot.placement_scores.get(row.name)
+        machines = self._machines
+        score = self._snapshot.placement_scores.get(row.name)
         for purchase, price, part in (
             (PurchaseOption.SPOT, spot, SnapshotPart.SPOT_PRICES),
             (PurchaseOption.ON_DEMAND, on_demand, SnapshotPart.ON_DEMAND_PRICES),

@@ -52,7 +52,8 @@ class ReservedOfferings:
         return self._snapshot.at(now)
 
     def _offering(self, reservation: Reservation, snapshot: OfferingsSnapshot) -> Offering:
-        name, zone = reservation.instance_type, reservation.zone
+        name = reservation.instance_type
+        zone = reservation.zone
         if zone not in self._machines.zones and not reservation.obstacle:
             reservation = replace(reservation, obstacle=f"is in {zone}, where the stack has no subnet (MachineSubnets)")
         return Offering(

@@ -1,4 +1,4 @@
-"""What of the bucket of a definition's checkpoints can be checked before a job is launched."""
+"""What can be checked of the bucket of a definition's checkpoints before a job is launched."""
 
 from dataclasses import dataclass
 

@@ -108,7 +108,7 @@ class JobDefinition:
 
     With a `deadline`, or with `patience` instead, `policy` chooses when a job is on spot, on-demand or waits.
     `total_steps` is the step at which the training has finished, as its checkpoints count them. `patience` is how long
-    a job may wait for spot in all. `padding` is the share by which the estimate of the work may be too low.
+    a job may wait for spot in all. `padding` is the share of the work that the estimate may lack.
 
     On ECS a task runs the family `task_definition`, which is empty in a definition for Kubernetes alone; on Kubernetes
     it runs the workload `kubernetes`. A definition may have both, and `target` chooses.

@@ -78,7 +78,8 @@ class CompiledPattern:
         self._bits = {character: _bits_of(items, character) for character in named}
         # No item names the empty string, which stands for all characters that none names.
         self._other_bits = _bits_of(items, "")
-        self._first, self._last = _literal(items), _literal(items[::-1])[::-1]
+        self._first = _literal(items)
+        self._last = _literal(items[::-1])[::-1]
 
     def matches(self, value: str) -> bool:
         """Return whether the whole value matches, in time proportional to its length."""
@@ -97,14 +98,18 @@ class CompiledPattern:
 
     def _walk(self, value: str) -> Iterator[int]:
         """Yield the items that can be next, before the first character and after each."""
-        optional, bits, other_bits = self._optional, self._bits, self._other_bits
-        entered, kept = 1, 0
+        optional = self._optional
+        bits = self._bits
+        other_bits = self._other_bits
+        entered = 1
+        kept = 0
         for character in value:
             # A carry runs through a row of ones as an entry runs through a row of items that may be left out.
             reached = entered | kept | (optional ^ (optional + (entered & optional)))
             yield reached
             ending, going_on = bits.get(character, other_bits)
-            entered, kept = (reached & ending) << 1, reached & going_on
+            entered = (reached & ending) << 1
+            kept = reached & going_on
         yield entered | kept | (optional ^ (optional + (entered & optional)))
 
 
@@ -127,12 +132,14 @@ def _bits_of(items: Sequence[Item], character: str) -> tuple[int, int]:
 def parse_pattern(pattern: str) -> list[Item]:
     """Return the items of a filter pattern without its leading `!`; every string is a valid pattern."""
     items: list[Item] = []
-    position, is_repeatable = 0, False
+    position = 0
+    is_repeatable = False
     while position < len(pattern):
         if pattern[position] in _QUANTIFIERS and is_repeatable:
             items[-1] = _quantify(items[-1], pattern[position])
             # A quantifier cannot be repeated: a second one in a row is a literal character.
-            position, is_repeatable = position + 1, False
+            position = position + 1
+            is_repeatable = False
             continue
         item, position, is_repeatable = _parse_at(pattern, position)
         items.append(item)

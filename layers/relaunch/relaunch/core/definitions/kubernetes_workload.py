@@ -42,8 +42,8 @@ class KubernetesWorkload:
 
     For ACK only: `gpu_sharing` None follows from the accelerator, `gpu_placement` None is any. For ACS only:
     `compute_class` None is `gpu`; `gpu_driver` empty is the default of ACS or of the cluster, and `strict` refuses one
-    that is not in the list of the model's drivers; `card_memory_mib` is the memory of a whole GPU of this model, by
-    which a share is turned into percent.
+    that is not in the list of the model's drivers; `card_memory_mib` is the memory of a whole GPU of this model,
+    which turns a share into percent.
     """
 
     image: str

@@ -12,7 +12,7 @@ class Capabilities:
     `takes_task_definition`: a task runs an ECS task definition; without one it runs what the job definition says.
     `runs_pods`: a task is a Job of a Kubernetes cluster with one pod, which the key `kubernetes` describes.
     `runs_on_ec2`: its nodes are EC2 instances, of which EC2 tells, and a task can be kept to one of them.
-    `offers_instance_types`: its capacity is instance types in zones, with prices by which one is selected.
+    `offers_instance_types`: its capacity is instance types in zones, and their prices decide which one is selected.
     `has_spot`: a job can choose capacity that may be taken away. `sends_events`: changes of its tasks arrive as events;
     otherwise it is asked every minute. `describes_by_listing`: what describes one task lists all of them.
     `keeps_pending_tasks`: a task that finds no node waits in the cluster for as long as it is left there.

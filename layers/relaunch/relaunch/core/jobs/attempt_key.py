@@ -1,4 +1,4 @@
-"""The key of an attempt, by which a target tells whose task it has."""
+"""The key of an attempt, from which a target knows whose task it has."""
 
 from dataclasses import dataclass
 

@@ -26,7 +26,8 @@ def attempt_price(attempt: "Attempt") -> HourlyPrice:
     In a zone whose price was not told it is an upper limit, the on-demand price. Until the zone is known it is the
     highest price of all zones, an upper limit too unless they are equal.
     """
-    placement, prices = attempt.placement, attempt.placement.usd_per_hour_by_zone
+    placement = attempt.placement
+    prices = attempt.placement.usd_per_hour_by_zone
     if not prices:
         return HourlyPrice(placement.price_usd_per_hour, placement.cost_basis)
     if attempt.zone is not None:

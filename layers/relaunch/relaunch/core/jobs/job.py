@@ -232,7 +232,7 @@ class Attempt:
         return self.placement.task_id
 
     @property
-    def is_spent(self) -> bool:
+    def is_number_used(self) -> bool:
         """Return whether the number is used up: the task started, or it is unknown whether it did."""
         return self.started_at is not None or self.placement.is_lost
 
@@ -344,7 +344,7 @@ class Job:
 
     @property
     def attempt_key(self) -> AttemptKey:
-        """Return the key of the current attempt, by which its tasks are found; of the first if there is none yet."""
+        """Return the key of the current attempt, which finds its tasks; of the first if there is none yet."""
         return AttemptKey(self.job_id, self.attempt.number if self.attempt else 1)
 
     @property

@@ -1,4 +1,4 @@
-"""Keys by which stores and callers find jobs and the machines that they claim."""
+"""Keys with which stores and callers find jobs and the machines that they claim."""
 
 from datetime import datetime
 
@@ -47,7 +47,7 @@ def selected_placement(job: Job, *, is_placed: bool) -> tuple[int, int]:
         return 1, 1
     if is_placed and attempt.placement.state is PlacementState.PENDING:
         return attempt.number, attempt.placement.number
-    if attempt.is_spent:
+    if attempt.is_number_used:
         return attempt.number + 1, 1
     return attempt.number, attempt.placement.number + 1
 

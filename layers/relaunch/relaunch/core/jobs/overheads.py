@@ -94,7 +94,9 @@ def machine_asked_at(job: Job) -> datetime | None:
 
 def starts_so_far(job: Job, newest: SavedCheckpoint | None, now: datetime) -> StartsSoFar:
     """Return what the starts of a job say, that of its current attempt included, which runs until `now` or stopped."""
-    attempt, count, seconds = job.attempt, job.measured_starts, job.start_seconds
+    attempt = job.attempt
+    count = job.measured_starts
+    seconds = job.start_seconds
     if attempt is None or attempt.started_at is None:
         return StartsSoFar(count, seconds, job.checkpoint_seconds)
     own = newest if newest is not None and newest.attempt == attempt.number else None

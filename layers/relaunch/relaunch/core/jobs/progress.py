@@ -50,7 +50,8 @@ def kept_time(job: Job, newest: SavedCheckpoint | None) -> timedelta:
 
     A checkpoint of an earlier attempt was counted when that attempt was followed by the next one.
     """
-    before, attempt = timedelta(seconds=job.kept_seconds), job.attempt
+    before = timedelta(seconds=job.kept_seconds)
+    attempt = job.attempt
     if newest is None:
         return timedelta(0)
     if attempt is None or attempt.started_at is None or newest.attempt != attempt.number:
@@ -88,13 +89,15 @@ def _by_estimate(job: Job, done: timedelta) -> Progress | None:
 
 
 def _by_steps(job: Job, newest: SavedCheckpoint | None, kept: timedelta) -> Progress | None:
-    total, estimate = job.definition.total_steps, job.definition.estimated_duration
+    total = job.definition.total_steps
+    estimate = job.definition.estimated_duration
     step = (job.first_step or 0) if newest is None else newest.step
     if total is None or step <= 0:
         return None
     # Of a retry that was launched by an earlier version it is not known which steps are its own.
     began_at = step if job.first_step is None and job.resume_from else job.first_step or 0
-    own, left = step - began_at, max(total - step, 0)
+    own = step - began_at
+    left = max(total - step, 0)
     if kept and own > 0 and (own / total >= MEASURED_SHARE or estimate is None):
         return Progress(kept, kept * (left / own))
     return None if estimate is None else Progress(kept, estimate * (left / total))
@@ -102,7 +105,8 @@ def _by_steps(job: Job, newest: SavedCheckpoint | None, kept: timedelta) -> Prog
 
 def describe_lack_of_progress(job: Job) -> str:
     """Return that the latest attempts of an open job gained no step, and what follows; empty if they did."""
-    count, limit = job.attempts_without_progress, job.definition.retry.max_attempts_without_progress
+    count = job.attempts_without_progress
+    limit = job.definition.retry.max_attempts_without_progress
     if not count or job.state.is_final:
         return ""
     which = "its last attempt" if count == 1 else f"its last {count} attempts"
@@ -115,4 +119,5 @@ def resumed_step(resume_uri: str | None) -> int:
     return int(step) if step.isdecimal() else 0
 
 
-SHORTEST_START, LONGEST_START = timedelta(minutes=2), timedelta(hours=1)
+SHORTEST_START = timedelta(minutes=2)
+LONGEST_START = timedelta(hours=1)

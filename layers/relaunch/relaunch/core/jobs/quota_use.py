@@ -42,7 +42,8 @@ def room_of_quotas(
     instances = {job.current_attempt.instance_id or job.job_id: job for job in jobs if _counts(job)}
     for job in instances.values():
         offering = job.current_attempt.placement.offering
-        quota, row = quota_of(offering.instance_type, offering.purchase), catalogue.get(offering.instance_type)
+        quota = quota_of(offering.instance_type, offering.purchase)
+        row = catalogue.get(offering.instance_type)
         if quota is not None and row is not None:
             used[quota.code] += row.vcpus
     return {code: QuotaUsage(vcpus, used[code]) for code, vcpus in vcpus_by_code.items()}

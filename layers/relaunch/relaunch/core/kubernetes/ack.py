@@ -23,7 +23,8 @@ PLACEMENT = "ack.node.gpu.placement"
 GPU_NAME = "aliyun.accelerator/nvidia_name"
 OWN_LABELS = frozenset({GPU_COUNT})
 
-COMPUTE_STEP_PERCENT, MAX_COMPUTE_PERCENT = 5, 100
+COMPUTE_STEP_PERCENT = 5
+MAX_COMPUTE_PERCENT = 100
 
 COMPUTE_REGIONS = (
     *("cn-beijing", "cn-shanghai", "cn-hangzhou", "cn-zhangjiakou", "cn-shenzhen", "cn-chengdu", "cn-heyuan"),

@@ -65,7 +65,8 @@ def check_scheduler(minor: int, version: str) -> Check:
         return unknown(
             name, f"its version is not told by the cluster; {needed} or later is needed", _ask("--scheduler")
         )
-    has, least = read_version(version), read_version(needed)
+    has = read_version(version)
+    least = read_version(needed)
     if has is None or least is None:
         return unknown(name, f"{version!r} is no version like {needed}", _ask("--scheduler"))
     if has >= least:
@@ -98,7 +99,8 @@ def check_chart(version: str | None) -> Check:
 
 def check_cgpu(versions: Sequence[str]) -> Check:
     """Check the versions of cGPU that images of the cluster name."""
-    name, ask = "cGPU", "on a node: `cat /proc/cgpu_km/version`"
+    name = "cGPU"
+    ask = "on a node: `cat /proc/cgpu_km/version`"
     read = {version: numbers for version in versions if (numbers := read_version(version)) is not None}
     if not read:
         return unknown(name, f"its version is not told by the cluster; {CGPU} or later is needed", ask)

@@ -48,7 +48,8 @@ def find_acs_problems(gpu: GpuRequirement, workload: KubernetesWorkload) -> tupl
     if workload.gpu_driver and not is_driver_version(workload.gpu_driver):
         text = f"`{workload.gpu_driver}` is not a driver version: write it like 535.161.08"
         problems.append(of_workload("gpu_driver", text))
-    card_mib, asked_mib = workload.card_memory_mib, gpu.memory_mib
+    card_mib = workload.card_memory_mib
+    asked_mib = gpu.memory_mib
     if card_mib is not None and asked_mib is not None and asked_mib > card_mib:
         text = f"{asked_mib:,} MiB are asked for, and a card has {card_mib:,} (`card_memory`)"
         problems.append(of_gpu("memory", text))
@@ -85,7 +86,8 @@ def ask_acs_gpus(gpu: GpuRequirement, workload: KubernetesWorkload, purchase: Pu
     Spot is the quality of service `best-effort`, which reserved nodes do not have.
     """
     kind = class_of(workload)
-    labels, selector = {COMPUTE_CLASS: kind.value}, {}
+    labels = {COMPUTE_CLASS: kind.value}
+    selector = {}
     if kind is ComputeClass.GPU_HPN:
         if workload.gpu_model:
             selector[GPU_MODEL] = workload.gpu_model
@@ -103,7 +105,8 @@ def ask_acs_gpus(gpu: GpuRequirement, workload: KubernetesWorkload, purchase: Pu
 def _ask_share(
     gpu: GpuRequirement, workload: KubernetesWorkload, labels: dict[str, str], selector: dict[str, str]
 ) -> PodGpus:
-    asked_mib, card_mib = gpu.memory_mib or 0, workload.card_memory_mib or 1
+    asked_mib = gpu.memory_mib or 0
+    card_mib = workload.card_memory_mib or 1
     percent = math.ceil(100 * asked_mib / card_mib)
     notices = (
         ()

@@ -14,8 +14,10 @@ from relaunch.core.kubernetes.acs import GPU_MODEL, is_driver_version
 from relaunch.core.kubernetes.acs_drivers import AcsDrivers
 from relaunch.core.kubernetes.acs_profile import NAME, NAMESPACE, ProfileError, Selector, read_selectors
 
-PROFILE, NODES, RESERVED = NAME, "virtual nodes", "gpu-hpn nodes"
-"""The names of the checks."""
+# The names of the checks.
+PROFILE = NAME
+NODES = "virtual nodes"
+RESERVED = "gpu-hpn nodes"
 
 _EDIT = f"kubectl -n {NAMESPACE} edit configmap {NAME}"
 _INSTALL = "install acs-virtual-node (in an ACK cluster ack-virtual-node) in the console, under Operations > Add-ons"
@@ -62,7 +64,8 @@ def check_profile(selectors: str | None, drivers: AcsDrivers) -> Iterator[Check]
 
 def _check_driver(selector: Selector, selectors: Sequence[Selector], drivers: AcsDrivers) -> Check:
     name = f"{PROFILE} {selector.name or 'without a name'}"
-    driver, twins = selector.driver, [each for each in selectors if _has_same_pods(each, selector)]
+    driver = selector.driver
+    twins = [each for each in selectors if _has_same_pods(each, selector)]
     if len(twins) > 1:
         text = f"driver {driver}, and {len(twins) - 1} more for the same pods: which one counts is not documented"
         return problem(name, text, _EDIT)
@@ -81,7 +84,8 @@ def _has_same_pods(one: Selector, other: Selector) -> bool:
 def check_nodes(nodes: Iterable[AcsNode], drivers: AcsDrivers) -> Iterator[Check]:
     """Check the virtual nodes of class `gpu`, and the reserved ones of class `gpu-hpn`."""
     nodes = tuple(nodes)
-    reserved, virtual = [each for each in nodes if each.is_reserved], [each for each in nodes if each.is_virtual]
+    reserved = [each for each in nodes if each.is_reserved]
+    virtual = [each for each in nodes if each.is_virtual]
     if virtual:
         yield _check_ready(NODES, virtual, f"{len(virtual)} with the label {'='.join(_VIRTUAL)}")
     else:

@@ -33,7 +33,8 @@ def cuda_notice(image: str, driver: str, source: str) -> str:
 
     `source` is where the driver is from.
     """
-    version, numbers = cuda_version(image), re.match(r"([0-9]+)\.([0-9]+)", driver)
+    version = cuda_version(image)
+    numbers = re.match(r"([0-9]+)\.([0-9]+)", driver)
     if not version or numbers is None or int(numbers[1]) < _FIRST_NVIDIA_DRIVER:
         return ""
     least = _MIN_DRIVERS.get(int(version.partition(".")[0]))
@@ -82,7 +83,7 @@ class AcsDrivers:
 
 
 def find_strict_problems(definition: JobDefinition, drivers: AcsDrivers) -> tuple[Problem, ...]:
-    """Return the doubts about the driver of a definition for ACS that asks to be refused for them."""
+    """Return what is doubtful about the driver of a definition for ACS that asks to be refused then."""
     workload = _named_driver(definition)
     if workload is None or not workload.strict:
         return ()
@@ -100,7 +101,8 @@ def find_driver_notices(definition: JobDefinition, drivers: AcsDrivers) -> tuple
 
 
 def _named_driver(definition: JobDefinition) -> KubernetesWorkload | None:
-    workload, takes_driver = definition.kubernetes, definition.target.capabilities.takes_gpu_driver
+    workload = definition.kubernetes
+    takes_driver = definition.target.capabilities.takes_gpu_driver
     return workload if takes_driver and workload is not None and workload.gpu_driver else None
 
 

@@ -15,8 +15,10 @@ from typing import Any
 from relaunch.core.definitions.kubernetes_workload import ComputeClass
 from relaunch.core.kubernetes.acs import COMPUTE_CLASS, GPU_DRIVER, GPU_MODEL
 
-NAMESPACE, NAME, KEY = "kube-system", "acs-profile", "selectors"
-"""Where the selectors are: the key of a ConfigMap."""
+# Where the selectors are: the key of a ConfigMap.
+NAMESPACE = "kube-system"
+NAME = "acs-profile"
+KEY = "selectors"
 
 
 class ProfileError(ValueError):
@@ -112,7 +114,8 @@ def read_selectors(text: str) -> tuple[Selector, ...]:
     if not isinstance(read, list) or not all(isinstance(each, dict) for each in read):
         raise ProfileError("it is no array of objects")
     selectors: list[Selector] = []
-    position, decoder = text.index("[") + 1, json.JSONDecoder()
+    position = text.index("[") + 1
+    decoder = json.JSONDecoder()
     for _ in read:
         start = len(text) - len(text[position:].lstrip(", \t\r\n"))
         document, position = decoder.raw_decode(text, start)

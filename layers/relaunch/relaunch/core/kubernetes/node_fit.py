@@ -105,7 +105,8 @@ def _missing_label(node: GpuNode, asked: PodGpus) -> str:
 
 def _missing_resource(node: GpuNode, asked: PodGpus) -> str:
     for name, count in asked.resources.items():
-        total, free = node.allocatable.get(name, 0), node.free.get(name, 0)
+        total = node.allocatable.get(name, 0)
+        free = node.free.get(name, 0)
         if not total:
             return f"it has no {name}"
         if count > free:
@@ -146,7 +147,9 @@ def _free_cards(node: GpuNode, cards: int) -> list[tuple[int, int, int]]:
 
     Pods whose card is not known yet are on none: that they take room, the sums of the node tell.
     """
-    memory, compute, pods = Counter[int](), Counter[int](), Counter[int]()
+    memory = Counter[int]()
+    compute = Counter[int]()
+    pods = Counter[int]()
     for pod in node.pods:
         for card in pod.cards:
             memory[card] += pod.resources.get(GPU_MEMORY, 0) // len(pod.cards)

@@ -9,7 +9,7 @@ WHOLE_GPUS = "nvidia.com/gpu"
 
 @dataclass(frozen=True, slots=True)
 class PodGpus:
-    """The resources, labels and node selector by which a pod gets its GPUs.
+    """The resources, labels and node selector with which a pod gets its GPUs.
 
     `resources` are limits, whole numbers in the unit of each. `has_requests`: they are written as requests too, which
     Kubernetes otherwise derives from the limits. `notices` say where more is asked for than the definition says.

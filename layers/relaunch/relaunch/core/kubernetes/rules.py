@@ -59,7 +59,8 @@ def find_problems(definition: JobDefinition) -> tuple[Problem, ...]:
             return ()
         case _:
             assert_never(definition.target)
-    workload, gpu = definition.kubernetes, definition.accelerator.gpu
+    workload = definition.kubernetes
+    gpu = definition.accelerator.gpu
     if workload is None:
         return (Problem(("kubernetes",), f"`kubernetes` is missing: {definition.target} needs its image at least"),)
     if gpu is None:
@@ -85,7 +86,7 @@ def _purchase_problems(definition: JobDefinition) -> tuple[Problem, ...]:
 def _unknown_wishes(
     definition: JobDefinition, gpu: GpuRequirement, workload: KubernetesWorkload
 ) -> tuple[Problem, ...]:
-    """Return the keys by which GPUs are chosen on EC2, where nothing takes their place."""
+    """Return the keys that choose GPUs on EC2, where nothing takes their place."""
     if workload.gpu_model:
         return ()
     wishes = {"models": gpu.models, "compute_capability": gpu.compute_capability, "interconnect": gpu.interconnect}
@@ -128,7 +129,8 @@ def predict_job_fit(definition: JobDefinition, nodes: Sequence[GpuNode]) -> tupl
 
     So it is with ECS, with a definition that has problems, and with class `gpu` of ACS, which has what is in stock.
     """
-    workload, gpu = definition.kubernetes, definition.accelerator.gpu
+    workload = definition.kubernetes
+    gpu = definition.accelerator.gpu
     can = definition.target.capabilities
     if workload is None or gpu is None or not can.runs_pods or find_problems(definition):
         return None
@@ -139,7 +141,8 @@ def predict_job_fit(definition: JobDefinition, nodes: Sequence[GpuNode]) -> tupl
 
 def find_kubernetes_notices(definition: JobDefinition) -> tuple[str, ...]:
     """Return what the owner of a definition without problems should know, but of its driver (acs_drivers)."""
-    workload, gpu = definition.kubernetes, definition.accelerator.gpu
+    workload = definition.kubernetes
+    gpu = definition.accelerator.gpu
     if workload is None or gpu is None:
         return ()
     notices = list(ask_gpus(definition.target, gpu, workload, PurchaseOption.ON_DEMAND).notices)
@@ -175,7 +178,8 @@ def kubernetes_offerings(definition: JobDefinition) -> tuple[Offering, ...]:
 
 def _machine(definition: JobDefinition) -> InstanceType:
     """Return what stands in the place of an instance type; jobs for the same kind of GPU share its name."""
-    workload, gpu = definition.kubernetes, definition.accelerator.gpu
+    workload = definition.kubernetes
+    gpu = definition.accelerator.gpu
     model = workload.gpu_model if workload is not None else ""
     has_classes = definition.target.capabilities.has_compute_classes
     kind = class_of(workload).value if workload is not None and has_classes else ""
@@ -206,7 +210,8 @@ def kubernetes_revision(definition: JobDefinition) -> Revision:
     Raises:
         ValueError: the definition has no workload for Kubernetes.
     """
-    workload, gpu = definition.kubernetes, definition.accelerator.gpu
+    workload = definition.kubernetes
+    gpu = definition.accelerator.gpu
     if workload is None:
         raise ValueError(f"definition {definition.name} has no workload for Kubernetes")
     is_share = gpu is not None and gpu.is_share

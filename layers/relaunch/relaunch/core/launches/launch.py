@@ -1,7 +1,7 @@
 """What a target is asked to launch, its answers, and what it reports of tasks and nodes.
 
 These are the words of the port `TaskTarget`: those that ECS and Kubernetes have in common. What they stand for in a
-target, and the texts by which it says them, is known to its adapter only.
+target, and the texts with which it says them, is known to its adapter only.
 """
 
 from collections.abc import Mapping

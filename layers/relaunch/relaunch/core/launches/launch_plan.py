@@ -11,8 +11,10 @@ from relaunch.core.revisions.revision import main_container
 
 def plan_launch(job: Job) -> LaunchRequest:
     """Return the launch request of the current placement try; it is identical for identical jobs."""
-    attempt, definition = job.current_attempt, job.definition
-    placement, is_pod = attempt.placement, definition.target.capabilities.runs_pods
+    attempt = job.current_attempt
+    definition = job.definition
+    placement = attempt.placement
+    is_pod = definition.target.capabilities.runs_pods
     return LaunchRequest(
         attempt=job.attempt_key,
         placement_number=placement.number,
@@ -34,7 +36,8 @@ def plan_launch(job: Job) -> LaunchRequest:
 
 def _workload(job: Job) -> KubernetesWorkload | None:
     """Return the workload with the image by its digest, where that is known."""
-    workload, container = job.definition.kubernetes, main_container(job.definition, job.revision) or ""
+    workload = job.definition.kubernetes
+    container = main_container(job.definition, job.revision) or ""
     return replace(workload, image=job.images.get(container, workload.image)) if workload is not None else None
 
 

@@ -88,7 +88,7 @@ def move(  # noqa: PLR0913 - the parts of one transition, all of them named at e
     return Decision(moved, (TimelineEntry(now, state, event, detail, number),))
 
 
-def look_again(job: Job, wake_at: datetime, effects: tuple[Effect, ...] = ()) -> Decision:
+def set_next_check(job: Job, wake_at: datetime, effects: tuple[Effect, ...] = ()) -> Decision:
     """Set the time of the next check, without a timeline entry."""
     return Decision(replace(job, wake_at=wake_at, pending=effects))
 
@@ -188,7 +188,8 @@ def with_unlink(before: Job, _event: object, decision: Decision, _now: datetime)
     An instance that is kept warm, or that a capacity provider keeps, runs hundreds of tasks one after the other: its
     warning must find those that run.
     """
-    instance_id, after = _live_on(before), decision.job
+    instance_id = _live_on(before)
+    after = decision.job
     return decision if _live_on(after) == instance_id else replace(decision, unlinked_instance=instance_id)
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from relaunch.core.jobs.progress import SavedCheckpoint
+from relaunch.core.jobs.state import WaitReason
 from relaunch.core.launches.derived_revision import PreparedRevision
 from relaunch.core.launches.launch import HostObservation, LaunchOutcome, Node, TaskObservation
 from relaunch.core.machines.decision import MachineDecision
@@ -43,17 +44,14 @@ class OfferingChosen:
 class NothingKept:
     """Selection kept no offering; `message` names the filter that removed the last one.
 
-    `is_market`: the market policy of the job waits, until `retry_at`; `message` is its reason. `is_unready`: machines
-    are launched, and do not become ready.
+    `waits_for` is None if nothing will ever satisfy the job. MARKET: its market policy waits, for the reason `message`.
+    REFUSED: machines are launched, and do not become ready. `retry_at` is when that may be over, if it is known.
     """
 
     selection: Selection
     message: str
-    is_permanent: bool
-    is_price: bool
+    waits_for: WaitReason | None
     retry_at: datetime | None
-    is_market: bool = False
-    is_unready: bool = False
 
 
 @dataclass(frozen=True, slots=True)

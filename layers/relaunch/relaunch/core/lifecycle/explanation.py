@@ -125,7 +125,8 @@ def _explain_running(job: Job, now: datetime) -> Explanation:
 
 def _market_words(job: Job) -> str:
     """Return why a task runs where it is, if a market policy or the way back to spot says so, and what changes that."""
-    purchase, has_policy = job.current_attempt.placement.offering.purchase, is_in_market(job)
+    purchase = job.current_attempt.placement.offering.purchase
+    has_policy = is_in_market(job)
     if purchase is PurchaseOption.SPOT:
         return _on_spot(job) if has_policy else ""
     looked = "its market policy last looked" if has_policy else "a move back to spot was last looked at"

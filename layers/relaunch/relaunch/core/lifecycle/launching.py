@@ -29,8 +29,8 @@ from relaunch.core.lifecycle.decision import (
     Decision,
     end,
     ignore,
-    look_again,
     move,
+    set_next_check,
     stop_effects,
     wait_for_launch,
     watch_closely,
@@ -124,7 +124,7 @@ def _attempt_to_launch(previous: Attempt | None) -> tuple[int, tuple[Placement, 
     """Return the number of the attempt and its closed placements; a task that may have started uses up a number."""
     if previous is None:
         return 1, ()
-    if previous.is_spent:
+    if previous.is_number_used:
         return previous.number + 1, ()
     return previous.number, (*previous.closed_placements, previous.placement)
 
@@ -143,7 +143,7 @@ def launch_repeated(job: Job, _event: LaunchRepeated, now: datetime, _limits: St
 
     Neither knows what the other one does: the first one can no longer save a refusal as if it were the only one.
     """
-    return look_again(_with_two_senders(job), now + LAUNCH_TIMEOUT)
+    return set_next_check(_with_two_senders(job), now + LAUNCH_TIMEOUT)
 
 
 def _with_two_senders(job: Job) -> Job:
@@ -230,7 +230,7 @@ def _refused(job: Job, refusal: LaunchRefused, now: datetime) -> Decision:
         return _provider_refused(job, detail, now)
     if not refusal.may_heal:
         return end(job, JobState.FAILED, now, event="launch refused", detail=detail)
-    # Closed, because nothing was launched with its client token: the next one has no doubts of this one.
+    # Closed, because nothing was launched with its client token: the next one need not ask about this one.
     closed = replace(job.current_attempt.placement, state=PlacementState.CLOSED, outcome=detail)
     job = replace(job, attempt=replace(job.current_attempt, placement=closed))
     return wait_until_granted(job, RefusedCall.LAUNCH, detail, now, machine_id=closed.machine_id)
@@ -322,7 +322,8 @@ def placement_expired(job: Job, event: PlacementExpired, now: datetime, _limits:
 
     If it was refused the next machine is a probe: this one may be gone.
     """
-    placement, refusal = job.current_attempt.placement, job.refusals.get(RefusedCall.LAUNCH)
+    placement = job.current_attempt.placement
+    refusal = job.refusals.get(RefusedCall.LAUNCH)
     if event.keeps_machine:
         job = replace(job, machine_id=placement.machine_id)
         return _next_placement(job, event.reason, now, event="try closed", is_full=False)
@@ -340,7 +341,8 @@ def cancel_pending(job: Job, event: CancelAsked, now: datetime, _limits: StackLi
     intent = StopIntent(IntentKind.CANCEL, now, event.reason)
     attempt = replace(job.current_attempt, intent=intent)
     cancelling = replace(job, attempt=attempt, cancel_requested=event.reason, reason=event.reason)
-    wake_at, effects = now + LAUNCH_TIMEOUT, (RequestLaunch(),)
+    wake_at = now + LAUNCH_TIMEOUT
+    effects = (RequestLaunch(),)
     return move(cancelling, job.state, now, event="cancel asked", detail=event.reason, wake_at=wake_at, effects=effects)
 
 
@@ -366,9 +368,9 @@ def wake_placed(job: Job, event: TimePassed, now: datetime, limits: StackLimits)
     is_over = verdict is not None and not has_machine
     deadline = start_deadline(attempt, limits)
     if now < deadline and not is_over:
-        return look_again(job, watch_closely(job, deadline, now))
+        return set_next_check(job, watch_closely(job, deadline, now))
     if _keeps_its_place(job) and not is_over:
-        return look_or_tell(job, now, look_again(job, now + LAUNCH_TIMEOUT))
+        return look_or_tell(job, now, set_next_check(job, now + LAUNCH_TIMEOUT))
     placed_at = attempt.placement.placed_at or attempt.placement.requested_at
     waited = timedelta(seconds=int((now - placed_at).total_seconds())) if is_over else deadline - placed_at
     reason = f"not started within {waited}; the cluster says {attempt.task_status or 'nothing'}"
@@ -381,6 +383,7 @@ def _keeps_its_place(job: Job) -> bool:
 
     ECS gives such a task up by itself, and a capacity provider has others beside it.
     """
-    attempt, definition = job.current_attempt, job.definition
+    attempt = job.current_attempt
+    definition = job.definition
     has_other = attempt.placement.offering.purchase is PurchaseOption.SPOT and len(definition.purchase.options) > 1
     return definition.target.capabilities.keeps_pending_tasks and attempt.node is None and not has_other

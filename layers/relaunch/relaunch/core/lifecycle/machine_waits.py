@@ -16,8 +16,8 @@ from relaunch.core.lifecycle.decision import (
     LAUNCH_TIMEOUT,
     Decision,
     end,
-    look_again,
     move,
+    set_next_check,
     wait,
     wait_for_launch,
     waits_for_slot,
@@ -135,16 +135,17 @@ def next_machine_lost(job: Job, event: MachineLost, now: datetime, _limits: Stac
     without = replace(job, machine_id="")
     if event.refusal is None:
         without = with_useless_machine(without, now)
-    attempt, handover = job.current_attempt, job.current_attempt.handover
+    attempt = job.current_attempt
+    handover = job.current_attempt.handover
     # Without a handover nothing takes its machine away: it was to be moved, and there was none to be requested.
     is_move = handover.is_move if handover is not None else job.state is JobState.RUNNING
     if is_move:
         # It may stay where it is.
         reason = f"there was no machine on spot to move it to: {event.reason}"
         stays = replace(without, market_reason=reason, attempt=replace(attempt, handover=None))
-        return look_again(stays, job.wake_at or now)
+        return set_next_check(stays, job.wake_at or now)
     effects: tuple[Effect, ...] = (RequestLaunch(),) if event.refusal is Consequence.NEXT else ()
-    return look_again(without, job.wake_at or now, effects)
+    return set_next_check(without, job.wake_at or now, effects)
 
 
 def machine_limit_reached(job: Job, event: MachineLimitReached, now: datetime, _limits: StackLimits) -> Decision:
@@ -173,7 +174,7 @@ def admits_next(job: Job) -> tuple[Effect, ...]:
     return (AdmitWaiting(),) if waited or waits_for_slot(job) else ()
 
 
-def hands_over(job: Job, _event: object = None) -> bool:
+def needs_next_machine(job: Job, _event: object = None) -> bool:
     """Return whether the next machine is to be requested for a task on one of our own that EC2 takes away."""
     attempt = job.attempt
     if attempt is None or not attempt.placement.machine_id or job.machine_id or job.cancel_requested:

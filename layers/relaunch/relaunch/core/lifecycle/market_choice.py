@@ -59,8 +59,10 @@ class MarketChoice:
         return _REASONS[self.choice.rule].format(**self._times())
 
     def _times(self) -> dict[str, str]:
-        choice, situation = self.choice, self.situation
-        spare, is_allowed = situation.spare or 0.0, situation.on_demand_usd_per_hour is not None
+        choice = self.choice
+        situation = self.situation
+        spare = situation.spare or 0.0
+        is_allowed = situation.on_demand_usd_per_hour is not None
         latest = ""
         if situation.spare is not None and is_allowed and situation.place is not Place.ON_DEMAND:
             latest = f"; on-demand is taken from {_clock(self.at, spare)} UTC on at the latest"
@@ -75,7 +77,9 @@ class MarketChoice:
 
     def _why_it_stays(self) -> str:
         """Return what a move back to spot lacks: time to spare, or a pool that may be tried."""
-        value, needed, until = self.choice.value, self.choice.threshold, self.choice.until
+        value = self.choice.value
+        needed = self.choice.threshold
+        until = self.choice.until
         then = "" if until is None else f"; if nothing changes, a move may pay from {_clock(self.at, until)} UTC on"
         if self.policy is PolicyName.UNIFORM_PROGRESS and value > 0:
             behind = f"with two more starts it would be {_duration(value)} behind even progress to its limit"
@@ -110,7 +114,8 @@ _REASONS = {
 
 def describe_run_on_spot(definition: JobDefinition) -> str:
     """Return what ends the run of a job on spot, and what its market policy does then; no time is known for that."""
-    policy, takes_on_demand = definition.policy, PurchaseOption.ON_DEMAND in definition.purchase.options
+    policy = definition.policy
+    takes_on_demand = PurchaseOption.ON_DEMAND in definition.purchase.options
     if not takes_on_demand:
         then = "takes other spot that may be had, or waits for some: it may not run on on-demand"
     elif policy is PolicyName.ON_DEMAND_FIRST:
@@ -198,8 +203,10 @@ def spare_at_acceptance(definition: JobDefinition) -> timedelta | None:
 def _situation(
     job: Job, measured: Measured, on_demand_usd_per_hour: float | None, pools: tuple[Pool, ...], now: datetime
 ) -> Situation:
-    progress, left = measured.progress, _hours(measured.progress.left)
-    overhead, reserve = _hours(measured.overheads.start), _hours(ON_DEMAND_RESERVE + _most_lost(job, measured))
+    progress = measured.progress
+    left = _hours(measured.progress.left)
+    overhead = _hours(measured.overheads.start)
+    reserve = _hours(ON_DEMAND_RESERVE + _most_lost(job, measured))
     elapsed = _hours(now - job.accepted_at)
     if job.definition.deadline is not None:
         time_left = _hours(job.definition.deadline) - elapsed
@@ -247,7 +254,8 @@ def narrow(selection: Selection, market: MarketChoice) -> Selection:
 
     Without any on-demand offering a policy that wants one takes what there is: nothing else keeps its limit.
     """
-    choice, reason = market.choice, market.reason
+    choice = market.choice
+    reason = market.reason
     if choice.action is Action.ON_DEMAND:
         wanted = {each.key for each in selection.kept if each.purchase is PurchaseOption.ON_DEMAND}
         if not wanted:

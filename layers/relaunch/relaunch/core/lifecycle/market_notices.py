@@ -23,7 +23,8 @@ def deadline_notices(definition: JobDefinition, market: MarketChoice | None) -> 
     """
     if definition.deadline is None:
         return ()
-    near, options = _too_near(definition, definition.deadline), definition.purchase.options
+    near = _too_near(definition, definition.deadline)
+    options = definition.purchase.options
     if PurchaseOption.ON_DEMAND in options:
         if market is not None and market.situation.on_demand_usd_per_hour is None:
             missing = "no deadline can be promised: nothing satisfies it on demand, and spot may be gone for any time"
@@ -56,7 +57,8 @@ def _too_near(definition: JobDefinition, deadline: timedelta) -> tuple[str, ...]
 
 def _no_time_for_spot(definition: JobDefinition, deadline: timedelta) -> tuple[str, ...]:
     """Say that a deadline is kept on on-demand instances alone, and from which one on spot may be used."""
-    spare, is_wanted = spare_at_acceptance(definition), PurchaseOption.SPOT in definition.purchase.options
+    spare = spare_at_acceptance(definition)
+    is_wanted = PurchaseOption.SPOT in definition.purchase.options
     if spare is None or spare >= timedelta(0) or not is_wanted or definition.policy is PolicyName.ON_DEMAND_FIRST:
         return ()
     notice = (

@@ -20,7 +20,7 @@ from relaunch.core.jobs.job import Handover, Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.progress import Progress, SavedCheckpoint, measure_progress
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle.decision import HEARTBEAT, POLL_INTERVAL, Decision, look_again, move
+from relaunch.core.lifecycle.decision import HEARTBEAT, POLL_INTERVAL, Decision, move, set_next_check
 from relaunch.core.lifecycle.events import MachineClaimed, MachineLimitReached, MoveDeclined
 from relaunch.core.lifecycle.machine_waits import claim_next_machine, describe_limit
 from relaunch.core.lifecycle.restart_policy import next_time_limit
@@ -40,15 +40,15 @@ WARNING_TO_LAST_MOMENT = timedelta(seconds=WARNING_SECONDS - STOP_TIMEOUT_SECOND
 """From a warning to the last moment of a task with the stop time-out that Relaunch sets."""
 
 
-def may_train_on(job: Job, limits: MachineLimits) -> bool:
+def may_keep_training(job: Job, limits: MachineLimits) -> bool:
     """Return whether the task may train on after a warning: it runs, on a machine of our own, and the stack wants it.
 
     A task that has not started has nothing to lose, and a capacity provider's next machine cannot be requested.
     """
-    return job.state is JobState.RUNNING and is_to_train_on(job, limits)
+    return job.state is JobState.RUNNING and keeps_training(job, limits)
 
 
-def is_to_train_on(job: Job, limits: MachineLimits) -> bool:
+def keeps_training(job: Job, limits: MachineLimits) -> bool:
     """Return whether a warning lets the task train on while it runs."""
     return limits.task_stop is TaskStop.WHEN_NEXT_READY and bool(job.current_attempt.placement.machine_id)
 
@@ -91,7 +91,7 @@ def _delay_until(stop_by: datetime, now: datetime) -> int:
     return min(math.ceil((stop_by - now).total_seconds()), _LONGEST_DELAY_SECONDS)
 
 
-def train_on(job: Job, reason: str, stop_by: datetime | None, now: datetime, *, event: str) -> Decision:
+def keep_training(job: Job, reason: str, stop_by: datetime | None, now: datetime, *, event: str) -> Decision:
     """Let the task train on while the next machine is requested, until that is ready or `stop_by` is reached."""
     attempt = job.current_attempt
     since = attempt.handover.since if attempt.handover is not None else now
@@ -197,4 +197,4 @@ def move_declined(job: Job, event: MoveDeclined, now: datetime, _limits: StackLi
     at_latest = next_look(job, now)
     wake_at = at_latest if event.until is None else min(max(event.until, now + POLL_INTERVAL), at_latest)
     longest = max(job.checkpoint_seconds, event.checkpoint_seconds)
-    return look_again(replace(job, market_reason=event.reason, checkpoint_seconds=longest), wake_at)
+    return set_next_check(replace(job, market_reason=event.reason, checkpoint_seconds=longest), wake_at)

@@ -36,7 +36,8 @@ def places_orphan(job: Job, event: LaunchAnswered) -> bool:
 
 def is_orphaned(job: Job, event: TaskSeen) -> bool:
     """Return whether the task is running and is not the current one, or was considered lost."""
-    attempt, seen = job.attempt, event.observation
+    attempt = job.attempt
+    seen = event.observation
     if seen.phase.is_ending:
         return False
     if attempt is not None and attempt.task_id == seen.task_id:

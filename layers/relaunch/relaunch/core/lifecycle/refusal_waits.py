@@ -47,7 +47,8 @@ PROBE_INTERVAL = timedelta(hours=24)
 _ANOTHER_AFTER = 2 * PROBE_INTERVAL
 # A permission is granted within minutes or within days: every wait is as long as all before it together.
 _FIRST_KEPT_WAIT = timedelta(minutes=1)
-_FIRST_WAIT, _LONGEST_WAIT = timedelta(minutes=5), timedelta(minutes=30)
+_FIRST_WAIT = timedelta(minutes=5)
+_LONGEST_WAIT = timedelta(minutes=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ def next_try(refusal: Refusal, *, has_trained: bool, is_bought: bool, is_up: boo
 
     `is_bought`: a try costs a machine; `is_up`: one is up that may be kept for the next one.
     """
-    waited, limit = refusal.at - refusal.since, wait_limit(has_trained=has_trained)
+    waited = refusal.at - refusal.since
+    limit = wait_limit(has_trained=has_trained)
     if waited >= limit:
         return None
     keeps_machine = is_bought and is_up and waited < MACHINE_KEPT

@@ -25,7 +25,7 @@ from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.overheads import between_checkpoints
 from relaunch.core.jobs.progress import SavedCheckpoint, resumed_step
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT, Decision, end, look_again, move
+from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT, Decision, end, move, set_next_check
 from relaunch.core.lifecycle.events import CheckpointsRead, UnusedMachinePaid
 from relaunch.core.lifecycle.long_waits import describe_end, wait_of
 from relaunch.core.offerings.capacity_memory import placement_scope
@@ -144,7 +144,8 @@ def _after_stop(job: Job, stop: Stop, detail: str) -> RestartAfter | HoldBack:
 
 
 def _after_failure(job: Job, stop: Stop, detail: str) -> GiveUp | RestartAfter:
-    allowed, retry = job.definition.max_failures, job.definition.retry
+    allowed = job.definition.max_failures
+    retry = job.definition.retry
     if stop.kind is StopKind.STARTS_NOWHERE:
         return GiveUp(JobState.FAILED, detail)
     if stop.exit_code in retry.never_on_exit_codes:
@@ -278,16 +279,19 @@ def is_to_be_judged(job: Job, _event: object = None) -> bool:
 
 def judge_progress(job: Job, event: CheckpointsRead, now: datetime, _limits: StackLimits) -> Decision:
     """Count the attempt if it gained no step, and fail after too many in a row."""
-    attempt, newest, wake_at = job.current_attempt, event.newest, now + LAUNCH_TIMEOUT
+    attempt = job.current_attempt
+    newest = event.newest
+    wake_at = now + LAUNCH_TIMEOUT
     judged = replace(job, judged_attempt=attempt.number)
     if newest is not None and _has_gained(attempt, newest):
         seconds = _saving_seconds(job, newest) if newest.attempt == attempt.number else job.saving_seconds
-        return look_again(replace(judged, attempts_without_progress=0, saving_seconds=seconds), wake_at)
+        return set_next_check(replace(judged, attempts_without_progress=0, saving_seconds=seconds), wake_at)
     least = time_to_save(job)
     is_on_purpose = attempt.stop is not None and attempt.stop.kind in _STOPPED_ON_PURPOSE
     if is_on_purpose or _ran(attempt) < least:
-        return look_again(judged, wake_at)
-    count, limit = job.attempts_without_progress + 1, job.definition.retry.max_attempts_without_progress
+        return set_next_check(judged, wake_at)
+    count = job.attempts_without_progress + 1
+    limit = job.definition.retry.max_attempts_without_progress
     judged = replace(judged, attempts_without_progress=count)
     saved = (
         "no checkpoint is complete" if newest is None else f"its newest checkpoint is still that of step {newest.step}"
@@ -345,5 +349,6 @@ def _saving_seconds(job: Job, newest: SavedCheckpoint) -> float:
 
 
 def _ran(attempt: Attempt) -> timedelta:
-    stop, began = attempt.stop, attempt.started_at
+    stop = attempt.stop
+    began = attempt.started_at
     return stop.at - began if stop is not None and began is not None else timedelta(0)

@@ -11,7 +11,7 @@ from relaunch.core.jobs.job import IntentKind, Job, StopIntent
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import TaskObservation, TaskPhase
-from relaunch.core.lifecycle.decision import CLOSE_LOOK, Decision, ignore, look_again, move, watch_closely
+from relaunch.core.lifecycle.decision import CLOSE_LOOK, Decision, ignore, move, set_next_check, watch_closely
 from relaunch.core.lifecycle.events import (
     CancelAsked,
     HostEnded,
@@ -22,16 +22,16 @@ from relaunch.core.lifecycle.events import (
     TimePassed,
 )
 from relaunch.core.lifecycle.launching import start_deadline
-from relaunch.core.lifecycle.machine_waits import hands_over
+from relaunch.core.lifecycle.machine_waits import needs_next_machine
 from relaunch.core.lifecycle.moves import (
     is_last_moment,
-    is_to_train_on,
+    keep_training,
+    keeps_training,
     last_moment,
+    may_keep_training,
     may_move,
-    may_train_on,
     next_look,
     stops_by,
-    train_on,
     with_move,
 )
 from relaunch.core.lifecycle.restart_policy import out_of_time
@@ -70,7 +70,7 @@ def task_seen(job: Job, event: TaskSeen, now: datetime, limits: StackLimits) -> 
 def instance_told(job: Job, event: TaskSeen, now: datetime, _limits: StackLimits) -> Decision:
     """Keep where the task runs: a warning of that instance finds the job by it."""
     told = _located(job, event)
-    return _with_link(look_again(told, job.wake_at or now, job.pending), event)
+    return _with_link(set_next_check(told, job.wake_at or now, job.pending), event)
 
 
 def _with_link(decision: Decision, event: TaskSeen) -> Decision:
@@ -125,11 +125,13 @@ def with_first_ended(job: Job, seen: TaskObservation) -> Job:
 
 def note_first_ended(job: Job, event: TaskSeen, now: datetime, _limits: StackLimits) -> Decision:
     """Keep what an older observation tells of the order in which the containers ended."""
-    return look_again(with_first_ended(job, event.observation), job.wake_at or now + STOP_TIMEOUT)
+    return set_next_check(with_first_ended(job, event.observation), job.wake_at or now + STOP_TIMEOUT)
 
 
 def _located(job: Job, event: TaskSeen) -> Job:
-    seen, node, attempt = event.observation, event.node, job.current_attempt
+    seen = event.observation
+    node = event.node
+    attempt = job.current_attempt
     located = replace(
         attempt,
         node=seen.node or attempt.node,
@@ -168,7 +170,8 @@ def _running(job: Job, now: datetime) -> Decision:
 
 def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:
     """Consider the task lost if the target does not know it throughout the grace period."""
-    attempt, stop_by = job.current_attempt, stops_by(job)
+    attempt = job.current_attempt
+    stop_by = stops_by(job)
     first, last = attempt.missing or (now, now)
     since = first if now - last <= LONGEST_UNWATCHED else now
     is_lost_at = since + MISSING_GRACE
@@ -176,7 +179,7 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
         wake_at = min(now + CLOSE_LOOK, is_lost_at, stop_by or is_lost_at)
         missing = replace(job, attempt=replace(attempt, missing=(since, now)))
         if attempt.missing is not None:
-            return look_again(missing, wake_at)
+            return set_next_check(missing, wake_at)
         return move(missing, job.state, now, event="task missing", detail=event.task_id, wake_at=wake_at)
     return task_lost(job, since, UNKNOWN_TASK, now)
 
@@ -187,13 +190,13 @@ def host_warned(job: Job, event: HostWarned, now: datetime, limits: StackLimits)
     ECS does not: draining does not stop standalone tasks ("Draining Amazon ECS container instances").
     """
     warned, reason = _warned(job, event)
-    if may_train_on(job, limits.machines):
+    if may_keep_training(job, limits.machines):
         if event.is_rebalance:
             # No interruption is announced: an exit after it is the program's own.
-            return train_on(job, reason, None, now, event=_WARNING)
+            return keep_training(job, reason, None, now, event=_WARNING)
         stop_by = last_moment(job, event.at, event.ends_at)
         if now < stop_by:
-            return train_on(warned, reason, stop_by, now, event=_WARNING)
+            return keep_training(warned, reason, stop_by, now, event=_WARNING)
     return stop_with_intent(warned, StopIntent(IntentKind.INTERRUPTION, now, reason), now, event=_WARNING)
 
 
@@ -202,7 +205,7 @@ def host_warned_late(job: Job, event: HostWarned, now: datetime, limits: StackLi
 
     A training that polls the instance metadata may exit with 0 before the warning arrives.
     """
-    if event.is_rebalance and is_to_train_on(job, limits.machines):
+    if event.is_rebalance and keeps_training(job, limits.machines):
         return ignore(job, "no interruption is announced, and the task is stopping")
     warned, reason = _warned(job, event)
     return move(warned, job.state, now, event=_WARNING, detail=reason, wake_at=wake_of(job, now + STOP_TIMEOUT))
@@ -259,8 +262,8 @@ def wake_running(job: Job, event: TimePassed, now: datetime, _limits: StackLimit
         intent = StopIntent(IntentKind.INTERRUPTION, now, handover.reason)
         return stop_with_intent(job, intent, now, event="last moment to save")
     # A next machine that is claimed may be ready and its message lost; EC2 may have one now, and spot may be had again.
-    effects = (RequestLaunch(),) if job.machine_id or hands_over(job) or may_move(job) else ()
-    return look_again(job, watch_closely(job, next_look(job, now), now), effects)
+    effects = (RequestLaunch(),) if job.machine_id or needs_next_machine(job) or may_move(job) else ()
+    return set_next_check(job, watch_closely(job, next_look(job, now), now), effects)
 
 
 def next_machine_ready(job: Job, _event: NextMachineReady, now: datetime, _limits: StackLimits) -> Decision:

@@ -91,7 +91,8 @@ def _spot_offerings(selection: Selection) -> Iterator[tuple[Offering, datetime |
 
 
 def _pool(offering: Offering, price: float, known: Sequence[SpotPool], now: datetime) -> Pool:
-    key, in_any_zone = offering.key, offering.zone is None
+    key = offering.key
+    in_any_zone = offering.zone is None
     records = [
         each.record
         for each in known

@@ -213,7 +213,7 @@ def classify_stop(
             instance.
         now: The time of the stop if the target does not report one.
         essential: The containers for whose end the target stops the task, if that is known.
-        machine_exit_codes: The exit codes by which the program says that its machine is at fault.
+        machine_exit_codes: The exit codes with which the program says that its machine is at fault.
     """
     exit_code = _exit_code(observation, container)
     at = observation.stopped_at or now

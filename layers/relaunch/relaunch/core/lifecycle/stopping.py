@@ -10,7 +10,7 @@ from relaunch.core.jobs.job import Attempt, FailedStart, IntentKind, Job, Placem
 from relaunch.core.jobs.state import JobState, RefusedCall
 from relaunch.core.launches.launch import HostObservation, StopReport, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.decision import Decision, end, move, stop_effect, wait_for_launch
-from relaunch.core.lifecycle.machine_waits import hands_over
+from relaunch.core.lifecycle.machine_waits import needs_next_machine
 from relaunch.core.lifecycle.refusal_waits import wait_until_granted
 from relaunch.core.lifecycle.restart_policy import (
     EARLY,
@@ -55,7 +55,8 @@ def avoid(job: Job, reason: str, at: datetime, *, is_taken: bool = False) -> tup
     that are there were asked.
     """
     placement = job.current_attempt.placement
-    offering, provider = placement.offering, placement.capacity_provider
+    offering = placement.offering
+    provider = placement.capacity_provider
     # Whether an instance with part of a GPU (g6f) registers it as one is not documented.
     gpu_count = required_gpus(job.definition, job.revision) if placement.gpu_partition_size == 1 else 0
     if not job.avoided_instances:
@@ -75,7 +76,8 @@ def _avoid_pool(job: Job, reason: str, at: datetime) -> Job:
 
     Where a capacity provider chooses the zone it may choose the same one, so that all zones of those are avoided.
     """
-    attempt, until = job.current_attempt, at + _AVOID_BY_ITSELF
+    attempt = job.current_attempt
+    until = at + _AVOID_BY_ITSELF
     offering = attempt.placement.offering
     for zone in {attempt.zone or offering.zone: None, None: None}:
         job = _with_own_failure(job, CapacityFailure(replace(offering, zone=zone), reason, at, until))
@@ -211,7 +213,8 @@ def _count_run(job: Job, stop: Stop) -> tuple[Effect, ...]:
 
 def _account(job: Job, stop: Stop) -> Job:
     attempt = job.current_attempt
-    ran, price = _ran_seconds(attempt, stop), attempt_price(attempt)
+    ran = _ran_seconds(attempt, stop)
+    price = attempt_price(attempt)
     attempt = replace(
         attempt,
         stop=stop,
@@ -296,7 +299,7 @@ def stop_with_intent(job: Job, intent: StopIntent, now: datetime, *, event: str)
     effects = stop_effect(job, intent.detail)
     wake_at = now + STOP_TIMEOUT
     decision = move(job, JobState.STOPPING, now, event=event, detail=intent.detail, wake_at=wake_at, effects=effects)
-    if not hands_over(decision.job):
+    if not needs_next_machine(decision.job):
         return decision
     # After the stop, which it must not delay.
     return replace(decision, job=replace(decision.job, pending=(*effects, RequestLaunch())))

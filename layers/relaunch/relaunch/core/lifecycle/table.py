@@ -48,7 +48,7 @@ from relaunch.core.lifecycle.events import (
     UnusedMachinePaid,
 )
 from relaunch.core.lifecycle.long_waits import with_bound
-from relaunch.core.lifecycle.machine_waits import hands_over, with_releases
+from relaunch.core.lifecycle.machine_waits import needs_next_machine, with_releases
 from relaunch.core.lifecycle.moves import may_move
 from relaunch.core.lifecycle.restart_policy import is_to_be_judged
 from relaunch.core.lifecycle.stop_reason import CLOCK_SKEW, find_first_ended
@@ -94,7 +94,8 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
     Observations arrive at least once and in any order, and are ordered by `version`. What a task waits for may change
     within a version, and a stopped task whose verdict waits is looked at again.
     """
-    attempt, seen = job.attempt, event.observation
+    attempt = job.attempt
+    seen = event.observation
     if attempt is None or attempt.stop is not None or seen.owner != job.attempt_key:
         return False
     if attempt.task_id is None:
@@ -112,7 +113,8 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
 
 def tells_first_ended(job: Job, event: TaskSeen) -> bool:
     """Return whether an older observation of the task tells which container ended first, as no newer one did."""
-    attempt, seen = job.current_attempt, event.observation
+    attempt = job.current_attempt
+    seen = event.observation
     if attempt.ended_first or (seen.owner, seen.task_id) != (job.attempt_key, attempt.task_id):
         return False
     return bool(find_first_ended(seen, job.definition.container, job.revision.essential_names))
@@ -216,8 +218,8 @@ TABLE = make_rows(
     ("W", CheckpointsUnreadable, may_launch, waiting.checkpoints_unreadable, "Wf"),
     ("W", CheckpointsRead, is_to_be_judged, restart_policy.judge_progress, "Wf"),
     ("W", MachineClaimed, needs_machine, machine_waits.claim_machine, "Wft"),
-    ("R", MachineClaimed, hands_over, machine_waits.claim_next_machine, "R"),
-    ("S", MachineClaimed, hands_over, machine_waits.claim_next_machine, "S"),
+    ("R", MachineClaimed, needs_next_machine, machine_waits.claim_next_machine, "R"),
+    ("S", MachineClaimed, needs_next_machine, machine_waits.claim_next_machine, "S"),
     ("R", MachineClaimed, may_move, moves.claim_machine_to_move_to, "R"),
     ("R", MoveDeclined, may_move, moves.move_declined, "R"),
     ("W", MachineAwaited, claims_machine, machine_waits.await_machine, "W"),

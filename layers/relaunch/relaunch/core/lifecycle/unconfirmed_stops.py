@@ -19,8 +19,8 @@ from relaunch.core.lifecycle.decision import (
     POLL_INTERVAL,
     Decision,
     is_polled,
-    look_again,
     move,
+    set_next_check,
     stop_effect,
     watch_closely,
 )
@@ -82,7 +82,7 @@ def wake_stopping(job: Job, event: TimePassed, now: datetime, _limits: StackLimi
     if attempt.held is not None and attempt.held_since is not None:
         verdict_at = attempt.held_since + VERDICT_WAIT
         is_over = now >= verdict_at
-        return follow_stop(job, held_stop(attempt, attempt.held), now) if is_over else look_again(job, verdict_at)
+        return follow_stop(job, held_stop(attempt, attempt.held), now) if is_over else set_next_check(job, verdict_at)
     if is_host_gone(job, event, now):
         return lose_host(job, now)
     if now >= _stop_due_at(job) + STOP_LIMIT:
@@ -91,7 +91,7 @@ def wake_stopping(job: Job, event: TimePassed, now: datetime, _limits: StackLimi
     abandoned = _abandoned(job, now)
     intent = job.current_attempt.intent
     if intent is None or not _is_repetition_due(job, now):
-        return look_again(job, wake_at, abandoned)
+        return set_next_check(job, wake_at, abandoned)
     effects = (*stop_effect(job, intent.detail), *abandoned)
     return move(job, job.state, now, event="stop repeated", detail=intent.detail, wake_at=wake_at, effects=effects)
 
@@ -122,7 +122,8 @@ def _is_repetition_due(job: Job, now: datetime) -> bool:
     """
     if job.current_attempt.host_ended_at is not None:
         return False
-    since, due = now - _stopping_since(job), STOP_TIMEOUT
+    since = now - _stopping_since(job)
+    due = STOP_TIMEOUT
     while due * 2 <= since:
         due *= 2
     return not is_polled(job) or due <= since < due + POLL_INTERVAL
@@ -136,7 +137,8 @@ def _abandoned(job: Job, now: datetime) -> tuple[Effect, ...]:
 
 
 def _end_unconfirmed(job: Job, now: datetime) -> Decision:
-    attempt, intent = job.current_attempt, job.current_attempt.intent
+    attempt = job.current_attempt
+    intent = job.current_attempt.intent
     host = attempt.instance_id or attempt.placement.instance_id or attempt.node or "an unknown host"
     why = f"{job.cancel_requested or (intent.detail if intent else 'the task was stopping')}; "
     minutes = int((now - _stopping_since(job)).total_seconds() // 60)
@@ -145,7 +147,8 @@ def _end_unconfirmed(job: Job, now: datetime) -> Decision:
         f"{host}; see to that host"
     )
     verdict = out_of_time(job, now)
-    state, kind = verdict.state if verdict is not None else JobState.FAILED, StopKind.HOST_LOST
+    state = verdict.state if verdict is not None else JobState.FAILED
+    kind = StopKind.HOST_LOST
     if intent is not None:
         state, kind = _ENDS.get(intent.kind, (state, kind))
     if job.cancel_requested:

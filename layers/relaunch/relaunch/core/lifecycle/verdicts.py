@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 from relaunch.core.jobs.job import Attempt, HeldStop, Job, Stop, StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import HostObservation, TaskObservation
-from relaunch.core.lifecycle.decision import Decision, look_again, move
+from relaunch.core.lifecycle.decision import Decision, move, set_next_check
 from relaunch.core.lifecycle.restart_policy import is_interruption
 from relaunch.core.lifecycle.stop_reason import (
     EXIT_SIGKILL,
@@ -59,8 +59,10 @@ def depends_on_host(job: Job, seen: TaskObservation, now: datetime) -> bool:
 
 def _kinds_by_notice(job: Job, seen: TaskObservation, now: datetime) -> tuple[StopKind, StopKind]:
     """Return what the stop means if EC2 had ended the instance when the program ended, and if it had warned then."""
-    attempt, at = job.current_attempt, ended_at(seen, now)
-    is_ended, is_warned = replace(attempt, host_ended_at=at), replace(attempt, warned_at=at)
+    attempt = job.current_attempt
+    at = ended_at(seen, now)
+    is_ended = replace(attempt, host_ended_at=at)
+    is_warned = replace(attempt, warned_at=at)
     return _judge(job, is_ended, seen, now).kind, _judge(job, is_warned, seen, now).kind
 
 
@@ -87,7 +89,9 @@ def with_notices(job: Job, seen: TaskObservation, host: HostObservation | None, 
     instance that ends since nobody knows when is taken to have ended the program, if that is not long ago: one that had
     finished finishes again.
     """
-    host, attempt, at = host or HostObservation(), job.current_attempt, ended_at(seen, now)
+    host = host or HostObservation()
+    attempt = job.current_attempt
+    at = ended_at(seen, now)
     warned_at = _relevant(at, attempt.warned_at, host.warned_at, seen.warned_at)
     host_ended_at = min((each for each in (attempt.host_ended_at, host.ended_at) if each is not None), default=None)
     if host.has_ended and host_ended_at is None and now - at <= NOTICE_WINDOW:
@@ -123,7 +127,8 @@ def _settled_at(job: Job, seen: TaskObservation, now: datetime) -> datetime:
 
 def hold(job: Job, seen: TaskObservation, stop: Stop, host: HostObservation | None, now: datetime) -> Decision | None:
     """Let the verdict wait; None if it need not, or has waited. The target describes the task again then."""
-    attempt, instance_id = job.current_attempt, host_of(job)
+    attempt = job.current_attempt
+    instance_id = host_of(job)
     # Where the events of a start were lost the instance is looked up once EC2 may be asked.
     is_on_one = bool(instance_id) or (attempt.node is not None and job.definition.target.capabilities.runs_on_ec2)
     if not is_on_one or not depends_on_host(job, seen, now):
@@ -141,13 +146,14 @@ def hold(job: Job, seen: TaskObservation, stop: Stop, host: HostObservation | No
     told = HeldStop(stop, ended_at(seen, since), *_kinds_by_notice(job, seen, now))
     held = replace(job, attempt=replace(attempt, held_since=since, held=told), reason=detail)
     if attempt.held_since is not None:
-        return look_again(held, until)
+        return set_next_check(held, until)
     return move(held, JobState.STOPPING, now, event="task stopped", detail=detail, wake_at=until)
 
 
 def held_stop(attempt: Attempt, held: HeldStop) -> Stop:
     """Return the stop that the target told, by what is known of the instance now."""
-    has_code, at = held.stop.exit_code is not None, held.program_ended_at
+    has_code = held.stop.exit_code is not None
+    at = held.program_ended_at
     if attempt.host_ended_at is not None and (not has_code or at - attempt.host_ended_at >= -NOTICE_LEAD):
         return replace(held.stop, kind=held.if_host_ended)
     return replace(held.stop, kind=held.if_warned) if follows(at, attempt.warned_at) else held.stop

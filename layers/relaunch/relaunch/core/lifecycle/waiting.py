@@ -15,7 +15,7 @@ from relaunch.core.lifecycle.decision import (
     LAUNCH_TIMEOUT,
     Decision,
     end,
-    look_again,
+    set_next_check,
     try_again_at,
     wait,
     wait_for_launch,
@@ -37,9 +37,11 @@ from relaunch.core.revisions.images import describe_pin, plan_pins, with_platfor
 
 # A job that ends admits the next one; this interval covers a lost message.
 _SLOT_POLL_INTERVAL = timedelta(minutes=15)
-_CAPACITY_POLL_INTERVAL, _MARKET_POLL_INTERVAL = timedelta(minutes=5), timedelta(minutes=30)
+_CAPACITY_POLL_INTERVAL = timedelta(minutes=5)
+_MARKET_POLL_INTERVAL = timedelta(minutes=30)
 # Looks that are at most 31 minutes apart are what all jobs promise.
-_UNREADY_POLL_INTERVAL, _TURNS = timedelta(minutes=10), timedelta(minutes=20)
+_UNREADY_POLL_INTERVAL = timedelta(minutes=10)
+_TURNS = timedelta(minutes=20)
 # The interval at which ECR is queried for an awaited image, in case its event was lost.
 IMAGE_POLL_INTERVAL = timedelta(minutes=2)
 
@@ -56,14 +58,16 @@ def image_arrived(job: Job, event: ImageArrived, now: datetime, _limits: StackLi
 
 def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimits) -> Decision:
     """Fail if no offering can ever satisfy the job, else wait."""
-    if event.is_permanent:
+    if event.waits_for is None:
         decision = end(job, JobState.FAILED, now, event="nothing satisfies it", detail=event.message)
         return replace(decision, selection=event.selection, selected_at=now)
     # Not only at `retry_at`: an instance that arrives late ends an avoidance early, and only the oldest jobs are woken.
     # A market policy knows when it chooses again, but what other jobs see of the market is no event of this one.
-    poll_at = now + (_MARKET_POLL_INTERVAL if event.is_market and event.retry_at else _CAPACITY_POLL_INTERVAL)
+    poll_at = now + (
+        _MARKET_POLL_INTERVAL if event.waits_for is WaitReason.MARKET and event.retry_at else _CAPACITY_POLL_INTERVAL
+    )
     retry_at = max(min(event.retry_at or poll_at, poll_at), now + timedelta(seconds=15))
-    if event.is_unready:
+    if event.waits_for is WaitReason.REFUSED:
         # To look again is free; whoever buys the next machine finds out for all jobs.
         # The jobs do so one after the other: the first machine tells the others before they buy theirs.
         turn = timedelta(seconds=zlib.crc32(job.job_id.encode()) % int(_TURNS.total_seconds()))
@@ -72,8 +76,7 @@ def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimi
         own = (each for each in (RefusedCall.START, RefusedCall.LAUNCH) if each in job.refusals)
         decision = wait_until_granted(job, next(own, RefusedCall.USEFUL_MACHINE), event.message, now, pause=pause)
         return replace(decision, selection=event.selection, selected_at=now)
-    reason = WaitReason.PRICE if event.is_price else WaitReason.MARKET if event.is_market else WaitReason.CAPACITY
-    decision = try_again_at(job, reason, event.message, now, retry_at)
+    decision = try_again_at(job, event.waits_for, event.message, now, retry_at)
     return replace(decision, selection=event.selection, selected_at=now)
 
 
@@ -122,7 +125,7 @@ def wake_waiting(job: Job, _event: TimePassed, now: datetime, _limits: StackLimi
             detail = f"{waiting.detail}: it did not come until {waiting.until:%H:%M:%S} UTC"
             return end(job, JobState.FAILED, now, event="no image", detail=detail)
         until = min(waiting.until or now + IMAGE_POLL_INTERVAL, now + IMAGE_POLL_INTERVAL)
-        return look_again(job, until)
+        return set_next_check(job, until)
     effects = (RequestLaunch(),)
     wake_at = now + (_SLOT_POLL_INTERVAL if waiting is not None and waiting.slot else LAUNCH_TIMEOUT)
-    return look_or_tell(job, now, look_again(job, wake_at, effects))
+    return look_or_tell(job, now, set_next_check(job, wake_at, effects))

@@ -16,9 +16,9 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.machines.decision import MachineDecision, ignore, look_again
+from relaunch.core.machines.decision import MachineDecision, ignore, set_next_check
 from relaunch.core.machines.ending import terminate
-from relaunch.core.machines.events import AgentSeen, NodeSeen
+from relaunch.core.machines.events import AgentSeen, AgentState, NodeSeen
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.living import ABANDONED
 from relaunch.core.machines.machine import Machine
@@ -33,6 +33,7 @@ IMPAIRED_LIMIT = timedelta(minutes=5)
 DOUBT_LIMIT = timedelta(hours=2)
 """How long the two agents may be away that are most of a cluster: an outage of ECS mostly ends within hours, and a
 training that saves meanwhile shows that its host lives; two hosts that hang would be paid for until `max_runtime`."""
+_NOT_AWAY = (AgentState.CONNECTED, AgentState.OUTAGE)
 # The clocks of S3, ECS and a function differ by seconds, and an upload that began before is finished after.
 _CLOCK_MARGIN = timedelta(minutes=1)
 _FEWEST_OF_AN_OUTAGE = 2
@@ -56,7 +57,7 @@ def is_away(machine: Machine, for_at_least: timedelta, now: datetime) -> bool:
 
 def is_agent_news(machine: Machine, event: AgentSeen) -> bool:
     """Return whether the agent was not known to be away, or is."""
-    return machine.away_since is not None or not (event.is_connected or event.is_outage)
+    return machine.away_since is not None or event.agent not in _NOT_AWAY
 
 
 def is_agent_back(machine: Machine, event: NodeSeen) -> bool:
@@ -66,26 +67,28 @@ def is_agent_back(machine: Machine, event: NodeSeen) -> bool:
 
 def agent_back(machine: Machine, _event: NodeSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Forget that the agent was away."""
-    return look_again(replace(machine, away_since=None), machine.wake_at or now)
+    return set_next_check(replace(machine, away_since=None), machine.wake_at or now)
 
 
 def agent_seen(machine: Machine, event: AgentSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """End a machine of which nothing has been heard for too long; its tasks are lost once EC2 has ended it."""
-    if event.is_connected or event.is_outage:
-        return look_again(replace(machine, away_since=None), machine.wake_at or now)
+    if event.agent in _NOT_AWAY:
+        return set_next_check(replace(machine, away_since=None), machine.wake_at or now)
     since = machine.away_since
     if since is None:
-        return look_again(replace(machine, away_since=now), min(machine.wake_at or now, now + NEXT_LOOK))
+        return set_next_check(replace(machine, away_since=now), min(machine.wake_at or now, now + NEXT_LOOK))
     has_saved = event.saved_at is not None and event.saved_at - since > _CLOCK_MARGIN
     heard_at = event.saved_at if has_saved and event.saved_at is not None else since
-    limit, short = (DOUBT_LIMIT, AWAY_LIMIT) if event.is_doubtful else (AWAY_LIMIT, IMPAIRED_LIMIT)
+    limit, short = (
+        (DOUBT_LIMIT, AWAY_LIMIT) if event.agent is AgentState.AWAY_WITH_MOST else (AWAY_LIMIT, IMPAIRED_LIMIT)
+    )
     if event.is_impaired and not has_saved:
         limit = short
     if now - heard_at < limit:
         return ignore(machine, f"its agent is away since {since:%H:%M:%S} UTC")
     saved = f"the newest checkpoint is of {heard_at:%H:%M:%S} UTC" if has_saved else "no checkpoint came since"
     checks = ", and EC2's status checks of it fail" if event.is_impaired else ""
-    others = ", and so are most agents of the cluster" if event.is_doubtful else ""
+    others = ", and so are most agents of the cluster" if event.agent is AgentState.AWAY_WITH_MOST else ""
     detail = f"its agent is away since {since:%H:%M:%S} UTC, {saved}{checks}{others}"
     # No task can be asked to save: a stop does not reach the host.
     left = replace(machine, is_unusable=True, leave_by=machine.leave_by or now)

@@ -74,6 +74,8 @@ def move(  # noqa: PLR0913 - the parts of one transition, all of them named at e
     return MachineDecision(moved)
 
 
-def look_again(machine: Machine, wake_at: datetime | None, effects: tuple[MachineEffect, ...] = ()) -> MachineDecision:
+def set_next_check(
+    machine: Machine, wake_at: datetime | None, effects: tuple[MachineEffect, ...] = ()
+) -> MachineDecision:
     """Set the time of the next check, without a timeline entry."""
     return MachineDecision(replace(machine, wake_at=wake_at, pending=effects))

@@ -1,4 +1,4 @@
-"""Actions of the transition table by which machines end.
+"""Actions of the transition table that end machines.
 
 Each is a pure function of (machine, event, now, limits) and returns the decision to save.
 """
@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.machines.decision import MachineDecision, MachineTotals, ignore, look_again, micro_usd, move
+from relaunch.core.machines.decision import MachineDecision, MachineTotals, ignore, micro_usd, move, set_next_check
 from relaunch.core.machines.events import InstanceMissing, InstanceSeen, InstanceState, MachineDue, MachineWarned
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import (
@@ -30,7 +30,9 @@ TOLD_EVERY = timedelta(hours=1)
 """How often somebody is told of an instance that EC2 does not end: it is paid as long as it lives."""
 # EC2 does not bill a spot instance that it interrupts within its first hour, and one that its user ends to the second
 # ("Billing for interrupted Spot Instances", EC2 User Guide). It interrupts two minutes after its warning, if at all.
-_FREE_HOUR, _WARNING_LEAD, _LEFT_FOR = timedelta(hours=1), timedelta(minutes=2), timedelta(minutes=3)
+_FREE_HOUR = timedelta(hours=1)
+_WARNING_LEAD = timedelta(minutes=2)
+_LEFT_FOR = timedelta(minutes=3)
 # What EC2 describes is eventually consistent and up to a minute behind a launch.
 MISSING_GRACE = timedelta(minutes=5)
 
@@ -46,7 +48,7 @@ def leave_to_ec2(machine: Machine, event: MachineWarned, _now: datetime, _limits
     """Leave a machine to EC2 that was warned for another reason before, or ends already."""
     until = left_until(machine, event.at)
     wake_at = until if machine.state is MachineState.ENDING else machine.wake_at
-    return look_again(replace(machine, left_until=until), wake_at)
+    return set_next_check(replace(machine, left_until=until), wake_at)
 
 
 def is_left_to_ec2(machine: Machine, now: datetime) -> bool:
@@ -135,7 +137,7 @@ def instance_ending(machine: Machine, event: InstanceSeen, now: datetime, _limit
 def terminate_again(machine: Machine, event: InstanceSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Terminate an instance that goes on running although it was to end, unless EC2 is left to do it."""
     if is_left_to_ec2(machine, now):
-        return look_again(machine, machine.left_until)
+        return set_next_check(machine, machine.left_until)
     seen = event.observation
     effects = (TerminateInstance(seen.instance_id),)
     return _not_gone(replace(machine, left_until=None), f"{seen.instance_id} is {seen.state}", now, effects)
@@ -146,7 +148,7 @@ def _not_gone(machine: Machine, found: str, now: datetime, effects: tuple[Machin
     since = machine.state_since or machine.created_at
     is_known = machine.reason == _refusal(machine) or _is_told(machine, now)
     if now - since < ENDING_LIMIT or is_known:
-        return look_again(machine, now + ENDING_LOOK, effects)
+        return set_next_check(machine, now + ENDING_LOOK, effects)
     minutes = (now - since) // timedelta(minutes=1)
     detail = f"EC2 has not ended it in {minutes} minutes, though it was asked to: {found}; it may cost until it is gone"
     return _tell(machine, detail, now, now + ENDING_LOOK, effects)
@@ -183,7 +185,7 @@ def instance_missing(
 ) -> MachineDecision:
     """Consider the instance gone if EC2 does not know it after the grace period either."""
     if machine.unseen_since is None:
-        return look_again(replace(machine, unseen_since=now), now + ENDING_LOOK)
+        return set_next_check(replace(machine, unseen_since=now), now + ENDING_LOOK)
     if now - machine.unseen_since < MISSING_GRACE:
         return ignore(machine, "not known to EC2 for less than the grace period")
     return gone(machine, now, event="terminated", detail="EC2 does not know the instance any more")
@@ -192,5 +194,5 @@ def instance_missing(
 def wake_ending(machine: Machine, _event: MachineDue, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Look again later: EC2 did not answer."""
     if is_left_to_ec2(machine, now):
-        return look_again(machine, max(now + ENDING_LOOK, machine.left_until or now))
+        return set_next_check(machine, max(now + ENDING_LOOK, machine.left_until or now))
     return _not_gone(machine, f"EC2 does not say what became of {machine.instance_id}", now)

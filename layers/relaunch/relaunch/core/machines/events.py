@@ -154,18 +154,26 @@ class NodeSeen:
     is_draining: bool = False
 
 
+class AgentState(StrEnum):
+    """Whether an ECS agent is connected, and what it means that it is not."""
+
+    CONNECTED = "connected"
+    AWAY = "away"
+    AWAY_WITH_MOST = "away with most"
+    """So are most agents of the cluster, but those are so few that their hosts may hang."""
+    OUTAGE = "outage"
+    """So are most agents of the cluster, which says nothing of their hosts."""
+
+
 @dataclass(frozen=True, slots=True)
 class AgentSeen:
     """The cluster was looked at: whether the ECS agent of the machine is connected.
 
-    `is_outage`: most agents of the cluster are not; `is_doubtful`: nor are they, but so few that their hosts may hang.
     `is_impaired`: EC2's status checks of the instance fail. `saved_at` is when a task of the machine last finished a
-    checkpoint. The latter two are looked up once the agent has been away for as long as they matter.
+    checkpoint. Both are looked up once the agent has been away for as long as they matter.
     """
 
-    is_connected: bool
-    is_outage: bool = False
-    is_doubtful: bool = False
+    agent: AgentState
     is_impaired: bool = False
     saved_at: datetime | None = None
 

@@ -6,7 +6,7 @@ Each is a pure function of (machine, event, now, limits) and returns the decisio
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.machines.decision import MachineDecision, look_again, move
+from relaunch.core.machines.decision import MachineDecision, move, set_next_check
 from relaunch.core.machines.ending import left_until, terminate
 from relaunch.core.machines.events import (
     ClaimAsked,
@@ -55,7 +55,7 @@ def node_seen(machine: Machine, event: NodeSeen, now: datetime, limits: MachineL
         )
     wake_at = min(now + NEXT_LOOK, _registration_deadline(replace(seen, reason=lacks), limits))
     if seen.node == machine.node and machine.reason == lacks:
-        return look_again(seen, wake_at)
+        return set_next_check(seen, wake_at)
     return move(replace(seen, reason=lacks), machine.state, now, event=_REGISTERED, detail=lacks, wake_at=wake_at)
 
 
@@ -64,12 +64,13 @@ def node_draining(machine: Machine, event: NodeSeen, now: datetime, _limits: Mac
     seen = replace(machine, node=event.node, unseen_since=None, reason=_DRAINING)
     wake_at = machine.wake_at or now + NEXT_LOOK
     if seen.node == machine.node and machine.reason == _DRAINING:
-        return look_again(seen, wake_at)
+        return set_next_check(seen, wake_at)
     return move(seen, machine.state, now, event=_REGISTERED, detail=_DRAINING, wake_at=wake_at)
 
 
 def _lacking(event: NodeSeen, machine: Machine) -> str:
-    registered, needed = event.registered, machine.capacity
+    registered = event.registered
+    needed = machine.capacity
     if registered.gpus < needed.gpus:
         return f"registered with {registered.gpus:g} of its {needed.gpus:g} GPUs"
     if registered.neuron_devices < needed.neuron_devices:
@@ -91,7 +92,7 @@ def wake_starting(machine: Machine, _event: MachineDue, now: datetime, limits: M
     """End a machine that did not become ready in time, else look again."""
     deadline = _registration_deadline(machine, limits)
     if now < deadline:
-        return look_again(machine, min(now + NEXT_LOOK, deadline))
+        return set_next_check(machine, min(now + NEXT_LOOK, deadline))
     found = machine.reason or "it never registered with the cluster"
     detail = f"not ready within {deadline - (machine.launched_at or machine.created_at)}: {found}"
     # What is drained has shown that machines of its pool and its image register.
@@ -106,10 +107,10 @@ def wake_ready(machine: Machine, _event: MachineDue, now: datetime, limits: Mach
     if machine.claims or machine.idle_since is None:
         # After a warning EC2 ends it within minutes.
         look_at = now + (NEXT_LOOK if machine.is_left or machine.away_since else HEARTBEAT)
-        return look_again(machine, min(look_at, machine.leave_by or look_at))
+        return set_next_check(machine, min(look_at, machine.leave_by or look_at))
     until = machine.idle_since + limits.warm_time
     if now < until:
-        return look_again(machine, min(until, now + HEARTBEAT))
+        return set_next_check(machine, min(until, now + HEARTBEAT))
     return terminate(machine, now, event="idle", detail=f"without a job for {limits.warm_time}")
 
 
@@ -121,7 +122,7 @@ def is_kept_warm(machine: Machine, now: datetime, limits: MachineLimits) -> bool
 
 def instance_alive(machine: Machine, _event: InstanceSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Forget that EC2 did not know the instance."""
-    return look_again(replace(machine, unseen_since=None), machine.wake_at or now + HEARTBEAT)
+    return set_next_check(replace(machine, unseen_since=None), machine.wake_at or now + HEARTBEAT)
 
 
 def machine_warned(machine: Machine, event: MachineWarned, now: datetime, _limits: MachineLimits) -> MachineDecision:

@@ -1,4 +1,4 @@
-"""Keys by which stores find machines, and which of several requests is given up for another machine.
+"""Keys with which stores find machines, and which of several requests is given up for another machine.
 
 A job sees what others claimed an instant ago only a moment later, because indexes are eventually consistent. Before EC2
 is asked there is time to look once more: of jobs that each request a machine though one would do, one joins another.
@@ -48,7 +48,8 @@ def has_room(machine: Machine) -> bool:
     """
     if not machine.state.is_usable or machine.warned_at is not None or machine.is_unusable:
         return False
-    capacity, free = machine.capacity, machine.free
+    capacity = machine.capacity
+    free = machine.free
     needed = [least for least in _LEAST_WITH_ACCELERATOR if capacity.holds(least)]
     return any(free.holds(least) for least in needed or [_LEAST])
 

@@ -141,7 +141,7 @@ class FleetRequest:
     """The parameters of CreateFleet (type instant, one instance), which are never changed once they are saved.
 
     `launch_template_version` is a number: a stack update does not change the default version. `tags` are those of the
-    instance and its volumes; they contain the ID of the machine, by which it is found after an unknown outcome.
+    instance and its volumes; they contain the ID of the machine, to find it after an unknown outcome.
     `reservation` is what the instance is to be launched into, as it was then; None for spot and on-demand.
     """
 

@@ -157,7 +157,8 @@ def _scopes(kind: RefusalKind, override: FleetOverride) -> Iterator[tuple[Offeri
 
 
 def _reason(refusal: Refusal, override: FleetOverride) -> str:
-    kind, code = refusal.kind, refusal.code
+    kind = refusal.kind
+    code = refusal.code
     if kind in _OF_POOL:
         return f"{_OF_POOL[kind]} ({code})"
     if kind in _TO_DO:

@@ -131,7 +131,7 @@ def _comparable(candidates: Sequence[_Candidate], selection: Selection, toleranc
 
 
 def _overrides(chosen: Sequence[_Candidate]) -> tuple[FleetOverride, ...]:
-    """Return the overrides; with priorities for on-demand, if the order is not that of prices, by which EC2 goes."""
+    """Return the overrides; with priorities for on-demand, if the order is not that of prices, which EC2 follows."""
     prices = [each.offering.expected_usd_per_hour or 0.0 for each in chosen]
     is_by_price = all(price <= following for price, following in pairwise(prices))
     has_priorities = chosen[0].offering.purchase is PurchaseOption.ON_DEMAND and not is_by_price

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.machines.decision import MachineDecision, MachineTotals, look_again, micro_usd, move
+from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd, move, set_next_check
 from relaunch.core.machines.ending import gone, terminate
 from relaunch.core.machines.events import (
     ClaimReleased,
@@ -41,9 +41,11 @@ REFUSED = "refused"
 # function that calls EC2 may run.
 ASK_TIMEOUT = timedelta(seconds=90)
 # Registration is an event; the cluster is only asked in case it was lost.
-FIRST_LOOK, NEXT_LOOK = timedelta(minutes=2), timedelta(minutes=1)
+FIRST_LOOK = timedelta(minutes=2)
+NEXT_LOOK = timedelta(minutes=1)
 # RunInstances, which CreateFleet calls, refills two requests per second ("Request throttling", EC2 API Reference).
-_DEFERRED_SECONDS, _LONGEST_DEFERRED_SECONDS = 5, 120
+_DEFERRED_SECONDS = 5
+_LONGEST_DEFERRED_SECONDS = 120
 _UNCERTAIN_SECONDS = 5
 SENT_AGAIN_FOR = timedelta(minutes=2)
 """How long a request of unknown outcome is sent again with its client token; later its instance is only looked for.
@@ -97,7 +99,7 @@ def ask_fleet(machine: Machine, _event: FleetAsked, now: datetime, _limits: Mach
     Who asked before and saved no answer may have ended in between: the outcome of that call is unknown.
     """
     uncertain_since = machine.uncertain_since or machine.asked_at
-    return look_again(replace(machine, asked_at=now, uncertain_since=uncertain_since), now + ASK_TIMEOUT)
+    return set_next_check(replace(machine, asked_at=now, uncertain_since=uncertain_since), now + ASK_TIMEOUT)
 
 
 def fleet_answered(machine: Machine, event: FleetAnswered, now: datetime, limits: MachineLimits) -> MachineDecision:
@@ -201,7 +203,7 @@ def request_expired(machine: Machine, event: RequestExpired, now: datetime, _lim
 
 def wake_requested(machine: Machine, _event: MachineDue, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Ask EC2 again: the message may be lost."""
-    return look_again(machine, now + ASK_TIMEOUT, (AskFleet(),))
+    return set_next_check(machine, now + ASK_TIMEOUT, (AskFleet(),))
 
 
 def withdraw(machine: Machine, _event: ClaimReleased, now: datetime, _limits: MachineLimits) -> MachineDecision:

@@ -1,4 +1,4 @@
-"""Where machines of our own are requested (subnets, launch templates), and the tags by which they are found again.
+"""Where machines of our own are requested (subnets, launch templates), and the tags that find them again.
 
 User data reads tags from instance metadata. Keys that instance metadata offers have letters, digits and `+ - = . , _ :
 @` only ("View tags for your EC2 instances using instance metadata", Amazon EC2 User Guide).
@@ -51,7 +51,7 @@ STACK_TAG = "relaunch:stack"
 """The name of the stack that requested the machine, and that alone ends it."""
 
 MACHINE_TAG = "relaunch:machine"
-"""The ID of the machine, by which its instance is found after an unknown outcome."""
+"""The ID of the machine, to find its instance after an unknown outcome."""
 
 JOB_TAG = "relaunch:job"
 """The ID of the job that requested the machine; other jobs may use it later."""

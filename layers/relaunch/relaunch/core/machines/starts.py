@@ -110,8 +110,11 @@ def find_limit(starts: Starts, now: datetime) -> StartLimit | None:
     """Return why no machine of the cause may be requested now, None if one may."""
     known = current(starts, now)
     late = [at for at in known.starting.values() if now - at >= _KNOWN_AFTER]
-    starting, useless, whose = len(known.starting) - len(late), len(known.useless), _describe(known.cause)
-    spent, until = sorted((*known.useless.values(), *late)), now
+    starting = len(known.starting) - len(late)
+    useless = len(known.useless)
+    whose = _describe(known.cause)
+    spent = sorted((*known.useless.values(), *late))
+    until = now
     if useless and len(spent) >= MOST_USELESS:
         until = spent[-MOST_USELESS] + DAY
     elif useless >= MOST_USELESS - _SPACED:
@@ -133,7 +136,8 @@ def startable(
 
     Of several reasons the one that ends first counts.
     """
-    allowed, limits = [], []
+    allowed = []
+    limits = []
     for offering in kept:
         image = image_scope(ami_kind(offering.instance_type) or AmiKind.GPU)
         causes = (image, placement_scope(family), offering.key) if offering.is_own_machine else ()
@@ -166,7 +170,8 @@ def settled(starts: Starts, machine_id: str, launched_at: datetime, worth: Worth
         # What refuses the start of its task would refuse that of all others, too.
         return starts
     starting = {each: at for each, at in starts.starting.items() if each != machine_id}
-    useless, useful_at = dict(starts.useless), starts.useful_at
+    useless = dict(starts.useless)
+    useful_at = starts.useful_at
     if worth is Worth.USEFUL:
         useful_at = max(useful_at or launched_at, launched_at)
         useless = {each: at for each, at in useless.items() if at > useful_at}
@@ -242,14 +247,18 @@ def usd_for_nothing(machine: Machine, job_id: str, now: datetime) -> float:
     since = machine.launched_at
     if since is None or machine.left_until is not None or machine.request.tags.get(JOB_TAG) != job_id:
         return 0.0
-    until, entries = machine.ended_at or now, machine.timeline
+    until = machine.ended_at or now
+    entries = machine.timeline
     for number, entry in enumerate(machine.timeline, start=1):
         is_own = entry.detail.partition(";")[0] == job_id
         if is_own and entry.event == CLAIMED:
-            since, until, entries = max(entry.at, since), machine.ended_at or now, machine.timeline
+            since = max(entry.at, since)
+            until = machine.ended_at or now
+            entries = machine.timeline
         elif is_own and entry.event in (RELEASED, RELEASED_UNUSED):
             # Who comes later changes nothing: this is asked again after a save that failed.
-            until, entries = min(entry.at, machine.ended_at or now), machine.timeline[:number]
+            until = min(entry.at, machine.ended_at or now)
+            entries = machine.timeline[:number]
     seconds = (min(until, now) - since).total_seconds()
     return 0.0 if _may_have_run_others(machine, job_id, entries) else max(seconds, 0.0) / 3600 * machine.usd_per_hour
 

@@ -67,7 +67,8 @@ def _hour(pool: Pool, situation: Situation) -> float:
 
 
 def _idle(thresholds: Thresholds, situation: Situation) -> Choice:
-    pools, spare = _by_cost(situation, situation.pools), situation.spare or 0.0
+    pools = _by_cost(situation, situation.pools)
+    spare = situation.spare or 0.0
     if not pools:
         return Choice(Action.ON_DEMAND, Rule.OUTAGE, value=spare)
     # A pool that is left out for another reason has no outage that could end, and its state is that of another time.
@@ -95,7 +96,8 @@ def _on_demand(thresholds: Thresholds, situation: Situation) -> Choice:
     offers = _offers(thresholds, situation, pools)
     paying = [each for each in offers if each.pays(spare, 0.0)]
     if paying:
-        first, others = paying[0], tuple(each.pool for each in paying[1:])
+        first = paying[0]
+        others = tuple(each.pool for each in paying[1:])
         needed = first.needed(0.0)
         return Choice(Action.TRY, Rule.COMES_BACK, first.pool, value=spare, threshold=needed, alternatives=others)
     until = None
@@ -137,9 +139,13 @@ def _leaving(
     # The sooner any other pool can be had, the longer on-demand can wait for a spell that has lasted.
     outage_ends = pool.outage_ends + _OTHERS * others_end_per_hour / OUTAGE_ENDS_PER_HOUR[0]
     market = _market(situation, pool, outage_ends=outage_ends)
-    ladder, caution, age = Ladder.TRY, 1.0, pool.seen_ago if pool.has_capacity is False else AGE_EDGES[-1]
+    ladder = Ladder.TRY
+    caution = 1.0
+    age = pool.seen_ago if pool.has_capacity is False else AGE_EDGES[-1]
     if pool.is_to_be_had(situation.retry_interval):
-        ladder, caution, age = Ladder.BACK, _CAUTION, pool.state_age
+        ladder = Ladder.BACK
+        caution = _CAUTION
+        age = pool.state_age
     rungs = rungs_of(ladder, market)
 
     def needed(after: float) -> float:

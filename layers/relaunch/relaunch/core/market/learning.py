@@ -19,7 +19,8 @@ CONTINUOUS = 0.5
 """Between two tries that are not further apart, the state of a pool is taken to be seen."""
 # What is seen for the first time began between two looks: in the middle, but no earlier than this.
 _LONGEST_UNSEEN = 1.0
-_LEAST, _MOST = 0.25, 4.0
+_LEAST = 0.25
+_MOST = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +149,10 @@ def _in_spell(record: PoolRecord, started_at: float) -> PoolRecord:
 
 def _counted(record: PoolRecord, start: float, end: float, *, is_end: bool) -> PoolRecord:
     """Return the record with a time in its state added to the sums; `is_end`: the state ended with it."""
-    kept, ages = _weight(record.summed_at, end), (start - record.state_since, end - record.state_since)
-    outage, spell = (record.outage_ends, record.outage_expected), (record.spell_ends, record.spell_expected)
+    kept = _weight(record.summed_at, end)
+    ages = (start - record.state_since, end - record.state_since)
+    outage = (record.outage_ends, record.outage_expected)
+    spell = (record.spell_ends, record.spell_expected)
     if record.has_capacity:
         spell = (spell[0] + is_end / kept, spell[1] + expected_ends(SPELL_ENDS_PER_HOUR, *ages) / kept)
     else:

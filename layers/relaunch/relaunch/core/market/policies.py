@@ -24,7 +24,7 @@ DEFAULT_POLICY = PolicyName.CHEAPEST
 LEAVE_ON_DEMAND = frozenset({PolicyName.CHEAPEST, PolicyName.UNIFORM_PROGRESS})
 """The policies that leave a running on-demand machine for spot."""
 DEFAULT_PADDING = 0.1
-"""By which share an estimate of the work may be too low, if a definition does not say it."""
+"""The share of the work that its estimate may lack, if a definition does not say it."""
 
 _PUBLISHED: Mapping[PolicyName, Policy] = MappingProxyType(
     {

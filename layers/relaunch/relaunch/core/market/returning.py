@@ -42,7 +42,8 @@ def return_to_spot(situation: Situation) -> Choice:
     ready = [each for each, wait in zip(paying, waits, strict=True) if wait <= 0]
     if not ready:
         return Choice(Action.STAY, Rule.REFUSED_LATELY, until=min(waits), value=paying[0].lasts)
-    first, others = ready[0], tuple(each.pool.name for each in ready[1:])
+    first = ready[0]
+    others = tuple(each.pool.name for each in ready[1:])
     return Choice(
         Action.TRY, Rule.EARNS, first.pool.name, value=first.lasts, threshold=first.needed, alternatives=others
     )

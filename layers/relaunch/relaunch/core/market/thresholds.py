@@ -58,7 +58,8 @@ class Thresholds:
         at = (market.overhead, market.price_ratio, market.outage_ends, market.spell_ends)
         corners = [(int(ladder), 1.0)]
         for axis, value in zip(axes, at, strict=True):
-            around, size = _between(axis, value), len(axis)
+            around = _between(axis, value)
+            size = len(axis)
             corners = [(index * size + point, weight * share) for index, weight in corners for point, share in around]
         size = len(self.work_left) * len(AGE_EDGES)
         return Rungs(self.codes, self.work_left, tuple((index * size, weight) for index, weight in corners))
@@ -149,11 +150,14 @@ def expected_hours(ends_per_hour: tuple[float, ...], age: float, multiple: float
 
     It ends `multiple` times as often as usual.
     """
-    hours, lasting, end = 0.0, 1.0, age + at_most
+    hours = 0.0
+    lasting = 1.0
+    end = age + at_most
     for ends, since, until in zip(ends_per_hour, AGE_EDGES, (*AGE_EDGES[1:], math.inf), strict=True):
         span = min(until, end) - max(since, age)
         if span > 0:
-            ending, rate = -math.expm1(-ends * multiple * span), ends * multiple
+            ending = -math.expm1(-ends * multiple * span)
+            rate = ends * multiple
             hours += lasting * ending / rate
             lasting *= 1 - ending
     return hours

@@ -104,7 +104,8 @@ def _explain_undelivered_event(message: DeadLetterMessage) -> DeadLetterCause:
 def _explain_failed_invocation(message: DeadLetterMessage) -> DeadLetterCause | None:
     """Read the invocation record of an OnFailure destination ("Asynchronous invocation", AWS Lambda)."""
     record = _json_object(message.body)
-    context, answer = record.get("requestContext"), record.get("responsePayload")
+    context = record.get("requestContext")
+    answer = record.get("responsePayload")
     if not isinstance(context, dict) or "condition" not in context:
         return None
     details = answer if isinstance(answer, dict) else {}

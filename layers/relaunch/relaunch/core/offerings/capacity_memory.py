@@ -39,7 +39,10 @@ from relaunch.core.offerings.quotas import quota_of
 
 # In lower case, like instance types: the jobs table has the runs on spot (`RUNS#…`) before all failures.
 _ANY_TYPE = "any-type"
-_QUOTA, _FAMILY, _IMAGE, _PLACEMENT = "quota:", "family:", "image:", "placement:"
+_QUOTA = "quota:"
+_FAMILY = "family:"
+_IMAGE = "image:"
+_PLACEMENT = "placement:"
 
 
 @cache
@@ -128,7 +131,8 @@ def _shortage_in_all_zones(offering: Offering, memory: CapacityMemory) -> Capaci
 def _keys(
     instance_type: str, zone: str | None, purchase: PurchaseOption, provider: str, *, is_own_machine: bool
 ) -> tuple[OfferingKey, ...]:
-    own, quota = OfferingKey(instance_type, zone, purchase), quota_scope(instance_type, purchase)
+    own = OfferingKey(instance_type, zone, purchase)
+    quota = quota_scope(instance_type, purchase)
     if zone is None:
         # Without a name it is not known of which provider.
         return (remembered_key(own, provider), own, quota) if provider else (own, quota)
@@ -226,7 +230,7 @@ def reopened(failure: CapacityFailure, at: datetime) -> CapacityFailure:
     return replace(failure, until=at, is_refuted=True)
 
 
-def with_own(memory: CapacityMemory, own: Iterable[CapacityFailure]) -> CapacityMemory:
+def with_job_failures(memory: CapacityMemory, own: Iterable[CapacityFailure]) -> CapacityMemory:
     """Return the memory for one job, with the failures of its own; of two for an offering the longer avoidance."""
     merged = dict(memory)
     for failure in own:

@@ -30,7 +30,8 @@ MIN_TYPES = 3
 MAX_QUESTIONS = 24
 """Of families nothing is asked beyond so many questions; the same ones are asked each hour, so that none is new."""
 
-WORST_SCORE, BEST_SCORE = 1, 10
+WORST_SCORE = 1
+BEST_SCORE = 10
 
 # According to EC2, the pools with the most capacity have the lowest chance of interruption in the near term
 # (SpotOptions, allocationStrategy, EC2 API Reference), and the score is about capacity. There are no published figures:

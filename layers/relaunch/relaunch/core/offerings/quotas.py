@@ -41,7 +41,8 @@ Quotas = Mapping[str, QuotaUsage]
 
 NO_QUOTAS: Quotas = MappingProxyType({})
 
-_SPOT, _ON_DEMAND = PurchaseOption.SPOT, PurchaseOption.ON_DEMAND
+_SPOT = PurchaseOption.SPOT
+_ON_DEMAND = PurchaseOption.ON_DEMAND
 _QUOTAS = MappingProxyType(
     {
         ("g", _ON_DEMAND): Quota("L-DB2E81BA", "Running On-Demand G and VT instances"),

@@ -44,7 +44,7 @@ class Observed(StrEnum):
     REBALANCE = "rebalance"
 
 
-Doubts = Mapping[OfferingKey, float]
+ShortageRisks = Mapping[OfferingKey, float]
 """How often each offering was interrupted since something last started there, less by age: the more, the likelier a
 shortage that still lasts."""
 
@@ -113,7 +113,7 @@ def with_observed_rates(
     )
 
 
-def find_doubts(observed: Sequence[SpotRuns], now: datetime) -> Doubts:
+def find_shortage_risks(observed: Sequence[SpotRuns], now: datetime) -> ShortageRisks:
     """Return the offerings with an interruption in the last DOUBTED_FOR, and nothing started since.
 
     Interruptions count by the share of shortages that last longer than the age of the latest. None of the offerings is
@@ -123,13 +123,13 @@ def find_doubts(observed: Sequence[SpotRuns], now: datetime) -> Doubts:
     for key, runs in _by_key(observed):
         if runs.started_at is not None:
             started[key] = max(runs.started_at, started.get(key, runs.started_at))
-    doubts: dict[OfferingKey, float] = defaultdict(float)
+    risks: dict[OfferingKey, float] = defaultdict(float)
     for key, runs in _by_key(observed):
         at = runs.interrupted_at
         if at is not None and now - at < DOUBTED_FOR and at >= started.get(key, at):
             age = max(now - at, timedelta(0))
-            doubts[key] += runs.interrupted_in_a_row * (_HALF_ENDED / (_HALF_ENDED + age))
-    return doubts
+            risks[key] += runs.interrupted_in_a_row * (_HALF_ENDED / (_HALF_ENDED + age))
+    return risks
 
 
 def _by_key(observed: Iterable[SpotRuns]) -> Iterator[tuple[OfferingKey, SpotRuns]]:

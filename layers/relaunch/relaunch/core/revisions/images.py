@@ -102,7 +102,8 @@ def plan_pins(
 
 
 def _plan_pin(container: str, name: str, revision: Revision, wanted: tuple[str, str] | None) -> ImagePin | str:
-    image, arn = parse_ecr_image(name), _ECS_ARN.fullmatch(revision.arn)
+    image = parse_ecr_image(name)
+    arn = _ECS_ARN.fullmatch(revision.arn)
     if image is None:
         return f"{container} keeps {name}, which is not in ECR"
     if arn is not None and image.region != arn["region"]:

@@ -51,7 +51,8 @@ class WorkAhead:
 
     def paid_hours(self, interruptions_per_hour: float, *, has_idle_tail: bool = True) -> float:
         """Return the expected instance hours to be paid for until the job has finished; infinite if it never does."""
-        work, start = _hours(self.duration), _hours(self.start_overhead)
+        work = _hours(self.duration)
+        start = _hours(self.start_overhead)
         tail = _hours(self.idle_tail) if has_idle_tail else 0.0
         if interruptions_per_hour <= 0 or work <= 0:
             return start + work + tail
@@ -90,7 +91,8 @@ def cost_of(work: WorkAhead | None) -> CostOf:
     disk_usd_per_hour = work.disk_usd_per_hour
 
     def cost(offering: Offering) -> float | None:
-        price, rate = offering.expected_usd_per_hour, offering.interruption_rate
+        price = offering.expected_usd_per_hour
+        rate = offering.interruption_rate
         if price is None:
             return None
         kind = (rate, offering.is_own_machine)

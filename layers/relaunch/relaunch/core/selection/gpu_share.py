@@ -21,7 +21,8 @@ from relaunch.core.selection.rejection import Rejection
 # too high starts an instance on which the task is never placed.
 USABLE_MEMORY_FRACTION = 0.9
 
-MIN_COMPUTE_PERCENT, MAX_COMPUTE_PERCENT = 1, 100
+MIN_COMPUTE_PERCENT = 1
+MAX_COMPUTE_PERCENT = 100
 
 # MPS limits memory and compute from Volta on (compute capability 7.0), not on g2, g3 and p2.
 VOLTA = (7, 0)

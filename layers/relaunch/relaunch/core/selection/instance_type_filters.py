@@ -42,7 +42,8 @@ def check_manufacturer(_required: Requirements, machine: InstanceType) -> Reject
     """Reject accelerators other than NVIDIA GPUs and AWS Neuron devices, and types that EC2 does not list yet."""
     if machine.is_supported and machine.is_listed:
         return None
-    maker, model = machine.accelerator_manufacturer, machine.accelerator_model
+    maker = machine.accelerator_manufacturer
+    model = machine.accelerator_model
     if not maker:
         return Rejection("it is not in the catalogue of accelerated instance types")
     if machine.is_supported:
@@ -95,7 +96,8 @@ def check_gpu_memory(required: Requirements, machine: InstanceType) -> Rejection
     """Reject GPUs with less memory than required, with a tolerance for GB and GiB."""
     if machine.gpu_memory_mib >= required.gpu_memory_mib * (1 - GPU_MEMORY_TOLERANCE):
         return None
-    has, asked = format_gpu_memory(machine.gpu_memory_mib), format_gpu_memory(required.gpu_memory_mib)
+    has = format_gpu_memory(machine.gpu_memory_mib)
+    asked = format_gpu_memory(required.gpu_memory_mib)
     return Rejection(
         f"its GPU has {has} of memory; {asked} are asked for", 1 - machine.gpu_memory_mib / required.gpu_memory_mib
     )
@@ -108,7 +110,8 @@ def check_share(required: Requirements, machine: InstanceType) -> Rejection | No
 
 def check_compute_capability(required: Requirements, machine: InstanceType) -> Rejection | None:
     """Reject GPUs with a lower compute capability than required."""
-    asked, has = required.compute_capability, machine.compute_capability
+    asked = required.compute_capability
+    has = machine.compute_capability
     if asked is None or (has is not None and has >= asked):
         return None
     if has is None:

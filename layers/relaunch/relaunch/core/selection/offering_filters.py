@@ -206,7 +206,8 @@ def check_usage_class(_criteria: OfferingCriteria, offering: Offering) -> Reject
 
 def check_reservation(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
     """Reject reservations that cannot be used, are not active, have no free instance, or end too soon."""
-    reservation, now = offering.reservation, criteria.now
+    reservation = offering.reservation
+    now = criteria.now
     if reservation is None:
         return None
     if reservation.obstacle or reservation.is_over:
@@ -263,7 +264,8 @@ def check_price_cap(criteria: OfferingCriteria, offering: Offering) -> Rejection
 
     Without any price only a cap that somebody gave rejects. Of spot without a price only the upper limit is known.
     """
-    price, caps = offering.expected_usd_per_hour, criteria.price_caps
+    price = offering.expected_usd_per_hour
+    caps = criteria.price_caps
     is_permanent = offering.purchase is PurchaseOption.ON_DEMAND
     if price is None:
         given = next((cap for cap in caps if cap.is_given), None)
@@ -278,7 +280,8 @@ def check_price_cap(criteria: OfferingCriteria, offering: Offering) -> Rejection
 
 def check_spot_ratio(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
     """Reject spot offerings above `max_spot_ratio`; an unknown price is accepted."""
-    ratio, limit = offering.spot_ratio, criteria.limits.max_spot_ratio
+    ratio = offering.spot_ratio
+    limit = criteria.limits.max_spot_ratio
     if ratio is None or ratio <= limit:
         return None
     reason = (

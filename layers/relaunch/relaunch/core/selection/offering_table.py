@@ -51,7 +51,8 @@ def rank_key(offering: Offering, zone_count: int) -> RankKey:
     Price, a known before an assumed one, a machine of our own before one of a capacity provider, higher placement
     score, more zones, then names; of reservations for the same, the one that lasts longer.
     """
-    price, score = offering.expected_usd_per_hour, offering.placement_score
+    price = offering.expected_usd_per_hour
+    score = offering.placement_score
     return (
         math.inf if price is None else price,
         offering.price_usd_per_hour is None,

@@ -112,7 +112,8 @@ def derive_requirements(definition: JobDefinition, revision: Revision | None) ->
     Without a revision the architecture is that of a task definition that names none.
     """
     accelerator = definition.accelerator
-    gpu, neuron = accelerator.gpu, accelerator.neuron
+    gpu = accelerator.gpu
+    neuron = accelerator.neuron
     share = required_share(definition, revision)
     containers = revision.containers if revision else ()
     return Requirements(

@@ -11,7 +11,7 @@ from typing import TypeVar
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.offerings.reservations import Reservation
-from relaunch.core.offerings.spot_runs import Doubts
+from relaunch.core.offerings.spot_runs import ShortageRisks
 from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.expected_cost import WorkAhead, cost_of, derive_work
 from relaunch.core.selection.instance_type_filters import TYPE_FILTERS
@@ -164,7 +164,9 @@ class _Filtering:
     def __init__(
         self, required: Requirements, criteria: OfferingCriteria, work: WorkAhead | None, offerings: OfferingTable
     ) -> None:
-        self.criteria, self.work, self.offerings = criteria, work, offerings
+        self.criteria = criteria
+        self.work = work
+        self.offerings = offerings
         self._cost = cost_of(work)
         rejections = {each.name: _first_rejection(TYPE_FILTERS, required, each) for each in offerings.machines}
         self.groups = [
@@ -195,7 +197,8 @@ class _Filtering:
         return next((each for each in group if not _first_rejection(OFFERING_FILTERS, self.criteria, each)), None)
 
     def _rank(self, offering: Offering) -> tuple[float, RankKey]:
-        cost, rank = self._cost(offering), self.offerings.rank(offering)
+        cost = self._cost(offering)
+        rank = self.offerings.rank(offering)
         # Without a cost the order is by price, which is the first element of `rank`.
         return (rank[0] if cost is None else cost, rank)
 
@@ -207,7 +210,8 @@ def explain_rejection(selection: Selection) -> str:
     """
     if selection.kept:
         return ""
-    nearest, name = selection.nearest_rejection, selection.last_filter
+    nearest = selection.nearest_rejection
+    name = selection.last_filter
     if nearest is None or name is None:
         return (
             "there is no offering at all: the stack names no capacity providers (CapacityProviders), and EC2 is not "
@@ -238,7 +242,8 @@ def _rank_rejections(rejected: list[RejectedOffering]) -> tuple[RejectedOffering
 
 def _count_by_filter(offered: int, rejected: Sequence[RejectedOffering]) -> tuple[tuple[str, int, int], ...]:
     removed = Counter(each.filter_name for each in rejected)
-    counts, left = [], offered
+    counts = []
+    left = offered
     for name in FILTER_NAMES:
         counts.append((name, left, left - removed[name]))
         left -= removed[name]
@@ -249,13 +254,13 @@ _COMPARABLE = 1.25
 """An offering is preferred to a doubted one if it costs at most so many times as much."""
 
 
-def prefer_undoubted(selection: Selection, doubts: Doubts) -> Selection:
+def prefer_low_risk(selection: Selection, risks: ShortageRisks) -> Selection:
     """Return the selection with the least doubted of the offerings first that cost about as much as the best one.
 
     Costs are expected costs, without an estimated duration prices. An offering of unknown price is comparable to none.
     Nothing is rejected.
     """
-    if not selection.kept or selection.kept[0].key not in doubts:
+    if not selection.kept or selection.kept[0].key not in risks:
         return selection
     costs = cost_of(selection.work)
 
@@ -268,7 +273,7 @@ def prefer_undoubted(selection: Selection, doubts: Doubts) -> Selection:
     if math.isinf(limit):
         return selection
     comparable = [each for each in selection.kept if cost(each) <= limit]
-    first = min(comparable, key=lambda each: doubts.get(each.key, 0))
+    first = min(comparable, key=lambda each: risks.get(each.key, 0))
     kept = (first, *(each for each in selection.kept if each is not first))
     return Selection(kept, selection.rejected, selection.filter_counts, selection.work)
 
@@ -324,7 +329,8 @@ def _row(offering: Offering, rank: int | None, cost: float | None) -> dict[str, 
 def _reservation(reservation: Reservation | None) -> dict[str, object] | None:
     if reservation is None:
         return None
-    starts_at, ends_at = reservation.starts_at, reservation.ends_at
+    starts_at = reservation.starts_at
+    ends_at = reservation.ends_at
     return {
         "id": reservation.reservation_id,
         "type": reservation.type.value,

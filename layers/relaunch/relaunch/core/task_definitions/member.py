@@ -101,7 +101,8 @@ def _values(names: list[str], at: Any, holder: Mapping[str, Any], definition: Ta
     if not names:
         yield Found(at, holder, definition)
         return
-    name, is_list = names[0].removesuffix("[]"), names[0].endswith("[]")
+    name = names[0].removesuffix("[]")
+    is_list = names[0].endswith("[]")
     value = at.get(name) if isinstance(at, Mapping) else None
     if value is None:
         return

@@ -42,7 +42,8 @@ _OPERATORS = {
     "in": "in", "!in": "not_in", "not_in": "not_in",
     "=~": "matches", "matches": "matches", "!~": "not_matches", "not_matches": "not_matches",
 }  # fmt: skip
-_EQUAL, _ORDER = ("==", "!="), (">", ">=", "<", "<=")
+_EQUAL = ("==", "!=")
+_ORDER = (">", ">=", "<", "<=")
 _CHOICE = ("in", "not_in", "matches", "not_matches")
 _SUBJECTS = {
     "agentConnected": (*_EQUAL, *_CHOICE),
@@ -275,7 +276,8 @@ class _Parser:
         start = self._position
         while start < len(self._text) and self._text[start].isspace():
             start += 1
-        end, depth = start, 0
+        end = start
+        depth = 0
         while end < len(self._text) and not self._text[end].isspace():
             depth += {"(": 1, ")": -1}.get(self._text[end], 0)
             if depth < 0:

@@ -16,7 +16,8 @@ CPU_UNITS_PER_VCPU = 1024
 _QUANTITY = re.compile(r" *([0-9]+(?:\.[0-9]+)?) *([a-zA-Z]*) *")
 _CPU_UNITS = MappingProxyType({"": 1, "vcpu": CPU_UNITS_PER_VCPU})
 _MEMORY_MIB = MappingProxyType({"": 1, "gb": 1024})
-_MIN_TASK_CPU, _MAX_TASK_CPU = 128, 196_608
+_MIN_TASK_CPU = 128
+_MAX_TASK_CPU = 196_608
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 

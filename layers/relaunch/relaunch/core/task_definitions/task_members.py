@@ -16,7 +16,8 @@ from relaunch.core.task_definitions.member import (
     warned,
 )
 
-EC2, MANAGED_INSTANCES = "EC2", "MANAGED_INSTANCES"
+EC2 = "EC2"
+MANAGED_INSTANCES = "MANAGED_INSTANCES"
 MAX_CONSTRAINTS = 9
 """RunTask takes ten placement constraints with those of the task definition, and Relaunch adds one."""
 

@@ -1,4 +1,4 @@
-"""Trigger events, which facts they give a job, and the rules of GitHub Actions by which triggers match those of GitHub.
+"""Trigger events, which facts they give a job, and the rules of GitHub Actions with which triggers match GitHub's.
 
 `happened_at` is when the event was received or sent, to the second, None if its message has no time. It is not part of
 comparisons.

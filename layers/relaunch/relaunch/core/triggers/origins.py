@@ -1,4 +1,4 @@
-"""The origins that the triggers of a job definition watch, by which events find definitions, and where two overlap."""
+"""The origins that the triggers of a job definition watch, how events find definitions, and where two overlap."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -41,5 +41,6 @@ def retry(job: Job, step: int | None = None, attempt: int | None = None) -> Retr
 
 def _pushed_image(environment: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the repository and the tag of the image whose push started a job."""
-    repository, tag = environment.get("RELAUNCH_IMAGE_REPOSITORY"), environment.get("RELAUNCH_IMAGE_TAG")
+    repository = environment.get("RELAUNCH_IMAGE_REPOSITORY")
+    tag = environment.get("RELAUNCH_IMAGE_TAG")
     return (repository, tag) if repository and tag else None

@@ -153,9 +153,12 @@ def _fitting_matchers(bucket: str, trigger: S3Trigger) -> list[Matcher]:
 
 
 def _matchers(trigger: S3Trigger) -> list[Matcher]:
-    prefix, suffix = trigger.prefix, trigger.suffix
+    prefix = trigger.prefix
+    suffix = trigger.suffix
+    if not (prefix or suffix):
+        return []
     if not (prefix and suffix):
-        return [{"suffix": suffix}] if suffix else [{"prefix": prefix}] if prefix else []
+        return [{"suffix": suffix}] if suffix else [{"prefix": prefix}]
     # The prefix and the suffix of a short key may overlap (`a.b` begins with `a.` and ends with `.b`), which a wildcard
     # between them does not select.
     overlapping: list[Matcher] = [

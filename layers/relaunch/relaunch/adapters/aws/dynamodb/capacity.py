@@ -52,7 +52,8 @@ class DynamoDbCapacity:
         self._table.put(_item(after), condition, {":until": text(stamp(after.until))})
 
     def reopen(self, failure: CapacityFailure, at: datetime) -> None:
-        condition, values = "avoided_until = :until", {":until": text(stamp(failure.until))}
+        condition = "avoided_until = :until"
+        values = {":until": text(stamp(failure.until))}
         item = _item(reopened(failure, at))
         if not self._table.put(item, condition, values) and failure.capacity_provider:
             # An earlier version stored it without the name of the provider in its key.
@@ -63,7 +64,8 @@ class DynamoDbCapacity:
             stored = self._table.get(_PK, _sk(offering))
             failure = _FAILURE.validate_json(stored["body"]["S"]) if stored else None
             if failure is not None and failure.is_unready and failure.consecutive_failures:
-                condition, until = "avoided_until = :until", text(stamp(failure.until))
+                condition = "avoided_until = :until"
+                until = text(stamp(failure.until))
                 self._table.put(_item(sound(failure, at)), condition, {":until": until})
 
     def count_run(self, run: SpotRun) -> None:
@@ -137,7 +139,8 @@ def _item(failure: CapacityFailure) -> Item:
 def _spot_runs(item: Item) -> SpotRuns:
     _, day, instance_type, zone = item["sk"]["S"].split("#")
     offering = OfferingKey(instance_type, None if zone == "*" else zone, PurchaseOption.SPOT)
-    hours, interruptions = float(item["hours"]["N"]), float(item["interruptions"]["N"])
+    hours = float(item["hours"]["N"])
+    interruptions = float(item["interruptions"]["N"])
     interrupted_at, started_at = (
         datetime.fromisoformat(item[name]["S"]) if name in item else None for name in ("interrupted_at", "started_at")
     )

@@ -11,8 +11,10 @@ from relaunch.core.machines.decision import MachineDecision, MachineTotals
 from relaunch.core.machines.limits import add, change_of, exceeded_limit
 from relaunch.ports import MachineLimitError
 
-_PK, _SK = "MACHINES", "TOTALS"
-_MACHINES, _PRICE = "machines", "micro_usd_per_hour"
+_PK = "MACHINES"
+_SK = "TOTALS"
+_MACHINES = "machines"
+_PRICE = "micro_usd_per_hour"
 
 
 def load_totals(table: JobsTable) -> MachineTotals:

@@ -99,7 +99,8 @@ def refusal(
 
 
 def _save(machine: Machine, write_id: str) -> Action:
-    item, before = items.machine_item(machine, write_id), machine.version - 1
+    item = items.machine_item(machine, write_id)
+    before = machine.version - 1
     if not before:
         return put(item, "attribute_not_exists(pk)")
     return put(item, "version = :version", {":version": number(before)})

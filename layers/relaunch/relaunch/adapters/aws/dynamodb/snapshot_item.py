@@ -20,7 +20,8 @@ from relaunch.ports import PermanentError
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-_PK, _SK = "OFFERINGS", "SNAPSHOT"
+_PK = "OFFERINGS"
+_SK = "SNAPSHOT"
 # A snapshot of another format is not read; the next refresh replaces it.
 _FORMAT = 2
 

@@ -33,7 +33,8 @@ _CLIENT_TOKEN = re.compile(r"[!-~]{1,64}", re.ASCII)
 _VERSION = re.compile(r"[1-9][0-9]*", re.ASCII)
 # Keys that instance metadata offers; a template with tags in metadata fails every launch with another key.
 _TAG_KEY = re.compile(r"(?!aws:)(?!\.{1,2}\Z)(?!_index\Z)[A-Za-z0-9+\-=.,_:@]{1,127}", re.ASCII)
-_MAX_TAGS, _MAX_TAG_VALUE = 50, 256
+_MAX_TAGS = 50
+_MAX_TAG_VALUE = 256
 
 
 def check_limits(request: FleetRequest, stack: str) -> tuple[str, ...]:

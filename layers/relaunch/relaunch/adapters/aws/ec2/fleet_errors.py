@@ -83,8 +83,10 @@ def answer_of_error(error: ClientError | BotoCoreError) -> FleetAnswer:
         return FleetRefused((Refusal(RefusalKind.CONFIGURATION, error_code(error), str(error)),))
     if not isinstance(error, ClientError):
         return FleetUncertain(f"no answer to CreateFleet: {error}")
-    code, message = error_code(error), error_message(error)
-    kind, reason = kind_of(code), f"{code}: {message}"
+    code = error_code(error)
+    message = error_message(error)
+    kind = kind_of(code)
+    reason = f"{code}: {message}"
     if is_throttled(error):
         return FleetDeferred(reason)
     # Some codes of refusals have status 500 as well (InsufficientInstanceCapacity).

@@ -69,7 +69,8 @@ def is_impaired(status: "InstanceStatusTypeDef") -> bool:
 
 
 def _offering(instance: "InstanceTypeDef") -> OfferingKey | None:
-    instance_type, zone = instance.get("InstanceType"), instance.get("Placement", {}).get("AvailabilityZone")
+    instance_type = instance.get("InstanceType")
+    zone = instance.get("Placement", {}).get("AvailabilityZone")
     if not instance_type or not zone:
         return None
     is_spot = instance.get("InstanceLifecycle") == "spot"
@@ -77,7 +78,8 @@ def _offering(instance: "InstanceTypeDef") -> OfferingKey | None:
 
 
 def _state_reason(reason: "StateReasonTypeDef") -> str:
-    code, message = reason.get("Code", ""), reason.get("Message", "")
+    code = reason.get("Code", "")
+    message = reason.get("Message", "")
     # EC2's messages mostly begin with the code.
     return message if message.startswith(code) else f"{code}: {message}"
 

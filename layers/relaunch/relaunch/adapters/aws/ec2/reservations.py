@@ -78,7 +78,8 @@ def _reservation(entry: "CapacityReservationTypeDef") -> Reservation:
 
 def _obstacle(entry: "CapacityReservationTypeDef") -> str:
     """Return why no machine of a stack can be launched into the reservation; the machines run Linux."""
-    platform, tenancy = entry.get("InstancePlatform", _LINUX), entry.get("Tenancy", "default")
+    platform = entry.get("InstancePlatform", _LINUX)
+    tenancy = entry.get("Tenancy", "default")
     if platform != _LINUX:
         return f"is for {platform}, and machines run Linux"
     if tenancy != "default":

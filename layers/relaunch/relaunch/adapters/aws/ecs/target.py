@@ -159,7 +159,8 @@ class EcsTarget:
 
     def _find_machines(self, instance_id: str, **filters: Any) -> list[str]:
         with aws_errors(f"finding the container instance of {instance_id}"):
-            call, machine_filter = self._client.list_container_instances, ec2_instance_is(instance_id)
+            call = self._client.list_container_instances
+            machine_filter = ec2_instance_is(instance_id)
             pages = read_pages(call, cluster=self._cluster, filter=machine_filter, **filters)
             return [arn for page in pages for arn in page["containerInstanceArns"]]
 

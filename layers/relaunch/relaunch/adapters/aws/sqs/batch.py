@@ -48,7 +48,8 @@ class _Batch:
         self.event = {**event, "Records": [records[index] for index in order]}
         self._left = [SQSRecord(record) for record in self.event["Records"]]
         self._suspects = [SQSRecord(records[index]) for index in order if received[index].is_suspect]
-        self._context, self._queues = context, queues
+        self._context = context
+        self._queues = queues
         self._has_begun = self._is_put_back = False
 
     def set_suspects_apart(self) -> None:

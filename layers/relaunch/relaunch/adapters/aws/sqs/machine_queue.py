@@ -17,7 +17,7 @@ class SqsMachineQueue:
         self._client = client
         self._queue_url = queue_url
 
-    def attend(self, machine_id: str, delay_seconds: int = 0) -> None:
+    def request_calls(self, machine_id: str, delay_seconds: int = 0) -> None:
         with aws_errors(f"asking for attention to machine {machine_id}"):
             send_delayed(self._client, self._queue_url, {"machine_id": machine_id}, delay_seconds)
 

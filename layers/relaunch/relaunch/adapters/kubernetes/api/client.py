@@ -208,7 +208,8 @@ class KubernetesClient:
         Raises:
             ConflictError: it was changed since it was read.
         """
-        path, doing = _config_map(changed.namespace, changed.name), f"replacing ConfigMap {changed.name}"
+        path = _config_map(changed.namespace, changed.name)
+        doing = f"replacing ConfigMap {changed.name}"
         return ConfigMap(self._json("PUT", path, doing, json=dict(changed.document)))
 
     def close(self) -> None:
@@ -223,7 +224,8 @@ class KubernetesClient:
 
     def _pages(self, kind: type[Object], path: str, selector: Mapping[str, str], limit: int) -> Iterator[list[Object]]:
         doing = f"listing {path.rpartition('/')[2]}"
-        continue_token, restarts = "", 0
+        continue_token = ""
+        restarts = 0
         while True:
             parameters = {"limit": str(limit), **{key: value for key, value in selector.items() if value}}
             if continue_token:
@@ -233,7 +235,8 @@ class KubernetesClient:
             except GoneError:
                 if not continue_token or restarts == _MAX_RESTARTS:
                     raise
-                continue_token, restarts = "", restarts + 1
+                continue_token = ""
+                restarts = restarts + 1
                 continue
             yield [_read(kind, each, doing) for each in page.get("items") or ()]
             continue_token = _read(ListMetadata, page.get("metadata") or {}, doing).continue_token

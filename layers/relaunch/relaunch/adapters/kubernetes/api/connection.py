@@ -63,7 +63,8 @@ class Connection:
         """Drop the credentials: the next request fetches new ones."""
         if self._http is not None:
             self._http.close()
-        self._access, self._http = None, None
+        self._access = None
+        self._http = None
 
     def close(self) -> None:
         """Close the connection; the next request opens a new one, with the same credentials."""

@@ -230,7 +230,7 @@ class NodeSpec(Model):
 
 
 class NodeStatus(Model):
-    """What a node has, and what of it pods may use."""
+    """What a node has, and how much of it pods may use."""
 
     capacity: Quantities = Field(default_factory=dict)
     allocatable: Quantities = Field(default_factory=dict)

@@ -21,8 +21,8 @@ from relaunch.core.machines.machine import NOTHING, Claim, Consequence, MachineS
 from relaunch.core.machines.requesting import ASK_TIMEOUT, LOOKED_FOR, SENT_AGAIN_FOR
 from relaunch.ports import StaleWriteError
 from relaunch.usecases.advance_machine import advance_machine
-from relaunch.usecases.attend_machine import attend_machine
 from relaunch.usecases.cancel_job import cancel_job
+from relaunch.usecases.make_ec2_calls import make_ec2_calls
 
 
 def refuse(machines: MachineStory, kind: RefusalKind, code: str, *offerings) -> None:
@@ -36,7 +36,7 @@ def test_a_job_gets_a_machine_runs_on_it_and_the_machine_ends_with_it(machines):
     assert (waiting.state, waiting.waiting.reason, waiting.has_slot) == (JobState.WAITING, WaitReason.MACHINE, True)
     assert waiting.waiting.detail == "EC2 is asked for g5.xlarge, g6.xlarge on spot in 2 zones"
 
-    machines.attend()
+    machines.make_ec2_calls()
     machine = machines.machine(job_id)
     assert (machine.state, machine.offering, machines.count) == (MachineState.STARTING, G5, 1)
 
@@ -60,14 +60,14 @@ def test_a_job_gets_a_machine_runs_on_it_and_the_machine_ends_with_it(machines):
 
 
 def test_a_message_about_no_machine_is_nothing(machines):
-    assert attend_machine("m-unknown", machines.deps) is None
+    assert make_ec2_calls("m-unknown", machines.deps) is None
 
 
 def test_a_message_that_comes_twice_asks_ec2_once(machines):
     job_id = machines.submit_and_deliver()
     machines.queue.requested *= 2
 
-    machines.attend()
+    machines.make_ec2_calls()
 
     assert len(machines.fleet.requests) == 1
     assert machines.machine(job_id).state is MachineState.STARTING
@@ -80,11 +80,11 @@ def test_two_functions_that_ask_at_once_get_one_instance(machines):
 
     def ask_while_another_does(request):
         machines.fleet.request = ask
-        attend_machine(machine_id, machines.deps)
+        make_ec2_calls(machine_id, machines.deps)
         return ask(request)
 
     machines.fleet.request = ask_while_another_does
-    machines.attend()
+    machines.make_ec2_calls()
 
     assert len(machines.running_instances) == 1
     assert len({request.client_token for request in machines.fleet.requests}) == 1
@@ -98,7 +98,7 @@ def test_who_loses_the_race_to_ask_does_not_ask(machines):
     machines.deps.machines.save_machine = Mock(side_effect=StaleWriteError("another was faster"))
 
     with pytest.raises(StaleWriteError):
-        machines.attend()
+        machines.make_ec2_calls()
 
     machines.deps.machines.save_machine = save
     assert machines.fleet.requests == []
@@ -116,7 +116,7 @@ def test_a_job_that_joins_while_ec2_is_about_to_be_asked_does_not_delay_the_requ
         return save(decision)
 
     machines.deps.machines.save_machine = save_after_another_joined
-    machines.attend()
+    machines.make_ec2_calls()
 
     assert len(machines.fleet.requests) == 1
     assert machines.load(machine_id).state is MachineState.STARTING
@@ -134,7 +134,7 @@ def test_a_request_that_its_job_withdraws_just_before_it_is_sent_is_not_sent(mac
         return save(decision)
 
     machines.deps.machines.save_machine = save_after_the_job_left
-    machines.attend()
+    machines.make_ec2_calls()
 
     assert machines.fleet.requests == []
     machines.assert_over(machine_id)
@@ -151,7 +151,7 @@ def test_of_two_functions_that_are_about_to_ask_one_does(machines):
         return save(decision)
 
     machines.deps.machines.save_machine = save_after_another_asked
-    machines.attend()
+    machines.make_ec2_calls()
 
     assert machines.fleet.requests == []
     assert machines.load(machine_id).asked_at == machines.now
@@ -161,9 +161,9 @@ def test_an_unanswered_request_that_had_an_effect_is_found_by_its_tag(machines):
     job_id = machines.submit_and_deliver()
     machines.fleet.lost = 1
 
-    machines.attend()
+    machines.make_ec2_calls()
     assert machines.machine(job_id).state is MachineState.REQUESTED
-    machines.attend()
+    machines.make_ec2_calls()
 
     assert machines.machine(job_id).instance_id in machines.running_instances
     assert len(machines.fleet.requests) == 1
@@ -173,10 +173,10 @@ def test_an_unanswered_request_that_had_an_effect_is_found_by_its_tag(machines):
 def test_an_unanswered_request_that_ec2_does_not_show_yet_is_sent_again_with_the_same_token(machines):
     job_id = machines.submit_and_deliver()
     machines.fleet.lost = 1
-    machines.attend()
+    machines.make_ec2_calls()
     machines.fleet.hidden |= set(machines.fleet.instances)
 
-    machines.attend()
+    machines.make_ec2_calls()
 
     first, second = machines.fleet.requests
     assert first == second
@@ -191,7 +191,7 @@ def test_a_request_whose_outcome_stays_unknown_is_given_up_and_the_job_gets_anot
     since = machines.now
 
     while machines.load(first).state is MachineState.REQUESTED:
-        assert machines.attend()
+        assert machines.make_ec2_calls()
 
     assert machines.now - since >= LOOKED_FOR
     sent = machines.fleet.request.call_count
@@ -207,11 +207,11 @@ def test_a_throttled_request_is_sent_again_later_and_darkens_nothing(machines):
     job_id = machines.submit_and_deliver()
     machines.fleet.throttled = 1
 
-    machines.attend()
+    machines.make_ec2_calls()
     ((_, delay),) = machines.queue.requested
     assert delay > 0
     assert "Request limit exceeded" in machines.machine(job_id).reason
-    machines.attend()
+    machines.make_ec2_calls()
 
     assert machines.machine(job_id).state is MachineState.STARTING
     assert machines.deps.capacity.load_capacity_memory(machines.now) == {}
@@ -237,7 +237,7 @@ def test_an_answer_without_instance_and_error_is_a_lack_of_capacity(machines):
     job_id = machines.submit_and_deliver()
     machines.fleet.request = Mock(return_value=FleetRefused(()))
 
-    machines.attend()
+    machines.make_ec2_calls()
 
     assert machines.machine(job_id).refusal is Consequence.NEXT
     assert set(machines.deps.capacity.load_capacity_memory(machines.now)) == {G5, G6}
@@ -248,7 +248,7 @@ def test_a_missing_permission_pauses_the_job_for_longer_and_longer_and_darkens_n
     job_id = machines.submit_and_deliver()
     waits = []
     for _ in range(6):
-        machines.attend()
+        machines.make_ec2_calls()
         assert machines.load(machines.job(job_id).machine_id).is_alert
         machines.deliver()
         job = machines.job(job_id)
@@ -271,7 +271,7 @@ def test_a_throttle_among_the_errors_is_followed_by_a_new_token_and_darkens_noth
     refuse(machines, RefusalKind.THROTTLED, "RequestLimitExceeded")
     job_id = machines.submit_and_deliver()
     first = machines.job(job_id).machine_id
-    machines.attend()
+    machines.make_ec2_calls()
     machines.fleet.refused.clear()
 
     machines.settle_all()
@@ -289,11 +289,11 @@ class TestKilled:
         job_id = machines.submit_and_deliver()
         machines.fleet.request = Mock(side_effect=KeyboardInterrupt)
         with pytest.raises(KeyboardInterrupt):
-            machines.attend()
+            machines.make_ec2_calls()
         del machines.fleet.request
 
         machines.look(after=ASK_TIMEOUT)
-        machines.attend()
+        machines.make_ec2_calls()
 
         assert machines.machine(job_id).state is MachineState.STARTING
         assert len(machines.fleet.requests) == 1
@@ -303,7 +303,7 @@ class TestKilled:
         self._kill_after_launch(machines)
 
         machines.look(after=ASK_TIMEOUT)
-        machines.attend()
+        machines.make_ec2_calls()
 
         assert machines.machine(job_id).instance_id in machines.running_instances
         assert len(machines.fleet.requests) == 1
@@ -317,7 +317,7 @@ class TestKilled:
 
         machines.clock.advance(12 * 3600)
         machines.look()
-        machines.attend()
+        machines.make_ec2_calls()
 
         assert len(machines.fleet.requests) == 1
         assert machines.load(first).state is MachineState.GONE
@@ -331,7 +331,7 @@ class TestKilled:
 
         machines.fleet.request = launch_and_die
         with pytest.raises(KeyboardInterrupt):
-            machines.attend()
+            machines.make_ec2_calls()
         machines.fleet.request = request
 
 
@@ -368,7 +368,7 @@ class TestCancelled:
         job_id = machines.submit_and_deliver()
         machine_id = machines.job(job_id).machine_id
         machines.fleet.request = Mock(return_value=FleetUncertain("no answer"))
-        machines.attend()
+        machines.make_ec2_calls()
         cancel_job(job_id, "enough", machines.deps)
 
         machines.settle_all()
@@ -382,7 +382,7 @@ class TestCancelled:
         job_id = machines.submit_and_deliver()
         machine_id = machines.job(job_id).machine_id
         machines.fleet.throttled = 1
-        machines.attend()
+        machines.make_ec2_calls()
 
         cancel_job(job_id, "enough", machines.deps)
         machines.settle_all()

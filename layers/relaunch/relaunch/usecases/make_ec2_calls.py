@@ -30,7 +30,7 @@ _MAX_LOOKED_AT = 10
 _ATTEMPTS = 6
 
 
-def attend_machine(machine_id: str, deps: FleetDependencies) -> Machine | None:
+def make_ec2_calls(machine_id: str, deps: FleetDependencies) -> Machine | None:
     """Do the pending calls of EC2 for a machine, as far as possible now; may be called repeatedly.
 
     Returns the machine after that, None if it does not exist.
@@ -95,7 +95,7 @@ def _request(machine: Machine, deps: FleetDependencies) -> Machine | None:
     if is_surely_absent(machine, now):
         expired = RequestExpired(expiry_reason(machine)) if is_on else RequestExpired(_OFF, Consequence.NEXT)
         return apply_machine_event(machine, expired, deps)
-    deps.machine_queue.attend(machine.machine_id, _LOOK_SECONDS)
+    deps.machine_queue.request_calls(machine.machine_id, _LOOK_SECONDS)
     return machine
 
 

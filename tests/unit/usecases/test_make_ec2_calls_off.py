@@ -48,11 +48,11 @@ def test_a_request_of_unknown_outcome_is_looked_for_and_not_sent_again(machines)
     job_id = machines.submit_and_deliver()
     machine_id = machines.job(job_id).machine_id
     machines.fleet.request = Mock(return_value=FleetUncertain("no answer to CreateFleet: time-out"))
-    machines.attend()
+    machines.make_ec2_calls()
     turn_off(machines)
 
     while machines.load(machine_id).state is MachineState.REQUESTED:
-        assert machines.attend()
+        assert machines.make_ec2_calls()
 
     assert machines.fleet.request.call_count == 1
     assert machines.load(machine_id).state is MachineState.GONE
@@ -65,10 +65,10 @@ def test_an_instance_that_came_of_a_request_of_unknown_outcome_is_used_and_ended
     machine_id = machines.job(job_id).machine_id
     request = machines.fleet.request
     machines.fleet.request = Mock(side_effect=lambda asked: (request(asked), FleetUncertain("no answer"))[1])
-    machines.attend()
+    machines.make_ec2_calls()
     turn_off(machines)
 
-    machines.attend()
+    machines.make_ec2_calls()
     machines.register(machines.load(machine_id))
     machines.settle_all()
     machines.run(job_id)

@@ -23,11 +23,11 @@ class TestEnding:
         terminate = machines.fleet.terminate
         machines.fleet.terminate = Mock(side_effect=TransientError("terminating: time-out"))
         with pytest.raises(TransientError):
-            machines.attend()
+            machines.make_ec2_calls()
         machines.fleet.terminate = terminate
 
         machines.look(after=MINUTE)
-        machines.attend()
+        machines.make_ec2_calls()
 
         assert machines.running_instances == set()
 
@@ -35,12 +35,12 @@ class TestEnding:
         terminate, machines.fleet.terminate = machines.fleet.terminate, Mock(side_effect=machines.fleet.terminate)
         instance_id = machines.load(ended).instance_id
         running = machines.fleet.instances[instance_id]
-        machines.attend()
+        machines.make_ec2_calls()
         machines.fleet.instances[instance_id] = running
         machines.fleet.terminate = terminate
 
         machines.look(after=2 * MINUTE)
-        machines.attend()
+        machines.make_ec2_calls()
 
         assert machines.fleet.instances[instance_id].state is InstanceState.TERMINATED
 
@@ -62,7 +62,7 @@ class TestEnding:
         save = machines.deps.machines.save_machine
         machines.deps.machines.save_machine = Mock(side_effect=TransientError("storing: time-out"))
         with pytest.raises(TransientError):
-            machines.attend()
+            machines.make_ec2_calls()
         machines.deps.machines.save_machine = save
 
         for _ in range(3):
