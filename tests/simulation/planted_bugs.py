@@ -45,7 +45,7 @@ from relaunch.usecases import send_placement as sending
 from relaunch.usecases import sweep_cluster as sweeping
 from relaunch.usecases.advance_job import JobLifecycle
 from relaunch_local.in_memory.jobs import InMemoryJobs
-from relaunch_local.simulation import scenario
+from relaunch_local.simulation import job_scenario
 from relaunch_local.simulation.checks.deadlines import PROMISE
 from simulation import broken_parts as broken
 from simulation.broken_parts import Planting, accounted, action, changed, replaced, without_effect, written
@@ -74,11 +74,11 @@ _DAY, _MONTH, _NOTHING = timedelta(days=1), timedelta(days=30), timedelta(0)
 
 
 def _with_shortages() -> AbstractContextManager[object]:
-    return patched(scenario, _SHORTAGES_SHARE=1.0)
+    return patched(job_scenario, _SHORTAGES_SHARE=1.0)
 
 
 def _without_shortages() -> AbstractContextManager[object]:
-    return patched(scenario, _SHORTAGES_SHARE=0.0)
+    return patched(job_scenario, _SHORTAGES_SHARE=0.0)
 
 
 BUGS = (

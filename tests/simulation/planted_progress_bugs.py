@@ -9,7 +9,7 @@ from relaunch.core.lifecycle import no_progress, running
 from relaunch.core.lifecycle.market_choice import is_in_market
 from relaunch.core.lifecycle.moves import may_move
 from relaunch.usecases import launch_attempt as launching
-from relaunch_local.simulation import scenario
+from relaunch_local.simulation import job_scenario
 from simulation.broken_parts import changed
 from simulation.planted_bugs import PlantedBug
 from simulation.planting import patched, patched_in
@@ -17,12 +17,12 @@ from simulation.planting import patched, patched_in
 
 def _everywhere() -> AbstractContextManager[object]:
     """Let trainings stall in every seed."""
-    return patched(scenario, _STALLED_EVERY=1, _FIRST_STALLED=0)
+    return patched(job_scenario, _STALLED_EVERY=1, _FIRST_STALLED=0)
 
 
 def _returning_everywhere() -> AbstractContextManager[object]:
     """Let the jobs of one definition take hours in every seed, without a limit on their time."""
-    return patched(scenario, _RETURNING_EVERY=1, _FIRST_RETURNING=0)
+    return patched(job_scenario, _RETURNING_EVERY=1, _FIRST_RETURNING=0)
 
 
 def _without_returns() -> AbstractContextManager[object]:

@@ -71,10 +71,11 @@ from relaunch_local.simulation.checks.refusals import Refusals
 from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.checks.useless_cost import UselessCost
 from relaunch_local.simulation.checks.useless_machines import UselessMachines
+from relaunch_local.simulation.drawn_scenario import draw_scenario
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
 from relaunch_local.simulation.offerings import own_and_provided
 from relaunch_local.simulation.options import Options
-from relaunch_local.simulation.scenario import Scenario, provision
+from relaunch_local.simulation.scenario import provision
 
 if TYPE_CHECKING:
     from relaunch_local.simulation.aws.emulated_table import EmulatedTable
@@ -127,7 +128,7 @@ class SimulatedAccount:
         self.chance = Chance(seed, self.clock.now, options.allowed)
         self.chance.is_calm = options.without_faults
         self.trace = Trace(self.clock, options.trace)
-        self.scenario = options.scenario or Scenario.draw(self.chance)
+        self.scenario = options.scenario or draw_scenario(self.chance)
         self.chance.intensity = self.scenario.intensity
         self.objects = ObjectStore()
         self.runtime = Runtime(self.clock, self.chance, self.trace.line, kill_at_step=options.kill_at_step)
