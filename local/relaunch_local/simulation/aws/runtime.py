@@ -140,6 +140,10 @@ class Runtime:
                 invocation.kill_reason = "out of memory"
         return bool(invocation.kill_reason)
 
+    def message_began_at(self) -> datetime | None:
+        """Return when the running function began its message, None outside of functions."""
+        return self.current.began_at if self.current is not None else None
+
     def _resume(self, invocation: Invocation) -> None:
         thread = invocation.thread
         if invocation.is_over or thread is None:
@@ -153,3 +157,16 @@ class Runtime:
                 thread.switch()
         finally:
             self.current = previous
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionClock:
+    """The clock of the running function, which is skewed."""
+
+    runtime: Runtime
+
+    def now(self) -> datetime:
+        """Return the time as this function sees it."""
+        invocation = self.runtime.current
+        now = self.runtime.clock.now()
+        return now if invocation is None else now + invocation.clock_offset
