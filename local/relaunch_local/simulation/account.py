@@ -120,7 +120,7 @@ class SimulatedAccount:
         self.emulated = self._emulated_table() if options.dynamodb else None
         self.stores = self.emulated.raw if self.emulated is not None else InMemoryStores()
         self.machines.watch(self.simulator, self.stores.machines)
-        self.invariants.is_released = self.machines.is_released
+        self.invariants.effects.is_released = self.machines.is_released
         self.deadlines = self._watch_deadlines()
         self.deps = self._deps()
         self.lambdas = self.lambdas_type(
@@ -307,7 +307,7 @@ class SimulatedAccount:
             "offerings": own_and_provided(self.scenario, spot_prices, self.trace),
             "fleet": Ec2Fleet(fleet, STACK),
             "hosts": Ec2Hosts(ec2),
-            "machine_queue": NotedQueue(SqsMachineQueue(self._sqs(), MACHINES_QUEUE), self.invariants.effect_done),
+            "machine_queue": NotedQueue(SqsMachineQueue(self._sqs(), MACHINES_QUEUE), self.invariants.effects.done),
             "machine_settings": self.scenario.machines.settings,
             "images": EcrImages(ecr),
             "patterns": Re2Patterns(),
@@ -326,7 +326,7 @@ class SimulatedAccount:
         if self.emulated is not None:
             return vars(self.emulated.stores)
         stores: dict[str, Any] = {name: CalledStore(store, self.calls) for name, store in vars(self.stores).items()}
-        on_effect, on_machine = self.invariants.effect_done, self._machine_saved
+        on_effect, on_machine = self.invariants.effects.done, self._machine_saved
         stores["jobs"] = CalledJobs(self.stores.jobs, self.calls, self.indexes, self._saved, on_effect, on_machine)
         stores["machines"] = CalledMachines(self.stores.machines, self.calls, self.machine_indexes, on_machine)
         stores["capacity"] = CalledCapacity(self.stores.capacity, self.calls, on_effect)
@@ -352,7 +352,7 @@ class SimulatedAccount:
     def _stop_asked(self, task_arn: str) -> None:
         self.facts.stop_asked(task_arn)
         self.on_stop_asked(task_arn)
-        self.invariants.effect_done(StopTask, task_arn)
+        self.invariants.effects.done(StopTask, task_arn)
         if self.chance.strikes("stop-races-with-exit", 0.15, note=task_arn[-6:]):
             self.trainings.exit_now(task_arn)
 
@@ -385,7 +385,7 @@ class SimulatedAccount:
     def _emulated_table(self) -> "EmulatedTable":
         from relaunch_local.simulation.aws.emulated_table import EmulatedTable  # noqa: PLC0415 - moto takes a second to import
 
-        on_effect, on_machine = self.invariants.effect_done, self._machine_saved
+        on_effect, on_machine = self.invariants.effects.done, self._machine_saved
         authorize = partial(self._authorized, "dynamodb")
         return EmulatedTable(self.calls, self.indexes, authorize, self._saved, on_effect, on_machine)
 
