@@ -120,7 +120,7 @@ class SimulatedAccount:
         self.emulated = self._emulated_table() if options.dynamodb else None
         self.stores = self.emulated.raw if self.emulated is not None else InMemoryStores()
         self.machines.watch(self.simulator, self.stores.machines)
-        self.invariants.effects.is_released = self.machines.is_released
+        self.invariants.effects.is_released = self.machines.claims.is_released
         self.deadlines = self._watch_deadlines()
         self.deps = self._deps()
         self.lambdas = self.lambdas_type(
@@ -368,7 +368,7 @@ class SimulatedAccount:
         is_sold = job.definition.max_price_usd_per_hour is None and self.on_demand.is_sold_to(job.definition)
         check_market_wait(self.invariants.check, job, recipes, self.objects, now, is_sold=is_sold)
         check_move(self.invariants.check, before, job, recipes, self.objects, now)
-        self.machines.job_saved(before, job)
+        self.machines.claims.job_saved(before, job)
         self.agents.job_saved(before, job)
         self.deadlines.job_saved(job)
         self.refusals.job_saved(job)
