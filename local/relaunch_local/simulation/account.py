@@ -37,7 +37,9 @@ from relaunch_local.iam.permission import Permission
 from relaunch_local.in_memory.stores import InMemoryStores
 from relaunch_local.simulation.authorization import AuthorizedClient, AuthorizedStore, authorize_functions
 from relaunch_local.simulation.aws.calls import Calls
-from relaunch_local.simulation.aws.clients import CallingClient, DelayedEcs, ModelEcr, ModelS3, ModelSqs, SourceSqs
+from relaunch_local.simulation.aws.clients import CallingClient
+from relaunch_local.simulation.aws.delayed_ecs import DelayedEcs
+from relaunch_local.simulation.aws.ecr_client import ModelEcr
 from relaunch_local.simulation.aws.eventbridge import EventBus
 from relaunch_local.simulation.aws.fleet import EC2_ERRORS, FaultyEc2
 from relaunch_local.simulation.aws.lambda_functions import Lambdas
@@ -45,7 +47,9 @@ from relaunch_local.simulation.aws.machine_queue import NotedQueue
 from relaunch_local.simulation.aws.machine_table import CalledMachines, MachineIndexes
 from relaunch_local.simulation.aws.runtime import FunctionClock, Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.aws.s3_client import ModelS3
 from relaunch_local.simulation.aws.sqs import Poller, Queues
+from relaunch_local.simulation.aws.sqs_client import ModelSqs, SourceSqs
 from relaunch_local.simulation.aws.table import CalledCapacity, CalledJobs, CalledStore, Indexes
 from relaunch_local.simulation.aws.template import CLUSTER, STACK, Rule, SourceSettings, read_stack
 from relaunch_local.simulation.aws.trainings import Trainings
@@ -262,12 +266,7 @@ class SimulatedAccount:
         return AuthorizedClient(service, client, self.authorization)
 
     def _model_sqs(self) -> Any:
-        runtime = self.runtime
-
-        def lineage() -> Mapping[str, int]:
-            return runtime.current.lineage if runtime.current else {}
-
-        return self._authorized("sqs", ModelSqs(self.queues, lineage))
+        return self._authorized("sqs", ModelSqs(self.queues, self.runtime.lineage))
 
     def _deps(self) -> Dependencies:
         clock = FunctionClock(self.runtime)

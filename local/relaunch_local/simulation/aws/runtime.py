@@ -1,6 +1,6 @@
 """Functions as greenlets on the virtual clock: one runs at a time, and each call of a port lets others run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -139,6 +139,10 @@ class Runtime:
             elif self.chance.strikes("function-out-of-memory", MEMORY_KILL_PROBABILITY, site=site, note=note):
                 invocation.kill_reason = "out of memory"
         return bool(invocation.kill_reason)
+
+    def lineage(self) -> Mapping[str, int]:
+        """Return the functions that led to the running one, none outside of functions."""
+        return self.current.lineage if self.current is not None else {}
 
     def message_began_at(self) -> datetime | None:
         """Return when the running function began its message, None outside of functions."""

@@ -16,7 +16,7 @@ from relaunch.ports import CapacityStore
 from relaunch_local.ecs import EcsSimulator, Event
 from relaunch_local.ecs.engine.model import ContainerInstanceStatus, Instance
 from relaunch_local.iam.permission import Permission
-from relaunch_local.simulation.aws.clients import DelayedEcs
+from relaunch_local.simulation.aws.delayed_ecs import DelayedEcs
 from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.facts import AccountFacts, tasks_in
