@@ -22,14 +22,7 @@ from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.machines.decision import MachineTotals
 from relaunch.core.selection.rows import explain_rows
-from relaunch.ports import (
-    JobHistory,
-    JobStore,
-    MachineLimitError,
-    MachineTakenError,
-    SlotsFullError,
-    StaleWriteError,
-)
+from relaunch.ports import JobHistory, JobStore, MachineLimitError, MachineTakenError, SlotsFullError, StaleWriteError
 
 
 @pytest.fixture

@@ -15,12 +15,7 @@ from relaunch.core.machines.resources import Resources
 from relaunch.core.machines.starts import Starts, Worth
 from relaunch.core.offerings.amis import AmiKind
 from relaunch.core.offerings.capacity_scopes import image_scope
-from relaunch.ports import (
-    MachineLimitError,
-    MachineStore,
-    StaleWriteError,
-    StartsChangedError,
-)
+from relaunch.ports import MachineLimitError, MachineStore, StaleWriteError, StartsChangedError
 
 
 @pytest.fixture

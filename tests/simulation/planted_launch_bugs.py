@@ -8,11 +8,7 @@ from relaunch.adapters.aws import errors
 from relaunch.adapters.aws.ecs import run_task as ecs_run_task
 from relaunch.core.jobs.effects import CountRun, RememberCapacity
 from relaunch.core.launches.launch import LaunchRefused, PlacementFailed
-from relaunch.core.lifecycle import (
-    launching,
-    running,
-    stopping,
-)
+from relaunch.core.lifecycle import launching, running, stopping
 from relaunch.core.selection import selection
 from relaunch.entrypoints import task_changes
 from relaunch.usecases import send_placement as sending

@@ -4,10 +4,7 @@ import random
 from dataclasses import replace
 
 from relaunch.core.machines.limits import TaskStop
-from relaunch_local.ecs import (
-    Purchase,
-    SpotPrice,
-)
+from relaunch_local.ecs import Purchase, SpotPrice
 from relaunch_local.ecs.processes.port import SIGTERM_EXIT
 from relaunch_local.simulation.aws.trainings import Sidecar
 from relaunch_local.simulation.chance import Chance

@@ -16,11 +16,7 @@ from relaunch.core.definitions.definition import (
 )
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.ports import CapacityProviderOffer
-from relaunch_local.ecs import (
-    Purchase,
-    SpotPrice,
-    Timing,
-)
+from relaunch_local.ecs import Purchase, SpotPrice, Timing
 from relaunch_local.simulation.aws.trainings import MACHINE_EXIT_CODE, Recipe
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.company_scenario import vary_company, with_constraints, with_machines, with_sidecars

@@ -6,9 +6,7 @@ from functools import cache
 from typing import Any
 
 from relaunch.adapters.offerings.bundled import load_catalogue
-from relaunch.core.definitions.definition import (
-    JobDefinition,
-)
+from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import (

@@ -8,13 +8,7 @@ import pytest
 from fakes.machine_story import FIRST_TIER, G5, G6, G6_DEMAND, MachineStory
 from fakes.story import MINUTE
 from relaunch.core.jobs.state import JobState, WaitReason
-from relaunch.core.machines.events import (
-    ClaimAsked,
-    FleetAsked,
-    FleetRefused,
-    FleetUncertain,
-    RefusalKind,
-)
+from relaunch.core.machines.events import ClaimAsked, FleetAsked, FleetRefused, FleetUncertain, RefusalKind
 from relaunch.core.machines.machine import Claim, Consequence, MachineState
 from relaunch.core.machines.requesting import LOOKED_FOR, SENT_AGAIN_FOR
 from relaunch.core.machines.resources import NOTHING

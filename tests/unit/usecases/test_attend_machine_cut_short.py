@@ -6,11 +6,7 @@ import pytest
 
 from fakes.machine_story import G5, MachineStory
 from fakes.story import MINUTE
-from relaunch.core.machines.events import (
-    FleetAnswered,
-    FleetUncertain,
-    InstanceLaunched,
-)
+from relaunch.core.machines.events import FleetAnswered, FleetUncertain, InstanceLaunched
 from relaunch.core.machines.machine import MachineState
 from relaunch.core.machines.requesting import ASK_TIMEOUT, LOOKED_FOR
 from relaunch.usecases.advance_machine import advance_machine

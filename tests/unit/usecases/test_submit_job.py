@@ -17,9 +17,7 @@ from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.derived_revision import DERIVED_FROM
 from relaunch.ports import TransientError
 from relaunch.usecases.launch_attempt import launch_attempt
-from relaunch.usecases.submit_job import (
-    submit_event,
-)
+from relaunch.usecases.submit_job import submit_event
 
 
 def test_an_accepted_event_pins_the_newest_revision_and_asks_for_the_launch(story):

@@ -4,12 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import (
-    NOW,
-    make_definition,
-    make_job,
-    make_running_attempt,
-)
+from fakes.builders import NOW, make_definition, make_job, make_running_attempt
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, PurchasePolicy
 from relaunch.core.jobs.job import FailedStart
 from relaunch.core.jobs.state import Refusal, RefusedCall, Waiting, WaitReason

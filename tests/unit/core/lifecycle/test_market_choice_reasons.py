@@ -4,12 +4,8 @@ import math
 
 import pytest
 
-from fakes.builders import (
-    NOW,
-)
-from relaunch.core.lifecycle.market_choice import (
-    MarketChoice,
-)
+from fakes.builders import NOW
+from relaunch.core.lifecycle.market_choice import MarketChoice
 from relaunch.core.market.policies import PolicyName
 from relaunch.core.market.situation import Action, Choice, Place, Rule, Situation
 

@@ -15,12 +15,7 @@ from relaunch.core.lifecycle.stopping import follow_stop
 from relaunch.core.lifecycle.useless_machines import useless_for_all
 from relaunch.core.offerings.offering import CapacityFailure
 from unit.core.lifecycle.steps import SOON, after, chosen, stopped
-from unit.core.lifecycle.table_matrix import (
-    SITUATIONS,
-    answered,
-    seen,
-    with_attempt,
-)
+from unit.core.lifecycle.table_matrix import SITUATIONS, answered, seen, with_attempt
 
 
 @pytest.mark.parametrize(

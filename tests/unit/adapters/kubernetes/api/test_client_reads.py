@@ -7,11 +7,7 @@ import httpx
 import pytest
 
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
-from relaunch.adapters.kubernetes.api.errors import (
-    ApiRefusedError,
-    GoneError,
-    NotFoundError,
-)
+from relaunch.adapters.kubernetes.api.errors import ApiRefusedError, GoneError, NotFoundError
 from relaunch.ports import TransientError
 
 PODS = "https://192.0.2.1:6443/api/v1/namespaces/training/pods"

@@ -2,10 +2,7 @@ import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
 from fakes.served_simulator import GUARD, Served, client, run
-from relaunch_local.ecs import (
-    EcsServer,
-    Event,
-)
+from relaunch_local.ecs import EcsServer, Event
 
 
 def test_boto3_takes_a_task_through_its_life(served: Served) -> None:
