@@ -25,6 +25,7 @@ from relaunch.usecases.reconcile_jobs import reconcile_jobs
 from relaunch.usecases.submit_job import submit_event
 
 SHA = "5e07" * 10
+OTHER_SHA = "b" * 40
 MINUTE = timedelta(minutes=1)
 WAITS_FOR_IMAGE = make_definition(triggers=(GithubTrigger("acme/vision", "push", wait_for_image=ImageWait("trainer")),))
 HOME = "111122223333.dkr.ecr.us-east-1.amazonaws.com"

@@ -15,21 +15,33 @@ from pathlib import Path
 from relaunch.entrypoints import reconcile as reconciling
 from relaunch_local.ecs.engine.settings import NO_WATCHDOG
 from relaunch_local.simulation import Options, machine_scenario, run_seed
-from simulation.planted_bugs import BUGS as BUGS_OF_DECISIONS
+from simulation.planted_agent_bugs import AGENT_BUGS
 from simulation.planted_bugs import PlantedBug
+from simulation.planted_checkpoint_bugs import CHECKPOINT_BUGS
 from simulation.planted_definition_bugs import DEFINITION_BUGS
 from simulation.planted_ending_bugs import ENDING_BUGS
 from simulation.planted_excused_bugs import EXCUSED_BUGS
 from simulation.planted_failure_bugs import FAILURE_BUGS
+from simulation.planted_fleet_bugs import FLEET_BUGS
+from simulation.planted_job_bugs import JOB_BUGS
+from simulation.planted_launch_bugs import LAUNCH_BUGS
 from simulation.planted_machine_bugs import MACHINE_BUGS
+from simulation.planted_message_bugs import MESSAGE_BUGS
 from simulation.planted_progress_bugs import PROGRESS_BUGS
 from simulation.planted_record_bugs import RECORD_BUGS
+from simulation.planted_stop_bugs import STOP_BUGS
 from simulation.planting import patched
 
 BUGS = (
-    *BUGS_OF_DECISIONS,
+    *LAUNCH_BUGS,
+    *STOP_BUGS,
+    *JOB_BUGS,
+    *CHECKPOINT_BUGS,
+    *MESSAGE_BUGS,
     *RECORD_BUGS,
     *MACHINE_BUGS,
+    *FLEET_BUGS,
+    *AGENT_BUGS,
     *EXCUSED_BUGS,
     *DEFINITION_BUGS,
     *PROGRESS_BUGS,

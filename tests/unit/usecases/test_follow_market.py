@@ -7,6 +7,8 @@ import pytest
 
 from fakes.builders import make_definition, make_failed_placement
 from fakes.machine_story import G5, MachineStory, make_own_offering
+from fakes.market_story import HOUR, WITHIN, save
+from fakes.market_story import within as on_machines
 from fakes.story import MINUTE, Story
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.overheads import starts_so_far
@@ -19,8 +21,6 @@ from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.retry_job import retry_job
 
-HOUR = timedelta(hours=1)
-WITHIN = {"estimated_duration": 10 * HOUR, "deadline": 20 * HOUR, "padding": 0.0, "policy": PolicyName.UNIFORM_PROGRESS}
 NO_SPOT = make_failed_placement("RESOURCE:GPU")
 
 
@@ -35,10 +35,8 @@ def purchases(story: Story) -> list[str]:
 def interrupt(story: Story, job_id: str, after: timedelta, step: int | None = None) -> None:
     """Let the task be lost after a time; with `step` it saved a checkpoint then."""
     story.clock.advance(after)
-    number = story.attempt(job_id).number
     if step is not None:
-        story.checkpoints.complete[job_id] = f"s3://acme-checkpoints/resnet/{job_id}/attempt-{number}/step-{step:07d}/"
-        story.checkpoints.saved_at = story.now
+        save(story, job_id, step)
     story.lose_host(job_id)
 
 
@@ -312,14 +310,7 @@ def test_a_wait_that_is_looked_at_early_is_the_same_wait():
 
 @pytest.fixture
 def own() -> MachineStory:
-    """Return a story on machines of our own, with spot in one zone and on-demand."""
-    machines = MachineStory()
-    machines.offerings.available = (
-        make_own_offering(G5, 0.40),
-        make_own_offering(replace(G5, purchase=PurchaseOption.ON_DEMAND), 1.00),
-    )
-    machines.deps.definitions.save_definition(make_definition(**WITHIN))
-    return machines
+    return on_machines()
 
 
 def test_a_spot_machine_that_is_refused_is_tried_again_after_ten_minutes(own):

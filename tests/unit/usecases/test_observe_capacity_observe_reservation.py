@@ -7,7 +7,7 @@ import pytest
 from fakes.builders import make_definition
 from fakes.machine_story import FIRST_TIER, MachineStory, make_own_offering
 from fakes.reservations import BLOCK_ID, make_block, make_reservation, make_reserved
-from fakes.story import Story
+from fakes.story import OTHER_SHA, Story
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import ReservationEnding
@@ -18,7 +18,6 @@ from relaunch.ports import NotYetError, PermanentError, TransientError
 from relaunch.usecases.observe_capacity import observe_reservation
 
 MINUTE = timedelta(minutes=1)
-OTHER_SHA = "b" * 40
 # Of the ten minutes until EC2 takes the machines two are spare, 90 s the stop time-out, and 10 s the way to SIGTERM.
 LEFT = 380
 ANY = PurchasePolicy.RESERVED_THEN_SPOT_THEN_ON_DEMAND
