@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
-from relaunch.adapters.aws.client_config import FLEET_CONFIG
+from relaunch.adapters.aws.client_config import SINGLE_SEND_CONFIG
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
 from relaunch.adapters.aws.ec2.hosts import Ec2Hosts
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
@@ -320,7 +320,10 @@ class SimulatedAccount:
         in_process = InProcessClient(self.simulator, "ec2", validate=False)
         self.faulty_ec2 = self.ec2_type(in_process, self.simulator, self.clock, self.chance, self.machines)
         ec2: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=self._ec2_answered)
-        fleet: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, FLEET_CONFIG, self._fleet_answered)
+        fleet: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=self._fleet_answered)
+        single: Any = CallingClient(
+            "ec2", self.faulty_ec2, self.calls, EC2_ERRORS, SINGLE_SEND_CONFIG, self._fleet_answered
+        )
         objects = self._authorized("s3", ModelS3(self.objects))
         s3: Any = CallingClient("s3", objects, self.calls, on_answer=self._objects_answered)
         ecr: Any = CallingClient("ecr", self._authorized("ecr", self.ecr), self.calls)
@@ -330,7 +333,7 @@ class SimulatedAccount:
             "targets": Targets({Target.ECS: lambda: target}),
             "revisions": self.per_container(lambda: EcsRevisions(ecs, clock)),
             "offerings": own_and_provided(self.scenario, spot_prices, self.trace),
-            "fleet": Ec2Fleet(fleet, STACK),
+            "fleet": Ec2Fleet(fleet, single, STACK),
             "hosts": Ec2Hosts(ec2),
             "machine_queue": _NotedQueue(SqsMachineQueue(self._sqs(), MACHINES_QUEUE), self.invariants),
             "machine_settings": self.scenario.machines.settings,
