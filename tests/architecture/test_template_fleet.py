@@ -29,7 +29,7 @@ class Requesting:
     def __init__(self, template: Template, stack: str = STACK, **parameters: str) -> None:
         policies = RolePolicies(template, "RequestMachineRole", **{**PARAMETERS, **parameters}).documents
         self.region = FleetRegion(authorize=PolicyAuthorizer({"AKIATEST": policies}))
-        self.fleet = Ec2Fleet(self.region.ec2, stack)
+        self.fleet = Ec2Fleet(self.region.ec2, self.region.ec2, stack)
         self._stack = stack
 
     def answer(self, purchase: PurchaseOption = PurchaseOption.SPOT, **fields: Any) -> FleetAnswer:

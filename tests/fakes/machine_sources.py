@@ -118,7 +118,7 @@ class SimulatedEc2:
     def __init__(self, region: FleetRegion, client: Any) -> None:
         self._region = region
         self._foreign: set[str] = set()
-        self.source: MachineSource = Ec2Fleet(client, STACK)
+        self.source: MachineSource = Ec2Fleet(client, client, STACK)
 
     @property
     def launch_count(self) -> int:

@@ -12,7 +12,7 @@ import boto3
 from botocore.config import Config
 
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
-from relaunch.adapters.aws.client_config import CLIENT_CONFIG, FLEET_CONFIG
+from relaunch.adapters.aws.client_config import CLIENT_CONFIG, SINGLE_SEND_CONFIG
 from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
@@ -59,7 +59,8 @@ if TYPE_CHECKING:
     from relaunch.observability import EmfMetrics
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
-# The client ID of the OIDC provider in RAM that stands for AWS (docs/kubernetes.md).
+# The audience of the tokens that AWS STS issues for Alibaba Cloud: the client ID of the OIDC provider in RAM, which
+# trusts them (docs/kubernetes.md).
 _ALIBABA_AUDIENCE = "sts.aliyuncs.com"
 
 
@@ -212,7 +213,7 @@ def make_dead_letters(outputs: Mapping[str, str], session: boto3.Session) -> Dea
 
 
 class _Clients:
-    """One lazy client per service, in the region of the session unless another one is given."""
+    """One lazy client per service and configuration, in the region of the session unless another one is given."""
 
     def __init__(self, session: boto3.Session) -> None:
         self._session = session
@@ -244,7 +245,7 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         maintenance=stores.maintenance,
         machine_queue=SqsMachineQueue(clients.lazy("sqs"), settings.machines.queue_url),
         machine_settings=settings.machines,
-        fleet=Ec2Fleet(clients.lazy("ec2", config=FLEET_CONFIG), settings.machines.stack),
+        fleet=Ec2Fleet(clients.lazy("ec2"), clients.lazy("ec2", config=SINGLE_SEND_CONFIG), settings.machines.stack),
         hosts=Ec2Hosts(clients.lazy("ec2")),
         offerings=_offerings(settings, spot_prices, Ec2Reservations(clients.lazy("ec2"), clock), snapshot, log),
         images=EcrImages(clients.lazy("ecr")),

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
+from relaunch.adapters.aws.client_config import SINGLE_SEND_CONFIG
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
 from relaunch.adapters.aws.ec2.hosts import Ec2Hosts
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
@@ -293,7 +294,10 @@ class SimulatedAccount:
         in_process = InProcessClient(self.simulator, "ec2", validate=False)
         self.faulty_ec2 = self.ec2_type(in_process, self.simulator, self.clock, self.chance, self.machines)
         ec2: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=told.ec2_answered)
-        fleet: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, FLEET_CONFIG, told.fleet_answered)
+        fleet: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=told.fleet_answered)
+        single: Any = CallingClient(
+            "ec2", self.faulty_ec2, self.calls, EC2_ERRORS, SINGLE_SEND_CONFIG, told.fleet_answered
+        )
         objects = self._authorized("s3", ModelS3(self.objects))
         s3: Any = CallingClient("s3", objects, self.calls, on_answer=told.s3_answered)
         ecr: Any = CallingClient("ecr", self._authorized("ecr", self.ecr), self.calls)

@@ -1,6 +1,6 @@
-"""How the clients of AWS call: short time-outs, and up to three sends of each call.
+"""How the clients of AWS call: short time-outs, and up to three sends of each call but CreateFleet.
 
-So any call may take effect, lose its answer, and be sent again by its client alone.
+So any other call may take effect, lose its answer, and be sent again by its client alone.
 """
 
 from botocore.config import Config
@@ -13,5 +13,6 @@ CLIENT_CONFIG = Config(
     user_agent_extra="relaunch",
 )
 
-# CreateFleet answers when it has tried the offerings, about one per second; a repetition is ours to decide on.
-FLEET_CONFIG = CLIENT_CONFIG.merge(Config(read_timeout=40, retries={"mode": "standard", "total_max_attempts": 1}))
+# CreateFleet of an instant fleet answers once it has tried the offerings, about one per second. The use case decides
+# whether it is sent again, and first saves that the outcome may be unknown.
+SINGLE_SEND_CONFIG = CLIENT_CONFIG.merge(Config(read_timeout=40, retries={"mode": "standard", "total_max_attempts": 1}))

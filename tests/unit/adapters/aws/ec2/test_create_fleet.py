@@ -67,7 +67,7 @@ def test_a_spot_request_lets_ec2_choose_by_price_and_capacity(stubber: Stubber) 
 
     # The order is EC2's for spot, whatever the priorities are.
     overrides = (make_override(), make_override("g5.xlarge", "us-east-1b", priority=1))
-    answer = Ec2Fleet(stubber.client, STACK).request(make_fleet_request(*overrides))
+    answer = Ec2Fleet(stubber.client, stubber.client, STACK).request(make_fleet_request(*overrides))
 
     assert isinstance(answer, InstanceLaunched)
 
@@ -82,7 +82,7 @@ def test_an_on_demand_request_takes_the_cheapest_if_no_override_comes_first(stub
     first, second = make_override(purchase=ON_DEMAND), make_override(purchase=ON_DEMAND, zone="us-east-1b")
     request = make_fleet_request(replace(first, priority=3), replace(second, priority=3))
 
-    assert isinstance(Ec2Fleet(stubber.client, STACK).request(request), InstanceLaunched)
+    assert isinstance(Ec2Fleet(stubber.client, stubber.client, STACK).request(request), InstanceLaunched)
 
 
 def test_an_on_demand_request_with_different_priorities_says_all_of_them(stubber: Stubber) -> None:
@@ -103,7 +103,7 @@ def test_an_on_demand_request_with_different_priorities_says_all_of_them(stubber
     stubber.add_response("create_fleet", LAUNCHED, on_demand_request(*overrides, strategy="prioritized"))
 
     first, second = make_override(purchase=ON_DEMAND), make_override("g5.xlarge", purchase=ON_DEMAND, priority=1)
-    answer = Ec2Fleet(stubber.client, STACK).request(make_fleet_request(first, second))
+    answer = Ec2Fleet(stubber.client, stubber.client, STACK).request(make_fleet_request(first, second))
 
     assert isinstance(answer, InstanceLaunched)
 
@@ -111,7 +111,7 @@ def test_an_on_demand_request_with_different_priorities_says_all_of_them(stubber
 def bodies_of(*requests: FleetRequest) -> list[bytes]:
     unreachable = UnreachableAws("ec2", TIME_OUT)
     for request in requests:
-        Ec2Fleet(unreachable.client, STACK).request(request)
+        Ec2Fleet(unreachable.client, unreachable.client, STACK).request(request)
     return unreachable.bodies
 
 
@@ -135,7 +135,7 @@ def test_a_retry_of_the_sdk_sends_the_same_bytes_with_the_same_token(monkeypatch
     monkeypatch.setattr("botocore.endpoint.time.sleep", lambda seconds: None)
     unreachable = UnreachableAws("ec2", TIME_OUT, attempts=3)
 
-    Ec2Fleet(unreachable.client, STACK).request(make_fleet_request())
+    Ec2Fleet(unreachable.client, unreachable.client, STACK).request(make_fleet_request())
 
     assert len(unreachable.bodies) == 3
     assert len(set(unreachable.bodies)) == 1
@@ -233,7 +233,7 @@ def test_a_request_that_breaks_a_limit_is_refused_and_not_sent(
     stubber: Stubber, request_: FleetRequest, message: str
 ) -> None:
     # The stubber has no answer: a request that was sent would be uncertain.
-    answer = Ec2Fleet(stubber.client, STACK).request(request_)
+    answer = Ec2Fleet(stubber.client, stubber.client, STACK).request(request_)
 
     assert isinstance(answer, FleetRefused)
     ((kind, code, said),) = [(each.kind, each.code, each.message) for each in answer.refusals]
@@ -243,7 +243,7 @@ def test_a_request_that_breaks_a_limit_is_refused_and_not_sent(
 def test_all_that_is_wrong_is_said_at_once(stubber: Stubber) -> None:
     request = make_fleet_request(client_token="", launch_template_version="$Latest")
 
-    answer = Ec2Fleet(stubber.client, STACK).request(request)
+    answer = Ec2Fleet(stubber.client, stubber.client, STACK).request(request)
 
     assert isinstance(answer, FleetRefused)
     assert "client token" in answer.refusals[0].message
@@ -256,7 +256,7 @@ def test_what_is_just_within_the_limits_is_sent(stubber: Stubber) -> None:
     tags = {f"k{number}": "v" * 256 for number in range(46)} | {"k" * 127: ""}
     request = tagged(**tags)
 
-    answer = Ec2Fleet(stubber.client, STACK).request(
+    answer = Ec2Fleet(stubber.client, stubber.client, STACK).request(
         replace(make_fleet_request(*overrides), client_token="t" * 64, tags=request.tags)
     )
 
@@ -268,7 +268,7 @@ def test_the_tags_of_a_machine_can_be_read_from_instance_metadata(stubber: Stubb
     stubber.add_response("create_fleet", LAUNCHED)
     keys = (STACK_TAG, MACHINE_TAG, JOB_TAG, IMAGE_TAG)
 
-    answer = Ec2Fleet(stubber.client, STACK).request(tagged(**{IMAGE_TAG: "trainer@sha256:5e07"}))
+    answer = Ec2Fleet(stubber.client, stubber.client, STACK).request(tagged(**{IMAGE_TAG: "trainer@sha256:5e07"}))
 
     assert keys == ("relaunch:stack", "relaunch:machine", "relaunch:job", "relaunch:image")
     assert isinstance(answer, InstanceLaunched)

@@ -50,7 +50,7 @@ def instance(offering: OfferingKey = FIRST.offering, *ids: str) -> dict[str, Any
 
 def answer(stubber: Stubber, request: FleetRequest = REQUEST, **response: list[dict[str, Any]]) -> FleetAnswer:
     stubber.add_response("create_fleet", {"FleetId": "fleet-1", **response})
-    return Ec2Fleet(stubber.client, STACK).request(request)
+    return Ec2Fleet(stubber.client, stubber.client, STACK).request(request)
 
 
 def no_stock(offering: OfferingKey) -> Refusal:

@@ -60,7 +60,7 @@ def test_a_request_names_the_one_reservation_and_falls_back_to_nothing(
 ) -> None:
     stubber.add_response("create_fleet", launched(), expected(reservation_type, reservation.reservation_id))
 
-    answer = Ec2Fleet(stubber.client, STACK).request(replace(REQUEST, reservation=reservation))
+    answer = Ec2Fleet(stubber.client, stubber.client, STACK).request(replace(REQUEST, reservation=reservation))
 
     assert answer == InstanceLaunched(INSTANCE_ID, OVERRIDE.offering)
 
@@ -69,7 +69,7 @@ def test_a_request_names_the_one_reservation_and_falls_back_to_nothing(
 def test_whatever_ec2_calls_the_instance_it_is_reserved(stubber: Stubber, lifecycle: str) -> None:
     stubber.add_response("create_fleet", launched(Lifecycle=lifecycle))
 
-    answer = Ec2Fleet(stubber.client, STACK).request(REQUEST)
+    answer = Ec2Fleet(stubber.client, stubber.client, STACK).request(REQUEST)
 
     reserved = OfferingKey("p5.48xlarge", "us-east-1a", PurchaseOption.RESERVED)
     assert answer == InstanceLaunched(INSTANCE_ID, reserved)
@@ -94,7 +94,7 @@ def test_a_reservation_that_was_taken_or_ended_since_selection_is_avoided_for_a_
     }
     stubber.add_response("create_fleet", {"Errors": [entry]})
     stubber.add_client_error("create_fleet", code, "no")
-    fleet = Ec2Fleet(stubber.client, STACK)
+    fleet = Ec2Fleet(stubber.client, stubber.client, STACK)
 
     assert fleet.request(REQUEST) == FleetRefused((Refusal(kind, code, "no", OVERRIDE.offering),))
     assert fleet.request(REQUEST) == FleetRefused((Refusal(kind, code, "no"),), is_raised=True)
@@ -110,6 +110,6 @@ def test_a_reservation_that_was_taken_or_ended_since_selection_is_avoided_for_a_
 def test_a_request_that_is_reserved_without_a_reservation_is_not_sent(
     stubber: Stubber, request_: Any, reason: str
 ) -> None:
-    answer = Ec2Fleet(stubber.client, STACK).request(request_)
+    answer = Ec2Fleet(stubber.client, stubber.client, STACK).request(request_)
 
     assert answer == FleetRefused((Refusal(RefusalKind.CONFIGURATION, NOT_SENT, reason),))

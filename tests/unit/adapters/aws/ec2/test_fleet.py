@@ -70,7 +70,7 @@ def script(stubber: Stubber) -> Script:
 
 @pytest.fixture
 def fleet(stubber: Stubber) -> Ec2Fleet:
-    return Ec2Fleet(stubber.client, STACK)
+    return Ec2Fleet(stubber.client, stubber.client, STACK)
 
 
 def test_a_machine_is_found_by_its_tag_in_this_stack_on_all_pages(stubber: Stubber, fleet: Ec2Fleet) -> None:
@@ -315,7 +315,7 @@ def test_a_call_that_ec2_does_not_answer_is_an_error_of_the_port(
     stubber.add_client_error(operation, code, "so it is")
 
     with pytest.raises(kind, match=f"{doing}.*{code}"):
-        call(Ec2Fleet(stubber.client, STACK))
+        call(Ec2Fleet(stubber.client, stubber.client, STACK))
 
 
 @pytest.mark.parametrize(("operation", "call", "doing"), CALLS)
@@ -323,13 +323,13 @@ def test_a_call_without_an_answer_is_transient(operation: str, call: Call, doing
     unreachable = UnreachableAws("ec2", ReadTimeoutError(endpoint_url="http://127.0.0.1:9"))
 
     with pytest.raises(TransientError, match=doing):
-        call(Ec2Fleet(unreachable.client, STACK))
+        call(Ec2Fleet(unreachable.client, unreachable.client, STACK))
 
 
 def test_an_end_that_took_effect_without_an_answer_is_repeated_without_harm(stubber: Stubber, script: Script) -> None:
     stubber.add_client_error("terminate_instances", "RequestTimeout", "no answer", 500)
     script.terminates([FIRST])
-    fleet = Ec2Fleet(stubber.client, STACK)
+    fleet = Ec2Fleet(stubber.client, stubber.client, STACK)
 
     with pytest.raises(TransientError):
         fleet.terminate([FIRST])

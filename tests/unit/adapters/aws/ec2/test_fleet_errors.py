@@ -66,12 +66,12 @@ def answer_to_code(stubber: Stubber, code: str) -> FleetAnswer:
     echo = {"Overrides": {"InstanceType": "g6.xlarge", "AvailabilityZone": "us-east-1a"}}
     error = {"ErrorCode": code, "ErrorMessage": "so it is", "Lifecycle": "spot", "LaunchTemplateAndOverrides": echo}
     stubber.add_response("create_fleet", {"Instances": [], "Errors": [error]})
-    return Ec2Fleet(stubber.client, STACK).request(make_fleet_request())
+    return Ec2Fleet(stubber.client, stubber.client, STACK).request(make_fleet_request())
 
 
 def answer_to_error(stubber: Stubber, code: str, status: int = 400) -> FleetAnswer:
     stubber.add_client_error("create_fleet", code, "so it is", status)
-    return Ec2Fleet(stubber.client, STACK).request(make_fleet_request())
+    return Ec2Fleet(stubber.client, stubber.client, STACK).request(make_fleet_request())
 
 
 # In a response to a request with one override it is about that type in that zone.
@@ -133,7 +133,9 @@ def test_a_refusal_that_comes_as_a_server_error_is_one(stubber: Stubber, code: s
     ],
 )
 def test_a_call_without_an_answer_leaves_open_what_was_launched(error: BotoCoreError) -> None:
-    answer = Ec2Fleet(UnreachableAws("ec2", error).client, STACK).request(make_fleet_request())
+    unreachable = UnreachableAws("ec2", error)
+
+    answer = Ec2Fleet(unreachable.client, unreachable.client, STACK).request(make_fleet_request())
 
     assert answer == FleetUncertain(f"no answer to CreateFleet: {error}")
 
@@ -141,7 +143,7 @@ def test_a_call_without_an_answer_leaves_open_what_was_launched(error: BotoCoreE
 def test_a_request_that_the_sdk_does_not_send_is_refused() -> None:
     unreachable = UnreachableAws("ec2", ReadTimeoutError(endpoint_url=URL))
 
-    answer = Ec2Fleet(unreachable.client, STACK).request(make_fleet_request(launch_template_id=7))
+    answer = Ec2Fleet(unreachable.client, unreachable.client, STACK).request(make_fleet_request(launch_template_id=7))
 
     assert unreachable.bodies == []
     assert isinstance(answer, FleetRefused)

@@ -9,7 +9,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from relaunch.adapters.aws.client_config import CLIENT_CONFIG, FLEET_CONFIG
+from relaunch.adapters.aws.client_config import CLIENT_CONFIG, SINGLE_SEND_CONFIG
 from relaunch.adapters.aws.errors import was_repeated
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.calls import Calls
@@ -77,7 +77,7 @@ def test_a_call_that_is_not_answered_is_sent_again_after_its_time_out(world: Wor
     assert 8.0 < world.seconds < 9.0
 
 
-@pytest.mark.parametrize(("config", "sends", "seconds"), [(CLIENT_CONFIG, 3, 24.0), (FLEET_CONFIG, 1, 40.0)])
+@pytest.mark.parametrize(("config", "sends", "seconds"), [(CLIENT_CONFIG, 3, 24.0), (SINGLE_SEND_CONFIG, 1, 40.0)])
 def test_a_call_without_any_answer_fails_after_as_many_sends_as_its_client_makes(
     world: World, config: Config, sends: int, seconds: float
 ) -> None:

@@ -8,7 +8,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, ConnectionClosedError, ReadTimeoutError
 
 from fakes.scripted_aws import ScriptedAws
-from relaunch.adapters.aws.client_config import CLIENT_CONFIG, FLEET_CONFIG
+from relaunch.adapters.aws.client_config import CLIENT_CONFIG, SINGLE_SEND_CONFIG
 from relaunch_local.simulation.aws.sdk_retries import SdkRetries
 
 URL = "https://ecs.us-east-1.amazonaws.com"
@@ -29,7 +29,7 @@ def sends_of(retries: SdkRetries, error: Callable[[], Exception]) -> int:
     return sends
 
 
-@pytest.mark.parametrize("config", [CLIENT_CONFIG, FLEET_CONFIG], ids=["client", "fleet"])
+@pytest.mark.parametrize("config", [CLIENT_CONFIG, SINGLE_SEND_CONFIG], ids=["client", "fleet"])
 @pytest.mark.parametrize(
     ("code", "status"),
     [
@@ -65,7 +65,7 @@ def test_an_error_is_repeated_as_often_as_by_a_real_client(
 @pytest.mark.parametrize("error", [READ_TIMEOUT, DISCONNECTED], ids=["time-out", "disconnected"])
 def test_a_call_without_an_answer_is_repeated(error: Exception) -> None:
     assert sends_of(SdkRetries("ecs", CLIENT_CONFIG, lambda: 0.5), lambda: error) == 3
-    assert sends_of(SdkRetries("ec2", FLEET_CONFIG, lambda: 0.5), lambda: error) == 1
+    assert sends_of(SdkRetries("ec2", SINGLE_SEND_CONFIG, lambda: 0.5), lambda: error) == 1
 
 
 def test_the_pauses_grow_and_are_those_of_the_service() -> None:
@@ -94,4 +94,4 @@ def test_a_client_whose_calls_all_fail_stops_repeating_until_some_succeed() -> N
 
 def test_a_client_waits_for_an_answer_as_long_as_it_is_configured_to() -> None:
     assert SdkRetries("ecs", CLIENT_CONFIG, lambda: 0.5).read_timeout == 8
-    assert SdkRetries("ec2", FLEET_CONFIG, lambda: 0.5).read_timeout == 40
+    assert SdkRetries("ec2", SINGLE_SEND_CONFIG, lambda: 0.5).read_timeout == 40

@@ -47,14 +47,16 @@ _TERMINATIONS: Mapping[str, Termination | None] = MappingProxyType(
 class Ec2Fleet:
     """Implements MachineSource for one stack.
 
-    The client must send CreateFleet once (FLEET_CONFIG): who repeats it saves before that its outcome may be unknown,
-    because an error of a repetition says nothing of the first call. A repeated CreateFleet has the same client token,
-    so that EC2 answers for the fleet of the first one. The other actions are idempotent. Fleets are never deleted: that
-    would end their instances.
+    `single_send` calls CreateFleet, and must send it once (SINGLE_SEND_CONFIG): an error of a repetition says nothing
+    of the first send, so that the caller saves that the outcome may be unknown before it repeats the call. Then the
+    client token is the same, and EC2 answers with the fleet of the first one. `client` makes all other calls, and may
+    repeat them: they read, or are idempotent. Fleets are never deleted: when an instant fleet is, EC2 terminates its
+    instances ("DeleteFleets", Amazon EC2 API Reference).
     """
 
-    def __init__(self, client: "EC2Client", stack: str) -> None:
+    def __init__(self, client: "EC2Client", single_send: "EC2Client", stack: str) -> None:
         self._client = client
+        self._single_send = single_send
         self._stack = stack
 
     def request(self, request: FleetRequest) -> FleetAnswer:
@@ -62,7 +64,7 @@ class Ec2Fleet:
         if violations:
             return FleetRefused((Refusal(RefusalKind.CONFIGURATION, NOT_SENT, "; ".join(violations)),))
         try:
-            response = self._client.create_fleet(**build_create_fleet(request))
+            response = self._single_send.create_fleet(**build_create_fleet(request))
         except AwsError as error:
             return answer_of_error(error)
         return answer_of_response(request, response)
