@@ -5,11 +5,6 @@ import subprocess
 from fakes.repository import REPOSITORY
 
 LIMIT = 400
-# They are to be split.
-LONGER = {
-    "layers/relaunch/relaunch/core/lifecycle/explanation.py",
-    "layers/relaunch/relaunch/core/lifecycle/launching.py",
-}
 
 
 def test_no_file_has_more_lines_than_the_limit() -> None:
@@ -20,5 +15,4 @@ def test_no_file_has_more_lines_than_the_limit() -> None:
     lines = {name: len((REPOSITORY / name).read_text(encoding="utf-8").splitlines()) for name in files}
 
     assert len(files) > 1000
-    assert {name: count for name, count in lines.items() if count > LIMIT and name not in LONGER} == {}
-    assert {name for name in LONGER if lines.get(name, 0) <= LIMIT} == set(), "no exception is needed any more"
+    assert {name: count for name, count in lines.items() if count > LIMIT} == {}
