@@ -53,7 +53,7 @@ _FOUND = json.loads(_FILE.read_text(encoding="utf-8"))
 SEEDS_FOUND: dict[str, int] = _FOUND["bugs"]
 """The seed that finds each bug."""
 LEAKING_SEEDS: list[int] = _FOUND["leaks"]
-"""The seeds in which an instance leaks without sweep and watchdog."""
+"""The seeds of all kinds of leaks without sweep and watchdog."""
 LEAKS = frozenset(
     {
         "every instance of ours is accounted for",
@@ -107,10 +107,21 @@ def leaks(seed: int) -> set[str]:
     return broken_invariants(seed) & LEAKS
 
 
-def leaks_unguarded(seed: int) -> bool:
-    """Return whether an instance leaks in a seed without sweep and watchdog."""
+def leaks_unguarded(seed: int) -> set[str]:
+    """Return what a seed says of instances that leak without sweep and watchdog."""
     with unguarded():
-        return bool(leaks(seed))
+        return leaks(seed)
+
+
+def seeds_of_all_leaks(found: Sequence[set[str]]) -> list[int]:
+    """Return the seeds that say something of leaks which those before them do not."""
+    said: set[str] = set()
+    seeds = []
+    for seed, leaks_of_seed in enumerate(found):
+        if leaks_of_seed - said:
+            seeds.append(seed)
+            said |= leaks_of_seed
+    return seeds
 
 
 def main() -> None:
@@ -131,8 +142,7 @@ def main() -> None:
                     missing.append(name)
                 else:
                     kept[name] = seed
-            leaks_of_all = pool.map(leaks_unguarded, range(_SEEDS_FOR_LEAKS), chunksize=1)
-            leaking = [seed for seed, is_leaking in enumerate(leaks_of_all) if is_leaking]
+            leaking = seeds_of_all_leaks(pool.map(leaks_unguarded, range(_SEEDS_FOR_LEAKS), chunksize=1))
     finally:
         # What was found before an error is not looked for again.
         written = {"bugs": kept, "leaks": leaking}
