@@ -39,7 +39,7 @@ _PATTERNS |= {
 # Most sources have none of these, and need not be parsed.
 _BINDING = re.compile(r"^ *\S+, .+ = (?:\(|.*, )", re.MULTILINE)
 _BOOLEAN = re.compile(r": (?:Annotated\[)?bool\b")
-_CONDITIONAL = re.compile(r"\belse\b(?!:)")
+_CONDITIONALS = re.compile(r"\belse\b(?!:)(?:(?!\n\n).)*?\belse\b(?!:)", re.DOTALL)
 
 Counts = Mapping[str, Mapping[str, int]]
 """By what is refused, and by path: how often."""
@@ -70,7 +70,7 @@ def chained_conditionals(source: str) -> list[int]:
     """Return the lines of conditional expressions within which there is another one."""
     return [
         node.lineno
-        for node in (ast.walk(_parse(source)) if len(_CONDITIONAL.findall(source)) > 1 else ())
+        for node in (ast.walk(_parse(source)) if _CONDITIONALS.search(source) else ())
         if isinstance(node, ast.IfExp)
         and any(isinstance(part, ast.IfExp) for part in (node.test, node.body, node.orelse))
     ]
