@@ -71,7 +71,9 @@ def _print_result(result: SeedResult) -> None:
             print(f"  {fault.at:%m-%d %H:%M:%S} {fault.identity}  {fault.note}")
     for violation in result.violations:
         print(f"VIOLATION {violation}")
-    faults, jobs, violations = len(result.faults), result.jobs, len(result.violations)
+    faults = len(result.faults)
+    jobs = result.jobs
+    violations = len(result.violations)
     print(f"{faults} faults, {jobs} jobs, {violations} violations")
 
 

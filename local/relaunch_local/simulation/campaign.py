@@ -255,7 +255,10 @@ def run_seeds(
 
     `on_result` is called with each result; `stop_after_failures` ends the run after so many failing seeds.
     """
-    chosen, todo, report, began = options or Options(), list(seeds), Report(), time.monotonic()
+    chosen = options or Options()
+    todo = list(seeds)
+    report = Report()
+    began = time.monotonic()
     for result in _results(todo, chosen, processes or min(multiprocessing.cpu_count(), max(len(todo), 1))):
         report.add(result)
         on_result(result)

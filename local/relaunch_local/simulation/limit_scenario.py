@@ -84,7 +84,8 @@ def draw_close_deadlines(
 
 
 def _draw_long_recipe(dice: random.Random, recipe: Recipe, *, save_seldom: bool) -> Recipe:
-    seldom, often = dice.uniform(*_SAVED_SELDOM_SECONDS), dice.uniform(200.0, 1_200.0)
+    seldom = dice.uniform(*_SAVED_SELDOM_SECONDS)
+    often = dice.uniform(200.0, 1_200.0)
     checkpoint_seconds = seldom if save_seldom else dice.choice((None, seldom, often, often))
     return replace(
         recipe,
@@ -97,7 +98,8 @@ def _draw_long_recipe(dice: random.Random, recipe: Recipe, *, save_seldom: bool)
 
 
 def _with_close_deadline(dice: random.Random, definition: JobDefinition, recipe: Recipe, bucket: str) -> JobDefinition:
-    work, padding = work_of(recipe), dice.choice((0.0, 0.1, 0.2))
+    work = work_of(recipe)
+    padding = dice.choice((0.0, 0.1, 0.2))
     estimate = draw_estimate(dice, work, padding)
     # Two starts, the reserve, and what one interruption loses: then it may run on spot at first.
     least = estimate * (1 + padding) + 2 * START_OVERHEAD + ON_DEMAND_RESERVE
@@ -139,8 +141,11 @@ def with_estimates(dice: random.Random, definitions: Sequence[JobDefinition]) ->
 def _with_limit(
     dice: random.Random, definition: JobDefinition, recipe: Recipe, longest_spare: timedelta
 ) -> JobDefinition:
-    work, policy, padding = work_of(recipe), dice.choice(tuple(PolicyName)), dice.choice((0.0, 0.1, 0.2))
-    spare, draw = dice.random() * longest_spare, dice.random()
+    work = work_of(recipe)
+    policy = dice.choice(tuple(PolicyName))
+    padding = dice.choice((0.0, 0.1, 0.2))
+    spare = dice.random() * longest_spare
+    draw = dice.random()
     if draw > _LIMITED_SHARE or work > _LONGEST_ESTIMATE:
         return definition
     limited = replace(definition, estimated_duration=work, policy=policy, padding=padding)

@@ -21,7 +21,8 @@ _HIGH_QUOTA = 100_000
 _CLOSE_QUOTA_SHARE = 0.15
 QUOTA_FAMILY = "G and VT"
 # Of ten seeds.
-_PROVIDERS_ONLY, _MACHINES_ONLY = 0.4, 0.3
+_PROVIDERS_ONLY = 0.4
+_MACHINES_ONLY = 0.3
 INSTANCE_ROLE = f"arn:aws:iam::{ACCOUNT}:role/relaunch/machines"
 """The role of the instance profile that the launch templates name."""
 # A stack update leaves the default version at 1, whose instances know nothing of the cluster.

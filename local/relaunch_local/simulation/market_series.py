@@ -20,7 +20,8 @@ from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.run import SeedRun
 from relaunch_local.simulation.scenario import CHECKPOINTS, PlannedEvent, Scenario
 
-_TYPE, _ZONE = "g5.xlarge", "us-east-1a"
+_TYPE = "g5.xlarge"
+_ZONE = "us-east-1a"
 _TIMING = Timing(boot=40.0, registration=60.0, pull=120.0)
 _WARNING = timedelta(seconds=120)
 
@@ -64,7 +65,8 @@ def run_series(job: SeriesJob, available: Sequence[bool], gap_hours: float, seed
         RuntimeError: the job did not end.
     """
     account = SeedRun(seed, Options(without_faults=True, scenario=_scenario_of(job))).account
-    scenario, tasks = account.scenario, account.invariants.tasks
+    scenario = account.scenario
+    tasks = account.invariants.tasks
     watch = SpotWatch(account.clock, account.simulator, scenario, tasks, account.facts)
     try:
         _schedule(account, available, timedelta(hours=gap_hours))

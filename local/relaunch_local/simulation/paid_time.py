@@ -70,7 +70,10 @@ def _idle_time(
         return max(paid.total_seconds(), 0.0)
 
     registered_at = instance.registered_at or paid_until
-    idle_since, pull, save, waiting = registered_at, 0.0, 0.0, 0.0
+    idle_since = registered_at
+    pull = 0.0
+    save = 0.0
+    waiting = 0.0
     for task in tasks:
         placed_at = max(_time(task, "createdAt", paid_until), registered_at)
         started_at = _time(task, "startedAt", paid_until)

@@ -137,7 +137,7 @@ def measure(seed: int, way: Way) -> Recovery:
     to_sigterm, to_stopped, to_run_task, to_running = (
         (after - before).total_seconds() for before, after in itertools.pairwise(moments)
     )
-    waited, trained_on = 0.0, 0.0
+    waited = trained_on = 0.0
     if way.is_own and registered_at is not None:
         waited = max((registered_at - moments[2]).total_seconds(), 0.0)
         if way.task_stop is TaskStop.WHEN_NEXT_READY:
@@ -168,7 +168,8 @@ def measure_loss(seed: int, way: Way) -> float:
     try:
         _interrupt(account, way, with_faults=True)
         (task,) = _started(account)[:1]
-        arn, (job_id, log) = str(task["taskArn"]), next(iter(account.trainings.logs.items()))
+        arn = str(task["taskArn"])
+        (job_id, log) = next(iter(account.trainings.logs.items()))
         if not account.clock.run_until(lambda: arn in log.endings):
             raise RuntimeError(f"the task of seed {seed} did not end")
         if log.endings[arn] == "sigterm":

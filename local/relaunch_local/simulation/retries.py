@@ -59,7 +59,8 @@ class Retries:
         account.lambdas.call("job_api", lambda: answer_request(request, "", account.deps), on_end)
 
     def _check_answer(self, job: Job, key: str, job_id: str) -> None:
-        check, jobs = self._account.invariants.check, self._account.invariants.jobs
+        check = self._account.invariants.check
+        jobs = self._account.invariants.jobs
         first = self._answered.setdefault(key, job_id)
         check("one retry is one job", job_id == first != job.job_id, f"{key} of {job.job_id}: {first}, {job_id}")
         check("a job that is retried stays as it was", kept_of(jobs[job.job_id]) == kept_of(job), job.job_id)

@@ -118,7 +118,8 @@ class SeedRun:
         account = self.account
         if not account.scenario.returning:
             return None
-        scenario, tasks = account.scenario, account.invariants.tasks
+        scenario = account.scenario
+        tasks = account.invariants.tasks
         return SpotWatch(
             account.clock, account.simulator, scenario, tasks, account.facts, is_on=lambda: account.chance.is_calm
         )
@@ -158,7 +159,9 @@ class SeedRun:
         return self._result()
 
     def _advance(self, seconds: float) -> None:
-        clock, limit, until = self.account.clock, self.options.steps, self.options.until
+        clock = self.account.clock
+        limit = self.options.steps
+        until = self.options.until
         end = clock.now() + timedelta(seconds=seconds)
         broken = self.account.invariants.broken
         while (limit is not None or until is not None) and clock.step(end):

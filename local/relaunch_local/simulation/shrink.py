@@ -44,13 +44,15 @@ def minimize(
     """Return a subset of the items that still fails, and from which no item can be removed."""
     if fails([]):
         return []
-    needed, pieces = list(items), 2
+    needed = list(items)
+    pieces = 2
     while len(needed) >= 2:
         size = -(-len(needed) // pieces)
         chunks = [needed[start : start + size] for start in range(0, len(needed), size)]
         smaller = _smaller(needed, chunks, fails)
         if smaller is not None:
-            needed, pieces = smaller, max(pieces - 1, 2) if len(smaller) > size else 2
+            needed = smaller
+            pieces = max(pieces - 1, 2) if len(smaller) > size else 2
             on_progress(f"{len(needed)} faults still make it fail")
         elif pieces >= len(needed):
             break

@@ -42,7 +42,8 @@ _BOOT = timedelta(minutes=4)
 _POLL = timedelta(minutes=5)
 _SAMPLE = timedelta(minutes=5)
 # As it was before interruptions counted for the rate.
-_AVOIDED_AFTER_INTERRUPTION, _AVOIDED_AFTER_NO_CAPACITY = timedelta(minutes=30), timedelta(minutes=15)
+_AVOIDED_AFTER_INTERRUPTION = timedelta(minutes=30)
+_AVOIDED_AFTER_NO_CAPACITY = timedelta(minutes=15)
 _DEFINITION = JobDefinition(
     name="train",
     task_definition="train",

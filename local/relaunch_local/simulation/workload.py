@@ -68,7 +68,8 @@ class Workload:
         self._plan()
 
     def _plan(self) -> None:
-        account, dice = self.account, self._dice
+        account = self.account
+        dice = self._dice
         account.ecr.digests.update(EVERY_IMAGE)
         starts: dict[str, Callable[[PlannedEvent], None]] = {
             "push": self._push,
@@ -103,7 +104,8 @@ class Workload:
 
     def _push(self, event: PlannedEvent) -> None:
         chance = self.account.chance
-        payload, delivery = push_payload(event), f"delivery-{event.token[:8]}-{event.occurrence}"
+        payload = push_payload(event)
+        delivery = f"delivery-{event.token[:8]}-{event.occurrence}"
         self._deliver(event, payload, delivery, "hook-1")
         if chance.strikes("github-redelivered", 0.25, note=event.token[:8]):
             delay = self._dice.uniform(0.1, 3_600.0)

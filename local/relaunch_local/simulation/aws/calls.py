@@ -71,7 +71,8 @@ class Calls:
         if invocation is None:
             return effect()
         name = f"{service}:{action}"
-        retries, context = self._retries_of(service, config), dict[str, Any]()
+        retries = self._retries_of(service, config)
+        context = dict[str, Any]()
         faults: list[str] = []
         for sends in itertools.count(1):
             share = _FAULT_AFTER_FAULT if any(faults) else _ANY_FAULT * self.chance.intensity

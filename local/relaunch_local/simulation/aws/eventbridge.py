@@ -43,7 +43,8 @@ class EventBus:
                 self._deliver(rule, event)
 
     def _deliver(self, rule: Rule, event: Mapping[str, Any]) -> None:
-        source, note = event["source"], f"{event['detail-type']} {_summarize(event)}"
+        source = event["source"]
+        note = f"{event['detail-type']} {_summarize(event)}"
         if source in _MAY_BE_LOST and self._chance.strikes("event-lost", 0.012, site=source, note=note):
             return
         body = json.dumps(event)

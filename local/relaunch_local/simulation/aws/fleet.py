@@ -56,7 +56,8 @@ _RAISED = (
     "InternalError",
 )
 # From the launch to the registration: half within 90 s, 95 % within 180 s.
-_MEDIAN_SECONDS, _SPREAD = 90.0, math.log(2) / 1.645
+_MEDIAN_SECONDS = 90.0
+_SPREAD = math.log(2) / 1.645
 _LONGEST_SECONDS = 400.0
 # What DescribeInstances says may be this old.
 _BEHIND = timedelta(minutes=1)
@@ -128,7 +129,8 @@ class FaultyEc2:
     def observe(self, event: Event) -> None:
         """Keep an instance's previous state, for answers that lag behind."""
         if event["detail-type"] == "EC2 Instance State-change Notification":
-            instance_id, state = event["detail"]["instance-id"], event["detail"]["state"]
+            instance_id = event["detail"]["instance-id"]
+            state = event["detail"]["state"]
             before = self._states[instance_id][2] if instance_id in self._states else ""
             self._states[instance_id] = (self._clock.now(), before, state)
 
@@ -137,7 +139,8 @@ class FaultyEc2:
         machine_id = _machine_of(parameters)
         note = machine_id[-6:]
         self._watcher.fleet_asked(machine_id)
-        fleets, dice = self._simulator.fleets, self._chance.stream("fleets")
+        fleets = self._simulator.fleets
+        dice = self._chance.stream("fleets")
         if self._chance.strikes("fleet-call-refused", REFUSED_SHARE, note=note):
             code = dice.choice(_RAISED)
             self._watcher.fleet_refused(machine_id, None, code)
@@ -223,7 +226,8 @@ class FaultyEc2:
 
     def _agent_plan(self, note: str) -> dict[str, Any]:
         """Draw how the agent connects: "several times per hour", and not always as soon as it has registered."""
-        dice, plan = self._chance.stream("agents"), dict[str, Any]()
+        dice = self._chance.stream("agents")
+        plan = dict[str, Any]()
         if self._chance.strikes("agent-connects-late", 0.2, note=note):
             plan["connects_after"] = dice.uniform(1.0, 90.0)
         if self._chance.strikes("agent-reconnects", 0.25, note=note):

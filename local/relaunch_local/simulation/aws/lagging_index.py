@@ -31,7 +31,8 @@ class LaggingIndex(Generic[T]):
         return [each for each in shown if each is not None]
 
     def _shown(self, name: str) -> T | None:
-        now, entries = self._clock.now(), self._entries[name]
+        now = self._clock.now()
+        entries = self._entries[name]
         while len(entries) > 1 and entries[1][0] <= now:
             del entries[0]
         return entries[0][1] if entries[0][0] <= now else None

@@ -48,7 +48,8 @@ class ObjectStore:
         known = self.newest.get(job_id)
         if known is None or known < checkpoint:
             self.overtaken[job_id] = (known.uri if known else None, now)
-            self.newest[job_id], self.completed_at[job_id] = checkpoint, now
+            self.newest[job_id] = checkpoint
+            self.completed_at[job_id] = now
 
     def listed(self, bucket: str, prefix: str) -> list[tuple[str, bytes]]:
         """Return the objects under the prefix of a job, or of a definition."""

@@ -108,7 +108,8 @@ class Queue:
     def send(self, body: str, delay_seconds: float, lineage: Mapping[str, int]) -> None:
         """Accept a message; it becomes visible after its delay plus network latency."""
         self.queues.numbers += 1
-        name, tries = self.settings.name, self.settings.max_receive_count
+        name = self.settings.name
+        tries = self.settings.max_receive_count
         message = Message(name, self.queues.numbers, body, self._clock.now(), tries, dict(lineage))
         self.open_bodies[body] += 1
         delay = delay_seconds + self._chance.stream(f"sqs-latency/{name}").uniform(0.01, 0.4)
@@ -167,7 +168,8 @@ class Queue:
             self.delete(message)
 
     def _hide(self, message: Message, seconds: float) -> None:
-        receive, message.invisible_until = message.receives, self._clock.now() + timedelta(seconds=seconds)
+        receive = message.receives
+        message.invisible_until = self._clock.now() + timedelta(seconds=seconds)
         self._clock.call_later(seconds, lambda: self._time_out(message, receive))
 
     def acknowledge(self, message: Message) -> None:

@@ -127,14 +127,19 @@ class _Training:
     def resume(self) -> None:
         """Work until the next checkpoint, the failure or the end, whichever comes first."""
         recipe = self.recipe
-        target, then = recipe.work_seconds, self._finish
+        target = recipe.work_seconds
+        then = self._finish
         if recipe.checkpoint_seconds is not None and self.done + recipe.checkpoint_seconds < target:
-            target, then = self.done + recipe.checkpoint_seconds, self.save
+            target = self.done + recipe.checkpoint_seconds
+            then = self.save
         if self.fails_at is not None and self.fails_at <= target:
-            target, then = self.fails_at, self._fail
+            target = self.fails_at
+            then = self._fail
         if self.stalls_at is not None and self.stalls_at <= target:
-            target, then = self.stalls_at, self._stall
-        begun, worked = self.done, max(target - self.done, 0.0)
+            target = self.stalls_at
+            then = self._stall
+        begun = self.done
+        worked = max(target - self.done, 0.0)
         self.resumed_at = self.trainings.clock.now()
 
         def arrive() -> None:
@@ -165,7 +170,8 @@ class _Training:
             self._stop(0, "left")
 
     def _stop(self, exit_code: int, ending: str) -> None:
-        self.exits_with, self.ending = exit_code, ending
+        self.exits_with = exit_code
+        self.ending = ending
         if not self.is_saving:
             if self.resumed_at is not None:
                 worked = (self.trainings.clock.now() - self.resumed_at).total_seconds()

@@ -11,13 +11,17 @@ from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.facts import AccountFacts
 
 # What the design says, written down here once more.
-_AWAY, _IMPAIRED, _MARGIN = timedelta(minutes=30), timedelta(minutes=5), timedelta(minutes=1)
+_AWAY = timedelta(minutes=30)
+_IMPAIRED = timedelta(minutes=5)
+_MARGIN = timedelta(minutes=1)
 _LIVES_ON = timedelta(hours=1)
-_DOUBT, _MOST_IN_DOUBT = timedelta(hours=2), 2
+_DOUBT = timedelta(hours=2)
+_MOST_IN_DOUBT = 2
 # An outage that lasts as long as a sweep and some looks cannot be overlooked.
 _NOTICED_OUTAGE = timedelta(minutes=20)
 # The clocks of functions differ from AWS's by up to three seconds, and a function runs for a minute at most.
-_CLOCK_SKEW, _LONGEST_FUNCTION = timedelta(seconds=7), timedelta(seconds=67)
+_CLOCK_SKEW = timedelta(seconds=7)
+_LONGEST_FUNCTION = timedelta(seconds=67)
 
 
 @dataclass(slots=True)
@@ -42,7 +46,8 @@ class AbsentAgentChecks:
 
     def observe(self, event: Event) -> None:
         """Note an event of ECS or EC2, whether it is delivered or not."""
-        now, detail = self._clock.now(), event["detail"]
+        now = self._clock.now()
+        detail = event["detail"]
         if event["detail-type"] == "ECS Container Instance State Change":
             if detail["agentConnected"]:
                 self._check_lived(detail["ec2InstanceId"])
@@ -63,13 +68,15 @@ class AbsentAgentChecks:
         elif self._outage_since is not None:
             if now - self._outage_since >= _NOTICED_OUTAGE:
                 self._noticed_end = now
-            self._outage_since, self._outage_end = None, now
+            self._outage_since = None
+            self._outage_end = now
 
     def machine_saved(self, before: Machine | None, machine: Machine) -> None:
         """Check a machine that ends although a training runs on it that nobody asked to stop."""
         if before is None or before.state is not MachineState.READY or machine.state is not MachineState.ENDING:
             return
-        host, now = self._own.get(machine.instance_id or ""), self._clock.now()
+        host = self._own.get(machine.instance_id or "")
+        now = self._clock.now()
         if host is None or not host.is_alive or self._facts.was_threatened(host.instance_id):
             return
         since = self._away_since.get(host.instance_id)
@@ -100,7 +107,8 @@ class AbsentAgentChecks:
             self._check_lived(instance_id)
 
     def _check_lived(self, instance_id: str) -> None:
-        host, since = self._own.get(instance_id), self._away_since.get(instance_id)
+        host = self._own.get(instance_id)
+        since = self._away_since.get(instance_id)
         if host is None or since is None or not self._tasks_on(host):
             return
         now = self._clock.now()

@@ -18,7 +18,8 @@ _LEAST_PATIENCE = timedelta(seconds=150)
 _MOST_PATIENCE = timedelta(minutes=20)
 """How long RunTask is tried on one machine at most: three minutes, and with many faults messages come late."""
 # The clocks of functions differ from AWS's by up to three seconds, and a function runs for a minute at most.
-_CLOCK_SKEW, _LONGEST_FUNCTION = timedelta(seconds=7), timedelta(seconds=60)
+_CLOCK_SKEW = timedelta(seconds=7)
+_LONGEST_FUNCTION = timedelta(seconds=60)
 
 
 @dataclass(slots=True)
@@ -42,7 +43,8 @@ class AgentChecks:
 
     def run_task_answered(self, started_by: str, away: str | None) -> None:
         """Note an answer to RunTask; `away` is the container instance of which it says AGENT."""
-        job_id, now = started_by.rpartition("/")[0], self._clock.now()
+        job_id = started_by.rpartition("/")[0]
+        now = self._clock.now()
         if away is None:
             for key in [key for key in self._away if key[0] == job_id]:
                 del self._away[key]
@@ -62,7 +64,8 @@ class AgentChecks:
         """Check that a job does not give up a machine whose agent is away for a moment."""
         if before is None or before.state is not JobState.LAUNCHING or job.state.is_final or job.cancel_requested:
             return
-        given_up, now = claimed_machines(before) - claimed_machines(job), self._clock.now()
+        given_up = claimed_machines(before) - claimed_machines(job)
+        now = self._clock.now()
         for host in self._hosts.values():
             first, last = self._away.get((job.job_id, host.arn), (now, None))
             is_answer = last is not None and now - last <= _LONGEST_FUNCTION

@@ -49,7 +49,8 @@ _LATE_WRITE = timedelta(minutes=2)
 # Runs of the schedule that fail, or do not come.
 _MISSED_RUNS = timedelta(minutes=3)
 _LONGEST_LAUNCH = timedelta(minutes=15)
-_SHORTEST_START, _LONGEST_START = timedelta(minutes=2), timedelta(hours=1)
+_SHORTEST_START = timedelta(minutes=2)
+_LONGEST_START = timedelta(hours=1)
 _CLOSE = timedelta(minutes=45)
 _MINUTE = 60.0
 _NONE = timedelta(0)
@@ -128,7 +129,8 @@ class Deadlines:
             self._check(self._invariants.jobs[job_id], watched)
 
     def _is_promised(self, definition: JobDefinition) -> bool:
-        estimate, recipe = definition.estimated_duration, self._trainings.recipes.get(definition.name)
+        estimate = definition.estimated_duration
+        recipe = self._trainings.recipes.get(definition.name)
         if definition.deadline is None or estimate is None or recipe is None:
             return False
         is_in_padding = work_of(recipe) <= estimate * (1 + definition.padding) + timedelta(seconds=1)
@@ -159,7 +161,9 @@ class Deadlines:
         self._watched[job_id].left_at_deadline = self._work_left(job) + start
 
     def _look(self, job_id: str) -> None:
-        job, watched, now = self._invariants.jobs[job_id], self._watched[job_id], self._clock.now()
+        job = self._invariants.jobs[job_id]
+        watched = self._watched[job_id]
+        now = self._clock.now()
         self._on_demand.look(now)
         slack = self._slack(job, watched.deadline)
         lost = max(-slack, _NONE) - max(-watched.slack, _NONE)
@@ -169,7 +173,8 @@ class Deadlines:
             watched.possible_until = now
             # What was lost is made up for: work was less than it seemed.
             watched.lost.clear()
-        watched.slack, watched.least_slack = slack, min(slack, watched.least_slack)
+        watched.slack = slack
+        watched.least_slack = min(slack, watched.least_slack)
         is_hidden = any(map(self._is_hidden, self._invariants.tasks[job_id]))
         watched.owner = _Owner("a hidden task") if is_hidden else self._owner(job, watched, now)
 
@@ -185,7 +190,8 @@ class Deadlines:
 
     def _work_left(self, job: Job) -> timedelta:
         """Return the work left if the training that runs goes on, or the next one resumes from what is saved."""
-        recipe, now = self._trainings.recipes[job.definition.name], self._clock.now()
+        recipe = self._trainings.recipes[job.definition.name]
+        now = self._clock.now()
         arn = job.attempt.task_id if job.attempt is not None else None
         if self._trainings.logs[job.job_id].endings.get(arn or "") == "finished":
             return _NONE
@@ -215,12 +221,14 @@ class Deadlines:
         start until the application was told that there is no checkpoint yet. Before the first checkpoint the constant
         is the least.
         """
-        left, uri = self._padded(job), job.definition.checkpoint_uri
+        left = self._padded(job)
+        uri = job.definition.checkpoint_uri
         if uri is None:
             return left
         told_at = self._objects.told_at[f"{uri.removeprefix('s3://').partition('/')[2]}{job.job_id}/"]
         saved = self._objects.saved_by_attempt(uri, job.job_id)
-        between, unsaved = [_NONE], [_NONE]
+        between = [_NONE]
+        unsaved = [_NONE]
         for arn, task in self._invariants.tasks[job.job_id].items():
             stop = self._invariants.stops[job.job_id].get(arn)
             if stop is None or "startedAt" not in task:

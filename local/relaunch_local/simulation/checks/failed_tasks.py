@@ -21,7 +21,8 @@ from relaunch_local.simulation.checks.times import timestamp
 _UNKNOWN_MACHINES = 2
 _KEPT_REFUSED = timedelta(minutes=10)
 _ANOTHER_POOL_FOR = timedelta(minutes=10)
-_PROBES, _DAY = (timedelta(minutes=15), timedelta(hours=1), timedelta(hours=4)), timedelta(days=1)
+_PROBES = (timedelta(minutes=15), timedelta(hours=1), timedelta(hours=4))
+_DAY = timedelta(days=1)
 # The clocks of functions differ from ECS's by three seconds.
 _CLOCK_SKEW = timedelta(seconds=7)
 
@@ -103,7 +104,8 @@ class FailedTasks:
         self._check_refused(job, tasks, told)
         for arn, following in pairwise(placed):
             if arn in told and self.met[arn].cause in OF_THE_MACHINE:
-                before, after = self.met[arn].instance_id, self._facts.host_of(following)
+                before = self.met[arn].instance_id
+                after = self._facts.host_of(following)
                 message = f"{job.job_id}: {self.met[arn].cause}, and {following[-6:]} on {after} again"
                 self._check("after a fault of its machine a job goes to another one", before != after, message)
 
@@ -135,7 +137,8 @@ class FailedTasks:
         if len(arns) < _UNKNOWN_MACHINES:
             return
         first, second = arns[:2]
-        stopped_at, created_at = timestamp(tasks[first], "stoppedAt"), timestamp(tasks[second], "createdAt")
+        stopped_at = timestamp(tasks[first], "stoppedAt")
+        created_at = timestamp(tasks[second], "createdAt")
         is_later = (
             stopped_at is None or created_at is None or created_at - stopped_at >= _ANOTHER_POOL_FOR - _CLOCK_SKEW
         )
@@ -151,11 +154,14 @@ class FailedTasks:
         count = 0
         for arn in _in_order(tasks):
             if "startedAt" in tasks[arn]:
-                since, count = None, 0
-            created_at, stopped_at = timestamp(tasks[arn], "createdAt"), timestamp(tasks[arn], "stoppedAt")
+                since = None
+                count = 0
+            created_at = timestamp(tasks[arn], "createdAt")
+            stopped_at = timestamp(tasks[arn], "stoppedAt")
             if arn not in told or not self.was_refused(arn) or created_at is None or stopped_at is None:
                 continue
-            since, count = since or stopped_at, count + 1
+            since = since or stopped_at
+            count = count + 1
             waited = max(created_at - since, timedelta()) + _CLOCK_SKEW
             allowed = 1 + sum(each <= waited for each in _PROBES) + waited // _DAY
             message = f"{job.job_id}: {count} in {waited}, not {allowed}"
@@ -197,7 +203,8 @@ class FailedTasks:
         until = by + NOTICE_LEAD + _CLOCK_SKEW
         if self._facts.was_noticed(instance_id, until) or self._facts.has_unconfirmed_stop(instance_id):
             return True
-        ended_at, asked_at = self._facts.ended_at.get(instance_id), self._terminations.get(instance_id)
+        ended_at = self._facts.ended_at.get(instance_id)
+        asked_at = self._terminations.get(instance_id)
         if ended_at is None or ended_at > until:
             return False
         return asked_at is None or not by <= asked_at <= ended_at
@@ -226,7 +233,8 @@ class FailedTasks:
 
     def _is_there(self, host: Instance, since: datetime, until: datetime) -> bool:
         """Return whether the instance lived all the time, or would have, had the application not ended it."""
-        ended_at, asked_at = self._facts.ended_at.get(host.instance_id), self._terminations.get(host.instance_id)
+        ended_at = self._facts.ended_at.get(host.instance_id)
+        asked_at = self._terminations.get(host.instance_id)
         is_ended_by_us = asked_at is not None and asked_at >= since and (ended_at is None or asked_at <= ended_at)
         # An agent is disconnected when its instance has ended, too.
         alive_until = min(until, ended_at or until) - _CLOCK_SKEW

@@ -40,11 +40,13 @@ class FreeHour:
 
     def termination_asked(self, instance_id: str) -> None:
         """Check that EC2 is left to interrupt the instance if the application was told that it will."""
-        host, told = self._hosts.get(instance_id), self._facts.first_warning(instance_id)
+        host = self._hosts.get(instance_id)
+        told = self._facts.first_warning(instance_id)
         if host is None or not host.is_alive or host.purchase is not Purchase.SPOT or told is None:
             return
         warned_at, told_at = told
-        known_at, began_at = self._known_at.get(instance_id), self._began_at()
+        known_at = self._known_at.get(instance_id)
+        began_at = self._began_at()
         knows = known_at is not None and known_at < told_at and (began_at is None or began_at > told_at)
         is_free = warned_at - host.launched_at < _FREE and self._clock.now() - warned_at < _LEFT_FOR
         message = f"{instance_id}, warned at {warned_at:%H:%M:%S}"

@@ -23,7 +23,8 @@ def check_market_wait(
 
     `is_sold`: the region sells an on-demand instance, at a price that is known, on which the job may run.
     """
-    waiting, definition = job.waiting, job.definition
+    waiting = job.waiting
+    definition = job.definition
     if waiting is None or waiting.reason is not WaitReason.MARKET:
         return
     has_limit = definition.deadline is not None or definition.patience is not None

@@ -87,7 +87,9 @@ class OnDemand:
         )
 
     def _offerings(self) -> Iterator[Offering]:
-        catalogue, prices, machines = load_catalogue(), self._scenario.on_demand_usd_per_hour, self._scenario.machines
+        catalogue = load_catalogue()
+        prices = self._scenario.on_demand_usd_per_hour
+        machines = self._scenario.machines
         for name in machines.types:
             for zone in machines.zones:
                 price = prices.get(name)
@@ -102,7 +104,8 @@ class OnDemand:
                 )
 
     def _satisfies(self, offering: Offering, definition: JobDefinition) -> bool:
-        cap, price = definition.max_price_usd_per_hour, offering.price_usd_per_hour
+        cap = definition.max_price_usd_per_hour
+        price = offering.price_usd_per_hour
         is_allowed = cap is None or (price is not None and price <= cap)
         # What has no price is chosen last, or not at all.
         is_sold = is_allowed and price is not None and PurchaseOption.ON_DEMAND in definition.purchase.options
@@ -110,7 +113,8 @@ class OnDemand:
 
     def _is_placed_on(self, offering: Offering, definition: JobDefinition) -> bool:
         """Return whether ECS places tasks of a definition on an instance of an offering, in one of its zones."""
-        name, cluster = offering.instance_type.name, self._simulator.clusters.get(CLUSTER)
+        name = offering.instance_type.name
+        cluster = self._simulator.clusters.get(CLUSTER)
         provider = offering.capacity_provider
         zones = (offering.zone,) if offering.zone else self._provider(provider or "").group.spec.zones
         specs = (LaunchSpecification(name, Purchase.ON_DEMAND, zone, cluster, DEFAULT_IMAGE_ID) for zone in zones)
@@ -126,7 +130,8 @@ class OnDemand:
             place = Place(name, offering.zone, subnet_of(offering.zone), Purchase.ON_DEMAND)
             return self._simulator.fleets.pools.refusal_of(place) is None
         provider = self._provider(offering.capacity_provider or "")
-        group, zones = provider.group, provider.group.spec.zones
+        group = provider.group
+        zones = provider.group.spec.zones
         is_scaled = provider.settings.get("managedScaling", {}).get("status") != "DISABLED"
         has_place = len(group.instances) < group.spec.max_size and self._simulator.scheduler.provisioning_quota > 0
         has_stock = any(self._simulator.instances.has_capacity(name, Purchase.ON_DEMAND, zone) for zone in zones)
@@ -137,7 +142,8 @@ class OnDemand:
         if offering.zone is None:
             return True
         limits = self._scenario.limits.machines.totals(is_handover=False)
-        totals, price = self._totals.load_totals(), round((offering.price_usd_per_hour or 0.0) * 1_000_000)
+        totals = self._totals.load_totals()
+        price = round((offering.price_usd_per_hour or 0.0) * 1_000_000)
         is_in_number = not limits.machines or totals.machines < limits.machines
         is_in_price = not limits.micro_usd_per_hour or totals.micro_usd_per_hour + price <= limits.micro_usd_per_hour
         return is_in_number and is_in_price

@@ -21,7 +21,8 @@ Check = Callable[[str, bool, str], None]
 
 # What the design says, written down here once more.
 _IN_A_ROW = 3
-_UNKNOWN, _LEAST = timedelta(minutes=30), timedelta(minutes=15)
+_UNKNOWN = timedelta(minutes=30)
+_LEAST = timedelta(minutes=15)
 _RESUMED = re.compile(r"RELAUNCH_RESUME_URI.*?/step-([0-9]+)/")
 
 
@@ -79,7 +80,8 @@ def _runs(
         # A task that ECS hid may write while another one runs.
         has_gained = any(step > before for _, step, at in saved if at <= stopped_at)
         is_hidden = facts.hidden_span(arn) is not None or arn in facts.forgotten
-        own, told_at = [at for each, _, at in saved if each == attempt], facts.stop_asked_at.get(arn)
+        own = [at for each, _, at in saved if each == attempt]
+        told_at = facts.stop_asked_at.get(arn)
         is_told = told_at is not None and all(at > told_at - CLOCK_SKEW for at in own)
         ran = stopped_at - started[arn]
         yield _Run(ran, has_gained, not is_hidden, ran if is_told else timedelta(0))

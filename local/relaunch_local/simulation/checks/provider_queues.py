@@ -74,7 +74,8 @@ class ProviderQueues:
 
     def _look(self) -> None:
         self._clock.call_later(_EVERY_SECONDS, self._look)
-        providers, now = self._simulator.clusters.get(CLUSTER).providers.values(), self._clock.now()
+        providers = self._simulator.clusters.get(CLUSTER).providers.values()
+        now = self._clock.now()
         for provider in providers:
             if not provider.is_active or provider.refusal:
                 self._troubled_at[provider.name] = now
@@ -83,7 +84,8 @@ class ProviderQueues:
             self._check_lesson(provider)
 
     def _check_waits(self) -> None:
-        now, before = self._clock.now(), self._beside_since
+        now = self._clock.now()
+        before = self._beside_since
         waiting = [
             each
             for each in self._jobs.values()
@@ -105,7 +107,8 @@ class ProviderQueues:
         free = [each for each in self._simulator.instances.by_id.values() if self._is_free(each)] if waiting else []
         for job in waiting:
             for host in free:
-                pair, provider = (job.job_id, host.instance_id), host.provider.name if host.provider else ""
+                pair = (job.job_id, host.instance_id)
+                provider = host.provider.name if host.provider else ""
                 is_known = pair in self._beside_since
                 begins = provider in self._full_since and job.job_id in self._waiting
                 if (is_known or begins) and self._is_for(job, host) and not self._has_ended_lately(job):
@@ -113,7 +116,8 @@ class ProviderQueues:
 
     def _has_ended_lately(self, job: Job) -> bool:
         """Return whether a task of the job that had an instance ended lately."""
-        now, tasks = self._clock.now(), self._tasks[job.job_id].values()
+        now = self._clock.now()
+        tasks = self._tasks[job.job_id].values()
         ends = (at for each in tasks if each.get("containerInstanceArn") and (at := timestamp(each, "stoppedAt")))
         return any(now - at <= _OWN_CAUSE for at in ends)
 
@@ -127,7 +131,8 @@ class ProviderQueues:
         return provider is not None and is_open and is_up and is_sound and not host.tasks and not is_left
 
     def _is_for(self, job: Job, host: Instance) -> bool:
-        definition, on_demand = job.definition, self._scenario.on_demand_usd_per_hour.get(host.instance_type)
+        definition = job.definition
+        on_demand = self._scenario.on_demand_usd_per_hour.get(host.instance_type)
         cap = definition.max_price_usd_per_hour
         # On demand it costs as much as on spot at most.
         is_cheap = cap is None or (on_demand is not None and on_demand <= cap)
@@ -135,7 +140,8 @@ class ProviderQueues:
         return is_cheap and is_bought and not find_violated(self._simulator, definition.task_definition, host)
 
     def _check_lesson(self, provider: CapacityProvider) -> None:
-        now, group = self._clock.now(), provider.group
+        now = self._clock.now()
+        group = provider.group
         hosts = list(group.instances.values())
         is_busy = all(each.is_registered and each.tasks for each in hosts)
         if hosts and is_busy and len(hosts) >= group.spec.max_size and provider.is_active and not provider.refusal:

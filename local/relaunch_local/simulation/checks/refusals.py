@@ -130,7 +130,8 @@ class Refusals:
 
     def _went_on(self, job_id: str, granted_at: datetime) -> Callable[[], None]:
         def look() -> None:
-            job, went_on_at = self._jobs[job_id], self._went_on_at.get(job_id)
+            job = self._jobs[job_id]
+            went_on_at = self._went_on_at.get(job_id)
             is_going_on = job.state is not JobState.WAITING or (went_on_at is not None and went_on_at >= granted_at)
             # S3 refuses by itself, and is read before ECS is asked again.
             waits_for_s3 = job.waiting is not None and job.waiting.reason is WaitReason.CHECKPOINT

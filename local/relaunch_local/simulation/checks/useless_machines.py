@@ -19,7 +19,8 @@ from relaunch_local.ecs import Clock, Event
 from relaunch_local.ecs.engine.model import BillLine, Instance, StateReason
 
 # What the design says, written down here once more: the checks believe no constant of the application.
-MOST_PER_JOB, MOST_PER_CAUSE = 6, 12
+MOST_PER_JOB = 6
+MOST_PER_CAUSE = 12
 _DAY = timedelta(hours=24)
 # So many that were of no use to a job begin its wait for one.
 _IN_A_ROW = 3
@@ -76,7 +77,8 @@ class UselessMachines:
 
     def observe(self, event: Event) -> None:
         """Note a task that is placed, and an instance that EC2 says it takes back."""
-        kind, detail = event["detail-type"], event["detail"]
+        kind = event["detail-type"]
+        detail = event["detail"]
         if kind == "ECS Task State Change" and detail.get("containerInstanceArn"):
             job_id = str(detail.get("startedBy", "")).rpartition("/")[0]
             self._took_task[detail["containerInstanceArn"]].setdefault(job_id, self._clock.now())

@@ -4,14 +4,17 @@ from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.simulation.account import SimulatedAccount
 
 # Few seeds have the faults, for they change everything that such a seed draws afterwards.
-_EVERY, _FIRST = 24, 19
+_EVERY = 24
+_FIRST = 19
 _SHARE = 0.6
 _BETWEEN_SECONDS = (120.0, 900.0)
 _OUTAGE_SECONDS = (2_400.0, 4_800.0)
 # Of the faults: an agent goes away and its training goes on, the host hangs, or all agents are away for a while.
-_ALONE, _HUNG = 0.35, 0.8
+_ALONE = 0.35
+_HUNG = 0.8
 # Of the hosts that hang: EC2's status checks fail, after some minutes.
-_IMPAIRED, _CHECK_SECONDS = 0.5, (60.0, 300.0)
+_IMPAIRED = 0.5
+_CHECK_SECONDS = (60.0, 300.0)
 
 
 class AbsentAgents:
@@ -50,7 +53,8 @@ class AbsentAgents:
         name = "agent-lost" if kind < _ALONE else "host-hung"
         if self._account.chance.strikes(name, _SHARE, note=host.instance_id):
             # No other fault connects it again.
-            self._lost, host.is_cut_off = host, True
+            self._lost = host
+            host.is_cut_off = True
             self._account.simulator.instances.set_agent(host, connected=False)
             if name == "host-hung":
                 self._hang(host)

@@ -84,7 +84,8 @@ class CapacityFaults(FaultInjector):
 
     def _lose_unanswered(self, task_arn: str) -> None:
         """Lose a task whose RunTask answer was lost, so that its client token expires before RunTask answers again."""
-        until, dice = self._account.delayed_ecs.answers_lost_until, self._account.chance.stream("outages/machines")
+        until = self._account.delayed_ecs.answers_lost_until
+        dice = self._account.chance.stream("outages/machines")
         if until is not None and until - self._account.clock.now() > _TOKEN_LIFE and dice.random() < 0.5:
             self._account.clock.call_later(dice.uniform(60.0, 400.0), lambda: self._lose_machine_of(task_arn))
 
@@ -229,7 +230,8 @@ class CapacityFaults(FaultInjector):
 
     def _restore_prices(self) -> None:
         prices: list[Any] = self._account.scenario.spot_prices
-        now, changed = self._account.clock.now(), {(each.instance_type, each.zone) for each in prices if each.since}
+        now = self._account.clock.now()
+        changed = {(each.instance_type, each.zone) for each in prices if each.since}
         first = [each for each in prices if each.since is None and (each.instance_type, each.zone) in changed]
         prices.extend(replace(each, since=now) for each in first)
 
@@ -238,14 +240,17 @@ class CapacityFaults(FaultInjector):
         seconds = self._random.uniform(5.0, 90.0)
         buckets = self._simulator.limits._buckets  # noqa: SLF001 - nobody else needs to change them
         for bucket in (buckets["task-modify"], buckets["task-read"]):
-            bucket.tokens, bucket.burst, bucket.rate = 0.0, 1.0, 0.3
+            bucket.tokens = 0.0
+            bucket.burst = 1.0
+            bucket.rate = 0.3
         self._account.clock.call_later(seconds, self._restore_rate_limit)
         return f"{seconds:.0f} s"
 
     def _restore_rate_limit(self) -> None:
         buckets = self._simulator.limits._buckets  # noqa: SLF001
         for name, rate in (("task-modify", 40.0), ("task-read", 20.0)):
-            buckets[name].burst, buckets[name].rate = 100.0, rate
+            buckets[name].burst = 100.0
+            buckets[name].rate = rate
 
     def _lose_answers(self) -> str:
         # Longer than a placement try may be sent again; ECS's events are held back for as long.
@@ -264,7 +269,8 @@ class CapacityFaults(FaultInjector):
 
     def _fill_quota(self) -> str:
         seconds = self._random.uniform(60.0, 1_500.0)
-        scheduler, before = self._simulator.scheduler, self._simulator.scheduler.provisioning_quota
+        scheduler = self._simulator.scheduler
+        before = self._simulator.scheduler.provisioning_quota
         scheduler.provisioning_quota = 0
         self._account.clock.call_later(seconds, lambda: setattr(scheduler, "provisioning_quota", max(before, 2)))
         return f"{seconds:.0f} s"

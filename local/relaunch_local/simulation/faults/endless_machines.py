@@ -12,10 +12,12 @@ from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.simulation.account import SimulatedAccount
 
 # In some seeds, for it changes everything that such a seed draws afterwards.
-_EVERY, _FIRST = 16, 8
+_EVERY = 16
+_FIRST = 8
 _SHARE = 0.4
 _LONGEST_SECONDS = 4 * 3_600.0
-_RUNS_ON, _SHUTS_DOWN = "termination-without-effect", "machine-shuts-down-for-long"
+_RUNS_ON = "termination-without-effect"
+_SHUTS_DOWN = "machine-shuts-down-for-long"
 
 
 class EndlessMachines:
@@ -35,7 +37,8 @@ class EndlessMachines:
 
     def _obeys(self, host: Instance) -> bool:
         """Return whether EC2 does what it says that it does."""
-        now, name = self._account.clock.now(), host.instance_id
+        now = self._account.clock.now()
+        name = host.instance_id
         if name not in self._asked:
             self._asked.add(name)
             seconds = self._dice.uniform(600.0, _LONGEST_SECONDS)

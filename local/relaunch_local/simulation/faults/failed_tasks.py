@@ -14,8 +14,10 @@ from relaunch_local.simulation.checks.failed_tasks import Cause
 
 # Every other seed has one, in this order: few jobs get as far as their second machine with unknown words. Starts are
 # refused in seeds between those, whose number they leave as it was.
-_EVERY, _FIRST = 2, 1
-_EVERY_REFUSED, _FIRST_REFUSED = 16, 12
+_EVERY = 2
+_FIRST = 1
+_EVERY_REFUSED = 16
+_FIRST_REFUSED = 12
 _IN_TURN = (
     Cause.EVERYWHERE,
     Cause.UNKNOWN,
@@ -121,13 +123,15 @@ class FailedTaskFaults:
             return
         self._end()
         self._account.trace.line("GRANTED what starts were refused for")
-        invariants, failed = self._account.invariants, self._account.failed_tasks
+        invariants = self._account.invariants
+        failed = self._account.failed_tasks
         tasks = {job_id: invariants.tasks[job_id] for job_id, job in invariants.jobs.items() if not job.state.is_final}
         self._account.refusals.starts_granted(failed.refused_since(tasks, invariants.recorded_at))
 
     def _start_error(self, task: Task) -> str:
         host = task.instance
-        cause, family = self._cause, source_family(str(task.definition["family"]))
+        cause = self._cause
+        family = source_family(str(task.definition["family"]))
         if cause is None or host is None or not self._is_about_start(cause, family, host):
             return ""
         self._account.failed_tasks.meets(task.arn, cause, self._text, host)
@@ -142,7 +146,8 @@ class FailedTaskFaults:
         host = self._account.simulator.instances.by_id.get(spec.instance_id)
         if self._cause not in (Cause.XID, Cause.EXIT_CODE) or host is None or not self._is_faulty(host):
             return None
-        cause, is_xid = self._cause, self._cause is Cause.XID
+        cause = self._cause
+        is_xid = self._cause is Cause.XID
         return MachineFault(
             self._dice.uniform(1.0, 300.0),
             self._dice.choice((1, 134)) if is_xid else MACHINE_EXIT_CODE,

@@ -17,7 +17,8 @@ class LateMachines(FaultInjector):
     def _delay(self) -> str:
         """Let the machines that boot in the next minutes register around the deadline of their launches or later."""
         deadline = self._account.scenario.limits.provisioning_deadline(is_managed=False).total_seconds()
-        seconds, registration = self._random.uniform(300.0, 1_500.0), deadline + self._random.uniform(-120.0, 600.0)
+        seconds = self._random.uniform(300.0, 1_500.0)
+        registration = deadline + self._random.uniform(-120.0, 600.0)
         self._change_timing(registration=registration)
         self._account.clock.call_later(seconds, self.end)
         return f"{registration:.0f} s for {seconds:.0f} s"

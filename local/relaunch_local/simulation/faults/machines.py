@@ -75,7 +75,8 @@ class MachineFaults(FaultInjector):
         return f"{name} {purchase} {zone}: {limit} {undone}"
 
     def _refuse_in_pool(self) -> str:
-        pool, code = self._pool(), self._random.choice(REFUSALS)
+        pool = self._pool()
+        code = self._random.choice(REFUSALS)
         self._pools.refusals[pool] = code
         return f"{pool}: {code} {self._for_a_while(_without(self._pools.refusals, pool))}"
 
@@ -97,14 +98,17 @@ class MachineFaults(FaultInjector):
         fleets = self._simulator.fleets
         bucket = self._simulator.limits._run_instances  # noqa: SLF001 - nobody else needs to change it
         seconds = self._random.uniform(20.0, 300.0)
-        bucket.tokens, bucket.burst, bucket.rate = 0.0, 1.0, 0.02
+        bucket.tokens = 0.0
+        bucket.burst = 1.0
+        bucket.rate = 0.02
         fleets.settings = replace(fleets.settings, raises_throttling=self._random.random() < 0.5)
         self._account.clock.call_later(seconds, self._restore_rates)
         return f"{seconds:.0f} s"
 
     def _restore_rates(self) -> None:
         bucket = self._simulator.limits._run_instances  # noqa: SLF001
-        bucket.burst, bucket.rate = 5.0, 2.0
+        bucket.burst = 5.0
+        bucket.rate = 2.0
 
     def _hosts(self, *, registered: bool) -> list[Instance]:
         every = self._account.machines.hosts.values()

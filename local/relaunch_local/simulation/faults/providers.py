@@ -9,7 +9,8 @@ from relaunch_local.simulation.aws.template import CLUSTER
 from relaunch_local.simulation.faults.injector import FaultInjector
 
 # In the other seeds nothing changes, in which planted bugs are known to be found.
-_EVERY, _FIRST = 8, 5
+_EVERY = 8
+_FIRST = 5
 _REFUSALS = (
     "UnfulfillableCapacity: Unable to fulfill capacity due to your request configuration.",
     "InsufficientFreeAddressesInSubnet: The specified subnet does not have enough free addresses.",
@@ -66,13 +67,15 @@ class ProviderFaults(FaultInjector):
         return self._for_a_while(provider)
 
     def _for_a_while(self, provider: CapacityProvider, *, is_active: bool = True, refusal: str = "") -> str:
-        provider.is_active, provider.refusal = is_active, refusal
+        provider.is_active = is_active
+        provider.refusal = refusal
         seconds = self._random.uniform(300.0, 3_600.0)
         self._account.clock.call_later(seconds, lambda: self._restore(provider))
         return f"{provider.name} for {seconds:.0f} s"
 
     def _restore(self, provider: CapacityProvider) -> None:
-        provider.is_active, provider.refusal = True, ""
+        provider.is_active = True
+        provider.refusal = ""
         largest = self._largest.pop(provider.name, None)
         if largest is not None:
             provider.group.spec = replace(provider.group.spec, max_size=largest)

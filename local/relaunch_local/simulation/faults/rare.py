@@ -46,7 +46,8 @@ class RareFaults(FaultInjector):
 
     def end(self) -> None:
         """End every fault."""
-        now, facts = self._account.clock.now(), self._account.facts
+        now = self._account.clock.now()
+        facts = self._account.facts
         facts.refused = [(begin, min(end, now)) for begin, end in facts.refused]
         self._open_bucket()
         self._allow_key()
@@ -91,7 +92,8 @@ class RareFaults(FaultInjector):
 
     def _hang_pulls(self) -> str:
         # A slow registry: a pull that starts meanwhile takes hours.
-        seconds, pull = self._random.uniform(120.0, 1_200.0), self._account.scenario.timing.pull
+        seconds = self._random.uniform(120.0, 1_200.0)
+        pull = self._account.scenario.timing.pull
         self._change_timing(pull=_HANGING_PULL_SECONDS)
         self._account.clock.call_later(seconds, lambda: self._change_timing(pull=pull))
         return f"{seconds:.0f} s"
@@ -128,7 +130,8 @@ class RareFaults(FaultInjector):
         providers = self._providers()
         if not providers:
             return ""
-        seconds, provider = self._random.uniform(60.0, 900.0), self._random.choice(providers)
+        seconds = self._random.uniform(60.0, 900.0)
+        provider = self._random.choice(providers)
         _set_scaling(provider, "DISABLED")
         self._account.clock.call_later(seconds, lambda: _set_scaling(provider, "ENABLED"))
         return f"{provider.name} for {seconds:.0f} s"

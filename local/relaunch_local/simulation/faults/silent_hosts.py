@@ -5,7 +5,8 @@ from relaunch_local.simulation.account import SimulatedAccount
 
 # Of the stops of a seed. Few seeds have the fault, for it changes everything that such a seed draws afterwards.
 _SILENT_SHARE = 0.7
-_EVERY, _FIRST = 16, 15
+_EVERY = 16
+_FIRST = 15
 
 
 class SilentHosts:

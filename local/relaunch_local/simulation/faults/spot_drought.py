@@ -10,7 +10,8 @@ class SpotDrought:
     def __init__(self, account: SimulatedAccount) -> None:
         """Take the capacity away, and schedule when it comes back."""
         self._account = account
-        scenario, dice = account.scenario, account.chance.stream("spot-drought")
+        scenario = account.scenario
+        dice = account.chance.stream("spot-drought")
         has_limits = any(each.estimated_duration is not None for each in scenario.definitions) or scenario.returning
         if scenario.has_close_deadlines and not scenario.has_shortages:
             return

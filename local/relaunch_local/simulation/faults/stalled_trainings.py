@@ -28,7 +28,8 @@ class StalledTrainings:
         account = self._account
         account.chance.note_organic("training-stalled")
         dice = account.chance.stream(f"stalled/{spec.task_arn}")
-        seconds, is_warned = dice.uniform(*_RUNS_SECONDS), dice.random() < _WARNED_SHARE
+        seconds = dice.uniform(*_RUNS_SECONDS)
+        is_warned = dice.random() < _WARNED_SHARE
         job_id = spec.started_by.rpartition("/")[0]
         self._starts[job_id] += 1
         seconds *= 2 if self._starts[job_id] > _RUNS_LONGER_AFTER else 1

@@ -13,7 +13,10 @@ from relaunch_local.simulation.account import SimulatedAccount
 
 _SHARE = 0.3
 _FOR_EVER = timedelta(days=30)
-_POOL, _IMAGE, _PLACEMENT, _LAUNCH = "pool-useless", "image-useless", "placement-refused", "launches-refused"
+_POOL = "pool-useless"
+_IMAGE = "image-useless"
+_PLACEMENT = "placement-refused"
+_LAUNCH = "launches-refused"
 
 
 class UselessMachineFaults:
@@ -64,7 +67,8 @@ class UselessMachineFaults:
         least = 3.0 if is_burst else 0.1
         lasts = _FOR_EVER if hours is None else timedelta(hours=self._dice.uniform(least, hours))
         self._began_at = self._account.clock.now()
-        self.has_begun, self.is_endless = True, hours is None
+        self.has_begun = True
+        self.is_endless = hours is None
         self.lasts_until = None if hours is None else self._account.clock.now() + lasts
         if kind == _LAUNCH:
             what = self._refuse_launches()

@@ -33,7 +33,8 @@ class LoadEvents(Workload):
 
     def _push(self, event: PlannedEvent) -> None:
         """Deliver a push; one in ten is delivered again, one in twenty comes through a second webhook too."""
-        payload, delivery = push_payload(event), f"delivery-{event.token[:16]}"
+        payload = push_payload(event)
+        delivery = f"delivery-{event.token[:16]}"
         self._deliver(event, payload, delivery, "hook-1")
         chance = self._dice.random()
         if chance < 0.10:
