@@ -15,7 +15,8 @@ from fakes.builders import (
     make_selection,
     make_timeline_entry,
 )
-from relaunch.core.jobs.job import Job, PlacementState
+from relaunch.core.jobs.attempt import PlacementState
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.selection import explain_rows

@@ -7,7 +7,7 @@ from typing import Any
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.definition import GithubTrigger, ImageWait, JobDefinition, S3Trigger
-from relaunch.core.jobs.job import StopKind
+from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.ports import CapacityProviderOffer

@@ -14,8 +14,9 @@ from relaunch.adapters.aws.ecs import run_task as ecs_run_task
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.jobs.attempt import Attempt, IntentKind, Stop, StopIntent, StopKind
 from relaunch.core.jobs.effects import Effect
-from relaunch.core.jobs.job import Attempt, IntentKind, Job, Stop, StopIntent, StopKind, TimelineEntry
+from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.state import JobState, WaitReason

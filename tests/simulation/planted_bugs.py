@@ -18,8 +18,8 @@ from relaunch.adapters.aws.ecs import run_task as ecs_run_task
 from relaunch.adapters.aws.ecs import target as ecs_target
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs import batch as sqs_batch
+from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.jobs.effects import AdmitWaiting, CountRun, LookForWarning, RememberCapacity, StopTask
-from relaunch.core.jobs.job import StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches import derived_revision, launch_plan
 from relaunch.core.launches.launch import LaunchRefused, PlacementFailed, ReportedCause

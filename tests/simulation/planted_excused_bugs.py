@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from relaunch.core.jobs.job import Job, Stop, StopKind
+from relaunch.core.jobs.attempt import Stop, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle import running, verdicts
 from relaunch.core.lifecycle.decision import Decision

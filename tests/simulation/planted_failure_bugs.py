@@ -7,7 +7,8 @@ from typing import Any
 
 from relaunch.adapters.aws.ecs import events
 from relaunch.adapters.start_errors import meaning_of
-from relaunch.core.jobs.job import Job, Stop
+from relaunch.core.jobs.attempt import Stop
+from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import ReportedCause
 from relaunch.core.lifecycle import refusal_waits, restart_policy, stopping, verdicts
 from relaunch.usecases import advance_job as advancing

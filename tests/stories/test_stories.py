@@ -8,7 +8,7 @@ import pytest
 from fakes.builders import make_capacity_failure, make_definition
 from fakes.story import MINUTE, Story, machine, push
 from relaunch.core.definitions.definition import RetryRules
-from relaunch.core.jobs.job import IntentKind
+from relaunch.core.jobs.attempt import IntentKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
 

@@ -9,7 +9,7 @@ import pytest
 
 from fakes.builders import make_definition
 from fakes.story import MINUTE, Story, machine
-from relaunch.core.jobs.job import StopKind
+from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import HostObservation, InstanceEvent, InstanceEventKind
 from relaunch.entrypoints import task_changes

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from relaunch.core.definitions.ownership import Owner
-    from relaunch.core.jobs.job import Attempt, Job, TimelineEntry
+    from relaunch.core.jobs.attempt import Attempt
+    from relaunch.core.jobs.job import Job, TimelineEntry
     from relaunch.core.jobs.state import JobSummary
     from relaunch.core.lifecycle.wait_explanation import Explanation
     from relaunch.core.machines.machine import Machine

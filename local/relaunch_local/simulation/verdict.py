@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.attempt import Attempt, Stop
 from relaunch.core.jobs.cost import attempt_price
-from relaunch.core.jobs.job import Attempt, Job, Stop
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import CostBasis, JobState
 from relaunch.core.lifecycle.restart_policy import is_failure
 from relaunch.core.lifecycle.running import UNKNOWN_TASK

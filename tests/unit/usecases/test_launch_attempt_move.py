@@ -9,7 +9,7 @@ from fakes.builders import make_definition
 from fakes.machine_story import G5, SETTINGS, MachineStory, make_own_offering
 from fakes.story import MINUTE
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.job import IntentKind
+from relaunch.core.jobs.attempt import IntentKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import HEARTBEAT, Decision

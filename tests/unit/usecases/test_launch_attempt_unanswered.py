@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 
 from fakes.story import MINUTE, machine
-from relaunch.core.jobs.job import FailedStart, PlacementState
+from relaunch.core.jobs.attempt import PlacementState
+from relaunch.core.jobs.job import FailedStart
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import LaunchRefused, LaunchUncertain
 from relaunch.core.lifecycle.events import LaunchAnswered

@@ -8,7 +8,7 @@ import pytest
 from fakes.builders import make_offering_key
 from fakes.machine_story import MachineStory
 from fakes.story import MINUTE, Story, machine, push
-from relaunch.core.jobs.job import StopKind
+from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
 from relaunch.core.machines.machine import MachineState

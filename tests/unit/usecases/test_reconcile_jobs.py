@@ -8,7 +8,7 @@ import pytest
 from fakes.builders import make_definition
 from fakes.jobs import make_unreadable
 from fakes.story import MINUTE, SHA, WAITS_FOR_IMAGE, Story, machine, push
-from relaunch.core.jobs.job import IntentKind, StopKind
+from relaunch.core.jobs.attempt import IntentKind, StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.metrics import Metric
 from relaunch.ports import PermanentError, TransientError

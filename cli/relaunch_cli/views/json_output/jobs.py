@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from datetime import datetime
 
+from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.cost import attempt_price, cost_so_far
-from relaunch.core.jobs.job import Attempt, Job, TimelineEntry
+from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.state import CostBasis, JobSummary, Waiting
 from relaunch.core.lifecycle.wait_explanation import Explanation
 from relaunch.core.revisions.revision import find_stop_timeout

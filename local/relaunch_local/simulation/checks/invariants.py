@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from relaunch.core.jobs.attempt import Attempt, PlacementState, Stop, StopKind
 from relaunch.core.jobs.effects import (
     AbandonMachine,
     CountRun,
@@ -17,7 +18,7 @@ from relaunch.core.jobs.effects import (
     RequestMachine,
     StopTask,
 )
-from relaunch.core.jobs.job import Attempt, Job, PlacementState, Stop, StopKind, TimelineEntry
+from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.lookup import claimed_machines
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.explanation import explain

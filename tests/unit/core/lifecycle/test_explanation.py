@@ -15,7 +15,8 @@ from fakes.builders import (
     task_id,
 )
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, PurchasePolicy
-from relaunch.core.jobs.job import FailedStart, IntentKind, PlacementState, Stop, StopIntent, StopKind
+from relaunch.core.jobs.attempt import IntentKind, PlacementState, Stop, StopIntent, StopKind
+from relaunch.core.jobs.job import FailedStart
 from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, Waiting, WaitReason
 from relaunch.core.lifecycle.explanation import explain, time_left
 from relaunch.core.lifecycle.long_waits import QUEUE_LIMIT, START_LIMIT

@@ -17,7 +17,8 @@ from fakes.builders import (
 )
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.targets import Target
-from relaunch.core.jobs.job import Handover, Job, PlacementState
+from relaunch.core.jobs.attempt import Handover, PlacementState
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.lifecycle.market_choice import describe_run_on_spot

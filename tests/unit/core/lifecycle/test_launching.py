@@ -15,8 +15,9 @@ from fakes.builders import (
     task_id,
 )
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.attempt import IntentKind, PlacementState, StopIntent
 from relaunch.core.jobs.effects import RememberCapacity, RequestLaunch, StopTask
-from relaunch.core.jobs.job import IntentKind, Job, PlacementState, StopIntent
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.lookup import claimed_machines
 from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, WaitReason

@@ -14,8 +14,8 @@ from fakes.builders import (
     make_selection,
     task_id,
 )
+from relaunch.core.jobs.attempt import Placement, PlacementState, Stop, StopKind
 from relaunch.core.jobs.effects import RequestLaunch
-from relaunch.core.jobs.job import Placement, PlacementState, Stop, StopKind
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.launches.derived_revision import PreparedRevision
 from relaunch.core.launches.launch import LaunchDeferred, LaunchUncertain

@@ -5,7 +5,8 @@ import pytest
 
 from fakes.builders import NOW, make_definition, make_job, make_running_attempt, make_running_job, make_selection
 from relaunch.core.definitions.accelerator import PurchasePolicy
-from relaunch.core.jobs.job import IntentKind, Job
+from relaunch.core.jobs.attempt import IntentKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import look_again

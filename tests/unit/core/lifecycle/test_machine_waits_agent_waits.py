@@ -6,8 +6,9 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import make_attempt, make_failed_placement, make_placement
+from relaunch.core.jobs.attempt import Attempt, PlacementState
 from relaunch.core.jobs.effects import ReleaseMachine, RequestLaunch
-from relaunch.core.jobs.job import Attempt, Job, PlacementState
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from unit.core.lifecycle.steps import SOON, after

@@ -8,8 +8,9 @@ import pytest
 from fakes.builders import NOW, make_offering, make_placement, make_selection
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.targets import Target
+from relaunch.core.jobs.attempt import Handover
 from relaunch.core.jobs.effects import RequestLaunch
-from relaunch.core.jobs.job import Handover, Job
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import HEARTBEAT, POLL_INTERVAL

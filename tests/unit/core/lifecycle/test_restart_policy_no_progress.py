@@ -7,8 +7,9 @@ import pytest
 
 from fakes.builders import NOW, make_definition, make_job, make_placement, make_running_attempt, make_running_job
 from relaunch.core.definitions.definition import RetryRules
+from relaunch.core.jobs.attempt import Attempt, IntentKind, PlacementState, Stop, StopIntent, StopKind
 from relaunch.core.jobs.cost import summarize_job
-from relaunch.core.jobs.job import Attempt, IntentKind, Job, PlacementState, Stop, StopIntent, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.state import JobState

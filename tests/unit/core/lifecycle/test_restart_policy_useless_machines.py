@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW, make_failed_placement
+from relaunch.core.jobs.attempt import Stop, StopKind
 from relaunch.core.jobs.effects import ReleaseMachine, RememberCapacity
-from relaunch.core.jobs.job import Stop, StopKind
 from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, WaitReason
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.lifecycle.events import MachineLost, NothingKept, TimePassed

@@ -15,8 +15,8 @@ from fakes.builders import (
     task_id,
 )
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.attempt import IntentKind, PlacementState, Stop, StopIntent, StopKind
 from relaunch.core.jobs.effects import CountRun, Effect, LookForWarning, StopTask
-from relaunch.core.jobs.job import IntentKind, PlacementState, Stop, StopIntent, StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.events import CancelAsked, HostEnded, HostWarned, TaskMissing, TaskSeen, TimePassed
 from relaunch.core.lifecycle.running import LONGEST_UNWATCHED, MISSING_GRACE

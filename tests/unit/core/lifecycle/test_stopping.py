@@ -7,8 +7,9 @@ from fakes.builders import NOW, container_instance_arn, make_attempt, make_offer
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import RetryRules
 from relaunch.core.definitions.targets import Target
+from relaunch.core.jobs.attempt import IntentKind, PlacementState, Stop, StopKind
 from relaunch.core.jobs.effects import CountRun, ReleaseMachine, RememberCapacity, RequestLaunch
-from relaunch.core.jobs.job import FailedStart, IntentKind, Job, PlacementState, Stop, StopKind
+from relaunch.core.jobs.job import FailedStart, Job
 from relaunch.core.jobs.state import CostBasis, JobState, Refusal, RefusedCall, Waiting, WaitReason
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.lifecycle.restart_policy import useless_for_all

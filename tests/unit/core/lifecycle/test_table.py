@@ -7,7 +7,8 @@ from typing import get_args
 import pytest
 
 from fakes.builders import NOW, make_definition, make_node, task_id
-from relaunch.core.jobs.job import HeldStop, IntentKind, Job, Stop, StopKind
+from relaunch.core.jobs.attempt import HeldStop, IntentKind, Stop, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import FINAL_STATES, REFUSED_WAITS, JobState, Refusal, RefusedCall
 from relaunch.core.lifecycle.events import JobEvent, MachineLost, TaskMissing, TimePassed
 from relaunch.core.lifecycle.running import MISSING_GRACE

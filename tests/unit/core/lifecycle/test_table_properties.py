@@ -18,8 +18,9 @@ from fakes.builders import (
     make_selection,
     task_id,
 )
+from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.effects import StopTask
-from relaunch.core.jobs.job import Job, PlacementState
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches import launch

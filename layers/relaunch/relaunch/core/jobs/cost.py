@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from relaunch.core.jobs.state import CostBasis, JobSummary, RunningTask
 
 if TYPE_CHECKING:
-    from relaunch.core.jobs.job import Attempt, Job
+    from relaunch.core.jobs.attempt import Attempt
+    from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import describe_lack_of_progress
 

@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from relaunch.core.jobs.job import Attempt, Job
+from relaunch.core.jobs.attempt import Attempt
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import WaitReason
 from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL, START_OVERHEAD
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
-from relaunch.core.jobs.job import Job, Placement
+from relaunch.core.jobs.attempt import Placement
+from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import Accelerators, AllNeuronDevices, LaunchRequest, NeuronDevices, choose_gpus
 from relaunch.core.revisions.revision import main_container
 

@@ -7,8 +7,9 @@ watch of a Kubernetes API server: its Jobs are listed every minute, as long as o
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.effects import AdmitWaiting, Effect, RequestLaunch, StopTask
-from relaunch.core.jobs.job import Job, PlacementState, TimelineEntry
+from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.machines.decision import MachineDecision
 from relaunch.core.selection.selection import Selection

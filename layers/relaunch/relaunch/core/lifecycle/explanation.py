@@ -5,7 +5,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
-from relaunch.core.jobs.job import Handover, IntentKind, Job, PlacementState, StopKind
+from relaunch.core.jobs.attempt import Handover, IntentKind, PlacementState, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import describe_lack_of_progress
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.market_choice import describe_run_on_spot, is_in_market

@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.durations import write_duration
+from relaunch.core.jobs.attempt import Attempt, IntentKind, Placement, PlacementState, StopIntent
 from relaunch.core.jobs.effects import Effect, RequestLaunch
-from relaunch.core.jobs.job import Attempt, IntentKind, Job, Placement, PlacementState, StopIntent
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.progress import machine_asked_at, resumed_step, with_measured
 from relaunch.core.jobs.state import JobState, RefusedCall

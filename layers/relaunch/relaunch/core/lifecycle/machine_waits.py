@@ -6,8 +6,9 @@ Each is a pure function of (job, event, now, limits) and returns the decision to
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from relaunch.core.jobs.attempt import IntentKind, PlacementState, StopKind
 from relaunch.core.jobs.effects import AdmitWaiting, Effect, ReleaseMachine, RequestLaunch, RequestMachine
-from relaunch.core.jobs.job import IntentKind, Job, PlacementState, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.lookup import claimed_machines
 from relaunch.core.jobs.state import REFUSED_WAITS, JobState, RefusedCall, Waiting, WaitReason

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from relaunch.core.jobs.attempt import IntentKind, StopKind
 from relaunch.core.jobs.effects import StopTask
-from relaunch.core.jobs.job import IntentKind, Job, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.long_waits import WAITS_LONG

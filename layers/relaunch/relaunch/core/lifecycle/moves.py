@@ -14,9 +14,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.attempt import Handover
 from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.effects import RequestLaunch
-from relaunch.core.jobs.job import Handover, Job
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.progress import Progress, SavedCheckpoint, measure_progress
 from relaunch.core.jobs.state import JobState

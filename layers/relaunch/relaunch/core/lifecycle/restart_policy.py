@@ -19,8 +19,9 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from relaunch.core.definitions.durations import write_duration, write_minutes
+from relaunch.core.jobs.attempt import Attempt, Stop, StopKind
 from relaunch.core.jobs.effects import RememberCapacity
-from relaunch.core.jobs.job import Attempt, Job, Stop, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.progress import SavedCheckpoint, between_checkpoints, resumed_step
 from relaunch.core.jobs.state import JobState

@@ -6,8 +6,9 @@ Each is a pure function of (job, event, now, limits) and returns the decision to
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from relaunch.core.jobs.attempt import IntentKind, StopIntent
 from relaunch.core.jobs.effects import LookForWarning, RequestLaunch
-from relaunch.core.jobs.job import IntentKind, Job, StopIntent
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import TaskObservation, TaskPhase

@@ -4,9 +4,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.attempt import Attempt, IntentKind, PlacementState, Stop, StopIntent, StopKind
 from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.effects import CountRun, Effect, RememberCapacity, RequestLaunch
-from relaunch.core.jobs.job import Attempt, FailedStart, IntentKind, Job, PlacementState, Stop, StopIntent, StopKind
+from relaunch.core.jobs.job import FailedStart, Job
 from relaunch.core.jobs.state import JobState, RefusedCall
 from relaunch.core.launches.launch import HostObservation, StopReport, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.decision import Decision, end, move, stop_effect, wait_for_launch

@@ -21,8 +21,9 @@ from relaunch.adapters.aws.dynamodb.table import (
     text,
 )
 from relaunch.adapters.validation import permanent_if_invalid
+from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.cost import summarize_job
-from relaunch.core.jobs.job import Attempt, Job, TimelineEntry
+from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.lookup import due_at, may_have_instance, selected_placement, waited_slot
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.selection import Selection, explain_rows
