@@ -87,8 +87,8 @@ def run_story(story: Story, kill_at_step: int | None = None) -> tuple[Ending, tu
         (
             job.job_id,
             str(job.state),
-            job.failures,
-            job.interruptions,
+            job.totals.failures,
+            job.totals.interruptions,
             tuple("lost" if stop.kind in _LOST else str(stop.kind) for stop in invariants.stops[job.job_id].values()),
         )
         for job in sorted(invariants.jobs.values(), key=lambda job: job.job_id)

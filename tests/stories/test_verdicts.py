@@ -42,7 +42,7 @@ def test_a_training_that_saves_because_its_sidecar_died_is_launched_again(exit_c
     story.end(job_id, container_exit_codes={"main": 0, "side": exit_code})
 
     job = story.job(job_id)
-    assert (job.state, job.failures) == (JobState.WAITING, 1)
+    assert (job.state, job.totals.failures) == (JobState.WAITING, 1)
     assert job.current_attempt.stop is not None
     assert job.current_attempt.stop.kind is StopKind.SIDECAR
     assert f"side (exit code {exit_code}) ended before main did" in job.reason

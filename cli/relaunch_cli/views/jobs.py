@@ -113,7 +113,7 @@ def _job_rows(job: Job, explanation: Explanation, now: datetime, owner: Owner | 
 
 
 def _ran(job: Job, now: datetime) -> str:
-    counts = f"{format_count(job.interruptions, 'interruption')}, {format_count(job.failures, 'failure')}"
+    counts = f"{format_count(job.totals.interruptions, 'interruption')}, {format_count(job.totals.failures, 'failure')}"
     return f"{format_duration(job.run_time(now))}, {counts}{_spent(job, now)}"
 
 

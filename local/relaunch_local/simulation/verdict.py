@@ -224,9 +224,9 @@ class Verdict:
         if unpullable := self._unpullable(job):
             told = [arn for arn in unpullable if not self._is_end_unknown(arn, self._invariants.tasks[job.job_id][arn])]
             return "" if len(told) <= 1 else f"{len(told)} machines tried to pull an image that none can"
-        if job.failures > job.definition.max_failures:
+        if job.totals.failures > job.definition.max_failures:
             failed = log.failed + len(log.deserted)
-            return "" if failed >= job.failures else f"it failed {failed} times, not {job.failures}"
+            return "" if failed >= job.totals.failures else f"it failed {failed} times, not {job.totals.failures}"
         if job.attempt is None and job.reason.endswith("is not in ECR: push it first"):
             # Whoever retries a job does not wait for its image.
             came_at = self._image_came_at(job)
@@ -328,7 +328,7 @@ class Verdict:
         tasks = self._invariants.tasks[job.job_id]
         # A task that ECS does not describe ran until it was given up, as far as the application could know.
         is_known = not any(self._is_end_unknown(arn, task) for arn, task in tasks.items())
-        ran = sum(map(run_seconds, tasks.values())) if is_known else job.run_seconds
+        ran = sum(map(run_seconds, tasks.values())) if is_known else job.totals.run_seconds
         has_run = ran >= job.definition.max_runtime.total_seconds() - CLOCK_SKEW.total_seconds()
         return "" if is_late or has_run else f"it ran for {ran:.0f} s"
 
@@ -369,7 +369,7 @@ class Verdict:
             self._check("a stop's reason is its cause", not wrong, f"{job.job_id}: {arn[-6:]} {stop.kind}: {wrong}")
             self._times.check_stopped_in_time(job, arn, tasks.get(arn, {}))
         failures = sum(is_failure(stop.kind) for stop in stops.values())
-        self._check("failures are those of the stops", failures == job.failures, f"{job.job_id}: {failures}")
+        self._check("failures are those of the stops", failures == job.totals.failures, f"{job.job_id}: {failures}")
 
     def _wrong_reason(self, job: Job, arn: str, stop: Stop) -> str:
         task = self._invariants.tasks[job.job_id].get(arn, {})
@@ -410,10 +410,12 @@ class Verdict:
                 until = max(self._invariants.recorded_at[arn], self._ended_at(job, arn))
                 left_open += max((until - began_at).total_seconds(), 0.0) if began_at else 0.0
             unknown, slack = unknown + left_open, slack + left_open / 3600 * price
-        message = f"{job.job_id}: {job.run_seconds:.3f} s, not {ran:.3f} s"
-        self._check("the record's run time is that of the tasks", abs(ran - job.run_seconds) <= unknown, message)
-        is_right = abs(bill - job.cost_usd) <= slack
-        self._check("the record's cost is the bill", is_right, f"{job.job_id}: {job.cost_usd:.6f}, billed {bill:.6f}")
+        message = f"{job.job_id}: {job.totals.run_seconds:.3f} s, not {ran:.3f} s"
+        self._check("the record's run time is that of the tasks", abs(ran - job.totals.run_seconds) <= unknown, message)
+        is_right = abs(bill - job.totals.cost_usd) <= slack
+        self._check(
+            "the record's cost is the bill", is_right, f"{job.job_id}: {job.totals.cost_usd:.6f}, billed {bill:.6f}"
+        )
 
     def _ended_at(self, job: Job, arn: str) -> datetime:
         task = self._invariants.tasks[job.job_id].get(arn, {})

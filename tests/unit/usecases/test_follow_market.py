@@ -9,7 +9,7 @@ from fakes.builders import make_definition, make_failed_placement
 from fakes.machine_story import G5, MachineStory, make_own_offering
 from fakes.story import MINUTE, Story
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.progress import starts_so_far
+from relaunch.core.jobs.progress import measured_so_far
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.long_waits import START_LIMIT
 from relaunch.core.machines.events import RefusalKind
@@ -61,7 +61,7 @@ def test_without_spot_a_job_that_is_behind_takes_on_demand():
     assert purchases(story) == ["spot", "spot", "on-demand"]
     job = story.job(job_id)
     assert job.state is JobState.LAUNCHING
-    assert job.market_reason.startswith("it is 1m behind even progress to its limit")
+    assert job.market.reason.startswith("it is 1m behind even progress to its limit")
 
 
 def test_the_cheapest_waits_for_a_fresh_outage_to_end_though_the_job_is_not_ahead():
@@ -118,7 +118,7 @@ def test_what_each_attempt_kept_is_added_up_once():
     interrupt(story, job_id, 5 * HOUR)
     story.settle()
 
-    assert story.job(job_id).kept_seconds == 3 * 3600
+    assert story.job(job_id).progress.kept_seconds == 3 * 3600
 
 
 def test_when_only_on_demand_keeps_the_deadline_it_is_taken_though_spot_is_there():
@@ -251,7 +251,7 @@ def test_what_starts_took_so_far_is_kept_for_the_next_ones():
     story.settle()
 
     job = story.job(job_id)
-    assert (job.measured_starts, job.start_seconds) == (2, pytest.approx(2 * 22 * 60.0, abs=60.0))
+    assert (job.measured.starts, job.measured.start_seconds) == (2, pytest.approx(2 * 22 * 60.0, abs=60.0))
 
 
 def test_a_job_without_a_limit_is_launched_as_ever():
@@ -349,8 +349,8 @@ def test_the_start_of_a_machine_of_our_own_counts_from_its_request(own):
     own.run(job_id)
 
     job = own.job(job_id)
-    assert job.asked_at is not None
-    assert starts_so_far(job, None, own.now).seconds == pytest.approx((4 + 3 + 2) * 60.0)
+    assert job.machines.asked_at is not None
+    assert measured_so_far(job, None, own.now).start_seconds == pytest.approx((4 + 3 + 2) * 60.0)
 
 
 def warn(own: MachineStory, after: timedelta = MINUTE) -> str:

@@ -223,7 +223,7 @@ def test_a_task_that_had_failed_to_start_when_its_expired_placement_was_looked_f
     story.clock.advance(51 * MINUTE)
     story.deliver()
 
-    assert story.job(job_id).failed_starts == (FailedStart(machine().instance_id, "DockerTimeoutError"),)
+    assert story.job(job_id).faults.failed_starts == (FailedStart(machine().instance_id, "DockerTimeoutError"),)
 
 
 def test_a_task_made_by_an_answer_that_came_too_late_is_stopped(story):

@@ -171,7 +171,7 @@ def _new_claim(
             return kept[0]
         return NothingKept(selection, limit.reason, False, False, limit.until, is_unready=True)
     limits, attempt_number = deps.limits.machines, _attempt_number(job)
-    machine_id = machine_id_of(job.job_id, attempt_number, job.machine_requests + 1)
+    machine_id = machine_id_of(job.job_id, attempt_number, job.machines.requested + 1)
     settings, doubted = deps.machine_settings, doubted_pools(known, now)
     image = _image(job)
     request = build_request(selection, machine_id, job.job_id, settings, limits, image, kept=kept, doubted=doubted)

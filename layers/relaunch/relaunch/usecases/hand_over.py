@@ -4,7 +4,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import (
     Measured,
     measure_overheads,
-    starts_so_far,
+    measured_so_far,
 )
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.events import (
@@ -89,7 +89,7 @@ def find_move(
         newest = newest_of(job, deps.checkpoints)
     except PortError as error:
         return MoveDeclined(f"its checkpoints cannot be read: {error}", None)
-    longest = starts_so_far(job, newest, available.at).checkpoint_seconds
+    longest = measured_so_far(job, newest, available.at).checkpoint_seconds
     progress, overheads = resumable_progress(job, newest), measure_overheads(job, newest, available.at)
     if newest is None or newest.attempt != job.current_attempt.number or (progress is None and is_in_market(job)):
         return MoveDeclined("it has saved no checkpoint since it was launched", None, longest)

@@ -366,14 +366,14 @@ class Invariants:
         self.check("what is over stays over", is_kept, f"{job.job_id}: {before.state} → {job.state}")
         numbers = [each.attempt.number if each.attempt else 0 for each in (before, job)]
         self.check("attempts are numbered one by one", 0 <= numbers[1] - numbers[0] <= 1, f"{job.job_id}: {numbers}")
-        steps = (job.failures - before.failures, job.interruptions - before.interruptions)
-        is_counted = min(steps) >= 0 and sum(steps) <= 1 and job.cost_usd >= before.cost_usd
+        steps = (job.totals.failures - before.totals.failures, job.totals.interruptions - before.totals.interruptions)
+        is_counted = min(steps) >= 0 and sum(steps) <= 1 and job.totals.cost_usd >= before.totals.cost_usd
         self.check("a stop is counted once", is_counted, f"{job.job_id}: {steps}")
         placed = [each.attempt for each in (before, job) if each.attempt and each.attempt.task_id]
         if len(placed) == 2 and placed[0].task_id == placed[1].task_id:
             is_newer = placed[1].task_version >= placed[0].task_version
             self.check("an older observation of a task changes nothing", is_newer, job.job_id)
-        self.check("max_failures is kept", job.failures <= job.definition.max_failures + 1, job.job_id)
+        self.check("max_failures is kept", job.totals.failures <= job.definition.max_failures + 1, job.job_id)
 
     def _check_effects(self, job: Job) -> None:
         """Check that a pending effect was done before it was removed; a launch request is replaced by its launch."""
@@ -411,7 +411,7 @@ class Invariants:
         is_for_launch = attempt.placement.state is PlacementState.CLOSED
         is_for_launch = is_for_launch and (attempt.stop is None or attempt.stop.kind is StopKind.NO_CAPACITY)
         self.check("an interruption shuts no offering for others", is_for_launch, f"{job.job_id}: {effect.reason}")
-        kept_from = ", ".join(each.instance for each in job.failed_starts if each.instance.startswith("i-"))
+        kept_from = ", ".join(each.instance for each in job.faults.failed_starts if each.instance.startswith("i-"))
         # Where one machine is named it is another one, and that the job is kept from others changes nothing.
         is_right = not kept_from or bool(attempt.placement.machine_id)
         self.check("a job kept from machines shuts no offering for others", is_right, f"{job.job_id}: {kept_from}")

@@ -45,8 +45,12 @@ def check_first_start(check: Check, before: Job, job: Job) -> None:
     """Check that the first start of a task is known as soon as the job runs or the task has stopped, and stays."""
     attempt = job.attempt
     is_due = attempt is not None and (job.state is JobState.RUNNING or attempt.stop is not None)
-    first = before.first_started_at or (attempt.started_at if attempt and is_due else None)
-    check("the first start is remembered", job.first_started_at == first, f"{job.job_id}: {job.first_started_at}")
+    first = before.totals.first_started_at or (attempt.started_at if attempt and is_due else None)
+    check(
+        "the first start is remembered",
+        job.totals.first_started_at == first,
+        f"{job.job_id}: {job.totals.first_started_at}",
+    )
 
 
 def check_explanation(check: Check, job: Job, explanation: Explanation, now: datetime) -> None:

@@ -119,14 +119,14 @@ def test_a_summary_tells_of_the_current_attempt_when_there_is_one() -> None:
 
 
 def test_a_summary_says_of_the_job_what_the_job_says_of_itself() -> None:
-    counted = {"interruptions": 1, "failures": 2, "run_seconds": 3.5, "cost_usd": 0.25}
+    counted = {"interruptions": 1, "failures": 2, "run_seconds": 3.5, "cost_usd": 0.25, "useless_machines_usd": 0.5}
     job = make_job(**OVER, **counted, reason="so it is", waiting=slot_wait("*"), machine_id="m-1")
     summary = summarize_job(job)
 
-    same = [
-        name.name for name in fields(summary) if name.name not in ("definition", "trigger") and hasattr(job, name.name)
-    ]
-    assert {name: getattr(summary, name) for name in same} == {name: getattr(job, name) for name in same}
+    told = {each.name: getattr(record, each.name) for record in (job, job.totals) for each in fields(record)}
+    same = told.keys() & {each.name for each in fields(summary)} - {"definition", "trigger"}
+    assert {name: getattr(summary, name) for name in same} == {name: told[name] for name in same}
+    assert summary.useless_machines_usd == job.machines.useless_usd
 
 
 def test_a_definition_is_found_under_the_origin_of_each_of_its_triggers() -> None:

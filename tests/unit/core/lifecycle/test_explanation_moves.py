@@ -38,7 +38,9 @@ RESERVED = replace(MOVABLE.current_attempt.placement.offering, purchase=Purchase
 
 
 def on_demand(reason: str = "only on-demand instances keep its limit", **fields) -> Job:
-    return replace(MOVABLE, market_reason=reason, definition=replace(MOVABLE.definition, **fields))
+    return replace(
+        MOVABLE, market=replace(MOVABLE.market, reason=reason), definition=replace(MOVABLE.definition, **fields)
+    )
 
 
 @pytest.mark.parametrize(

@@ -335,7 +335,9 @@ def test_the_reason_of_a_withdrawal_says_how_long_it_was_waited_for():
 
 
 def test_a_job_out_of_time_is_not_launched_again():
-    job = replace(SITUATIONS["wr"], run_seconds=timedelta(hours=48).total_seconds())
+    job = replace(
+        SITUATIONS["wr"], totals=replace(SITUATIONS["wr"].totals, run_seconds=timedelta(hours=48).total_seconds())
+    )
 
     decision = decided(job, chosen())
 

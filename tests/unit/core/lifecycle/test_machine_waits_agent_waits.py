@@ -66,7 +66,7 @@ def test_the_longer_the_agent_is_away_the_later_is_the_next_try(tries_ago: tuple
 def test_after_three_minutes_the_machine_is_of_no_use():
     job = after(on_machine(185, 180, 60), NOT_CONNECTED)
 
-    assert (job.machine_id, job.failed_machines) == ("", 1)
+    assert (job.machine_id, job.machines.failed) == ("", 1)
     assert [each.is_unusable for each in job.pending if isinstance(each, ReleaseMachine)] == [True]
     assert AWAY in job.reason
 

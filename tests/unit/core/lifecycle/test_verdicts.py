@@ -188,7 +188,7 @@ def test_a_start_that_failed_with_words_that_nobody_knows_waits_for_ec2_too():
 
     assert (held.state, held.wake_at) == (JobState.STOPPING, EXITED_AT + NOTICE_LEAD)
     assert over.current_attempt.stop.kind is StopKind.HOST_LOST
-    assert over.failed_starts == ()
+    assert over.faults.failed_starts == ()
 
 
 def test_without_an_instance_there_is_nothing_to_wait_for():

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from relaunch.core.jobs.attempt import Attempt
-from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.job import Job, MeasuredTimes
 from relaunch.core.jobs.state import WaitReason
 from relaunch.core.selection.expected_cost import CHECKPOINT_INTERVAL, START_OVERHEAD
 
@@ -61,7 +61,7 @@ def kept_time(job: Job, newest: SavedCheckpoint | None) -> timedelta:
 
     A checkpoint of an earlier attempt was counted when that attempt was followed by the next one.
     """
-    before, attempt = timedelta(seconds=job.kept_seconds), job.attempt
+    before, attempt = timedelta(seconds=job.progress.kept_seconds), job.attempt
     if newest is None:
         return timedelta(0)
     if attempt is None or attempt.started_at is None or newest.attempt != attempt.number:
@@ -87,7 +87,7 @@ def _unsaved_time(job: Job, kept: timedelta, now: datetime) -> timedelta:
     attempt = job.attempt
     if attempt is None or attempt.started_at is None or attempt.stop is not None:
         return timedelta(0)
-    began_with = timedelta(seconds=job.kept_seconds)
+    began_with = timedelta(seconds=job.progress.kept_seconds)
     return max(now - attempt.started_at - max(kept - began_with, timedelta(0)), timedelta(0))
 
 
@@ -100,11 +100,11 @@ def _by_estimate(job: Job, done: timedelta) -> Progress | None:
 
 def _by_steps(job: Job, newest: SavedCheckpoint | None, kept: timedelta) -> Progress | None:
     total, estimate = job.definition.total_steps, job.definition.estimated_duration
-    step = (job.first_step or 0) if newest is None else newest.step
+    step = (job.progress.first_step or 0) if newest is None else newest.step
     if total is None or step <= 0:
         return None
     # Of a retry that was launched by an earlier version it is not known which steps are its own.
-    began_at = step if job.first_step is None and job.resume_from else job.first_step or 0
+    began_at = step if job.progress.first_step is None and job.resume_from else job.progress.first_step or 0
     own, left = step - began_at, max(total - step, 0)
     if kept and own > 0 and (own / total >= MEASURED_SHARE or estimate is None):
         return Progress(kept, kept * (left / own))
@@ -113,7 +113,7 @@ def _by_steps(job: Job, newest: SavedCheckpoint | None, kept: timedelta) -> Prog
 
 def describe_lack_of_progress(job: Job) -> str:
     """Return that the latest attempts of an open job gained no step, and what follows; empty if they did."""
-    count, limit = job.attempts_without_progress, job.definition.retry.max_attempts_without_progress
+    count, limit = job.progress.attempts_without_progress, job.definition.retry.max_attempts_without_progress
     if not count or job.state.is_final:
         return ""
     which = "its last attempt" if count == 1 else f"its last {count} attempts"
@@ -147,22 +147,13 @@ class Measured:
     overheads: Overheads = Overheads()
 
 
-@dataclass(frozen=True, slots=True)
-class StartsSoFar:
-    """The starts of a job that were measured, their time in all, and the longest time between two checkpoints."""
-
-    count: int
-    seconds: float
-    checkpoint_seconds: float
-
-
 def measure_overheads(job: Job, newest: SavedCheckpoint | None, now: datetime) -> Overheads:
     """Return the overheads of a job: the mean of its starts, and the longest time between two of its checkpoints.
 
     A start is from SHORTEST_START to LONGEST_START, a time between checkpoints at least half of the constant.
     """
-    so_far = starts_so_far(job, newest, now)
-    mean = (START_OVERHEAD + timedelta(seconds=so_far.seconds)) / (1 + so_far.count)
+    so_far = measured_so_far(job, newest, now)
+    mean = (START_OVERHEAD + timedelta(seconds=so_far.start_seconds)) / (1 + so_far.starts)
     start = min(max(mean, SHORTEST_START), LONGEST_START)
     if not so_far.checkpoint_seconds:
         return Overheads(start)
@@ -180,14 +171,8 @@ def between_checkpoints(seconds: float) -> timedelta:
 
 def with_measured(job: Job, newest: SavedCheckpoint | None, now: datetime) -> Job:
     """Return the job, of which a new attempt begins, with what those before it kept and say of its overheads."""
-    so_far = starts_so_far(job, newest, now)
-    return replace(
-        job,
-        kept_seconds=kept_time(job, newest).total_seconds(),
-        measured_starts=so_far.count,
-        start_seconds=so_far.seconds,
-        checkpoint_seconds=so_far.checkpoint_seconds,
-    )
+    progress = replace(job.progress, kept_seconds=kept_time(job, newest).total_seconds())
+    return replace(job, progress=progress, measured=measured_so_far(job, newest, now))
 
 
 def machine_asked_at(job: Job) -> datetime | None:
@@ -196,21 +181,22 @@ def machine_asked_at(job: Job) -> datetime | None:
     return waiting.since if waiting is not None and waiting.reason is WaitReason.MACHINE else None
 
 
-def starts_so_far(job: Job, newest: SavedCheckpoint | None, now: datetime) -> StartsSoFar:
-    """Return what the starts of a job say, that of its current attempt included, which runs until `now` or stopped."""
-    attempt, count, seconds = job.attempt, job.measured_starts, job.start_seconds
+def measured_so_far(job: Job, newest: SavedCheckpoint | None, now: datetime) -> MeasuredTimes:
+    """Return what the attempts of a job say, its current one included, which runs until `now` or stopped."""
+    attempt, before = job.attempt, job.measured
     if attempt is None or attempt.started_at is None:
-        return StartsSoFar(count, seconds, job.checkpoint_seconds)
+        return before
     own = newest if newest is not None and newest.attempt == attempt.number else None
-    to_running = max(attempt.started_at - (job.asked_at or attempt.placement.requested_at), timedelta(0))
+    to_running = max(attempt.started_at - (job.machines.asked_at or attempt.placement.requested_at), timedelta(0))
     loading = _loading(attempt, own) if own is not None else None
-    seconds += (to_running + (_LOADING if loading is None else loading)).total_seconds()
-    longest = max(job.checkpoint_seconds, _longest_interval(own) if own is not None else 0.0)
+    start = to_running + (_LOADING if loading is None else loading)
+    longest = max(before.checkpoint_seconds, _longest_interval(own) if own is not None else 0.0)
     unsaved_since = attempt.started_at if own is None else own.saved_at
     unsaved = ((now if attempt.stop is None else attempt.stop.at) - unsaved_since).total_seconds()
     # It would lower what is assumed of a program that failed at once.
     is_news = unsaved > (longest or CHECKPOINT_INTERVAL.total_seconds())
-    return StartsSoFar(count + 1, seconds, unsaved if is_news else longest)
+    seconds = before.start_seconds + start.total_seconds()
+    return MeasuredTimes(before.starts + 1, seconds, unsaved if is_news else longest)
 
 
 def _loading(attempt: Attempt, newest: SavedCheckpoint) -> timedelta | None:

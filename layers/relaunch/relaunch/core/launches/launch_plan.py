@@ -25,7 +25,7 @@ def plan_launch(job: Job) -> LaunchRequest:
         accelerators=_accelerators(job, placement),
         capacity_provider=placement.capacity_provider,
         instance_id=placement.instance_id,
-        avoided_instances=job.avoided_instances,
+        avoided_instances=job.faults.avoided_instances,
         network_mode=job.revision.network_mode,
         own_constraint_count=job.revision.placement_constraint_count,
         workload=_workload(job) if is_pod else None,

@@ -120,10 +120,13 @@ def wait(
 
 def _end_wait(job: Job, now: datetime) -> Job:
     queued = job.queued_time(now).total_seconds()
-    if job.first_started_at is None:
+    if job.totals.first_started_at is None:
         held_back = job.held_back_in_all(now).total_seconds()
-        return replace(job, held_back_before_seconds=held_back, queued_before_seconds=queued)
-    return replace(job, held_back_seconds=job.held_back_time(now).total_seconds(), queued_seconds=queued)
+        waits = replace(job.waits, held_back_before_seconds=held_back, queued_before_seconds=queued)
+    else:
+        held_back = job.held_back_time(now).total_seconds()
+        waits = replace(job.waits, held_back_seconds=held_back, queued_seconds=queued)
+    return replace(job, waits=waits)
 
 
 def watch_closely(job: Job, wake_at: datetime, now: datetime) -> datetime:

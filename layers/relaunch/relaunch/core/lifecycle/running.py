@@ -148,17 +148,14 @@ def _where(job: Job) -> str:
 def _running(job: Job, now: datetime) -> Decision:
     attempt = replace(job.current_attempt, started_at=job.current_attempt.started_at or now)
     event = "still running" if job.state is JobState.RUNNING else "running"
-    first_started_at = job.first_started_at or attempt.started_at
     job = replace(
         job,
         attempt=attempt,
-        first_started_at=first_started_at,
+        totals=replace(job.totals, first_started_at=job.totals.first_started_at or attempt.started_at),
         reason="",
         interrupted_at=None,
-        failed_starts=(),
-        own_failures=(),
-        failed_machines=0,
-        refused_since=None,
+        faults=replace(job.faults, failed_starts=(), own_failures=()),
+        machines=replace(job.machines, failed=0, refused_since=None),
         refusals={},
     )
     is_start = job.state is not JobState.RUNNING
