@@ -17,7 +17,8 @@ from fakes.builders import (
     make_timeline_entry,
 )
 from fakes.stored_machines import change, follow, make_claim, make_gone, make_machine, save
-from relaunch.core.jobs.job import Job, PlacementState
+from relaunch.core.jobs.attempt import PlacementState
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.machines.decision import MachineTotals

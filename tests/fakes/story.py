@@ -12,8 +12,9 @@ from fakes.registry import FakeRegistry
 from fakes.sources import FakeCheckpoints, FakeHosts, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
 from fakes.tasks import FakeTasks
 from relaunch.core.definitions.definition import GithubTrigger, ImageWait, JobDefinition
+from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.attempt_key import AttemptKey
-from relaunch.core.jobs.job import Attempt, Job
+from relaunch.core.jobs.job import Job
 from relaunch.core.launches.derived_revision import TaskDefinition
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, LaunchUncertain, Node, TaskObservation
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD

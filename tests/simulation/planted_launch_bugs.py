@@ -60,7 +60,7 @@ LAUNCH_BUGS = (
     PlantedBug(
         "refused-and-bought-again",
         "a refused job gives its machine up at once and asks for the next one",
-        replaced(launching, "wait_until_granted", broken.bought_again),
+        lambda: patched_in((launching, waiting), wait_until_granted=broken.bought_again(None)),
         "no more machines than probes are bought for a refusal",
         200,
     ),

@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager
 from datetime import timedelta
 
-from relaunch.core.jobs.job import Attempt
+from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.progress import SavedCheckpoint, resumed_step
 from relaunch.core.lifecycle import restart_policy, running
 from relaunch.core.lifecycle.market_choice import is_in_market

@@ -5,8 +5,8 @@ from datetime import timedelta
 from relaunch.adapters.aws.ecs import events as ecs_events
 from relaunch.adapters.aws.ecs import stop_reports
 from relaunch.adapters.aws.ecs.target import EcsTarget
+from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.jobs.effects import LookForWarning, StopTask
-from relaunch.core.jobs.job import StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches import derived_revision
 from relaunch.core.launches.launch import ReportedCause

@@ -84,9 +84,9 @@ class DeservedEnds:
                 if not self._times.is_end_unknown(arn, self._invariants.tasks[job.job_id][arn])
             ]
             return "" if len(told) <= 1 else f"{len(told)} machines tried to pull an image that none can"
-        if job.failures > job.definition.max_failures:
+        if job.totals.failures > job.definition.max_failures:
             failed = log.failed + len(log.deserted)
-            return "" if failed >= job.failures else f"it failed {failed} times, not {job.failures}"
+            return "" if failed >= job.totals.failures else f"it failed {failed} times, not {job.totals.failures}"
         if job.attempt is None and job.reason.endswith("is not in ECR: push it first"):
             # Whoever retries a job does not wait for its image.
             came_at = self._image_came_at(job)
@@ -188,7 +188,7 @@ class DeservedEnds:
         tasks = self._invariants.tasks[job.job_id]
         # A task that ECS does not describe ran until it was given up, as far as the application could know.
         is_known = not any(self._times.is_end_unknown(arn, task) for arn, task in tasks.items())
-        ran = sum(map(run_seconds, tasks.values())) if is_known else job.run_seconds
+        ran = sum(map(run_seconds, tasks.values())) if is_known else job.totals.run_seconds
         has_run = ran >= job.definition.max_runtime.total_seconds() - CLOCK_SKEW.total_seconds()
         return "" if is_late or has_run else f"it ran for {ran:.0f} s"
 

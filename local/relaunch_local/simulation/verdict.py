@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.attempt import Attempt, Stop
 from relaunch.core.jobs.cost import attempt_price
-from relaunch.core.jobs.job import Attempt, Job, Stop
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import CostBasis, JobState
 from relaunch.core.lifecycle.restart_policy import is_failure
 from relaunch.core.lifecycle.running import UNKNOWN_TASK
@@ -192,7 +193,7 @@ class Verdict:
             self._check("a stop's reason is its cause", not wrong, f"{job.job_id}: {arn[-6:]} {stop.kind}: {wrong}")
             self._times.check_stopped_in_time(job, arn, tasks.get(arn, {}))
         failures = sum(is_failure(stop.kind) for stop in stops.values())
-        self._check("failures are those of the stops", failures == job.failures, f"{job.job_id}: {failures}")
+        self._check("failures are those of the stops", failures == job.totals.failures, f"{job.job_id}: {failures}")
 
     def _wrong_reason(self, job: Job, arn: str, stop: Stop) -> str:
         task = self._invariants.tasks[job.job_id].get(arn, {})
@@ -233,10 +234,12 @@ class Verdict:
                 until = max(self._invariants.recorded_at[arn], self._ended_at(job, arn))
                 left_open += max((until - began_at).total_seconds(), 0.0) if began_at else 0.0
             unknown, slack = unknown + left_open, slack + left_open / 3600 * price
-        message = f"{job.job_id}: {job.run_seconds:.3f} s, not {ran:.3f} s"
-        self._check("the record's run time is that of the tasks", abs(ran - job.run_seconds) <= unknown, message)
-        is_right = abs(bill - job.cost_usd) <= slack
-        self._check("the record's cost is the bill", is_right, f"{job.job_id}: {job.cost_usd:.6f}, billed {bill:.6f}")
+        message = f"{job.job_id}: {job.totals.run_seconds:.3f} s, not {ran:.3f} s"
+        self._check("the record's run time is that of the tasks", abs(ran - job.totals.run_seconds) <= unknown, message)
+        is_right = abs(bill - job.totals.cost_usd) <= slack
+        self._check(
+            "the record's cost is the bill", is_right, f"{job.job_id}: {job.totals.cost_usd:.6f}, billed {bill:.6f}"
+        )
 
     def _ended_at(self, job: Job, arn: str) -> datetime:
         task = self._invariants.tasks[job.job_id].get(arn, {})

@@ -8,7 +8,7 @@ import pytest
 from fakes.machine_story import G5, SETTINGS, MachineStory, make_own_offering
 from fakes.market_story import FULL, HOUR, ON_DEMAND, look, run_on_demand, save, within
 from fakes.story import MINUTE
-from relaunch.core.jobs.job import IntentKind
+from relaunch.core.jobs.attempt import IntentKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import HEARTBEAT, Decision

@@ -190,7 +190,7 @@ def test_a_request_whose_outcome_stays_unknown_is_given_up_and_the_job_gets_anot
     assert sent <= SENT_AGAIN_FOR / timedelta(seconds=5) + 1
     assert "no instance has its tag" in machines.load(first).reason
     machines.deliver()
-    assert machines.job(job_id).failed_machines == 1
+    assert machines.job(job_id).machines.failed == 1
     machines.deliver()
     assert machines.job(job_id).machine_id not in ("", first)
 
@@ -222,7 +222,7 @@ def test_a_refused_request_is_followed_by_the_next_tier_with_another_token(machi
     assert first.request.client_token != second.request.client_token
     assert set(machines.deps.capacity.load_capacity_memory(machines.now)) == {G5, G6}
     assert machines.count == 1
-    assert machines.job(job_id).failed_machines == 0
+    assert machines.job(job_id).machines.failed == 0
 
 
 def test_an_answer_without_instance_and_error_is_a_lack_of_capacity(machines):

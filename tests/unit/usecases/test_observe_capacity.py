@@ -7,7 +7,7 @@ import pytest
 
 from fakes.builders import make_offering_key
 from fakes.story import MINUTE, Story, machine, push
-from relaunch.core.jobs.job import StopKind
+from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
 from relaunch.ports import PermanentError, TransientError

@@ -65,7 +65,7 @@ def test_a_job_runs_in_the_block_for_nothing_and_its_machine_says_so(story):
     assert (placement.price_text, placement.price_usd_per_hour) == ("paid for with its reservation", 0.0)
     story.clock.advance(3600)
     story.end(job_id)
-    assert (story.job(job_id).cost_usd, story.job(job_id).cost_basis.value) == (0.0, "price")
+    assert (story.job(job_id).totals.cost_usd, story.job(job_id).totals.cost_basis.value) == (0.0, "price")
 
 
 def test_it_trains_on_until_the_next_machine_is_ready_and_goes_on_there(story):
@@ -88,7 +88,7 @@ def test_it_trains_on_until_the_next_machine_is_ready_and_goes_on_there(story):
     story.end(job_id, 143, stop_code="UserInitiated")
     story.settle_all()
     assert story.tasks.requests[-1].instance_id == following.instance_id
-    assert story.job(job_id).interruptions == 1
+    assert story.job(job_id).totals.interruptions == 1
     assert story.load(block.machine_id).state in (MachineState.ENDING, MachineState.GONE)
 
 

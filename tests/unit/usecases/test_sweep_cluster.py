@@ -296,7 +296,7 @@ def test_an_orphan_that_nobody_told_of_is_found_and_paid_for_no_longer(story):
 
     assert stops(story) == [late]
     job = story.job(job_id)
-    assert (job.state, job.failures, job.interruptions) == (JobState.SUCCEEDED, 0, 0)
+    assert (job.state, job.totals.failures, job.totals.interruptions) == (JobState.SUCCEEDED, 0, 0)
 
 
 def test_a_job_without_an_attempt_has_no_current_task(story):

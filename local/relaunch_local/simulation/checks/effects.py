@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from relaunch.core.jobs.attempt import PlacementState, StopKind
 from relaunch.core.jobs.effects import (
     AbandonMachine,
     CountRun,
@@ -16,7 +17,7 @@ from relaunch.core.jobs.effects import (
     RequestMachine,
     StopTask,
 )
-from relaunch.core.jobs.job import Job, PlacementState, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.lookup import claimed_machines
 from relaunch.core.offerings.capacity_memory import LONGEST, is_counted
 from relaunch_local.ecs import Clock
@@ -67,7 +68,7 @@ class Effects:
         is_for_launch = attempt.placement.state is PlacementState.CLOSED
         is_for_launch = is_for_launch and (attempt.stop is None or attempt.stop.kind is StopKind.NO_CAPACITY)
         self._check("an interruption shuts no offering for others", is_for_launch, f"{job.job_id}: {effect.reason}")
-        kept_from = ", ".join(each.instance for each in job.failed_starts if each.instance.startswith("i-"))
+        kept_from = ", ".join(each.instance for each in job.faults.failed_starts if each.instance.startswith("i-"))
         # Where one machine is named it is another one, and that the job is kept from others changes nothing.
         is_right = not kept_from or bool(attempt.placement.machine_id)
         self._check("a job kept from machines shuts no offering for others", is_right, f"{job.job_id}: {kept_from}")

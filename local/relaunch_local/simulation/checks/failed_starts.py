@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from relaunch.core.jobs.job import Job, Stop, StopKind
+from relaunch.core.jobs.attempt import Stop, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import WaitReason
 from relaunch_local.simulation.checks.record import Check
 

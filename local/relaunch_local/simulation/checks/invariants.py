@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from relaunch.core.jobs.attempt import Attempt, PlacementState, Stop
 from relaunch.core.jobs.effects import RememberCapacity, StopTask
-from relaunch.core.jobs.job import Attempt, Job, PlacementState, Stop, TimelineEntry
+from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.lifecycle.orphans import ORPHANED

@@ -77,7 +77,7 @@ class UselessCost:
             elif self._may_have_left(host, job_id, used[job_id]):
                 most[job_id] += self._most(host, min(until, used[job_id]))
         for job_id, job in jobs.items():
-            told, bounds = job.useless_machines_usd, (least[job_id] - _ROUNDING_USD, most[job_id] + _ROUNDING_USD)
+            told, bounds = job.machines.useless_usd, (least[job_id] - _ROUNDING_USD, most[job_id] + _ROUNDING_USD)
             message = f"{job_id}: {told:.4f} USD, not {bounds[0]:.4f} to {bounds[1]:.4f}"
             self.check("a job says what machines without a task cost", bounds[0] <= told <= bounds[1], message)
 

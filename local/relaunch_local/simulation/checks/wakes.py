@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import Job, StopKind
+from relaunch.core.jobs.attempt import StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.lookup import claimed_machines
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.moves import stops_by

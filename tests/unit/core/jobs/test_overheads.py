@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW, make_job, make_placement, make_running_attempt
-from relaunch.core.jobs.job import Job, Stop, StopKind
+from relaunch.core.jobs.attempt import Stop, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.overheads import (
     Overheads,
     StartsSoFar,

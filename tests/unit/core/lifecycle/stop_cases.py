@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from fakes.builders import make_observation, make_running_attempt
-from relaunch.core.jobs.job import IntentKind, Stop, StopIntent, StopKind
+from relaunch.core.jobs.attempt import IntentKind, Stop, StopIntent, StopKind
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD, NOTICE_WINDOW, classify_stop
 
 STOPPED_AT = datetime(2026, 11, 3, 12, 0, tzinfo=UTC)

@@ -15,7 +15,7 @@ from fakes.builders import (
     task_id,
 )
 from relaunch.core.definitions.accelerator import PurchasePolicy
-from relaunch.core.jobs.job import IntentKind, PlacementState, Stop, StopIntent, StopKind
+from relaunch.core.jobs.attempt import IntentKind, PlacementState, Stop, StopIntent, StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.explanation import explain, time_left
 from relaunch.core.lifecycle.wait_explanation import Explanation

@@ -285,7 +285,7 @@ def test_of_what_the_policy_wants_alone_nothing_is_rejected_and_it_says_why_all_
 
     assert market.choice.rule is Rule.BEHIND
     assert narrowed == replace(selection, market_reason=market.reason)
-    assert with_market_reason(make_job(), narrowed).market_reason.startswith("it is ")
+    assert with_market_reason(make_job(), narrowed).market.reason.startswith("it is ")
     assert market_wait(narrowed) is None
 
 
@@ -300,11 +300,11 @@ def test_a_job_keeps_why_it_is_launched_there_until_it_is_launched_elsewhere():
     market = chosen(now=NOW + 10 * HOUR)
     launched = with_market_reason(make_job(), narrow(ALL, market))
 
-    assert launched.market_reason == (
+    assert launched.market.reason == (
         "only on-demand instances keep its limit from now on: spot would need 1h1m more than it leaves"
     )
     assert with_market_reason(launched, None) is launched
-    assert with_market_reason(launched, ALL).market_reason == ""
+    assert with_market_reason(launched, ALL).market.reason == ""
 
 
 def test_what_other_filters_removed_waits_for_no_market():

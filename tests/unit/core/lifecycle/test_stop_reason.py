@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import make_observation, make_running_attempt
-from relaunch.core.jobs.job import StopKind
+from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.lifecycle.stop_reason import classify_stop, find_first_ended
 from unit.core.lifecycle.failed_start_cases import FAILED_START_CASES
 from unit.core.lifecycle.stop_cases import EXITED, EXITED_REASON, NOW, STOP_CASES, STOPPED_AT, Case, K, classify

@@ -6,8 +6,9 @@ import pytest
 from fakes.builders import NOW, container_instance_arn, make_attempt, make_offering_key, make_placement, task_id
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import RetryRules
+from relaunch.core.jobs.attempt import IntentKind, PlacementState, Stop, StopKind
 from relaunch.core.jobs.effects import CountRun, ReleaseMachine, RememberCapacity, RequestLaunch
-from relaunch.core.jobs.job import FailedStart, IntentKind, PlacementState, Stop, StopKind
+from relaunch.core.jobs.job import FailedStart
 from relaunch.core.jobs.state import CostBasis, JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.stopping import follow_stop
 from relaunch.core.offerings.offering import CapacityFailure

@@ -7,8 +7,9 @@ import pytest
 
 from fakes.builders import NOW, container_instance_arn, make_offering_key, task_id
 from relaunch.core.definitions.targets import Target
+from relaunch.core.jobs.attempt import Stop, StopKind
 from relaunch.core.jobs.effects import RememberCapacity, RequestLaunch
-from relaunch.core.jobs.job import FailedStart, Job, Stop, StopKind
+from relaunch.core.jobs.job import FailedStart, Job
 from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, WaitReason
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.lifecycle.restart_policy import useless_for_all

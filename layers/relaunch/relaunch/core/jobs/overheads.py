@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from relaunch.core.jobs.job import Attempt, Job
+from relaunch.core.jobs.attempt import Attempt
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import (
     LONGEST_START,
     SHORTEST_START,
@@ -79,10 +80,13 @@ def with_measured(job: Job, newest: SavedCheckpoint | None, now: datetime) -> Jo
     so_far = starts_so_far(job, newest, now)
     return replace(
         job,
-        kept_seconds=kept_time(job, newest).total_seconds(),
-        measured_starts=so_far.count,
-        start_seconds=so_far.seconds,
-        checkpoint_seconds=so_far.checkpoint_seconds,
+        progress=replace(job.progress, kept_seconds=kept_time(job, newest).total_seconds()),
+        measured=replace(
+            job.measured,
+            starts=so_far.count,
+            start_seconds=so_far.seconds,
+            checkpoint_seconds=so_far.checkpoint_seconds,
+        ),
     )
 
 
@@ -95,15 +99,15 @@ def machine_asked_at(job: Job) -> datetime | None:
 def starts_so_far(job: Job, newest: SavedCheckpoint | None, now: datetime) -> StartsSoFar:
     """Return what the starts of a job say, that of its current attempt included, which runs until `now` or stopped."""
     attempt = job.attempt
-    count = job.measured_starts
-    seconds = job.start_seconds
+    count = job.measured.starts
+    seconds = job.measured.start_seconds
     if attempt is None or attempt.started_at is None:
-        return StartsSoFar(count, seconds, job.checkpoint_seconds)
+        return StartsSoFar(count, seconds, job.measured.checkpoint_seconds)
     own = newest if newest is not None and newest.attempt == attempt.number else None
-    to_running = max(attempt.started_at - (job.asked_at or attempt.placement.requested_at), timedelta(0))
+    to_running = max(attempt.started_at - (job.machines.asked_at or attempt.placement.requested_at), timedelta(0))
     loading = _loading(attempt, own) if own is not None else None
     seconds += (to_running + (_LOADING if loading is None else loading)).total_seconds()
-    longest = max(job.checkpoint_seconds, _longest_interval(own) if own is not None else 0.0)
+    longest = max(job.measured.checkpoint_seconds, _longest_interval(own) if own is not None else 0.0)
     unsaved_since = attempt.started_at if own is None else own.saved_at
     unsaved = ((now if attempt.stop is None else attempt.stop.at) - unsaved_since).total_seconds()
     # It would lower what is assumed of a program that failed at once.
