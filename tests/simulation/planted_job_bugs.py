@@ -102,7 +102,9 @@ JOB_BUGS = (
     PlantedBug(
         "run-seconds-not-summed",
         "the run time of ended attempts is forgotten",
-        accounted(lambda before, after: replace(after, run_seconds=before.run_seconds)),
+        accounted(
+            lambda before, after: replace(after, totals=replace(after.totals, run_seconds=before.totals.run_seconds))
+        ),
         "the record's run time is that of the tasks",
         30,
         first=30,
@@ -110,7 +112,11 @@ JOB_BUGS = (
     PlantedBug(
         "cost-counted-twice",
         "the cost of an attempt is added twice",
-        accounted(lambda before, after: replace(after, cost_usd=2 * after.cost_usd - before.cost_usd)),
+        accounted(
+            lambda before, after: replace(
+                after, totals=replace(after.totals, cost_usd=2 * after.totals.cost_usd - before.totals.cost_usd)
+            )
+        ),
         "the record's cost is the bill",
     ),
     PlantedBug(

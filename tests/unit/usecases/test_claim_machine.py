@@ -173,7 +173,7 @@ class TestGivingWay:
         assert machines.job(first).machine_id == machines.job(second).machine_id
         assert len(machines.fleet.requests) == 1
         assert machines.count == 1
-        assert machines.job(second).failed_machines == 0
+        assert machines.job(second).machines.failed == 0
         assert "its job fits on machine" in machines.load(younger).reason
 
     def test_a_job_moves_once(self):
@@ -189,7 +189,7 @@ class TestGivingWay:
 
         machines.settle_all()
 
-        assert machines.job(second).machine_requests == 2
+        assert machines.job(second).machines.requested == 2
         assert len(machines.fleet.requests) == 2
 
     def test_a_job_that_joins_meanwhile_keeps_the_machine(self):

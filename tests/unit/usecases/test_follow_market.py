@@ -59,7 +59,7 @@ def test_without_spot_a_job_that_is_behind_takes_on_demand():
     assert purchases(story) == ["spot", "spot", "on-demand"]
     job = story.job(job_id)
     assert job.state is JobState.LAUNCHING
-    assert job.market_reason.startswith("it is 1m behind even progress to its limit")
+    assert job.market.reason.startswith("it is 1m behind even progress to its limit")
 
 
 def test_the_cheapest_waits_for_a_fresh_outage_to_end_though_the_job_is_not_ahead():
@@ -116,7 +116,7 @@ def test_what_each_attempt_kept_is_added_up_once():
     interrupt(story, job_id, 5 * HOUR)
     story.settle()
 
-    assert story.job(job_id).kept_seconds == 3 * 3600
+    assert story.job(job_id).progress.kept_seconds == 3 * 3600
 
 
 def test_when_only_on_demand_keeps_the_deadline_it_is_taken_though_spot_is_there():
@@ -249,7 +249,7 @@ def test_what_starts_took_so_far_is_kept_for_the_next_ones():
     story.settle()
 
     job = story.job(job_id)
-    assert (job.measured_starts, job.start_seconds) == (2, pytest.approx(2 * 22 * 60.0, abs=60.0))
+    assert (job.measured.starts, job.measured.start_seconds) == (2, pytest.approx(2 * 22 * 60.0, abs=60.0))
 
 
 def test_a_job_without_a_limit_is_launched_as_ever():

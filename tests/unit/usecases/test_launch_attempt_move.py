@@ -224,8 +224,8 @@ def test_at_the_limit_of_the_stack_it_stays_says_so_and_moves_when_there_is_room
 
     job = story.job(job_id)
     assert (job.state, job.machine_id, job.pending) == (JobState.RUNNING, "", ())
-    assert f", but the stack has reached its limit of {words}, and a move takes one more" in job.market_reason
-    assert job.market_reason in explain(job, story.now).waiting_for
+    assert f", but the stack has reached its limit of {words}, and a move takes one more" in job.market.reason
+    assert job.market.reason in explain(job, story.now).waiting_for
     story.deps = replace(story.deps, limits=unlimited)
     look(story)
     assert story.machine(job_id).offering == G5

@@ -77,8 +77,12 @@ def test_the_steps_and_times_of_checkpoints_say_how_long_a_task_loads(newest, re
 def test_a_new_attempt_begins_with_what_those_before_it_said():
     job = with_measured(running(3, measured_starts=1, start_seconds=60.0), saved((1, 10), (2, 50)), NOW)
 
-    assert (job.measured_starts, job.start_seconds, job.checkpoint_seconds) == (2, 60.0 + 3 * 60, 2400.0)
-    assert job.kept_seconds == 50 * 60.0
+    assert (job.measured.starts, job.measured.start_seconds, job.measured.checkpoint_seconds) == (
+        2,
+        60.0 + 3 * 60,
+        2400.0,
+    )
+    assert job.progress.kept_seconds == 50 * 60.0
 
 
 def test_a_machine_is_waited_for_since_it_was_asked_for():

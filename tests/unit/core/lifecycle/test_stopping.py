@@ -43,12 +43,12 @@ def test_a_stop_is_kept_with_its_attempt_in_ecs_own_words():
 
 
 def test_what_a_task_ran_is_summed_up_and_paid_for():
-    job = replace(SITUATIONS["ru"], run_seconds=100.0, cost_usd=1.0)
+    job = replace(SITUATIONS["ru"], totals=replace(SITUATIONS["ru"].totals, run_seconds=100.0, cost_usd=1.0))
 
     ended = stopped(job, 0, NOW + timedelta(hours=2))
 
-    assert ended.run_seconds == 7300.0
-    assert ended.cost_usd == pytest.approx(1.0 + 2 * 0.40)
+    assert ended.totals.run_seconds == 7300.0
+    assert ended.totals.cost_usd == pytest.approx(1.0 + 2 * 0.40)
 
 
 @pytest.mark.parametrize(("zone", "usd_per_hour"), [("us-east-1a", 0.2), ("us-east-1b", 0.4)])
@@ -63,7 +63,7 @@ def test_a_zone_that_becomes_known_with_the_stop_decides_the_price(zone, usd_per
 
     ended = stopped(job, 0, NOW + timedelta(hours=2), zone=zone)
 
-    assert (ended.cost_usd, ended.cost_basis) == (pytest.approx(2 * usd_per_hour), CostBasis.PRICE)
+    assert (ended.totals.cost_usd, ended.totals.cost_basis) == (pytest.approx(2 * usd_per_hour), CostBasis.PRICE)
 
 
 @pytest.mark.parametrize(
@@ -78,45 +78,58 @@ def test_a_cost_rests_on_the_worst_price_that_a_task_ran_at(price, expected):
     attempt = SITUATIONS["ru"].current_attempt
     job = replace(SITUATIONS["ru"], attempt=replace(attempt, placement=replace(attempt.placement, **price)))
 
-    assert stopped(job, 0).cost_basis is expected
-    assert stopped(replace(job, cost_basis=CostBasis.UNKNOWN), 0).cost_basis is CostBasis.UNKNOWN
+    assert stopped(job, 0).totals.cost_basis is expected
+    assert (
+        stopped(replace(job, totals=replace(job.totals, cost_basis=CostBasis.UNKNOWN)), 0).totals.cost_basis
+        is CostBasis.UNKNOWN
+    )
     never_ran = replace(job, attempt=replace(job.current_attempt, started_at=None))
-    assert follow_stop(never_ran, Stop(StopKind.NO_CAPACITY, SOON), SOON).job.cost_basis is CostBasis.PRICE
+    assert follow_stop(never_ran, Stop(StopKind.NO_CAPACITY, SOON), SOON).job.totals.cost_basis is CostBasis.PRICE
 
 
 def test_a_task_that_stopped_before_it_was_seen_running_ran_all_the_same():
     job = stopped(SITUATIONS["pl"], 1)
 
     assert job.current_attempt.started_at == NOW
-    assert job.first_started_at == NOW
-    assert job.run_seconds == 60.0
+    assert job.totals.first_started_at == NOW
+    assert job.totals.run_seconds == 60.0
 
 
 def test_clocks_that_disagree_make_no_negative_run_time():
     job = with_attempt("ru", started_at=SOON + timedelta(seconds=9))
 
-    assert stopped(job, 1).run_seconds == 0.0
+    assert stopped(job, 1).totals.run_seconds == 0.0
 
 
 def test_instances_that_did_not_start_a_job_are_forgotten_once_it_runs():
     failure = CapacityFailure(make_offering_key(), "no capacity", NOW, NOW)
     kept_off = (FailedStart("i-1", "DockerTimeoutError"),)
-    job = after(replace(SITUATIONS["pl"], failed_starts=kept_off, own_failures=(failure,)), seen("RUNNING"))
+    job = after(
+        replace(
+            SITUATIONS["pl"], faults=replace(SITUATIONS["pl"].faults, failed_starts=kept_off, own_failures=(failure,))
+        ),
+        seen("RUNNING"),
+    )
 
-    assert (job.failed_starts, job.own_failures) == ((), ())
+    assert (job.faults.failed_starts, job.faults.own_failures) == ((), ())
 
 
 def test_a_task_that_never_started_costs_nothing_and_counts_as_nothing():
     job = stopped(SITUATIONS["pl"], **NO_CAPACITY)
 
-    assert (job.run_seconds, job.cost_usd, job.failures, job.interruptions) == (0.0, 0.0, 0, 0)
-    assert job.first_started_at is None
+    assert (job.totals.run_seconds, job.totals.cost_usd, job.totals.failures, job.totals.interruptions) == (
+        0.0,
+        0.0,
+        0,
+        0,
+    )
+    assert job.totals.first_started_at is None
 
 
 def test_a_failure_is_launched_again_after_its_pause():
     job = stopped(SITUATIONS["ru"], 1)
 
-    assert (job.failures, job.interruptions) == (1, 0)
+    assert (job.totals.failures, job.totals.interruptions) == (1, 0)
     assert job.pending == (ended(), RequestLaunch(30))
     again_at = SOON + timedelta(seconds=30)
     assert job.waiting == Waiting(WaitReason.BACKOFF, SOON, job.reason, again_at)
@@ -149,23 +162,27 @@ def test_an_offering_without_capacity_for_a_job_that_is_kept_from_an_instance_is
     provider = SITUATIONS["pl"].current_attempt.placement.capacity_provider
     earlier = CapacityFailure(make_offering_key(), "earlier", NOW, NOW, capacity_provider=provider)
     other = CapacityFailure(make_offering_key(), "other", NOW, NOW, capacity_provider="another-provider")
-    job = replace(SITUATIONS["pl"], failed_starts=kept_off, own_failures=(earlier, other))
+    job = replace(
+        SITUATIONS["pl"], faults=replace(SITUATIONS["pl"].faults, failed_starts=kept_off, own_failures=(earlier, other))
+    )
 
     job = stopped(job, **NO_CAPACITY)
 
     until = SOON + timedelta(minutes=10)
     own = CapacityFailure(make_offering_key(), job.reason, SOON, until, capacity_provider=provider)
     assert job.pending == (LAUNCH,)
-    assert job.own_failures == (other, own)
+    assert job.faults.own_failures == (other, own)
 
 
 def test_an_instance_that_is_known_by_its_container_instance_only_keeps_no_launch_from_it():
     kept_off = (FailedStart(container_instance_arn(), "DockerTimeoutError"),)
 
-    job = stopped(replace(SITUATIONS["pl"], failed_starts=kept_off), **NO_CAPACITY)
+    job = stopped(
+        replace(SITUATIONS["pl"], faults=replace(SITUATIONS["pl"].faults, failed_starts=kept_off)), **NO_CAPACITY
+    )
 
     assert [type(effect) for effect in job.pending] == [RememberCapacity, RequestLaunch]
-    assert job.own_failures == ()
+    assert job.faults.own_failures == ()
 
 
 def test_an_interruption_counts_for_the_rate_in_its_zone_and_shuts_nothing():
@@ -200,7 +217,7 @@ def test_a_job_that_ends_gives_its_slot_back_and_lets_the_next_one_in():
 
 def test_the_exit_code_of_the_definitions_container_counts_and_no_others():
     assert stopped(SITUATIONS["ru"], container_exit_codes={"main": 0, "log": 1}).state is JobState.SUCCEEDED
-    assert stopped(SITUATIONS["ru"], container_exit_codes={"main": 1, "log": 0}).failures == 1
+    assert stopped(SITUATIONS["ru"], container_exit_codes={"main": 1, "log": 0}).totals.failures == 1
 
 
 def test_a_program_that_fails_on_a_machine_that_shuts_down_was_lost_with_it():
@@ -208,13 +225,13 @@ def test_a_program_that_fails_on_a_machine_that_shuts_down_was_lost_with_it():
 
     lost = stopped(job, 1)
 
-    assert (lost.failures, lost.interruptions, lost.interrupted_at) == (0, 1, NOW + timedelta(seconds=50))
+    assert (lost.totals.failures, lost.totals.interruptions, lost.interrupted_at) == (0, 1, NOW + timedelta(seconds=50))
 
 
 def test_a_task_that_is_lost_before_it_starts_leaves_no_gap_to_be_timed():
     lost = stopped(SITUATIONS["pl"], started_at=None, **HOST_LOST)
 
-    assert (lost.interruptions, lost.interrupted_at, lost.run_seconds) == (1, None, 0.0)
+    assert (lost.totals.interruptions, lost.interrupted_at, lost.totals.run_seconds) == (1, None, 0.0)
 
 
 def test_a_job_that_we_stopped_because_its_time_was_up_timed_out():
@@ -224,10 +241,10 @@ def test_a_job_that_we_stopped_because_its_time_was_up_timed_out():
 
 
 def test_the_last_allowed_failure_is_the_end():
-    job = stopped(replace(SITUATIONS["ru"], failures=2), 1)
+    job = stopped(replace(SITUATIONS["ru"], totals=replace(SITUATIONS["ru"].totals, failures=2)), 1)
 
     assert job.state is JobState.FAILED
-    assert job.failures == 3
+    assert job.totals.failures == 3
     assert job.reason.endswith("failure 3, and max_failures is 2")
 
 
@@ -244,7 +261,7 @@ PATIENT = replace(SITUATIONS["ro"].definition, max_failures=9, retry=RetryRules(
 
 def failing(kind=StopKind.USER_ERROR, *, ran=timedelta(minutes=1), instance_id="i-0abc", **fields):
     job = with_attempt("ro", started_at=SOON - ran, instance_id=instance_id)
-    job = replace(job, machine_id="", **fields)
+    job = with_stored(job, machine_id="", **fields)
     return follow_stop(job, Stop(kind, SOON, exit_code=1), SOON).job
 
 
@@ -253,7 +270,7 @@ def test_a_program_that_fails_soon_after_its_start_is_started_again_on_the_same_
     job = failing(kind)
 
     assert job.machine_id == job.current_attempt.placement.machine_id != ""
-    assert job.early_failures == 1
+    assert job.faults.early_failures == 1
     assert not any(isinstance(each, ReleaseMachine) for each in job.pending)
 
 
@@ -270,16 +287,16 @@ def test_what_may_be_the_machines_goes_on_elsewhere(kind, fields):
 
 
 def test_early_failures_in_a_row_are_counted_until_one_that_comes_later():
-    assert failing(early_failures=1).early_failures == 2
-    assert failing(StopKind.INTERRUPTION, early_failures=1).early_failures == 1
-    assert failing(ran=timedelta(minutes=10), early_failures=1).early_failures == 0
+    assert failing(early_failures=1).faults.early_failures == 2
+    assert failing(StopKind.INTERRUPTION, early_failures=1).faults.early_failures == 1
+    assert failing(ran=timedelta(minutes=10), early_failures=1).faults.early_failures == 0
 
 
 def test_a_machine_at_fault_is_no_failure_and_the_job_keeps_off_it():
     job = failing(StopKind.MACHINE_FAULT, instance_id="i-9", faulty_machines=("i-1",))
 
-    assert (job.failures, job.faulty_machines, job.pending[-1]) == (0, ("i-1", "i-9"), RequestLaunch(0))
-    assert job.avoided_instances == ("i-1", "i-9")
+    assert (job.totals.failures, job.faults.faulty_machines, job.pending[-1]) == (0, ("i-1", "i-9"), RequestLaunch(0))
+    assert job.faults.avoided_instances == ("i-1", "i-9")
     assert job.machine_id == ""
 
 
@@ -287,7 +304,7 @@ def test_a_program_that_blames_a_fourth_machine_in_a_row_has_failed():
     job = failing(StopKind.MACHINE_FAULT, instance_id="i-4", faulty_machines=("i-1", "i-2", "i-3"))
 
     stop = job.current_attempt.stop
-    assert (stop.kind, job.failures) == (StopKind.USER_ERROR, 1)
+    assert (stop.kind, job.totals.failures) == (StopKind.USER_ERROR, 1)
     assert stop.stopped_reason == "it said so of 3 machines before: i-1, i-2, i-3"
 
 
@@ -295,7 +312,7 @@ def test_a_machine_that_fails_after_an_hour_is_the_first_again():
     hour = timedelta(hours=1)
     three = ("i-1", "i-2", "i-3")
 
-    assert failing(StopKind.MACHINE_FAULT, ran=hour, instance_id="i-4", faulty_machines=three).faulty_machines == (
-        "i-4",
-    )
-    assert failing(ran=hour, faulty_machines=three).faulty_machines == ("i-3",)
+    assert failing(
+        StopKind.MACHINE_FAULT, ran=hour, instance_id="i-4", faulty_machines=three
+    ).faults.faulty_machines == ("i-4",)
+    assert failing(ran=hour, faulty_machines=three).faults.faulty_machines == ("i-3",)

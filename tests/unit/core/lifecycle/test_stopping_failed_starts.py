@@ -34,16 +34,16 @@ def test_a_task_that_its_instance_does_not_start_is_no_failure_and_the_instance_
         started_at=None,
     )
 
-    assert kept.failed_starts == (FailedStart(instance, "DockerTimeoutError"),)
-    assert (kept.state, kept.failures, kept.pending) == (JobState.WAITING, 0, (RequestLaunch(30),))
-    assert after(kept, chosen(), answered(TaskPlaced(task_id(2)))).failed_starts == kept.failed_starts
+    assert kept.faults.failed_starts == (FailedStart(instance, "DockerTimeoutError"),)
+    assert (kept.state, kept.totals.failures, kept.pending) == (JobState.WAITING, 0, (RequestLaunch(30),))
+    assert after(kept, chosen(), answered(TaskPlaced(task_id(2)))).faults.failed_starts == kept.faults.failed_starts
 
 
 def test_a_start_that_fails_on_its_machine_is_kept_with_the_machine_and_the_error():
     stop = Stop(StopKind.NOT_STARTED, SOON, error="DockerTimeoutError")
     job = follow_stop(with_attempt("pl", instance_id="i-0aaa"), stop, SOON).job
 
-    assert job.failed_starts == (FailedStart("i-0aaa", "DockerTimeoutError"),)
+    assert job.faults.failed_starts == (FailedStart("i-0aaa", "DockerTimeoutError"),)
     assert job.pending == (RequestLaunch(30),)
 
 
@@ -62,7 +62,7 @@ def after_failed_start(
 ) -> Job:
     job = with_attempt("pl", instance_id=instance_id, **attempt)
     failure = CapacityFailure(make_offering_key(), "no capacity", NOW, NOW)
-    job = replace(job, failed_starts=starts, own_failures=(failure,))
+    job = replace(job, faults=replace(job.faults, failed_starts=starts, own_failures=(failure,)))
     return follow_stop(job, Stop(StopKind.NOT_STARTED, SOON, stopped_reason=reason, error=error), SOON).job
 
 
@@ -70,7 +70,7 @@ def test_a_start_that_failed_for_its_machine_is_no_failure_of_the_job_and_goes_o
     job = after_failed_start("i-1")
 
     assert job.current_attempt.stop.kind is StopKind.NOT_STARTED
-    assert (job.failures, len(job.failed_starts), len(job.own_failures)) == (0, 3, 1)
+    assert (job.totals.failures, len(job.faults.failed_starts), len(job.faults.own_failures)) == (0, 3, 1)
     assert job.pending == (RequestLaunch(120),)
 
 
@@ -79,16 +79,16 @@ def test_a_job_that_three_machines_did_not_start_is_held_back_without_a_machine_
 
     assert (job.state, job.waiting.reason) == (JobState.WAITING, WaitReason.REFUSED)
     assert job.waiting.until == SOON + timedelta(minutes=15)
-    assert (job.failures, job.has_slot, job.machine_id) == (0, False, "")
+    assert (job.totals.failures, job.has_slot, job.machine_id) == (0, False, "")
     assert "3 machines in a row did not start it" in job.reason
-    assert job.avoided_instances == ("i-0", "i-1", "i-2")
+    assert job.faults.avoided_instances == ("i-0", "i-1", "i-2")
     assert not any(isinstance(each, RequestLaunch) for each in job.pending)
 
 
 def test_only_the_latest_failed_starts_are_kept():
     many = tuple(FailedStart(f"i-{number}", START_ERROR) for number in range(5))
 
-    assert [each.instance for each in after_failed_start("i-9", starts=many).failed_starts] == [
+    assert [each.instance for each in after_failed_start("i-9", starts=many).faults.failed_starts] == [
         "i-1", "i-2", "i-3", "i-4", "i-9",
     ]  # fmt: skip
 
@@ -100,8 +100,8 @@ def test_an_error_that_nobody_knows_is_tried_on_a_second_machine_and_then_ends_t
     first = follow_stop(job, stop, SOON).job
 
     assert first.pending == (RequestLaunch(30),)
-    assert first.failed_starts == (FailedStart("i-1", "", is_unknown=True),)
-    second = replace(with_attempt("pl", instance_id="i-2"), failed_starts=first.failed_starts)
+    assert first.faults.failed_starts == (FailedStart("i-1", "", is_unknown=True),)
+    second = replace(with_attempt("pl", instance_id="i-2"), faults=first.faults)
     ended = follow_stop(second, stop, SOON).job
     assert (ended.state, ended.current_attempt.stop.kind) == (JobState.FAILED, StopKind.STARTS_NOWHERE)
     assert ended.current_attempt.stop.stopped_reason == (
@@ -117,19 +117,22 @@ def test_an_error_that_nobody_knows_is_tried_in_another_pool_if_there_is_one():
 
     first = follow_stop(job, unknown, SOON).job
 
-    assert [each.key for each in first.own_failures] == [replace(key, zone="us-east-1b"), replace(key, zone=None)]
-    assert {each.until for each in first.own_failures} == {SOON + timedelta(minutes=10)}
-    assert all("something new" in each.reason for each in first.own_failures)
+    assert [each.key for each in first.faults.own_failures] == [
+        replace(key, zone="us-east-1b"),
+        replace(key, zone=None),
+    ]
+    assert {each.until for each in first.faults.own_failures} == {SOON + timedelta(minutes=10)}
+    assert all("something new" in each.reason for each in first.faults.own_failures)
     assert not any(isinstance(each, RememberCapacity) for each in first.pending), "that of the job alone"
     known = follow_stop(job, replace(unknown, kind=StopKind.NOT_STARTED), SOON).job
-    assert known.own_failures == ()
+    assert known.faults.own_failures == ()
 
 
 def test_where_the_cluster_chooses_the_node_no_pool_is_avoided():
     job = with_attempt("pl", instance_id="i-1")
     job = replace(job, definition=replace(job.definition, target=Target.ACK))
 
-    assert follow_stop(job, Stop(StopKind.UNKNOWN_START, SOON), SOON).job.own_failures == ()
+    assert follow_stop(job, Stop(StopKind.UNKNOWN_START, SOON), SOON).job.faults.own_failures == ()
 
 
 def test_an_error_that_is_the_same_everywhere_ends_the_job_on_its_first_machine():
@@ -138,7 +141,7 @@ def test_an_error_that_is_the_same_everywhere_ends_the_job_on_its_first_machine(
 
     ended = follow_stop(job, Stop(StopKind.STARTS_NOWHERE, SOON, stopped_reason="no such secret"), SOON).job
 
-    assert (ended.state, ended.failures) == (JobState.FAILED, 1)
+    assert (ended.state, ended.totals.failures) == (JobState.FAILED, 1)
     assert ended.reason == "the task does not start on any machine (no such secret)"
 
 
@@ -148,7 +151,7 @@ def test_a_start_that_is_refused_is_tried_again_on_another_machine_by_the_rule_o
 
     assert job.waiting.until == SOON + timedelta(minutes=15)
     assert job.refusals == {RefusedCall.START: Refusal(SOON, SOON)}
-    assert job.failed_starts == ()
+    assert job.faults.failed_starts == ()
     # That the cluster takes the next task proves nothing; that it runs does.
     probing = after(job, chosen(), answered(TaskPlaced(task_id(2))), now=SOON + timedelta(minutes=15))
     assert probing.refusals == job.refusals
@@ -163,7 +166,11 @@ def test_a_start_that_is_refused_on_a_machine_is_told_to_all_jobs_with_the_revis
     placed = with_attempt("pl", instance_id="i-1")
     placement = replace(placed.current_attempt.placement, machine_id=machine_id)
     failed = tuple(FailedStart(f"i-{number}", "no image") for number in (2, 3))
-    job = replace(placed, attempt=replace(placed.current_attempt, placement=placement), failed_starts=failed)
+    job = replace(
+        placed,
+        attempt=replace(placed.current_attempt, placement=placement),
+        faults=replace(placed.faults, failed_starts=failed),
+    )
 
     held = follow_stop(job, Stop(kind, SOON, stopped_reason="AccessDenied"), SOON).job
 
@@ -176,5 +183,10 @@ def test_a_start_that_is_refused_on_a_machine_is_told_to_all_jobs_with_the_revis
 def test_a_task_that_started_after_all_ends_the_count_of_failed_starts():
     job = after_failed_start("i-2", started_at=SOON)
 
-    assert job.failed_starts == (FailedStart("i-2", "CannotStartContainerError"),)
-    assert stopped(replace(SITUATIONS["ru"], failed_starts=EARLIER), 1).failed_starts == ()
+    assert job.faults.failed_starts == (FailedStart("i-2", "CannotStartContainerError"),)
+    assert (
+        stopped(
+            replace(SITUATIONS["ru"], faults=replace(SITUATIONS["ru"].faults, failed_starts=EARLIER)), 1
+        ).faults.failed_starts
+        == ()
+    )
