@@ -28,10 +28,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "layers" / "relaunch"))
 
-from relaunch.adapters.aws.ec2.instance_types import (  # noqa: E402 - after its path is added
-    UnreadableTypeError,
-    read_type,
-)
+from relaunch.adapters.aws.ec2.instance_types import UnreadableTypeError, read_type  # noqa: E402 - after its path is added
 from relaunch.adapters.offerings.bundled import read_rows  # noqa: E402
 from relaunch.core.offerings.instance_types import InstanceType  # noqa: E402
 

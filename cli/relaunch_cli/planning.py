@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from relaunch.adapters.acs_drivers import load_acs_drivers
+from relaunch.adapters.acs_driver_list import load_acs_drivers
 from relaunch.adapters.definition_file.ad_hoc_request import AdHocRequest, AdHocRequestError, Value, parse_request
 from relaunch.adapters.offerings.bundled import UnknownRegionError, bundled_snapshot, check_region, load_catalogue
 from relaunch.adapters.offerings.regional import RegionalOfferings

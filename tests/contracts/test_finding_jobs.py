@@ -6,14 +6,7 @@ from datetime import timedelta
 import pytest
 
 from contracts.conftest import HOUR, OVER, Stores, create
-from fakes.builders import (
-    NOW,
-    make_attempt,
-    make_job,
-    make_offering_key,
-    make_running_attempt,
-    make_running_job,
-)
+from fakes.builders import NOW, make_attempt, make_job, make_offering_key, make_running_attempt, make_running_job
 from relaunch.core.jobs.cost import summarize_job
 from relaunch.core.jobs.effects import AdmitWaiting
 from relaunch.core.jobs.job import CAPACITY

@@ -27,7 +27,7 @@ from fakes.sources import FakeOfferings
 from fakes.tasks import FakeTasks
 from fakes.upload_rules import FakeUploadRules
 from fakes.webhook_secret import FakeWebhookSecret
-from relaunch.adapters.acs_drivers import load_acs_drivers
+from relaunch.adapters.acs_driver_list import load_acs_drivers
 from relaunch.core.checks import Check
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition

@@ -3,13 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from fakes.builders import (
-    container_instance_arn,
-    make_container,
-    make_definition,
-    make_node,
-    make_revision,
-)
+from fakes.builders import container_instance_arn, make_container, make_definition, make_node, make_revision
 from fakes.clock import FakeClock
 from fakes.dependencies import make_dependencies
 from fakes.jobs import InMemoryJobs
@@ -22,13 +16,7 @@ from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.derived_revision import TaskDefinition
-from relaunch.core.launches.launch import (
-    InstanceEvent,
-    InstanceEventKind,
-    LaunchUncertain,
-    Node,
-    TaskObservation,
-)
+from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, LaunchUncertain, Node, TaskObservation
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.triggers.events import DirectRequest, GithubEvent, ImagePushed, ObjectCreated, Push
 from relaunch.usecases.launch_attempt import launch_attempt

@@ -12,9 +12,9 @@ from datetime import timedelta
 
 from relaunch.adapters.aws import checkpoints, errors
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
-from relaunch.adapters.aws.ecs import events
 from relaunch.adapters.aws.ecs import events as ecs_events
 from relaunch.adapters.aws.ecs import run_task as ecs_run_task
+from relaunch.adapters.aws.ecs import stop_reports
 from relaunch.adapters.aws.ecs import target as ecs_target
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs import batch as sqs_batch
@@ -691,7 +691,7 @@ BUGS = (
     PlantedBug(
         "missing-image-is-the-machines-fault",
         "an image that no machine can pull is taken for the fault of each machine",
-        changed(events, meaning_of=lambda _reason: ReportedCause.NODE_FAULT),
+        changed(stop_reports, meaning_of=lambda _reason: ReportedCause.NODE_FAULT),
         "a stop's reason is its cause",
         60,
     ),

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from relaunch.adapters.aws.ecs import events
+from relaunch.adapters.aws.ecs import stop_reports
 from relaunch.adapters.start_errors import meaning_of
 from relaunch.core.jobs.attempt import Stop
 from relaunch.core.jobs.job import Faults
@@ -61,7 +61,7 @@ FAILURE_BUGS = (
     PlantedBug(
         "known-error-tried-again",
         "an error that is the same everywhere is one that nobody knows",
-        changed(events, meaning_of=_meant_as(None, ReportedCause.STARTS_NOWHERE)),
+        changed(stop_reports, meaning_of=_meant_as(None, ReportedCause.STARTS_NOWHERE)),
         "an error that is the same everywhere costs one machine",
         60,
     ),
@@ -75,21 +75,21 @@ FAILURE_BUGS = (
     PlantedBug(
         "outage-taken-for-an-error-everywhere",
         "a registry that is out of reach for minutes ends the job",
-        changed(events, meaning_of=_meant_as(ReportedCause.STARTS_NOWHERE, ReportedCause.UNREACHABLE)),
+        changed(stop_reports, meaning_of=_meant_as(ReportedCause.STARTS_NOWHERE, ReportedCause.UNREACHABLE)),
         "every end is deserved",
         60,
     ),
     PlantedBug(
         "refused-start-tried-again",
         "what somebody has to grant is taken for what is over in minutes",
-        changed(events, meaning_of=_meant_as(ReportedCause.UNREACHABLE, ReportedCause.START_REFUSED)),
+        changed(stop_reports, meaning_of=_meant_as(ReportedCause.UNREACHABLE, ReportedCause.START_REFUSED)),
         "no more machines than probes are tried for a refused start",
         60,
     ),
     PlantedBug(
         "refused-start-ends-the-job",
         "what somebody may grant is taken for an error that stays",
-        changed(events, meaning_of=_meant_as(ReportedCause.STARTS_NOWHERE, ReportedCause.START_REFUSED)),
+        changed(stop_reports, meaning_of=_meant_as(ReportedCause.STARTS_NOWHERE, ReportedCause.START_REFUSED)),
         "every end is deserved",
         60,
     ),
@@ -124,7 +124,7 @@ FAILURE_BUGS = (
     PlantedBug(
         "gpu-fault-is-the-programs",
         "a program that a fault of its GPU ended has failed",
-        changed(events, tells_gpu_fault=lambda _text: False),
+        changed(stop_reports, tells_gpu_fault=lambda _text: False),
         "a stop's reason is its cause",
         60,
     ),

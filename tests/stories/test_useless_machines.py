@@ -9,7 +9,7 @@ import pytest
 from fakes.builders import make_definition, make_failed_placement
 from fakes.machine_story import MachineStory
 from fakes.story import MINUTE
-from relaunch.adapters.aws.ecs.events import report_of_task
+from relaunch.adapters.aws.ecs.stop_reports import report_of_task
 from relaunch.core.jobs.cost import cost_so_far
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import LaunchOutcome, LaunchRefused

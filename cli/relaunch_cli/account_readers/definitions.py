@@ -11,12 +11,7 @@ from relaunch.core.definitions.definition import JobDefinition, S3Trigger
 from relaunch.core.revisions.revision import TaskDefinitionGrants, main_container
 from relaunch.core.triggers.origins import image_repositories
 from relaunch.usecases.plan_jobs import Plan
-from relaunch_cli.account_checks.buckets import (
-    CheckpointBucket,
-    Notifications,
-    check_checkpoint_bucket,
-    check_uploads,
-)
+from relaunch_cli.account_checks.buckets import CheckpointBucket, Notifications, check_checkpoint_bucket, check_uploads
 from relaunch_cli.account_checks.placement import check_placement
 from relaunch_cli.account_checks.repositories import check_repository
 from relaunch_cli.account_checks.roles import check_task_role, read_policy, roles_of

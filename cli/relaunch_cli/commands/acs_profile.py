@@ -76,7 +76,7 @@ def _read_pods(driver: str, compute_class: str | None, model: str, *, is_removal
 
 
 def _check_driver(driver: str, pods: "PodSelection", *, is_unlisted: bool) -> None:
-    from relaunch.adapters.acs_drivers import load_acs_drivers
+    from relaunch.adapters.acs_driver_list import load_acs_drivers
     from relaunch.core.kubernetes.acs import is_driver_version
     from relaunch_cli.views.screen import print_note
 
@@ -94,7 +94,7 @@ def _check_driver(driver: str, pods: "PodSelection", *, is_unlisted: bool) -> No
 
 
 def _show(cluster: "KubernetesClient", *, as_json: bool) -> None:
-    from relaunch.adapters.acs_drivers import load_acs_drivers
+    from relaunch.adapters.acs_driver_list import load_acs_drivers
     from relaunch.core.kubernetes.acs import GPU_MODEL
     from relaunch.core.kubernetes.acs_profile import KEY, ProfileError, read_selectors
     from relaunch_cli.views.acs_profile import DefaultRow, render_defaults

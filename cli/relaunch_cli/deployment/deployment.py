@@ -5,11 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from relaunch_cli.deployment.account_roles import (
-    create_github_provider,
-    create_service_linked_role,
-    read_account_roles,
-)
+from relaunch_cli.deployment.account_roles import create_github_provider, create_service_linked_role, read_account_roles
 from relaunch_cli.deployment.application import SamDeploy
 from relaunch_cli.deployment.capacity_providers import ENTRIES, PROVIDERS, ProviderStacks, read_providers
 from relaunch_cli.deployment.change_set import ChangeSets, check_status, read_stack

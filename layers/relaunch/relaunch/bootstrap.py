@@ -164,7 +164,7 @@ def make_dependencies(
     for planning only.
     """
     # Imported here because functions do not need it.
-    from relaunch.adapters.acs_drivers import load_acs_drivers  # noqa: PLC0415
+    from relaunch.adapters.acs_driver_list import load_acs_drivers  # noqa: PLC0415
     from relaunch.adapters.aws.checkpoint_buckets import S3Buckets  # noqa: PLC0415
 
     clients, log = _Clients(session or boto3.Session()), SilentLog()

@@ -13,13 +13,7 @@ from relaunch.core.jobs.lookup import due_at, may_have_instance, selected_placem
 from relaunch.core.jobs.state import JobSummary
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.selection import explain_rows
-from relaunch.ports import (
-    JobHistory,
-    PermanentError,
-    SlotsFullError,
-    StaleWriteError,
-    StoredSelection,
-)
+from relaunch.ports import JobHistory, PermanentError, SlotsFullError, StaleWriteError, StoredSelection
 from relaunch_local.in_memory.machines import InMemoryMachines
 from relaunch_local.in_memory.write_faults import WriteFaults
 

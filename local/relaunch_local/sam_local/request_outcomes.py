@@ -10,14 +10,7 @@ from relaunch.core.jobs.lookup import INVOKE
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch_local.sam_local.samples import read_sample
-from relaunch_local.sam_local.scene import (
-    Answer,
-    Outcome,
-    Scene,
-    expect,
-    expect_handled,
-    expect_launch_requested,
-)
+from relaunch_local.sam_local.scene import Answer, Outcome, Scene, expect, expect_handled, expect_launch_requested
 from relaunch_local.sam_local.stage import DEFINITION, Stage
 from relaunch_local.stack.training_cluster import INSTANCE_TYPES
 

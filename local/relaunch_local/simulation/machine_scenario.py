@@ -10,13 +10,7 @@ from relaunch.core.machines.limits import MachineLimits, TaskStop
 from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
 from relaunch.core.offerings.instance_types import AmiKind
 from relaunch_local.ecs.engine.instances import subnet_of
-from relaunch_local.ecs.engine.settings import (
-    NO_WATCHDOG,
-    FleetSettings,
-    LaunchTemplateVersion,
-    Purchase,
-    Watchdog,
-)
+from relaunch_local.ecs.engine.settings import NO_WATCHDOG, FleetSettings, LaunchTemplateVersion, Purchase, Watchdog
 from relaunch_local.ecs.engine.settings import LaunchTemplate as SimulatedTemplate
 from relaunch_local.simulation.aws.template import ACCOUNT, CLUSTER, STACK
 

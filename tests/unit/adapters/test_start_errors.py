@@ -2,7 +2,7 @@
 
 import pytest
 
-from relaunch.adapters.aws.ecs.events import report_of_container
+from relaunch.adapters.aws.ecs.stop_reports import report_of_container
 from relaunch.adapters.start_errors import NAMES, meaning_of
 from relaunch.core.launches.launch import ReportedCause as C
 from unit.adapters import agent_errors

@@ -9,7 +9,7 @@ from fakes.builders import make_definition, make_failed_placement
 from fakes.machine_story import G5, MachineStory, make_own_offering
 from fakes.story import MINUTE, Story
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.progress import measured_so_far
+from relaunch.core.jobs.overheads import measured_so_far
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.long_waits import START_LIMIT
 from relaunch.core.machines.events import RefusalKind

@@ -6,12 +6,7 @@ import pytest
 
 from fakes.builders import make_definition
 from fakes.story import MINUTE, Story
-from relaunch.core.definitions.accelerator import (
-    AcceleratorRequirement,
-    GpuRequirement,
-    PurchaseOption,
-    PurchasePolicy,
-)
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.state import JobState, WaitReason

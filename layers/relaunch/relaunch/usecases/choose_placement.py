@@ -27,12 +27,7 @@ from relaunch.core.offerings.capacity_memory import refused_placements, with_own
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.revisions.revision import revision_problem
 from relaunch.core.selection.selection import Selection, explain_rejection, prefer_undoubted, select
-from relaunch.ports import (
-    LaunchDependencies,
-    NotGrantedError,
-    PermanentError,
-    SlotsFullError,
-)
+from relaunch.ports import LaunchDependencies, NotGrantedError, PermanentError, SlotsFullError
 from relaunch.usecases.advance_job import apply_event
 from relaunch.usecases.claim_machine import claim_machine, find_machine
 from relaunch.usecases.find_checkpoints import MissingCheckpointError, find_resume_uri, newest_of

@@ -3,9 +3,7 @@
 from collections.abc import Iterable
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.progress import (
-    SavedCheckpoint,
-)
+from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.trigger_facts import ResumePoint
 from relaunch.ports import CheckpointSource, PermanentError
 

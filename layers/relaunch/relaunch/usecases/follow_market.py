@@ -5,19 +5,9 @@ from dataclasses import replace
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.progress import (
-    Measured,
-    SavedCheckpoint,
-    measure_overheads,
-    measure_progress,
-    resumed_step,
-)
-from relaunch.core.lifecycle.market_choice import (
-    MarketChoice,
-    choose,
-    is_in_market,
-    narrow,
-)
+from relaunch.core.jobs.overheads import Measured, measure_overheads
+from relaunch.core.jobs.progress import SavedCheckpoint, measure_progress, resumed_step
+from relaunch.core.lifecycle.market_choice import MarketChoice, choose, is_in_market, narrow
 from relaunch.core.lifecycle.spot_pools import find_pools, with_warning
 from relaunch.core.market.policies import policy_named
 from relaunch.core.market.situation import Action, Rule

@@ -1,24 +1,11 @@
 """Hand a running task over to its next machine: because EC2 takes the machine away, or its market policy wants spot."""
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.progress import (
-    Measured,
-    measure_overheads,
-    measured_so_far,
-)
+from relaunch.core.jobs.overheads import Measured, measure_overheads, measured_so_far
 from relaunch.core.jobs.state import JobState
-from relaunch.core.lifecycle.events import (
-    MoveDeclined,
-    NextMachineReady,
-    TimePassed,
-)
+from relaunch.core.lifecycle.events import MoveDeclined, NextMachineReady, TimePassed
 from relaunch.core.lifecycle.machine_waits import hands_over
-from relaunch.core.lifecycle.market_choice import (
-    choose_again,
-    choose_return,
-    is_in_market,
-    narrow,
-)
+from relaunch.core.lifecycle.market_choice import choose_again, choose_return, is_in_market, narrow
 from relaunch.core.lifecycle.moves import (
     decline_so_soon,
     is_last_moment,
@@ -31,10 +18,7 @@ from relaunch.core.lifecycle.spot_pools import find_pools
 from relaunch.core.market.policies import policy_named
 from relaunch.core.market.situation import Action
 from relaunch.core.selection.selection import Selection
-from relaunch.ports import (
-    LaunchDependencies,
-    PortError,
-)
+from relaunch.ports import LaunchDependencies, PortError
 from relaunch.usecases.advance_job import apply_event
 from relaunch.usecases.choose_placement import choose_placement, select_offerings
 from relaunch.usecases.claim_machine import claim_machine, find_machine

@@ -5,12 +5,9 @@ from datetime import timedelta
 from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.effects import RequestLaunch
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.progress import machine_asked_at
+from relaunch.core.jobs.overheads import machine_asked_at
 from relaunch.core.jobs.state import REFUSED_WAITS, JobState, WaitReason
-from relaunch.ports import (
-    LaunchDependencies,
-    StaleWriteError,
-)
+from relaunch.ports import LaunchDependencies, StaleWriteError
 from relaunch.usecases.advance_job import finish_pending
 from relaunch.usecases.choose_placement import choose_unless_no_progress
 from relaunch.usecases.hand_over import hand_over

@@ -10,13 +10,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, Node, ReservationEnding
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, TaskSeen, TimePassed
 from relaunch.core.lifecycle.moves import stops_by
-from relaunch.core.machines.events import (
-    InstanceObservation,
-    InstanceSeen,
-    InstanceState,
-    MachineEvent,
-    MachineWarned,
-)
+from relaunch.core.machines.events import InstanceObservation, InstanceSeen, InstanceState, MachineEvent, MachineWarned
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.core.offerings.reservations import TAKEN_BEFORE_END
 from relaunch.core.offerings.spot_runs import Observed, SpotRun

@@ -14,11 +14,7 @@ from relaunch.core.launches.launch import (
     TaskPlaced,
 )
 from relaunch.core.launches.launch_plan import plan_launch
-from relaunch.core.lifecycle.events import (
-    LaunchAnswered,
-    LaunchRepeated,
-    PlacementExpired,
-)
+from relaunch.core.lifecycle.events import LaunchAnswered, LaunchRepeated, PlacementExpired
 from relaunch.core.machines.machine import MachineState
 from relaunch.core.machines.starts import Worth, usd_for_nothing
 from relaunch.core.offerings.capacity_memory import placement_scope

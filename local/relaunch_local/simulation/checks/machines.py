@@ -12,13 +12,7 @@ from relaunch.core.jobs.lookup import claimed_machines
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.machines.decision import MachineTotals, micro_usd
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.machines.machine import (
-    NOTHING,
-    Machine,
-    MachineState,
-    RememberFailures,
-    TerminateInstance,
-)
+from relaunch.core.machines.machine import NOTHING, Machine, MachineState, RememberFailures, TerminateInstance
 from relaunch.core.machines.settings import JOB_TAG, MACHINE_TAG
 from relaunch.core.offerings.capacity_memory import is_scope
 from relaunch_local.ecs import Clock, EcsSimulator, Event

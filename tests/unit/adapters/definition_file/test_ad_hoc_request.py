@@ -24,12 +24,7 @@ from relaunch.core.definitions.accelerator import (
     NeuronRequirement,
     PurchasePolicy,
 )
-from relaunch.core.definitions.kubernetes_workload import (
-    ComputeClass,
-    GpuPlacement,
-    GpuSharing,
-    KubernetesWorkload,
-)
+from relaunch.core.definitions.kubernetes_workload import ComputeClass, GpuPlacement, GpuSharing, KubernetesWorkload
 from relaunch.core.definitions.targets import Target
 
 

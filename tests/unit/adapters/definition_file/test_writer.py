@@ -32,12 +32,7 @@ from relaunch.core.definitions.definition import (
     RetryRules,
     S3Trigger,
 )
-from relaunch.core.definitions.kubernetes_workload import (
-    ComputeClass,
-    GpuPlacement,
-    GpuSharing,
-    KubernetesWorkload,
-)
+from relaunch.core.definitions.kubernetes_workload import ComputeClass, GpuPlacement, GpuSharing, KubernetesWorkload
 from relaunch.core.definitions.targets import Target
 from relaunch.core.market.policies import PolicyName
 

@@ -6,13 +6,7 @@ from relaunch.adapters.kubernetes.api.kubeconfig import KubeconfigError
 from relaunch.adapters.kubernetes.api.models import Status, StatusDetails
 from relaunch.adapters.kubernetes.labels import REQUEST
 from relaunch.adapters.kubernetes.launches import check_limits, outcome_of_error, outcome_of_existing
-from relaunch.core.launches.launch import (
-    LaunchConflict,
-    LaunchDeferred,
-    LaunchRefused,
-    LaunchUncertain,
-    TaskPlaced,
-)
+from relaunch.core.launches.launch import LaunchConflict, LaunchDeferred, LaunchRefused, LaunchUncertain, TaskPlaced
 from relaunch.ports import NotGrantedError, PermanentError, TransientError
 
 MIB = 1 << 20

@@ -14,12 +14,7 @@ from fakes.builders import make_launch_request, make_offering_key
 from relaunch.adapters.kubernetes.manifest import build_job, cpu_quantity, manifest_builder, memory_quantity
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.definitions.kubernetes_workload import (
-    ComputeClass,
-    GpuPlacement,
-    GpuSharing,
-    KubernetesWorkload,
-)
+from relaunch.core.definitions.kubernetes_workload import ComputeClass, GpuPlacement, GpuSharing, KubernetesWorkload
 from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes.ack import COMPUTE_REGIONS
 from relaunch.core.kubernetes.rules import find_problems

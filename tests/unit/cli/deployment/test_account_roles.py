@@ -8,11 +8,7 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from fakes.aws import aws_in_process, make_client
-from relaunch_cli.deployment.account_roles import (
-    create_github_provider,
-    create_service_linked_role,
-    read_account_roles,
-)
+from relaunch_cli.deployment.account_roles import create_github_provider, create_service_linked_role, read_account_roles
 
 
 @pytest.fixture

@@ -21,13 +21,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.lookup import claimed_machines
 from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, WaitReason
-from relaunch.core.launches.launch import (
-    LaunchConflict,
-    LaunchDeferred,
-    LaunchRefused,
-    LaunchUncertain,
-    TaskPlaced,
-)
+from relaunch.core.launches.launch import LaunchConflict, LaunchDeferred, LaunchRefused, LaunchUncertain, TaskPlaced
 from relaunch.core.lifecycle.events import CancelAsked, PlacementExpired, TimePassed
 from relaunch.core.lifecycle.launching import start_deadline
 from relaunch.core.lifecycle.refusal_waits import PROBES_AFTER

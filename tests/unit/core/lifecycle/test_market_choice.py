@@ -18,7 +18,8 @@ from fakes.builders import (
 from relaunch.adapters.market_thresholds import load_thresholds
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.targets import Target
-from relaunch.core.jobs.progress import Measured, Overheads, Progress
+from relaunch.core.jobs.overheads import Measured, Overheads
+from relaunch.core.jobs.progress import Progress
 from relaunch.core.jobs.state import Waiting, WaitReason
 from relaunch.core.lifecycle.market_choice import (
     MarketChoice,

@@ -7,7 +7,8 @@ import pytest
 
 from fakes.builders import NOW, make_placement
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.progress import Overheads, Progress
+from relaunch.core.jobs.overheads import Overheads
+from relaunch.core.jobs.progress import Progress
 from relaunch.core.lifecycle.market_choice import MarketChoice, choose_return
 from relaunch.core.market.situation import Action, Pool
 from relaunch.core.offerings.offering import OfferingKey

@@ -28,14 +28,7 @@ from relaunch.core.machines.events import (
     MachineWarned,
 )
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.machines.machine import (
-    AdmitJobs,
-    DeregisterNode,
-    Machine,
-    MachineState,
-    TellJobs,
-    TerminateInstance,
-)
+from relaunch.core.machines.machine import AdmitJobs, DeregisterNode, Machine, MachineState, TellJobs, TerminateInstance
 from relaunch.core.machines.table import decide
 
 LIMITS = MachineLimits()

@@ -1,8 +1,8 @@
 """The block `kubernetes` of a job definition."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from relaunch.adapters.definition_file.triggers import StrictModel
 from relaunch.adapters.definition_file.values import (
@@ -15,12 +15,7 @@ from relaunch.adapters.definition_file.values import (
     Vcpus,
     WorkingDirectory,
 )
-from relaunch.core.definitions.kubernetes_workload import (
-    ComputeClass,
-    GpuPlacement,
-    GpuSharing,
-    KubernetesWorkload,
-)
+from relaunch.core.definitions.kubernetes_workload import ComputeClass, GpuPlacement, GpuSharing, KubernetesWorkload
 
 
 class KubernetesModel(StrictModel):
@@ -32,7 +27,7 @@ class KubernetesModel(StrictModel):
     """Where the command runs; the image's own when left out."""
     vcpus: Vcpus | None = None
     """Requested vCPUs, also the limit; ACS needs them."""
-    memory: MemoryMib | None = None
+    memory_mib: MemoryMib | None = Field(default=None, alias="memory")
     """Requested memory, also the limit; ACS needs it."""
     service_account: ObjectName = ""
     """Service account of the pod; the namespace's default when left out."""
@@ -42,34 +37,21 @@ class KubernetesModel(StrictModel):
     """Alibaba Cloud region of the cluster, such as cn-beijing: not every region has every way to share a GPU."""
     gpu_model: LabelValue = ""
     """GPU model in the target's words: ACK's node label `aliyun.accelerator/nvidia_name`, ACS's GPU model series."""
-    gpu_sharing: Literal["exclusive", "cgpu", "core_mem", "share", "mps"] | None = None
+    gpu_sharing: (
+        Annotated[Literal["exclusive", "cgpu", "core_mem", "share", "mps"], AfterValidator(GpuSharing)] | None
+    ) = None
     """ACK: mode of the nodes (`ack.node.gpu.schedule`) instead of the one that follows from `accelerator`."""
-    gpu_placement: Literal["binpack", "spread"] | None = None
+    gpu_placement: Annotated[Literal["binpack", "spread"], AfterValidator(GpuPlacement)] | None = None
     """ACK: only nodes that fill one GPU after the other (`binpack`), or spread pods over them (`spread`)."""
-    compute_class: Literal["gpu", "gpu-hpn"] | None = None
+    compute_class: Annotated[Literal["gpu", "gpu-hpn"], AfterValidator(ComputeClass)] | None = None
     """ACS: compute class; `gpu` when left out."""
     gpu_driver: LabelValue = ""
     """ACS: driver version, such as 535.161.08; ACS's default for the model when left out."""
     strict: bool = False
     """ACS: refuse a driver that is not in the bundled list of the model's drivers, instead of a notice."""
-    card_memory: MemoryMib | None = None
+    card_memory_mib: MemoryMib | None = Field(default=None, alias="card_memory")
     """ACS: memory of a whole GPU of this model, which a share on gpu-hpn is reckoned from."""
 
     def to_core(self) -> KubernetesWorkload:
-        """Return the core type."""
-        return KubernetesWorkload(
-            image=self.image,
-            working_directory=self.working_directory,
-            vcpus=self.vcpus,
-            memory_mib=self.memory,
-            service_account=self.service_account,
-            labels=dict(self.labels),
-            region=self.region,
-            gpu_model=self.gpu_model,
-            gpu_sharing=GpuSharing(self.gpu_sharing) if self.gpu_sharing else None,
-            gpu_placement=GpuPlacement(self.gpu_placement) if self.gpu_placement else None,
-            compute_class=ComputeClass(self.compute_class) if self.compute_class else None,
-            gpu_driver=self.gpu_driver,
-            card_memory_mib=self.card_memory,
-            strict=self.strict,
-        )
+        """Return the core type, which has the same members."""
+        return KubernetesWorkload(**dict(self))

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from relaunch.adapters.acs_drivers import load_acs_drivers
+from relaunch.adapters.acs_driver_list import load_acs_drivers
 from relaunch.adapters.definition_file.models import ACCELERATOR_CHOICE, NEURON_CHOICE, JobModel
 from relaunch.adapters.definition_file.triggers import GITHUB_EVENTS, TRIGGER_CHOICE
 from relaunch.adapters.definition_file.values import suggest

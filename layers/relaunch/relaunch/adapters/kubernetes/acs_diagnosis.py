@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from relaunch.adapters.acs_drivers import load_acs_drivers
+from relaunch.adapters.acs_driver_list import load_acs_drivers
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.errors import ForbiddenError
 from relaunch.adapters.kubernetes.api.models import Node

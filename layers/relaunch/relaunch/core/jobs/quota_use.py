@@ -39,7 +39,7 @@ def room_of_quotas(
     for machine in machines:
         for code, vcpus in _vcpus_of(machine).items():
             used[code] += vcpus
-    instances = {_instance_of(job): job for job in jobs if _counts(job)}
+    instances = {job.current_attempt.instance_id or job.job_id: job for job in jobs if _counts(job)}
     for job in instances.values():
         offering = job.current_attempt.placement.offering
         quota, row = quota_of(offering.instance_type, offering.purchase), catalogue.get(offering.instance_type)
@@ -64,7 +64,3 @@ def _vcpus_of(machine: Machine) -> Mapping[str, int]:
 def _counts(job: Job) -> bool:
     """Return whether a job has an instance of a capacity provider."""
     return job.attempt is not None and job.state in _WITH_INSTANCE and bool(job.attempt.placement.capacity_provider)
-
-
-def _instance_of(job: Job) -> str:
-    return job.current_attempt.instance_id or job.job_id

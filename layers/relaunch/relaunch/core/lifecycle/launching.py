@@ -13,7 +13,8 @@ from relaunch.core.jobs.attempt import Attempt, IntentKind, Placement, Placement
 from relaunch.core.jobs.effects import Effect, RequestLaunch
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.progress import machine_asked_at, resumed_step, with_measured
+from relaunch.core.jobs.overheads import machine_asked_at, with_measured
+from relaunch.core.jobs.progress import resumed_step
 from relaunch.core.jobs.state import JobState, RefusedCall
 from relaunch.core.launches.launch import (
     LaunchConflict,

@@ -13,7 +13,8 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.durations import write_minutes
 from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.progress import Measured, Overheads, Progress, measure_progress
+from relaunch.core.jobs.overheads import Measured, Overheads
+from relaunch.core.jobs.progress import Progress, measure_progress
 from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.lifecycle.spot_pools import RETRY_INTERVAL
 from relaunch.core.market.policies import DEFAULT_POLICY, PolicyName

@@ -23,7 +23,8 @@ from relaunch.core.jobs.attempt import Attempt, Stop, StopKind
 from relaunch.core.jobs.effects import RememberCapacity
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.progress import SavedCheckpoint, between_checkpoints, resumed_step
+from relaunch.core.jobs.overheads import between_checkpoints
+from relaunch.core.jobs.progress import SavedCheckpoint, resumed_step
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT, Decision, end, look_again, move
 from relaunch.core.lifecycle.events import CheckpointsRead, UnusedMachinePaid

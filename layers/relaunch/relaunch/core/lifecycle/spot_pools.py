@@ -112,8 +112,4 @@ def _by_score(pool: Pool, score: int | None) -> Pool:
 
 def _avoided_for(until: datetime | None, now: datetime) -> float:
     """Return for how long a pool is left out; one that selection rejected is not tried in the same moment."""
-    return 0.0 if until is None else max(_hours(until - now), _LEAST_HOURS)
-
-
-def _hours(time: timedelta) -> float:
-    return max(time / timedelta(hours=1), 0.0)
+    return 0.0 if until is None else max((until - now) / timedelta(hours=1), _LEAST_HOURS)

@@ -28,13 +28,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from relaunch.core.machines.machine import (
-    ForgetUnready,
-    Machine,
-    MachineEffect,
-    MachineTimelineEntry,
-    RememberFailures,
-)
+from relaunch.core.machines.machine import ForgetUnready, Machine, MachineEffect, MachineTimelineEntry, RememberFailures
 from relaunch.core.machines.refusals import POOL_AVOIDED
 from relaunch.core.machines.settings import JOB_TAG
 from relaunch.core.offerings.capacity_memory import image_scope, is_counted, placement_scope

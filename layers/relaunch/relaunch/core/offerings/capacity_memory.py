@@ -34,13 +34,7 @@ from functools import cache
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import AmiKind, ami_kind
-from relaunch.core.offerings.offering import (
-    CapacityFailure,
-    CapacityMemory,
-    Offering,
-    OfferingKey,
-    remembered_key,
-)
+from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Offering, OfferingKey, remembered_key
 from relaunch.core.offerings.quotas import quota_of
 
 # In lower case, like instance types: the jobs table has the runs on spot (`RUNS#…`) before all failures.

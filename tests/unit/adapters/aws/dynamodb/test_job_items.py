@@ -29,12 +29,7 @@ from relaunch.adapters.aws.dynamodb import job_items, job_listing
 from relaunch.adapters.aws.dynamodb.table import stamp
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.definitions.kubernetes_workload import (
-    ComputeClass,
-    GpuPlacement,
-    GpuSharing,
-    KubernetesWorkload,
-)
+from relaunch.core.definitions.kubernetes_workload import ComputeClass, GpuPlacement, GpuSharing, KubernetesWorkload
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import Attempt, HeldStop, IntentKind, Stop, StopIntent, StopKind
 from relaunch.core.jobs.cost import summarize_job

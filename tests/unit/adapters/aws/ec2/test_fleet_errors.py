@@ -14,14 +14,7 @@ from botocore.stub import Stubber
 from fakes.fleet import STACK, make_fleet_request
 from fakes.unreachable_aws import UnreachableAws
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
-from relaunch.core.machines.events import (
-    FleetAnswer,
-    FleetDeferred,
-    FleetRefused,
-    FleetUncertain,
-    Refusal,
-    RefusalKind,
-)
+from relaunch.core.machines.events import FleetAnswer, FleetDeferred, FleetRefused, FleetUncertain, Refusal, RefusalKind
 
 SERVICE = "ec2"
 URL = "http://127.0.0.1:9"

@@ -4,15 +4,7 @@ import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
 from fakes.fleet_region import FleetRegion, fleet_request, override
-from relaunch_local.ecs import (
-    Fault,
-    FaultMoment,
-    FleetFault,
-    HostPlan,
-    LaunchTemplate,
-    LaunchTemplateVersion,
-    Purchase,
-)
+from relaunch_local.ecs import Fault, FaultMoment, FleetFault, HostPlan, LaunchTemplate, LaunchTemplateVersion, Purchase
 
 A, B = override(), override(subnet="subnet-b")
 BIG = override("g5.12xlarge")

@@ -9,16 +9,7 @@ from relaunch.adapters.aws.dynamodb import job_items as items
 from relaunch.adapters.aws.dynamodb.job_listing import OPEN, DynamoDbJobListing, job_id_of, job_ids
 from relaunch.adapters.aws.dynamodb.machines import refusal, save_machines
 from relaunch.adapters.aws.dynamodb.slots import full_cap, release_slots, take_slots
-from relaunch.adapters.aws.dynamodb.table import (
-    MAX_ACTIONS,
-    Action,
-    CancelledError,
-    Item,
-    number,
-    put,
-    stamp,
-    text,
-)
+from relaunch.adapters.aws.dynamodb.table import MAX_ACTIONS, Action, CancelledError, Item, number, put, stamp, text
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.ports import JobHistory, StaleWriteError, TransientError

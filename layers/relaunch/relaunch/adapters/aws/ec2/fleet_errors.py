@@ -12,14 +12,7 @@ from types import MappingProxyType
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
 from relaunch.adapters.aws.errors import error_code, error_message, is_throttled, is_throttling_code, is_transient
-from relaunch.core.machines.events import (
-    FleetAnswer,
-    FleetDeferred,
-    FleetRefused,
-    FleetUncertain,
-    Refusal,
-    RefusalKind,
-)
+from relaunch.core.machines.events import FleetAnswer, FleetDeferred, FleetRefused, FleetUncertain, Refusal, RefusalKind
 
 TYPE_NOT_IN_ZONE = "InvalidFleetConfiguration"
 """EC2 has one code and text for a type that a zone does not offer and for one that does not exist."""

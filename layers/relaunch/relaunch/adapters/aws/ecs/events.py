@@ -4,34 +4,21 @@ The detail types are "ECS Task State Change" and "ECS Container Instance State C
 Developer Guide; samples in events/aws.ecs.*.json). There is one of the latter for each task that starts or stops on an
 instance; template.yaml lets through only those of instances without a task. Events may be duplicated and out of order:
 `detail.version` increases with each state, while `version` of the envelope is always "0". Unknown members are ignored,
-and of the known ones only the ARN is required.
-
-The reasons of stops are those of "Amazon ECS stopped tasks error messages" and "API failure reasons". The stop code of
-a terminated host is `TerminationNotice` for every cause: only a spot warning distinguishes an interruption from a lost
-host. `startedBy` is `<job>/<attempt>` for tasks of Relaunch.
+and of the known ones only the ARN is required. `startedBy` is `<job>/<attempt>` for tasks of Relaunch.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from relaunch.adapters.aws.ecs.placement_constraints import AVAILABILITY_ZONE, INSTANCE_TYPE, NEURON_DEVICES
+from relaunch.adapters.aws.ecs.stop_reports import report_of_container, report_of_task
 from relaunch.adapters.aws.timestamps import Timestamp
-from relaunch.adapters.start_errors import NAMES, meaning_of, tells_gpu_fault
 from relaunch.adapters.validation import permanent_if_invalid
 from relaunch.core.jobs.attempt_key import AttemptKey
-from relaunch.core.launches.launch import (
-    ContainerObservation,
-    Node,
-    NodeObservation,
-    ReportedCause,
-    StopReport,
-    TaskObservation,
-    TaskPhase,
-)
+from relaunch.core.launches.launch import ContainerObservation, Node, NodeObservation, TaskObservation, TaskPhase
 from relaunch.core.machines.machine import Resources
 from relaunch.core.selection.gpu_share import GpuDevice
 
@@ -53,81 +40,8 @@ def owner_of(value: str) -> AttemptKey | None:
     return AttemptKey(found["job_id"], int(found["number"]))
 
 
-class StopCode(StrEnum):
-    """The stop codes of ECS (TaskStopCode); some events have none and are classified by their reason."""
-
-    TASK_FAILED_TO_START = "TaskFailedToStart"
-    ESSENTIAL_CONTAINER_EXITED = "EssentialContainerExited"
-    USER_INITIATED = "UserInitiated"
-    SERVICE_SCHEDULER_INITIATED = "ServiceSchedulerInitiated"
-    SPOT_INTERRUPTION = "SpotInterruption"
-    TERMINATION_NOTICE = "TerminationNotice"
-    INFRASTRUCTURE_HEALTH = "InfrastructureHealth"
-
-
-_BY_CODE = {
-    "": ReportedCause.ENDED,
-    StopCode.TASK_FAILED_TO_START: ReportedCause.NOT_STARTED,
-    StopCode.ESSENTIAL_CONTAINER_EXITED: ReportedCause.ENDED,
-    StopCode.USER_INITIATED: ReportedCause.STOP_CALLED,
-    StopCode.SERVICE_SCHEDULER_INITIATED: ReportedCause.STOP_SCHEDULED,
-    StopCode.SPOT_INTERRUPTION: ReportedCause.INTERRUPTED,
-    StopCode.TERMINATION_NOTICE: ReportedCause.NODE_LOST,
-    StopCode.INFRASTRUCTURE_HEALTH: ReportedCause.NODE_LOST,
-}
-_BY_TEXT = {
-    ReportedCause.NO_CAPACITY: re.compile(
-        r"RESOURCE:|\bAGENT\b|\bATTRIBUTE\b|\bLOCATION\b"
-        r"|(?i:MemberOf placement constraint|NO ACTIVE INSTANCES|EMPTY CAPACITY PROVIDER"
-        r"|no container instances? |capacity is unavailable|Insufficient\w{0,40}Capacity|MaxSpotInstanceCountExceeded"
-        r"|VcpuLimitExceeded)"
-    ),
-    # ECS Managed Instances are drained after 14 days at most, whatever runs on them ("Instance draining").
-    ReportedCause.NODE_LOST: re.compile(
-        r"(?i)Host EC2 \(instance i-[0-9a-z]+\) (terminated|stopped)|container instance deregist"
-        r"|agent (is )?disconnected|stopped during instance draining"
-    ),
-    ReportedCause.INTERRUPTED: re.compile(r"(?i)your spot task was interrupted"),
-    ReportedCause.IMAGE: re.compile(
-        r"(?i)CannotPull|manifest unknown|no matching manifest|image \S*\s*not found|manifest for \S+ not found"
-        r"|pull access denied|repository does not exist"
-    ),
-    ReportedCause.OUT_OF_MEMORY: re.compile(r"(?i)OutOfMemory|out of memory"),
-    # The errors of a task that does not start, of which ECS may tell with another stop code than TaskFailedToStart.
-    ReportedCause.START_ERROR: re.compile(rf"\b({'|'.join(NAMES)})\b"),
-    ReportedCause.NOT_STARTED: re.compile(r"^TaskFailedToStart\b"),
-    # A container with `dependsOn` and the conditions SUCCESS, COMPLETE or HEALTHY.
-    ReportedCause.DEPENDENCY_FAILED: re.compile(
-        r"ordering dependency \[[^\]]{0,200}\] for target \[[^\]]{0,255}\]"
-        r" (as dependency did not exit successfully|has timed out|because dependency will never start)"
-    ),
-}
-# "CannotStartContainerError", "ResourceInitializationError", "ContainerRuntimeTimeoutError"…
-_ERROR_NAME = re.compile(r"\b[A-Z][a-z]\w*Error\b")
-
-
-def report_of_task(stop_code: str, stopped_reason: str) -> StopReport:
-    """Return what a task reports; a stop code that is not documented tells no cause."""
-    report = report_of_container(stopped_reason)
-    by_code = _BY_CODE.get(stop_code)
-    return StopReport(report.text, report.causes | {by_code}, report.error) if by_code else report
-
-
-def report_of_container(reason: str) -> StopReport:
-    """Return what the reason of a container reports."""
-    causes = {cause for cause, pattern in _BY_TEXT.items() if pattern.search(reason)}
-    meaning = meaning_of(reason)
-    if meaning is not None and ReportedCause.DEPENDENCY_FAILED not in causes:
-        causes.add(meaning)
-    if tells_gpu_fault(reason):
-        causes.add(ReportedCause.GPU_FAULT)
-    error = _ERROR_NAME.search(reason)
-    return StopReport(reason, frozenset(causes), error.group() if error else "")
-
-
 TASK_STATE_CHANGE = "ECS Task State Change"
 MACHINE_STATE_CHANGE = "ECS Container Instance State Change"
-
 _STOPPED = frozenset({"STOPPED", "DELETED"})
 _PHASES = {
     "PROVISIONING": TaskPhase.PENDING,

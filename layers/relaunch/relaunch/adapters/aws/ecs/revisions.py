@@ -23,12 +23,7 @@ from relaunch.core.revisions.revision import (
     rank_revisions,
 )
 from relaunch.core.task_definitions.reservation import CPU_UNITS_PER_VCPU, Reservation, reserve, reserved_memory_mib
-from relaunch.core.task_definitions.verdicts import (
-    find_refusals,
-    find_warnings,
-    instance_constraints,
-    is_managed_only,
-)
+from relaunch.core.task_definitions.verdicts import find_refusals, find_warnings, instance_constraints, is_managed_only
 from relaunch.ports import Clock, NoActiveRevisionError, TransientError
 
 if TYPE_CHECKING:

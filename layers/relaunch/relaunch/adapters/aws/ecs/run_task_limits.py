@@ -5,11 +5,7 @@ import re
 
 from relaunch.adapters.aws.ecs.container_overrides import build_overrides, check_accelerators
 from relaunch.adapters.aws.ecs.events import started_by
-from relaunch.adapters.aws.ecs.placement_constraints import (
-    MAX_EXPRESSION_LENGTH,
-    InvalidExpressionError,
-    constraint_of,
-)
+from relaunch.adapters.aws.ecs.placement_constraints import MAX_EXPRESSION_LENGTH, InvalidExpressionError, constraint_of
 from relaunch.core.launches.launch import LaunchRequest
 
 MAX_CONSTRAINTS = 10

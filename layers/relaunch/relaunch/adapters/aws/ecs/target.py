@@ -13,13 +13,7 @@ from relaunch.adapters.aws.ecs.run_task import build_run_task, outcome_of_error,
 from relaunch.adapters.aws.ecs.run_task_limits import check_limits
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code, is_throttled
 from relaunch.core.jobs.attempt_key import AttemptKey
-from relaunch.core.launches.launch import (
-    LaunchOutcome,
-    LaunchRequest,
-    NodeObservation,
-    TaskObservation,
-    TaskPhase,
-)
+from relaunch.core.launches.launch import LaunchOutcome, LaunchRequest, NodeObservation, TaskObservation, TaskPhase
 from relaunch.core.selection.gpu_share import GpuDevice
 from relaunch.core.selection.neuron_devices import RemainingResources
 from relaunch.ports import PermanentError, TransientError

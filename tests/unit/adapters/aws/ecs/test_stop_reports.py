@@ -2,7 +2,7 @@
 
 import pytest
 
-from relaunch.adapters.aws.ecs.events import StopCode, report_of_container, report_of_task
+from relaunch.adapters.aws.ecs.stop_reports import StopCode, report_of_container, report_of_task
 from relaunch.core.launches.launch import ReportedCause as C
 from relaunch.core.launches.launch import StopReport
 

@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from relaunch.adapters.acs_drivers import load_acs_drivers
+from relaunch.adapters.acs_driver_list import load_acs_drivers
 
 
 def test_the_list_has_its_day_and_the_drivers_of_each_name_of_a_model_newest_first():

@@ -8,16 +8,8 @@ import pytest
 from fakes.builders import NOW, make_job, make_placement, make_running_attempt
 from relaunch.core.jobs.attempt import Stop, StopKind
 from relaunch.core.jobs.job import Job, MeasuredTimes
-from relaunch.core.jobs.progress import (
-    LONGEST_START,
-    SHORTEST_START,
-    Overheads,
-    SavedCheckpoint,
-    machine_asked_at,
-    measure_overheads,
-    measured_so_far,
-    with_measured,
-)
+from relaunch.core.jobs.overheads import Overheads, machine_asked_at, measure_overheads, measured_so_far, with_measured
+from relaunch.core.jobs.progress import LONGEST_START, SHORTEST_START, SavedCheckpoint
 from relaunch.core.jobs.state import Waiting, WaitReason
 
 MINUTE = timedelta(minutes=1)
