@@ -35,7 +35,7 @@ class TestLost:
     def test_three_in_a_row_make_the_job_pause_with_a_sentence(self, machines):
         job_id = machines.start()
         for _ in range(12):
-            if machines.job(job_id).failed_machines == 3:
+            if machines.job(job_id).machines.failed == 3:
                 break
             if machines.job(job_id).machine_id:
                 machines.make_ec2_calls()
@@ -52,7 +52,7 @@ class TestLost:
         machines.tasks.launch = Mock(return_value=make_failed_placement("RESOURCE:MEMORY"))
         job_id = machines.start()
         for _ in range(12):
-            if machines.job(job_id).failed_machines == 3:
+            if machines.job(job_id).machines.failed == 3:
                 break
             if machines.job(job_id).machine_id:
                 machines.make_ec2_calls()
@@ -74,7 +74,7 @@ class TestLost:
 
         assert machines.load(first.machine_id).state is MachineState.ENDING
         assert machines.machine(job_id).machine_id != first.machine_id
-        assert machines.job(job_id).failed_machines == 0
+        assert machines.job(job_id).machines.failed == 0
 
     def test_one_that_is_warned_when_it_is_ready_and_not_used_yet_is_replaced(self, machines):
         job_id = machines.start()
@@ -127,9 +127,9 @@ class TestLost:
         machines.deliver()
 
         job = machines.job(job_id)
-        assert (job.waiting.reason, job.failed_machines) == (WaitReason.REFUSED, 0)
+        assert (job.waiting.reason, job.machines.failed) == (WaitReason.REFUSED, 0)
         assert "check MachineLaunchTemplates and MachineSubnets" in job.reason
-        assert job.refused_since is not None
+        assert job.machines.refused_since is not None
 
     def test_one_that_was_deleted_is_replaced(self, machines):
         job_id = machines.start()
@@ -152,7 +152,7 @@ class TestAgent:
         job = machines.job(job_id)
         assert [each.placement_number for each in machines.tasks.requests] == [1, 2]
         assert len({each.instance_id for each in machines.tasks.requests}) == 1
-        assert (job.state, len(machines.fleet.requests), job.failed_machines) == (JobState.LAUNCHING, 1, 0)
+        assert (job.state, len(machines.fleet.requests), job.machines.failed) == (JobState.LAUNCHING, 1, 0)
         assert "the agent of" in machines.timeline(job_id)
 
     def test_a_message_that_comes_twice_is_no_try_before_its_time(self, machines):

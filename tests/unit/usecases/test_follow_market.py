@@ -11,7 +11,7 @@ from fakes.market_story import HOUR, WITHIN, save
 from fakes.market_story import within as on_machines
 from fakes.story import MINUTE, Story
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.overheads import starts_so_far
+from relaunch.core.jobs.overheads import measured_so_far
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.long_waits import START_LIMIT
 from relaunch.core.machines.events import RefusalKind
@@ -340,8 +340,8 @@ def test_the_start_of_a_machine_of_our_own_counts_from_its_request(own):
     own.run(job_id)
 
     job = own.job(job_id)
-    assert job.asked_at is not None
-    assert starts_so_far(job, None, own.now).seconds == pytest.approx((4 + 3 + 2) * 60.0)
+    assert job.machines.asked_at is not None
+    assert measured_so_far(job, None, own.now).start_seconds == pytest.approx((4 + 3 + 2) * 60.0)
 
 
 def warn(own: MachineStory, after: timedelta = MINUTE) -> str:

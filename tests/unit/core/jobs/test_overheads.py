@@ -7,15 +7,8 @@ import pytest
 
 from fakes.builders import NOW, make_job, make_placement, make_running_attempt
 from relaunch.core.jobs.attempt import Stop, StopKind
-from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.overheads import (
-    Overheads,
-    StartsSoFar,
-    machine_asked_at,
-    measure_overheads,
-    starts_so_far,
-    with_measured,
-)
+from relaunch.core.jobs.job import Job, MeasuredTimes
+from relaunch.core.jobs.overheads import Overheads, machine_asked_at, measure_overheads, measured_so_far, with_measured
 from relaunch.core.jobs.progress import LONGEST_START, SHORTEST_START, SavedCheckpoint
 from relaunch.core.jobs.state import Waiting, WaitReason
 
@@ -39,15 +32,15 @@ def running(requested: float = 3, asked: float | None = None, resume_uri: str | 
 
 def start_minutes(job: Job, newest: SavedCheckpoint | None = None) -> float:
     """Return the minutes of the one start that was measured."""
-    so_far = starts_so_far(job, newest, NOW)
-    assert so_far.count == 1
-    return so_far.seconds / 60
+    so_far = measured_so_far(job, newest, NOW)
+    assert so_far.starts == 1
+    return so_far.start_seconds / 60
 
 
 def test_without_any_start_the_constants_are_taken():
     assert measure_overheads(make_job(), None, NOW) == Overheads()
     not_started = make_job(attempt=make_running_attempt(started_at=None), measured_starts=1, start_seconds=240.0)
-    assert starts_so_far(not_started, None, NOW) == StartsSoFar(1, 240.0, 0.0)
+    assert measured_so_far(not_started, None, NOW) == MeasuredTimes(1, 240.0, 0.0)
 
 
 def test_a_start_takes_from_the_request_until_the_task_runs_and_some_time_to_load():

@@ -3,7 +3,15 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import NOW, container_instance_arn, make_attempt, make_offering_key, make_placement, task_id
+from fakes.builders import (
+    NOW,
+    container_instance_arn,
+    make_attempt,
+    make_offering_key,
+    make_placement,
+    task_id,
+    with_stored,
+)
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import RetryRules
 from relaunch.core.jobs.attempt import IntentKind, PlacementState, Stop, StopKind
