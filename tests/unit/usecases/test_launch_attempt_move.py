@@ -61,7 +61,7 @@ def test_it_saves_stops_and_goes_on_there_and_never_beside_itself(story, leaving
     moved = story.job(leaving)
     assert (moved.state, moved.current_attempt.number) == (JobState.RUNNING, 2)
     assert moved.current_attempt.placement.offering == G5
-    assert (moved.interruptions, moved.failures) == (0, 0)
+    assert (moved.totals.interruptions, moved.totals.failures) == (0, 0)
     assert "stopped: moved" in story.timeline(leaving)
 
 

@@ -51,7 +51,8 @@ def cost_so_far(job: Job | JobSummary, now: datetime) -> tuple[float, CostBasis]
     That is its tasks, and the machines that were requested for it and never ran one, from launch to end.
     """
     summary = job if isinstance(job, JobSummary) else summarize_job(job)
-    running, ended_usd = summary.running, summary.cost_usd + summary.useless_machines_usd
+    running = summary.running
+    ended_usd = summary.cost_usd + summary.useless_machines_usd
     if running is None:
         return ended_usd, summary.cost_basis
     # ECS's clock may be ahead.

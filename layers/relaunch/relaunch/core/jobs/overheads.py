@@ -80,7 +80,8 @@ def machine_asked_at(job: Job) -> datetime | None:
 
 def measured_so_far(job: Job, newest: SavedCheckpoint | None, now: datetime) -> MeasuredTimes:
     """Return what the attempts of a job say, its current one included, which runs until `now` or stopped."""
-    attempt, before = job.attempt, job.measured
+    attempt = job.attempt
+    before = job.measured
     if attempt is None or attempt.started_at is None:
         return before
     own = newest if newest is not None and newest.attempt == attempt.number else None
