@@ -271,7 +271,7 @@ class Job:
     the latest attempt of which it is known whether it gained a step, `attempts_without_progress` how many of the latest
     in a row did not, and `saving_seconds` how long one that did ran until it had saved, 0 if that is not known
     (core.lifecycle.restart_policy). `moved_at` is when its task was stopped for each of the latest moves to spot
-    (core.lifecycle.moves). `wait_told_at` is when somebody was last told that it waits for long
+    (core.lifecycle.moves). `wait_told_at` is when the last alert said that it waits for long
     (core.lifecycle.long_waits).
     """
 
