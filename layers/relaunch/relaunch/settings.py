@@ -21,7 +21,7 @@ _CAPACITY_PROVIDER = re.compile(
     r"(?P<name>[A-Za-z0-9_-]+)=(?P<instance_type>[a-z0-9.-]+)/(?P<purchase>spot|on-demand|reserved)"
     r"(?P<managed>/managed-instances)?(?:/(?P<disk>[1-9][0-9]{0,5})GiB)?"
 )
-# A derived family begins with 237 characters of its source at most: a longer name could not be told from others.
+# A derived family begins with 237 characters of its source at most, which longer names could share.
 _FAMILY_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,237}\*?")
 _ANY_FAMILY = "any"
 _ROLE_PATH = re.compile(r"([A-Za-z0-9_+=,.@-]+/)+")

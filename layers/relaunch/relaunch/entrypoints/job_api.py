@@ -40,7 +40,7 @@ _STATUSES: Mapping[str, int] = {
 
 
 class UnknownJobError(PermanentError):
-    """The caller has no job of this id; whether another one has is not told."""
+    """The caller has no job of this id; the answer does not say whether another one has."""
 
 
 def answer_request(event: object, request_id: str, deps: RequestDependencies) -> dict[str, Any]:

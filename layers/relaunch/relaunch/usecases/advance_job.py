@@ -245,8 +245,8 @@ def _handle_machine(
         abandoned = MachineAbandoned(job.job_id, effect.reason)
         advance_machine(effect.machine_id, lambda _machine: abandoned, deps)
         return None
-    told = ClaimReleased(job.job_id, effect.reason, is_unusable=effect.is_unusable, is_unused=effect.is_unused)
-    machine = advance_machine(effect.machine_id, lambda _machine: told, deps)
+    released = ClaimReleased(job.job_id, effect.reason, is_unusable=effect.is_unusable, is_unused=effect.is_unused)
+    machine = advance_machine(effect.machine_id, lambda _machine: released, deps)
     if machine is None or not effect.is_unused:
         return None
     usd = usd_for_nothing(machine, job.job_id, deps.clock.now())

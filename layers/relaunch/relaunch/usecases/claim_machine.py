@@ -143,7 +143,7 @@ def _claims_with_room(job: Job, selection: Selection, deps: LaunchDependencies) 
 
 
 def _was_warned(machine: Machine, deps: LaunchDependencies) -> bool:
-    """Return whether EC2 has warned of the instance of a machine, which is told then.
+    """Return whether EC2 has warned of the instance of a machine; if so, the machine handles the warning.
 
     A warning that came before EC2's answer to the request was saved found no machine.
     """

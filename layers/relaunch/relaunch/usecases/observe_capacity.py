@@ -37,7 +37,7 @@ class _Calls:
             return None
 
     def raise_first(self) -> None:
-        """Raise a transient error, else any: the message is retried, and jobs that were told ignore it."""
+        """Raise a transient error, else any: the message is retried, and jobs that have handled it ignore it."""
         for error in sorted(self._errors, key=lambda error: isinstance(error, PermanentError)):
             raise error
 
@@ -98,10 +98,10 @@ def _tell_machine(event: InstanceEvent, at: datetime, deps: JobDependencies) -> 
     machine_id = deps.machines.find_by_instance(event.instance_id)
     if machine_id is None:
         return
-    told: MachineEvent = MachineWarned(at, is_rebalance=is_rebalance)
+    seen: MachineEvent = MachineWarned(at, is_rebalance=is_rebalance)
     if event.kind is InstanceEventKind.STATE_CHANGE:
-        told = InstanceSeen(InstanceObservation(event.instance_id, InstanceState(event.state), machine_id), at)
-    advance_machine(machine_id, lambda _machine: told, deps)
+        seen = InstanceSeen(InstanceObservation(event.instance_id, InstanceState(event.state), machine_id), at)
+    advance_machine(machine_id, lambda _machine: seen, deps)
 
 
 def _leaves_on_rebalance(instance_id: str, deps: JobDependencies) -> bool:

@@ -149,7 +149,7 @@ def _observed(job: Job, seen: _Seen, deps: ReconcileDependencies) -> JobEvent | 
 def _host_end(job: Job, deps: ReconcileDependencies) -> HostEnded | None:
     """Return that the machine of our own is gone that the task is on; None if that is known, or it is not.
 
-    EC2's events of the end, of which the machine was told, may be lost on their way to the job.
+    EC2's events of the end, which the machine got, may be lost on their way to the job.
     """
     attempt = job.current_attempt
     if not attempt.placement.machine_id or attempt.host_ended_at is not None:

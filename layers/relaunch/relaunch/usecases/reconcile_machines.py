@@ -193,7 +193,7 @@ def _is_suspect(seen: InstanceObservation, deps: FleetDependencies) -> bool:
 
 
 def _is_accounted_for(seen: InstanceObservation, deps: FleetDependencies) -> bool:
-    """Return whether a machine has the instance, which is told of it.
+    """Return whether a machine has the instance; if so, it handles what is seen.
 
     Raises:
         PortError: it could not be found out.

@@ -65,7 +65,7 @@ class S3Checkpoints:
     def newest_saved(self, checkpoint_uri: str, job_id: str) -> SavedCheckpoint | None:
         """Return the newest complete checkpoint as `newest_complete` does, with when S3 got the last of its objects.
 
-        Those of its attempt before it are told by their manifests, whether or not they are complete.
+        Those of its attempt before it are known from their manifests, whether or not they are complete.
 
         Raises:
             TransientError: throttled or unreachable.

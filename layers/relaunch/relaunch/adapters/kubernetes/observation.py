@@ -4,7 +4,7 @@ What orders two observations of a task is how far it has come: a task of Relaunc
 phases in their order. Where an old server replaces a pod that was deleted (Kubernetes 1.20 does, 1.36 does not), the
 phases begin anew and are ignored until they have come as far as before. Within a phase the greater resource version is
 the newer, which is a number of etcd that all objects of a cluster share; where it is none, what is said later of the
-same phase is not told.
+same phase is not recognized.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

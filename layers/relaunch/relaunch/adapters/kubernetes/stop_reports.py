@@ -159,8 +159,8 @@ def _report_without_job(pod: Pod | None) -> StopReport:
 def containers_without_pod(job: Job) -> dict[str, ContainerObservation]:
     """Return the container and exit code that the failure policy of a Job tells, none if it tells nothing."""
     failed = find_condition(job.status.conditions, "Failed", "FailureTarget")
-    told = _FAILED_WITH.search(failed.message) if failed and failed.reason == _BY_POLICY else None
-    return {told["container"]: ContainerObservation(int(told["code"]))} if told else {}
+    found = _FAILED_WITH.search(failed.message) if failed and failed.reason == _BY_POLICY else None
+    return {found["container"]: ContainerObservation(int(found["code"]))} if found else {}
 
 
 def _report_without_pod(job: Job, failed: Condition | None) -> StopReport:

@@ -36,7 +36,7 @@ def read_caller(event: Mapping[str, Any]) -> str:
     """Return the caller of a request.
 
     Raises:
-        UnknownCallerError: Lambda has not told who it is; the URL has AuthType NONE.
+        UnknownCallerError: Lambda does not say who it is; the URL has AuthType NONE.
     """
     arn = _member(_member(_member(event, "requestContext"), "authorizer"), "iam").get("userArn")
     if not isinstance(arn, str) or not arn:

@@ -20,7 +20,7 @@ class HourlyPrice:
 def attempt_price(attempt: Attempt) -> HourlyPrice:
     """Return the price of an attempt: that of the zone that its task is in, as it was when it was selected.
 
-    In a zone whose price was not told it is an upper limit, the on-demand price. Until the zone is known it is the
+    In a zone whose price is not known it is an upper limit, the on-demand price. Until the zone is known it is the
     highest price of all zones, an upper limit too unless they are equal.
     """
     placement = attempt.placement

@@ -197,7 +197,7 @@ class TaskPhase(StrEnum):
 class ReportedCause(StrEnum):
     """What a target reports as the cause of a stop; core.lifecycle.stop_reason decides what it means for the job."""
 
-    ENDED = "ended"  # its containers ended, or no cause is told
+    ENDED = "ended"  # its containers ended, or no cause is reported
     STOP_CALLED = "stop-called"  # somebody called for the stop: Relaunch or another
     STOP_SCHEDULED = "stop-scheduled"  # a scheduler of the target stopped it
     INTERRUPTED = "interrupted"  # spot capacity was taken away

@@ -300,7 +300,7 @@ def _next_placement(  # noqa: PLR0913 - all of them named at every call
 ) -> Decision:
     """Close the placement and launch again; `found` is for the timeline only, because an attempt is small.
 
-    `is_unused`: the machine was bought for it, and ran nothing: that is told to all jobs with the revision.
+    `is_unused`: the machine was bought for it, and ran nothing: all jobs with the revision get to know that.
     """
     if job.cancel_requested:
         return _cancelled(job, now)

@@ -8,7 +8,7 @@ job waits
        └─ for START_LIMIT and its patience in all, before its first run or since then ──▶ FAILED
 
 What it waits for an image, or for what somebody has to grant, has bounds of its own (core.lifecycle.refusal_waits). A
-job with a deadline waits until then. Somebody is told at half of the bound, and once a day from then on: the job is due
+job with a deadline waits until then. An alert comes at half of the bound, and once a day from then on: the job is due
 then, whatever lets it try again before.
 """
 
@@ -36,9 +36,9 @@ RESERVATION_LIMIT = timedelta(weeks=9)
 A Capacity Block starts up to eight weeks after it was bought ("Capacity Blocks for ML", EC2 User Guide).
 """
 TOLD_EVERY = timedelta(hours=24)
-"""How often somebody is told of a job that has waited for half of its bound."""
+"""How often an alert names a job that has waited for half of its bound."""
 WAITS_LONG = "waits for long"
-"""The timeline event of a job of whose wait somebody is told."""
+"""The timeline event of a job whose wait causes an alert."""
 
 _BOUND_ELSEWHERE = frozenset({WaitReason.IMAGE, *REFUSED_WAITS})
 
@@ -121,7 +121,7 @@ def describe_bound(job: Job, now: datetime) -> str:
 
 
 def look_or_tell(job: Job, now: datetime, decision: Decision) -> Decision:
-    """Return the decision to look again, with a timeline entry if somebody is to be told how long the job waits."""
+    """Return the decision to look again, with a timeline entry if an alert is to say how long the job waits."""
     wait = wait_of(job, now)
     is_known = job.waits.told_at is not None and now - job.waits.told_at < TOLD_EVERY
     if wait is None or wait.waited * 2 < wait.limit or is_known:
@@ -133,7 +133,7 @@ def look_or_tell(job: Job, now: datetime, decision: Decision) -> Decision:
 
 
 def with_bound(_before: Job, _event: object, decision: Decision, now: datetime) -> Decision:
-    """Return the decision; a job that waits is due when its wait is over or somebody is to be told, at the latest.
+    """Return the decision; a job that waits is due when its wait is over or an alert is due, at the latest.
 
     Each job that ends and each machine that is gone lets the oldest jobs try again, which puts their next wake off.
     """

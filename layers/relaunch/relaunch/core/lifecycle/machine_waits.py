@@ -88,7 +88,7 @@ def _effects(event: MachineClaimed) -> tuple[Effect, ...]:
     machine = event.decision.machine
     if event.is_new:
         return (RequestMachine(machine.machine_id),)
-    # One that is ready has told its jobs already.
+    # The jobs of one that is ready know already.
     return (RequestLaunch(),) if machine.state is MachineState.READY else ()
 
 

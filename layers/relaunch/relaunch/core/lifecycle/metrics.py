@@ -169,22 +169,22 @@ def decision_metrics(before: Job, decision: Decision, now: datetime) -> tuple[Me
 def machine_metrics(before: Machine, decision: MachineDecision, now: datetime) -> tuple[MetricDatum, ...]:
     """Return the data of a saved decision about a machine.
 
-    Each comes at most once for a machine, but that its instance does not end: that is told again while it lives.
+    Each comes at most once for a machine, but that its instance does not end: that is reported again while it lives.
     """
     after = decision.machine
-    told = after.timeline[-1].event if after.timeline[-1:] != before.timeline[-1:] else ""
+    event = after.timeline[-1].event if after.timeline[-1:] != before.timeline[-1:] else ""
     metrics: list[MetricDatum] = []
-    if told == REFUSED and after.refusal is not None:
+    if event == REFUSED and after.refusal is not None:
         metrics.append(MetricDatum(Metric.MACHINES_REFUSED, label=after.refusal.value))
     if after.state is MachineState.READY and before.state is not MachineState.READY:
         metrics.append(MetricDatum(Metric.MACHINE_TO_READY, _seconds(after.created_at, now)))
-    if told == NOT_READY:
+    if event == NOT_READY:
         metrics.append(MetricDatum(Metric.MACHINES_NOT_READY))
     if after.leave_by is not None and before.leave_by is None:
         metrics.append(MetricDatum(Metric.MACHINES_ABANDONED))
-    if told == NOT_TERMINATED:
+    if event == NOT_TERMINATED:
         metrics.append(MetricDatum(Metric.TERMINATIONS_REFUSED))
-    if told == NOT_TERMINATED or (after.is_alert and not before.is_alert):
+    if event == NOT_TERMINATED or (after.is_alert and not before.is_alert):
         metrics.append(MetricDatum(Metric.MACHINE_ALERTS))
     return tuple(metrics)
 

@@ -3,7 +3,7 @@
 Machines that are paid for and never run a task of their job are bounded whatever the reason: they do not become ready,
 the cluster places nothing on them, or a permission is missing once they are up. A few in a row follow one another at
 once, then one is bought as a probe (core.lifecycle.refusal_waits); and whatever happens in between, a job gets no more
-than MOST_IN_A_DAY in any 24 hours. What keeps the tasks of a revision from all machines is told to all jobs with it,
+than MOST_IN_A_DAY in any 24 hours. What keeps the tasks of a revision from all machines holds for all jobs with it,
 which buy probes together (core.machines.starts).
 
 A job whose attempts gain no step ends: what each of them trained was lost, and the next one would lose it again.
@@ -334,7 +334,7 @@ def _has_gained(attempt: Attempt, newest: SavedCheckpoint) -> bool:
 def _saving_seconds(job: Job, newest: SavedCheckpoint) -> float:
     """Return how long the attempt ran until it had saved by itself, or between two of its checkpoints, if that is more.
 
-    If it saved only because it was told to stop, what was known before stays; if nothing was, it is how long the
+    If it saved only because it was asked to stop, what was known before stays; if nothing was, it is how long the
     attempt ran until then, where that is more than CHECKPOINT_INTERVAL, and else 0.
     """
     attempt = job.current_attempt

@@ -70,8 +70,8 @@ def task_seen(job: Job, event: TaskSeen, now: datetime, limits: StackLimits) -> 
 
 def instance_told(job: Job, event: TaskSeen, now: datetime, _limits: StackLimits) -> Decision:
     """Keep where the task runs: a warning of that instance finds the job by it."""
-    told = _located(job, event)
-    return _with_link(set_next_check(told, job.wake_at or now, job.pending), event)
+    located = _located(job, event)
+    return _with_link(set_next_check(located, job.wake_at or now, job.pending), event)
 
 
 def _with_link(decision: Decision, event: TaskSeen) -> Decision:

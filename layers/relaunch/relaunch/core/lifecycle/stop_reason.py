@@ -1,6 +1,6 @@
 """Classification of stops by reported cause, exit code, stop intent and EC2 events of the instance.
 
-A target reports what it knows as causes (core.launches.launch.ReportedCause), several of which may be told at once.
+A target reports what it knows as causes (core.launches.launch.ReportedCause), several of which may come at once.
 """
 
 from collections.abc import Callable
@@ -323,7 +323,7 @@ def _describe_sidecar(
         named = (_with_end(name, others[name]) for name in ended_first.split(", ") if name in others)
         return f"{', '.join(named) or ended_first} ended before {container} did"
     failed = [_with_end(name, each) for name, each in others.items() if name in essential and _is_error(each)]
-    # A program that ignores SIGTERM is killed after its stop time-out; the agent has told of the other one by then.
+    # A program that ignores SIGTERM is killed after its stop time-out; the agent has reported the other one by then.
     if not failed or exit_code not in {None, *_EXITS_BY_STOP} - {EXIT_SIGKILL}:
         return ""
     # Nothing tells the order. Hardly any program sends itself a SIGTERM; and a training that exits with 0 loses less by

@@ -64,10 +64,10 @@ def avoid(job: Job, reason: str, at: datetime, *, is_taken: bool = False) -> tup
         until = at + AVOID_AFTER_NO_CAPACITY
         return job, (RememberCapacity(offering, reason, at, until, provider, gpu_count, is_taken=is_taken),)
     failure = CapacityFailure(offering, reason, at, at + _AVOID_BY_ITSELF, capacity_provider=provider)
-    return _with_own_failure(job, failure), ()
+    return _with_job_failure(job, failure), ()
 
 
-def _with_own_failure(job: Job, failure: CapacityFailure) -> Job:
+def _with_job_failure(job: Job, failure: CapacityFailure) -> Job:
     others = (each for each in job.faults.own_failures if each.key != failure.key)
     return replace(job, faults=replace(job.faults, own_failures=(*others, failure)))
 
@@ -81,7 +81,7 @@ def _avoid_pool(job: Job, reason: str, at: datetime) -> Job:
     until = at + _AVOID_BY_ITSELF
     offering = attempt.placement.offering
     for zone in {attempt.zone or offering.zone: None, None: None}:
-        job = _with_own_failure(job, CapacityFailure(replace(offering, zone=zone), reason, at, until))
+        job = _with_job_failure(job, CapacityFailure(replace(offering, zone=zone), reason, at, until))
     return job
 
 

@@ -1,6 +1,6 @@
 """What a stop means for the job, and when that is decided: the events of ECS and those of EC2 come in no order.
 
-EventBridge delivers each at least once, late or never. What ended a program is told by the times in the events. So that
+EventBridge delivers each at least once, late or never. The times in the events say what ended a program. So that
 it does not matter which of them is handled first, a verdict that EC2 may change is made after what EC2 may still say
 of that time, and EC2 is asked before.
 
@@ -100,8 +100,8 @@ def with_notices(job: Job, seen: TaskObservation, host: HostObservation | None, 
     return replace(job, attempt=replace(attempt, warned_at=warned_at, host_ended_at=host_ended_at))
 
 
-def _relevant(at: datetime, *told: datetime | None) -> datetime | None:
-    known = sorted(each for each in told if each is not None)
+def _relevant(at: datetime, *reported: datetime | None) -> datetime | None:
+    known = sorted(each for each in reported if each is not None)
     return next((each for each in known if follows(at, each)), known[0] if known else None)
 
 
@@ -144,15 +144,15 @@ def hold(job: Job, seen: TaskObservation, stop: Stop, host: HostObservation | No
         return None
     what = "no exit code" if stop.exit_code is None else f"exit code {stop.exit_code}"
     detail = f"{what}; {instance_id or 'its instance'} may be ending, of which EC2 tells within a minute"
-    told = HeldStop(stop, ended_at(seen, since), *_kinds_by_notice(job, seen, now))
-    held = replace(job, attempt=replace(attempt, held_since=since, held=told), reason=detail)
+    stopped = HeldStop(stop, ended_at(seen, since), *_kinds_by_notice(job, seen, now))
+    held = replace(job, attempt=replace(attempt, held_since=since, held=stopped), reason=detail)
     if attempt.held_since is not None:
         return set_next_check(held, until)
     return move(held, JobState.STOPPING, now, event="task stopped", detail=detail, wake_at=until)
 
 
 def held_stop(attempt: Attempt, held: HeldStop) -> Stop:
-    """Return the stop that the target told, by what is known of the instance now."""
+    """Return the stop that the target reported, by what is known of the instance now."""
     has_code = held.stop.exit_code is not None
     at = held.program_ended_at
     if attempt.host_ended_at is not None and (not has_code or at - attempt.host_ended_at >= -NOTICE_LEAD):

@@ -27,7 +27,7 @@ ENDING_LOOK = timedelta(minutes=1)
 ENDING_LIMIT = timedelta(minutes=30)
 """How long an instance may take to end: those with accelerators take up to six minutes."""
 TOLD_EVERY = timedelta(hours=1)
-"""How often somebody is told of an instance that EC2 does not end: it is paid as long as it lives."""
+"""How often an alert names an instance that EC2 does not end: it is paid as long as it lives."""
 # EC2 does not bill a spot instance that it interrupts within its first hour, and one that its user ends to the second
 # ("Billing for interrupted Spot Instances", EC2 User Guide). It interrupts two minutes after its warning, if at all.
 _FREE_HOUR = timedelta(hours=1)
@@ -74,7 +74,7 @@ def terminate(
 def _end(
     machine: Machine, now: datetime, *, event: str, detail: str, effects: tuple[MachineEffect, ...]
 ) -> MachineDecision:
-    ended, told = _without_claims(machine)
+    ended, notices = _without_claims(machine)
     return move(
         replace(ended, reason=detail),
         MachineState.ENDING,
@@ -82,7 +82,7 @@ def _end(
         event=event,
         detail=detail,
         wake_at=now + ENDING_LOOK,
-        effects=(*effects, *told),
+        effects=(*effects, *notices),
     )
 
 
@@ -96,9 +96,9 @@ def gone(
     machine: Machine, now: datetime, *, event: str, detail: str = "", before: tuple[MachineEffect, ...] = ()
 ) -> MachineDecision:
     """Let a machine be gone, which gives back its place in the counters."""
-    ended, told = _without_claims(machine)
+    ended, notices = _without_claims(machine)
     node = (DeregisterNode(machine.node),) if machine.node else ()
-    effects = (*before, *told, *node, AdmitJobs())
+    effects = (*before, *notices, *node, AdmitJobs())
     reason = detail or machine.reason
     decision = move(
         replace(ended, reason=reason),
@@ -161,8 +161,8 @@ def _is_told(machine: Machine, now: datetime) -> bool:
 def _tell(
     machine: Machine, detail: str, now: datetime, wake_at: datetime | None, effects: tuple[MachineEffect, ...]
 ) -> MachineDecision:
-    told = replace(machine, is_alert=True, reason=detail, told_at=now)
-    return move(told, machine.state, now, event=NOT_TERMINATED, detail=detail, wake_at=wake_at, effects=effects)
+    alerted = replace(machine, is_alert=True, reason=detail, told_at=now)
+    return move(alerted, machine.state, now, event=NOT_TERMINATED, detail=detail, wake_at=wake_at, effects=effects)
 
 
 def _refusal(machine: Machine) -> str:

@@ -177,24 +177,24 @@ def release_claim(machine: Machine, event: ClaimReleased, now: datetime, limits:
     is_unusable = machine.is_unusable or event.is_unusable
     released = replace(machine, claims=_others(machine, event.job_id), is_unusable=is_unusable)
     wake_at = machine.wake_at or now
-    told = RELEASED_UNUSED if event.is_unused else RELEASED
+    entry = RELEASED_UNUSED if event.is_unused else RELEASED
     detail = "; ".join(part for part in (event.job_id, event.detail) if part)
     # A job that waits for the limits may fit where this one was.
     admit = (AdmitJobs(),) if released.accepts(NOTHING) else ()
     if released.claims:
-        return move(released, machine.state, now, event=told, detail=detail, wake_at=wake_at, effects=admit)
+        return move(released, machine.state, now, event=entry, detail=detail, wake_at=wake_at, effects=admit)
     if machine.state is MachineState.REQUESTED:
         # EC2 was asked: its answer, or the search for the instance, decides what follows.
-        return move(released, machine.state, now, event=told, detail=detail, wake_at=wake_at)
+        return move(released, machine.state, now, event=entry, detail=detail, wake_at=wake_at)
     is_kept = machine.state is MachineState.READY and bool(limits.warm_time)
     if is_unusable or machine.warned_at is not None or not is_kept:
-        return terminate(released, now, event=told, detail=detail)
+        return terminate(released, now, event=entry, detail=detail)
     idle = replace(released, idle_since=now)
     return move(
         idle,
         machine.state,
         now,
-        event=told,
+        event=entry,
         detail=f"{detail}; kept until {now + limits.warm_time:%H:%M:%S} UTC",
         # The warm time may be made shorter, or machines turned off, before it is over.
         wake_at=now + min(limits.warm_time, HEARTBEAT),

@@ -268,7 +268,7 @@ class Machine:
     stays away. `away_since` is since when its agent has not been connected at any look, or event of ECS. `refusal` is
     what a job does whose request EC2 refused; `is_alert`: somebody has to do something about it.
     `family` is the task definition family of the tasks that it was requested for.
-    `told_at` is when somebody was last told that EC2 does not end the instance.
+    `told_at` is when the last alert said that EC2 does not end the instance.
     `timeline` has the latest entries. `version` is the version of the item, on which every write is conditional;
     `wake_at` is set until the machine is gone.
     """

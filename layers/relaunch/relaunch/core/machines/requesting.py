@@ -108,7 +108,7 @@ def fleet_answered(machine: Machine, event: FleetAnswered, now: datetime, limits
         case InstanceLaunched():
             return _launched(machine, event.answer, now, limits)
         case FleetRefused(refusals, is_raised=True) if machine.uncertain_since is not None:
-            # An earlier call may have had an effect: the instance is looked for. Who has to act is told at once.
+            # An earlier call may have had an effect: the instance is looked for. The alert comes at once.
             verdict = judge(machine.request, refusals)
             alerted = replace(machine, is_alert=machine.is_alert or verdict.is_alert)
             return _again(alerted, verdict.reason, now, _UNCERTAIN_SECONDS)

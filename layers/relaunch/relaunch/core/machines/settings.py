@@ -20,7 +20,7 @@ class LaunchTemplate:
 
 @dataclass(frozen=True, slots=True)
 class MachineSettings:
-    """What the stack is told of machines of our own.
+    """What the stack's parameters say about machines of our own.
 
     `stack` is its name, which is the value of the tag that its machines have; `queue_url` is the `machines` queue. Both
     are there also while machines are off. `subnets` has one subnet for each zone, because EC2 Fleet refuses a request

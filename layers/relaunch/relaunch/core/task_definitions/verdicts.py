@@ -11,7 +11,7 @@ MEMBERS: tuple[Member, ...] = (*TASK_MEMBERS, *CONTAINER_MEMBERS)
 
 _CAPABILITY = "com.amazonaws.ecs.capability."
 # "Amazon ECS container agent configuration": the logging drivers that ecs-init does not name to the agent. The agent
-# has SELinux and AppArmor if it is told so, and volume plugins if somebody installed them.
+# has SELinux and AppArmor if it is configured so, and volume plugins if somebody installed them.
 _UNCOMMON = (
     *(f"{_CAPABILITY}logging-driver.{name}" for name in ("gelf", "journald", "logentries", "splunk", "sumologic")),
     f"{_CAPABILITY}selinux",

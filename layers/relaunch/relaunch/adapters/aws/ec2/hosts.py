@@ -46,8 +46,8 @@ class Ec2Hosts:
         with aws_errors(f"looking at {instance_id}"):
             instance = self._describe(instance_id)
             has_ended = instance is not None and not InstanceState(instance["State"]["Name"]).is_alive
-            told = _TOLD_AT.search(instance.get("StateTransitionReason", "")) if instance and has_ended else None
-            ended_at = datetime.fromisoformat(f"{told[1]}+00:00") if told else None
+            written = _TOLD_AT.search(instance.get("StateTransitionReason", "")) if instance and has_ended else None
+            ended_at = datetime.fromisoformat(f"{written[1]}+00:00") if written else None
             return HostObservation(has_ended, ended_at, self._warned_at(instance_id) if is_spot else None)
 
     def _describe(self, instance_id: str) -> "InstanceTypeDef | None":

@@ -17,7 +17,7 @@ from relaunch.ports import NotGrantedError
 
 _MAX_LENGTH = 1 << 20
 _FLATTEN = "put the content into the file (`kubectl config view --raw --flatten`)"
-# A token of `kubectl create token` is valid for an hour unless it is told otherwise (reference of kubectl), and the
+# A token of `kubectl create token` is valid for an hour unless it is asked otherwise (reference of kubectl), and the
 # server may allow less than is asked for.
 _SERVICE_ACCOUNT = (
     "put a token of a service account there: that of a Secret of type kubernetes.io/service-account-token, which does "
