@@ -88,7 +88,7 @@ def _carry_push(local: LocalWorld, world: Dependencies) -> list[tuple[str, float
         ("answered 202", answered_at),
         ("job accepted", job.accepted_at),
         ("RunTask received by ECS", run_task.at),
-        ("task runs, says ECS", job.first_started_at),
+        ("task runs, says ECS", job.totals.first_started_at),
         ("job is RUNNING, says the jobs table", running_at),
     ]
     return [(what, (at - sent_at).total_seconds()) for what, at in moments if at is not None]

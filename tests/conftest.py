@@ -3,6 +3,7 @@
 import functools
 import gc
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,12 @@ PERSONAL = (
 KEPT = "RELAUNCH_REFERENCE_DATA"
 # Opening it takes eight seconds of a processor, and more until its functions are warm.
 _IN_ONE_WORLD = ("tests/real/test_stories.py", "tests/real/test_local_world.py")
+# Each takes minutes, and its tests share nothing that takes long.
+_SHARED_OUT = ("tests/simulation/test_planted_bugs.py", "tests/simulation/test_crash_at_every_step.py")
 _LONG = [
     Path(__file__).parents[1] / name
     for name in (
-        *(*_IN_ONE_WORLD, "tests/simulation/test_planted_bugs.py", "tests/real/test_demo.py", "tests/real"),
+        *(*_IN_ONE_WORLD, "tests/real/test_demo.py", "tests/real", "tests/simulation/test_campaign.py"),
         "tests/simulation",
     )
 ]
@@ -60,6 +63,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     time.tzset()
     # Each session of boto3 reads its services' models anew, which is most of what making a client takes.
     botocore.session.create_loader = functools.cache(botocore.session.create_loader)
+    # Imported with jsonschema, it makes the grammar of each form of IRI for a second, and no document of ours has one.
+    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
     # What is imported and collected stays to the end: looking through it again and again takes a fifth of all time.
     gc.disable()
 
@@ -83,10 +88,12 @@ def _place(file: Path) -> int:
 
 
 class _FilesOfOneWorld(LoadFileScheduling):
-    """Gives each file to one worker, and the files that share the local world to the same one."""
+    """Gives each file to one worker, and the files that share the local world to the same one; shares long ones out."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
+        if file in _SHARED_OUT:
+            return nodeid
         return _IN_ONE_WORLD[0] if file in _IN_ONE_WORLD else file
 
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from relaunch.core.jobs.job import Attempt
+    from relaunch.core.jobs.attempt import Attempt
     from relaunch.ports import JobHistory
 
 # The awslogs driver sends its buffer every five seconds: this long after the end of its task a stream is complete.

@@ -39,8 +39,8 @@ def load_job_machines(job: Job, store: "MachineStore") -> JobMachines:
 def _failed(job: Job, store: "MachineStore") -> Iterator[Machine]:
     attempt_number, _ = selected_placement(job, is_placed=False)
     claimed = claimed_machines(job)
-    first = max(job.machine_requests - _MAX_FAILED, 0) + 1
-    for number in range(job.machine_requests, first - 1, -1):
+    first = max(job.machines.requested - _MAX_FAILED, 0) + 1
+    for number in range(job.machines.requested, first - 1, -1):
         machine_id = machine_id_of(job.job_id, attempt_number, number)
         machine = store.load_machine(machine_id) if machine_id not in claimed else None
         if machine is not None and machine.state in (MachineState.ENDING, MachineState.GONE):

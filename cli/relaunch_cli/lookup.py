@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from relaunch.core.definitions.definition import JobDefinition
     from relaunch.core.definitions.ownership import RegisteredDefinition
-    from relaunch.core.jobs.job import Attempt, Job
+    from relaunch.core.jobs.attempt import Attempt
+    from relaunch.core.jobs.job import Job
     from relaunch.core.offerings.instance_types import InstanceType
     from relaunch.ports import Dependencies, JobHistory
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from architecture.conftest import REPOSITORY, Template, referred
-from relaunch.core.jobs.job import StopKind
+from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.jobs.state import JobState, Refusal
 from relaunch.core.lifecycle.decision import HEARTBEAT
 from relaunch.core.lifecycle.metrics import COUNTED_AS, METRICS, NAMESPACE, Metric, Unit

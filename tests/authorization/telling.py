@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from authorization.stories import STORIES, Stories
+from authorization import job_stories, machine_stories
+from authorization.stories import Stories
 from fakes.role_world import of_function
 from relaunch_local.iam.permission import Permission
 from relaunch_local.iam.reference import is_without_key
@@ -15,6 +16,25 @@ FLEET = "https://docs.aws.amazon.com/service-authorization/latest/reference/list
 FUNCTIONS = (
     *("github_webhook", "submit_job", "job_api", "launch_attempt", "request_machine"),
     *("observe_capacity", "observe_task", "reconcile", "refresh_offerings"),
+)
+STORIES = (
+    job_stories.tell_of_a_life_on_machines,
+    job_stories.tell_of_effects_left_behind,
+    job_stories.tell_of_messages_that_fail,
+    machine_stories.tell_of_what_the_cluster_is_asked,
+    job_stories.tell_of_a_revision_that_is_run_as_it_is,
+    job_stories.tell_of_requests,
+    machine_stories.tell_of_a_request_that_ec2_refuses,
+    job_stories.tell_of_an_image_of_one_platform,
+    job_stories.tell_of_a_family_whose_newest_revision_is_inactive,
+    job_stories.tell_of_old_derived_revisions,
+    machine_stories.tell_of_instances_of_nobody,
+    job_stories.tell_of_a_capacity_block_that_ends,
+    machine_stories.tell_of_clusters_of_alibaba_cloud,
+    machine_stories.tell_of_a_machine_in_another_zone,
+    machine_stories.tell_of_an_agent_that_stays_away,
+    machine_stories.tell_of_a_refresh,
+    job_stories.tell_of_a_delivery,
 )
 # Resources that CreateFleet has, and that no call of ours shows whether EC2 looks at.
 KEPT = {

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from architecture.test_roles_of_people import OPERATOR, READER
-from authorization.stories import Stories, make_demo, tell_of_a_life_on_machines
+from authorization.job_stories import tell_of_a_life_on_machines
+from authorization.stories import Stories, make_demo
 from fakes.aws import aws_in_process
 from fakes.cli_session import invoke
 from fakes.role_world import FAMILY, REGION, RoleWorld

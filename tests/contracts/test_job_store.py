@@ -12,14 +12,18 @@ from fakes.builders import (
     make_job,
     make_placement,
     make_running_attempt,
+    make_running_job,
     make_selection,
     make_timeline_entry,
 )
-from relaunch.core.jobs.job import Job, PlacementState
+from fakes.stored_machines import change, follow, make_claim, make_gone, make_machine, save
+from relaunch.core.jobs.attempt import PlacementState
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.machines.decision import MachineTotals
 from relaunch.core.selection.selection import explain_rows
-from relaunch.ports import JobHistory, JobStore, SlotsFullError, StaleWriteError
+from relaunch.ports import JobHistory, JobStore, MachineLimitError, MachineTakenError, SlotsFullError, StaleWriteError
 
 
 @pytest.fixture
@@ -226,3 +230,111 @@ class TestSlots:
         store.save_job(Decision(job))
         with pytest.raises(StaleWriteError):
             store.save_job(Decision(job, take_slot_limits=(1, 1)))
+
+
+class TestSavingWithMachines:
+    def test_a_machine_is_requested_for_a_job(self, stores: Stores) -> None:
+        job = create(stores.jobs, make_job())
+        machine = make_machine(claims=(make_claim(job.job_id),))
+        saved = stores.jobs.save_job(Decision(job, machines=(change(machine, machines=1),)))
+        assert saved.version == 2
+        assert stores.machines.load_machine("m-1") == replace(machine, version=1)
+        assert stores.machines.load_totals() == MachineTotals(1, 400_000)
+        assert stores.machines.load_living(10) == ["m-1"]
+
+    def test_one_machine_is_released_and_another_claimed(self, stores: Stores) -> None:
+        job = create(stores.jobs, make_job())
+        left = save(stores.machines, make_machine("left", claims=(make_claim(job.job_id),)))
+        taken = save(stores.machines, make_machine("taken", instance_id="i-1"))
+        moved = (
+            change(replace(left, claims=()), left),
+            change(replace(taken, claims=(make_claim(job.job_id),)), taken),
+        )
+        stores.jobs.save_job(Decision(job, machines=moved))
+        loaded = [stores.machines.load_machine(name) for name in ("left", "taken")]
+        assert [each and [claim.job_id for claim in each.claims] for each in loaded] == [[], [job.job_id]]
+        assert [each and each.version for each in loaded] == [2, 2]
+        assert stores.machines.load_totals() == MachineTotals(2, 800_000)
+
+    @pytest.mark.parametrize("is_new", [True, False])
+    def test_a_machine_that_somebody_changed_is_taken_and_nothing_is_written(
+        self, stores: Stores, is_new: bool
+    ) -> None:
+        job = create(stores.jobs, make_running_job())
+        known = save(stores.machines)
+        newer = follow(stores.machines, known, claims=(make_claim("another"),))
+        other = save(stores.machines, make_machine("other"))
+        claimed = replace(make_machine() if is_new else known, claims=(make_claim(job.job_id),), instance_id="i-1")
+        late = Decision(
+            replace(job, reason="late"),
+            (make_timeline_entry("late"),),
+            take_slot_limits=(5, 5),
+            link_instance=True,
+            machines=(change(replace(other, reason="late"), other), change(claimed, None if is_new else known)),
+        )
+        with pytest.raises(MachineTakenError) as taken:
+            stores.jobs.save_job(late)
+        assert taken.value.machine_id == "m-1"
+        assert stores.jobs.load_job(job.job_id) == job
+        assert stores.jobs.load_on_instance("i-0123456789abcdef0") == []
+        assert stores.machines.load_machine("m-1") == newer
+        assert stores.machines.load_machine("other") == other
+        assert stores.machines.find_by_instance("i-1") is None
+        assert stores.machines.load_totals() == MachineTotals(2, 800_000)
+        # Its slot was not taken either.
+        another = create(stores.jobs, make_job("another"))
+        stores.jobs.save_job(Decision(another, take_slot_limits=(1, 1)))
+
+    def test_a_limit_keeps_the_job_as_it_is(self, stores: Stores) -> None:
+        job = create(stores.jobs, make_job())
+        save(stores.machines)
+        with pytest.raises(MachineLimitError) as refused:
+            stores.jobs.save_job(
+                Decision(job, take_slot_limits=(5, 5), machines=(change(make_machine("m-2"), micro_usd_per_hour=1),))
+            )
+        assert refused.value.limit == "usd_per_hour"
+        assert stores.jobs.load_job(job.job_id) == job
+        assert stores.machines.load_machine("m-2") is None
+        stores.jobs.save_job(Decision(job, take_slot_limits=(1, 1)))
+
+    def test_the_machines_of_one_decision_are_limited_together(self, stores: Stores) -> None:
+        job = create(stores.jobs, make_job())
+        new = [change(make_machine(f"m-{number}"), machines=2) for number in range(3)]
+        with pytest.raises(MachineLimitError):
+            stores.jobs.save_job(Decision(job, machines=tuple(new)))
+        stores.jobs.save_job(Decision(job, machines=tuple(new[:2])))
+        assert stores.machines.load_totals() == MachineTotals(2, 800_000)
+
+    def test_one_that_is_gone_makes_room_for_another_in_the_same_decision(self, stores: Stores) -> None:
+        job = create(stores.jobs, make_job())
+        old = save(stores.machines)
+        swapped = (change(make_gone(old), old), change(make_machine("m-2"), machines=1))
+        stores.jobs.save_job(Decision(job, machines=swapped))
+        assert stores.machines.load_totals() == MachineTotals(1, 400_000)
+        assert stores.machines.load_living(10) == ["m-2"]
+
+    def test_two_decisions_about_one_machine_are_refused(self, stores: Stores) -> None:
+        job = create(stores.jobs, make_job())
+        with pytest.raises(ValueError, match="more than one decision about a machine: m-1, m-1"):
+            stores.jobs.save_job(Decision(job, machines=(change(make_machine()), change(make_machine()))))
+        assert stores.jobs.load_job(job.job_id) == job
+
+    def test_of_several_conditions_that_fail_the_first_is_named(self, stores: Stores) -> None:
+        machine = save(stores.machines)
+        follow(stores.machines, machine, reason="newer")
+        full = create(stores.jobs, make_job("full", definition=make_definition(name="full")))
+        full = stores.jobs.save_job(Decision(full, take_slot_limits=(1, 1)))
+        job = create(stores.jobs, make_job())
+        everything = Decision(
+            job, take_slot_limits=(1, 1), machines=(change(machine, machine), change(make_machine("new"), machines=1))
+        )
+        with pytest.raises(StaleWriteError, match=f"job {job.job_id}"):
+            stores.jobs.save_job(replace(everything, job=replace(job, version=0)))
+        with pytest.raises(SlotsFullError) as slots:
+            stores.jobs.save_job(everything)
+        assert slots.value.cap == "stack"
+        with pytest.raises(MachineTakenError):
+            stores.jobs.save_job(replace(everything, take_slot_limits=(9, 9)))
+        with pytest.raises(MachineLimitError):
+            stores.jobs.save_job(replace(everything, take_slot_limits=(9, 9), machines=everything.machines[1:]))
+        assert stores.jobs.load_job(job.job_id) == job

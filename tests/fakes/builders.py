@@ -9,12 +9,14 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
+from relaunch.adapters.aws.dynamodb.job_body import STORED_NAMES
 from relaunch.adapters.aws.ecs.events import observe_task
 from relaunch.adapters.aws.ecs.run_task import failed_placement
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption
 from relaunch.core.definitions.definition import GithubTrigger, JobDefinition
+from relaunch.core.jobs.attempt import Attempt, Placement, PlacementState
 from relaunch.core.jobs.attempt_key import AttemptKey
-from relaunch.core.jobs.job import Attempt, Job, Placement, PlacementState, TimelineEntry
+from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.launches.launch import LaunchRequest, Node, PlacementFailed, TaskObservation, WholeGpus
@@ -183,8 +185,21 @@ def make_running_attempt(number: int = 1, **fields: Any) -> Attempt:
     return replace(attempt, **fields)
 
 
+def with_stored(job: Job, **fields: Any) -> Job:
+    """Return the job with other fields; those of its records have the names that they are stored by."""
+    parts: dict[str, dict[str, Any]] = {"": {}}
+    for name, value in fields.items():
+        record, _, attribute = STORED_NAMES.get(name, name).rpartition(".")
+        parts.setdefault(record, {})[attribute] = value
+    own = parts.pop("")
+    return replace(job, **own, **{record: replace(getattr(job, record), **given) for record, given in parts.items()})
+
+
 def make_job(job_id: str = "resnet-1f2e3d4c", **fields: Any) -> Job:
-    """Build a job that was accepted NOW and waits for its launch; not stored yet (version 0)."""
+    """Build a job that was accepted NOW and waits for its launch; not stored yet (version 0).
+
+    The fields of its records have the names that they are stored by.
+    """
     job = Job(
         job_id=job_id,
         definition=make_definition(),
@@ -201,7 +216,7 @@ def make_job(job_id: str = "resnet-1f2e3d4c", **fields: Any) -> Job:
         waiting=Waiting(WaitReason.LAUNCH, since=NOW, detail="its launch was asked for"),
         wake_at=NOW + timedelta(minutes=1),
     )
-    return replace(job, **fields)
+    return with_stored(job, **fields)
 
 
 def make_running_job(job_id: str = "resnet-1f2e3d4c", **fields: Any) -> Job:

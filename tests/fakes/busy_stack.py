@@ -19,7 +19,7 @@ from fakes.jobs import InMemoryJobs
 from fakes.tasks import FakeTasks
 from fakes.webhook import EVENTS, load_event, make_delivery
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, InputRule, S3Trigger, Trigger
-from relaunch.core.jobs.job import PlacementState
+from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.entrypoints.consumers import CONSUMERS
 

@@ -5,11 +5,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import boto3
-from typer.testing import CliRunner
+from typer import testing
 
 from fakes.builders import (
     INSTANCE_ID,
@@ -89,6 +90,10 @@ def rewrite(file: Path, old: str, new: str) -> None:
     file.write_text(DEFINITIONS.replace(old, new), encoding="utf-8")
 
 
+# Each run would make all commands anew, which takes longer than most of them run.
+testing._get_command = cache(testing._get_command)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What came of a command."""
@@ -120,7 +125,7 @@ def invoke(*arguments: str, session: "CliSession | None" = None, columns: int = 
     environment = {"NO_COLOR": "1"}
     if columns:
         environment |= {"COLUMNS": str(columns), "TTY_COMPATIBLE": "1", "TTY_INTERACTIVE": "0"}
-    result = CliRunner().invoke(app, list(arguments), obj=session, env=environment, input=answer)
+    result = testing.CliRunner().invoke(app, list(arguments), obj=session, env=environment, input=answer)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     if not columns:

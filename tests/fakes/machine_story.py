@@ -121,6 +121,15 @@ class MachineStory(Story):
         self.run(job_id)
         return job_id
 
+    def leave_warm(self) -> str:
+        """Train one job to its end; return the ID of its machine, which is kept."""
+        job_id = self.train()
+        machine_id = self.machine(job_id).machine_id
+        self.end(job_id)
+        self.settle_all()
+        assert self.load(machine_id).state is MachineState.READY
+        return machine_id
+
     def look(self, after: timedelta = timedelta(0)) -> int:
         """Let time pass and look at the machines that are due; return their number."""
         self.clock.advance(after)

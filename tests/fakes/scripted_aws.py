@@ -13,6 +13,7 @@ from typing import Any
 import boto3
 from botocore.awsrequest import AWSResponse
 from botocore.config import Config
+from botocore.exceptions import ReadTimeoutError
 from botocore.validate import ParamValidator
 
 NO_RETRIES = Config(retries={"mode": "standard", "total_max_attempts": 1})
@@ -74,3 +75,18 @@ def _response(status: int, members: dict[str, Any]) -> AWSResponse:
     body = json.dumps(members, default=datetime.timestamp).encode()
     headers: Any = {"x-amzn-RequestId": "test", "content-type": "application/x-amz-json-1.1"}
     return AWSResponse("http://127.0.0.1:9", status, headers, _Body(body))
+
+
+def throttle(aws: ScriptedAws, operation: str) -> None:
+    """Let the next call be throttled."""
+    aws.refuse(operation, "ThrottlingException", "Rate exceeded")
+
+
+def time_out(aws: ScriptedAws, operation: str) -> None:
+    """Let the next call have no answer."""
+    aws.fail(operation, ReadTimeoutError(endpoint_url="http://127.0.0.1:9"))
+
+
+def fault(aws: ScriptedAws, operation: str) -> None:
+    """Let the next call be answered with an error of the service."""
+    aws.refuse(operation, "ServerException", "Service Unavailable", 500)

@@ -7,7 +7,7 @@ from typing import Any
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.definition import GithubTrigger, ImageWait, JobDefinition, S3Trigger
-from relaunch.core.jobs.job import StopKind
+from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.ports import CapacityProviderOffer
@@ -87,8 +87,8 @@ def run_story(story: Story, kill_at_step: int | None = None) -> tuple[Ending, tu
         (
             job.job_id,
             str(job.state),
-            job.failures,
-            job.interruptions,
+            job.totals.failures,
+            job.totals.interruptions,
             tuple("lost" if stop.kind in _LOST else str(stop.kind) for stop in invariants.stops[job.job_id].values()),
         )
         for job in sorted(invariants.jobs.values(), key=lambda job: job.job_id)

@@ -17,6 +17,7 @@ from relaunch.core.machines.machine import (
     Resources,
     client_token_of,
 )
+from relaunch.ports import MachineStore
 
 CAPACITY = Resources(cpu_units=4096, memory_mib=15_000, gpus=1.0)
 
@@ -61,6 +62,16 @@ def change(
         MachineTotals(after.machines - earlier.machines, after.micro_usd_per_hour - earlier.micro_usd_per_hour),
         MachineTotals(machines, micro_usd_per_hour),
     )
+
+
+def save(store: MachineStore, machine: Machine | None = None, before: Machine | None = None) -> Machine:
+    """Save a machine, a new one unless `before` is given."""
+    return store.save_machine(change(machine or make_machine(), before))
+
+
+def follow(store: MachineStore, machine: Machine, **fields: Any) -> Machine:
+    """Save a machine with other fields."""
+    return save(store, replace(machine, **fields), machine)
 
 
 def totals_of(machines: Iterable[Machine]) -> MachineTotals:

@@ -12,8 +12,9 @@ from fakes.registry import FakeRegistry
 from fakes.sources import FakeCheckpoints, FakeHosts, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
 from fakes.tasks import FakeTasks
 from relaunch.core.definitions.definition import GithubTrigger, ImageWait, JobDefinition
+from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.attempt_key import AttemptKey
-from relaunch.core.jobs.job import Attempt, Job
+from relaunch.core.jobs.job import Job
 from relaunch.core.launches.derived_revision import TaskDefinition
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, LaunchUncertain, Node, TaskObservation
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
@@ -25,6 +26,7 @@ from relaunch.usecases.reconcile_jobs import reconcile_jobs
 from relaunch.usecases.submit_job import submit_event
 
 SHA = "5e07" * 10
+OTHER_SHA = "b" * 40
 MINUTE = timedelta(minutes=1)
 WAITS_FOR_IMAGE = make_definition(triggers=(GithubTrigger("acme/vision", "push", wait_for_image=ImageWait("trainer")),))
 HOME = "111122223333.dkr.ecr.us-east-1.amazonaws.com"

@@ -11,13 +11,14 @@ from relaunch_local.stack.forwarder import DeliveryFaults
 from relaunch_local.stack.local_world import LocalWorld, LocalWorldSettings, local_world
 from relaunch_local.stack.training_cluster import Training
 
+_HERE = Path(__file__).parent
 LARGE_DISKS = "g6-xlarge-on-demand"
 """A capacity provider of the cluster."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if item.path.parent == _HERE:
             item.add_marker(pytest.mark.real)
 
 

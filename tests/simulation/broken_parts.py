@@ -14,8 +14,9 @@ from relaunch.adapters.aws.ecs import run_task as ecs_run_task
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.jobs.attempt import Attempt, IntentKind, Stop, StopIntent, StopKind
 from relaunch.core.jobs.effects import Effect
-from relaunch.core.jobs.job import Attempt, IntentKind, Job, Stop, StopIntent, StopKind, TimelineEntry
+from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.state import JobState, WaitReason
@@ -111,7 +112,8 @@ def avoid_when_interrupted(job: Job, stop: Stop) -> tuple[Effect, ...]:
 
 def avoid_for_all(original: Callable[..., Any]) -> Callable[..., Any]:
     def avoid(job: Job, reason: str, at: datetime, *, is_taken: bool = False) -> tuple[Job, tuple[Effect, ...]]:
-        return job, original(replace(job, failed_starts=()), reason, at, is_taken=is_taken)[1]
+        forgotten = replace(job, faults=replace(job.faults, failed_starts=()))
+        return job, original(forgotten, reason, at, is_taken=is_taken)[1]
 
     return avoid
 
@@ -227,7 +229,7 @@ def advance_without_finishing(
 
 
 def always_again(job: Job, _stop: Stop, detail: str) -> RestartAfter:
-    return RestartAfter(30, f"{detail}; failure {job.failures}")
+    return RestartAfter(30, f"{detail}; failure {job.totals.failures}")
 
 
 def end_as_due(original: Callable[..., Decision]) -> Callable[..., Decision]:

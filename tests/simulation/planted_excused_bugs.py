@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from relaunch.core.jobs.job import Job, Stop, StopKind
+from relaunch.core.jobs.attempt import Stop, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle import running, verdicts
 from relaunch.core.lifecycle.decision import Decision
@@ -106,7 +107,12 @@ EXCUSED_BUGS = (
     PlantedBug(
         "run-time-counted-twice",
         "the run time of an attempt is added twice",
-        accounted(lambda before, after: replace(after, run_seconds=2 * after.run_seconds - before.run_seconds)),
+        accounted(
+            lambda before, after: replace(
+                after,
+                totals=replace(after.totals, run_seconds=2 * after.totals.run_seconds - before.totals.run_seconds),
+            )
+        ),
         "every end is deserved",
         60,
     ),

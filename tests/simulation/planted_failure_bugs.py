@@ -7,7 +7,8 @@ from typing import Any
 
 from relaunch.adapters.aws.ecs import stop_reports
 from relaunch.adapters.start_errors import meaning_of
-from relaunch.core.jobs.job import Job, Stop
+from relaunch.core.jobs.attempt import Stop
+from relaunch.core.jobs.job import Faults
 from relaunch.core.launches.launch import ReportedCause
 from relaunch.core.lifecycle import refusal_waits, restart_policy, stopping, verdicts
 from relaunch.usecases import advance_job as advancing
@@ -102,7 +103,7 @@ FAILURE_BUGS = (
     PlantedBug(
         "faulty-machine-used-again",
         "a job is kept from no machine that did not start it, or failed under it",
-        changed(Job, avoided_instances=()),
+        changed(Faults, avoided_instances=()),
         "after a fault of its machine a job goes to another one",
         60,
     ),

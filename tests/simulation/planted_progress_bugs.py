@@ -3,13 +3,13 @@
 from contextlib import AbstractContextManager
 from datetime import timedelta
 
-from relaunch.core.jobs.job import Attempt
+from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.progress import SavedCheckpoint, resumed_step
 from relaunch.core.lifecycle import restart_policy, running
 from relaunch.core.lifecycle.market_choice import is_in_market
 from relaunch.core.lifecycle.moves import may_move
-from relaunch.usecases import launch_attempt as launching
-from relaunch_local.simulation import scenario
+from relaunch.usecases import choose_placement, hand_over
+from relaunch_local.simulation import job_scenario
 from simulation.broken_parts import changed
 from simulation.planted_bugs import PlantedBug
 from simulation.planting import patched, patched_in
@@ -17,16 +17,16 @@ from simulation.planting import patched, patched_in
 
 def _everywhere() -> AbstractContextManager[object]:
     """Let trainings stall in every seed."""
-    return patched(scenario, _STALLED_EVERY=1, _FIRST_STALLED=0)
+    return patched(job_scenario, _STALLED_EVERY=1, _FIRST_STALLED=0)
 
 
 def _returning_everywhere() -> AbstractContextManager[object]:
     """Let the jobs of one definition take hours in every seed, without a limit on their time."""
-    return patched(scenario, _RETURNING_EVERY=1, _FIRST_RETURNING=0)
+    return patched(job_scenario, _RETURNING_EVERY=1, _FIRST_RETURNING=0)
 
 
 def _without_returns() -> AbstractContextManager[object]:
-    return patched_in((running, launching), may_move=lambda job: may_move(job) and is_in_market(job))
+    return patched_in((running, hand_over, choose_placement), may_move=lambda job: may_move(job) and is_in_market(job))
 
 
 def _has_saved_or_gained(attempt: Attempt, newest: SavedCheckpoint) -> bool:
@@ -46,7 +46,7 @@ PROGRESS_BUGS = (
     PlantedBug(
         "no-progress-ignored",
         "a job goes on however many attempts gained no step",
-        changed(launching, is_to_be_judged=lambda _job: False),
+        changed(choose_placement, is_to_be_judged=lambda _job: False),
         "a job without progress ends",
         30,
         world=_everywhere,

@@ -10,7 +10,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.launches import launch_plan
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle import decision as deciding
-from relaunch.core.lifecycle import explanation
+from relaunch.core.lifecycle import explanation, wait_explanation
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection import selection as selecting
 from relaunch.core.selection.rejection import Rejection
@@ -169,7 +169,7 @@ RECORD_BUGS = (
     PlantedBug(
         "explanation-raises",
         "why a job waits cannot be explained",
-        changed(explanation, _WAITS={}),
+        changed(wait_explanation, _WAITS={}),
         "no unhandled exception",
     ),
     PlantedBug(

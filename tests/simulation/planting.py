@@ -12,6 +12,8 @@ from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle import table
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import JobEvent
+from relaunch.core.machines import table as machine_table
+from relaunch.core.machines.decision import MachineDecision
 from relaunch.core.transitions.table import Row
 from relaunch.usecases import advance_job as advancing
 
@@ -31,6 +33,14 @@ def patched_in(owners: Iterable[object], **values: object) -> Iterator[None]:
 def action_changed(name: str, replacement: Callable[..., Decision]) -> AbstractContextManager[object]:
     """Replace the action of this name in every row of the transition table that has it."""
     return _table(lambda row: replace(row, action=replacement) if row.action.__name__ == name else row)
+
+
+def machine_action(
+    name: str, replacement: Callable[..., MachineDecision]
+) -> Callable[[], AbstractContextManager[object]]:
+    """Return what replaces the action of this name in the transition table of machines."""
+    rows = [replace(row, action=replacement) if row.action.__name__ == name else row for row in machine_table.TABLE]
+    return lambda: patched(machine_table, TABLE=tuple(rows))
 
 
 def guard_changed(name: str, replacement: Callable[..., bool]) -> AbstractContextManager[object]:

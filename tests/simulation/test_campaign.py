@@ -108,5 +108,5 @@ def test_a_run_may_end_with_the_violation_that_it_looks_for() -> None:
 
 
 def test_processes_find_what_one_process_finds() -> None:
-    one, two = run_seeds(range(8), processes=1), run_seeds(range(8), processes=2)
+    one, two = run_seeds(range(3), processes=1), run_seeds(range(3), processes=2)
     assert (one.faults, one.checks, one.ends) == (two.faults, two.checks, two.ends)

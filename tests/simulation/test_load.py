@@ -20,7 +20,8 @@ from simulation.planting import patched
 EVENTS = 150
 # Ten rounds of machines with one GPU each.
 SMALL = LoadOptions(EVENTS, "g4dn.xlarge", provisioning_quota=15)
-WORDS = ["--events", str(EVENTS), "--machine", "g4dn.xlarge", "--provisioning-quota", "15"]
+# Four rounds.
+WORDS = ["--events", "60", "--machine", "g4dn.xlarge", "--provisioning-quota", "15"]
 
 
 @pytest.fixture(scope="module")
@@ -141,8 +142,8 @@ def _id_of_each_delivery() -> AbstractContextManager[object]:
     ("planted", "said"),
     [
         pytest.param(BACK_OFF_TOO_LONG, "times what tasks in PROVISIONING allows", id="retries-that-back-off-too-long"),
-        pytest.param(QUOTA_IS_REFUSAL, "jobs launched, not 150", id="a-quota-taken-for-a-refusal"),
-        pytest.param(_id_of_each_delivery(), "jobs, not 150", id="each-delivery-another-event"),
+        pytest.param(QUOTA_IS_REFUSAL, "jobs launched, not 60", id="a-quota-taken-for-a-refusal"),
+        pytest.param(_id_of_each_delivery(), "jobs, not 60", id="each-delivery-another-event"),
     ],
 )
 def test_a_bug_that_loses_duplicates_or_delays_jobs_is_reported_and_ends_non_zero(planted, said, capsys) -> None:

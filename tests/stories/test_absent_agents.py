@@ -74,7 +74,7 @@ def test_a_job_goes_on_elsewhere_once_the_host_is_terminated_whose_agent_stayed_
     pass_time(story, timedelta(minutes=13))
 
     job = story.job(job_id)
-    assert (job.state, job.interruptions, job.failures) == (JobState.WAITING, 1, 0)
+    assert (job.state, job.totals.interruptions, job.totals.failures) == (JobState.WAITING, 1, 0)
     assert job.machine_id not in ("", first.machine_id)
     assert story.fleet.status_checks > 0
 

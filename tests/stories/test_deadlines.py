@@ -90,7 +90,7 @@ def test_a_machine_on_spot_is_given_back_if_more_was_lost_than_leaves_time_for_i
 
     assert story.machine(job_id).offering == G6_DEMAND
     assert spot.instance_id not in story.running_instances
-    assert story.job(job_id).market_reason.startswith("only on-demand instances keep its limit from now on")
+    assert story.job(job_id).market.reason.startswith("only on-demand instances keep its limit from now on")
 
 
 def test_spot_is_taken_after_all_once_ec2_has_refused_on_demand():

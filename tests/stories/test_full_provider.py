@@ -186,6 +186,6 @@ def test_a_task_that_never_had_a_node_never_ends_its_job(text: str):
         story.tell(story.tasks.end(arn, None, **failed))
         story.settle()
         job = story.job(job_id)
-        assert (job.state, job.failures) == (JobState.WAITING, 0)
+        assert (job.state, job.totals.failures) == (JobState.WAITING, 0)
         story.reconcile(after=300 * MINUTE)
         story.deliver()

@@ -228,11 +228,11 @@ def test_a_task_that_one_machine_cannot_start_runs_on_another():
     )
 
     story.settle()
-    assert story.job(job_id).failures == 0
+    assert story.job(job_id).totals.failures == 0
     assert story.tasks.requests[-1].avoided_instances == (bad.instance_id,)
     story.tell(story.tasks.run(story.arn(job_id), machine(2)))
     assert story.job(job_id).state is JobState.RUNNING
-    assert story.job(job_id).failed_starts == ()
+    assert story.job(job_id).faults.failed_starts == ()
 
 
 def test_a_job_that_keeps_off_the_only_machine_of_a_group_waits_and_shuts_the_offering_for_nobody_else():

@@ -8,7 +8,7 @@ import pytest
 from fakes.builders import make_capacity_failure, make_definition
 from fakes.story import MINUTE, Story, machine, push
 from relaunch.core.definitions.definition import RetryRules
-from relaunch.core.jobs.job import IntentKind
+from relaunch.core.jobs.attempt import IntentKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
 
@@ -38,9 +38,9 @@ def test_a_push_is_trained_interrupted_resumed_elsewhere_and_finished():
     assert "RELAUNCH_RESUME_URI" not in first.environment
     assert second.environment["RELAUNCH_RESUME_URI"] == checkpoint
     assert (first.environment["RELAUNCH_ATTEMPT"], second.environment["RELAUNCH_ATTEMPT"]) == ("1", "2")
-    assert (job.interruptions, job.failures) == (1, 0)
-    assert job.run_seconds == 91 * 60
-    assert job.cost_usd == pytest.approx(61 / 60 * 0.40 + 30 / 60 * 0.45)
+    assert (job.totals.interruptions, job.totals.failures) == (1, 0)
+    assert job.totals.run_seconds == 91 * 60
+    assert job.totals.cost_usd == pytest.approx(61 / 60 * 0.40 + 30 / 60 * 0.45)
     assert story.jobs.slots["resnet"] == 0
     assert story.jobs.events_of(job_id) == [
         "accepted",
@@ -107,7 +107,7 @@ def test_events_of_a_task_in_any_order_and_twice_come_to_the_same_end():
         story.tell(observation)
 
     assert story.job(job_id).state is JobState.SUCCEEDED
-    assert story.job(job_id).run_seconds == 300
+    assert story.job(job_id).totals.run_seconds == 300
     assert story.jobs.events_of(job_id) == ["accepted", "launching", "task placed", "running", "succeeded"]
     assert story.tasks.stops == []
 
@@ -126,7 +126,7 @@ def test_failures_are_tried_again_after_a_growing_pause_until_they_are_too_many(
 
     job = story.job(job_id)
     assert pauses == [30, 60]
-    assert (job.state, job.failures) == (JobState.FAILED, 3)
+    assert (job.state, job.totals.failures) == (JobState.FAILED, 3)
     assert job.reason == (
         "the program failed (exit code 1; Essential container in task exited); failure 3, and max_failures is 2"
     )
@@ -159,8 +159,8 @@ def test_a_machine_that_was_lost_before_max_runtime_leaves_the_job_the_rest_of_i
     story.lose_host(job_id, stopped_at=lost_at)
 
     assert story.job(job_id).state is state
-    assert story.job(job_id).interruptions == 1
-    assert story.job(job_id).run_seconds == lost_after * 60
+    assert story.job(job_id).totals.interruptions == 1
+    assert story.job(job_id).totals.run_seconds == lost_after * 60
 
 
 def test_the_deadline_ends_a_job_that_waits():

@@ -66,7 +66,7 @@ def test_a_job_that_the_cluster_places_nowhere_gets_six_machines_in_a_day():
 
     assert len(story.fleet.requests) == 6
     assert "MemberOf placement constraint unsatisfied." in story.job(job_id).reason
-    assert story.job(job_id).useless_machines_usd > 0
+    assert story.job(job_id).machines.useless_usd > 0
 
 
 def test_jobs_that_come_later_know_of_an_image_of_which_no_machine_became_ready():
@@ -169,5 +169,5 @@ def test_a_job_says_what_machines_cost_that_were_up_and_refused(what: str):
         story.settle_all()
 
     # Each lived for a minute until its first answer, and is kept for ten at most.
-    minutes = story.job(job_id).useless_machines_usd / len(story.fleet.requests) / 0.40 * 60
+    minutes = story.job(job_id).machines.useless_usd / len(story.fleet.requests) / 0.40 * 60
     assert 0.9 <= minutes <= 12

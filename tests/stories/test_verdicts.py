@@ -9,7 +9,7 @@ import pytest
 
 from fakes.builders import make_definition
 from fakes.story import MINUTE, Story, machine
-from relaunch.core.jobs.job import StopKind
+from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import HostObservation, InstanceEvent, InstanceEventKind
 from relaunch.entrypoints import task_changes
@@ -42,7 +42,7 @@ def test_a_training_that_saves_because_its_sidecar_died_is_launched_again(exit_c
     story.end(job_id, container_exit_codes={"main": 0, "side": exit_code})
 
     job = story.job(job_id)
-    assert (job.state, job.failures) == (JobState.WAITING, 1)
+    assert (job.state, job.totals.failures) == (JobState.WAITING, 1)
     assert job.current_attempt.stop is not None
     assert job.current_attempt.stop.kind is StopKind.SIDECAR
     assert f"side (exit code {exit_code}) ended before main did" in job.reason

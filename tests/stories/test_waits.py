@@ -109,7 +109,7 @@ def test_a_job_that_was_interrupted_goes_on_elsewhere_once_its_silent_host_is_go
 
     job = story.job(job_id)
     assert story.load(first.machine_id).state is MachineState.GONE
-    assert (job.state, job.interruptions) == (JobState.WAITING, 1)
+    assert (job.state, job.totals.interruptions) == (JobState.WAITING, 1)
     assert job.machine_id not in ("", first.machine_id)
 
 
@@ -168,7 +168,7 @@ def test_the_neighbours_on_a_machine_that_confirms_no_stop_save_and_move_before_
     silence(story, timedelta(minutes=2))
 
     assert story.load(machine.machine_id).state in (MachineState.ENDING, MachineState.GONE)
-    assert story.job(neighbour).interruptions == 1
+    assert story.job(neighbour).totals.interruptions == 1
     assert story.job(neighbour).machine_id not in ("", machine.machine_id)
 
 

@@ -10,7 +10,7 @@ from relaunch_cli.lookup import connect, load_job
 from relaunch_cli.options import DEFAULT_STACK, JobId, Stack
 
 if TYPE_CHECKING:
-    from relaunch.core.jobs.job import Attempt
+    from relaunch.core.jobs.attempt import Attempt
     from relaunch_cli.aws.connection import Connection
 
 

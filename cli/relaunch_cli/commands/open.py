@@ -14,7 +14,7 @@ from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from relaunch.core.jobs.job import Attempt
+    from relaunch.core.jobs.attempt import Attempt
     from relaunch.ports import JobHistory
     from relaunch_cli.aws.connection import Connection
     from relaunch_cli.console_links import TaskConsole

@@ -9,7 +9,7 @@ from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.state import CostBasis
 
 if TYPE_CHECKING:
-    from relaunch.core.jobs.job import Attempt
+    from relaunch.core.jobs.attempt import Attempt
 
 _TASK_ARN = re.compile(r"arn:aws[a-z-]*:ecs:[^\s:]*:\d*:task/[^\s:]*?([0-9a-f]{32})")
 

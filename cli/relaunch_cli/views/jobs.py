@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from relaunch.core.definitions.ownership import Owner
-    from relaunch.core.jobs.job import Attempt, Job, TimelineEntry
+    from relaunch.core.jobs.attempt import Attempt
+    from relaunch.core.jobs.job import Job, TimelineEntry
     from relaunch.core.jobs.state import JobSummary
     from relaunch.core.lifecycle.wait_explanation import Explanation
     from relaunch.core.machines.machine import Machine
@@ -111,7 +112,7 @@ def _job_rows(job: Job, explanation: Explanation, now: datetime, owner: Owner | 
 
 
 def _ran(job: Job, now: datetime) -> str:
-    counts = f"{format_count(job.interruptions, 'interruption')}, {format_count(job.failures, 'failure')}"
+    counts = f"{format_count(job.totals.interruptions, 'interruption')}, {format_count(job.totals.failures, 'failure')}"
     return f"{format_duration(job.run_time(now))}, {counts}{_spent(job, now)}"
 
 

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import Attempt, Job, PlacementState
+from relaunch.core.jobs.attempt import Attempt, PlacementState
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import WaitReason
 from relaunch.core.lifecycle.wait_explanation import Explanation
 from relaunch.core.machines.limits import MachineLimits

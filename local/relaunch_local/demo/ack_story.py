@@ -4,7 +4,8 @@ from typing import Any
 
 from rich.text import Text
 
-from relaunch.core.jobs.job import Job, StopKind
+from relaunch.core.jobs.attempt import StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch_local.demo import drawings, steps
 from relaunch_local.demo.interruption import newest_step

@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from relaunch.core.jobs.job import Attempt
+from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.machines.settings import JOB_TAG, MACHINE_TAG
 from relaunch.ports import StoredSelection
 from relaunch_cli.views.selection import SelectionOptions, render_selection

@@ -4,7 +4,7 @@ import json
 
 from rich.text import Text
 
-from relaunch.core.jobs.job import StopKind
+from relaunch.core.jobs.attempt import StopKind
 from relaunch_local.demo import drawings, machines
 from relaunch_local.demo.evidence import read_checkpoints
 from relaunch_local.demo.session import Session

@@ -4,7 +4,7 @@ from typing import Any
 
 from rich.text import Text
 
-from relaunch.core.jobs.job import Attempt
+from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.state import JobSummary
 from relaunch.core.launches.derived_revision import DERIVED_FROM
 from relaunch.core.machines.machine import Machine

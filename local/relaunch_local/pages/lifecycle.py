@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.effects import (
     AbandonMachine,
     AdmitWaiting,
@@ -18,7 +19,6 @@ from relaunch.core.jobs.effects import (
     RequestMachine,
     StopTask,
 )
-from relaunch.core.jobs.job import PlacementState
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.events import JobEvent
 from relaunch.core.lifecycle.table import COMPLETIONS, TABLE

@@ -5,7 +5,8 @@ from datetime import timedelta
 from functools import partial
 
 from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
-from relaunch.core.jobs.job import Job, StopKind
+from relaunch.core.jobs.attempt import StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.machines.machine import Machine, MachineState

@@ -4,7 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from relaunch.core.jobs.job import IntentKind, Job
+from relaunch.core.jobs.attempt import IntentKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.lookup import INVOKE
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.usecases.cancel_job import cancel_job

@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ from relaunch.adapters.aws.ec2.hosts import Ec2Hosts
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
 from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry
-from relaunch.adapters.aws.ecs.events import MACHINE_STATE_CHANGE, TASK_STATE_CHANGE
 from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter
 from relaunch.adapters.aws.ecs.revisions import EcsRevisions
 from relaunch.adapters.aws.ecs.target import EcsTarget
@@ -25,32 +23,33 @@ from relaunch.adapters.aws.sqs.machine_queue import SqsMachineQueue
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.market_thresholds import load_thresholds
-from relaunch.adapters.messages.intake import parse_intake_message
 from relaunch.core.definitions.targets import Target
-from relaunch.core.jobs.effects import RequestMachine, StopTask
+from relaunch.core.jobs.effects import StopTask
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.machines.machine import Machine
 from relaunch.core.messages.dead_letter import DeadLetterQueue
-from relaunch.core.offerings.offering import CapacityFailure
-from relaunch.core.triggers.events import ObjectCreated
-from relaunch.core.triggers.matching import is_watched
 from relaunch.core.triggers.upload_rules import wanted_rules
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies, Targets
 from relaunch_local.ecs import Clock, EcsSimulator, Event, InProcessClient, ProcessSpec
-from relaunch_local.ecs.engine.model import ContainerInstanceStatus, Instance
+from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.iam.permission import Permission
 from relaunch_local.in_memory.stores import InMemoryStores
 from relaunch_local.simulation.authorization import AuthorizedClient, AuthorizedStore, authorize_functions
 from relaunch_local.simulation.aws.calls import Calls
-from relaunch_local.simulation.aws.clients import CallingClient, DelayedEcs, ModelEcr, ModelS3, ModelSqs, SourceSqs
+from relaunch_local.simulation.aws.clients import CallingClient
+from relaunch_local.simulation.aws.delayed_ecs import DelayedEcs
+from relaunch_local.simulation.aws.ecr_client import ModelEcr
 from relaunch_local.simulation.aws.eventbridge import EventBus
 from relaunch_local.simulation.aws.fleet import EC2_ERRORS, FaultyEc2
 from relaunch_local.simulation.aws.lambda_functions import Lambdas
+from relaunch_local.simulation.aws.machine_queue import NotedQueue
 from relaunch_local.simulation.aws.machine_table import CalledMachines, MachineIndexes
-from relaunch_local.simulation.aws.runtime import Runtime
+from relaunch_local.simulation.aws.runtime import FunctionClock, Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.aws.s3_client import ModelS3
 from relaunch_local.simulation.aws.sqs import Poller, Queues
+from relaunch_local.simulation.aws.sqs_client import ModelSqs, SourceSqs
 from relaunch_local.simulation.aws.table import CalledCapacity, CalledJobs, CalledStore, Indexes
 from relaunch_local.simulation.aws.template import CLUSTER, STACK, Rule, SourceSettings, read_stack
 from relaunch_local.simulation.aws.trainings import Trainings
@@ -59,10 +58,11 @@ from relaunch_local.simulation.checks.absent_agents import AbsentAgentChecks
 from relaunch_local.simulation.checks.agents import AgentChecks
 from relaunch_local.simulation.checks.deadlines import Deadlines
 from relaunch_local.simulation.checks.endings import Endings
-from relaunch_local.simulation.checks.facts import AccountFacts, tasks_in
+from relaunch_local.simulation.checks.facts import AccountFacts
 from relaunch_local.simulation.checks.failed_tasks import FailedTasks
 from relaunch_local.simulation.checks.free_hour import FreeHour
-from relaunch_local.simulation.checks.invariants import Invariants, is_late
+from relaunch_local.simulation.checks.functions import FunctionChecks
+from relaunch_local.simulation.checks.invariants import Invariants
 from relaunch_local.simulation.checks.machines import MachineInvariants
 from relaunch_local.simulation.checks.market import check_market_wait, check_move
 from relaunch_local.simulation.checks.on_demand import OnDemand
@@ -71,43 +71,14 @@ from relaunch_local.simulation.checks.refusals import Refusals
 from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.checks.useless_cost import UselessCost
 from relaunch_local.simulation.checks.useless_machines import UselessMachines
+from relaunch_local.simulation.drawn_scenario import draw_scenario
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
 from relaunch_local.simulation.offerings import own_and_provided
 from relaunch_local.simulation.options import Options
-from relaunch_local.simulation.scenario import Scenario, provision
+from relaunch_local.simulation.scenario import provision
 
 if TYPE_CHECKING:
     from relaunch_local.simulation.aws.emulated_table import EmulatedTable
-
-
-_LONGEST_SWEEP = timedelta(minutes=3)
-# What one answer of ListTasks has at most.
-_PAGE = 100
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionClock:
-    """The clock of the running function, which is skewed."""
-
-    runtime: Runtime
-
-    def now(self) -> datetime:
-        """Return the time as this function sees it."""
-        invocation = self.runtime.current
-        now = self.runtime.clock.now()
-        return now if invocation is None else now + invocation.clock_offset
-
-
-@dataclass(frozen=True, slots=True)
-class _NotedQueue:
-    """Implements MachineQueue, and records which machines were sent to it."""
-
-    _queue: SqsMachineQueue
-    _invariants: Invariants
-
-    def request_calls(self, machine_id: str, delay_seconds: int = 0) -> None:
-        self._queue.request_calls(machine_id, delay_seconds)
-        self._invariants.effect_done(RequestMachine, machine_id)
 
 
 class SimulatedAccount:
@@ -127,7 +98,7 @@ class SimulatedAccount:
         self.chance = Chance(seed, self.clock.now, options.allowed)
         self.chance.is_calm = options.without_faults
         self.trace = Trace(self.clock, options.trace)
-        self.scenario = options.scenario or Scenario.draw(self.chance)
+        self.scenario = options.scenario or draw_scenario(self.chance)
         self.chance.intensity = self.scenario.intensity
         self.objects = ObjectStore()
         self.runtime = Runtime(self.clock, self.chance, self.trace.line, kill_at_step=options.kill_at_step)
@@ -153,11 +124,16 @@ class SimulatedAccount:
         self.emulated = self._emulated_table() if options.dynamodb else None
         self.stores = self.emulated.raw if self.emulated is not None else InMemoryStores()
         self.machines.watch(self.simulator, self.stores.machines)
-        self.invariants.is_released = self.machines.is_released
+        self.invariants.effects.is_released = self.machines.claims.is_released
         self.deadlines = self._watch_deadlines()
         self.deps = self._deps()
         self.lambdas = self.lambdas_type(
-            self.stack, self._function, self.queues, self.runtime, self.invariants.unhandled, self._handled
+            self.stack,
+            self._function,
+            self.queues,
+            self.runtime,
+            self.invariants.unhandled,
+            self.functions.message_handled,
         )
         self._deploy()
         self._subscribe()
@@ -165,7 +141,10 @@ class SimulatedAccount:
     def _make_simulator(self, seed: int) -> EcsSimulator:
         settings = self.scenario.simulator_settings(seed)
         self.authorization = authorize_functions(
-            self.runtime, self.scenario.machines.settings, self.scenario.role_parameters, self._refused
+            self.runtime,
+            self.scenario.machines.settings,
+            self.scenario.role_parameters,
+            self._denied,
         )
         return EcsSimulator(self.clock, self.trainings, settings, authorize=self.authorization)
 
@@ -177,7 +156,7 @@ class SimulatedAccount:
             self.clock, self.invariants.check, limits.machines, self.invariants.jobs, self.objects, self.facts
         )
         checked = (self.clock, self.invariants.check, self.facts, self.machines.hosts)
-        self.agents, self.free_hour = AgentChecks(*checked), FreeHour(*checked, self._message_began_at)
+        self.agents, self.free_hour = AgentChecks(*checked), FreeHour(*checked, self.runtime.message_began_at)
         self.absent_agents = AbsentAgentChecks(*checked, self.objects, self._hosts)
         self.machines.on_termination = self.free_hour.termination_asked
         hosts, bills = self.machines.hosts, self.machines.bills
@@ -187,8 +166,6 @@ class SimulatedAccount:
         )
 
         self.endings = Endings(self.clock, self.invariants.check)
-        self.instances_told_at: dict[str, datetime] = {}
-        """By instance: when a function first handled a message with, or got from DescribeInstances, a word of it."""
         self.useless_cost = UselessCost(
             self.invariants.check,
             bills,
@@ -197,7 +174,6 @@ class SimulatedAccount:
             self.scenario.on_demand_usd_per_hour,
             machines.misled,
             self.facts,
-            self.instances_told_at,
             machines.first_terminations,
             self.invariants.tasks,
             self.useless.tried,
@@ -233,7 +209,7 @@ class SimulatedAccount:
             self.stores.definitions.save_definition(definition)
 
     def _subscribe(self) -> None:
-        self.trace.on_swept, self.trace.on_alert = self._swept, self.endings.alert
+        self.trace.on_swept, self.trace.on_alert = self.functions.swept, self.endings.alert
         for subscriber in (
             self.trace.event,
             self.facts.observe,
@@ -243,7 +219,7 @@ class SimulatedAccount:
             self.useless.observe,
             self.delayed_ecs.observe,
             self.faulty_ec2.observe,
-            self._note_late,
+            self.functions.observe,
             self._publish,
         ):
             self.simulator.subscribe(subscriber)
@@ -283,27 +259,14 @@ class SimulatedAccount:
     def _sqs(self) -> Any:
         return CallingClient("sqs", self._model_sqs(), self.calls)
 
-    def _refused(self, permission: Permission) -> None:
-        """Record a call that a role does not allow.
-
-        EC2 knows no tags of an instance in its first moments, nor an hour after its end, and so may not let anybody end
-        it who may end those with a tag.
-        """
-        name = permission.resource.rpartition("/")[2]
-        is_unknown = permission.action == "ec2:TerminateInstances" and self.simulator.instances.known(name) is None
-        what = f"{permission.access_key}: {permission.action} on {permission.resource}"
-        self.invariants.check("a function's role allows its calls", is_unknown, what)
+    def _denied(self, permission: Permission) -> None:
+        self.functions.call_denied(permission)
 
     def _authorized(self, service: str, client: Any) -> Any:
         return AuthorizedClient(service, client, self.authorization)
 
     def _model_sqs(self) -> Any:
-        runtime = self.runtime
-
-        def lineage() -> Mapping[str, int]:
-            return runtime.current.lineage if runtime.current else {}
-
-        return self._authorized("sqs", ModelSqs(self.queues, lineage))
+        return self._authorized("sqs", ModelSqs(self.queues, self.runtime.lineage))
 
     def _deps(self) -> Dependencies:
         clock = FunctionClock(self.runtime)
@@ -316,16 +279,27 @@ class SimulatedAccount:
         self.delayed_ecs.on_lost = lambda started_by: self.facts.unanswered_jobs.add(started_by.rpartition("/")[0])
         self.delayed_ecs.on_placed = self.agents.run_task_answered
         self.facts.hidden_span, self.facts.forgotten = self.delayed_ecs.denied_span, self.delayed_ecs.forgotten
-        ecs: Any = CallingClient("ecs", self.delayed_ecs, self.calls, on_answer=self._answered)
+        self.functions = FunctionChecks(
+            self.runtime,
+            self.simulator,
+            self.delayed_ecs,
+            self.objects,
+            self.stores.capacity,
+            self.scenario.definitions,
+            self.facts,
+            self.invariants,
+        )
+        told = self.functions
+        ecs: Any = CallingClient("ecs", self.delayed_ecs, self.calls, on_answer=told.ecs_answered)
         in_process = InProcessClient(self.simulator, "ec2", validate=False)
         self.faulty_ec2 = self.ec2_type(in_process, self.simulator, self.clock, self.chance, self.machines)
-        ec2: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=self._ec2_answered)
-        fleet: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=self._fleet_answered)
+        ec2: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=told.ec2_answered)
+        fleet: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=told.fleet_answered)
         single: Any = CallingClient(
-            "ec2", self.faulty_ec2, self.calls, EC2_ERRORS, SINGLE_SEND_CONFIG, self._fleet_answered
+            "ec2", self.faulty_ec2, self.calls, EC2_ERRORS, SINGLE_SEND_CONFIG, told.fleet_answered
         )
         objects = self._authorized("s3", ModelS3(self.objects))
-        s3: Any = CallingClient("s3", objects, self.calls, on_answer=self._objects_answered)
+        s3: Any = CallingClient("s3", objects, self.calls, on_answer=told.s3_answered)
         ecr: Any = CallingClient("ecr", self._authorized("ecr", self.ecr), self.calls)
         spot_prices = Ec2SpotPrices(ec2, clock)
         target = self.per_container(lambda: EcsTarget(ecs, CLUSTER, rate_limiter=self.rate_limiter()))
@@ -335,7 +309,7 @@ class SimulatedAccount:
             "offerings": own_and_provided(self.scenario, spot_prices, self.trace),
             "fleet": Ec2Fleet(fleet, single, STACK),
             "hosts": Ec2Hosts(ec2),
-            "machine_queue": _NotedQueue(SqsMachineQueue(self._sqs(), MACHINES_QUEUE), self.invariants),
+            "machine_queue": NotedQueue(SqsMachineQueue(self._sqs(), MACHINES_QUEUE), self.invariants.effects.done),
             "machine_settings": self.scenario.machines.settings,
             "images": EcrImages(ecr),
             "patterns": Re2Patterns(),
@@ -354,7 +328,7 @@ class SimulatedAccount:
         if self.emulated is not None:
             return vars(self.emulated.stores)
         stores: dict[str, Any] = {name: CalledStore(store, self.calls) for name, store in vars(self.stores).items()}
-        on_effect, on_machine = self.invariants.effect_done, self._machine_saved
+        on_effect, on_machine = self.invariants.effects.done, self._machine_saved
         stores["jobs"] = CalledJobs(self.stores.jobs, self.calls, self.indexes, self._saved, on_effect, on_machine)
         stores["machines"] = CalledMachines(self.stores.machines, self.calls, self.machine_indexes, on_machine)
         stores["capacity"] = CalledCapacity(self.stores.capacity, self.calls, on_effect)
@@ -377,119 +351,16 @@ class SimulatedAccount:
         hosts = self.simulator.instances.by_id.values()
         return next((host.instance_id for host in hosts if host.arn == container_instance), "")
 
-    def _answered(self, action: str, answer: Any) -> None:
-        if action == "run_task" and self.runtime.current is not None:
-            self.runtime.current.told.update(tasks_in(answer))
-        elif action == "describe_tasks":
-            self.facts.described(answer)
-            if self.runtime.current is not None and answer["failures"]:
-                # A task that is listed and MISSING: what was read has to be read again.
-                self.runtime.current.disturb(wholly=False)
-
-    def _ec2_answered(self, action: str, answer: Any) -> None:
-        if action == "describe_spot_instance_requests":
-            self.facts.requests_described(answer)
-
-    def _fleet_answered(self, action: str, answer: Any) -> None:
-        if action == "create_fleet" and self.runtime.current is not None:
-            self.runtime.current.told.update(each for one in answer["Instances"] for each in one["InstanceIds"])
-        elif action == "describe_instances":
-            found = (each for reservation in answer["Reservations"] for each in reservation["Instances"])
-            self._note_told(each["InstanceId"] for each in found)
-
-    def _note_told(self, instance_ids: Iterable[str]) -> None:
-        for each in instance_ids:
-            self.instances_told_at.setdefault(each, self.clock.now())
-
-    def _objects_answered(self, action: str, answer: Any) -> None:
-        if action == "list_objects_v2":
-            self.objects.told_at[answer["Prefix"]].append(self.clock.now())
-
     def _stop_asked(self, task_arn: str) -> None:
         self.facts.stop_asked(task_arn)
         self.on_stop_asked(task_arn)
-        self.invariants.effect_done(StopTask, task_arn)
+        self.invariants.effects.done(StopTask, task_arn)
         if self.chance.strikes("stop-races-with-exit", 0.15, note=task_arn[-6:]):
             self.trainings.exit_now(task_arn)
-
-    def _message_began_at(self) -> datetime | None:
-        return self.runtime.current.began_at if self.runtime.current is not None else None
-
-    def _handled(self, function: str, body: str, began_at: datetime) -> None:
-        """Check that a handled warning stopped every visible task on the instance, and that an upload is watched."""
-        invocation = self.runtime.current
-        if invocation is not None:
-            self._note_told(invocation.told)
-            self.facts.message_handled(function, body, invocation.told, has_failed=invocation.failed_calls > 0)
-        if function == "submit_job" and '"Object Created"' in body:
-            (upload,) = parse_intake_message(body)
-            is_needed = isinstance(upload, ObjectCreated) and is_watched(upload, self.scenario.definitions)
-            self.invariants.check("only watched uploads become messages", is_needed, body)
-        if function == "observe_task" and MACHINE_STATE_CHANGE in body:
-            detail = json.loads(body)["detail"]
-            machines = [host for host in self._machines() if host.arn == detail["containerInstanceArn"]]
-            self.invariants.late_machines_known(machines, self._failures(), began_at)
-        if function == "observe_task" and TASK_STATE_CHANGE in body:
-            self.invariants.task_change_handled(json.loads(body)["detail"])
-        if function != "observe_capacity" or "Interruption Warning" not in body:
-            return
-        instance_id = json.loads(body)["detail"]["instance-id"]
-        host = self.simulator.instances.by_id.get(instance_id)
-        tasks = host.tasks.values() if host is not None and host.is_alive else ()
-        seen = [
-            task.arn
-            for task in tasks
-            if not task.is_stopping
-            and task.connectivity_at is not None
-            and task.connectivity_at < began_at
-            and not self.delayed_ecs.was_hidden(task.arn, began_at)
-        ]
-        is_closed = host is None or host.status is not ContainerInstanceStatus.ACTIVE or not host.is_alive
-        # One that registers meanwhile need not be found. A task that lands on it is warned when it is known.
-        is_new = host is not None and host.registered_at is not None and host.registered_at > began_at
-        self.invariants.warning_handled(instance_id, seen, is_closed=is_closed or is_new)
 
     def _launch_refused(self, parameters: Mapping[str, Any]) -> None:
         self.refusals.refused(parameters)
         self.useless.unplaced(parameters, "RunTask is forbidden")
-
-    def _swept(self, count: int) -> None:
-        """Check that a sweep looked at every task, and found those that were given up and are listed again."""
-        since = self.clock.now() - _LONGEST_SWEEP
-        invocation = self.runtime.current
-        has_failed = invocation is not None and invocation.failed_calls > 0
-        listed = [arn for arn in self.invariants.listed_since(since) if not self.delayed_ecs.was_hidden(arn, since)]
-        # ECS does not say what a token of ListTasks stands for: where it is a number, each task that leaves the list
-        # between two pages takes one from the second, which the next sweep looks at.
-        ended = self.invariants.unlisted_since(since)
-        passed_over = ended if len(listed) + ended > _PAGE else 0
-        is_every = count >= len(listed) - passed_over
-        self.invariants.check("a sweep looks at every task", is_every, f"{count} of {len(listed)}")
-        for arn, (job_id, lost_at) in self.invariants.lost.items():
-            known_at = self.delayed_ecs.known_again_at(arn)
-            was_there = known_at is not None and known_at <= since and not self.delayed_ecs.was_hidden(arn, since)
-            was_skipped = has_failed or self.invariants.saved_since(job_id, since)
-            if was_there and lost_at <= since and not was_skipped and self.invariants.is_listed(job_id, arn):
-                is_found = arn in self.invariants.orphans
-                self.invariants.check("a sweep finds what was given up", is_found, f"{job_id}: {arn[-6:]}")
-
-        if not has_failed:
-            machines = [host for host in self._machines() if host.registered_at and host.registered_at < since]
-            self.invariants.late_machines_known(machines, self._failures(), since)
-
-    def _note_late(self, event: Event) -> None:
-        if event["detail-type"] == MACHINE_STATE_CHANGE and event["detail"]["version"] == 1:
-            machines = [host for host in self._machines() if host.arn == event["detail"]["containerInstanceArn"]]
-            if any(is_late(host, failure) for host in machines for failure in self._failures()):
-                self.chance.note_organic("machine-arrived-late")
-
-    def _machines(self) -> list[Instance]:
-        """Return the machines that ECS can place tasks on."""
-        hosts = self.simulator.instances.by_id.values()
-        return [host for host in hosts if host.is_alive and host.status is ContainerInstanceStatus.ACTIVE]
-
-    def _failures(self) -> list[CapacityFailure]:
-        return list(self.stores.capacity.load_capacity_memory(self.clock.now()).values())
 
     def _saved(self, job: Job, timeline: Sequence[TimelineEntry]) -> None:
         self.trace.saved(job, timeline)
@@ -499,7 +370,7 @@ class SimulatedAccount:
         is_sold = job.definition.max_price_usd_per_hour is None and self.on_demand.is_sold_to(job.definition)
         check_market_wait(self.invariants.check, job, recipes, self.objects, now, is_sold=is_sold)
         check_move(self.invariants.check, before, job, recipes, self.objects, now)
-        self.machines.job_saved(before, job)
+        self.machines.claims.job_saved(before, job)
         self.agents.job_saved(before, job)
         self.deadlines.job_saved(job)
         self.refusals.job_saved(job)
@@ -516,7 +387,7 @@ class SimulatedAccount:
     def _emulated_table(self) -> "EmulatedTable":
         from relaunch_local.simulation.aws.emulated_table import EmulatedTable  # noqa: PLC0415 - moto takes a second to import
 
-        on_effect, on_machine = self.invariants.effect_done, self._machine_saved
+        on_effect, on_machine = self.invariants.effects.done, self._machine_saved
         authorize = partial(self._authorized, "dynamodb")
         return EmulatedTable(self.calls, self.indexes, authorize, self._saved, on_effect, on_machine)
 

@@ -6,7 +6,8 @@ from datetime import timedelta
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchasePolicy
 from relaunch.core.definitions.definition import GithubTrigger, JobDefinition
-from relaunch.core.jobs.job import Job, StopKind
+from relaunch.core.jobs.attempt import StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.machines.limits import MachineLimits

@@ -20,8 +20,9 @@ from statistics import pvariance
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.jobs.attempt import Attempt, Placement, PlacementState, Stop, StopKind
 from relaunch.core.jobs.effects import CountRun, Effect, RememberCapacity
-from relaunch.core.jobs.job import Attempt, Job, Placement, PlacementState, Stop, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.jobs.trigger_facts import TriggerFacts

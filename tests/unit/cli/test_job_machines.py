@@ -137,7 +137,7 @@ def test_refused_requests_are_told_with_their_reasons_newest_first(session):
 def test_no_more_than_the_latest_requests_that_came_to_nothing_are_told(session):
     refuse_everything(session, RefusalKind.THROTTLED, "RequestLimitExceeded")
     job_id = session.choose()
-    while session.jobs.job(job_id).machine_requests < 5:
+    while session.jobs.job(job_id).machines.requested < 5:
         session.make_ec2_calls()
         session.clock.advance(120)
         launch_attempt(job_id, session.deps)

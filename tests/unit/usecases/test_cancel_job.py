@@ -36,7 +36,7 @@ def test_a_task_that_is_placed_but_does_not_run_yet_is_stopped(story, placed_id)
     story.end(placed_id, None, stop_code="UserInitiated")
 
     assert story.job(placed_id).state is JobState.CANCELLED
-    assert story.jobs.job(placed_id).run_seconds == 0
+    assert story.jobs.job(placed_id).totals.run_seconds == 0
 
 
 def test_a_job_cancelled_during_an_interruption_is_not_launched_again(story, running_id):

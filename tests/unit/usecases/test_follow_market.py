@@ -7,9 +7,11 @@ import pytest
 
 from fakes.builders import make_definition, make_failed_placement
 from fakes.machine_story import G5, MachineStory, make_own_offering
+from fakes.market_story import HOUR, WITHIN, save
+from fakes.market_story import within as on_machines
 from fakes.story import MINUTE, Story
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.overheads import starts_so_far
+from relaunch.core.jobs.overheads import measured_so_far
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.long_waits import START_LIMIT
 from relaunch.core.machines.events import RefusalKind
@@ -19,8 +21,6 @@ from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.retry_job import retry_job
 
-HOUR = timedelta(hours=1)
-WITHIN = {"estimated_duration": 10 * HOUR, "deadline": 20 * HOUR, "padding": 0.0, "policy": PolicyName.UNIFORM_PROGRESS}
 NO_SPOT = make_failed_placement("RESOURCE:GPU")
 
 
@@ -35,10 +35,8 @@ def purchases(story: Story) -> list[str]:
 def interrupt(story: Story, job_id: str, after: timedelta, step: int | None = None) -> None:
     """Let the task be lost after a time; with `step` it saved a checkpoint then."""
     story.clock.advance(after)
-    number = story.attempt(job_id).number
     if step is not None:
-        story.checkpoints.complete[job_id] = f"s3://acme-checkpoints/resnet/{job_id}/attempt-{number}/step-{step:07d}/"
-        story.checkpoints.saved_at = story.now
+        save(story, job_id, step)
     story.lose_host(job_id)
 
 
@@ -61,7 +59,7 @@ def test_without_spot_a_job_that_is_behind_takes_on_demand():
     assert purchases(story) == ["spot", "spot", "on-demand"]
     job = story.job(job_id)
     assert job.state is JobState.LAUNCHING
-    assert job.market_reason.startswith("it is 1m behind even progress to its limit")
+    assert job.market.reason.startswith("it is 1m behind even progress to its limit")
 
 
 def test_the_cheapest_waits_for_a_fresh_outage_to_end_though_the_job_is_not_ahead():
@@ -118,7 +116,7 @@ def test_what_each_attempt_kept_is_added_up_once():
     interrupt(story, job_id, 5 * HOUR)
     story.settle()
 
-    assert story.job(job_id).kept_seconds == 3 * 3600
+    assert story.job(job_id).progress.kept_seconds == 3 * 3600
 
 
 def test_when_only_on_demand_keeps_the_deadline_it_is_taken_though_spot_is_there():
@@ -251,7 +249,7 @@ def test_what_starts_took_so_far_is_kept_for_the_next_ones():
     story.settle()
 
     job = story.job(job_id)
-    assert (job.measured_starts, job.start_seconds) == (2, pytest.approx(2 * 22 * 60.0, abs=60.0))
+    assert (job.measured.starts, job.measured.start_seconds) == (2, pytest.approx(2 * 22 * 60.0, abs=60.0))
 
 
 def test_a_job_without_a_limit_is_launched_as_ever():
@@ -312,14 +310,7 @@ def test_a_wait_that_is_looked_at_early_is_the_same_wait():
 
 @pytest.fixture
 def own() -> MachineStory:
-    """Return a story on machines of our own, with spot in one zone and on-demand."""
-    machines = MachineStory()
-    machines.offerings.available = (
-        make_own_offering(G5, 0.40),
-        make_own_offering(replace(G5, purchase=PurchaseOption.ON_DEMAND), 1.00),
-    )
-    machines.deps.definitions.save_definition(make_definition(**WITHIN))
-    return machines
+    return on_machines()
 
 
 def test_a_spot_machine_that_is_refused_is_tried_again_after_ten_minutes(own):
@@ -349,8 +340,8 @@ def test_the_start_of_a_machine_of_our_own_counts_from_its_request(own):
     own.run(job_id)
 
     job = own.job(job_id)
-    assert job.asked_at is not None
-    assert starts_so_far(job, None, own.now).seconds == pytest.approx((4 + 3 + 2) * 60.0)
+    assert job.machines.asked_at is not None
+    assert measured_so_far(job, None, own.now).start_seconds == pytest.approx((4 + 3 + 2) * 60.0)
 
 
 def warn(own: MachineStory, after: timedelta = MINUTE) -> str:

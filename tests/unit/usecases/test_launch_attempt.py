@@ -8,8 +8,9 @@ import pytest
 
 from fakes.builders import make_definition, make_failed_placement, make_offering_key
 from fakes.story import MINUTE, WAITS_FOR_IMAGE, Story, push
+from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.effects import CountRun, RequestLaunch
-from relaunch.core.jobs.job import STACK_SLOT, PlacementState
+from relaunch.core.jobs.job import STACK_SLOT
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import LaunchConflict, LaunchDeferred, LaunchRefused
 from relaunch.ports import PermanentError, TransientError

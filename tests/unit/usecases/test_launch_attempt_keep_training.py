@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.machine_story import MachineStory
-from relaunch.core.jobs.job import IntentKind
+from relaunch.core.jobs.attempt import IntentKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.machines.events import RefusalKind
 from relaunch.core.machines.limits import TaskStop

@@ -5,62 +5,20 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import make_definition
 from fakes.machine_story import G5, SETTINGS, MachineStory, make_own_offering
+from fakes.market_story import FULL, HOUR, ON_DEMAND, look, run_on_demand, save, within
 from fakes.story import MINUTE
-from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.job import IntentKind
+from relaunch.core.jobs.attempt import IntentKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import HEARTBEAT, Decision
 from relaunch.core.lifecycle.explanation import explain
-from relaunch.core.machines.events import RefusalKind
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import MachineState
 from relaunch.core.machines.settings import MachineSettings
 from relaunch.core.market.policies import PolicyName
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.cancel_job import cancel_job
-
-HOUR = timedelta(hours=1)
-WITHIN = {"estimated_duration": 10 * HOUR, "deadline": 20 * HOUR, "padding": 0.0, "policy": PolicyName.UNIFORM_PROGRESS}
-ON_DEMAND = replace(G5, purchase=PurchaseOption.ON_DEMAND)
-FULL = (RefusalKind.NO_CAPACITY, "InsufficientInstanceCapacity")
-
-
-def within(**fields) -> MachineStory:
-    """Return a story of a job with a deadline, with spot of machines of our own in one zone, and on-demand."""
-    story = MachineStory()
-    story.offerings.available = (make_own_offering(G5, 0.40), make_own_offering(ON_DEMAND, 1.00))
-    story.deps.definitions.save_definition(make_definition(**WITHIN | fields))
-    return story
-
-
-def run_on_demand(story: MachineStory) -> str:
-    """Let a job run on on-demand, because EC2 had no spot when it was launched; it has some again."""
-    story.fleet.refused[G5] = FULL
-    job_id = story.submit()
-    story.clock.advance(MINUTE)
-    story.settle_all()
-    story.register(story.machine(job_id))
-    story.settle_all()
-    story.run(job_id)
-    assert story.attempt(job_id).placement.offering.purchase is PurchaseOption.ON_DEMAND
-    del story.fleet.refused[G5]
-    return job_id
-
-
-def save(story: MachineStory, job_id: str, step: int = 100) -> None:
-    """Let the task save a checkpoint now."""
-    number = story.attempt(job_id).number
-    story.checkpoints.complete[job_id] = f"s3://acme-checkpoints/resnet/{job_id}/attempt-{number}/step-{step:07d}/"
-    story.checkpoints.saved_at = story.now
-
-
-def look(story: MachineStory) -> None:
-    """Let the next look at the running job come."""
-    story.reconcile(HEARTBEAT)
-    story.settle_all()
 
 
 @pytest.fixture
@@ -103,7 +61,7 @@ def test_it_saves_stops_and_goes_on_there_and_never_beside_itself(story, leaving
     moved = story.job(leaving)
     assert (moved.state, moved.current_attempt.number) == (JobState.RUNNING, 2)
     assert moved.current_attempt.placement.offering == G5
-    assert (moved.interruptions, moved.failures) == (0, 0)
+    assert (moved.totals.interruptions, moved.totals.failures) == (0, 0)
     assert "stopped: moved" in story.timeline(leaving)
 
 
@@ -175,7 +133,7 @@ def test_it_stays_until_its_task_has_saved_a_checkpoint(story, saved_by):
     look(story)
 
     assert story.job(job_id).machine_id == ""
-    assert story.job(job_id).market_reason == "it has saved no checkpoint since it was launched"
+    assert story.job(job_id).market.reason == "it has saved no checkpoint since it was launched"
 
 
 def test_how_long_its_task_ran_until_its_first_checkpoint_is_known_although_only_that_one_is_there(story):
@@ -189,7 +147,7 @@ def test_how_long_its_task_ran_until_its_first_checkpoint_is_known_although_only
 
     job = story.job(job_id)
     assert (job.state, job.machine_id) == (JobState.RUNNING, ""), "an interruption of spot may lose two hours"
-    assert job.checkpoint_seconds >= 2 * 3600
+    assert job.measured.checkpoint_seconds >= 2 * 3600
 
 
 @pytest.mark.parametrize("error", [PermanentError("AccessDenied"), TransientError("SlowDown")])
@@ -203,7 +161,7 @@ def test_it_stays_while_its_checkpoints_cannot_be_read_and_is_looked_at_again(st
 
     job = story.job(job_id)
     assert (job.state, job.machine_id) == (JobState.RUNNING, "")
-    assert job.market_reason == f"its checkpoints cannot be read: {error}"
+    assert job.market.reason == f"its checkpoints cannot be read: {error}"
     story.checkpoints.refusal = None
     look(story)
     assert story.machine(job_id).offering == G5
@@ -225,7 +183,7 @@ def test_without_a_cheaper_machine_of_our_own_no_checkpoint_is_read(story):
 
     look(story)
 
-    assert story.job(job_id).market_reason == "no machine of our own on spot that costs less satisfies it"
+    assert story.job(job_id).market.reason == "no machine of our own on spot that costs less satisfies it"
 
 
 def test_in_a_stack_without_machines_of_its_own_nothing_is_selected(story):
@@ -236,7 +194,7 @@ def test_in_a_stack_without_machines_of_its_own_nothing_is_selected(story):
 
     job = story.job(job_id)
     assert (job.pending, job.wake_at) == ((), story.now + HEARTBEAT)
-    assert job.market_reason == (
+    assert job.market.reason == (
         "a task is moved to machines of the stack's own only, and the stack has none (MachineSubnets)"
     )
 
@@ -266,8 +224,8 @@ def test_at_the_limit_of_the_stack_it_stays_says_so_and_moves_when_there_is_room
 
     job = story.job(job_id)
     assert (job.state, job.machine_id, job.pending) == (JobState.RUNNING, "", ())
-    assert f", but the stack has reached its limit of {words}, and a move takes one more" in job.market_reason
-    assert job.market_reason in explain(job, story.now).waiting_for
+    assert f", but the stack has reached its limit of {words}, and a move takes one more" in job.market.reason
+    assert job.market.reason in explain(job, story.now).waiting_for
     story.deps = replace(story.deps, limits=unlimited)
     look(story)
     assert story.machine(job_id).offering == G5
@@ -283,7 +241,7 @@ def test_without_a_launch_template_for_what_would_be_moved_to_it_says_so(story):
 
     job = story.job(job_id)
     assert (job.state, job.pending) == (JobState.RUNNING, ())
-    assert job.market_reason.startswith("there was no machine on spot to move it to: no subnet or launch template for ")
+    assert job.market.reason.startswith("there was no machine on spot to move it to: no subnet or launch template for ")
 
 
 def test_it_stays_where_that_is_safer_and_says_when_it_is_looked_at_again(story):
@@ -295,7 +253,7 @@ def test_it_stays_where_that_is_safer_and_says_when_it_is_looked_at_again(story)
 
     job = story.job(job_id)
     assert job.machine_id == ""
-    assert job.market_reason.startswith(
+    assert job.market.reason.startswith(
         "leaving on-demand for spot does not pay: with two more starts it would be 10m behind even progress to its "
         "limit; if nothing changes, a move may pay from 09:58 UTC on"
     )
@@ -311,7 +269,7 @@ def test_on_spot_it_says_what_would_end_that_and_no_time_of_its_launch(story):
     story.settle_all()
     story.run(job_id)
 
-    assert story.job(job_id).market_reason.startswith("spot may be had, and is cheaper; on-demand is taken from ")
+    assert story.job(job_id).market.reason.startswith("spot may be had, and is cheaper; on-demand is taken from ")
     assert explain(story.job(job_id), story.now).waiting_for.endswith(
         "; it runs on spot until that is taken away; then its policy, uniform-progress, takes other spot that may be "
         "had, waits for some while its limit leaves time, or else takes on-demand"
@@ -367,7 +325,7 @@ def test_a_job_without_a_limit_goes_back_to_spot_too(unlimited):
     unlimited.run(job_id)
     job = unlimited.job(job_id)
     assert (job.state, job.current_attempt.placement.offering) == (JobState.RUNNING, G5)
-    assert len(job.moved_at) == 1
+    assert len(job.market.moved_at) == 1
 
 
 def test_a_job_without_a_limit_stays_while_little_is_known_to_be_left(unlimited):
@@ -379,8 +337,8 @@ def test_a_job_without_a_limit_stays_while_little_is_known_to_be_left(unlimited)
 
     job = unlimited.job(job_id)
     assert job.machine_id == ""
-    assert job.market_reason.startswith("leaving on-demand for spot does not pay: it is expected to run there for ")
-    assert job.market_reason in explain(job, unlimited.now).waiting_for
+    assert job.market.reason.startswith("leaving on-demand for spot does not pay: it is expected to run there for ")
+    assert job.market.reason in explain(job, unlimited.now).waiting_for
 
 
 def test_a_job_without_a_limit_that_was_moved_within_the_hour_stays(unlimited):
@@ -388,12 +346,14 @@ def test_a_job_without_a_limit_that_was_moved_within_the_hour_stays(unlimited):
     unlimited.clock.advance(12 * HOUR)
     save(unlimited, job_id)
     job = unlimited.job(job_id)
-    unlimited.deps.jobs.save_job(Decision(replace(job, moved_at=(unlimited.now - HOUR / 2,))))
+    unlimited.deps.jobs.save_job(
+        Decision(replace(job, market=replace(job.market, moved_at=(unlimited.now - HOUR / 2,))))
+    )
 
     look(unlimited)
 
     assert unlimited.job(job_id).machine_id == ""
-    assert unlimited.job(job_id).market_reason.startswith("it was moved to spot once within 24 hours")
+    assert unlimited.job(job_id).market.reason.startswith("it was moved to spot once within 24 hours")
     look(unlimited)
     look(unlimited)
     assert unlimited.machine(job_id).offering == G5
@@ -405,7 +365,7 @@ def test_a_pool_that_refused_a_job_without_a_limit_is_tried_again_after_ten_minu
     unlimited.clock.advance(12 * HOUR)
     save(unlimited, job_id)
     look(unlimited)
-    assert "there was no machine on spot" in unlimited.job(job_id).market_reason
+    assert "there was no machine on spot" in unlimited.job(job_id).market.reason
     del unlimited.fleet.refused[G5]
 
     look(unlimited)

@@ -67,7 +67,7 @@ def test_a_step_gained_begins_anew(story, job_id):
     train(story, job_id)
 
     assert story.job(job_id).state is JobState.WAITING
-    assert story.job(job_id).attempts_without_progress == 2
+    assert story.job(job_id).progress.attempts_without_progress == 2
 
 
 def test_short_attempts_that_save_nothing_go_on_and_nothing_is_read_for_it(story, job_id):
@@ -75,7 +75,7 @@ def test_short_attempts_that_save_nothing_go_on_and_nothing_is_read_for_it(story
         train(story, job_id, ran=10 * MINUTE)
 
     assert story.job(job_id).state is JobState.WAITING
-    assert story.job(job_id).judged_attempt == 0
+    assert story.job(job_id).progress.judged_attempt == 0
 
 
 def test_checkpoints_that_cannot_be_read_are_waited_for(story, job_id):
@@ -86,8 +86,8 @@ def test_checkpoints_that_cannot_be_read_are_waited_for(story, job_id):
     story.settle_all()
 
     job = story.job(job_id)
-    assert (job.state, job.waiting.reason, job.judged_attempt) == (JobState.WAITING, WaitReason.CHECKPOINT, 0)
+    assert (job.state, job.waiting.reason, job.progress.judged_attempt) == (JobState.WAITING, WaitReason.CHECKPOINT, 0)
     story.checkpoints.refusal = None
     story.reconcile(6 * MINUTE)
     story.settle_all()
-    assert story.job(job_id).attempts_without_progress == 1
+    assert story.job(job_id).progress.attempts_without_progress == 1

@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 
 from fakes.story import MINUTE, machine
-from relaunch.core.jobs.job import FailedStart, PlacementState
+from relaunch.core.jobs.attempt import PlacementState
+from relaunch.core.jobs.job import FailedStart
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import LaunchRefused, LaunchUncertain
 from relaunch.core.lifecycle.events import LaunchAnswered
@@ -222,7 +223,7 @@ def test_a_task_that_had_failed_to_start_when_its_expired_placement_was_looked_f
     story.clock.advance(51 * MINUTE)
     story.deliver()
 
-    assert story.job(job_id).failed_starts == (FailedStart(machine().instance_id, "DockerTimeoutError"),)
+    assert story.job(job_id).faults.failed_starts == (FailedStart(machine().instance_id, "DockerTimeoutError"),)
 
 
 def test_a_task_made_by_an_answer_that_came_too_late_is_stopped(story):

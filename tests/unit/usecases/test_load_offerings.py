@@ -22,7 +22,7 @@ from fakes.dependencies import make_dependencies
 from fakes.jobs import InMemoryJobs, make_unreadable
 from fakes.sources import FakeOfferings
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.job import PlacementState
+from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.offerings.quotas import QuotaUsage

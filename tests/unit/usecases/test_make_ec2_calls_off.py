@@ -41,7 +41,7 @@ def test_a_request_that_was_not_sent_is_given_up_and_its_job_gets_a_capacity_pro
     assert "requests no machines of its own any more" in machines.load(machine_id).reason
     assert machines.count == 0
     job = machines.job(job_id)
-    assert (job.current_attempt.placement.capacity_provider, job.failed_machines) == (PROVIDER, 0)
+    assert (job.current_attempt.placement.capacity_provider, job.machines.failed) == (PROVIDER, 0)
 
 
 def test_a_request_of_unknown_outcome_is_looked_for_and_not_sent_again(machines):

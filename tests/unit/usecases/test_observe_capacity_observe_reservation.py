@@ -7,7 +7,7 @@ import pytest
 from fakes.builders import make_definition
 from fakes.machine_story import FIRST_TIER, MachineStory, make_own_offering
 from fakes.reservations import BLOCK_ID, make_block, make_reservation, make_reserved
-from fakes.story import Story
+from fakes.story import OTHER_SHA, Story
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import ReservationEnding
@@ -18,7 +18,6 @@ from relaunch.ports import NotYetError, PermanentError, TransientError
 from relaunch.usecases.observe_capacity import observe_reservation
 
 MINUTE = timedelta(minutes=1)
-OTHER_SHA = "b" * 40
 # Of the ten minutes until EC2 takes the machines two are spare, 90 s the stop time-out, and 10 s the way to SIGTERM.
 LEFT = 380
 ANY = PurchasePolicy.RESERVED_THEN_SPOT_THEN_ON_DEMAND
@@ -66,7 +65,7 @@ def test_a_job_runs_in_the_block_for_nothing_and_its_machine_says_so(story):
     assert (placement.price_text, placement.price_usd_per_hour) == ("paid for with its reservation", 0.0)
     story.clock.advance(3600)
     story.end(job_id)
-    assert (story.job(job_id).cost_usd, story.job(job_id).cost_basis.value) == (0.0, "price")
+    assert (story.job(job_id).totals.cost_usd, story.job(job_id).totals.cost_basis.value) == (0.0, "price")
 
 
 def test_it_trains_on_until_the_next_machine_is_ready_and_goes_on_there(story):
@@ -89,7 +88,7 @@ def test_it_trains_on_until_the_next_machine_is_ready_and_goes_on_there(story):
     story.end(job_id, 143, stop_code="UserInitiated")
     story.settle_all()
     assert story.tasks.requests[-1].instance_id == following.instance_id
-    assert story.job(job_id).interruptions == 1
+    assert story.job(job_id).totals.interruptions == 1
     assert story.load(block.machine_id).state in (MachineState.ENDING, MachineState.GONE)
 
 

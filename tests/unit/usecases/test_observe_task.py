@@ -96,10 +96,12 @@ def test_a_task_that_never_ran_is_told_again_until_its_machine_is_known(story, p
 
     with pytest.raises(TransientError, match="Rate exceeded"):
         story.tell(stopped)
-    assert story.job(placed_id).failed_starts == ()
+    assert story.job(placed_id).faults.failed_starts == ()
 
     story.tell(stopped)
-    assert story.job(placed_id).failed_starts == (FailedStart(machine().instance_id, "CannotPullContainerError"),)
+    assert story.job(placed_id).faults.failed_starts == (
+        FailedStart(machine().instance_id, "CannotPullContainerError"),
+    )
 
 
 def test_no_machine_is_looked_up_for_a_task_whose_stop_means_the_same_on_any(story, placed_id):
@@ -137,7 +139,7 @@ def test_an_event_whose_effect_failed_is_delivered_again_and_comes_to_the_same_e
     story.tell(stopped)
 
     assert story.job(running_id) == saved
-    assert story.job(running_id).failures == 1
+    assert story.job(running_id).totals.failures == 1
     assert story.launches.requested == [(running_id, 30)]
 
 

@@ -7,7 +7,7 @@ from fakes.machine_story import MachineStory
 from fakes.sources import EVERY_PLATFORM
 from fakes.story import DIGEST, HOME, MINUTE, Story, push
 from relaunch.core.definitions.accelerator import PurchasePolicy
-from relaunch.core.jobs.job import PlacementState
+from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.derived_revision import TaskDefinition
 from relaunch.core.launches.launch import LaunchRefused, LaunchUncertain

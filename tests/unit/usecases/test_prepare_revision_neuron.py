@@ -17,7 +17,7 @@ from relaunch.core.definitions.accelerator import (
     NeuronRequirement,
     PurchaseOption,
 )
-from relaunch.core.jobs.job import PlacementState
+from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.derived_revision import TaskDefinition
 from relaunch.core.launches.launch import AllNeuronDevices

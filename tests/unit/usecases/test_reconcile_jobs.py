@@ -8,7 +8,7 @@ import pytest
 from fakes.builders import make_definition
 from fakes.jobs import make_unreadable
 from fakes.story import MINUTE, SHA, WAITS_FOR_IMAGE, Story, machine, push
-from relaunch.core.jobs.job import IntentKind, StopKind
+from relaunch.core.jobs.attempt import IntentKind, StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.metrics import Metric
 from relaunch.ports import PermanentError, TransientError
@@ -79,7 +79,7 @@ def test_a_task_that_is_not_placed_in_time_is_withdrawn_for_the_next_offering(st
     assert (attempt.number, attempt.placement.number) == (1, 2)
     assert [request.capacity_provider for request in story.tasks.requests] == ["g5-xlarge-spot", "g6-xlarge-spot"]
     assert {request.environment["RELAUNCH_ATTEMPT"] for request in story.tasks.requests} == {"1"}
-    assert (story.job(placed_id).failures, story.job(placed_id).interruptions) == (0, 0)
+    assert (story.job(placed_id).totals.failures, story.job(placed_id).totals.interruptions) == (0, 0)
 
 
 def test_a_task_that_pulls_a_large_image_is_left_to_it(story, placed_id):

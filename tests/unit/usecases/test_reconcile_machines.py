@@ -163,7 +163,7 @@ def test_a_job_that_is_cancelled_before_its_task_was_placed_pays_for_its_machine
 
     job = machines.job(job_id)
     assert job.state is JobState.CANCELLED
-    assert job.useless_machines_usd == pytest.approx(3 / 60 * machine.usd_per_hour)
+    assert job.machines.useless_usd == pytest.approx(3 / 60 * machine.usd_per_hour)
 
 
 def test_a_machine_is_paid_for_once_if_the_save_that_it_is_released_fails(machines):
@@ -184,7 +184,7 @@ def test_a_machine_is_paid_for_once_if_the_save_that_it_is_released_fails(machin
 
     finish_pending(machines.job(job_id), machines.deps)
 
-    assert machines.job(job_id).useless_machines_usd == pytest.approx(3 / 60 * machine.usd_per_hour)
+    assert machines.job(job_id).machines.useless_usd == pytest.approx(3 / 60 * machine.usd_per_hour)
 
 
 def test_a_job_that_trained_on_its_machine_pays_for_its_task_only(machines):
@@ -192,7 +192,7 @@ def test_a_job_that_trained_on_its_machine_pays_for_its_task_only(machines):
     machines.clock.advance(3 * MINUTE)
     machines.end(job_id)
 
-    assert machines.job(job_id).useless_machines_usd == 0.0
+    assert machines.job(job_id).machines.useless_usd == 0.0
 
 
 def test_machines_of_which_ec2_says_nothing_are_looked_at_all_the_same(machines):

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from datetime import datetime
 
+from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.cost import attempt_price, cost_so_far
-from relaunch.core.jobs.job import Attempt, Job, TimelineEntry
+from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.state import CostBasis, JobSummary, Waiting
 from relaunch.core.lifecycle.wait_explanation import Explanation
 from relaunch.core.revisions.revision import find_stop_timeout
@@ -54,9 +55,9 @@ def job_json(job: Job, now: datetime) -> JsonObject:
         "image": ":".join(job.image) if job.image else None,
         "trigger": {"source": job.trigger.source, "summary": job.trigger.summary},
         "attempt": _attempt_json(job.attempt) if job.attempt else None,
-        "interruptions": job.interruptions,
-        "failures": job.failures,
-        "attempts_without_progress": job.attempts_without_progress,
+        "interruptions": job.totals.interruptions,
+        "failures": job.totals.failures,
+        "attempts_without_progress": job.progress.attempts_without_progress,
         "run_seconds": job.run_time(now).total_seconds(),
         **_cost_json(*cost_so_far(job, now)),
         "cancel_requested": job.cancel_requested or None,

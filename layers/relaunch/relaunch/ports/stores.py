@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from relaunch.core.definitions.definition import JobDefinition, TriggerSource
     from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
-    from relaunch.core.jobs.job import Attempt, Job, TimelineEntry
+    from relaunch.core.jobs.attempt import Attempt
+    from relaunch.core.jobs.job import Job, TimelineEntry
     from relaunch.core.jobs.state import JobSummary
     from relaunch.core.lifecycle.decision import Decision
     from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, OfferingKey

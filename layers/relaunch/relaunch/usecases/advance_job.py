@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.effects import (
     AbandonMachine,
     AdmitWaiting,
@@ -16,7 +17,7 @@ from relaunch.core.jobs.effects import (
     RequestMachine,
     StopTask,
 )
-from relaunch.core.jobs.job import MACHINES_SLOT, STACK_SLOT, Attempt, Job
+from relaunch.core.jobs.job import MACHINES_SLOT, STACK_SLOT, Job
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import HostWarned, JobEvent, UnusedMachinePaid
 from relaunch.core.lifecycle.metrics import decision_metrics, stop_metrics

@@ -91,14 +91,16 @@ def select_offerings(job: Job, deps: LaunchDependencies) -> tuple[Selection, Ava
     # What a running task is to be moved to is tried for nothing.
     is_retried_sooner = is_in_market(job) or may_move(job)
     memory = retried_sooner(available.memory) if is_retried_sooner else available.memory
-    memory = with_job_failures(memory, (*job.own_failures, *refused_placements(job.revision.arn, available.memory)))
+    memory = with_job_failures(
+        memory, (*job.faults.own_failures, *refused_placements(job.revision.arn, available.memory))
+    )
     selection = select(job.definition, job.revision, available.offerings, memory, available.at, available.limits)
     return prefer_low_risk(selection, available.shortage_risks), available
 
 
 def _select_on_kubernetes(job: Job, deps: LaunchDependencies) -> Selection:
     now = deps.clock.now()
-    memory = with_job_failures(deps.capacity.load_capacity_memory(now), job.own_failures)
+    memory = with_job_failures(deps.capacity.load_capacity_memory(now), job.faults.own_failures)
     return select_on_kubernetes(job.definition, memory, now)
 
 

@@ -174,7 +174,7 @@ def _new_claim(
         return NothingKept(selection, limit.reason, WaitReason.REFUSED, limit.until)
     limits = deps.limits.machines
     attempt_number = _attempt_number(job)
-    machine_id = machine_id_of(job.job_id, attempt_number, job.machine_requests + 1)
+    machine_id = machine_id_of(job.job_id, attempt_number, job.machines.requested + 1)
     settings = deps.machine_settings
     doubted = doubted_pools(known, now)
     image = _image(job)

@@ -66,10 +66,11 @@ def _with_first_step(job: Job, checkpoints: CheckpointSource) -> Job:
     if job.attempt is not None or job.definition.total_steps is None:
         return job
     try:
-        return replace(job, first_step=resumed_step(find_resume_uri(job.resume_from, checkpoints)))
+        step = resumed_step(find_resume_uri(job.resume_from, checkpoints))
     except MissingCheckpointError:
         # Its launch says so.
         return job
+    return replace(job, progress=replace(job.progress, first_step=step))
 
 
 def choose_market(

@@ -1,7 +1,7 @@
 """Hand a running task over to its next machine: because EC2 takes the machine away, or its market policy wants spot."""
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.overheads import Measured, measure_overheads, starts_so_far
+from relaunch.core.jobs.overheads import Measured, measure_overheads, measured_so_far
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.events import MoveDeclined, NextMachineReady, TimePassed
 from relaunch.core.lifecycle.machine_waits import needs_next_machine
@@ -73,7 +73,7 @@ def find_move(
         newest = newest_of(job, deps.checkpoints)
     except PortError as error:
         return MoveDeclined(f"its checkpoints cannot be read: {error}", None)
-    longest = starts_so_far(job, newest, available.at).checkpoint_seconds
+    longest = measured_so_far(job, newest, available.at).checkpoint_seconds
     progress = resumable_progress(job, newest)
     overheads = measure_overheads(job, newest, available.at)
     if newest is None or newest.attempt != job.current_attempt.number or (progress is None and is_in_market(job)):

@@ -2,8 +2,9 @@
 
 from datetime import timedelta
 
+from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.effects import RequestLaunch
-from relaunch.core.jobs.job import Job, PlacementState
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.overheads import machine_asked_at
 from relaunch.core.jobs.state import REFUSED_WAITS, JobState, WaitReason
 from relaunch.ports import LaunchDependencies, StaleWriteError

@@ -1,6 +1,6 @@
 """Functions as greenlets on the virtual clock: one runs at a time, and each call of a port lets others run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -140,6 +140,14 @@ class Runtime:
                 invocation.kill_reason = "out of memory"
         return bool(invocation.kill_reason)
 
+    def lineage(self) -> Mapping[str, int]:
+        """Return the functions that led to the running one, none outside of functions."""
+        return self.current.lineage if self.current is not None else {}
+
+    def message_began_at(self) -> datetime | None:
+        """Return when the running function began its message, None outside of functions."""
+        return self.current.began_at if self.current is not None else None
+
     def _resume(self, invocation: Invocation) -> None:
         thread = invocation.thread
         if invocation.is_over or thread is None:
@@ -153,3 +161,16 @@ class Runtime:
                 thread.switch()
         finally:
             self.current = previous
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionClock:
+    """The clock of the running function, which is skewed."""
+
+    runtime: Runtime
+
+    def now(self) -> datetime:
+        """Return the time as this function sees it."""
+        invocation = self.runtime.current
+        now = self.runtime.clock.now()
+        return now if invocation is None else now + invocation.clock_offset

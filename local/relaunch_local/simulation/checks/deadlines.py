@@ -205,7 +205,7 @@ class Deadlines:
     def _note_start(self, job: Job) -> None:
         attempt = job.attempt
         if attempt is not None and attempt.started_at is not None:
-            asked_at = job.asked_at or attempt.placement.requested_at
+            asked_at = job.machines.asked_at or attempt.placement.requested_at
             waited = max(attempt.started_at - asked_at, _NONE)
             self._starts.setdefault(job.job_id, {}).setdefault(attempt.number, waited)
 

@@ -6,7 +6,7 @@ handled its message without an error: then it must be stored.
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -47,6 +47,8 @@ class AccountFacts:
     """Tasks that ECS does not describe once they have stopped."""
     known_at: dict[str, datetime] = field(default_factory=dict)
     """By task: when a function first handled an event of it, or an answer of RunTask that names it."""
+    instances_told_at: dict[str, datetime] = field(default_factory=dict)
+    """By instance: when EC2 first told of it a function that was not killed over that, or one that described it."""
     stop_asked_at: dict[str, datetime] = field(default_factory=dict)
     """By task: when the application first sent StopTask."""
     ended_at: dict[str, datetime] = field(default_factory=dict)
@@ -114,6 +116,11 @@ class AccountFacts:
             event = json.loads(body)
             self._handled[event["detail"]["instance-id"]].append(_time_of(event))
             self._told.setdefault(event["detail"]["instance-id"], (_time_of(event), now))
+
+    def instances_told(self, instance_ids: Iterable[str]) -> None:
+        """Note the instances of which EC2 told a function."""
+        for each in instance_ids:
+            self.instances_told_at.setdefault(each, self._clock.now())
 
     def described(self, answer: Mapping[str, Any]) -> None:
         """Note what an answer of DescribeTasks told the application."""

@@ -1,71 +1,35 @@
 """Invariants checked at every step; each check is counted, each violation recorded with its time."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from relaunch.core.jobs.effects import (
-    AbandonMachine,
-    CountRun,
-    Effect,
-    LookForWarning,
-    ReleaseMachine,
-    RememberCapacity,
-    RequestLaunch,
-    RequestMachine,
-    StopTask,
-)
-from relaunch.core.jobs.job import Attempt, Job, PlacementState, Stop, StopKind, TimelineEntry
-from relaunch.core.jobs.lookup import claimed_machines
-from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch.core.jobs.attempt import Attempt, PlacementState, Stop
+from relaunch.core.jobs.effects import RememberCapacity, StopTask
+from relaunch.core.jobs.job import Job, TimelineEntry
+from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.explanation import explain
-from relaunch.core.lifecycle.moves import stops_by
 from relaunch.core.lifecycle.orphans import ORPHANED
-from relaunch.core.offerings.capacity_memory import LONGEST, is_counted
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch_local.ecs import Clock, Event, ProcessSpec
 from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.checks.effects import Effects
 from relaunch_local.simulation.checks.facts import LONGEST_MISSING, TASK_STATE_CHANGE, AccountFacts
-from relaunch_local.simulation.checks.record import check_explanation, check_parameters, check_record
+from relaunch_local.simulation.checks.failed_starts import FailedStarts
+from relaunch_local.simulation.checks.record import check_explanation, check_parameters, check_record, check_write
 from relaunch_local.simulation.checks.retries import chain_of, check_retry, newest_checkpoint
+from relaunch_local.simulation.checks.slots import Slots
+from relaunch_local.simulation.checks.wakes import Wakes
 
-# The longest interval between two wakes of a job: 15 minutes for a slot, 30 for the start of an instance.
-WAKE_HORIZON = timedelta(minutes=31)
 # What a launch read, it read at most the time-out of its function ago.
 _LONGEST_FUNCTION = timedelta(seconds=60)
-_PROBE_HORIZON = timedelta(days=1, minutes=1)
-_FAILED_STARTS = frozenset(
-    {StopKind.NOT_STARTED, StopKind.UNKNOWN_START, StopKind.START_REFUSED, StopKind.STARTS_NOWHERE}
-)
-# What the design says of starts that fail, written down here once more.
-_MACHINES_IN_A_ROW = 3
-# The schedule runs every minute, but with many faults half of its runs are killed, and calls fail in others.
-LONGEST_OVERDUE = timedelta(minutes=30)
 # What is left of a spot warning of 120 s after SIGTERM; no task definition of a scenario has a `stopTimeout`.
 LEAST_STOP_TIMEOUT = timedelta(seconds=90)
 # Only a sweep finds an orphaned task, and repeats its stop: every ten minutes, but with many faults most sweeps fail.
 LONGEST_ORPHANED = timedelta(minutes=90)
-
-
-@dataclass(slots=True)
-class _JobCounts:
-    """A set of jobs, counted by definition."""
-
-    jobs: dict[str, str] = field(default_factory=dict)
-    of: Counter[str] = field(default_factory=Counter)
-
-    def note(self, job: Job) -> None:
-        if job.job_id not in self.jobs:
-            self.jobs[job.job_id] = job.definition.name
-            self.of[job.definition.name] += 1
-
-    def forget(self, job_id: str) -> None:
-        name = self.jobs.pop(job_id, None)
-        if name is not None:
-            self.of[name] -= 1
 
 
 @dataclass(slots=True)
@@ -99,27 +63,26 @@ class Invariants:
     """Those of them that may be given up: after the time that is documented, until sweeps had to stop them."""
     lost: dict[str, tuple[str, datetime]] = field(default_factory=dict)
     """Denied tasks that were given up: their job, and when."""
-    failed_starts: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    """By job: the machine and the error of each start that failed since it last ran or was said to start nowhere."""
     orphans: dict[str, datetime] = field(default_factory=dict)
     """Since when each task is known to be orphaned."""
     live_orphans: int = 0
     tasks: dict[str, dict[str, dict[str, object]]] = field(default_factory=lambda: defaultdict(dict))
     """By job and task: ECS's latest state."""
     timelines: dict[str, list[TimelineEntry]] = field(default_factory=lambda: defaultdict(list))
-    is_released: Callable[[str, str], bool] = lambda _job_id, _machine_id: True
-    """Returns whether a machine of our own has no claim of a job."""
     _live: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    _holders: _JobCounts = field(default_factory=_JobCounts)
-    """The jobs that hold a slot."""
-    _running: _JobCounts = field(default_factory=_JobCounts)
-    """The jobs that have a live task."""
     _saved_at: dict[str, datetime] = field(default_factory=dict)
-    _probes_at: dict[str, datetime | None] = field(default_factory=dict)
-    """By job: until when it waits for the next machine after it gave one up because of a refusal."""
-    _done: dict[tuple[type[Effect], str], datetime] = field(default_factory=dict)
-    _pending_since: dict[str, dict[Effect, datetime]] = field(default_factory=lambda: defaultdict(dict))
     _pending_resumes: dict[tuple[str, int], set[str | None]] = field(default_factory=lambda: defaultdict(set))
+    effects: Effects = field(init=False)
+    _slots: Slots = field(init=False)
+    _failed_starts: FailedStarts = field(init=False)
+    _wakes: Wakes = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Let the checks of effects, slots, starts and wakes count here."""
+        self.effects = Effects(self.check, self._clock)
+        self._slots = Slots(self.check, self._max_running_jobs)
+        self._failed_starts = FailedStarts(self.check)
+        self._wakes = Wakes(self.check, self._clock, self._saved_at, self._failed_starts.machines)
 
     def check(self, name: str, holds: bool, message: str = "") -> None:  # noqa: FBT001 - is read as an assert
         """Count a check, and record a violation if it does not hold."""
@@ -151,17 +114,18 @@ class Invariants:
                 for arn in arns:
                     self.orphans.setdefault(arn, self._clock.now())
         check_record(self.check, before, job, timeline, self._clock.now())
-        self._check_progress(before, job, is_new=is_new)
+        check_write(self.check, before, job, is_new=is_new)
         self._check_end(before, job)
         self._check_warning(job)
-        self._check_due(before)
+        self._wakes.check_due(before)
         self._saved_at[job.job_id] = self._clock.now()
-        self._check_effects(job)
-        self._check_wake(before, job)
+        self.effects.check_job(job)
+        self._check_intent(job)
+        self._wakes.check_wake(before, job)
         self._check_explanation(job)
         self._check_placement(before, job)
         self._account(before, job)
-        self._check_slots(job)
+        self._slots.check_job(job)
 
     def task_changed(self, event: Event) -> None:
         """Check a task that ECS changed."""
@@ -177,7 +141,7 @@ class Invariants:
         if detail["lastStatus"] == "STOPPED":
             live.discard(arn)
             if not self._undenied(job_id):
-                self._running.forget(job_id)
+                self._slots.task_gone(job_id)
             return
         live.add(arn)
         if arn in self.denied:
@@ -186,7 +150,7 @@ class Invariants:
             undenied = self._undenied(job_id)
             others = ", ".join(sorted(each[-6:] for each in undenied))
             self.check("never two live tasks of one job", len(undenied) <= 1, f"{job_id}: {others}")
-            self._check_running(job_id)
+            self._slots.check_task(job_id, self.jobs.get(job_id))
 
     def task_change_handled(self, detail: Mapping[str, Any]) -> None:
         """Check that the job of a task that was not given up knows what the event said, handled without an error."""
@@ -218,14 +182,10 @@ class Invariants:
         message = f"{spec.task_arn[-6:]} of {spec.family} {after} after SIGTERM"
         self.check("SIGKILL leaves time to save", after >= LEAST_STOP_TIMEOUT, message)
 
-    def effect_done(self, kind: type[Effect], of: str) -> None:
-        """Record an effect that was done, and its object: a task, an offering or a slot."""
-        self._done[kind, of] = self._clock.now()
-
     def warning_handled(self, instance_id: str, task_arns: Iterable[str], *, is_closed: bool) -> None:
         """Check the tasks that were on an instance when its warning was handled without an error."""
         for arn in task_arns:
-            is_asked = (StopTask, arn) in self._done
+            is_asked = (StopTask, arn) in self.effects.when
             self.check("a warned task is asked to stop", is_asked, f"{arn[-6:]} on {instance_id}")
         self.warned_instances.add(instance_id)
         self.check("a warned machine takes no new task", is_closed, instance_id)
@@ -234,7 +194,8 @@ class Invariants:
         self, machines: Iterable[Instance], failures: Iterable[CapacityFailure], since: datetime
     ) -> None:
         """Check that no failure from before `since` that these machines refute is still remembered."""
-        known = [each for each in failures if self._done[RememberCapacity, str(each.offering)] < since]
+        when = self.effects.when
+        known = [each for each in failures if when[RememberCapacity, str(each.offering)] < since]
         for machine in machines:
             avoided = [str(failure.offering) for failure in known if is_late(machine, failure)]
             message = f"{machine.instance_id}: {', '.join(avoided)}"
@@ -266,7 +227,7 @@ class Invariants:
         for job_id in [
             job_id for job_id, live in self._live.items() if task_arn in live and not self._undenied(job_id)
         ]:
-            self._running.forget(job_id)
+            self._slots.task_gone(job_id)
         self._look_for_end(task_arn)
 
     def _look_for_end(self, task_arn: str) -> None:
@@ -349,103 +310,15 @@ class Invariants:
             is_warned = attempt.warned_at is not None
             self.check("a task that lands on a warned machine is warned", is_warned, f"{job.job_id} {job.state}")
 
-    def _check_due(self, before: Job | None) -> None:
-        if before is None or before.wake_at is None:
-            return
-        # A job that was overdue already when it was saved is due since it was saved.
-        late = self._clock.now() - max(before.wake_at, self._saved_at[before.job_id])
-        self.check(
-            "what is due is looked at in time", late <= LONGEST_OVERDUE, f"{before.job_id} {before.state}: {late}"
-        )
-
-    def _check_progress(self, before: Job | None, job: Job, *, is_new: bool) -> None:
-        if before is None:
-            self.check("a job is created once", is_new and job.version == 1, job.job_id)
-            return
-        self.check("every write is the next version", job.version == before.version + 1, f"{job.job_id} v{job.version}")
-        is_kept = not before.state.is_final or (job.state is before.state and job.ended_at == before.ended_at)
-        self.check("what is over stays over", is_kept, f"{job.job_id}: {before.state} → {job.state}")
-        numbers = [each.attempt.number if each.attempt else 0 for each in (before, job)]
-        self.check("attempts are numbered one by one", 0 <= numbers[1] - numbers[0] <= 1, f"{job.job_id}: {numbers}")
-        steps = (job.failures - before.failures, job.interruptions - before.interruptions)
-        is_counted = min(steps) >= 0 and sum(steps) <= 1 and job.cost_usd >= before.cost_usd
-        self.check("a stop is counted once", is_counted, f"{job.job_id}: {steps}")
-        placed = [each.attempt for each in (before, job) if each.attempt and each.attempt.task_id]
-        if len(placed) == 2 and placed[0].task_id == placed[1].task_id:
-            is_newer = placed[1].task_version >= placed[0].task_version
-            self.check("an older observation of a task changes nothing", is_newer, job.job_id)
-        self.check("max_failures is kept", job.failures <= job.definition.max_failures + 1, job.job_id)
-
-    def _check_effects(self, job: Job) -> None:
-        """Check that a pending effect was done before it was removed; a launch request is replaced by its launch."""
-        since, now = self._pending_since[job.job_id], self._clock.now()
-        for effect in [each for each in since if each not in job.pending]:
-            saved_at = since.pop(effect)
-            if isinstance(effect, RequestLaunch):
-                continue
-            done_at = self._done.get((type(effect), _object_of(effect, job)))
-            is_done = done_at is not None and done_at >= saved_at
-            if isinstance(effect, ReleaseMachine | AbandonMachine):
-                is_done = self.is_released(job.job_id, effect.machine_id)
-            self.check("an effect is done before it is forgotten", is_done, f"{job.job_id}: {effect.kind}")
-        for effect in job.pending:
-            since.setdefault(effect, now)
-            if isinstance(effect, RememberCapacity):
-                self._check_avoidance(job, effect)
+    def _check_intent(self, job: Job) -> None:
         attempt = job.attempt
         if attempt is None or attempt.intent is None or attempt.task_id is None or attempt.stop is not None:
             return
         self.intents.setdefault(attempt.task_id, self._clock.now())
         is_pending = any(isinstance(each, StopTask) and each.task_id == attempt.task_id for each in job.pending)
         has_stopped = self.tasks[job.job_id].get(attempt.task_id, {}).get("lastStatus") == "STOPPED"
-        is_asked = is_pending or has_stopped or (StopTask, attempt.task_id) in self._done
+        is_asked = is_pending or has_stopped or (StopTask, attempt.task_id) in self.effects.when
         self.check("what is meant to stop is asked to", is_asked, f"{job.job_id}: {attempt.intent.kind}")
-
-    def _check_avoidance(self, job: Job, effect: RememberCapacity) -> None:
-        if is_counted(effect.offering):
-            # That is no offering, but what machines have in common.
-            is_given_up = bool(effect.machine_id) and effect.machine_id not in claimed_machines(job)
-            message = f"{job.job_id}: {effect.machine_id}: {effect.reason}"
-            self.check("of no use is what a job gave up", is_given_up, message)
-            return
-        attempt = job.current_attempt
-        is_for_launch = attempt.placement.state is PlacementState.CLOSED
-        is_for_launch = is_for_launch and (attempt.stop is None or attempt.stop.kind is StopKind.NO_CAPACITY)
-        self.check("an interruption shuts no offering for others", is_for_launch, f"{job.job_id}: {effect.reason}")
-        kept_from = ", ".join(each.instance for each in job.failed_starts if each.instance.startswith("i-"))
-        # Where one machine is named it is another one, and that the job is kept from others changes nothing.
-        is_right = not kept_from or bool(attempt.placement.machine_id)
-        self.check("a job kept from machines shuts no offering for others", is_right, f"{job.job_id}: {kept_from}")
-        is_short = effect.until - self._clock.now() <= LONGEST
-        self.check("no offering is avoided for longer than four hours", is_short, f"{job.job_id}: {effect.until}")
-
-    def _check_wake(self, before: Job | None, job: Job) -> None:
-        if job.state.is_final:
-            self.check("what is over waits for nothing", bool(job.pending) == (job.wake_at is not None), job.job_id)
-            return
-        stop_by, attempt = stops_by(job), job.attempt
-        if stop_by is not None and attempt is not None and attempt.host_ended_at is None:
-            is_in_time = job.wake_at is not None and job.wake_at <= stop_by
-            message = f"{job.job_id}: {job.wake_at}, not {stop_by}"
-            self.check("a task that trains on is looked at at its last moment", is_in_time, message)
-        horizon = _PROBE_HORIZON if self._waits_for_probe(before, job) else WAKE_HORIZON
-        is_soon = job.wake_at is not None and job.wake_at - self._clock.now() <= horizon
-        self.check("every open job is woken", is_soon, f"{job.job_id} is {job.state}, wake_at {job.wake_at}")
-
-    def _waits_for_probe(self, before: Job | None, job: Job) -> bool:
-        """Return whether a refused job gave a machine up, so that its next try, up to a day away, buys another one.
-
-        A start that is refused had a machine, ours or a capacity provider's.
-        """
-        if job.waiting is None or job.waiting.reason not in (WaitReason.REFUSED, WaitReason.CHECKPOINT):
-            return False
-        has_tried = before is not None and (claimed_machines(before) or self.failed_starts[job.job_id])
-        stop = job.attempt.stop if job.attempt is not None else None
-        is_refused = stop is not None and stop.kind is StopKind.START_REFUSED
-        has_stopped = before is not None and before.state is not JobState.WAITING
-        if (has_tried or (is_refused and has_stopped)) and not job.machine_id:
-            self._probes_at[job.job_id] = job.waiting.until
-        return not job.machine_id and job.waiting.until == self._probes_at.get(job.job_id)
 
     def _check_explanation(self, job: Job) -> None:
         try:
@@ -491,7 +364,7 @@ class Invariants:
         if attempt is None or attempt.task_id is None:
             return
         if attempt.started_at is not None:
-            self.failed_starts.pop(job.job_id, None)
+            self._failed_starts.started(job.job_id)
         self.attempts[attempt.task_id] = attempt
         if attempt.stop is None or (before and before.attempt and before.attempt.stop == attempt.stop):
             return
@@ -505,70 +378,13 @@ class Invariants:
             self.warned.add(attempt.task_id)
             is_known = attempt.warned_at is not None
             self.check("a warning that was told is recorded", is_known, f"{job.job_id}: {attempt.task_id[-6:]}")
-        self._check_failed_start(job, attempt.task_id, attempt.stop)
+        self._failed_starts.check_stop(
+            job, attempt.task_id, self.tasks[job.job_id].get(attempt.task_id, {}), attempt.stop
+        )
         self.check("a stop has one reason", is_first, f"{job.job_id}: {attempt.task_id[-6:]} stopped twice")
-
-    def _check_failed_start(self, job: Job, task_arn: str, stop: Stop) -> None:
-        """Check how many machines a job tries that do not start it, by the words of ECS: one, two or three in a row."""
-        task = self.tasks[job.job_id].get(task_arn, {})
-        if stop.kind not in _FAILED_STARTS:
-            return
-        starts = self.failed_starts[job.job_id]
-        if stop.kind is not StopKind.START_REFUSED:
-            starts.append(str(task.get("containerInstanceArn", task_arn)))
-        machines, is_over = len(set(starts)), job.state.is_final
-        message = f"{job.job_id}: {stop.kind} after {machines} machines, and it is {job.state}"
-        waiting = job.waiting.reason if job.waiting is not None else None
-        if stop.kind is StopKind.STARTS_NOWHERE:
-            self.check("a task that starts nowhere ends its job", is_over, message)
-        elif not is_over:
-            is_held = waiting is WaitReason.REFUSED
-            is_paused = waiting is WaitReason.BACKOFF
-            is_to_be_held = stop.kind is StopKind.START_REFUSED or machines >= _MACHINES_IN_A_ROW
-            self.check("after a start that failed there is a pause", is_held or is_paused, message)
-            self.check("three machines that did not start a job are enough", is_held == is_to_be_held, message)
-
-    def _check_slots(self, job: Job) -> None:
-        if job.waiting is not None and job.waiting.reason in (WaitReason.CHECKPOINT, WaitReason.REFUSED):
-            has_kept = job.has_slot == bool(job.machine_id)
-            self.check("a job that is refused holds a slot only with a machine that it keeps", has_kept, job.job_id)
-        if not job.has_slot:
-            self._holders.forget(job.job_id)
-            return
-        self._holders.note(job)
-        same, every = self._holders.of[job.definition.name], len(self._holders.jobs)
-        is_kept = same <= job.definition.max_running_jobs and every <= self._max_running_jobs
-        self.check("max_running_jobs is kept", is_kept, f"{same} of {job.definition.name}, {every} in all")
-
-    def _check_running(self, job_id: str) -> None:
-        job = self.jobs.get(job_id)
-        self.check("a task belongs to a job", job is not None, job_id)
-        if job is None:
-            return
-        self._running.note(job)
-        same = self._running.of[job.definition.name]
-        is_kept = same <= job.definition.max_running_jobs and len(self._running.jobs) <= self._max_running_jobs
-        self.check("no more tasks than max_running_jobs", is_kept, f"{same} of {job.definition.name}")
-        self.check("only open jobs get tasks", job.state is not JobState.SUCCEEDED, f"{job_id} is {job.state}")
 
 
 def is_late(machine: Instance, failure: CapacityFailure) -> bool:
     """Return whether a machine registered after a launch by its capacity provider had failed."""
     is_its = machine.provider is not None and machine.provider.name == failure.capacity_provider
     return is_its and machine.registered_at is not None and machine.registered_at > failure.at
-
-
-def _object_of(effect: Effect, job: Job) -> str:
-    match effect:
-        case StopTask():
-            return effect.task_id
-        case RememberCapacity():
-            return str(effect.offering)
-        case CountRun():
-            return f"{effect.run.run_id} {effect.run.what}"
-        case LookForWarning():
-            return effect.instance_id
-        case RequestMachine():
-            return effect.machine_id
-        case _:
-            return job.definition.name

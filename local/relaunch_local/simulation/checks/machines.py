@@ -4,22 +4,21 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol
 
-from relaunch.core.jobs.effects import ReleaseMachine
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.lookup import claimed_machines
-from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.machines.decision import MachineTotals, micro_usd
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.machines.machine import NOTHING, Machine, MachineState, RememberFailures, TerminateInstance
+from relaunch.core.machines.machine import Machine, MachineState, RememberFailures, TerminateInstance
 from relaunch.core.machines.settings import JOB_TAG, MACHINE_TAG
 from relaunch.core.offerings.capacity_memory import is_scope
 from relaunch_local.ecs import Clock, EcsSimulator, Event
 from relaunch_local.ecs.engine.model import BillLine, Instance, InstanceState, StateReason
 from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.checks.claims import Claims, SeesMachines
 from relaunch_local.simulation.checks.constraints import find_violated
 from relaunch_local.simulation.checks.facts import AccountFacts
+from relaunch_local.simulation.checks.readiness import CLOCK_SKEW, Readiness, is_ready
 
 UNNEEDED_GRACE = timedelta(minutes=45)
 """How long an instance may live that nobody needs.
@@ -31,13 +30,7 @@ accounts for is found by a sweep, every five minutes, but with many faults half 
 _START_GRACE = timedelta(minutes=20)
 # An answer that was lost is made up for by the instance's tags within some minutes, a lost event by a look every ten.
 _RECORDED_LATE = timedelta(minutes=45)
-# The clocks of functions differ from EC2's by up to three seconds; events have whole seconds.
-_CLOCK_SKEW = timedelta(seconds=7)
 _MINUTE = 60.0
-# What an agent has, beyond the deadline too: three minutes, by a clock that is a little fast.
-_LONGEST_AWAY = timedelta(minutes=3) - _CLOCK_SKEW
-# What a function read, it read at most its time-out ago.
-_LONGEST_FUNCTION = timedelta(seconds=60)
 
 # What EC2 says of one type in one zone, an error of its own included. Throttling, permissions, quotas and limits say
 # nothing about that.
@@ -53,21 +46,6 @@ _ABOUT_POOLS = frozenset(
         "TheSpanishInquisition",
     }
 )
-
-# What the design says, written down here once more.
-_KEPT_FOR_BACKOFF = timedelta(seconds=60)
-
-
-class SeesMachines(Protocol):
-    """The table's content, without delays and faults."""
-
-    def load_machine(self, machine_id: str) -> Machine | None:
-        """Load a machine."""
-        ...
-
-    def load_totals(self) -> MachineTotals:
-        """Return the counters."""
-        ...
 
 
 @dataclass(slots=True)
@@ -96,12 +74,6 @@ class MachineInvariants:
     """By machine: what EC2 refused (a type in a zone, or everything), and the code."""
     _needed_at: dict[str, datetime] = field(default_factory=dict)
     _accounted_at: dict[str, datetime] = field(default_factory=dict)
-    _ready_at: dict[str, datetime] = field(default_factory=dict)
-    """By instance: when it was first seen with all its accelerators, its agent connected, to the minute."""
-    _disconnected_at: dict[str, datetime] = field(default_factory=dict)
-    """By container instance: when its agent disconnected last."""
-    _connected_at: dict[str, datetime] = field(default_factory=dict)
-    """By container instance: when its agent came back last."""
     _claimed_at: dict[str, datetime] = field(default_factory=dict)
     """By machine: when a job was last seen to claim and need it."""
     terminations: dict[str, datetime] = field(default_factory=dict)
@@ -113,9 +85,18 @@ class MachineInvariants:
     _placed: set[str] = field(default_factory=set)
     _leaks: set[str] = field(default_factory=set)
 
+    claims: Claims = field(init=False)
+    _readiness: Readiness = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Check the claims of the same jobs, and the instances on the same clock."""
+        self.claims = Claims(self._clock, self._check, self._jobs, self._objects, self._facts)
+        self._readiness = Readiness(self._clock)
+
     def watch(self, simulator: EcsSimulator, store: SeesMachines) -> None:
         """Watch the instances of a region; `store` has the true content of the table."""
         self._simulator, self._store = simulator, store
+        self.claims.store = store
         simulator.subscribe(self._observe)
 
     def machine_saved(self, machine: Machine) -> None:
@@ -128,39 +109,9 @@ class MachineInvariants:
             is_given = self._facts.gave_notice(machine.instance_id or "", machine.warned_at)
             self._check("a warning of a machine that is recorded was given", is_given, machine.machine_id)
         self._check_state(before, machine)
-        self._check_claims(before, machine)
+        self.claims.machine_saved(before, machine)
         self._check_effects(before, machine)
         self._check_totals(before, machine)
-
-    def job_saved(self, before: Job | None, job: Job) -> None:
-        """Check a job that was created or saved with its machines."""
-        waits = job.waiting is not None and job.waiting.reason is WaitReason.MACHINE
-        self._check("a job that waits for a machine has one", not waits or bool(job.machine_id), job.job_id)
-        is_idle = job.state is JobState.WAITING and not waits and not _is_launched_soon(job)
-        holds = f"{job.job_id} waits for {job.waiting.reason if job.waiting else 'nothing'} with {job.machine_id}"
-        self._check("a job that waits for something else holds no machine", not (is_idle and job.machine_id), holds)
-        needed = claimed_machines(job)
-        for machine_id in needed:
-            machine = self._store.load_machine(machine_id)
-            self._check("a job's machine exists", machine is not None, f"{job.job_id}: {machine_id}")
-            if (
-                machine is not None
-                and machine.state.is_usable
-                and before
-                and machine_id not in claimed_machines(before)
-            ):
-                has_claim = machine.claim_of(job.job_id) is not None
-                self._check("a job's claim is on its machine", has_claim, f"{job.job_id}: {machine_id}")
-        for machine_id in (claimed_machines(before) if before else frozenset()) - needed:
-            is_released = any(
-                isinstance(each, ReleaseMachine) and each.machine_id == machine_id for each in job.pending
-            )
-            self._check("a job releases what it does not need", is_released, f"{job.job_id}: {machine_id}")
-
-    def is_released(self, job_id: str, machine_id: str) -> bool:
-        """Return whether a machine has no claim of the job."""
-        machine = self._store.load_machine(machine_id)
-        return machine is None or machine.claim_of(job_id) is None
 
     def fleet_asked(self, machine_id: str) -> None:
         """Check that it is known that EC2 is asked for the instance of a machine, before it is."""
@@ -241,12 +192,8 @@ class MachineInvariants:
 
     def _check_ready(self, machine: Machine) -> None:
         host = self.hosts.get(machine.instance_id or "")
-        has_all = host is not None and self._is_ready(host)
+        has_all = host is not None and is_ready(host)
         self._check("a machine that is ready has all its accelerators", has_all, machine.machine_id)
-
-    @staticmethod
-    def _is_ready(host: Instance) -> bool:
-        return len(host.gpu_ids) == host.shape.gpus and bool(host.arn)
 
     def _check_ended(self, before: Machine, machine: Machine) -> None:
         """Check that a sound machine is not ended while jobs need it."""
@@ -258,39 +205,15 @@ class MachineInvariants:
     def _is_doubtful(self, host: Instance) -> bool:
         """Return whether EC2 takes an instance away, a task on it did not start, or it was not ready in time."""
         # One that becomes ready after its deadline may be ended by whoever saw shortly before that it was not.
-        now = self._clock.now()
-        ready_at = self._ready_at.get(host.instance_id, now) if self._is_ready(host) else now
         deadline = self.bills[host.instance_id].launched_at
         deadline += self._limits.registration_deadline_of(host.instance_type)
-        is_late = ready_at >= deadline - _CLOCK_SKEW
+        is_late = self._readiness.ready_at(host) >= deadline - CLOCK_SKEW
         is_threatened = self._facts.was_threatened(host.instance_id)
-        away_since = now if host.agent_connected else self._disconnected_at.get(host.arn, now)
-        is_late = is_late or now - away_since >= _LONGEST_AWAY
+        is_late = is_late or self._readiness.is_long_away(host)
         return is_late or is_threatened or self._facts.failed_to_start_on(host.instance_id)
 
     def _instances_of(self, machine_id: str) -> list[Instance]:
         return [each for each in self.hosts.values() if each.tags.get(MACHINE_TAG) == machine_id]
-
-    def _check_claims(self, before: Machine | None, machine: Machine) -> None:
-        taken = sum((each.resources for each in machine.claims), NOTHING)
-        fits = machine.capacity.holds(taken)
-        self._check("what claims a machine fits on it", fits, f"{machine.machine_id}: {len(machine.claims)} claims")
-        if not machine.state.is_usable:
-            self._check("a machine that ends has no claims", not machine.claims, machine.machine_id)
-        known = {each.job_id for each in before.claims} if before else set()
-        for claim in machine.claims:
-            if claim.job_id in known:
-                continue
-            is_warned = machine.warned_at is not None or self._facts.was_warned(machine.instance_id or "")
-            is_closed = is_warned or machine.is_unusable
-            self._check("a machine that was warned takes no claims", not is_closed, machine.machine_id)
-            job = self._jobs.get(claim.job_id)
-            is_its = job is not None and machine.machine_id in claimed_machines(job)
-            self._check("a claim is saved with its job", is_its, f"{machine.machine_id}: {claim.job_id}")
-            if before is None and job is not None and job.state is JobState.WAITING and job.definition.checkpoint_uri:
-                closed_since = self._objects.closed_since
-                is_readable = closed_since is None or self._clock.now() - closed_since < _LONGEST_FUNCTION
-                self._check("no machine is requested for unreadable checkpoints", is_readable, claim.job_id)
 
     def _check_effects(self, before: Machine | None, machine: Machine) -> None:
         for effect in machine.pending:
@@ -330,13 +253,11 @@ class MachineInvariants:
         host = self.hosts.get(machine.instance_id or "")
         if host is None:
             return False
-        now = self._clock.now()
-        ready_at = self._ready_at.get(host.instance_id, now) if self._is_ready(host) else now
         deadline = self.bills[host.instance_id].launched_at
         deadline += self._limits.registration_deadline_of(host.instance_type)
         # Its agent may have been away when the deadline came, and have been back for moments when that was decided.
-        connected_at = self._connected_at.get(host.arn) if host.agent_connected else now
-        is_late = max(ready_at, connected_at or ready_at) >= deadline - _CLOCK_SKEW
+        ready_at = self._readiness.ready_at(host)
+        is_late = max(ready_at, self._readiness.connected_at(host) or ready_at) >= deadline - CLOCK_SKEW
         return is_late or host.state_reason in (StateReason.LAUNCH_ERROR, StateReason.INSTANCE_INITIATED)
 
     def _check_totals(self, before: Machine | None, machine: Machine) -> None:
@@ -361,28 +282,21 @@ class MachineInvariants:
         if line is None or machine.launched_at is None:
             return
         late = machine.launched_at - line.launched_at
-        is_right = -_CLOCK_SKEW <= late <= _RECORDED_LATE
+        is_right = -CLOCK_SKEW <= late <= _RECORDED_LATE
         self._check("a launch is recorded when it is billed", is_right, f"{machine.machine_id}: {late} later")
         if machine.ended_at is not None and line.billing_ended_at is not None:
             late = machine.ended_at - line.billing_ended_at
-            is_right = -_CLOCK_SKEW <= late <= _RECORDED_LATE
+            is_right = -CLOCK_SKEW <= late <= _RECORDED_LATE
             self._check("an end is recorded when billing ends", is_right, f"{machine.machine_id}: {late} later")
 
     def _observe(self, event: Event) -> None:
         detail = event["detail"]
         if event["detail-type"] == "EC2 Instance State-change Notification" and detail["state"] == "pending":
             self._launched(detail["instance-id"])
-        elif event["detail-type"] == "ECS Container Instance State Change" and not detail["agentConnected"]:
-            self._disconnected_at[detail["containerInstanceArn"]] = self._clock.now()
         elif event["detail-type"] == "ECS Container Instance State Change":
-            self._note_connection(detail["containerInstanceArn"])
+            self._readiness.agent_changed(detail["containerInstanceArn"], is_connected=detail["agentConnected"])
         elif event["detail-type"] == "ECS Task State Change" and detail.get("containerInstanceArn"):
             self._check_place(detail["taskArn"], str(detail.get("startedBy", "")), detail["containerInstanceArn"])
-
-    def _note_connection(self, arn: str) -> None:
-        away_since = self._disconnected_at.get(arn)
-        if away_since is not None and self._connected_at.get(arn, away_since) <= away_since:
-            self._connected_at[arn] = self._clock.now()
 
     def _launched(self, instance_id: str) -> None:
         host = self._simulator.instances.by_id[instance_id]
@@ -415,8 +329,7 @@ class MachineInvariants:
         if not host.is_alive:
             return
         now, machine = self._clock.now(), self._machine_of(host.instance_id)
-        if self._is_ready(host) and host.agent_connected:
-            self._ready_at.setdefault(host.instance_id, now)
+        self._readiness.look_at(host)
         is_its = machine is not None and machine.instance_id == host.instance_id
         if machine is not None and is_its and machine.state is not MachineState.GONE:
             self._accounted_at[host.instance_id] = now
@@ -466,12 +379,3 @@ class MachineInvariants:
 
 def _type_of(machine: Machine) -> str:
     return machine.offering.instance_type if machine.offering is not None else ""
-
-
-def _is_launched_soon(job: Job) -> bool:
-    # For how long a refused job keeps its machine is a check of its own (checks.refusals).
-    if job.waiting is not None and job.waiting.reason is WaitReason.BACKOFF and job.waiting.until is not None:
-        # A program that failed soon after its start is started again on the machine that it had.
-        is_same = job.attempt is not None and job.attempt.placement.machine_id == job.machine_id
-        return is_same and job.waiting.until - job.waiting.since <= _KEPT_FOR_BACKOFF
-    return job.waiting is None or job.waiting.reason in (WaitReason.LAUNCH, WaitReason.CHECKPOINT, WaitReason.REFUSED)

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.job import IntentKind, Job
+from relaunch.core.jobs.attempt import IntentKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import WaitReason
 from relaunch.core.selection.expected_cost import START_OVERHEAD
 from relaunch_local.simulation.aws.s3 import ObjectStore

@@ -76,7 +76,7 @@ class OnDemand:
         """
         self.look(now)
         memory = self._memory.load_capacity_memory(now)
-        own = with_job_failures({}, job.own_failures)
+        own = with_job_failures({}, job.faults.own_failures)
         return any(
             self._there_since.get(_pool_of(each), now) <= now - KNOWN_AFTER
             and not any(_keeps_off(failure, each, now) for failure in find_failures(each, memory))

@@ -1,4 +1,4 @@
-"""Checks of what a job's item and its timeline tell its user, and of what its training is told."""
+"""Checks of each write of a job, of what its item and timeline tell its user, and of what its training is told."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -41,12 +41,36 @@ def check_record(check: Check, before: Job | None, job: Job, timeline: Sequence[
         check("a wait is known since when", is_kept, f"{job.job_id} waits since {waits[1].since}")
 
 
+def check_write(check: Check, before: Job | None, job: Job, *, is_new: bool) -> None:
+    """Check that a write follows from the one before it."""
+    if before is None:
+        check("a job is created once", is_new and job.version == 1, job.job_id)
+        return
+    check("every write is the next version", job.version == before.version + 1, f"{job.job_id} v{job.version}")
+    is_kept = not before.state.is_final or (job.state is before.state and job.ended_at == before.ended_at)
+    check("what is over stays over", is_kept, f"{job.job_id}: {before.state} → {job.state}")
+    numbers = [each.attempt.number if each.attempt else 0 for each in (before, job)]
+    check("attempts are numbered one by one", 0 <= numbers[1] - numbers[0] <= 1, f"{job.job_id}: {numbers}")
+    steps = (job.totals.failures - before.totals.failures, job.totals.interruptions - before.totals.interruptions)
+    is_counted = min(steps) >= 0 and sum(steps) <= 1 and job.totals.cost_usd >= before.totals.cost_usd
+    check("a stop is counted once", is_counted, f"{job.job_id}: {steps}")
+    placed = [each.attempt for each in (before, job) if each.attempt and each.attempt.task_id]
+    if len(placed) == 2 and placed[0].task_id == placed[1].task_id:
+        is_newer = placed[1].task_version >= placed[0].task_version
+        check("an older observation of a task changes nothing", is_newer, job.job_id)
+    check("max_failures is kept", job.totals.failures <= job.definition.max_failures + 1, job.job_id)
+
+
 def check_first_start(check: Check, before: Job, job: Job) -> None:
     """Check that the first start of a task is known as soon as the job runs or the task has stopped, and stays."""
     attempt = job.attempt
     is_due = attempt is not None and (job.state is JobState.RUNNING or attempt.stop is not None)
-    first = before.first_started_at or (attempt.started_at if attempt and is_due else None)
-    check("the first start is remembered", job.first_started_at == first, f"{job.job_id}: {job.first_started_at}")
+    first = before.totals.first_started_at or (attempt.started_at if attempt and is_due else None)
+    check(
+        "the first start is remembered",
+        job.totals.first_started_at == first,
+        f"{job.job_id}: {job.totals.first_started_at}",
+    )
 
 
 def check_explanation(check: Check, job: Job, explanation: Explanation, now: datetime) -> None:

@@ -46,4 +46,5 @@ def check_retry(check: Check, job: Job, jobs: Mapping[str, Job]) -> None:
 def kept_of(job: Job) -> tuple[object, ...]:
     """Return what no retry may change of the job that it retries; effects may still be done."""
     told = (job.state, job.reason, job.ended_at, job.trigger, job.inputs, job.definition, job.revision)
-    return *told, job.resume_from, job.failures, job.interruptions, job.run_seconds, job.cost_usd
+    totals = job.totals
+    return *told, job.resume_from, totals.failures, totals.interruptions, totals.run_seconds, totals.cost_usd

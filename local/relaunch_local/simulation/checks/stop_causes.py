@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from relaunch.core.jobs.job import StopKind
+from relaunch.core.jobs.attempt import StopKind
 
 
 @dataclass(frozen=True, slots=True)

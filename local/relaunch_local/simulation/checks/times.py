@@ -100,6 +100,12 @@ class Times:
             arn for arn, host in hosts.items() if host not in self._own_hosts and self._facts.was_cut_off(host)
         )
 
+    def is_end_unknown(self, arn: str, task: Mapping[str, object]) -> bool:
+        """Return whether ECS did not describe a task when its stop was recorded."""
+        recorded_at = self._invariants.recorded_at.get(arn)
+        stopped_at = timestamp(task, "stoppedAt")
+        return recorded_at is not None and self._facts.may_be_lost(arn, stopped_at, recorded_at + CLOCK_SKEW)
+
     def was_late(self, job: Job, at: datetime) -> bool:
         """Return whether the time of a job was over at `at`: its deadline, or `max_runtime` of its tasks."""
         deadline = job.definition.deadline

@@ -46,8 +46,6 @@ class UselessCost:
     misled: Collection[str]
     """The machines of which EC2 said that it launched none, and had."""
     facts: AccountFacts
-    told_at: Mapping[str, datetime]
-    """By instance: when EC2 first told of it a function that was not killed over that, or one that described it."""
     asked_at: Mapping[str, datetime]
     """By instance: when the application first asked EC2 to end it."""
     tasks: Mapping[str, Mapping[str, Mapping[str, object]]]
@@ -79,7 +77,7 @@ class UselessCost:
             elif self._may_have_left(host, job_id, used[job_id]):
                 most[job_id] += self._most(host, min(until, used[job_id]))
         for job_id, job in jobs.items():
-            told, bounds = job.useless_machines_usd, (least[job_id] - _ROUNDING_USD, most[job_id] + _ROUNDING_USD)
+            told, bounds = job.machines.useless_usd, (least[job_id] - _ROUNDING_USD, most[job_id] + _ROUNDING_USD)
             message = f"{job_id}: {told:.4f} USD, not {bounds[0]:.4f} to {bounds[1]:.4f}"
             self.check("a job says what machines without a task cost", bounds[0] <= told <= bounds[1], message)
 
@@ -98,7 +96,7 @@ class UselessCost:
             # Whoever waits for a machine leaves it at its deadline, and EC2 may be asked minutes later to end it.
             left_at = min(left_at, host.launched_at + self.limits.registration_deadline_of(host.instance_type))
         until = min(end, left_at) - late
-        since = max(host.launched_at, self.told_at.get(host.instance_id, end))
+        since = max(host.launched_at, self.facts.instances_told_at.get(host.instance_id, end))
         return self._prices(host)[0] * max((until - since) / _HOUR, 0.0)
 
     def _may_have_left(self, host: Instance, job_id: str, used_at: datetime) -> bool:

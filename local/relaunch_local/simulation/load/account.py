@@ -306,7 +306,7 @@ class LoadAccount(SimulatedAccount):
     def _stores(self) -> dict[str, Any]:
         """Return the stores, whose transactions conflict."""
         self.contention = Contention(self.runtime)
-        stores, on_effect = super()._stores(), self.invariants.effect_done
+        stores, on_effect = super()._stores(), self.invariants.effects.done
         jobs, machines = ContendedJobs(self.stores.jobs, self.contention), self.stores.machines
         noted = self._machine_saved
         stores["jobs"] = RetriedJobs(jobs, self.calls, self.indexes, self._saved, on_effect, noted, self.contention)

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from relaunch_local.ecs import Event, Timing
-from relaunch_local.simulation.aws.clients import TASK_STATE_CHANGE
+from relaunch_local.simulation.aws.delayed_ecs import TASK_STATE_CHANGE
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.faults.useless_machines import UselessMachineFaults
 from relaunch_local.simulation.load.account import (

@@ -9,7 +9,7 @@ from fakes.kubernetes_clusters import NAMESPACE, ServedKubernetesCluster, served
 from relaunch.core.definitions.accelerator import GpuRequirement
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
-from relaunch.core.jobs.job import StopKind
+from relaunch.core.jobs.attempt import StopKind
 from relaunch.core.launches.launch import ReportedCause, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.stop_reason import classify_stop
 

@@ -8,7 +8,7 @@ from fakes.builders import make_attempt, make_running_attempt
 from fakes.kubernetes import disrupted, ended, read_job, read_pod, waiting
 from relaunch.adapters.kubernetes.labels import STOP_REASON
 from relaunch.adapters.kubernetes.observation import observe_task
-from relaunch.core.jobs.job import IntentKind, StopIntent, StopKind
+from relaunch.core.jobs.attempt import IntentKind, StopIntent, StopKind
 from relaunch.core.launches.launch import TaskPhase
 from relaunch.core.lifecycle.stop_reason import classify_stop
 

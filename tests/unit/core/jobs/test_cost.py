@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW, make_attempt, make_placement, make_running_attempt, make_running_job
+from relaunch.core.jobs.attempt import Placement, Stop, StopKind
 from relaunch.core.jobs.cost import HourlyPrice, attempt_price, cost_so_far, running_task, summarize_job
-from relaunch.core.jobs.job import Job, Placement, Stop, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import CostBasis, RunningTask
 
 LATER = NOW + timedelta(hours=2)

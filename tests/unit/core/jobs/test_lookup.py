@@ -16,9 +16,10 @@ from fakes.builders import (
     make_running_job,
 )
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait, S3Trigger, TriggerSource
+from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.cost import summarize_job
 from relaunch.core.jobs.effects import AdmitWaiting
-from relaunch.core.jobs.job import CAPACITY, MACHINES_SLOT, PlacementState
+from relaunch.core.jobs.job import CAPACITY, MACHINES_SLOT
 from relaunch.core.jobs.lookup import due_at, may_have_instance, selected_placement, waited_slot
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.triggers.origins import image_repositories, trigger_origins
@@ -118,14 +119,14 @@ def test_a_summary_tells_of_the_current_attempt_when_there_is_one() -> None:
 
 
 def test_a_summary_says_of_the_job_what_the_job_says_of_itself() -> None:
-    counted = {"interruptions": 1, "failures": 2, "run_seconds": 3.5, "cost_usd": 0.25}
+    counted = {"interruptions": 1, "failures": 2, "run_seconds": 3.5, "cost_usd": 0.25, "useless_machines_usd": 0.5}
     job = make_job(**OVER, **counted, reason="so it is", waiting=slot_wait("*"), machine_id="m-1")
     summary = summarize_job(job)
 
-    same = [
-        name.name for name in fields(summary) if name.name not in ("definition", "trigger") and hasattr(job, name.name)
-    ]
-    assert {name: getattr(summary, name) for name in same} == {name: getattr(job, name) for name in same}
+    told = {each.name: getattr(record, each.name) for record in (job, job.totals) for each in fields(record)}
+    same = told.keys() & {each.name for each in fields(summary)} - {"definition", "trigger"}
+    assert {name: getattr(summary, name) for name in same} == {name: told[name] for name in same}
+    assert summary.useless_machines_usd == job.machines.useless_usd
 
 
 def test_a_definition_is_found_under_the_origin_of_each_of_its_triggers() -> None:

@@ -6,15 +6,9 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW, make_job, make_placement, make_running_attempt
-from relaunch.core.jobs.job import Job, Stop, StopKind
-from relaunch.core.jobs.overheads import (
-    Overheads,
-    StartsSoFar,
-    machine_asked_at,
-    measure_overheads,
-    starts_so_far,
-    with_measured,
-)
+from relaunch.core.jobs.attempt import Stop, StopKind
+from relaunch.core.jobs.job import Job, MeasuredTimes
+from relaunch.core.jobs.overheads import Overheads, machine_asked_at, measure_overheads, measured_so_far, with_measured
 from relaunch.core.jobs.progress import LONGEST_START, SHORTEST_START, SavedCheckpoint
 from relaunch.core.jobs.state import Waiting, WaitReason
 
@@ -38,15 +32,15 @@ def running(requested: float = 3, asked: float | None = None, resume_uri: str | 
 
 def start_minutes(job: Job, newest: SavedCheckpoint | None = None) -> float:
     """Return the minutes of the one start that was measured."""
-    so_far = starts_so_far(job, newest, NOW)
-    assert so_far.count == 1
-    return so_far.seconds / 60
+    so_far = measured_so_far(job, newest, NOW)
+    assert so_far.starts == 1
+    return so_far.start_seconds / 60
 
 
 def test_without_any_start_the_constants_are_taken():
     assert measure_overheads(make_job(), None, NOW) == Overheads()
     not_started = make_job(attempt=make_running_attempt(started_at=None), measured_starts=1, start_seconds=240.0)
-    assert starts_so_far(not_started, None, NOW) == StartsSoFar(1, 240.0, 0.0)
+    assert measured_so_far(not_started, None, NOW) == MeasuredTimes(1, 240.0, 0.0)
 
 
 def test_a_start_takes_from_the_request_until_the_task_runs_and_some_time_to_load():
@@ -76,8 +70,12 @@ def test_the_steps_and_times_of_checkpoints_say_how_long_a_task_loads(newest, re
 def test_a_new_attempt_begins_with_what_those_before_it_said():
     job = with_measured(running(3, measured_starts=1, start_seconds=60.0), saved((1, 10), (2, 50)), NOW)
 
-    assert (job.measured_starts, job.start_seconds, job.checkpoint_seconds) == (2, 60.0 + 3 * 60, 2400.0)
-    assert job.kept_seconds == 50 * 60.0
+    assert (job.measured.starts, job.measured.start_seconds, job.measured.checkpoint_seconds) == (
+        2,
+        60.0 + 3 * 60,
+        2400.0,
+    )
+    assert job.progress.kept_seconds == 50 * 60.0
 
 
 def test_a_machine_is_waited_for_since_it_was_asked_for():

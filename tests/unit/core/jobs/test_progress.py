@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW, make_definition, make_job, make_running_attempt
-from relaunch.core.jobs.job import Job, Stop, StopKind
+from relaunch.core.jobs.attempt import Stop, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import Progress, SavedCheckpoint, kept_time, measure_progress
 from relaunch.core.jobs.trigger_facts import ResumePoint
 

@@ -7,7 +7,7 @@ from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import JobEvent, OfferingChosen
 from relaunch.core.lifecycle.table import decide
-from unit.core.lifecycle.table_matrix import SOON
+from unit.core.lifecycle.table_matrix import SOON, seen_stopped
 
 LIMITS = StackLimits()
 LAUNCH = RequestLaunch()
@@ -22,6 +22,10 @@ def after(job: Job, *events: JobEvent, now=SOON) -> Job:
     for event in events:
         job = decided(job, event, now).job
     return job
+
+
+def stopped(job: Job, exit_code: int | None = None, at=SOON, **fields) -> Job:
+    return decided(job, seen_stopped(exit_code, at, **fields), at).job
 
 
 def chosen(resume_uri: str | None = None, **fields) -> OfferingChosen:

@@ -23,7 +23,8 @@ from fakes.builders import (
 )
 from fakes.machines import claim, fleet_request
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
-from relaunch.core.jobs.job import Handover, IntentKind, Job, PlacementState, Stop, StopIntent, StopKind
+from relaunch.core.jobs.attempt import Handover, IntentKind, PlacementState, Stop, StopIntent, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.launches import launch

@@ -9,8 +9,8 @@ from fakes.builders import NOW, make_definition
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
+from relaunch.core.jobs.attempt import IntentKind
 from relaunch.core.jobs.effects import StopTask
-from relaunch.core.jobs.job import IntentKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import ignore, with_poll
 from relaunch.core.lifecycle.events import HostWarned, TaskSeen, TimePassed

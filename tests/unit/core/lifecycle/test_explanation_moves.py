@@ -17,7 +17,8 @@ from fakes.builders import (
 )
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.targets import Target
-from relaunch.core.jobs.job import Handover, Job, PlacementState
+from relaunch.core.jobs.attempt import Handover, PlacementState
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.lifecycle.market_choice import describe_run_on_spot
@@ -37,7 +38,9 @@ RESERVED = replace(MOVABLE.current_attempt.placement.offering, purchase=Purchase
 
 
 def on_demand(reason: str = "only on-demand instances keep its limit", **fields) -> Job:
-    return replace(MOVABLE, market_reason=reason, definition=replace(MOVABLE.definition, **fields))
+    return replace(
+        MOVABLE, market=replace(MOVABLE.market, reason=reason), definition=replace(MOVABLE.definition, **fields)
+    )
 
 
 @pytest.mark.parametrize(

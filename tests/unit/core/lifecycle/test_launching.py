@@ -15,8 +15,9 @@ from fakes.builders import (
     task_id,
 )
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.attempt import IntentKind, PlacementState, StopIntent
 from relaunch.core.jobs.effects import RememberCapacity, RequestLaunch, StopTask
-from relaunch.core.jobs.job import IntentKind, Job, PlacementState, StopIntent
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.lookup import claimed_machines
 from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, WaitReason
@@ -328,7 +329,9 @@ def test_the_reason_of_a_withdrawal_says_how_long_it_was_waited_for():
 
 
 def test_a_job_out_of_time_is_not_launched_again():
-    job = replace(SITUATIONS["wr"], run_seconds=timedelta(hours=48).total_seconds())
+    job = replace(
+        SITUATIONS["wr"], totals=replace(SITUATIONS["wr"].totals, run_seconds=timedelta(hours=48).total_seconds())
+    )
 
     decision = decided(job, chosen())
 

@@ -14,8 +14,8 @@ from fakes.builders import (
     make_selection,
     task_id,
 )
+from relaunch.core.jobs.attempt import Placement, PlacementState, Stop, StopKind
 from relaunch.core.jobs.effects import RequestLaunch
-from relaunch.core.jobs.job import Placement, PlacementState, Stop, StopKind
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.launches.derived_revision import PreparedRevision
 from relaunch.core.launches.launch import LaunchDeferred, LaunchUncertain
@@ -26,11 +26,11 @@ from unit.core.lifecycle.table_matrix import HOST_LOST, SITUATIONS, answered, se
 
 def test_the_next_attempt_begins_with_what_the_one_before_kept():
     attempt = make_running_attempt(stop=Stop(StopKind.INTERRUPTION, NOW + timedelta(minutes=5)))
-    before = replace(SITUATIONS["wr"], attempt=attempt, kept_seconds=60.0)
+    before = replace(SITUATIONS["wr"], attempt=attempt, progress=replace(SITUATIONS["wr"].progress, kept_seconds=60.0))
     saved = SavedCheckpoint("s3://c/", 7, attempt.number, NOW + timedelta(minutes=2))
 
-    assert after(before, replace(chosen(), newest=saved)).kept_seconds == 180.0
-    assert after(before, chosen()).kept_seconds == 0.0, "what no checkpoint keeps is lost"
+    assert after(before, replace(chosen(), newest=saved)).progress.kept_seconds == 180.0
+    assert after(before, chosen()).progress.kept_seconds == 0.0, "what no checkpoint keeps is lost"
 
 
 def test_the_step_that_a_retry_begins_with_is_kept_while_it_has_a_checkpoint_of_its_own():
@@ -38,10 +38,10 @@ def test_the_step_that_a_retry_begins_with_is_kept_while_it_has_a_checkpoint_of_
     saved = SavedCheckpoint(own, 700, 1, NOW)
 
     begun = after(SITUATIONS["wr"], replace(chosen(), resume_uri=of_other))
-    assert begun.first_step == 600
-    again = replace(SITUATIONS["wr"], first_step=600)
-    assert after(again, replace(chosen(), resume_uri=own, newest=saved)).first_step == 600
-    assert after(again, chosen()).first_step == 0, "it begins from the beginning"
+    assert begun.progress.first_step == 600
+    again = replace(SITUATIONS["wr"], progress=replace(SITUATIONS["wr"].progress, first_step=600))
+    assert after(again, replace(chosen(), resume_uri=own, newest=saved)).progress.first_step == 600
+    assert after(again, chosen()).progress.first_step == 0, "it begins from the beginning"
 
 
 def test_the_first_launch_freezes_everything_the_request_is_made_of():

@@ -178,14 +178,18 @@ def test_who_waits_for_its_checkpoints_leaves_its_slot_to_the_next_and_takes_one
 
 def test_the_budget_of_interruptions_does_not_pass_while_checkpoints_cannot_be_read():
     days = timedelta(days=9)
-    job = replace(SITUATIONS["wr"], definition=make_definition(deadline=None), interruptions=1)
+    job = replace(
+        SITUATIONS["wr"],
+        definition=make_definition(deadline=None),
+        totals=replace(SITUATIONS["wr"].totals, interruptions=1),
+    )
     waiting = after(job, CheckpointsUnreadable("AccessDenied"), now=NOW + timedelta(hours=1))
     woken = after(waiting, TimePassed(), now=NOW + days)
 
     assert woken.state is JobState.WAITING
     launched = after(woken, chosen(), now=NOW + days)
     assert launched.state is JobState.LAUNCHING
-    assert launched.held_back_seconds == (days - timedelta(hours=1)).total_seconds()
+    assert launched.waits.held_back_seconds == (days - timedelta(hours=1)).total_seconds()
     assert idle_time(launched, NOW + days) == timedelta(hours=1)
 
 
@@ -211,14 +215,23 @@ def test_waits_for_what_is_no_capacity_add_up_from_the_acceptance_on():
 
     assert job.held_back_in_all(hours[5]) == timedelta(hours=3), "an hour each for the image, the slot and the limit"
     launched = after(job, chosen(), now=hours[5])
-    assert (launched.held_back_in_all(NOW + timedelta(days=1)), launched.held_back_seconds) == (timedelta(hours=3), 0)
-    ran = replace(SITUATIONS["wr"], held_back_before_seconds=3600.0, held_back_seconds=60.0)
+    assert (launched.held_back_in_all(NOW + timedelta(days=1)), launched.waits.held_back_seconds) == (
+        timedelta(hours=3),
+        0,
+    )
+    ran = replace(
+        SITUATIONS["wr"], waits=replace(SITUATIONS["wr"].waits, held_back_before_seconds=3600.0, held_back_seconds=60.0)
+    )
     assert ran.held_back_in_all(hours[5]) == timedelta(hours=1, minutes=1)
 
 
 def test_the_budget_of_interruptions_does_not_pass_while_the_stack_is_at_its_limit_of_machines():
     days = timedelta(days=9)
-    job = replace(SITUATIONS["wr"], definition=make_definition(deadline=None), interruptions=1)
+    job = replace(
+        SITUATIONS["wr"],
+        definition=make_definition(deadline=None),
+        totals=replace(SITUATIONS["wr"].totals, interruptions=1),
+    )
     waiting = after(job, MachineLimitReached("machines"), now=NOW)
 
     assert after(waiting, TimePassed(), now=NOW + days).state is JobState.WAITING
@@ -229,14 +242,14 @@ def test_a_wait_for_checkpoints_before_the_first_start_is_no_part_of_the_budget(
     job = after(SITUATIONS["w0"], CheckpointsUnreadable("AccessDenied"))
 
     launched = after(job, chosen(), now=NOW + timedelta(hours=9))
-    assert launched.held_back_seconds == 0
-    assert launched.held_back_before_seconds == (timedelta(hours=9) - (SOON - NOW)).total_seconds()
+    assert launched.waits.held_back_seconds == 0
+    assert launched.waits.held_back_before_seconds == (timedelta(hours=9) - (SOON - NOW)).total_seconds()
 
 
 def test_clocks_that_differ_take_nothing_back():
     job = after(SITUATIONS["wr"], CheckpointsUnreadable("AccessDenied"))
 
-    assert after(job, chosen(), now=NOW).held_back_seconds == 0
+    assert after(job, chosen(), now=NOW).waits.held_back_seconds == 0
 
 
 def test_who_was_let_in_and_finds_no_capacity_passes_its_slot_on():

@@ -5,7 +5,8 @@ import pytest
 
 from fakes.builders import NOW, make_definition, make_job, make_running_attempt, make_running_job, make_selection
 from relaunch.core.definitions.accelerator import PurchasePolicy
-from relaunch.core.jobs.job import IntentKind, Job
+from relaunch.core.jobs.attempt import IntentKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import set_next_check
@@ -60,7 +61,7 @@ def test_a_deadline_is_the_only_bound_of_a_wait_and_a_task_that_runs_waits_for_n
 @pytest.mark.parametrize("reason", [WaitReason.SLOT, WaitReason.MACHINE_LIMIT])
 def test_places_behind_others_are_waited_for_for_two_weeks_before_the_first_run_and_again_since_then(reason):
     fresh = waiting(reason, queued_before_seconds=HOUR.total_seconds())
-    ran = replace(fresh, first_started_at=NOW - HOUR)
+    ran = replace(fresh, totals=replace(fresh.totals, first_started_at=NOW - HOUR))
 
     assert wait_of(fresh, NOW + HOUR).waited == 2 * HOUR
     assert wait_of(ran, NOW + HOUR).waited == HOUR
@@ -93,7 +94,7 @@ def test_the_start_of_a_reservation_is_waited_for_until_it_must_have_come():
 
     assert not wait_of(job, NOW + timedelta(weeks=8)).is_over
     assert wait_of(job, NOW + timedelta(weeks=9)).is_over
-    assert wait_of(replace(job, first_started_at=NOW), NOW).limit == START_LIMIT
+    assert wait_of(replace(job, totals=replace(job.totals, first_started_at=NOW)), NOW).limit == START_LIMIT
     mixed = replace(job, definition=make_definition(purchase=PurchasePolicy.RESERVED_THEN_SPOT))
     assert wait_of(mixed, NOW).limit == START_LIMIT
 

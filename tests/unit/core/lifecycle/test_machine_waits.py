@@ -22,7 +22,7 @@ LOST = MachineLost("m-1", None, "it never registered")
 def test_a_claim_on_a_new_machine_requests_it_and_takes_a_slot():
     decision = decided(SITUATIONS["w0"], EVENTS["machine-claimed"])
 
-    assert (decision.job.machine_id, decision.job.machine_requests, decision.job.has_slot) == ("m-1", 1, True)
+    assert (decision.job.machine_id, decision.job.machines.requested, decision.job.has_slot) == ("m-1", 1, True)
     assert decision.job.pending == (RequestMachine("m-1"),)
     assert [each.machine.machine_id for each in decision.machines] == ["m-1"]
 
@@ -43,7 +43,7 @@ def test_a_claim_on_a_machine_with_room_goes_on_at_once_only_if_it_is_ready(stat
 
     job = decided(SITUATIONS["w0"], MachineClaimed(claimed, "it has room")).job
 
-    assert (job.pending, job.machine_requests) == (effects, 0)
+    assert (job.pending, job.machines.requested) == (effects, 0)
 
 
 def test_three_machines_of_no_use_in_a_row_make_it_wait_for_a_probe():
@@ -52,20 +52,24 @@ def test_three_machines_of_no_use_in_a_row_make_it_wait_for_a_probe():
         job = after(replace(job, machine_id="m-1"), LOST)
         assert job.waiting.reason is expected
 
-    assert job.failed_machines == 3
+    assert job.machines.failed == 3
     assert job.reason == "it never registered; 3 machines in a row were of no use to the job"
 
 
 def test_a_machine_without_room_for_the_task_counts_as_one_of_no_use_and_is_released():
     pending = SITUATIONS["fz"]
     placement = replace(pending.current_attempt.placement, machine_id="m-0", instance_id="i-1")
-    job = replace(pending, attempt=replace(pending.current_attempt, placement=placement), failed_machines=2)
+    job = replace(
+        pending,
+        attempt=replace(pending.current_attempt, placement=placement),
+        machines=replace(pending.machines, failed=2),
+    )
 
     decision = decided(job, answered(make_failed_placement("RESOURCE:MEMORY")))
 
     assert decision.job.waiting.reason is WaitReason.REFUSED
     assert ReleaseMachine("m-0", decision.job.reason, is_unusable=True, is_unused=True) in decision.job.pending
-    assert decision.job.own_failures == ()
+    assert decision.job.faults.own_failures == ()
 
 
 def test_a_refused_request_is_no_machine_of_no_use():
@@ -73,8 +77,8 @@ def test_a_refused_request_is_no_machine_of_no_use():
 
     job = after(SITUATIONS["wm"], refused)
 
-    assert (job.failed_machines, job.waiting.reason) == (0, WaitReason.REFUSED)
-    assert job.refused_since is not None
+    assert (job.machines.failed, job.waiting.reason) == (0, WaitReason.REFUSED)
+    assert job.machines.refused_since is not None
 
 
 def test_while_the_task_saves_only_a_request_that_may_succeed_is_followed_by_another():

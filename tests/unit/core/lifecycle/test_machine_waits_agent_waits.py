@@ -6,8 +6,9 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import make_attempt, make_failed_placement, make_placement
+from relaunch.core.jobs.attempt import Attempt, PlacementState
 from relaunch.core.jobs.effects import ReleaseMachine, RequestLaunch
-from relaunch.core.jobs.job import Attempt, Job, PlacementState
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from unit.core.lifecycle.steps import SOON, after
@@ -65,7 +66,7 @@ def test_the_longer_the_agent_is_away_the_later_is_the_next_try(tries_ago: tuple
 def test_after_three_minutes_the_machine_is_of_no_use():
     job = after(on_machine(185, 180, 60), NOT_CONNECTED)
 
-    assert (job.machine_id, job.failed_machines) == ("", 1)
+    assert (job.machine_id, job.machines.failed) == ("", 1)
     assert [each.is_unusable for each in job.pending if isinstance(each, ReleaseMachine)] == [True]
     assert AWAY in job.reason
 

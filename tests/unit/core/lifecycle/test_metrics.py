@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from fakes.builders import INSTANCE_ID, NOW, make_attempt, make_job, make_placement, make_running_job, task_id
+from relaunch.core.jobs.attempt import Handover, IntentKind, PlacementState, Stop, StopKind
 from relaunch.core.jobs.effects import Effect, StopTask
-from relaunch.core.jobs.job import Handover, IntentKind, Job, PlacementState, Stop, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.lifecycle.decision import Decision

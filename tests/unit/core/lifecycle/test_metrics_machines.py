@@ -61,7 +61,7 @@ def test_a_request_of_a_machine_counts_with_the_decision_of_the_job() -> None:
 
 def test_a_job_that_joins_a_machine_or_loses_one_requests_none() -> None:
     waiting = SITUATIONS["wm"]
-    requested = replace(waiting, machine_requests=2)
+    requested = replace(waiting, machines=replace(waiting.machines, requested=2))
 
     assert decision_metrics(waiting, decided(waiting, MachineLost("m-1", None, "it is gone")), NOW) == ()
     assert decision_metrics(requested, Decision(requested), NOW) == ()

@@ -8,8 +8,9 @@ import pytest
 from fakes.builders import NOW, make_offering, make_placement, make_selection
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.targets import Target
+from relaunch.core.jobs.attempt import Handover
 from relaunch.core.jobs.effects import RequestLaunch
-from relaunch.core.jobs.job import Handover, Job
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import HEARTBEAT, POLL_INTERVAL
@@ -112,14 +113,14 @@ def test_pools_are_those_of_own_machines_that_cost_less():
 def test_a_task_that_stays_is_looked_at_again_when_its_policy_says_so(until, look):
     declined = decide(JOB, MoveDeclined("it does not pay", until), SOON, LIMITS).job
 
-    assert (declined.market_reason, declined.wake_at, declined.pending) == ("it does not pay", SOON + look, ())
+    assert (declined.market.reason, declined.wake_at, declined.pending) == ("it does not pay", SOON + look, ())
 
 
 @pytest.mark.parametrize(("known", "found", "kept"), [(0.0, 6_000.0, 6_000.0), (6_000.0, 0.0, 6_000.0)])
 def test_how_long_a_task_ran_without_a_checkpoint_is_kept(known, found, kept):
-    job = replace(JOB, checkpoint_seconds=known)
+    job = replace(JOB, measured=replace(JOB.measured, checkpoint_seconds=known))
 
-    assert decide(job, MoveDeclined("none yet", None, found), SOON, LIMITS).job.checkpoint_seconds == kept
+    assert decide(job, MoveDeclined("none yet", None, found), SOON, LIMITS).job.measured.checkpoint_seconds == kept
 
 
 @pytest.mark.parametrize(
@@ -134,7 +135,7 @@ def test_a_task_that_no_machine_may_be_requested_for_stays_and_says_so(limit, wo
 
     declined = decide(job, decline_at_limit(MachineLimitReached(limit)), SOON, LIMITS).job
 
-    assert declined.market_reason == (
+    assert declined.market.reason == (
         f"leaving on-demand for spot pays, but the stack has reached its limit of {words}, and a move takes one more "
         "until the task has left the old one"
     )
@@ -147,7 +148,7 @@ def test_a_task_whose_next_machine_does_not_come_says_why_it_stays():
     stays = decide(moving, EVENTS["machine-refused"], SOON, LIMITS).job
 
     assert (stays.state, stays.machine_id, stays.current_attempt.handover) == (JobState.RUNNING, "", None)
-    assert stays.market_reason == "there was no machine on spot to move it to: EC2 has no capacity for it"
+    assert stays.market.reason == "there was no machine on spot to move it to: EC2 has no capacity for it"
 
 
 def test_the_task_that_is_to_be_moved_says_why():
@@ -166,9 +167,9 @@ def test_which_machines_start_is_told_in_its_own_words():
 def test_a_move_is_remembered_once_its_task_is_stopped_for_it():
     moved = decide(SITUATIONS["rm"], EVENTS["next-ready"], SOON, LIMITS).job
 
-    assert moved.moved_at == (SOON,)
+    assert moved.market.moved_at == (SOON,)
     handed_over = decide(SITUATIONS["rn"], EVENTS["next-ready"], SOON, LIMITS).job
-    assert handed_over.moved_at == ()
+    assert handed_over.market.moved_at == ()
 
 
 def moved(*hours: float) -> Job:

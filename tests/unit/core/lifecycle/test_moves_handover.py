@@ -6,8 +6,9 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import INSTANCE_ID, make_container, make_revision
+from relaunch.core.jobs.attempt import Handover, IntentKind
 from relaunch.core.jobs.effects import RequestLaunch, StopTask
-from relaunch.core.jobs.job import Handover, IntentKind, Job
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.decision import HEARTBEAT, Decision
 from relaunch.core.lifecycle.events import HostWarned, JobEvent, MachineLost, NextMachineReady, TimePassed

@@ -4,8 +4,9 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW, make_placement, make_running_attempt, task_id
+from relaunch.core.jobs.attempt import PlacementState, Stop, StopKind
 from relaunch.core.jobs.effects import StopTask
-from relaunch.core.jobs.job import Job, PlacementState, Stop, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import LaunchConflict, TaskPlaced
 from relaunch.core.lifecycle.events import JobEvent

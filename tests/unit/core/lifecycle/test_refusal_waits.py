@@ -7,7 +7,7 @@ import pytest
 
 from fakes.builders import NOW, make_definition
 from relaunch.core.jobs.effects import ReleaseMachine
-from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.job import Job, Totals
 from relaunch.core.jobs.state import JobState, RefusedCall, WaitReason
 from relaunch.core.launches.launch import LaunchRefused, TaskPlaced
 from relaunch.core.lifecycle.events import CheckpointsUnreadable, LaunchNotGranted, MachineLost, TimePassed
@@ -28,7 +28,12 @@ def launching(*, machine_id: str = "", has_trained: bool = True) -> Job:
     pending = SITUATIONS["fz"]
     placement = replace(pending.current_attempt.placement, machine_id=machine_id, instance_id=machine_id and "i-1")
     attempt = replace(pending.current_attempt, placement=placement)
-    return replace(pending, definition=NO_DEADLINE, attempt=attempt, first_started_at=NOW if has_trained else None)
+    return replace(
+        pending,
+        definition=NO_DEADLINE,
+        attempt=attempt,
+        totals=replace(pending.totals, first_started_at=NOW if has_trained else None),
+    )
 
 
 def tried_again(job: Job, at, machine_id: str = "") -> Job:
@@ -178,7 +183,7 @@ class TestARefusedLaunch:
         assert (job.state, job.ended_at) == (JobState.TIMED_OUT, NOW + HOUR)
 
     def test_the_budget_of_interruptions_does_not_pass_meanwhile(self):
-        job = after(replace(launching(), interruptions=1), answered(REFUSED), now=NOW)
+        job = after(replace(launching(), totals=Totals(interruptions=1)), answered(REFUSED), now=NOW)
 
         assert after(job, TimePassed(), now=NOW + 9 * DAY).state is JobState.WAITING
 
@@ -218,7 +223,11 @@ class TestOtherCalls:
         assert (released.machine_id, released.has_slot) == ("", False)
 
     def test_an_item_of_the_previous_release_goes_on(self):
-        old = replace(SITUATIONS["wk"], definition=NO_DEADLINE, first_started_at=NOW - 20 * DAY)
+        old = replace(
+            SITUATIONS["wk"],
+            definition=NO_DEADLINE,
+            totals=replace(SITUATIONS["wk"].totals, first_started_at=NOW - 20 * DAY),
+        )
 
         job = after(old, CheckpointsUnreadable("AccessDenied"))
 
@@ -229,7 +238,11 @@ class TestOtherCalls:
         self, has_trained, limit
     ):
         first_started_at = NOW if has_trained else None
-        job = replace(SITUATIONS["wm"], definition=NO_DEADLINE, first_started_at=first_started_at)
+        job = replace(
+            SITUATIONS["wm"],
+            definition=NO_DEADLINE,
+            totals=replace(SITUATIONS["wm"].totals, first_started_at=first_started_at),
+        )
         refused, now, pauses = MachineLost("m-1", Consequence.PAUSE, "a permission is missing"), NOW, []
         while True:
             job = after(job, refused, now=now)
@@ -240,6 +253,6 @@ class TestOtherCalls:
             now = job.wake_at
             job = replace(job, machine_id="m-1", waiting=SITUATIONS["wm"].waiting, pending=())
 
-        assert (job.state, job.failed_machines) == (JobState.FAILED, 0)
+        assert (job.state, job.machines.failed) == (JobState.FAILED, 0)
         assert limit <= now - NOW <= limit + 15 * MINUTE
         assert max(pauses) <= 15 * MINUTE

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from fakes.builders import NOW, make_definition, make_job, make_running_attempt, make_running_job
 from relaunch.core.definitions.definition import RetryRules
-from relaunch.core.jobs.job import FailedStart, Stop, StopKind
+from relaunch.core.jobs.attempt import Stop, StopKind
+from relaunch.core.jobs.job import FailedStart
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.long_waits import START_LIMIT, idle_time
 from relaunch.core.lifecycle.restart_policy import (

@@ -7,8 +7,9 @@ import pytest
 
 from fakes.builders import NOW, make_definition, make_job, make_placement, make_running_attempt, make_running_job
 from relaunch.core.definitions.definition import RetryRules
+from relaunch.core.jobs.attempt import Attempt, IntentKind, PlacementState, Stop, StopIntent, StopKind
 from relaunch.core.jobs.cost import summarize_job
-from relaunch.core.jobs.job import Attempt, IntentKind, Job, PlacementState, Stop, StopIntent, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.state import JobState
@@ -51,13 +52,13 @@ def judged(job: Job, newest: SavedCheckpoint | None = None) -> Decision:
 
 
 def count(job: Job, newest: SavedCheckpoint | None = None) -> int:
-    return judged(job, newest).job.attempts_without_progress
+    return judged(job, newest).job.progress.attempts_without_progress
 
 
 def test_an_attempt_of_half_an_hour_that_saved_nothing_is_said_from_the_first_on():
     decision = judged(waiting(stopped(45 * MINUTE)))
 
-    assert (decision.job.state, decision.job.attempts_without_progress) == (JobState.WAITING, 1)
+    assert (decision.job.state, decision.job.progress.attempts_without_progress) == (JobState.WAITING, 1)
     (entry,) = decision.timeline
     assert entry.event == "no progress"
     assert entry.detail == (
@@ -84,7 +85,7 @@ def test_the_third_in_a_row_ends_the_job_with_that_reason():
     decision = judged(job, saved(300, MINUTE, attempt=2))
 
     ended = decision.job
-    assert (ended.state, ended.attempts_without_progress) == (JobState.FAILED, 3)
+    assert (ended.state, ended.progress.attempts_without_progress) == (JobState.FAILED, 3)
     assert decision.timeline[-1].event == "no progress"
     assert ended.reason == (
         "3 attempts in a row gained no step, though each ran for longer than the 30m within which one is to save: its "
@@ -101,7 +102,9 @@ def test_a_definition_may_allow_more():
     job = waiting(stopped(45 * MINUTE), definition=definition, attempts_without_progress=2)
 
     assert judged(job).job.state is JobState.WAITING
-    assert judged(replace(job, attempts_without_progress=3)).job.state is JobState.FAILED
+    assert (
+        judged(replace(job, progress=replace(job.progress, attempts_without_progress=3))).job.state is JobState.FAILED
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,8 +126,8 @@ def test_it_counts_whatever_ended_it(kind):
 def test_what_was_stopped_on_purpose_says_nothing(kind):
     decision = judged(waiting(stopped(45 * MINUTE, kind), attempts_without_progress=2))
 
-    assert (decision.job.state, decision.job.attempts_without_progress) == (JobState.WAITING, 2)
-    assert decision.job.judged_attempt == 1
+    assert (decision.job.state, decision.job.progress.attempts_without_progress) == (JobState.WAITING, 2)
+    assert decision.job.progress.judged_attempt == 1
     assert decision.timeline == ()
 
 
@@ -162,7 +165,7 @@ def test_a_program_that_saves_step_0_at_its_start_and_nothing_more_ends():
         attempt = stopped(120 * MINUTE, number=number, resumed=0 if number > 1 else None)
         job = judged(replace(job, attempt=attempt, pending=()), saved(0, MINUTE, attempt=number)).job
 
-    assert (job.state, job.attempts_without_progress) == (JobState.FAILED, 3)
+    assert (job.state, job.progress.attempts_without_progress) == (JobState.FAILED, 3)
 
 
 @pytest.mark.parametrize(
@@ -200,14 +203,14 @@ def test_a_program_that_saves_step_0_at_its_start_and_nothing_more_ends():
     ],
 )
 def test_how_long_an_attempt_takes_until_it_has_saved_is_learned(attempt, newest, seconds):
-    assert judged(waiting(attempt, attempts_without_progress=1), newest).job.saving_seconds == seconds
+    assert judged(waiting(attempt, attempts_without_progress=1), newest).job.progress.saving_seconds == seconds
 
 
 def test_told_before_it_saved_it_keeps_what_is_known():
     attempt = stopped(70 * MINUTE, intent=StopIntent(IntentKind.INTERRUPTION, NOW + 69 * MINUTE, ""))
     job = waiting(attempt, attempts_without_progress=1, saving_seconds=900.0)
 
-    assert judged(job, saved(9, 70 * MINUTE)).job.saving_seconds == 900
+    assert judged(job, saved(9, 70 * MINUTE)).job.progress.saving_seconds == 900
 
 
 @pytest.mark.parametrize(
@@ -218,7 +221,10 @@ def test_an_attempt_is_to_outlive_what_the_last_good_one_needed(seconds, time):
 
     assert time_to_save(job) == time
     assert count(job) == 1
-    assert count(replace(job, attempt=stopped(time - MINUTE), attempts_without_progress=1)) == 1
+    assert (
+        count(replace(job, attempt=stopped(time - MINUTE), progress=replace(job.progress, attempts_without_progress=1)))
+        == 1
+    )
 
 
 @pytest.mark.parametrize(

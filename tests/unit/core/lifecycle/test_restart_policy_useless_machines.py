@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW, make_failed_placement
+from relaunch.core.jobs.attempt import Stop, StopKind
 from relaunch.core.jobs.effects import ReleaseMachine, RememberCapacity
-from relaunch.core.jobs.job import Stop, StopKind
 from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, WaitReason
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.lifecycle.events import MachineLost, NothingKept, TimePassed
@@ -27,7 +27,9 @@ LOST = MachineLost("m-1", None, "it never registered")
 
 def lose_for(hours: float, *, has_trained: bool) -> tuple[list[float], object]:
     """Lose every machine five minutes after it may be requested; return when, in hours, and the job in the end."""
-    job = replace(SITUATIONS["wm"], first_started_at=NOW if has_trained else None)
+    job = replace(
+        SITUATIONS["wm"], totals=replace(SITUATIONS["wm"].totals, first_started_at=NOW if has_trained else None)
+    )
     job = replace(job, definition=replace(job.definition, deadline=None))
     now, lost = NOW, []
     while not job.state.is_final and now < NOW + timedelta(hours=hours):
@@ -56,11 +58,14 @@ def test_a_job_that_has_trained_gets_one_a_day_for_two_weeks_after_that():
 
 
 def test_six_in_a_day_hold_a_job_back_whatever_ran_in_between():
-    job = replace(SITUATIONS["wm"], useless_machines_at=tuple(NOW + timedelta(hours=each) for each in range(5)))
+    job = replace(
+        SITUATIONS["wm"],
+        machines=replace(SITUATIONS["wm"].machines, useless_at=tuple(NOW + timedelta(hours=each) for each in range(5))),
+    )
 
     job = next_machine(job, "it never registered", NOW + timedelta(hours=6), event="machine lost").job
 
-    assert job.failed_machines == 1
+    assert job.machines.failed == 1
     assert (job.waiting.reason, job.waiting.until) == (WaitReason.REFUSED, NOW + timedelta(hours=24))
     assert "6 machines within 24 hours never ran its task" in describe_bound(job)
     assert next_machine_at(job, NOW + timedelta(hours=25)) == NOW + timedelta(hours=25)
@@ -75,14 +80,14 @@ def test_it_is_released_as_one_without_a_task(situation: str):
 
 
 def test_the_next_machine_counts_as_one_of_no_use():
-    assert len(after(SITUATIONS["sp"], LOST).useless_machines_at) == 1
+    assert len(after(SITUATIONS["sp"], LOST).machines.useless_at) == 1
 
 
 def test_one_that_ec2_refused_is_none_of_them():
     refused = MachineLost("m-1", Consequence.NEXT, "no capacity")
 
-    assert after(SITUATIONS["wm"], refused).useless_machines_at == ()
-    assert after(SITUATIONS["sp"], refused).useless_machines_at == ()
+    assert after(SITUATIONS["wm"], refused).machines.useless_at == ()
+    assert after(SITUATIONS["sp"], refused).machines.useless_at == ()
 
 
 @pytest.mark.parametrize(("minutes", "paused"), [(1, 5), (10, 10), (240, 10)])
@@ -124,7 +129,7 @@ def test_explain_says_what_to_look_at_and_until_when_that_goes_on():
 
 
 def test_a_job_that_is_held_back_by_the_bound_says_so():
-    job = replace(SITUATIONS["w0"], useless_machines_at=(NOW,) * MOST_IN_A_DAY)
+    job = replace(SITUATIONS["w0"], machines=replace(SITUATIONS["w0"].machines, useless_at=(NOW,) * MOST_IN_A_DAY))
 
     held = after(job, MachineLost("", Consequence.PAUSE, describe_bound(job)))
 
@@ -133,14 +138,14 @@ def test_a_job_that_is_held_back_by_the_bound_says_so():
 
 
 def test_the_bound_is_about_the_next_machine_and_not_about_one_that_is_up():
-    job = replace(SITUATIONS["w0"], useless_machines_at=(NOW,) * MOST_IN_A_DAY)
+    job = replace(SITUATIONS["w0"], machines=replace(SITUATIONS["w0"].machines, useless_at=(NOW,) * MOST_IN_A_DAY))
 
     kept = wait_until_granted(job, RefusedCall.LAUNCH, "denied", NOW, machine_id="m-1").job
     given_up = wait_until_granted(kept, RefusedCall.LAUNCH, "denied", NOW + MACHINE_KEPT, machine_id="m-1").job
 
     assert (kept.machine_id, kept.waiting.until) == ("m-1", NOW + timedelta(minutes=1))
     assert (given_up.machine_id, given_up.waiting.until) == ("", NOW + timedelta(hours=24))
-    assert given_up.useless_machines_at[-1] == NOW + MACHINE_KEPT
+    assert given_up.machines.useless_at[-1] == NOW + MACHINE_KEPT
 
 
 def test_a_machine_that_was_bought_for_a_task_and_cannot_take_it_is_told_to_all_jobs_with_the_revision():
@@ -163,15 +168,19 @@ def test_a_machine_that_was_bought_for_a_task_and_cannot_take_it_is_told_to_all_
 def test_a_machine_on_which_an_earlier_attempt_ran_is_not_released_as_one_without_a_task(answer):
     ran = after(SITUATIONS["ro"], EVENTS["seen-exit-0"])
     pending = SITUATIONS["fz"]
-    on_machine = replace(pending.current_attempt.placement, machine_id=ran.ran_on)
-    again = replace(pending, attempt=replace(pending.current_attempt, placement=on_machine), ran_on=ran.ran_on)
+    on_machine = replace(pending.current_attempt.placement, machine_id=ran.machines.ran_on)
+    again = replace(
+        pending,
+        attempt=replace(pending.current_attempt, placement=on_machine),
+        machines=replace(pending.machines, ran_on=ran.machines.ran_on),
+    )
 
     lost = after(again, answered(answer))
     if isinstance(answer, TaskPlaced):
         refused = follow_stop(lost, Stop(StopKind.START_REFUSED, NOW), NOW)
         lost = with_releases(lost, TimePassed(), refused, NOW).job
 
-    assert ran.ran_on == SITUATIONS["ro"].current_attempt.placement.machine_id != ""
+    assert ran.machines.ran_on == SITUATIONS["ro"].current_attempt.placement.machine_id != ""
     assert [each.is_unused for each in lost.pending if isinstance(each, ReleaseMachine)] == [False]
 
 
@@ -180,7 +189,7 @@ def test_a_task_that_an_earlier_version_placed_has_used_its_machine():
 
     ended = after(running, EVENTS["seen-exit-0"])
 
-    assert running.ran_on == ""
+    assert running.machines.ran_on == ""
     assert [each.is_unused for each in ended.pending if isinstance(each, ReleaseMachine)] == [False]
 
 
@@ -193,7 +202,7 @@ def test_what_a_machine_cost_and_what_else_an_effect_brought_about_are_one_decis
 
     alone = decide(SITUATIONS["pl"], warned, SOON, LIMITS)
     assert both.timeline == alone.timeline != ()
-    assert both.job == replace(alone.job, useless_machines_usd=0.25)
+    assert both.job == replace(alone.job, machines=replace(alone.job.machines, useless_usd=0.25))
 
 
 def test_an_event_that_means_nothing_leaves_the_decision_before_it():

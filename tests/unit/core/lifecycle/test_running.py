@@ -15,8 +15,8 @@ from fakes.builders import (
     task_id,
 )
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.attempt import IntentKind, PlacementState, Stop, StopIntent, StopKind
 from relaunch.core.jobs.effects import CountRun, Effect, LookForWarning, StopTask
-from relaunch.core.jobs.job import IntentKind, PlacementState, Stop, StopIntent, StopKind
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.events import CancelAsked, HostEnded, HostWarned, TaskMissing, TaskSeen, TimePassed
 from relaunch.core.lifecycle.running import LONGEST_UNWATCHED, MISSING_GRACE
@@ -37,7 +37,7 @@ def test_a_task_that_starts_starts_the_clocks():
     job = after(SITUATIONS["pl"], seen("RUNNING", started_at=NOW + timedelta(seconds=30)))
 
     assert job.current_attempt.started_at == NOW + timedelta(seconds=30)
-    assert job.first_started_at == NOW + timedelta(seconds=30)
+    assert job.totals.first_started_at == NOW + timedelta(seconds=30)
     assert job.wake_at == SOON + timedelta(minutes=10)
 
 
@@ -181,7 +181,7 @@ def test_a_warning_saves_the_intent_stops_the_task_and_shuts_the_offering_for_no
     assert job.current_attempt.warned_at == SOON
     assert job.current_attempt.intent == StopIntent(IntentKind.INTERRUPTION, SOON, WARNING)
     assert job.pending == (stop_because(WARNING),)
-    assert job.interruptions == 0
+    assert job.totals.interruptions == 0
 
 
 def test_a_warning_from_ecs_tells_the_machine_too():
@@ -212,7 +212,7 @@ def test_a_training_that_saw_the_warning_first_and_exited_0_is_launched_again():
     assert warned.current_attempt.intent is None
     assert warned.pending == ()
     assert job.state is JobState.WAITING
-    assert job.interruptions == 1
+    assert job.totals.interruptions == 1
 
 
 def test_a_machine_that_ends_is_kept_in_mind_since_its_first_word():
@@ -259,8 +259,8 @@ def test_a_missing_task_is_lost_only_when_it_is_missing_at_every_look_throughout
     assert late.current_attempt.stop == Stop(StopKind.HOST_LOST, SOON, stopped_reason=UNKNOWN_TO_THE_CLUSTER)
     assert late.current_attempt.placement.is_lost is True
     assert late.current_attempt.task_status == "STOPPED"
-    assert late.run_seconds == 60
-    assert late.interruptions == 1
+    assert late.totals.run_seconds == 60
+    assert late.totals.interruptions == 1
 
 
 def test_a_missing_task_that_nobody_looked_at_for_a_while_may_have_been_there_meanwhile():
@@ -302,7 +302,7 @@ def test_a_task_that_is_gone_after_our_own_stop_was_stopped_by_it(kind, intent_a
     job = after(stopping, TaskMissing(task_id()), now=SOON + MISSING_GRACE)
 
     assert job.state is state
-    assert job.failures == 0
+    assert job.totals.failures == 0
     assert job.current_attempt.placement.is_lost is True
     stop = job.current_attempt.stop
     assert stop is not None
@@ -322,7 +322,7 @@ def test_a_job_cancelled_while_its_task_stops_for_another_reason_is_not_launched
 
     assert job.state is JobState.CANCELLED
     assert job.reason.startswith("not needed (the machine was taken away")
-    assert job.interruptions == 1
+    assert job.totals.interruptions == 1
 
 
 def test_a_program_that_finishes_by_itself_before_it_is_cancelled_has_succeeded():
@@ -374,7 +374,7 @@ def test_the_verdict_on_a_task_that_a_signal_ended_waits_a_minute():
     assert (again.job.wake_at, again.timeline) == (held.wake_at, ())
 
     late = decide(replace(held, pending=()), seen_stopped(143), SOON + timedelta(minutes=1), LIMITS).job
-    assert (late.state, late.failures) == (JobState.WAITING, 1)
+    assert (late.state, late.totals.failures) == (JobState.WAITING, 1)
 
 
 def test_a_verdict_that_no_event_of_ec2_changes_waits_for_none():

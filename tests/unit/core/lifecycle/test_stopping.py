@@ -3,33 +3,34 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import NOW, container_instance_arn, make_attempt, make_offering_key, make_placement, task_id
+from fakes.builders import (
+    NOW,
+    container_instance_arn,
+    make_attempt,
+    make_offering_key,
+    make_placement,
+    task_id,
+    with_stored,
+)
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import RetryRules
-from relaunch.core.definitions.targets import Target
+from relaunch.core.jobs.attempt import IntentKind, PlacementState, Stop, StopKind
 from relaunch.core.jobs.effects import CountRun, ReleaseMachine, RememberCapacity, RequestLaunch
-from relaunch.core.jobs.job import FailedStart, IntentKind, Job, PlacementState, Stop, StopKind
-from relaunch.core.jobs.state import CostBasis, JobState, Refusal, RefusedCall, Waiting, WaitReason
-from relaunch.core.launches.launch import TaskPlaced
-from relaunch.core.lifecycle.restart_policy import useless_for_all
+from relaunch.core.jobs.job import FailedStart
+from relaunch.core.jobs.state import CostBasis, JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.stopping import follow_stop
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
-from unit.core.lifecycle.steps import ADMIT, LAUNCH, SOON, after, chosen, decided
+from unit.core.lifecycle.steps import ADMIT, LAUNCH, SOON, after, decided, stopped
 from unit.core.lifecycle.table_matrix import (
     HOST_LOST,
     NO_CAPACITY,
     SITUATIONS,
-    answered,
     intent,
     seen,
     seen_stopped,
     with_attempt,
 )
-
-
-def stopped(job: Job, exit_code: int | None = None, at=SOON, **fields) -> Job:
-    return decided(job, seen_stopped(exit_code, at, **fields), at).job
 
 
 def ended(what: Observed = Observed.END, seconds: float = 60.0, **fields) -> CountRun:
@@ -50,12 +51,12 @@ def test_a_stop_is_kept_with_its_attempt_in_ecs_own_words():
 
 
 def test_what_a_task_ran_is_summed_up_and_paid_for():
-    job = replace(SITUATIONS["ru"], run_seconds=100.0, cost_usd=1.0)
+    job = replace(SITUATIONS["ru"], totals=replace(SITUATIONS["ru"].totals, run_seconds=100.0, cost_usd=1.0))
 
     ended = stopped(job, 0, NOW + timedelta(hours=2))
 
-    assert ended.run_seconds == 7300.0
-    assert ended.cost_usd == pytest.approx(1.0 + 2 * 0.40)
+    assert ended.totals.run_seconds == 7300.0
+    assert ended.totals.cost_usd == pytest.approx(1.0 + 2 * 0.40)
 
 
 @pytest.mark.parametrize(("zone", "usd_per_hour"), [("us-east-1a", 0.2), ("us-east-1b", 0.4)])
@@ -70,7 +71,7 @@ def test_a_zone_that_becomes_known_with_the_stop_decides_the_price(zone, usd_per
 
     ended = stopped(job, 0, NOW + timedelta(hours=2), zone=zone)
 
-    assert (ended.cost_usd, ended.cost_basis) == (pytest.approx(2 * usd_per_hour), CostBasis.PRICE)
+    assert (ended.totals.cost_usd, ended.totals.cost_basis) == (pytest.approx(2 * usd_per_hour), CostBasis.PRICE)
 
 
 @pytest.mark.parametrize(
@@ -85,65 +86,58 @@ def test_a_cost_rests_on_the_worst_price_that_a_task_ran_at(price, expected):
     attempt = SITUATIONS["ru"].current_attempt
     job = replace(SITUATIONS["ru"], attempt=replace(attempt, placement=replace(attempt.placement, **price)))
 
-    assert stopped(job, 0).cost_basis is expected
-    assert stopped(replace(job, cost_basis=CostBasis.UNKNOWN), 0).cost_basis is CostBasis.UNKNOWN
+    assert stopped(job, 0).totals.cost_basis is expected
+    assert (
+        stopped(replace(job, totals=replace(job.totals, cost_basis=CostBasis.UNKNOWN)), 0).totals.cost_basis
+        is CostBasis.UNKNOWN
+    )
     never_ran = replace(job, attempt=replace(job.current_attempt, started_at=None))
-    assert follow_stop(never_ran, Stop(StopKind.NO_CAPACITY, SOON), SOON).job.cost_basis is CostBasis.PRICE
+    assert follow_stop(never_ran, Stop(StopKind.NO_CAPACITY, SOON), SOON).job.totals.cost_basis is CostBasis.PRICE
 
 
 def test_a_task_that_stopped_before_it_was_seen_running_ran_all_the_same():
     job = stopped(SITUATIONS["pl"], 1)
 
     assert job.current_attempt.started_at == NOW
-    assert job.first_started_at == NOW
-    assert job.run_seconds == 60.0
+    assert job.totals.first_started_at == NOW
+    assert job.totals.run_seconds == 60.0
 
 
 def test_clocks_that_disagree_make_no_negative_run_time():
     job = with_attempt("ru", started_at=SOON + timedelta(seconds=9))
 
-    assert stopped(job, 1).run_seconds == 0.0
-
-
-@pytest.mark.parametrize(
-    ("instance_id", "instance"),
-    [("i-1", "i-1"), (None, container_instance_arn())],
-    ids=["its instance is known", "only its container instance is"],
-)
-def test_a_task_that_its_instance_does_not_start_is_no_failure_and_the_instance_is_kept(instance_id, instance):
-    job = with_attempt("pl", instance_id=instance_id, node=container_instance_arn())
-
-    kept = stopped(
-        job,
-        stop_code="TaskFailedToStart",
-        stopped_reason="DockerTimeoutError: Could not transition to created",
-        started_at=None,
-    )
-
-    assert kept.failed_starts == (FailedStart(instance, "DockerTimeoutError"),)
-    assert (kept.state, kept.failures, kept.pending) == (JobState.WAITING, 0, (RequestLaunch(30),))
-    assert after(kept, chosen(), answered(TaskPlaced(task_id(2)))).failed_starts == kept.failed_starts
+    assert stopped(job, 1).totals.run_seconds == 0.0
 
 
 def test_instances_that_did_not_start_a_job_are_forgotten_once_it_runs():
     failure = CapacityFailure(make_offering_key(), "no capacity", NOW, NOW)
     kept_off = (FailedStart("i-1", "DockerTimeoutError"),)
-    job = after(replace(SITUATIONS["pl"], failed_starts=kept_off, own_failures=(failure,)), seen("RUNNING"))
+    job = after(
+        replace(
+            SITUATIONS["pl"], faults=replace(SITUATIONS["pl"].faults, failed_starts=kept_off, own_failures=(failure,))
+        ),
+        seen("RUNNING"),
+    )
 
-    assert (job.failed_starts, job.own_failures) == ((), ())
+    assert (job.faults.failed_starts, job.faults.own_failures) == ((), ())
 
 
 def test_a_task_that_never_started_costs_nothing_and_counts_as_nothing():
     job = stopped(SITUATIONS["pl"], **NO_CAPACITY)
 
-    assert (job.run_seconds, job.cost_usd, job.failures, job.interruptions) == (0.0, 0.0, 0, 0)
-    assert job.first_started_at is None
+    assert (job.totals.run_seconds, job.totals.cost_usd, job.totals.failures, job.totals.interruptions) == (
+        0.0,
+        0.0,
+        0,
+        0,
+    )
+    assert job.totals.first_started_at is None
 
 
 def test_a_failure_is_launched_again_after_its_pause():
     job = stopped(SITUATIONS["ru"], 1)
 
-    assert (job.failures, job.interruptions) == (1, 0)
+    assert (job.totals.failures, job.totals.interruptions) == (1, 0)
     assert job.pending == (ended(), RequestLaunch(30))
     again_at = SOON + timedelta(seconds=30)
     assert job.waiting == Waiting(WaitReason.BACKOFF, SOON, job.reason, again_at)
@@ -176,23 +170,27 @@ def test_an_offering_without_capacity_for_a_job_that_is_kept_from_an_instance_is
     provider = SITUATIONS["pl"].current_attempt.placement.capacity_provider
     earlier = CapacityFailure(make_offering_key(), "earlier", NOW, NOW, capacity_provider=provider)
     other = CapacityFailure(make_offering_key(), "other", NOW, NOW, capacity_provider="another-provider")
-    job = replace(SITUATIONS["pl"], failed_starts=kept_off, own_failures=(earlier, other))
+    job = replace(
+        SITUATIONS["pl"], faults=replace(SITUATIONS["pl"].faults, failed_starts=kept_off, own_failures=(earlier, other))
+    )
 
     job = stopped(job, **NO_CAPACITY)
 
     until = SOON + timedelta(minutes=10)
     own = CapacityFailure(make_offering_key(), job.reason, SOON, until, capacity_provider=provider)
     assert job.pending == (LAUNCH,)
-    assert job.own_failures == (other, own)
+    assert job.faults.own_failures == (other, own)
 
 
 def test_an_instance_that_is_known_by_its_container_instance_only_keeps_no_launch_from_it():
     kept_off = (FailedStart(container_instance_arn(), "DockerTimeoutError"),)
 
-    job = stopped(replace(SITUATIONS["pl"], failed_starts=kept_off), **NO_CAPACITY)
+    job = stopped(
+        replace(SITUATIONS["pl"], faults=replace(SITUATIONS["pl"].faults, failed_starts=kept_off)), **NO_CAPACITY
+    )
 
     assert [type(effect) for effect in job.pending] == [RememberCapacity, RequestLaunch]
-    assert job.own_failures == ()
+    assert job.faults.own_failures == ()
 
 
 def test_an_interruption_counts_for_the_rate_in_its_zone_and_shuts_nothing():
@@ -227,7 +225,7 @@ def test_a_job_that_ends_gives_its_slot_back_and_lets_the_next_one_in():
 
 def test_the_exit_code_of_the_definitions_container_counts_and_no_others():
     assert stopped(SITUATIONS["ru"], container_exit_codes={"main": 0, "log": 1}).state is JobState.SUCCEEDED
-    assert stopped(SITUATIONS["ru"], container_exit_codes={"main": 1, "log": 0}).failures == 1
+    assert stopped(SITUATIONS["ru"], container_exit_codes={"main": 1, "log": 0}).totals.failures == 1
 
 
 def test_a_program_that_fails_on_a_machine_that_shuts_down_was_lost_with_it():
@@ -235,13 +233,13 @@ def test_a_program_that_fails_on_a_machine_that_shuts_down_was_lost_with_it():
 
     lost = stopped(job, 1)
 
-    assert (lost.failures, lost.interruptions, lost.interrupted_at) == (0, 1, NOW + timedelta(seconds=50))
+    assert (lost.totals.failures, lost.totals.interruptions, lost.interrupted_at) == (0, 1, NOW + timedelta(seconds=50))
 
 
 def test_a_task_that_is_lost_before_it_starts_leaves_no_gap_to_be_timed():
     lost = stopped(SITUATIONS["pl"], started_at=None, **HOST_LOST)
 
-    assert (lost.interruptions, lost.interrupted_at, lost.run_seconds) == (1, None, 0.0)
+    assert (lost.totals.interruptions, lost.interrupted_at, lost.totals.run_seconds) == (1, None, 0.0)
 
 
 def test_a_job_that_we_stopped_because_its_time_was_up_timed_out():
@@ -251,10 +249,10 @@ def test_a_job_that_we_stopped_because_its_time_was_up_timed_out():
 
 
 def test_the_last_allowed_failure_is_the_end():
-    job = stopped(replace(SITUATIONS["ru"], failures=2), 1)
+    job = stopped(replace(SITUATIONS["ru"], totals=replace(SITUATIONS["ru"].totals, failures=2)), 1)
 
     assert job.state is JobState.FAILED
-    assert job.failures == 3
+    assert job.totals.failures == 3
     assert job.reason.endswith("failure 3, and max_failures is 2")
 
 
@@ -266,146 +264,12 @@ def test_a_task_without_a_stop_time_stopped_when_it_was_seen():
     assert job.current_attempt.stop.at == SOON
 
 
-def test_a_start_that_fails_on_its_machine_is_kept_with_the_machine_and_the_error():
-    stop = Stop(StopKind.NOT_STARTED, SOON, error="DockerTimeoutError")
-    job = follow_stop(with_attempt("pl", instance_id="i-0aaa"), stop, SOON).job
-
-    assert job.failed_starts == (FailedStart("i-0aaa", "DockerTimeoutError"),)
-    assert job.pending == (RequestLaunch(30),)
-
-
-START_ERROR = "CannotStartContainerError"
-DRIVER = f"{START_ERROR}: nvml error: driver not loaded"
-EARLIER = tuple(FailedStart(f"i-{number}", "CannotStartContainerError") for number in range(2))
-
-
-def after_failed_start(
-    instance_id: str,
-    reason: str = DRIVER,
-    error: str = START_ERROR,
-    *,
-    starts=EARLIER,
-    **attempt,
-) -> Job:
-    job = with_attempt("pl", instance_id=instance_id, **attempt)
-    failure = CapacityFailure(make_offering_key(), "no capacity", NOW, NOW)
-    job = replace(job, failed_starts=starts, own_failures=(failure,))
-    return follow_stop(job, Stop(StopKind.NOT_STARTED, SOON, stopped_reason=reason, error=error), SOON).job
-
-
-def test_a_start_that_failed_for_its_machine_is_no_failure_of_the_job_and_goes_on_elsewhere():
-    job = after_failed_start("i-1")
-
-    assert job.current_attempt.stop.kind is StopKind.NOT_STARTED
-    assert (job.failures, len(job.failed_starts), len(job.own_failures)) == (0, 3, 1)
-    assert job.pending == (RequestLaunch(120),)
-
-
-def test_a_job_that_three_machines_did_not_start_is_held_back_without_a_machine_and_keeps_off_all_three():
-    job = after_failed_start("i-2")
-
-    assert (job.state, job.waiting.reason) == (JobState.WAITING, WaitReason.REFUSED)
-    assert job.waiting.until == SOON + timedelta(minutes=15)
-    assert (job.failures, job.has_slot, job.machine_id) == (0, False, "")
-    assert "3 machines in a row did not start it" in job.reason
-    assert job.avoided_instances == ("i-0", "i-1", "i-2")
-    assert not any(isinstance(each, RequestLaunch) for each in job.pending)
-
-
-def test_only_the_latest_failed_starts_are_kept():
-    many = tuple(FailedStart(f"i-{number}", START_ERROR) for number in range(5))
-
-    assert [each.instance for each in after_failed_start("i-9", starts=many).failed_starts] == [
-        "i-1", "i-2", "i-3", "i-4", "i-9",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(("reason", "told"), [("something new", "something new; "), ("", "")])
-def test_an_error_that_nobody_knows_is_tried_on_a_second_machine_and_then_ends_the_job(reason, told):
-    job = with_attempt("pl", instance_id="i-1")
-    stop = Stop(StopKind.UNKNOWN_START, SOON, stopped_reason=reason)
-    first = follow_stop(job, stop, SOON).job
-
-    assert first.pending == (RequestLaunch(30),)
-    assert first.failed_starts == (FailedStart("i-1", "", is_unknown=True),)
-    second = replace(with_attempt("pl", instance_id="i-2"), failed_starts=first.failed_starts)
-    ended = follow_stop(second, stop, SOON).job
-    assert (ended.state, ended.current_attempt.stop.kind) == (JobState.FAILED, StopKind.STARTS_NOWHERE)
-    assert ended.current_attempt.stop.stopped_reason == (
-        f"{told}it did not start on 2 machines: i-1, i-2; Relaunch does not know the error, which may be that of the "
-        "image, the task definition or what they need of the account"
-    )
-
-
-def test_an_error_that_nobody_knows_is_tried_in_another_pool_if_there_is_one():
-    job = with_attempt("pl", instance_id="i-1", zone="us-east-1b")
-    unknown = Stop(StopKind.UNKNOWN_START, SOON, stopped_reason="something new")
-    key = job.current_attempt.placement.offering
-
-    first = follow_stop(job, unknown, SOON).job
-
-    assert [each.key for each in first.own_failures] == [replace(key, zone="us-east-1b"), replace(key, zone=None)]
-    assert {each.until for each in first.own_failures} == {SOON + timedelta(minutes=10)}
-    assert all("something new" in each.reason for each in first.own_failures)
-    assert not any(isinstance(each, RememberCapacity) for each in first.pending), "that of the job alone"
-    known = follow_stop(job, replace(unknown, kind=StopKind.NOT_STARTED), SOON).job
-    assert known.own_failures == ()
-
-
-def test_where_the_cluster_chooses_the_node_no_pool_is_avoided():
-    job = with_attempt("pl", instance_id="i-1")
-    job = replace(job, definition=replace(job.definition, target=Target.ACK))
-
-    assert follow_stop(job, Stop(StopKind.UNKNOWN_START, SOON), SOON).job.own_failures == ()
-
-
-def test_an_error_that_is_the_same_everywhere_ends_the_job_on_its_first_machine():
-    job = with_attempt("pl", instance_id="i-1")
-    job = replace(job, definition=replace(job.definition, max_failures=9))
-
-    ended = follow_stop(job, Stop(StopKind.STARTS_NOWHERE, SOON, stopped_reason="no such secret"), SOON).job
-
-    assert (ended.state, ended.failures) == (JobState.FAILED, 1)
-    assert ended.reason == "the task does not start on any machine (no such secret)"
-
-
-def test_a_start_that_is_refused_is_tried_again_on_another_machine_by_the_rule_of_refusals():
-    refused = Stop(StopKind.START_REFUSED, SOON, stopped_reason="AccessDenied")
-    job = follow_stop(with_attempt("pl", instance_id="i-1"), refused, SOON).job
-
-    assert job.waiting.until == SOON + timedelta(minutes=15)
-    assert job.refusals == {RefusedCall.START: Refusal(SOON, SOON)}
-    assert job.failed_starts == ()
-    # That the cluster takes the next task proves nothing; that it runs does.
-    probing = after(job, chosen(), answered(TaskPlaced(task_id(2))), now=SOON + timedelta(minutes=15))
-    assert probing.refusals == job.refusals
-    assert after(replace(SITUATIONS["pl"], refusals=job.refusals), seen("RUNNING")).refusals == {}
-
-
-@pytest.mark.parametrize(
-    ("kind", "machine_id", "is_told"),
-    [(StopKind.START_REFUSED, "m-1", True), (StopKind.START_REFUSED, "", False), (StopKind.NOT_STARTED, "m-1", False)],
-)
-def test_a_start_that_is_refused_on_a_machine_is_told_to_all_jobs_with_the_revision(kind, machine_id, is_told):
-    placed = with_attempt("pl", instance_id="i-1")
-    placement = replace(placed.current_attempt.placement, machine_id=machine_id)
-    failed = tuple(FailedStart(f"i-{number}", "no image") for number in (2, 3))
-    job = replace(placed, attempt=replace(placed.current_attempt, placement=placement), failed_starts=failed)
-
-    held = follow_stop(job, Stop(kind, SOON, stopped_reason="AccessDenied"), SOON).job
-
-    assert held.waiting.reason is WaitReason.REFUSED
-    told = useless_for_all(job, machine_id, "the task does not start before", SOON)
-    found = [replace(each, reason=told.reason) for each in held.pending if isinstance(each, RememberCapacity)]
-    assert found == [told] * is_told
-
-
 PATIENT = replace(SITUATIONS["ro"].definition, max_failures=9, retry=RetryRules(max_early_failures=9))
 
 
 def failing(kind=StopKind.USER_ERROR, *, ran=timedelta(minutes=1), instance_id="i-0abc", **fields):
     job = with_attempt("ro", started_at=SOON - ran, instance_id=instance_id)
-    job = replace(job, machine_id="", **fields)
+    job = with_stored(job, machine_id="", **fields)
     return follow_stop(job, Stop(kind, SOON, exit_code=1), SOON).job
 
 
@@ -414,7 +278,7 @@ def test_a_program_that_fails_soon_after_its_start_is_started_again_on_the_same_
     job = failing(kind)
 
     assert job.machine_id == job.current_attempt.placement.machine_id != ""
-    assert job.early_failures == 1
+    assert job.faults.early_failures == 1
     assert not any(isinstance(each, ReleaseMachine) for each in job.pending)
 
 
@@ -431,16 +295,16 @@ def test_what_may_be_the_machines_goes_on_elsewhere(kind, fields):
 
 
 def test_early_failures_in_a_row_are_counted_until_one_that_comes_later():
-    assert failing(early_failures=1).early_failures == 2
-    assert failing(StopKind.INTERRUPTION, early_failures=1).early_failures == 1
-    assert failing(ran=timedelta(minutes=10), early_failures=1).early_failures == 0
+    assert failing(early_failures=1).faults.early_failures == 2
+    assert failing(StopKind.INTERRUPTION, early_failures=1).faults.early_failures == 1
+    assert failing(ran=timedelta(minutes=10), early_failures=1).faults.early_failures == 0
 
 
 def test_a_machine_at_fault_is_no_failure_and_the_job_keeps_off_it():
     job = failing(StopKind.MACHINE_FAULT, instance_id="i-9", faulty_machines=("i-1",))
 
-    assert (job.failures, job.faulty_machines, job.pending[-1]) == (0, ("i-1", "i-9"), RequestLaunch(0))
-    assert job.avoided_instances == ("i-1", "i-9")
+    assert (job.totals.failures, job.faults.faulty_machines, job.pending[-1]) == (0, ("i-1", "i-9"), RequestLaunch(0))
+    assert job.faults.avoided_instances == ("i-1", "i-9")
     assert job.machine_id == ""
 
 
@@ -448,7 +312,7 @@ def test_a_program_that_blames_a_fourth_machine_in_a_row_has_failed():
     job = failing(StopKind.MACHINE_FAULT, instance_id="i-4", faulty_machines=("i-1", "i-2", "i-3"))
 
     stop = job.current_attempt.stop
-    assert (stop.kind, job.failures) == (StopKind.USER_ERROR, 1)
+    assert (stop.kind, job.totals.failures) == (StopKind.USER_ERROR, 1)
     assert stop.stopped_reason == "it said so of 3 machines before: i-1, i-2, i-3"
 
 
@@ -456,14 +320,7 @@ def test_a_machine_that_fails_after_an_hour_is_the_first_again():
     hour = timedelta(hours=1)
     three = ("i-1", "i-2", "i-3")
 
-    assert failing(StopKind.MACHINE_FAULT, ran=hour, instance_id="i-4", faulty_machines=three).faulty_machines == (
-        "i-4",
-    )
-    assert failing(ran=hour, faulty_machines=three).faulty_machines == ("i-3",)
-
-
-def test_a_task_that_started_after_all_ends_the_count_of_failed_starts():
-    job = after_failed_start("i-2", started_at=SOON)
-
-    assert job.failed_starts == (FailedStart("i-2", "CannotStartContainerError"),)
-    assert stopped(replace(SITUATIONS["ru"], failed_starts=EARLIER), 1).failed_starts == ()
+    assert failing(
+        StopKind.MACHINE_FAULT, ran=hour, instance_id="i-4", faulty_machines=three
+    ).faults.faulty_machines == ("i-4",)
+    assert failing(ran=hour, faulty_machines=three).faults.faulty_machines == ("i-3",)

@@ -7,7 +7,8 @@ from typing import get_args
 import pytest
 
 from fakes.builders import NOW, make_definition, make_node, task_id
-from relaunch.core.jobs.job import HeldStop, IntentKind, Job, Stop, StopKind
+from relaunch.core.jobs.attempt import HeldStop, IntentKind, Stop, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import FINAL_STATES, REFUSED_WAITS, JobState, Refusal, RefusedCall
 from relaunch.core.lifecycle.events import JobEvent, MachineLost, TaskMissing, TimePassed
 from relaunch.core.lifecycle.running import MISSING_GRACE
@@ -143,13 +144,15 @@ MISSING = TaskMissing(task_id())
 
 def last_chance(job: Job) -> Job:
     """Return a job that one more failure ends."""
-    return replace(job, failures=job.definition.max_failures)
+    return replace(job, totals=replace(job.totals, failures=job.definition.max_failures))
 
 
 def worn_out(job: Job) -> Job:
     """Return a job whose interruptions have cost it all its time, but that has no deadline."""
     began_at = NOW - timedelta(hours=30)
-    return replace(job, first_started_at=began_at, interruptions=1, definition=make_definition())
+    return replace(
+        job, totals=replace(job.totals, first_started_at=began_at, interruptions=1), definition=make_definition()
+    )
 
 
 DESCRIBED = TimePassed(is_described=True)
@@ -202,7 +205,12 @@ RARE = {
     "waiting-worn-out": (worn_out(SITUATIONS["wr"]), TimePassed(), SOON, "FAILED"),
     "claimed-worn-out": (worn_out(SITUATIONS["wr"]), EVENTS["machine-claimed"], SOON, "FAILED"),
     "chosen-worn-out": (worn_out(SITUATIONS["wr"]), EVENTS["chosen"], SOON, "FAILED"),
-    "no-progress": (replace(SITUATIONS["wr"], attempts_without_progress=2), EVENTS["read"], SOON, "FAILED"),
+    "no-progress": (
+        replace(SITUATIONS["wr"], progress=replace(SITUATIONS["wr"].progress, attempts_without_progress=2)),
+        EVENTS["read"],
+        SOON,
+        "FAILED",
+    ),
     "unreadable-for-too-long": (refused_for_a_day(SITUATIONS["w0"]), EVENTS["unreadable"], SOON, "FAILED"),
     "not-granted-for-too-long": (refused_for_a_day(SITUATIONS["w0"]), EVENTS["not-granted"], SOON, "FAILED"),
     "machine-refused-for-too-long": (refused_for_a_day(SITUATIONS["wm"]), MACHINE_REFUSED, SOON, "FAILED"),

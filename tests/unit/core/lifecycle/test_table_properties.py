@@ -18,8 +18,9 @@ from fakes.builders import (
     make_selection,
     task_id,
 )
+from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.effects import StopTask
-from relaunch.core.jobs.job import Job, PlacementState
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches import launch
@@ -120,12 +121,12 @@ class LifeOfAJob(RuleBasedStateMachine):
 
     def check_step(self, before: Job, after: Job) -> None:
         assert not before.state.is_final or after.state is before.state
-        assert after.run_seconds >= before.run_seconds
-        assert after.cost_usd >= before.cost_usd
-        assert 0 <= after.failures - before.failures <= 1
-        assert 0 <= after.interruptions - before.interruptions <= 1
+        assert after.totals.run_seconds >= before.totals.run_seconds
+        assert after.totals.cost_usd >= before.totals.cost_usd
+        assert 0 <= after.totals.failures - before.totals.failures <= 1
+        assert 0 <= after.totals.interruptions - before.totals.interruptions <= 1
         given_up = int("may live on" in after.reason)
-        assert after.failures + after.interruptions <= len(self.ecs.stopped) + given_up
+        assert after.totals.failures + after.totals.interruptions <= len(self.ecs.stopped) + given_up
         if after.attempt and before.attempt and after.attempt.task_id == before.attempt.task_id:
             assert after.attempt.task_version >= before.attempt.task_version
         if after.attempt and before.attempt and after.attempt.number != before.attempt.number:

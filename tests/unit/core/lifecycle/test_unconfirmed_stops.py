@@ -7,8 +7,9 @@ import pytest
 
 from fakes.builders import INSTANCE_ID, NOW, make_definition, make_running_attempt, make_running_job
 from relaunch.core.definitions.targets import Target
+from relaunch.core.jobs.attempt import IntentKind, StopIntent, StopKind
 from relaunch.core.jobs.effects import AbandonMachine, StopTask
-from relaunch.core.jobs.job import IntentKind, Job, StopIntent, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from fakes.builders import INSTANCE_ID, NOW, make_definition, make_running_attempt, make_running_job
 from relaunch.core.definitions.targets import Target
-from relaunch.core.jobs.job import IntentKind, Job, StopIntent, StopKind
+from relaunch.core.jobs.attempt import IntentKind, StopIntent, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import HostObservation
@@ -187,7 +188,7 @@ def test_a_start_that_failed_with_words_that_nobody_knows_waits_for_ec2_too():
 
     assert (held.state, held.wake_at) == (JobState.STOPPING, EXITED_AT + NOTICE_LEAD)
     assert over.current_attempt.stop.kind is StopKind.HOST_LOST
-    assert over.failed_starts == ()
+    assert over.faults.failed_starts == ()
 
 
 def test_without_an_instance_there_is_nothing_to_wait_for():

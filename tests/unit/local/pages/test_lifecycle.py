@@ -2,8 +2,8 @@ import re
 from typing import get_args
 
 from fakes.repository import REPOSITORY
+from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.effects import Effect
-from relaunch.core.jobs.job import PlacementState
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.table import TABLE
 from relaunch_local.pages.lifecycle import main, render_page

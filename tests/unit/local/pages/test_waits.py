@@ -18,7 +18,8 @@ from fakes.machines import machine
 from fakes.repository import REPOSITORY
 from relaunch.core.definitions.accelerator import PurchasePolicy
 from relaunch.core.definitions.targets import Target
-from relaunch.core.jobs.job import HeldStop, IntentKind, Job, Stop, StopIntent, StopKind
+from relaunch.core.jobs.attempt import HeldStop, IntentKind, Stop, StopIntent, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import FINAL_STATES, JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.events import (

@@ -205,8 +205,8 @@ def describe_job(job: Job, now: datetime) -> dict[str, Any]:
         attempt=attempt.number if attempt else None,
         offering=str(attempt.placement.offering) if attempt else None,
         task_arn=attempt.task_id if attempt else None,
-        interruptions=job.interruptions,
-        failures=job.failures,
+        interruptions=job.totals.interruptions,
+        failures=job.totals.failures,
         cost_usd=None if basis is CostBasis.UNKNOWN else round(usd, 4),
         is_cost_limit=basis is CostBasis.LIMIT,
     ).model_dump(mode="json")

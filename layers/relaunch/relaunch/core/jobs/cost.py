@@ -2,14 +2,11 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-from relaunch.core.jobs.state import CostBasis, JobSummary, RunningTask
-
-if TYPE_CHECKING:
-    from relaunch.core.jobs.job import Attempt, Job
+from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import describe_lack_of_progress
+from relaunch.core.jobs.state import CostBasis, JobSummary, RunningTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +17,7 @@ class HourlyPrice:
     basis: CostBasis
 
 
-def attempt_price(attempt: "Attempt") -> HourlyPrice:
+def attempt_price(attempt: Attempt) -> HourlyPrice:
     """Return the price of an attempt: that of the zone that its task is in, as it was when it was selected.
 
     In a zone whose price is not known it is an upper limit, the on-demand price. Until the zone is known it is the
@@ -39,7 +36,7 @@ def attempt_price(attempt: "Attempt") -> HourlyPrice:
     return HourlyPrice(highest, CostBasis.LIMIT if min(prices.values()) < highest else CostBasis.PRICE)
 
 
-def running_task(job: "Job") -> RunningTask | None:
+def running_task(job: Job) -> RunningTask | None:
     """Return the task that runs, None if none does."""
     attempt = job.attempt
     if attempt is None or attempt.started_at is None or attempt.stop is not None:
@@ -48,18 +45,19 @@ def running_task(job: "Job") -> RunningTask | None:
     return RunningTask(attempt.started_at, price.usd_per_hour, price.basis)
 
 
-def cost_so_far(job: "Job | JobSummary", now: datetime) -> tuple[float, CostBasis]:
+def cost_so_far(job: Job | JobSummary, now: datetime) -> tuple[float, CostBasis]:
     """Return what a job has cost in USD, and what that rests on.
 
     That is its tasks, and the machines that were requested for it and never ran one, from launch to end.
     """
-    running = job.running if isinstance(job, JobSummary) else running_task(job)
-    ended_usd = job.cost_usd + job.useless_machines_usd
+    summary = job if isinstance(job, JobSummary) else summarize_job(job)
+    running = summary.running
+    ended_usd = summary.cost_usd + summary.useless_machines_usd
     if running is None:
-        return ended_usd, job.cost_basis
+        return ended_usd, summary.cost_basis
     # ECS's clock may be ahead.
     hours = max((now - running.since).total_seconds(), 0.0) / 3600
-    return ended_usd + hours * running.usd_per_hour, job.cost_basis.plus(running.basis)
+    return ended_usd + hours * running.usd_per_hour, summary.cost_basis.plus(running.basis)
 
 
 def summarize_job(job: Job) -> JobSummary:
@@ -74,16 +72,16 @@ def summarize_job(job: Job) -> JobSummary:
         waiting=job.waiting,
         attempt_number=attempt.number if attempt else 0,
         offering=attempt.placement.offering if attempt else None,
-        interruptions=job.interruptions,
-        failures=job.failures,
-        run_seconds=job.run_seconds,
-        cost_usd=job.cost_usd,
+        interruptions=job.totals.interruptions,
+        failures=job.totals.failures,
+        run_seconds=job.totals.run_seconds,
+        cost_usd=job.totals.cost_usd,
         trigger=job.trigger.summary,
         ended_at=job.ended_at,
-        cost_basis=job.cost_basis,
+        cost_basis=job.totals.cost_basis,
         machine_id=job.machine_id,
         running=running_task(job),
         state_since=job.state_since,
         started_by=job.trigger.short or job.trigger.summary,
-        useless_machines_usd=job.useless_machines_usd,
+        useless_machines_usd=job.machines.useless_usd,
     )

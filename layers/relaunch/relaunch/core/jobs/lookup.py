@@ -2,7 +2,8 @@
 
 from datetime import datetime
 
-from relaunch.core.jobs.job import CAPACITY, MACHINES_SLOT, Job, PlacementState
+from relaunch.core.jobs.attempt import PlacementState
+from relaunch.core.jobs.job import CAPACITY, MACHINES_SLOT, Job
 from relaunch.core.jobs.state import WaitReason
 
 

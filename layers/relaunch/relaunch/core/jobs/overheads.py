@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from relaunch.core.jobs.job import Attempt, Job
+from relaunch.core.jobs.attempt import Attempt
+from relaunch.core.jobs.job import Job, MeasuredTimes
 from relaunch.core.jobs.progress import (
     LONGEST_START,
     SHORTEST_START,
@@ -43,22 +44,13 @@ class Measured:
     overheads: Overheads = Overheads()
 
 
-@dataclass(frozen=True, slots=True)
-class StartsSoFar:
-    """The starts of a job that were measured, their time in all, and the longest time between two checkpoints."""
-
-    count: int
-    seconds: float
-    checkpoint_seconds: float
-
-
 def measure_overheads(job: Job, newest: SavedCheckpoint | None, now: datetime) -> Overheads:
     """Return the overheads of a job: the mean of its starts, and the longest time between two of its checkpoints.
 
     A start is from SHORTEST_START to LONGEST_START, a time between checkpoints at least half of the constant.
     """
-    so_far = starts_so_far(job, newest, now)
-    mean = (START_OVERHEAD + timedelta(seconds=so_far.seconds)) / (1 + so_far.count)
+    so_far = measured_so_far(job, newest, now)
+    mean = (START_OVERHEAD + timedelta(seconds=so_far.start_seconds)) / (1 + so_far.starts)
     start = min(max(mean, SHORTEST_START), LONGEST_START)
     if not so_far.checkpoint_seconds:
         return Overheads(start)
@@ -76,14 +68,8 @@ def between_checkpoints(seconds: float) -> timedelta:
 
 def with_measured(job: Job, newest: SavedCheckpoint | None, now: datetime) -> Job:
     """Return the job, of which a new attempt begins, with what those before it kept and say of its overheads."""
-    so_far = starts_so_far(job, newest, now)
-    return replace(
-        job,
-        kept_seconds=kept_time(job, newest).total_seconds(),
-        measured_starts=so_far.count,
-        start_seconds=so_far.seconds,
-        checkpoint_seconds=so_far.checkpoint_seconds,
-    )
+    progress = replace(job.progress, kept_seconds=kept_time(job, newest).total_seconds())
+    return replace(job, progress=progress, measured=measured_so_far(job, newest, now))
 
 
 def machine_asked_at(job: Job) -> datetime | None:
@@ -92,23 +78,23 @@ def machine_asked_at(job: Job) -> datetime | None:
     return waiting.since if waiting is not None and waiting.reason is WaitReason.MACHINE else None
 
 
-def starts_so_far(job: Job, newest: SavedCheckpoint | None, now: datetime) -> StartsSoFar:
-    """Return what the starts of a job say, that of its current attempt included, which runs until `now` or stopped."""
+def measured_so_far(job: Job, newest: SavedCheckpoint | None, now: datetime) -> MeasuredTimes:
+    """Return what the attempts of a job say, its current one included, which runs until `now` or stopped."""
     attempt = job.attempt
-    count = job.measured_starts
-    seconds = job.start_seconds
+    before = job.measured
     if attempt is None or attempt.started_at is None:
-        return StartsSoFar(count, seconds, job.checkpoint_seconds)
+        return before
     own = newest if newest is not None and newest.attempt == attempt.number else None
-    to_running = max(attempt.started_at - (job.asked_at or attempt.placement.requested_at), timedelta(0))
+    to_running = max(attempt.started_at - (job.machines.asked_at or attempt.placement.requested_at), timedelta(0))
     loading = _loading(attempt, own) if own is not None else None
-    seconds += (to_running + (_LOADING if loading is None else loading)).total_seconds()
-    longest = max(job.checkpoint_seconds, _longest_interval(own) if own is not None else 0.0)
+    start = to_running + (_LOADING if loading is None else loading)
+    longest = max(before.checkpoint_seconds, _longest_interval(own) if own is not None else 0.0)
     unsaved_since = attempt.started_at if own is None else own.saved_at
     unsaved = ((now if attempt.stop is None else attempt.stop.at) - unsaved_since).total_seconds()
     # It would lower what is assumed of a program that failed at once.
     is_news = unsaved > (longest or CHECKPOINT_INTERVAL.total_seconds())
-    return StartsSoFar(count + 1, seconds, unsaved if is_news else longest)
+    seconds = before.start_seconds + start.total_seconds()
+    return MeasuredTimes(before.starts + 1, seconds, unsaved if is_news else longest)
 
 
 def _loading(attempt: Attempt, newest: SavedCheckpoint) -> timedelta | None:

@@ -50,7 +50,7 @@ def kept_time(job: Job, newest: SavedCheckpoint | None) -> timedelta:
 
     A checkpoint of an earlier attempt was counted when that attempt was followed by the next one.
     """
-    before = timedelta(seconds=job.kept_seconds)
+    before = timedelta(seconds=job.progress.kept_seconds)
     attempt = job.attempt
     if newest is None:
         return timedelta(0)
@@ -77,7 +77,7 @@ def _unsaved_time(job: Job, kept: timedelta, now: datetime) -> timedelta:
     attempt = job.attempt
     if attempt is None or attempt.started_at is None or attempt.stop is not None:
         return timedelta(0)
-    began_with = timedelta(seconds=job.kept_seconds)
+    began_with = timedelta(seconds=job.progress.kept_seconds)
     return max(now - attempt.started_at - max(kept - began_with, timedelta(0)), timedelta(0))
 
 
@@ -91,11 +91,11 @@ def _by_estimate(job: Job, done: timedelta) -> Progress | None:
 def _by_steps(job: Job, newest: SavedCheckpoint | None, kept: timedelta) -> Progress | None:
     total = job.definition.total_steps
     estimate = job.definition.estimated_duration
-    step = (job.first_step or 0) if newest is None else newest.step
+    step = (job.progress.first_step or 0) if newest is None else newest.step
     if total is None or step <= 0:
         return None
     # Of a retry that was launched by an earlier version it is not known which steps are its own.
-    began_at = step if job.first_step is None and job.resume_from else job.first_step or 0
+    began_at = step if job.progress.first_step is None and job.resume_from else job.progress.first_step or 0
     own = step - began_at
     left = max(total - step, 0)
     if kept and own > 0 and (own / total >= MEASURED_SHARE or estimate is None):
@@ -105,7 +105,7 @@ def _by_steps(job: Job, newest: SavedCheckpoint | None, kept: timedelta) -> Prog
 
 def describe_lack_of_progress(job: Job) -> str:
     """Return that the latest attempts of an open job gained no step, and what follows; empty if they did."""
-    count = job.attempts_without_progress
+    count = job.progress.attempts_without_progress
     limit = job.definition.retry.max_attempts_without_progress
     if not count or job.state.is_final:
         return ""

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
-from relaunch.core.jobs.job import Job, Placement
+from relaunch.core.jobs.attempt import Placement
+from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import Accelerators, AllNeuronDevices, LaunchRequest, NeuronDevices, choose_gpus
 from relaunch.core.revisions.revision import main_container
 
@@ -26,7 +27,7 @@ def plan_launch(job: Job) -> LaunchRequest:
         accelerators=_accelerators(job, placement),
         capacity_provider=placement.capacity_provider,
         instance_id=placement.instance_id,
-        avoided_instances=job.avoided_instances,
+        avoided_instances=job.faults.avoided_instances,
         network_mode=job.revision.network_mode,
         own_constraint_count=job.revision.placement_constraint_count,
         workload=_workload(job) if is_pod else None,

@@ -7,8 +7,9 @@ watch of a Kubernetes API server: its Jobs are listed every minute, as long as o
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.effects import AdmitWaiting, Effect, RequestLaunch, StopTask
-from relaunch.core.jobs.job import Job, PlacementState, TimelineEntry
+from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.machines.decision import MachineDecision
 from relaunch.core.selection.selection import Selection
@@ -119,10 +120,13 @@ def wait(
 
 def _end_wait(job: Job, now: datetime) -> Job:
     queued = job.queued_time(now).total_seconds()
-    if job.first_started_at is None:
+    if job.totals.first_started_at is None:
         held_back = job.held_back_in_all(now).total_seconds()
-        return replace(job, held_back_before_seconds=held_back, queued_before_seconds=queued)
-    return replace(job, held_back_seconds=job.held_back_time(now).total_seconds(), queued_seconds=queued)
+        waits = replace(job.waits, held_back_before_seconds=held_back, queued_before_seconds=queued)
+    else:
+        held_back = job.held_back_time(now).total_seconds()
+        waits = replace(job.waits, held_back_seconds=held_back, queued_seconds=queued)
+    return replace(job, waits=waits)
 
 
 def watch_closely(job: Job, wake_at: datetime, now: datetime) -> datetime:

@@ -5,7 +5,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
-from relaunch.core.jobs.job import Handover, IntentKind, Job, PlacementState, StopKind
+from relaunch.core.jobs.attempt import Handover, IntentKind, PlacementState, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.progress import describe_lack_of_progress
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.market_choice import describe_run_on_spot, is_in_market
@@ -32,7 +33,7 @@ def _failed_starts(job: Job) -> tuple[str, ...]:
     return tuple(
         f"it is kept from {each.instance}, which did not start it{f' ({each.error})' if each.error else ''}: "
         "look at that machine"
-        for each in job.failed_starts
+        for each in job.faults.failed_starts
     )
 
 
@@ -130,14 +131,14 @@ def _market_words(job: Job) -> str:
     if purchase is PurchaseOption.SPOT:
         return _on_spot(job) if has_policy else ""
     looked = "its market policy last looked" if has_policy else "a move back to spot was last looked at"
-    why = f"; when {looked}, {job.market_reason}" if job.market_reason else ""
+    why = f"; when {looked}, {job.market.reason}" if job.market.reason else ""
     if may_move(job) and job.wake_at is not None:
         return f"{why}; whether to move it to spot is looked at again at {job.wake_at:%H:%M:%S} UTC"
     return f"{why}{_never_moved(job)}" if purchase is PurchaseOption.ON_DEMAND else why
 
 
 def _on_spot(job: Job) -> str:
-    if not job.market_reason:
+    if not job.market.reason:
         return "; its market policy decides where it runs once a checkpoint says how much work is left"
     # Why it was launched there, and until when it would have waited, is over.
     return f"; {describe_run_on_spot(job.definition)}"
@@ -207,7 +208,7 @@ def _explain_end(job: Job) -> Explanation:
 
 
 def _made_no_progress(job: Job) -> bool:
-    return job.attempts_without_progress >= job.definition.retry.max_attempts_without_progress
+    return job.progress.attempts_without_progress >= job.definition.retry.max_attempts_without_progress
 
 
 _END_ADVICE: Mapping[StopKind | None, str] = {

@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.durations import write_duration
+from relaunch.core.jobs.attempt import Attempt, IntentKind, Placement, PlacementState, StopIntent
 from relaunch.core.jobs.effects import Effect, RequestLaunch
-from relaunch.core.jobs.job import Attempt, IntentKind, Job, Placement, PlacementState, StopIntent
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.overheads import machine_asked_at, with_measured
 from relaunch.core.jobs.progress import resumed_step
@@ -81,9 +82,11 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
         return end(job, verdict.state, now, event="out of time", detail=verdict.reason)
     chosen = event.offering
     number, closed = _attempt_to_launch(job.attempt)
-    job = replace(job if closed else with_measured(job, event.newest, now), asked_at=machine_asked_at(job))
+    asked_at = machine_asked_at(job)
+    job = job if closed else with_measured(job, event.newest, now)
+    job = replace(job, machines=replace(job.machines, asked_at=asked_at))
     if event.newest is None:
-        job = replace(job, first_step=resumed_step(event.resume_uri))
+        job = replace(job, progress=replace(job.progress, first_step=resumed_step(event.resume_uri)))
     placement = Placement(
         number=closed[-1].number + 1 if closed else 1,
         offering=chosen.key,
@@ -239,7 +242,7 @@ def _refused(job: Job, refusal: LaunchRefused, now: datetime) -> Decision:
 def _provider_refused(job: Job, detail: str, now: datetime) -> Decision:
     """Try another offering, or this one again later, for as long as a job is held back by a refusal."""
     job = with_refusal(job, RefusedCall.LAUNCH, now)
-    has_trained = job.first_started_at is not None
+    has_trained = job.totals.first_started_at is not None
     if next_try(job.refusals[RefusedCall.LAUNCH], has_trained=has_trained, is_bought=False) is None:
         limit = write_duration(wait_limit(has_trained=has_trained))
         detail = f"refused for {limit}: {detail}{where_it_resumes(job)}"

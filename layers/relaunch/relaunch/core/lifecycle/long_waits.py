@@ -64,7 +64,7 @@ def wait_of(job: Job, now: datetime) -> LongWait | None:
         return None
     if reason in QUEUES:
         return LongWait(job.queued_time(now), QUEUE_LIMIT, is_queue=True)
-    is_reserved = job.definition.purchase is PurchasePolicy.RESERVED and job.first_started_at is None
+    is_reserved = job.definition.purchase is PurchasePolicy.RESERVED and job.totals.first_started_at is None
     limit = RESERVATION_LIMIT if is_reserved else START_LIMIT + (job.definition.patience or timedelta(0))
     return LongWait(idle_time(job, now), limit)
 
@@ -80,9 +80,9 @@ def idle_time(job: Job, now: datetime) -> timedelta:
     Waits for unreadable checkpoints do not count, nor do those for an image, for a slot, or for the stack's limit on
     machines: none of them says that there is no capacity.
     """
-    if job.first_started_at is None:
+    if job.totals.first_started_at is None:
         return max(now - job.accepted_at - job.held_back_in_all(now), timedelta(0))
-    return max(now - job.first_started_at - job.run_time(now) - job.held_back_time(now), timedelta(0))
+    return max(now - job.totals.first_started_at - job.run_time(now) - job.held_back_time(now), timedelta(0))
 
 
 def describe_end(job: Job, wait: LongWait) -> str:
@@ -90,10 +90,10 @@ def describe_end(job: Job, wait: LongWait) -> str:
     limit = write_duration(wait.limit)
     if wait.is_queue:
         why = f"it waited for {limit} in all: {job.reason}"
-    elif job.interruptions:
-        times = "once" if job.interruptions == 1 else f"{job.interruptions} times"
+    elif job.totals.interruptions:
+        times = "once" if job.totals.interruptions == 1 else f"{job.totals.interruptions} times"
         why = f"interrupted {times} and not running for {limit} in all: {_WIDER}"
-    elif job.first_started_at is not None:
+    elif job.totals.first_started_at is not None:
         why = f"not running for {limit} in all since it first ran: {_WIDER}"
     else:
         why = f"not running within {limit}, not counting its waits for others: {_WIDER}"
@@ -106,7 +106,7 @@ _WIDER = "allow on-demand, more instance types, or set a deadline"
 
 def where_it_resumes(job: Job) -> str:
     """Return from which checkpoints `retry` resumes a job that has trained; empty if it has none."""
-    if job.first_started_at is None or job.definition.checkpoint_uri is None:
+    if job.totals.first_started_at is None or job.definition.checkpoint_uri is None:
         return ""
     return f"; `relaunch retry {job.job_id}` resumes from the newest checkpoint below {job_checkpoint_uri(job)}"
 
@@ -123,10 +123,10 @@ def describe_bound(job: Job, now: datetime) -> str:
 def look_or_tell(job: Job, now: datetime, decision: Decision) -> Decision:
     """Return the decision to look again, with a timeline entry if an alert is to say how long the job waits."""
     wait = wait_of(job, now)
-    is_known = job.wait_told_at is not None and now - job.wait_told_at < TOLD_EVERY
+    is_known = job.waits.told_at is not None and now - job.waits.told_at < TOLD_EVERY
     if wait is None or wait.waited * 2 < wait.limit or is_known:
         return decision
-    after = replace(decision.job, wait_told_at=now)
+    after = replace(decision.job, waits=replace(decision.job.waits, told_at=now))
     hours = f"{wait.waited // timedelta(hours=1)} of at most {wait.limit // timedelta(hours=1)} hours"
     detail = f"{hours}: {job.reason}"
     return move(after, after.state, now, event=WAITS_LONG, detail=detail, wake_at=after.wake_at, effects=after.pending)
@@ -142,7 +142,7 @@ def with_bound(_before: Job, _event: object, decision: Decision, now: datetime) 
         return decision
     began_at = now - wait.waited
     told_at = began_at + wait.limit / 2
-    if job.wait_told_at is not None:
-        told_at = max(told_at, job.wait_told_at + TOLD_EVERY)
+    if job.waits.told_at is not None:
+        told_at = max(told_at, job.waits.told_at + TOLD_EVERY)
     wake_at = min(job.wake_at, max(min(told_at, began_at + wait.limit), now))
     return replace(decision, job=replace(job, wake_at=wake_at))

@@ -6,8 +6,9 @@ Each is a pure function of (job, event, now, limits) and returns the decision to
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from relaunch.core.jobs.attempt import IntentKind, PlacementState, StopKind
 from relaunch.core.jobs.effects import AdmitWaiting, Effect, ReleaseMachine, RequestLaunch, RequestMachine
-from relaunch.core.jobs.job import IntentKind, Job, PlacementState, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.lookup import claimed_machines
 from relaunch.core.jobs.state import REFUSED_WAITS, JobState, RefusedCall, Waiting, WaitReason
@@ -76,9 +77,11 @@ def _with_selection(decision: Decision, event: MachineClaimed, now: datetime) ->
 
 
 def _with_claim(job: Job, event: MachineClaimed) -> Job:
-    requests = job.machine_requests + (1 if event.is_new else 0)
+    requests = job.machines.requested + (1 if event.is_new else 0)
     job = with_market_reason(job, event.selection)
-    return replace(job, machine_id=event.decision.machine.machine_id, machine_requests=requests)
+    return replace(
+        job, machine_id=event.decision.machine.machine_id, machines=replace(job.machines, requested=requests)
+    )
 
 
 def _effects(event: MachineClaimed) -> tuple[Effect, ...]:
@@ -105,9 +108,9 @@ def machine_lost(job: Job, event: MachineLost, now: datetime, _limits: StackLimi
         return next_machine(lost, event.reason, now, event="machine lost")
     if event.refusal is Consequence.PAUSE:
         # Nothing that another offering would change: somebody has to do something first.
-        refused_since = lost.refused_since or now
+        refused_since = lost.machines.refused_since or now
         pause = delay_before(event.refusal, now - refused_since, lost.job_id)
-        lost = replace(lost, refused_since=refused_since)
+        lost = replace(lost, machines=replace(lost.machines, refused_since=refused_since))
         call = RefusedCall.USEFUL_MACHINE if next_machine_at(lost, now) > now else RefusedCall.MACHINE
         return wait_until_granted(lost, call, event.reason, now, pause=pause)
     return _choose_after(lost, event.refusal, event.reason, now, event="machine lost")
@@ -115,8 +118,8 @@ def machine_lost(job: Job, event: MachineLost, now: datetime, _limits: StackLimi
 
 def next_machine(job: Job, reason: str, now: datetime, *, event: str) -> Decision:
     """Choose another machine after one of no use to the job: at once, or as a probe after several in a row."""
-    failed = job.failed_machines + 1
-    job = with_useless_machine(replace(job, failed_machines=failed), now)
+    failed = job.machines.failed + 1
+    job = with_useless_machine(replace(job, machines=replace(job.machines, failed=failed)), now)
     if failed < _FAILED_MACHINES and next_machine_at(job, now) <= now:
         return _choose_after(job, Consequence.NEXT, reason, now, event=event)
     in_a_row = f"{reason}; {failed} machines in a row were of no use to the job"
@@ -124,9 +127,9 @@ def next_machine(job: Job, reason: str, now: datetime, *, event: str) -> Decisio
 
 
 def _choose_after(job: Job, consequence: Consequence, reason: str, now: datetime, *, event: str) -> Decision:
-    refused_since = None if consequence is Consequence.NEXT else job.refused_since or now
+    refused_since = None if consequence is Consequence.NEXT else job.machines.refused_since or now
     delay = delay_before(consequence, now - (refused_since or now), job.job_id)
-    job = replace(job, refused_since=refused_since)
+    job = replace(job, machines=replace(job.machines, refused_since=refused_since))
     return wait_for_launch(job, now, event=event, detail=reason, delay_seconds=int(delay.total_seconds()))
 
 
@@ -142,7 +145,7 @@ def next_machine_lost(job: Job, event: MachineLost, now: datetime, _limits: Stac
     if is_move:
         # It may stay where it is.
         reason = f"there was no machine on spot to move it to: {event.reason}"
-        stays = replace(without, market_reason=reason, attempt=replace(attempt, handover=None))
+        stays = replace(without, market=replace(without.market, reason=reason), attempt=replace(attempt, handover=None))
         return set_next_check(stays, job.wake_at or now)
     effects: tuple[Effect, ...] = (RequestLaunch(),) if event.refusal is Consequence.NEXT else ()
     return set_next_check(without, job.wake_at or now, effects)
@@ -216,7 +219,7 @@ def with_releases(before: Job, _event: object, decision: Decision, _now: datetim
     has_task = attempt is not None and attempt.placement.task_id is not None
     # A task that was not allowed to start costs as little as none, and its machine as much.
     is_allowed = stop is None or stop.kind is not StopKind.START_REFUSED
-    had_task = {after.ran_on, used if has_task and is_allowed else ""}
+    had_task = {after.machines.ran_on, used if has_task and is_allowed else ""}
     effects = (
         ReleaseMachine(
             each,

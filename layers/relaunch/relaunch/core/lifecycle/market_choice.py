@@ -284,7 +284,7 @@ def market_wait(selection: Selection) -> Rejection | None:
 
 def with_market_reason(job: Job, selection: Selection | None) -> Job:
     """Return the job with why its policy launches it there; the same job if there is no new selection."""
-    return job if selection is None else replace(job, market_reason=selection.market_reason)
+    return job if selection is None else replace(job, market=replace(job.market, reason=selection.market_reason))
 
 
 def _rejected(offering: Offering, market: MarketChoice) -> RejectedOffering:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from relaunch.core.jobs.attempt import IntentKind, StopKind
 from relaunch.core.jobs.effects import StopTask
-from relaunch.core.jobs.job import IntentKind, Job, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.long_waits import WAITS_LONG
@@ -155,7 +156,7 @@ def decision_metrics(before: Job, decision: Decision, now: datetime) -> tuple[Me
         metrics.append(MetricDatum(Metric.ORPHANED_TASKS, orphans))
     if any(entry.event == UNCONFIRMED for entry in decision.timeline):
         metrics.append(MetricDatum(Metric.STOPS_UNCONFIRMED))
-    if after.machine_requests > before.machine_requests:
+    if after.machines.requested > before.machines.requested:
         metrics.append(MetricDatum(Metric.MACHINES_REQUESTED))
     is_told = any(entry.event == WAITS_LONG for entry in decision.timeline)
     if is_told or (after.refusals and after.refusals != before.refusals):

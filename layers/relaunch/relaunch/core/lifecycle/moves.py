@@ -14,9 +14,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.attempt import Handover
 from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.effects import RequestLaunch
-from relaunch.core.jobs.job import Handover, Job
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.progress import Progress, SavedCheckpoint, measure_progress
 from relaunch.core.jobs.state import JobState
@@ -129,19 +130,19 @@ def may_move(job: Job, _event: object = None) -> bool:
 
 def with_move(job: Job, now: datetime) -> Job:
     """Return the job, whose task is stopped now to be moved."""
-    return replace(job, moved_at=(*job.moved_at, now)[-MOST_IN_A_DAY:])
+    return replace(job, market=replace(job.market, moved_at=(*job.market.moved_at, now)[-MOST_IN_A_DAY:]))
 
 
 def next_move_at(job: Job, now: datetime) -> datetime:
     """Return from when on a job without a limit may be moved: an hour after its last move, and eight times a day."""
-    after_last = [at + PAUSE for at in job.moved_at[-1:]]
-    after_most = [job.moved_at[0] + _DAY] if len(job.moved_at) == MOST_IN_A_DAY else []
+    after_last = [at + PAUSE for at in job.market.moved_at[-1:]]
+    after_most = [job.market.moved_at[0] + _DAY] if len(job.market.moved_at) == MOST_IN_A_DAY else []
     return max((now, *after_last, *after_most))
 
 
 def decline_so_soon(job: Job, until: datetime, now: datetime) -> MoveDeclined:
     """Return why a task stays where it is that was moved lately."""
-    count = sum(now - at < _DAY for at in job.moved_at)
+    count = sum(now - at < _DAY for at in job.market.moved_at)
     times = "once" if count == 1 else f"{count} times"
     reason = f"it was moved to spot {times} within 24 hours, and is not moved again before {until:%H:%M} UTC"
     return MoveDeclined(reason, until)
@@ -170,7 +171,7 @@ def claim_machine_to_move_to(job: Job, event: MachineClaimed, now: datetime, lim
     """Let the task train on until the machine on spot is ready."""
     decision = claim_next_machine(job, event, now, limits)
     claimed = decision.job
-    handover = Handover(now, claimed.market_reason, is_move=True)
+    handover = Handover(now, claimed.market.reason, is_move=True)
     return replace(decision, job=replace(claimed, attempt=replace(claimed.current_attempt, handover=handover)))
 
 
@@ -196,5 +197,7 @@ def move_declined(job: Job, event: MoveDeclined, now: datetime, _limits: StackLi
     """
     at_latest = next_look(job, now)
     wake_at = at_latest if event.until is None else min(max(event.until, now + POLL_INTERVAL), at_latest)
-    longest = max(job.checkpoint_seconds, event.checkpoint_seconds)
-    return set_next_check(replace(job, market_reason=event.reason, checkpoint_seconds=longest), wake_at)
+    longest = max(job.measured.checkpoint_seconds, event.checkpoint_seconds)
+    market = replace(job.market, reason=event.reason)
+    measured = replace(job.measured, checkpoint_seconds=longest)
+    return set_next_check(replace(job, market=market, measured=measured), wake_at)

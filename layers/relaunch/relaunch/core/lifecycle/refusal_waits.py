@@ -112,7 +112,7 @@ def wait_until_granted(  # noqa: PLR0913 - all of them named at every call
     knows better. The wait may take days, so it leaves the slot to others, unless it keeps its machine.
     """
     job = with_refusal(job, call, now)
-    has_trained = job.first_started_at is not None
+    has_trained = job.totals.first_started_at is not None
     # The next start of a task is a try on another machine: what refused it may be kept from this one only.
     is_up = bool(machine_id) and may_keep and call is not RefusedCall.START
     takes_machine = call is RefusedCall.START or (call is RefusedCall.USEFUL_MACHINE and pause is None)
@@ -286,7 +286,7 @@ def latest_refusal(job: Job, now: datetime) -> Refusal:
 
 def describe_limit(job: Job, now: datetime) -> str:
     """Return until when the job is held back by what is refused, and what ends it sooner."""
-    has_trained = job.first_started_at is not None
+    has_trained = job.totals.first_started_at is not None
     limit = TRAINED_WAIT if has_trained else UNTRAINED_WAIT
     ends_at = latest_refusal(job, now).since + limit
     then = "then it fails, and `relaunch retry` resumes from its checkpoint" if has_trained else "then it fails"

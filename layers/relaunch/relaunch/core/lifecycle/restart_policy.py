@@ -19,8 +19,9 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from relaunch.core.definitions.durations import write_duration, write_minutes
+from relaunch.core.jobs.attempt import Attempt, Stop, StopKind
 from relaunch.core.jobs.effects import RememberCapacity
-from relaunch.core.jobs.job import Attempt, Job, Stop, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.overheads import between_checkpoints
 from relaunch.core.jobs.progress import SavedCheckpoint, resumed_step
@@ -135,11 +136,11 @@ def _after_stop(job: Job, stop: Stop, detail: str) -> RestartAfter | HoldBack:
         return HoldBack(detail)
     if stop.kind not in {StopKind.NOT_STARTED, StopKind.UNKNOWN_START}:
         return RestartAfter(0, detail)
-    failed = {each.instance for each in job.failed_starts}
+    failed = {each.instance for each in job.faults.failed_starts}
     if len(failed) >= FAILED_STARTS:
         return HoldBack(f"{detail}; {len(failed)} machines in a row did not start it")
     # A registry or a secret store that is out of reach fails every instance alike: it gets time to recover.
-    delay = _back_off_seconds(len(job.failed_starts))
+    delay = _back_off_seconds(len(job.faults.failed_starts))
     return RestartAfter(delay, f"{detail}; again on another machine in {delay} s")
 
 
@@ -151,14 +152,14 @@ def _after_failure(job: Job, stop: Stop, detail: str) -> GiveUp | RestartAfter:
     if stop.exit_code in retry.never_on_exit_codes:
         return GiveUp(JobState.FAILED, f"{detail}; retry.never_on_exit_codes has {stop.exit_code}")
     is_early = is_early_failure(job.current_attempt, stop) and stop.exit_code not in retry.on_exit_codes
-    if is_early and job.early_failures > retry.max_early_failures:
-        early = f"failure {job.early_failures} in a row within {write_duration(EARLY)} of the start"
+    if is_early and job.faults.early_failures > retry.max_early_failures:
+        early = f"failure {job.faults.early_failures} in a row within {write_duration(EARLY)} of the start"
         limit = f"before any checkpoint, and retry.max_early_failures is {retry.max_early_failures}"
         return GiveUp(JobState.FAILED, f"{detail}; {early}, {limit}")
-    if job.failures > allowed:
-        return GiveUp(JobState.FAILED, f"{detail}; failure {job.failures}, and max_failures is {allowed}")
-    delay = _back_off_seconds(job.failures)
-    return RestartAfter(delay, f"{detail}; failure {job.failures} of {allowed} allowed, again in {delay} s")
+    if job.totals.failures > allowed:
+        return GiveUp(JobState.FAILED, f"{detail}; failure {job.totals.failures}, and max_failures is {allowed}")
+    delay = _back_off_seconds(job.totals.failures)
+    return RestartAfter(delay, f"{detail}; failure {job.totals.failures} of {allowed} allowed, again in {delay} s")
 
 
 def _back_off_seconds(number: int) -> int:
@@ -228,12 +229,12 @@ DAY = timedelta(hours=24)
 
 def with_useless_machine(job: Job, now: datetime) -> Job:
     """Return the job with another machine that was of no use to it, which it lost just now."""
-    return replace(job, useless_machines_at=(*job.useless_machines_at, now)[-MOST_IN_A_DAY:])
+    return replace(job, machines=replace(job.machines, useless_at=(*job.machines.useless_at, now)[-MOST_IN_A_DAY:]))
 
 
 def add_unused_machine(job: Job, event: UnusedMachinePaid, _now: datetime, _limits: StackLimits) -> Decision:
     """Add what a machine cost that never ran a task of the job."""
-    return Decision(replace(job, useless_machines_usd=job.useless_machines_usd + event.usd))
+    return Decision(replace(job, machines=replace(job.machines, useless_usd=job.machines.useless_usd + event.usd)))
 
 
 def useless_for_all(job: Job, machine_id: str, reason: str, now: datetime) -> RememberCapacity:
@@ -243,13 +244,13 @@ def useless_for_all(job: Job, machine_id: str, reason: str, now: datetime) -> Re
 
 def next_machine_at(job: Job, now: datetime) -> datetime:
     """Return from when on the job may get a new machine: now, unless it had too many of no use within a day."""
-    lost_at = job.useless_machines_at
+    lost_at = job.machines.useless_at
     return now if len(lost_at) < MOST_IN_A_DAY else max(lost_at[0] + DAY, now)
 
 
 def describe_bound(job: Job) -> str:
     """Return why the job gets no new machine yet."""
-    until = job.useless_machines_at[0] + DAY
+    until = job.machines.useless_at[0] + DAY
     return (
         f"{MOST_IN_A_DAY} machines within 24 hours never ran its task; another one is requested after "
         f"{until:%Y-%m-%d %H:%M} UTC"
@@ -273,8 +274,8 @@ def is_to_be_judged(job: Job, _event: object = None) -> bool:
     attempt = job.attempt
     if attempt is None or attempt.stop is None or attempt.started_at is None or job.definition.checkpoint_uri is None:
         return False
-    is_new = attempt.number > job.judged_attempt
-    return is_new and (job.attempts_without_progress > 0 or _ran(attempt) >= between_checkpoints(0.0))
+    is_new = attempt.number > job.progress.judged_attempt
+    return is_new and (job.progress.attempts_without_progress > 0 or _ran(attempt) >= between_checkpoints(0.0))
 
 
 def judge_progress(job: Job, event: CheckpointsRead, now: datetime, _limits: StackLimits) -> Decision:
@@ -282,17 +283,18 @@ def judge_progress(job: Job, event: CheckpointsRead, now: datetime, _limits: Sta
     attempt = job.current_attempt
     newest = event.newest
     wake_at = now + LAUNCH_TIMEOUT
-    judged = replace(job, judged_attempt=attempt.number)
+    progress = replace(job.progress, judged_attempt=attempt.number)
     if newest is not None and _has_gained(attempt, newest):
-        seconds = _saving_seconds(job, newest) if newest.attempt == attempt.number else job.saving_seconds
-        return set_next_check(replace(judged, attempts_without_progress=0, saving_seconds=seconds), wake_at)
+        seconds = _saving_seconds(job, newest) if newest.attempt == attempt.number else job.progress.saving_seconds
+        progress = replace(progress, attempts_without_progress=0, saving_seconds=seconds)
+        return set_next_check(replace(job, progress=progress), wake_at)
     least = time_to_save(job)
     is_on_purpose = attempt.stop is not None and attempt.stop.kind in _STOPPED_ON_PURPOSE
     if is_on_purpose or _ran(attempt) < least:
-        return set_next_check(judged, wake_at)
-    count = job.attempts_without_progress + 1
+        return set_next_check(replace(job, progress=progress), wake_at)
+    count = progress.attempts_without_progress + 1
     limit = job.definition.retry.max_attempts_without_progress
-    judged = replace(judged, attempts_without_progress=count)
+    judged = replace(job, progress=replace(progress, attempts_without_progress=count))
     saved = (
         "no checkpoint is complete" if newest is None else f"its newest checkpoint is still that of step {newest.step}"
     )
@@ -315,7 +317,7 @@ def time_to_save(job: Job) -> timedelta:
     That is what one needed that gained a step, as far as it is known, a time that is shorter than the constant only
     half: half an hour while nothing was ever saved.
     """
-    return between_checkpoints(job.saving_seconds) if job.saving_seconds else CHECKPOINT_INTERVAL
+    return between_checkpoints(job.progress.saving_seconds) if job.progress.saving_seconds else CHECKPOINT_INTERVAL
 
 
 def _has_gained(attempt: Attempt, newest: SavedCheckpoint) -> bool:
@@ -343,7 +345,7 @@ def _saving_seconds(job: Job, newest: SavedCheckpoint) -> float:
     times = [at for at in (*(at for _, at in newest.earlier), newest.saved_at) if at <= told_at]
     if not times:
         least = min(told_at - began, _LONGEST_SAVING)
-        return job.saving_seconds or (least.total_seconds() if least > CHECKPOINT_INTERVAL else 0.0)
+        return job.progress.saving_seconds or (least.total_seconds() if least > CHECKPOINT_INTERVAL else 0.0)
     between = max((later - sooner for sooner, later in pairwise(times)), default=timedelta(0))
     return max(min(times[0] - began, _LONGEST_SAVING), between).total_seconds()
 

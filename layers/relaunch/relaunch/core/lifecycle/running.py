@@ -6,8 +6,9 @@ Each is a pure function of (job, event, now, limits) and returns the decision to
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from relaunch.core.jobs.attempt import IntentKind, StopIntent
 from relaunch.core.jobs.effects import LookForWarning, RequestLaunch
-from relaunch.core.jobs.job import IntentKind, Job, StopIntent
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import TaskObservation, TaskPhase
@@ -149,17 +150,14 @@ def _where(job: Job) -> str:
 def _running(job: Job, now: datetime) -> Decision:
     attempt = replace(job.current_attempt, started_at=job.current_attempt.started_at or now)
     event = "still running" if job.state is JobState.RUNNING else "running"
-    first_started_at = job.first_started_at or attempt.started_at
     job = replace(
         job,
         attempt=attempt,
-        first_started_at=first_started_at,
+        totals=replace(job.totals, first_started_at=job.totals.first_started_at or attempt.started_at),
         reason="",
         interrupted_at=None,
-        failed_starts=(),
-        own_failures=(),
-        failed_machines=0,
-        refused_since=None,
+        faults=replace(job.faults, failed_starts=(), own_failures=()),
+        machines=replace(job.machines, failed=0, refused_since=None),
         refusals={},
     )
     is_start = job.state is not JobState.RUNNING

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import Attempt, IntentKind, Stop, StopIntent, StopKind
+from relaunch.core.jobs.attempt import Attempt, IntentKind, Stop, StopIntent, StopKind
 from relaunch.core.launches.launch import ContainerObservation, ReportedCause, StopReport, TaskObservation, TaskPhase
 
 NOTICE_WINDOW = timedelta(minutes=3)

@@ -4,9 +4,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.attempt import Attempt, IntentKind, PlacementState, Stop, StopIntent, StopKind
 from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.effects import CountRun, Effect, RememberCapacity, RequestLaunch
-from relaunch.core.jobs.job import Attempt, FailedStart, IntentKind, Job, PlacementState, Stop, StopIntent, StopKind
+from relaunch.core.jobs.job import FailedStart, Job
 from relaunch.core.jobs.state import JobState, RefusedCall
 from relaunch.core.launches.launch import HostObservation, StopReport, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.decision import Decision, end, move, stop_effect, wait_for_launch
@@ -59,7 +60,7 @@ def avoid(job: Job, reason: str, at: datetime, *, is_taken: bool = False) -> tup
     provider = placement.capacity_provider
     # Whether an instance with part of a GPU (g6f) registers it as one is not documented.
     gpu_count = required_gpus(job.definition, job.revision) if placement.gpu_partition_size == 1 else 0
-    if not job.avoided_instances:
+    if not job.faults.avoided_instances:
         until = at + AVOID_AFTER_NO_CAPACITY
         return job, (RememberCapacity(offering, reason, at, until, provider, gpu_count, is_taken=is_taken),)
     failure = CapacityFailure(offering, reason, at, at + _AVOID_BY_ITSELF, capacity_provider=provider)
@@ -67,8 +68,8 @@ def avoid(job: Job, reason: str, at: datetime, *, is_taken: bool = False) -> tup
 
 
 def _with_job_failure(job: Job, failure: CapacityFailure) -> Job:
-    others = (each for each in job.own_failures if each.key != failure.key)
-    return replace(job, own_failures=(*others, failure))
+    others = (each for each in job.faults.own_failures if each.key != failure.key)
+    return replace(job, faults=replace(job.faults, own_failures=(*others, failure)))
 
 
 def _avoid_pool(job: Job, reason: str, at: datetime) -> Job:
@@ -124,8 +125,9 @@ def _with_lost_start(job: Job, seen: TaskObservation) -> Job:
 def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
     """Account for a stop, then end the job or launch it again."""
     stop, failed_starts = _judge_start(job, _judge_fault(job, stop))
-    own_failures = job.own_failures if failed_starts else ()
-    job = replace(_account(job, stop), failed_starts=failed_starts, own_failures=own_failures)
+    own_failures = job.faults.own_failures if failed_starts else ()
+    job = _account(job, stop)
+    job = replace(job, faults=replace(job.faults, failed_starts=failed_starts, own_failures=own_failures))
     before = _count_run(job, stop)
     verdict = decide_restart(job, stop, now)
     if isinstance(verdict, GiveUp):
@@ -214,6 +216,7 @@ def _count_run(job: Job, stop: Stop) -> tuple[Effect, ...]:
 def _account(job: Job, stop: Stop) -> Job:
     attempt = job.current_attempt
     ran = _ran_seconds(attempt, stop)
+    has_run = attempt.started_at is not None
     price = attempt_price(attempt)
     attempt = replace(
         attempt,
@@ -222,19 +225,25 @@ def _account(job: Job, stop: Stop) -> Job:
         task_status="STOPPED",
         placement=replace(attempt.placement, state=PlacementState.CLOSED),
     )
-    early_failures = job.early_failures + is_early_failure(attempt, stop)
+    early_failures = job.faults.early_failures + is_early_failure(attempt, stop)
     return replace(
         job,
-        early_failures=early_failures if ran < EARLY.total_seconds() else 0,
-        faulty_machines=_faulty_machines(job, stop),
+        faults=replace(
+            job.faults,
+            early_failures=early_failures if ran < EARLY.total_seconds() else 0,
+            faulty_machines=_faulty_machines(job, stop),
+        ),
         attempt=attempt,
-        run_seconds=job.run_seconds + ran,
-        cost_usd=job.cost_usd + ran / 3600 * price.usd_per_hour,
-        cost_basis=job.cost_basis.plus(price.basis) if ran else job.cost_basis,
-        first_started_at=job.first_started_at or attempt.started_at,
-        ran_on=attempt.placement.machine_id if attempt.started_at is not None else job.ran_on,
-        failures=job.failures + is_failure(stop.kind),
-        interruptions=job.interruptions + is_interruption(stop.kind),
+        totals=replace(
+            job.totals,
+            run_seconds=job.totals.run_seconds + ran,
+            cost_usd=job.totals.cost_usd + ran / 3600 * price.usd_per_hour,
+            cost_basis=job.totals.cost_basis.plus(price.basis) if ran else job.totals.cost_basis,
+            first_started_at=job.totals.first_started_at or attempt.started_at,
+            failures=job.totals.failures + is_failure(stop.kind),
+            interruptions=job.totals.interruptions + is_interruption(stop.kind),
+        ),
+        machines=replace(job.machines, ran_on=attempt.placement.machine_id) if has_run else job.machines,
         interrupted_at=job.interrupted_at or _interrupted_at(attempt, stop),
     )
 
@@ -242,7 +251,7 @@ def _account(job: Job, stop: Stop) -> Job:
 def _faulty_machines(job: Job, stop: Stop) -> tuple[str, ...]:
     """Return the latest machines in a row that failed under the job, each within an hour."""
     ran = _ran_seconds(job.current_attempt, stop)
-    earlier = job.faulty_machines if ran < _PROVEN_AFTER.total_seconds() else job.faulty_machines[-1:]
+    earlier = job.faults.faulty_machines if ran < _PROVEN_AFTER.total_seconds() else job.faults.faulty_machines[-1:]
     if stop.kind is not StopKind.MACHINE_FAULT:
         return earlier
     return (*(() if ran >= _PROVEN_AFTER.total_seconds() else earlier), _instance_of(job))
@@ -257,7 +266,7 @@ def _judge_fault(job: Job, stop: Stop) -> Stop:
     """Return the stop, as a failure of the program if it said of too many machines that they are at fault."""
     if stop.kind is not StopKind.MACHINE_FAULT or len(_faulty_machines(job, stop)) <= _FAULTY_MACHINES:
         return stop
-    said = f"it said so of {_FAULTY_MACHINES} machines before: {', '.join(job.faulty_machines)}"
+    said = f"it said so of {_FAULTY_MACHINES} machines before: {', '.join(job.faults.faulty_machines)}"
     reason = f"{stop.stopped_reason}; {said}" if stop.stopped_reason else said
     return replace(stop, kind=StopKind.USER_ERROR, stopped_reason=reason)
 
@@ -268,7 +277,7 @@ def _judge_start(job: Job, stop: Stop) -> tuple[Stop, tuple[FailedStart, ...]]:
     An error that nobody knows, on two machines, is taken for the same everywhere.
     """
     attempt = job.current_attempt
-    starts = () if attempt.started_at is not None else job.failed_starts
+    starts = () if attempt.started_at is not None else job.faults.failed_starts
     if stop.kind not in {StopKind.NOT_STARTED, StopKind.UNKNOWN_START}:
         return stop, starts
     is_unknown = stop.kind is StopKind.UNKNOWN_START

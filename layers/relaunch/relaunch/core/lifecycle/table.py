@@ -5,7 +5,8 @@
 
 from datetime import datetime
 
-from relaunch.core.jobs.job import Job, PlacementState
+from relaunch.core.jobs.attempt import PlacementState
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.launches.launch import TaskPhase

@@ -11,8 +11,9 @@ not STOPPED when its stop time-out is over
 
 from datetime import datetime, timedelta
 
+from relaunch.core.jobs.attempt import IntentKind, StopKind
 from relaunch.core.jobs.effects import AbandonMachine, Effect
-from relaunch.core.jobs.job import IntentKind, Job, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import (

@@ -20,7 +20,8 @@ import math
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import Attempt, HeldStop, Job, Stop, StopKind
+from relaunch.core.jobs.attempt import Attempt, HeldStop, Stop, StopKind
+from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.launches.launch import HostObservation, TaskObservation
 from relaunch.core.lifecycle.decision import Decision, move, set_next_check

@@ -224,5 +224,5 @@ _WAITS: Mapping[WaitReason, Callable[[Job, Waiting, datetime], Explanation]] = {
 
 def why_there(job: Job) -> str:
     """Return why a market policy launches a job there; empty if none chose."""
-    is_chosen = is_in_market(job) and bool(job.market_reason)
-    return f"; its market policy chose that: {job.market_reason}" if is_chosen else ""
+    is_chosen = is_in_market(job) and bool(job.market.reason)
+    return f"; its market policy chose that: {job.market.reason}" if is_chosen else ""

@@ -31,8 +31,9 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import ComputeClass, GpuPlacement, GpuSharing, KubernetesWorkload
 from relaunch.core.definitions.targets import Target
+from relaunch.core.jobs.attempt import Attempt, HeldStop, IntentKind, Stop, StopIntent, StopKind
 from relaunch.core.jobs.cost import summarize_job
-from relaunch.core.jobs.job import Attempt, HeldStop, IntentKind, Job, Stop, StopIntent, StopKind, TimelineEntry
+from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.lookup import due_at
 from relaunch.core.jobs.state import CostBasis, JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import Decision

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from relaunch.adapters.aws.dynamodb.job_body import read_job_body, write_job_body
 from relaunch.adapters.aws.dynamodb.job_listing import LISTING, OPEN, job_id_of, summary_text
 from relaunch.adapters.aws.dynamodb.table import (
     READ_UNIT_BYTES,
@@ -21,8 +22,9 @@ from relaunch.adapters.aws.dynamodb.table import (
     text,
 )
 from relaunch.adapters.validation import permanent_if_invalid
+from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.cost import summarize_job
-from relaunch.core.jobs.job import Attempt, Job, TimelineEntry
+from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.lookup import due_at, may_have_instance, selected_placement, waited_slot
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.selection import Selection, explain_rows
@@ -37,7 +39,6 @@ WARNING_KEPT = timedelta(days=1)
 HELD = "#HELD"
 """The key in the index `slots` of jobs that have a slot and may use an instance; other keys are what jobs wait for."""
 
-_JOB = TypeAdapter(Job)
 _ATTEMPT = TypeAdapter(Attempt)
 _RARE_FIELDS = ("ended_first", "held_since", "held")
 _TIMELINE_ENTRY = TypeAdapter(TimelineEntry)
@@ -72,7 +73,7 @@ def job_item(job: Job, write_id: str) -> Item:
         "listing": text(LISTING),
         "accepted_at": text(stamp(job.accepted_at)),
         "summary": summary_text(summarize_job(job)),
-        "body": _dump(_JOB, replace(job, attempt=None)),
+        "body": text(write_job_body(replace(job, attempt=None))),
     }
     if job.attempt:
         item["attempt_number"] = number(job.attempt.number)
@@ -183,7 +184,7 @@ def read_job(item: Mapping[str, Any], attempt: Mapping[str, Any] | None) -> Job:
     if "attempt_number" in item and (attempt is None or attempt["version"] != item["version"]):
         raise TornReadError
     with permanent_if_invalid(f"job {job_id_of(item['pk']['S'])} cannot be read"):
-        job = _JOB.validate_json(item["body"]["S"])
+        job = read_job_body(item["body"]["S"])
         return replace(job, attempt=read_attempt(attempt)) if attempt and "attempt_number" in item else job
 
 

@@ -1,0 +1,59 @@
+"""Since when an instance of our own is ready, and whether its agent is connected, as ECS shows it."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from relaunch_local.ecs import Clock
+from relaunch_local.ecs.engine.model import Instance
+
+# The clocks of functions differ from EC2's by up to three seconds; events have whole seconds.
+CLOCK_SKEW = timedelta(seconds=7)
+# What an agent has, beyond the deadline too: three minutes, by a clock that is a little fast.
+_LONGEST_AWAY = timedelta(minutes=3) - CLOCK_SKEW
+
+
+@dataclass(slots=True)
+class Readiness:
+    """When each instance was ready and each agent was away."""
+
+    _clock: Clock
+    _ready_at: dict[str, datetime] = field(default_factory=dict)
+    """By instance: when it was first seen with all its accelerators, its agent connected, to the minute."""
+    _disconnected_at: dict[str, datetime] = field(default_factory=dict)
+    """By container instance: when its agent disconnected last."""
+    _connected_at: dict[str, datetime] = field(default_factory=dict)
+    """By container instance: when its agent came back last."""
+
+    def agent_changed(self, arn: str, *, is_connected: bool) -> None:
+        """Note a change of a container instance."""
+        if not is_connected:
+            self._disconnected_at[arn] = self._clock.now()
+            return
+        away_since = self._disconnected_at.get(arn)
+        if away_since is not None and self._connected_at.get(arn, away_since) <= away_since:
+            self._connected_at[arn] = self._clock.now()
+
+    def look_at(self, host: Instance) -> None:
+        """Note whether an instance is ready now."""
+        if is_ready(host) and host.agent_connected:
+            self._ready_at.setdefault(host.instance_id, self._clock.now())
+
+    def ready_at(self, host: Instance) -> datetime:
+        """Return when an instance was first seen ready, to the minute; now if it is not."""
+        now = self._clock.now()
+        return self._ready_at.get(host.instance_id, now) if is_ready(host) else now
+
+    def connected_at(self, host: Instance) -> datetime | None:
+        """Return when the agent of an instance came back last, None if it was never away; now while it is."""
+        return self._connected_at.get(host.arn) if host.agent_connected else self._clock.now()
+
+    def is_long_away(self, host: Instance) -> bool:
+        """Return whether the agent of an instance has been away for as long as it may."""
+        now = self._clock.now()
+        away_since = now if host.agent_connected else self._disconnected_at.get(host.arn, now)
+        return now - away_since >= _LONGEST_AWAY
+
+
+def is_ready(host: Instance) -> bool:
+    """Return whether an instance has registered, with all its GPUs."""
+    return len(host.gpu_ids) == host.shape.gpus and bool(host.arn)

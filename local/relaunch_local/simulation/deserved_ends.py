@@ -1,0 +1,215 @@
+"""Whether a job's end is deserved, told by what the simulated account did and what its programs were."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState
+from relaunch.ports import CapacityProviderOffer
+from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.checks.times import CLOCK_SKEW, Times, run_seconds, timestamp
+from relaunch_local.simulation.faults.rare import RareFaults
+from relaunch_local.simulation.faults.useless_machines import UselessMachineFaults
+from relaunch_local.simulation.workload import Workload
+
+# What a function read, it read at most the time-out of its function ago.
+_READ = timedelta(seconds=67)
+# What the design says of programs that fail soon after their start, written down here once more.
+_EARLY, EARLY_FAILURES = timedelta(minutes=10), 1
+_IDLE_BOUND = timedelta(hours=24)
+# ECR is asked every two minutes in case its event was lost.
+_IMAGE_LOOK = timedelta(seconds=130)
+
+
+class DeservedEnds:
+    """Compares the end of each job with what happened to it."""
+
+    def __init__(
+        self,
+        account: SimulatedAccount,
+        workload: Workload,
+        rare_faults: RareFaults,
+        useless_machines: UselessMachineFaults,
+        times: Times,
+    ) -> None:
+        """Compare the ends of the jobs of this run."""
+        self._rare_faults = rare_faults
+        self._useless_machines = useless_machines
+        self._account = account
+        self._workload = workload
+        self._invariants = account.invariants
+        self._facts = account.facts
+        self._times = times
+
+    def wrong_end(self, job: Job) -> str:
+        """Return what is wrong with the end of a job, empty if nothing is."""
+        log = self._account.trainings.logs[job.job_id]
+        match job.state:
+            case JobState.SUCCEEDED:
+                return "" if log.finished or self._left_unwarned(job) else "its program never finished"
+            case JobState.CANCELLED:
+                return "" if self._was_cancelled(job) else "nobody cancelled it"
+            case JobState.TIMED_OUT:
+                return self._not_late(job)
+            case _:
+                is_early_end = len(self.early_failures(job, with_excused=True)) > EARLY_FAILURES
+                starts_nowhere = self._account.failed_tasks.deserves_its_end(self._invariants.tasks[job.job_id])
+                return "" if is_early_end or starts_nowhere else self._wrong_failure(job)
+
+    def _was_cancelled(self, job: Job) -> bool:
+        """Return whether somebody asked for it, or stopped its last task."""
+        tasks = self._invariants.tasks[job.job_id]
+        last = max(tasks, key=lambda arn: str(tasks[arn].get("createdAt", "")), default="")
+        return job.job_id in self._workload.cancelled or last in self._rare_faults.stopped_by_others
+
+    def _left_unwarned(self, job: Job) -> bool:
+        """Return whether a training exited 0 on a notice that nobody told of: that looks like success."""
+        log = self._account.trainings.logs[job.job_id]
+        return any(
+            log.endings.get(arn) == "left" for arn in self._invariants.stops[job.job_id] if not self.is_told_of_end(arn)
+        )
+
+    def is_told_of_end(self, arn: str) -> bool:
+        """Return whether the application was told in time that the instance of a task is interrupted."""
+        is_asked = self._facts.was_told_by_request(arn, self._invariants.recorded_at[arn])
+        return arn in self._invariants.warned or is_asked
+
+    def _wrong_failure(self, job: Job) -> str:
+        log = self._account.trainings.logs[job.job_id]
+        if unpullable := self._unpullable(job):
+            told = [
+                arn
+                for arn in unpullable
+                if not self._times.is_end_unknown(arn, self._invariants.tasks[job.job_id][arn])
+            ]
+            return "" if len(told) <= 1 else f"{len(told)} machines tried to pull an image that none can"
+        if job.totals.failures > job.definition.max_failures:
+            failed = log.failed + len(log.deserted)
+            return "" if failed >= job.totals.failures else f"it failed {failed} times, not {job.totals.failures}"
+        if job.attempt is None and job.reason.endswith("is not in ECR: push it first"):
+            # Whoever retries a job does not wait for its image.
+            came_at = self._image_came_at(job)
+            return "" if came_at is None or came_at >= job.accepted_at - _READ else "its image was there"
+        if job.attempt is None and job.reason.startswith("waiting for image"):
+            return self._image_was_there(job)
+        if job.attempt is None and job.reason.startswith("nothing satisfies this job"):
+            satisfying = ", ".join(each.name for each in self._offers() if self._satisfies(each, job))
+            return f"{satisfying} would" if satisfying else ""
+        return self._wrong_bound(job)
+
+    def _wrong_bound(self, job: Job) -> str:
+        if job.reason.startswith("refused for "):
+            return "" if self._useless_machines.may_end(job) else "what it needs was there"
+        if "gained no step" in job.reason:
+            return ""  # check_progress says whether that is so
+        if job.reason.startswith("not running within "):
+            return self._not_idle(job)
+        if "its stop was not confirmed within" in job.reason:
+            unconfirmed = {self._facts.host_of(arn) for arn in self._facts.unconfirmed_stops()}
+            last = {self._facts.host_of(arn) for arn in self._invariants.tasks[job.job_id]}
+            return "" if unconfirmed & last else "its stop was confirmed"
+        return "its reason is unknown"
+
+    def _not_idle(self, job: Job) -> str:
+        """Return what is wrong with the end of a job that did not run for a day, empty if it could not."""
+        tasks = self._invariants.tasks[job.job_id].values()
+        since = min((at for each in tasks if (at := timestamp(each, "startedAt"))), default=job.accepted_at)
+        idle = (job.ended_at or self._account.clock.now()) - since - timedelta(seconds=sum(map(run_seconds, tasks)))
+        if idle < _IDLE_BOUND - CLOCK_SKEW:
+            return f"it did not run for {idle} only"
+        return "" if self._useless_machines.may_end(job) else "what it needs was there"
+
+    def early_failures(self, job: Job, *, with_excused: bool) -> list[str]:
+        """Return the latest tasks in a row that failed soon after their start, without a checkpoint.
+
+        Interruptions between them are passed over, and those of tasks that something else may have ended, unless
+        `with_excused`: then they may have been the program's, as those that an essential sidecar ended where ECS does
+        not tell which of them ended first. What a task resumes from is in what ECS was asked to run.
+        """
+        log = self._account.trainings.logs[job.job_id]
+        tasks = self._invariants.tasks[job.job_id]
+        early: list[str] = []
+        for arn in sorted(tasks, key=lambda arn: str(tasks[arn].get("createdAt", ""))):
+            task = tasks[arn]
+            has_failed = log.endings.get(arn) in ("failed", "out of memory") or (with_excused and arn in log.deserted)
+            started, stopped = timestamp(task, "startedAt"), timestamp(task, "stoppedAt")
+            if started is None or stopped is None:
+                continue
+            if stopped - started >= _EARLY or (not with_excused and self._times.is_end_unknown(arn, task)):
+                # One whose end ECS does not tell may have run for as long.
+                early.clear()
+            elif (
+                has_failed
+                and (with_excused or not self._is_excused(arn, task))
+                and "RELAUNCH_RESUME_URI" not in str(task.get("overrides"))
+            ):
+                early.append(arn)
+        return early
+
+    def _is_excused(self, arn: str, task: Mapping[str, object]) -> bool:
+        """Return whether something else ended the task, or ECS says nothing of its end."""
+        stopped_at = timestamp(task, "stoppedAt") or self._account.clock.now()
+        is_threatened = self._account.failed_tasks.was_threatened(self._facts.host_of(arn), stopped_at)
+        # What follows a StopTask is the answer to it, whatever the exit code.
+        is_asked = arn in self._facts.stop_asked_at or task.get("stopCode") == "UserInitiated"
+        return is_threatened or is_asked or self._times.is_end_unknown(arn, task)
+
+    def _unpullable(self, job: Job) -> list[str]:
+        """Return the tasks that stopped for an image that no machine can pull."""
+        return [
+            arn
+            for arn, task in self._invariants.tasks[job.job_id].items()
+            if "startedAt" not in task
+            and task.get("lastStatus") == "STOPPED"
+            and is_unpullable(str(task.get("stoppedReason", "")))
+        ]
+
+    def _offers(self) -> list[CapacityProviderOffer]:
+        """Return what is offered: by capacity providers, and as machines of our own as if each were of a provider."""
+        scenario = self._account.scenario
+        sold_as = (PurchaseOption.SPOT, PurchaseOption.ON_DEMAND)
+        own = ((name, purchase) for name in scenario.machines.types for purchase in sold_as)
+        offers = (CapacityProviderOffer(f"own {name} {purchase}", name, purchase) for name, purchase in own)
+        return [*scenario.providers, *offers]
+
+    def _satisfies(self, provider: CapacityProviderOffer, job: Job) -> bool:
+        """Return whether the job may run there now or later: every type has the GPU, and a spot price may fall."""
+        definition, cap = job.definition, job.definition.max_price_usd_per_hour
+        if provider.purchase is PurchaseOption.SPOT or provider.purchase not in definition.purchase.options:
+            return provider.purchase in definition.purchase.options
+        price = self._account.scenario.on_demand_usd_per_hour.get(provider.instance_type)
+        return cap is None or (price is not None and price <= cap)
+
+    def _not_late(self, job: Job) -> str:
+        ended_at = job.ended_at or self._account.clock.now()
+        deadline = job.definition.deadline
+        is_late = deadline is not None and ended_at >= job.accepted_at + deadline - CLOCK_SKEW
+        tasks = self._invariants.tasks[job.job_id]
+        # A task that ECS does not describe ran until it was given up, as far as the application could know.
+        is_known = not any(self._times.is_end_unknown(arn, task) for arn, task in tasks.items())
+        ran = sum(map(run_seconds, tasks.values())) if is_known else job.totals.run_seconds
+        has_run = ran >= job.definition.max_runtime.total_seconds() - CLOCK_SKEW.total_seconds()
+        return "" if is_late or has_run else f"it ran for {ran:.0f} s"
+
+    def _image_was_there(self, job: Job) -> str:
+        wait = timedelta(minutes=30)
+        is_late = job.ended_at is not None and job.ended_at >= job.accepted_at + wait - CLOCK_SKEW
+        came_at = self._image_came_at(job)
+        was_there = came_at is not None and came_at < job.accepted_at + wait - _IMAGE_LOOK
+        return "" if is_late and not was_there else "its image was there"
+
+    def _image_came_at(self, job: Job) -> datetime | None:
+        """Return when the image was pushed that a job waits for or looked for, None if it was not."""
+        seconds = (
+            each.at_seconds + each.image_after_seconds
+            for each in self._account.scenario.events
+            if job.image and each.token == job.image[1] and each.image_after_seconds is not None
+        )
+        came_after = next(seconds, None)
+        return None if came_after is None else self._account.started_at + timedelta(seconds=came_after)
+
+
+def is_unpullable(stopped_reason: str) -> bool:
+    """Return whether these are ECS's words for an image that cannot be pulled."""
+    return "failed to resolve ref" in stopped_reason

@@ -1,0 +1,198 @@
+"""Draws the scenario of a seed."""
+
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
+from relaunch.core.definitions.definition import (
+    GithubTrigger,
+    ImageWait,
+    InputRule,
+    JobDefinition,
+    RetryRules,
+    S3Trigger,
+)
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.ports import CapacityProviderOffer
+from relaunch_local.ecs import Purchase, SpotPrice, Timing
+from relaunch_local.simulation.aws.trainings import MACHINE_EXIT_CODE, Recipe
+from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.company_scenario import vary_company, with_constraints, with_machines, with_sidecars
+from relaunch_local.simulation.definition_scenario import is_constrained
+from relaunch_local.simulation.instance_types import ON_DEMAND_USD_PER_HOUR
+from relaunch_local.simulation.job_scenario import with_burst, with_limits, with_returns, with_stalled_trainings
+from relaunch_local.simulation.scenario import (
+    BUCKET,
+    CHECKPOINTS,
+    IMAGES,
+    INSTANCE_TYPES,
+    SHARED,
+    ZONES,
+    PlannedEvent,
+    Scenario,
+    price_of,
+)
+
+_COMMAND = ("train", "--fast")
+_INPUTS = {"batch-size": InputRule("[0-9]+", "32"), "note": InputRule(".*", "")}
+"""The command and the inputs of some definitions; the other trainings run the command of their task definition."""
+_NAMES = ("resnet", "whisper", "bert")
+
+
+def draw_scenario(chance: Chance) -> Scenario:
+    """Draw a scenario from the seed."""
+    dice = chance.stream("scenario")
+    providers = _draw_providers(dice)
+    definitions, recipes = [], {}
+    for name in _NAMES[: dice.randint(1, 3)]:
+        definition, recipe = _draw_definition(dice, name, providers)
+        definitions.append(definition)
+        recipes[name] = recipe
+    _vary(chance.stream("scenario/varieties"), definitions, recipes)
+    chaos_seconds = dice.uniform(4_000.0, 12_000.0)
+    scenario = Scenario(
+        intensity=dice.choice((0.4, 1.0, 1.0, 1.6, 2.5)),
+        chaos_seconds=chaos_seconds,
+        providers=providers,
+        capacity={each.name: dice.choice((None, None, None, 0, 1, 2)) for each in providers},
+        definitions=tuple(definitions),
+        recipes=recipes,
+        events=tuple(_draw_events(dice, definitions, chaos_seconds)),
+        limits=StackLimits(
+            max_running_jobs=dice.choice((2, 4, 20)), provisioning_deadline_seconds=dice.choice((240, 480, 0))
+        ),
+        timing=_vary_timing(
+            chance,
+            Timing(
+                scale_out=dice.uniform(10.0, 90.0),
+                boot=dice.uniform(10.0, 60.0),
+                registration=dice.uniform(5.0, 60.0),
+                pull=dice.uniform(5.0, 120.0),
+                instance_loss_report=dice.choice((5.0, 10.0, 60.0, 300.0)),
+                stop_timeout=dice.choice((30.0, 90.0)),
+            ),
+        ),
+        provisioning_quota=dice.choice((500, 500, 500, 2)),
+        spot_prices=[
+            SpotPrice(name, zone, price_of(name, zone, Purchase.SPOT)) for name in INSTANCE_TYPES for zone in ZONES
+        ],
+        on_demand_usd_per_hour=_draw_on_demand_prices(chance.stream("scenario/prices")),
+    )
+    limited = with_limits(chance, with_machines(chance, vary_company(chance, scenario)))
+    limited = with_burst(chance, with_returns(chance, with_stalled_trainings(chance, limited)))
+    drawn = with_sidecars(chance.stream("scenario/sidecars"), limited)
+    retry = RetryRules(machine_exit_codes=(MACHINE_EXIT_CODE,))
+    drawn = replace(drawn, definitions=tuple(replace(each, retry=retry) for each in drawn.definitions))
+    return with_constraints(chance, drawn) if is_constrained(chance.seed) else drawn
+
+
+def _draw_providers(dice: random.Random) -> tuple[CapacityProviderOffer, ...]:
+    every = [
+        (name, purchase) for name in INSTANCE_TYPES for purchase in (PurchaseOption.SPOT, PurchaseOption.ON_DEMAND)
+    ]
+    chosen = dice.sample(every, dice.randint(2, 5))
+    return tuple(
+        CapacityProviderOffer(f"{name.replace('.', '-')}-{purchase}", name, purchase) for name, purchase in chosen
+    )
+
+
+def _draw_definition(
+    dice: random.Random, name: str, providers: tuple[CapacityProviderOffer, ...]
+) -> tuple[JobDefinition, Recipe]:
+    bought = {each.purchase for each in providers}
+    policies = [PurchasePolicy.SPOT_THEN_ON_DEMAND] * 2 + [PurchasePolicy(each.value) for each in sorted(bought)]
+    is_endless = dice.random() < 0.12
+    work_seconds = 10_000_000.0 if is_endless else dice.uniform(200.0, 4_000.0)
+    max_runtime = timedelta(minutes=dice.randint(20, 60)) if is_endless else timedelta(hours=48)
+    checkpoint_seconds = dice.choice((None, dice.uniform(60.0, 600.0), dice.uniform(60.0, 600.0)))
+    wait = ImageWait(IMAGES, timeout=timedelta(minutes=30)) if dice.random() < 0.3 else None
+    definition = JobDefinition(
+        name=name,
+        task_definition=f"{name}-trainer",
+        accelerator=AcceleratorRequirement(gpu=GpuRequirement(count=1, memory_mib=8 * 1024)),
+        container=dice.choice((None, "main")),
+        triggers=(
+            GithubTrigger(f"acme/{name}", "push", branches=("main",), wait_for_image=wait),
+            S3Trigger(BUCKET, prefix=f"{name}/", suffix=".manifest"),
+            S3Trigger(BUCKET, prefix=SHARED, suffix=".manifest"),
+        ),
+        environment={"RECIPE": name},
+        purchase=dice.choice(policies),
+        checkpoint_uri=f"s3://{CHECKPOINTS}/{name}/" if checkpoint_seconds is not None else None,
+        max_runtime=max_runtime,
+        deadline=timedelta(hours=5) if dice.random() < 0.1 else None,
+        max_running_jobs=dice.choice((1, 2, 5)),
+        max_failures=dice.choice((0, 1, 2)),
+        max_price_usd_per_hour=dice.choice((None, None, 0.9)),
+    )
+    return definition, _draw_recipe(dice, work_seconds, checkpoint_seconds)
+
+
+def _vary(dice: random.Random, definitions: list[JobDefinition], recipes: dict[str, Recipe]) -> None:
+    """Give some definitions a near deadline or inputs; let some trainings exit when warned, and some fail at once."""
+    for index, definition in enumerate(definitions):
+        if dice.random() < 0.15:
+            definitions[index] = replace(definition, deadline=timedelta(seconds=dice.uniform(1_200.0, 9_000.0)))
+        if dice.random() < 0.5:
+            definitions[index] = replace(definitions[index], command=_COMMAND, inputs=_INPUTS)
+        recipe = replace(recipes[definition.name], leaves_on_warning=dice.random() < 0.35)
+        if dice.random() < 0.08:
+            recipe = replace(recipe, failures=4, failure_after_seconds=dice.uniform(0.5, 3.0))
+        recipes[definition.name] = recipe
+
+
+def _draw_on_demand_prices(dice: random.Random) -> Mapping[str, float]:
+    """Draw the known on-demand prices: in some runs that of one type is not."""
+    unpriced = dice.choice(INSTANCE_TYPES) if dice.random() < 0.15 else None
+    return {name: price for name, price in ON_DEMAND_USD_PER_HOUR.items() if name != unpriced}
+
+
+def _vary_timing(chance: Chance, timing: Timing) -> Timing:
+    """Vary the pull time, how long ECS waits for capacity, and how long it creates a revision."""
+    timing = replace(timing, revision_creation=chance.stream("scenario/revisions").uniform(0.2, 3.0))
+    dice = chance.stream("scenario/timing")
+    # AWS documents 10 to 30 minutes.
+    timing = replace(timing, provisioning_timeout=dice.choice((600.0, 900.0, 1_800.0)))
+    # Tasks that start and stop within one minute.
+    return replace(timing, pull=dice.uniform(0.5, 5.0), instance_loss_report=5.0) if dice.random() < 0.2 else timing
+
+
+def _draw_recipe(dice: random.Random, work_seconds: float, checkpoint_seconds: float | None) -> Recipe:
+    return Recipe(
+        work_seconds=work_seconds,
+        checkpoint_seconds=checkpoint_seconds,
+        save_seconds=dice.uniform(1.0, 40.0),
+        failures=dice.choice((0, 0, 0, 1, 2, 4)),
+        exit_code=dice.choice((1, 2, 137, 139)),
+        failure_after_seconds=dice.uniform(1.0, 400.0),
+        sigterm_exit_code=dice.choice((0, 0, 143, 1)),
+        saves_on_sigterm=dice.random() < 0.7,
+        ignores_sigterm=dice.random() < 0.1,
+    )
+
+
+def _draw_events(dice: random.Random, definitions: list[JobDefinition], chaos_seconds: float) -> list[PlannedEvent]:
+    events: list[PlannedEvent] = []
+    for number in range(dice.randint(3, 6)):
+        definition = dice.choice(definitions)
+        at_seconds = dice.uniform(5.0, chaos_seconds * 0.6)
+        kind = dice.choice(("push", "push", "upload", "request"))
+        wait = next((each.wait_for_image for each in definition.triggers if isinstance(each, GithubTrigger)), None)
+        image_after = dice.choice((10.0, 400.0, 1_500.0, None)) if kind == "push" and wait else None
+        events.append(PlannedEvent(at_seconds, kind, definition.name, _token(dice, kind, number), image_after))
+    if dice.random() < 0.4:
+        definition, at_seconds = dice.choice(definitions), dice.uniform(5.0, chaos_seconds * 0.5)
+        events += [
+            PlannedEvent(at_seconds + dice.uniform(0.0, 3.0), "upload", definition.name, _token(dice, "upload", number))
+            for number in range(10, 10 + dice.randint(2, 5))
+        ]
+    if dice.random() < 0.25:
+        at_seconds = dice.uniform(5.0, chaos_seconds * 0.5)
+        events.append(PlannedEvent(at_seconds, "upload", "", _token(dice, "upload", 20)))
+    return events
+
+
+def _token(dice: random.Random, kind: str, number: int) -> str:
+    return f"{dice.getrandbits(160):040x}" if kind == "push" else f"{kind}-{number:02d}"

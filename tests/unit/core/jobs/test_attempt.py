@@ -1,0 +1,14 @@
+from fakes.builders import make_offering_key, make_placement
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.state import CostBasis
+
+
+def test_a_price_is_put_in_words_with_what_is_known_of_it():
+    assert make_placement().price_text == "$0.4000/h"
+    assert make_placement(price_usd_per_hour=1.006, is_price_limit=True).price_text == "up to $1.0060/h"
+    assert make_placement(price_usd_per_hour=0.0).price_text == "an unknown price"
+    by_zone = make_placement(usd_per_hour_by_zone={"us-east-1a": 0.3, "us-east-1b": 0.4})
+    assert by_zone.price_text == "$0.3000 to $0.4000/h, by zone"
+    assert make_placement(usd_per_hour_by_zone={"us-east-1a": 0.4}).price_text == "$0.4000/h"
+    reserved = make_placement(offering=make_offering_key(purchase=PurchaseOption.RESERVED), price_usd_per_hour=0.0)
+    assert (reserved.price_text, reserved.cost_basis) == ("paid for with its reservation", CostBasis.PRICE)
