@@ -18,8 +18,6 @@ PRODUCT = (
 )
 CODE = (*PRODUCT, "tests")
 BOUND_TOGETHER = "two facts on one line"
-# Where some are left.
-STILL_BOUND = ("local/relaunch_local/simulation", "tests")
 
 # Refused as a whole word, in code and prose.
 _WORDS = ("act", "anew", "dear", "doubts", "heed", "heeds", "lately", "mend", "mends", "told")
@@ -100,15 +98,15 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def count() -> Counts:
-    """Return how often each file has what is refused, and how often some folders bind several values at once."""
+    """Return how often each file has what is refused, and how often tests bind several values at once."""
     counts: dict[str, dict[str, int]] = {}
     for path, text in (*sources(*CODE), *pages()):
         # They name what they refuse.
         if path not in ("tests/architecture/code_style.py", "tests/architecture/test_code_style.py"):
             for word, number in refused_words(text).items():
                 counts.setdefault(word, {})[path] = number
-    together = {folder: sum(len(bound_together(text)) for _, text in sources(folder)) for folder in STILL_BOUND}
-    return counts | {BOUND_TOGETHER: together}
+    together = sum(len(bound_together(text)) for _, text in sources("tests"))
+    return counts | {BOUND_TOGETHER: {"tests": together}}
 
 
 def read_list() -> Counts:

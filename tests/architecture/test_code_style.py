@@ -119,8 +119,7 @@ def test_the_product_has_no_chained_conditionals_no_two_facts_on_a_line_and_no_e
     for path, source in code_style.sources(*code_style.PRODUCT):
         booleans |= set(boolean_sets(source))
         chained[path] = chained_conditionals(source)
-        if not path.startswith(code_style.STILL_BOUND):
-            together[path] = bound_together(source)
+        together[path] = bound_together(source)
 
     assert {path: lines for path, lines in chained.items() if lines} == {}
     assert {path: lines for path, lines in together.items() if lines} == {}, BOUND_TOGETHER

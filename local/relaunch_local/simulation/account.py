@@ -156,19 +156,20 @@ class SimulatedAccount:
             self.clock, self.invariants.check, limits.machines, self.invariants.jobs, self.objects, self.facts
         )
         checked = (self.clock, self.invariants.check, self.facts, self.machines.hosts)
-        self.agents, self.free_hour = AgentChecks(*checked), FreeHour(*checked, self.runtime.message_began_at)
+        self.agents = AgentChecks(*checked)
+        self.free_hour = FreeHour(*checked, self.runtime.message_began_at)
         self.absent_agents = AbsentAgentChecks(*checked, self.objects, self._hosts)
         self.machines.on_termination = self.free_hour.termination_asked
-        hosts, bills = self.machines.hosts, self.machines.bills
-        jobs, machines = self.invariants.jobs, self.machines
+        machines = self.machines
+        check = self.invariants.check
+        jobs = self.invariants.jobs
         self.useless = UselessMachines(
-            self.clock, self.invariants.check, jobs, hosts, bills, machines.terminations, machines.misled
+            self.clock, check, jobs, machines.hosts, machines.bills, machines.terminations, machines.misled
         )
-
         self.endings = Endings(self.clock, self.invariants.check)
         self.useless_cost = UselessCost(
             self.invariants.check,
-            bills,
+            machines.bills,
             limits.machines,
             self.scenario.spot_prices,
             self.scenario.on_demand_usd_per_hour,
@@ -178,7 +179,7 @@ class SimulatedAccount:
             self.invariants.tasks,
             self.useless.tried,
         )
-        self.failed_tasks = FailedTasks(self.invariants.check, self.facts, hosts, self.machines.terminations)
+        self.failed_tasks = FailedTasks(self.invariants.check, self.facts, machines.hosts, machines.terminations)
 
     def _hosts(self) -> Iterable[Instance]:
         return self.simulator.instances.by_id.values()
@@ -209,7 +210,8 @@ class SimulatedAccount:
             self.stores.definitions.save_definition(definition)
 
     def _subscribe(self) -> None:
-        self.trace.on_swept, self.trace.on_alert = self.functions.swept, self.endings.alert
+        self.trace.on_swept = self.functions.swept
+        self.trace.on_alert = self.endings.alert
         for subscriber in (
             self.trace.event,
             self.facts.observe,
@@ -229,8 +231,8 @@ class SimulatedAccount:
             self.bus.publish(event)
 
     def _poll(self, source: SourceSettings) -> None:
-        queue, handle = self.queues.queues[source.queue], partial(self.lambdas.handle, source.function)
-        self.poller_type(queue, source, self.clock, self.chance, handle)
+        handle = partial(self.lambdas.handle, source.function)
+        self.poller_type(self.queues.queues[source.queue], source, self.clock, self.chance, handle)
 
     def _upload_rules(self) -> tuple[Rule, ...]:
         """Return the rules that `apply` makes for the definitions."""
@@ -238,7 +240,8 @@ class SimulatedAccount:
         return tuple(Rule(each.name, json.loads(each.pattern), "UploadsQueue", 86_400.0) for each in wanted)
 
     def _function(self, name: str) -> FunctionDependencies:
-        queues, settings = self._model_sqs(), self.stack.functions[name]
+        queues = self._model_sqs()
+        settings = self.stack.functions[name]
         sqs: Any = CallingClient("sqs", queues, self.calls)
         # Deleting and setting apart take no time and never fail, so that seeds keep what they draw for other calls.
         source: Any = SourceSqs(sqs, queues)
@@ -271,33 +274,30 @@ class SimulatedAccount:
     def _deps(self) -> Dependencies:
         clock = FunctionClock(self.runtime)
         client = InProcessClient(self.simulator, validate=False)
-        self.delayed_ecs = DelayedEcs(client, self.clock, self.chance, self._stop_asked, self.invariants.task_made)
-        self.delayed_ecs.on_unplaced = self.useless.unplaced
+        delayed = DelayedEcs(client, self.clock, self.chance, self._stop_asked, self.invariants.task_made)
+        self.delayed_ecs = delayed
+        delayed.on_unplaced = self.useless.unplaced
         self.refusals = Refusals(self.clock, self.invariants.check, self.invariants.jobs, self.useless.have_lacked)
-        self.delayed_ecs.on_register_refused = self.refusals.register_refused
-        self.delayed_ecs.on_refused, self.delayed_ecs.on_taken = self._launch_refused, self.refusals.answered
-        self.delayed_ecs.on_lost = lambda started_by: self.facts.unanswered_jobs.add(started_by.rpartition("/")[0])
-        self.delayed_ecs.on_placed = self.agents.run_task_answered
-        self.facts.hidden_span, self.facts.forgotten = self.delayed_ecs.denied_span, self.delayed_ecs.forgotten
+        delayed.on_register_refused = self.refusals.register_refused
+        delayed.on_refused = self._launch_refused
+        delayed.on_taken = self.refusals.answered
+        delayed.on_lost = lambda started_by: self.facts.unanswered_jobs.add(started_by.rpartition("/")[0])
+        delayed.on_placed = self.agents.run_task_answered
+        self.facts.hidden_span = delayed.denied_span
+        self.facts.forgotten = delayed.forgotten
+        capacity = self.stores.capacity
+        definitions = self.scenario.definitions
         self.functions = FunctionChecks(
-            self.runtime,
-            self.simulator,
-            self.delayed_ecs,
-            self.objects,
-            self.stores.capacity,
-            self.scenario.definitions,
-            self.facts,
-            self.invariants,
+            self.runtime, self.simulator, delayed, self.objects, capacity, definitions, self.facts, self.invariants
         )
         told = self.functions
-        ecs: Any = CallingClient("ecs", self.delayed_ecs, self.calls, on_answer=told.ecs_answered)
+        ecs: Any = CallingClient("ecs", delayed, self.calls, on_answer=told.ecs_answered)
         in_process = InProcessClient(self.simulator, "ec2", validate=False)
         self.faulty_ec2 = self.ec2_type(in_process, self.simulator, self.clock, self.chance, self.machines)
         ec2: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=told.ec2_answered)
         fleet: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=told.fleet_answered)
-        single: Any = CallingClient(
-            "ec2", self.faulty_ec2, self.calls, EC2_ERRORS, SINGLE_SEND_CONFIG, told.fleet_answered
-        )
+        once = (SINGLE_SEND_CONFIG, told.fleet_answered)
+        single_send: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, *once)
         objects = self._authorized("s3", ModelS3(self.objects))
         s3: Any = CallingClient("s3", objects, self.calls, on_answer=told.s3_answered)
         ecr: Any = CallingClient("ecr", self._authorized("ecr", self.ecr), self.calls)
@@ -307,7 +307,7 @@ class SimulatedAccount:
             "targets": Targets({Target.ECS: lambda: target}),
             "revisions": self.per_container(lambda: EcsRevisions(ecs, clock)),
             "offerings": own_and_provided(self.scenario, spot_prices, self.trace),
-            "fleet": Ec2Fleet(fleet, single, STACK),
+            "fleet": Ec2Fleet(fleet, single_send, STACK),
             "hosts": Ec2Hosts(ec2),
             "machine_queue": NotedQueue(SqsMachineQueue(self._sqs(), MACHINES_QUEUE), self.invariants.effects.done),
             "machine_settings": self.scenario.machines.settings,
@@ -328,9 +328,11 @@ class SimulatedAccount:
         if self.emulated is not None:
             return vars(self.emulated.stores)
         stores: dict[str, Any] = {name: CalledStore(store, self.calls) for name, store in vars(self.stores).items()}
-        on_effect, on_machine = self.invariants.effects.done, self._machine_saved
-        stores["jobs"] = CalledJobs(self.stores.jobs, self.calls, self.indexes, self._saved, on_effect, on_machine)
-        stores["machines"] = CalledMachines(self.stores.machines, self.calls, self.machine_indexes, on_machine)
+        on_effect = self.invariants.effects.done
+        stores["jobs"] = CalledJobs(
+            self.stores.jobs, self.calls, self.indexes, self._saved, on_effect, self._machine_saved
+        )
+        stores["machines"] = CalledMachines(self.stores.machines, self.calls, self.machine_indexes, self._machine_saved)
         stores["capacity"] = CalledCapacity(self.stores.capacity, self.calls, on_effect)
         return {port: AuthorizedStore(port, store, self.authorization) for port, store in stores.items()}
 
@@ -366,7 +368,8 @@ class SimulatedAccount:
         self.trace.saved(job, timeline)
         before = self.invariants.jobs.get(job.job_id)
         self.invariants.job_saved(job, timeline, is_new=job.version == 1)
-        recipes, now = self.scenario.recipes, self.clock.now()
+        recipes = self.scenario.recipes
+        now = self.clock.now()
         is_sold = job.definition.max_price_usd_per_hour is None and self.on_demand.is_sold_to(job.definition)
         check_market_wait(self.invariants.check, job, recipes, self.objects, now, is_sold=is_sold)
         check_move(self.invariants.check, before, job, recipes, self.objects, now)
@@ -387,9 +390,9 @@ class SimulatedAccount:
     def _emulated_table(self) -> "EmulatedTable":
         from relaunch_local.simulation.aws.emulated_table import EmulatedTable  # noqa: PLC0415 - moto takes a second to import
 
-        on_effect, on_machine = self.invariants.effects.done, self._machine_saved
+        on_effect = self.invariants.effects.done
         authorize = partial(self._authorized, "dynamodb")
-        return EmulatedTable(self.calls, self.indexes, authorize, self._saved, on_effect, on_machine)
+        return EmulatedTable(self.calls, self.indexes, authorize, self._saved, on_effect, self._machine_saved)
 
     def close(self) -> None:
         """Release what outlives a run."""

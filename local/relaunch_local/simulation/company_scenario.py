@@ -78,7 +78,8 @@ def with_machines(chance: Chance, scenario: Scenario) -> Scenario:
 
 def with_constraints(chance: Chance, scenario: Scenario) -> Scenario:
     """Let task definitions have placement constraints, and containers a limit above what they reserve."""
-    dice, machines = chance.stream("scenario/task-definitions"), scenario.machines
+    dice = chance.stream("scenario/task-definitions")
+    machines = scenario.machines
     own = (machines.types, machines.zones)
     prices = scenario.on_demand_usd_per_hour
     members = {

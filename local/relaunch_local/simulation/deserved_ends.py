@@ -16,7 +16,8 @@ from relaunch_local.simulation.workload import Workload
 # What a function read, it read at most the time-out of its function ago.
 _READ = timedelta(seconds=67)
 # What the design says of programs that fail soon after their start, written down here once more.
-_EARLY, EARLY_FAILURES = timedelta(minutes=10), 1
+_EARLY = timedelta(minutes=10)
+EARLY_FAILURES = 1
 _IDLE_BOUND = timedelta(hours=24)
 # ECR is asked every two minutes in case its event was lost.
 _IMAGE_LOOK = timedelta(seconds=130)
@@ -133,7 +134,8 @@ class DeservedEnds:
         for arn in sorted(tasks, key=lambda arn: str(tasks[arn].get("createdAt", ""))):
             task = tasks[arn]
             has_failed = log.endings.get(arn) in ("failed", "out of memory") or (with_excused and arn in log.deserted)
-            started, stopped = timestamp(task, "startedAt"), timestamp(task, "stoppedAt")
+            started = timestamp(task, "startedAt")
+            stopped = timestamp(task, "stoppedAt")
             if started is None or stopped is None:
                 continue
             if stopped - started >= _EARLY or (not with_excused and self._times.is_end_unknown(arn, task)):
@@ -175,7 +177,8 @@ class DeservedEnds:
 
     def _satisfies(self, provider: CapacityProviderOffer, job: Job) -> bool:
         """Return whether the job may run there now or later: every type has the GPU, and a spot price may fall."""
-        definition, cap = job.definition, job.definition.max_price_usd_per_hour
+        definition = job.definition
+        cap = job.definition.max_price_usd_per_hour
         if provider.purchase is PurchaseOption.SPOT or provider.purchase not in definition.purchase.options:
             return provider.purchase in definition.purchase.options
         price = self._account.scenario.on_demand_usd_per_hour.get(provider.instance_type)

@@ -45,7 +45,8 @@ def draw_scenario(chance: Chance) -> Scenario:
     """Draw a scenario from the seed."""
     dice = chance.stream("scenario")
     providers = _draw_providers(dice)
-    definitions, recipes = [], {}
+    definitions = []
+    recipes = {}
     for name in _NAMES[: dice.randint(1, 3)]:
         definition, recipe = _draw_definition(dice, name, providers)
         definitions.append(definition)
@@ -183,7 +184,8 @@ def _draw_events(dice: random.Random, definitions: list[JobDefinition], chaos_se
         image_after = dice.choice((10.0, 400.0, 1_500.0, None)) if kind == "push" and wait else None
         events.append(PlannedEvent(at_seconds, kind, definition.name, _token(dice, kind, number), image_after))
     if dice.random() < 0.4:
-        definition, at_seconds = dice.choice(definitions), dice.uniform(5.0, chaos_seconds * 0.5)
+        definition = dice.choice(definitions)
+        at_seconds = dice.uniform(5.0, chaos_seconds * 0.5)
         events += [
             PlannedEvent(at_seconds + dice.uniform(0.0, 3.0), "upload", definition.name, _token(dice, "upload", number))
             for number in range(10, 10 + dice.randint(2, 5))

@@ -134,7 +134,8 @@ def provision(simulator: EcsSimulator, scenario: Scenario) -> None:
     for definition in scenario.definitions:
         for _ in range(2):
             image = UNPULLABLE_IMAGES if definition.name in scenario.unpullable else IMAGES
-            family, members = definition.task_definition, scenario.task_definitions.get(definition.name, {})
+            family = definition.task_definition
+            members = scenario.task_definitions.get(definition.name, {})
             has_sidecar = family in scenario.sidecars
             described = _task_definition(family, image, members, has_sidecar=has_sidecar)
             simulator.call("RegisterTaskDefinition", described)

@@ -50,7 +50,8 @@ class Verdict:
         self._invariants = account.invariants
         self._facts = account.facts
         self._check = self._invariants.check
-        limits, cancellations = account.scenario.limits, workload.cancellations
+        limits = account.scenario.limits
+        cancellations = workload.cancellations
         own_hosts = account.machines.hosts
         self._times = Times(account.clock, self._invariants, self._facts, limits, cancellations, own_hosts)
         self._ends = DeservedEnds(account, workload, rare_faults, useless_machines, self._times)
@@ -65,7 +66,8 @@ class Verdict:
             self._check_cost(job)
             self._check_timeline(job)
             self._times.check(job)
-            tasks, recipe = self._invariants.tasks[job.job_id], self._account.scenario.recipes[job.definition.name]
+            tasks = self._invariants.tasks[job.job_id]
+            recipe = self._account.scenario.recipes[job.definition.name]
             check_progress(self._check, job, tasks, recipe, self._account.objects, self._facts)
         self._check_waits()
         self._account.absent_agents.check_end()
@@ -133,7 +135,8 @@ class Verdict:
             about = json.loads(body)
         except ValueError:
             return  # nobody can read it
-        jobs, machines = self._invariants.jobs, self._account.machines.machines
+        jobs = self._invariants.jobs
+        machines = self._account.machines.machines
         if "machine_id" in about:
             machine = machines.get(about["machine_id"])
             is_over = machine is not None and (machine.wake_at is not None or machine.state is MachineState.GONE)
@@ -159,7 +162,8 @@ class Verdict:
         self._check_failed_tasks(job, early)
 
     def _check_failed_tasks(self, job: Job, early: Sequence[str]) -> None:
-        failed, tasks = self._account.failed_tasks, self._invariants.tasks[job.job_id]
+        failed = self._account.failed_tasks
+        tasks = self._invariants.tasks[job.job_id]
         is_stopped = bool(tasks.keys() & self._rare_faults.stopped_by_others)
         is_called_off = job.job_id in self._workload.cancelled or is_stopped
         is_over = is_called_off or self._was_late_when_it_failed(job)
@@ -169,7 +173,8 @@ class Verdict:
 
     def _was_late_when_it_failed(self, job: Job) -> bool:
         """Return whether the time of a job was over when the last of its tasks ended that met a fault."""
-        tasks, met = self._invariants.tasks[job.job_id], self._account.failed_tasks.met
+        tasks = self._invariants.tasks[job.job_id]
+        met = self._account.failed_tasks.met
         ends = [at for arn, task in tasks.items() if arn in met and (at := timestamp(task, "stoppedAt")) is not None]
         is_timed_out = job.state is JobState.TIMED_OUT
         return is_timed_out and bool(ends) and self._times.was_late(job, max(ends) + CLOCK_SKEW)
@@ -180,7 +185,8 @@ class Verdict:
         return is_named and not self._times.is_end_unknown(arn, task)
 
     def _check_stops(self, job: Job) -> None:
-        stops, tasks = self._invariants.stops[job.job_id], self._invariants.tasks[job.job_id]
+        stops = self._invariants.stops[job.job_id]
+        tasks = self._invariants.tasks[job.job_id]
         if not job.state.is_final:
             return
         for arn, task in tasks.items():
@@ -218,14 +224,17 @@ class Verdict:
     def _check_cost(self, job: Job) -> None:
         if not job.state.is_final:
             return
-        bill, slack = 0.0, 0.000001
-        ran, unknown = 0.0, 0.000001
+        bill = 0.0
+        slack = 0.000001
+        ran = 0.0
+        unknown = 0.000001
         for arn in self._invariants.stops[job.job_id]:
             attempt = self._invariants.attempts[arn]
             self._check_price(job, attempt)
             price = attempt_price(attempt).usd_per_hour
             seconds = run_seconds(self._invariants.tasks[job.job_id].get(arn, {}))
-            ran, bill = ran + seconds, bill + seconds / 3600 * price
+            ran = ran + seconds
+            bill = bill + seconds / 3600 * price
             left_open = TIMESTAMP_PRECISION.total_seconds()
             is_given_up = arn in set(self._facts.unconfirmed_stops(timedelta(hours=1)))
             if is_given_up or self._times.is_end_unknown(arn, self._invariants.tasks[job.job_id].get(arn, {})):
@@ -233,7 +242,8 @@ class Verdict:
                 began_at = timestamp(self._invariants.tasks[job.job_id].get(arn, {}), "startedAt")
                 until = max(self._invariants.recorded_at[arn], self._ended_at(job, arn))
                 left_open += max((until - began_at).total_seconds(), 0.0) if began_at else 0.0
-            unknown, slack = unknown + left_open, slack + left_open / 3600 * price
+            unknown = unknown + left_open
+            slack = slack + left_open / 3600 * price
         message = f"{job.job_id}: {job.totals.run_seconds:.3f} s, not {ran:.3f} s"
         self._check("the record's run time is that of the tasks", abs(ran - job.totals.run_seconds) <= unknown, message)
         is_right = abs(bill - job.totals.cost_usd) <= slack
@@ -247,11 +257,13 @@ class Verdict:
 
     def _check_price(self, job: Job, attempt: Attempt) -> None:
         """Check that a task by a capacity provider on spot costs what EC2 told of its zone before it was placed."""
-        placement, price = attempt.placement, attempt_price(attempt)
+        placement = attempt.placement
+        price = attempt_price(attempt)
         is_told = placement.capacity_provider and placement.offering.purchase is PurchaseOption.SPOT
         if not is_told or attempt.zone is None:
             return
-        name, until = placement.offering.instance_type, placement.requested_at + CLOCK_SKEW
+        name = placement.offering.instance_type
+        until = placement.requested_at + CLOCK_SKEW
         known = [each for each in self._account.scenario.spot_prices
                  if (each.instance_type, each.zone) == (name, attempt.zone)]  # fmt: skip
         since = until - PRICES_KEPT

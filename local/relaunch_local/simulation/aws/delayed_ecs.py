@@ -245,7 +245,8 @@ class DelayedEcs:
         now = self._clock.now()
         begins, ends = self._absent.get(arn, (now - timedelta(days=1), now))
         if now - begins > timedelta(minutes=20) and self._chance.strikes("task-missing", 0.02, note=arn[-6:]):
-            begins, ends = now, now + timedelta(seconds=self._chance.stream("absences").uniform(1.0, 200.0))
+            begins = now
+            ends = now + timedelta(seconds=self._chance.stream("absences").uniform(1.0, 200.0))
             self._absent[arn] = (begins, ends)
         return self.is_hidden(arn) or begins <= now < ends
 

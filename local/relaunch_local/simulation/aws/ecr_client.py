@@ -14,7 +14,8 @@ class ModelEcr:
 
     def batch_get_image(self, **parameters: Any) -> Any:
         """BatchGetImage of one tag or digest."""
-        repository, asked = parameters["repositoryName"], parameters["imageIds"][0]
+        repository = parameters["repositoryName"]
+        asked = parameters["imageIds"][0]
         for (name, tag), digest in self.digests.items():
             if name == repository and (asked.get("imageTag") == tag or asked.get("imageDigest") == digest):
                 return {"images": [{"imageId": {"imageDigest": digest}, "imageManifest": _INDEX}], "failures": []}

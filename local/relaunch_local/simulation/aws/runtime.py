@@ -133,7 +133,8 @@ class Runtime:
         if self.kill_at_step == self.steps:
             invocation.kill_reason = "killed at this step"
         elif invocation.may_be_disturbed(wholly=True):
-            site, note = invocation.function, f"#{invocation.number} {doing}"
+            site = invocation.function
+            note = f"#{invocation.number} {doing}"
             if self.chance.strikes("function-killed", KILL_PROBABILITY, site=site, note=note):
                 invocation.kill_reason = "killed"
             elif self.chance.strikes("function-out-of-memory", MEMORY_KILL_PROBABILITY, site=site, note=note):

@@ -42,7 +42,8 @@ class Effects:
 
     def check_job(self, job: Job) -> None:
         """Check that a pending effect was done before it was removed; a launch request is replaced by its launch."""
-        since, now = self._pending_since[job.job_id], self._clock.now()
+        since = self._pending_since[job.job_id]
+        now = self._clock.now()
         for effect in [each for each in since if each not in job.pending]:
             saved_at = since.pop(effect)
             if isinstance(effect, RequestLaunch):

@@ -80,7 +80,8 @@ class AccountFacts:
 
     def observe(self, event: Event) -> None:
         """Note an event as ECS or EC2 emits it, whether it is delivered or not."""
-        kind, detail = event["detail-type"], event["detail"]
+        kind = event["detail-type"]
+        detail = event["detail"]
         if kind == _MACHINE_STATE_CHANGE:
             self._note_agent(detail["ec2InstanceId"], is_connected=detail["agentConnected"])
         if kind == TASK_STATE_CHANGE and detail["lastStatus"] == "STOPPED":
@@ -204,7 +205,8 @@ class AccountFacts:
         return any(began <= until and (ended is None or ended >= since) for began, ended in self._away[instance_id])
 
     def _note_agent(self, instance_id: str, *, is_connected: bool) -> None:
-        spans, now = self._away[instance_id], self._clock.now()
+        spans = self._away[instance_id]
+        now = self._clock.now()
         is_away = bool(spans) and spans[-1][1] is None
         if not is_connected and not is_away:
             spans.append((now, None))

@@ -35,7 +35,8 @@ class FailedStarts:
         starts = self.machines[job.job_id]
         if stop.kind is not StopKind.START_REFUSED:
             starts.append(str(task.get("containerInstanceArn", task_arn)))
-        machines, is_over = len(set(starts)), job.state.is_final
+        machines = len(set(starts))
+        is_over = job.state.is_final
         message = f"{job.job_id}: {stop.kind} after {machines} machines, and it is {job.state}"
         waiting = job.waiting.reason if job.waiting is not None else None
         if stop.kind is StopKind.STARTS_NOWHERE:

@@ -135,7 +135,8 @@ class Invariants:
         job_id = str(detail.get("startedBy", "")).rpartition("/")[0]
         if not job_id:
             return
-        arn, live = detail["taskArn"], self._live[job_id]
+        arn = detail["taskArn"]
+        live = self._live[job_id]
         is_new = arn not in self.tasks[job_id]
         self.tasks[job_id][arn] = detail
         if detail["lastStatus"] == "STOPPED":
@@ -164,7 +165,8 @@ class Invariants:
     def container_started(self, spec: ProcessSpec) -> None:
         """Check that a training starts with the parameters of its placement, under its own prefix."""
         environment = spec.environment
-        job_id, attempt = environment.get("RELAUNCH_JOB_ID", ""), int(environment.get("RELAUNCH_ATTEMPT", "0"))
+        job_id = environment.get("RELAUNCH_JOB_ID", "")
+        attempt = int(environment.get("RELAUNCH_ATTEMPT", "0"))
         resume = environment.get("RELAUNCH_RESUME_URI")
         self.check(
             "an attempt resumes from what was frozen",
@@ -214,7 +216,8 @@ class Invariants:
         again, sweeps have to stop it, unless its job has kept it.
         """
         self.hidden.add(task_arn)
-        span, now = self._facts.hidden_span(task_arn), self._clock.now()
+        span = self._facts.hidden_span(task_arn)
+        now = self._clock.now()
         since = span[0] if span else now
         seconds = max((since + LONGEST_MISSING - now).total_seconds(), 0.0)
         self._clock.call_later(seconds, lambda: self._deny(task_arn))
@@ -232,7 +235,8 @@ class Invariants:
 
     def _look_for_end(self, task_arn: str) -> None:
         """Check, once ECS has shown a task again for long enough, that it was stopped or is the task of its job."""
-        shown_at, now = self._facts.shown_at(task_arn) or self._clock.now(), self._clock.now()
+        shown_at = self._facts.shown_at(task_arn) or self._clock.now()
+        now = self._clock.now()
         due_at = shown_at + LONGEST_ORPHANED
         if now < due_at:
             # The task may be hidden for less time, or for more, than it seemed.

@@ -95,7 +95,8 @@ class MachineInvariants:
 
     def watch(self, simulator: EcsSimulator, store: SeesMachines) -> None:
         """Watch the instances of a region; `store` has the true content of the table."""
-        self._simulator, self._store = simulator, store
+        self._simulator = simulator
+        self._store = store
         self.claims.store = store
         simulator.subscribe(self._observe)
 
@@ -158,7 +159,8 @@ class MachineInvariants:
         return self._store.load_machine(machine_id) if machine_id else None
 
     def _check_state(self, before: Machine | None, machine: Machine) -> None:
-        name, now = machine.machine_id, self._clock.now()
+        name = machine.machine_id
+        now = self._clock.now()
         if before is not None:
             is_same = before.instance_id in (None, machine.instance_id)
             self._check("a machine keeps its instance", is_same, f"{name}: {before.instance_id}, {machine.instance_id}")
@@ -269,7 +271,8 @@ class MachineInvariants:
             return
         # Only a new machine is refused by a limit.
         extra = [each for each in living if each.machine_id in self._revived]
-        limits, count = self._limits, totals.machines - len(extra)
+        limits = self._limits
+        count = totals.machines - len(extra)
         is_kept = not limits.max_machines or count <= limits.max_machines
         self._check("no more machines than allowed", is_kept, f"{machine.machine_id}: {count}")
         usd = totals.micro_usd_per_hour - sum(micro_usd(each.usd_per_hour) for each in extra)
@@ -321,14 +324,16 @@ class MachineInvariants:
         names = (
             each.tags.get(MACHINE_TAG) for each in self.hosts.values() if each.state is not InstanceState.TERMINATED
         )
-        count, most = sum(name not in unknown for name in names), self._limits.max_machines
+        count = sum(name not in unknown for name in names)
+        most = self._limits.max_machines
         self._check("EC2 has no more machines than allowed", not most or count <= most, f"{machine_id}: {count}")
 
     def _look_at(self, host: Instance) -> None:
         """Check an instance every minute for as long as it lives."""
         if not host.is_alive:
             return
-        now, machine = self._clock.now(), self._machine_of(host.instance_id)
+        now = self._clock.now()
+        machine = self._machine_of(host.instance_id)
         self._readiness.look_at(host)
         is_its = machine is not None and machine.instance_id == host.instance_id
         if machine is not None and is_its and machine.state is not MachineState.GONE:
@@ -341,7 +346,8 @@ class MachineInvariants:
         unaccounted = now - self._accounted_at[host.instance_id]
         unneeded = now - self._needed_at[host.instance_id]
         if host.instance_id not in self._leaks:
-            is_known, is_needed = unaccounted <= UNNEEDED_GRACE, unneeded <= UNNEEDED_GRACE
+            is_known = unaccounted <= UNNEEDED_GRACE
+            is_needed = unneeded <= UNNEEDED_GRACE
             self._check("every instance of ours is accounted for", is_known, f"{message} for {unaccounted}")
             self._check("no instance lives that nobody needs", is_needed, f"{message} for {unneeded}")
             if not (is_known and is_needed):

@@ -46,7 +46,8 @@ class Slots:
             self._holders.forget(job.job_id)
             return
         self._holders.note(job)
-        same, every = self._holders.of[job.definition.name], len(self._holders.jobs)
+        same = self._holders.of[job.definition.name]
+        every = len(self._holders.jobs)
         is_kept = same <= job.definition.max_running_jobs and every <= self._max_running_jobs
         self._check("max_running_jobs is kept", is_kept, f"{same} of {job.definition.name}, {every} in all")
 

@@ -56,7 +56,8 @@ class Times:
         self._check_orphans(job)
 
     def check_stopped_in_time(self, job: Job, arn: str, task: Mapping[str, object]) -> None:
-        meant_at, stopped_at = self._invariants.intents.get(arn), timestamp(task, "stoppedAt")
+        meant_at = self._invariants.intents.get(arn)
+        stopped_at = timestamp(task, "stoppedAt")
         if meant_at is None or stopped_at is None:
             return
         # While ECS hides a task it knows none to stop, and what was given up is left to sweeps.
@@ -74,7 +75,8 @@ class Times:
         asked_at = self._cancellations.get(job.job_id)
         if asked_at is None or job.ended_at is None or job.ended_at <= asked_at + CLOCK_SKEW:
             return
-        took, allowed = job.ended_at - asked_at, CANCEL_OVERSHOOT
+        took = job.ended_at - asked_at
+        allowed = CANCEL_OVERSHOOT
         if self._confirmed_no_stop(job):
             allowed = UNCONFIRMED_OVERSHOOT
         self._invariants.check("what is cancelled ends in time", took <= allowed, f"{job.job_id} after {took}")
@@ -111,7 +113,8 @@ class Times:
         deadline = job.definition.deadline
         ran = timedelta(0)
         for task in self._invariants.tasks[job.job_id].values():
-            started_at, stopped_at = timestamp(task, "startedAt"), timestamp(task, "stoppedAt")
+            started_at = timestamp(task, "startedAt")
+            stopped_at = timestamp(task, "stoppedAt")
             if started_at is not None and started_at < at:
                 ran += min(stopped_at or at, at) - started_at
         is_late = deadline is not None and job.accepted_at + deadline <= at
@@ -127,7 +130,8 @@ class Times:
         self._check_end_after(job, "it", job.ended_at, latest, max(allowed, silent))
         given_up = set(self._facts.unconfirmed_stops(timedelta(hours=1)))
         for arn, task in self._invariants.tasks[job.job_id].items():
-            stopped_at, shown_at = timestamp(task, "stoppedAt"), self._facts.shown_at(arn)
+            stopped_at = timestamp(task, "stoppedAt")
+            shown_at = self._facts.shown_at(arn)
             if stopped_at is None:
                 continue
             if arn in given_up:
@@ -152,7 +156,8 @@ class Times:
         # The same for all: the scenario sets it.
         allowed = self._limits.provisioning_deadline(is_managed=False)
         for arn, task in self._invariants.tasks[job.job_id].items():
-            placed_at, stopped_at = self._facts.known_at.get(arn), timestamp(task, "stoppedAt")
+            placed_at = self._facts.known_at.get(arn)
+            stopped_at = timestamp(task, "stoppedAt")
             if placed_at is None or stopped_at is None:
                 continue
             if self._facts.shown_at(arn) is not None:
@@ -170,7 +175,8 @@ class Times:
 
     def _check_orphans(self, job: Job) -> None:
         for arn, task in self._invariants.tasks[job.job_id].items():
-            stopped_at, orphan_at = timestamp(task, "stoppedAt"), self._invariants.orphans.get(arn)
+            stopped_at = timestamp(task, "stoppedAt")
+            orphan_at = self._invariants.orphans.get(arn)
             if stopped_at is not None and orphan_at is not None:
                 took = stopped_at - orphan_at
                 in_time = took <= STOP_OVERSHOOT + SWEEP_OVERSHOOT
@@ -178,9 +184,11 @@ class Times:
 
     def _check_runtime(self, job: Job) -> None:
         # What a task ran after ECS had hidden it is not known; of one on a silent host, a stop is asked for in time.
-        ran, silent = timedelta(0), self._on_silent_hosts()
+        ran = timedelta(0)
+        silent = self._on_silent_hosts()
         for arn, task in self._invariants.tasks[job.job_id].items():
-            span, started_at = self._facts.hidden_span(arn), timestamp(task, "startedAt")
+            span = self._facts.hidden_span(arn)
+            started_at = timestamp(task, "startedAt")
             ends = [*([span[0]] if span else []), *([self._facts.stop_asked_at[arn]] if arn in silent else [])]
             known = max(min(ends) - started_at, timedelta(0)) if ends and started_at else timedelta.max
             ran += min(timedelta(seconds=run_seconds(task)), known)
@@ -198,5 +206,6 @@ def timestamp(task: Mapping[str, object], name: str) -> datetime | None:
 
 def run_seconds(task: Mapping[str, object]) -> float:
     """Return how long a task ran, by ECS's timestamps."""
-    started, stopped = timestamp(task, "startedAt"), timestamp(task, "stoppedAt")
+    started = timestamp(task, "startedAt")
+    stopped = timestamp(task, "stoppedAt")
     return (stopped - started).total_seconds() if started and stopped else 0.0

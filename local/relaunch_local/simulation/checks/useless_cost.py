@@ -66,7 +66,8 @@ class UselessCost:
         least: dict[str, float] = defaultdict(float)
         most: dict[str, float] = defaultdict(float)
         for host in hosts:
-            job_id, used = host.tags[JOB_TAG], tasks_on(host)
+            job_id = host.tags[JOB_TAG]
+            used = tasks_on(host)
             if not used and job_id in jobs:
                 least[job_id] += self._least(host, jobs[job_id])
             others = (at for whose, at in used.items() if whose != job_id)
@@ -77,7 +78,8 @@ class UselessCost:
             elif self._may_have_left(host, job_id, used[job_id]):
                 most[job_id] += self._most(host, min(until, used[job_id]))
         for job_id, job in jobs.items():
-            told, bounds = job.machines.useless_usd, (least[job_id] - _ROUNDING_USD, most[job_id] + _ROUNDING_USD)
+            told = job.machines.useless_usd
+            bounds = (least[job_id] - _ROUNDING_USD, most[job_id] + _ROUNDING_USD)
             message = f"{job_id}: {told:.4f} USD, not {bounds[0]:.4f} to {bounds[1]:.4f}"
             self.check("a job says what machines without a task cost", bounds[0] <= told <= bounds[1], message)
 

@@ -47,7 +47,8 @@ class Wakes:
         if job.state.is_final:
             self._check("what is over waits for nothing", bool(job.pending) == (job.wake_at is not None), job.job_id)
             return
-        stop_by, attempt = stops_by(job), job.attempt
+        stop_by = stops_by(job)
+        attempt = job.attempt
         if stop_by is not None and attempt is not None and attempt.host_ended_at is None:
             is_in_time = job.wake_at is not None and job.wake_at <= stop_by
             message = f"{job.job_id}: {job.wake_at}, not {stop_by}"

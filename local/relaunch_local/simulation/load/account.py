@@ -63,7 +63,8 @@ class LoadScenario(Scenario):
     @classmethod
     def of(cls, options: LoadOptions, work_seconds: float) -> "LoadScenario":
         """Plan one event per job."""
-        jobs, instance_type = options.events, options.instance_type
+        jobs = options.events
+        instance_type = options.instance_type
         # Reproducible, not a secret.
         dice = random.Random(f"{options.seed}/load")  # noqa: S311
         machines = math.ceil(jobs / tasks_per_machine(instance_type))
@@ -306,8 +307,10 @@ class LoadAccount(SimulatedAccount):
     def _stores(self) -> dict[str, Any]:
         """Return the stores, whose transactions conflict."""
         self.contention = Contention(self.runtime)
-        stores, on_effect = super()._stores(), self.invariants.effects.done
-        jobs, machines = ContendedJobs(self.stores.jobs, self.contention), self.stores.machines
+        stores = super()._stores()
+        on_effect = self.invariants.effects.done
+        jobs = ContendedJobs(self.stores.jobs, self.contention)
+        machines = self.stores.machines
         noted = self._machine_saved
         stores["jobs"] = RetriedJobs(jobs, self.calls, self.indexes, self._saved, on_effect, noted, self.contention)
         contended = ContendedMachines(machines, self.contention)
@@ -348,7 +351,8 @@ class LoadAccount(SimulatedAccount):
 
     def rate_limiter(self) -> RateLimiter:
         """Return a container's rate limiter for launches, which waits on the virtual clock."""
-        clock, runtime = self.clock, self.runtime
+        clock = self.clock
+        runtime = self.runtime
         return RateLimiter(
             lambda: clock.now().timestamp(), lambda seconds: runtime.pause(seconds, "waits for its turn")
         )

@@ -210,7 +210,8 @@ class LoadRun:
 
     def run(self) -> LoadResult:
         """Run until every job has ended, and check the run."""
-        account, longest = self.account, _LONGEST_RATIO * self.floor_seconds
+        account = self.account
+        longest = _LONGEST_RATIO * self.floor_seconds
         self._advance(lambda: len(self.running) >= self.options.events, longest)
         self.made_until_running = account.every_call
         self._advance(self._is_idle, longest + 2 * _WORK_MARGIN * self.floor_seconds + WORK_LEAST_SECONDS)
@@ -247,7 +248,8 @@ class LoadRun:
 
     def _result(self) -> LoadResult:
         account = self.account
-        jobs, last = account.invariants.jobs, max(self.running.values(), default=account.clock.now())
+        jobs = account.invariants.jobs
+        last = max(self.running.values(), default=account.clock.now())
         return LoadResult(
             options=self.options,
             limits=self.limits,

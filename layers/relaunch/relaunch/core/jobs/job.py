@@ -63,7 +63,7 @@ class WaitTimes:
     queued_before_seconds: float = 0.0
     """The part of `held_back_before_seconds` that it waited behind others."""
     told_at: datetime | None = None
-    """When somebody was last told that it waits for long (core.lifecycle.long_waits)."""
+    """When the last alert said that it waits for long (core.lifecycle.long_waits)."""
 
 
 @dataclass(frozen=True, slots=True)
