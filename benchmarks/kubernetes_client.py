@@ -26,7 +26,7 @@ from relaunch.adapters.kubernetes.manifest import build_job
 from relaunch.core.definitions.accelerator import GpuRequirement, PurchaseOption
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.launches.launch import LaunchRequest
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch_local.control_plane.kubelet import Behaviour, Kubelets

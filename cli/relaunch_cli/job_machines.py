@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.lookup import claimed_machines, selected_placement
+from relaunch.core.jobs.job import Job, claimed_machines, selected_placement
 from relaunch.core.jobs.state import JobSummary, WaitReason
 from relaunch.core.machines.machine import Machine, MachineState, machine_id_of
 

@@ -12,7 +12,7 @@ from fakes.fleet import make_fleet_request, make_override
 from fakes.role_world import FAMILY, unique
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.targets import Target
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.machines.events import InstanceLaunched
 from relaunch.ports import PortError
 from relaunch.usecases.refresh_offerings import refresh_offerings

@@ -9,7 +9,7 @@ from fakes.builders import container_instance_arn, make_launch_request, task_id
 from fakes.task_clusters import TARGETS, Cluster
 from relaunch.core.definitions.accelerator import GpuRequirement
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,

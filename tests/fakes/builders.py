@@ -14,8 +14,7 @@ from relaunch.adapters.aws.ecs.events import observe_task
 from relaunch.adapters.aws.ecs.run_task import failed_placement
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption
 from relaunch.core.definitions.definition import GithubTrigger, JobDefinition
-from relaunch.core.jobs.attempt import Attempt, Placement, PlacementState
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.attempt import Attempt, AttemptKey, Placement, PlacementState
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.jobs.trigger_facts import TriggerFacts

@@ -12,8 +12,7 @@ from fakes.registry import FakeRegistry
 from fakes.sources import FakeCheckpoints, FakeHosts, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
 from fakes.tasks import FakeTasks
 from relaunch.core.definitions.definition import GithubTrigger, ImageWait, JobDefinition
-from relaunch.core.jobs.attempt import Attempt
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.attempt import Attempt, AttemptKey
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.derived_revision import TaskDefinition
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, LaunchUncertain, Node, TaskObservation

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from fakes.builders import NOW, make_node, make_observation, task_id
 from relaunch.adapters.aws.ecs.run_task import failed_placement
 from relaunch.adapters.aws.ecs.run_task_limits import check_limits
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchOutcome,

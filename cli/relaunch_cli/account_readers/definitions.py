@@ -7,9 +7,8 @@ from typing import Any
 from relaunch.adapters.aws.checkpoint_buckets import S3Buckets
 from relaunch.core.checks import Check
 from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants, bucket_of
-from relaunch.core.definitions.definition import JobDefinition, S3Trigger
+from relaunch.core.definitions.definition import JobDefinition, S3Trigger, image_repositories
 from relaunch.core.revisions.revision import TaskDefinitionGrants, main_container
-from relaunch.core.triggers.origins import image_repositories
 from relaunch.usecases.plan_jobs import Plan
 from relaunch_cli.account_checks.buckets import CheckpointBucket, Notifications, check_checkpoint_bucket, check_uploads
 from relaunch_cli.account_checks.placement import check_placement

@@ -61,7 +61,7 @@ def retry(  # noqa: PLR0913 - a command has the options it has
     """
     import uuid
 
-    from relaunch.core.jobs.lookup import keyed_identity
+    from relaunch.core.jobs.job import keyed_identity
     from relaunch.usecases.retry_job import retry_job
     from relaunch_cli.submission import finish, submit_job
     from relaunch_cli.views.screen import progress

@@ -47,7 +47,7 @@ def submit(  # noqa: PLR0913 - a command has the options it has
     """
     import uuid
 
-    from relaunch.core.jobs.lookup import keyed_identity
+    from relaunch.core.jobs.job import keyed_identity
     from relaunch.core.triggers.events import DirectRequest
     from relaunch.usecases.submit_job import submit_request
     from relaunch_cli.submission import finish, submit_job

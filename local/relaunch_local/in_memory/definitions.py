@@ -2,9 +2,8 @@
 
 from itertools import count
 
-from relaunch.core.definitions.definition import JobDefinition, TriggerSource
+from relaunch.core.definitions.definition import JobDefinition, TriggerSource, trigger_origins
 from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
-from relaunch.core.triggers.origins import trigger_origins
 from relaunch.ports import StaleWriteError
 
 

@@ -8,8 +8,7 @@ from itertools import islice
 
 from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.cost import summarize_job
-from relaunch.core.jobs.job import Job, TimelineEntry
-from relaunch.core.jobs.lookup import due_at, may_have_instance, selected_placement, waited_slot
+from relaunch.core.jobs.job import Job, TimelineEntry, due_at, may_have_instance, selected_placement, waited_slot
 from relaunch.core.jobs.state import JobSummary
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.selection import explain_rows

@@ -4,9 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from relaunch.core.machines.decision import MachineDecision, MachineTotals
+from relaunch.core.machines.decision import MachineDecision, MachineTotals, due_at, has_room
 from relaunch.core.machines.limits import add, change_of, exceeded_limit, is_within
-from relaunch.core.machines.lookup import due_at, has_room
 from relaunch.core.machines.machine import Machine
 from relaunch.core.machines.starts import Starts, StartsByCause, Worth, settled
 from relaunch.core.offerings.offering import OfferingKey

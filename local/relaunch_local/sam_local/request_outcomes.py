@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from relaunch.core.jobs.attempt import IntentKind
-from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.lookup import INVOKE
+from relaunch.core.jobs.job import INVOKE, Job
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch_local.sam_local.samples import read_sample

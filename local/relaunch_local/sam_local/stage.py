@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.lookup import INVOKE
+from relaunch.core.jobs.job import INVOKE, Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.machines.machine import Machine
 from relaunch.core.triggers.events import DirectRequest

@@ -1,9 +1,11 @@
-"""Validation errors of pydantic as one line of text, for logs, dead-letter messages and answers."""
+"""Validation errors of pydantic as one line of text, for logs, dead-letter messages and answers; AWS timestamps."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Annotated
 
-from pydantic import ValidationError
+from pydantic import AfterValidator, ValidationError
 
 from relaunch.ports import PermanentError
 
@@ -45,3 +47,18 @@ def _describe(location: tuple[int | str, ...], message: str) -> str:
 
 def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+# Timestamps outside are errors; near the limits of datetime, conversion to UTC and arithmetic would overflow.
+_FIRST_YEAR = 1970
+_LAST_YEAR = 2199
+
+
+def _to_utc(timestamp: datetime) -> datetime:
+    if not _FIRST_YEAR <= timestamp.year <= _LAST_YEAR:
+        raise ValueError(f"the year {timestamp.year} is not one between {_FIRST_YEAR} and {_LAST_YEAR}")
+    return timestamp.astimezone(UTC)
+
+
+Timestamp = Annotated[datetime, AfterValidator(_to_utc)]
+"""ISO 8601 text (events), epoch seconds (JSON of DescribeTasks) or a datetime (the SDK), converted to UTC."""

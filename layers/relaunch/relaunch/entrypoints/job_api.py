@@ -13,8 +13,7 @@ from relaunch.adapters.messages.job_api import (
     describe_job,
     parse_request,
 )
-from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.lookup import INVOKE, is_own, keyed_identity
+from relaunch.core.jobs.job import INVOKE, Job, is_own, keyed_identity
 from relaunch.core.triggers.events import DirectRequest
 from relaunch.ports import PermanentError, RequestDependencies, TransientError
 from relaunch.usecases.cancel_job import cancel_job

@@ -105,7 +105,7 @@ class JobStore(JobListing, Protocol):
         """Return ids of open jobs whose `wake_at` is not after `now`, most overdue first."""
 
     def load_waiting(self, slot: str, limit: int) -> list[str]:
-        """Return ids of jobs that wait for this slot (core.jobs.lookup.waited_slot), oldest first.
+        """Return ids of jobs that wait for this slot (core.jobs.job.waited_slot), oldest first.
 
         A job that waits for capacity is found whether or not it kept the slot of an earlier placement.
         """
@@ -115,7 +115,7 @@ class JobStore(JobListing, Protocol):
         """Return ids of jobs that wait or waited for this image."""
 
     def load_slot_holders(self, limit: int) -> list[str]:
-        """Return ids of jobs that have a slot and may use an instance (core.jobs.lookup), oldest first."""
+        """Return ids of jobs that have a slot and may use an instance (core.jobs.job), oldest first."""
 
     def load_on_instance(self, instance_id: str) -> list[str]:
         """Return ids of jobs that are linked to this EC2 instance and not unlinked."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from relaunch.core.jobs.attempt_key import AttemptKey
+    from relaunch.core.jobs.attempt import AttemptKey
     from relaunch.core.launches.launch import LaunchOutcome, LaunchRequest, NodeObservation, TaskObservation
     from relaunch.core.selection.gpu_share import GpuDevice
     from relaunch.core.selection.neuron_devices import RemainingResources

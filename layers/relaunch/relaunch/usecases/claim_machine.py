@@ -3,8 +3,7 @@
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from relaunch.core.jobs.job import STACK_SLOT, Job
-from relaunch.core.jobs.lookup import selected_placement
+from relaunch.core.jobs.job import STACK_SLOT, Job, selected_placement
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.events import (
     MachineAwaited,

@@ -1,6 +1,7 @@
 """Do what EC2 is to be called for: request a machine, terminate its instance, deregister its node."""
 
 from relaunch.core.lifecycle.metrics import machine_metrics
+from relaunch.core.machines.decision import find_older, may_give_way
 from relaunch.core.machines.ending import termination_refused
 from relaunch.core.machines.events import (
     FleetAnswered,
@@ -9,7 +10,6 @@ from relaunch.core.machines.events import (
     InstanceObservation,
     RequestExpired,
 )
-from relaunch.core.machines.lookup import find_older, may_give_way
 from relaunch.core.machines.machine import (
     AskFleet,
     Consequence,

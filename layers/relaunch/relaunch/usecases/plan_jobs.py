@@ -6,7 +6,7 @@ from datetime import datetime
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.checkpoint_bucket import BucketFacts, bucket_notices, bucket_of, bucket_problem
-from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.definitions.definition import JobDefinition, image_repositories
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.kubernetes.acs_drivers import AcsDrivers, find_driver_notices, find_strict_problems
@@ -25,7 +25,6 @@ from relaunch.core.selection.requirements import container_problem
 from relaunch.core.selection.selection import Selection, explain_rejection, select
 from relaunch.core.triggers.events import DirectRequest
 from relaunch.core.triggers.matching import InvalidInputs, NoMatch
-from relaunch.core.triggers.origins import image_repositories
 from relaunch.ports import (
     ImageSource,
     NoActiveRevisionError,

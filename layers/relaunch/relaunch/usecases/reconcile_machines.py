@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
-from relaunch.core.jobs.lookup import claimed_machines
+from relaunch.core.jobs.job import claimed_machines
 from relaunch.core.lifecycle.events import HostWarned
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum, leak_metrics
 from relaunch.core.machines.events import (

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from relaunch.core.machines.decision import MachineDecision
-from relaunch.core.machines.lookup import due_at, has_room
+from relaunch.core.machines.decision import MachineDecision, due_at, has_room
 from relaunch.core.machines.machine import Machine
 from relaunch_local.simulation.aws.lagging_index import LaggingIndex
 from relaunch_local.simulation.aws.table import CalledStore, once

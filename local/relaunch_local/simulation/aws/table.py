@@ -10,8 +10,7 @@ from botocore.exceptions import ClientError
 
 from relaunch.adapters.aws.errors import aws_errors
 from relaunch.core.jobs.effects import AdmitWaiting, CountRun, Effect, LookForWarning, RememberCapacity
-from relaunch.core.jobs.job import Job, TimelineEntry
-from relaunch.core.jobs.lookup import due_at, waited_slot
+from relaunch.core.jobs.job import Job, TimelineEntry, due_at, waited_slot
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.machines.machine import Machine
 from relaunch.core.offerings.offering import CapacityFailure

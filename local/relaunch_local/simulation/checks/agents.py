@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.lookup import claimed_machines
+from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.jobs.state import JobState
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.core.machines.settings import MACHINE_TAG

@@ -6,8 +6,7 @@ from datetime import timedelta
 from typing import Protocol
 
 from relaunch.core.jobs.effects import ReleaseMachine
-from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.lookup import claimed_machines
+from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.machines.decision import MachineTotals
 from relaunch.core.machines.machine import NOTHING, Machine

@@ -17,8 +17,7 @@ from relaunch.core.jobs.effects import (
     RequestMachine,
     StopTask,
 )
-from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.lookup import claimed_machines
+from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.offerings.capacity_memory import LONGEST, is_counted
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.checks.record import Check

@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.lookup import claimed_machines
+from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.machines.decision import MachineTotals, micro_usd
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import Machine, MachineState, RememberFailures, TerminateInstance

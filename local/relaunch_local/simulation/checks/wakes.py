@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.attempt import StopKind
-from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.lookup import claimed_machines
+from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.moves import stops_by
 from relaunch_local.ecs import Clock

@@ -15,9 +15,8 @@ from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.definition import GithubTrigger, JobDefinition, S3Trigger
-from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.job import Job, waited_slot
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.lookup import waited_slot
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.machines.decision import MachineDecision
 from relaunch.core.machines.limits import MachineLimits

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from relaunch.core.machines.lookup import has_room
+from relaunch.core.machines.decision import has_room
 from relaunch.core.machines.machine import Machine
 from relaunch_local.ecs.engine.settings import SOUND, HostPlan
 from relaunch_local.simulation.aws.fleet import FaultyEc2

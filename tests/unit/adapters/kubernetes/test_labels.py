@@ -3,7 +3,7 @@ import re
 import pytest
 
 from relaunch.adapters.kubernetes import labels
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.triggers.matching import MAX_JOB_ID_LENGTH
 
 ATTEMPT = AttemptKey("resnet-1f2e3d4c5b6a", 2)

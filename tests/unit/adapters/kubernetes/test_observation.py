@@ -6,7 +6,7 @@ from fakes.kubernetes import TASK_NAME, disrupted, ended, read_job, read_pod, wa
 from relaunch.adapters.kubernetes.api.models import Job, Node
 from relaunch.adapters.kubernetes.labels import STOP_REASON
 from relaunch.adapters.kubernetes.observation import is_stop_called, observe_node, observe_task
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.launches.launch import ContainerObservation, ReportedCause, StopReport, TaskPhase
 
 NINE, TEN = datetime(2026, 11, 2, 9, tzinfo=UTC), datetime(2026, 11, 2, 10, tzinfo=UTC)

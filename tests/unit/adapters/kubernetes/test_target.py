@@ -13,7 +13,7 @@ from relaunch.adapters.kubernetes.target import kubernetes_target
 from relaunch.core.definitions.accelerator import GpuRequirement, PurchaseOption
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.launches.launch import LaunchUncertain, ReportedCause, TaskPhase, TaskPlaced
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch.ports import TransientError

@@ -1,7 +1,7 @@
 import pytest
 
 from fakes.builders import make_attempt, make_job, make_running_job, task_id
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.jobs.state import FINAL_STATES, CostBasis, JobState
 from relaunch.core.lifecycle.decision import stop_effect
 

@@ -15,7 +15,7 @@ from fakes.builders import (
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.jobs.job import FailedStart
 from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.launches.launch import AllNeuronDevices, GpuPartition, GpuShare, NeuronDevices, WholeGpus

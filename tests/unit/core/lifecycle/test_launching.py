@@ -17,9 +17,8 @@ from fakes.builders import (
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.attempt import IntentKind, PlacementState, StopIntent
 from relaunch.core.jobs.effects import RememberCapacity, RequestLaunch, StopTask
-from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.lookup import claimed_machines
 from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, WaitReason
 from relaunch.core.launches.launch import LaunchConflict, LaunchDeferred, LaunchRefused, LaunchUncertain, TaskPlaced
 from relaunch.core.lifecycle.events import CancelAsked, PlacementExpired, TimePassed

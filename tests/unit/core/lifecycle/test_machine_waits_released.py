@@ -5,8 +5,8 @@ from datetime import timedelta
 
 from fakes.builders import NOW, make_definition, make_job
 from relaunch.core.jobs.effects import ReleaseMachine
+from relaunch.core.jobs.job import due_at
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.lookup import due_at
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.events import CheckpointsUnreadable, TimePassed
 from relaunch.core.lifecycle.refusal_waits import MACHINE_KEPT

@@ -5,7 +5,7 @@ from dataclasses import replace
 from fakes.builders import make_job, make_running_attempt, make_selection
 from fakes.stored_machines import make_machine
 from relaunch.core.jobs.attempt import IntentKind, StopIntent
-from relaunch.core.jobs.lookup import selected_placement
+from relaunch.core.jobs.job import selected_placement
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.events import MachineClaimed
 from relaunch.core.machines.decision import MachineDecision

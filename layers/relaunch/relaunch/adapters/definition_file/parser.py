@@ -14,9 +14,8 @@ from relaunch.adapters.definition_file.messages import (
 from relaunch.adapters.definition_file.models import JOB_NAME_PATTERN, JobModel
 from relaunch.adapters.definition_file.values import KnownHardware, suggest
 from relaunch.adapters.definition_file.yaml_document import DefinitionProblem, Document, read_document
-from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.definitions.definition import JobDefinition, Overlap, find_overlaps
 from relaunch.core.offerings.instance_types import InstanceType, known_models, known_neuron_models
-from relaunch.core.triggers.origins import Overlap, find_overlaps
 
 
 class DefinitionFileError(Exception):

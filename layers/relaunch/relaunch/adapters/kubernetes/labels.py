@@ -8,7 +8,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.attempt import AttemptKey
 
 STACK = "relaunch/stack"
 TASK = "relaunch/task"

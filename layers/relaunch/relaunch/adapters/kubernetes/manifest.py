@@ -11,7 +11,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.kubernetes.pod_gpus import PodGpus
 from relaunch.core.kubernetes.rules import MAIN_CONTAINER, ask_gpus, purchase_options
 from relaunch.core.launches.launch import LaunchRequest

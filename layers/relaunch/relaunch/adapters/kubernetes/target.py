@@ -23,7 +23,7 @@ from relaunch.adapters.kubernetes.launches import check_limits, outcome_of_error
 from relaunch.adapters.kubernetes.manifest import manifest_builder
 from relaunch.adapters.kubernetes.observation import is_ending, is_stop_called, observe_node, observe_task
 from relaunch.core.definitions.targets import Target
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.kubernetes.acs import BEST_EFFORT, COMPUTE_QOS
 from relaunch.core.launches.launch import (
     LaunchOutcome,

@@ -1,4 +1,4 @@
-"""An attempt to run a job, its placements, and how its task ended."""
+"""An attempt to run a job, the key from which a target knows whose task it has, its placements, and how it ended."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -216,3 +216,15 @@ class Attempt:
     def is_number_used(self) -> bool:
         """Return whether the number is used up: the task started, or it is unknown whether it did."""
         return self.started_at is not None or self.placement.is_lost
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class AttemptKey:
+    """A job and the number of one of its attempts; an attempt may have several tasks, one per placement."""
+
+    job_id: str
+    attempt_number: int
+
+    def __str__(self) -> str:
+        """Return `<job>/<attempt>`."""
+        return f"{self.job_id}/{self.attempt_number}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 class TriggerFacts:
     """What started the job, as a summary and as environment variables of the training.
 
-    `caller` is who asked for it directly (core.jobs.lookup); empty if an event started it, or an earlier version.
+    `caller` is who asked for it directly (core.jobs.job); empty if an event started it, or an earlier version.
     `short` is the summary in a few words, empty in jobs of an earlier version.
     """
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from relaunch.core.definitions.accelerator import GpuRequirement
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.machines.machine import NOTHING, Resources
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 

@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 
 from relaunch.core.jobs.attempt import IntentKind, PlacementState, StopKind
 from relaunch.core.jobs.effects import AdmitWaiting, Effect, ReleaseMachine, RequestLaunch, RequestMachine
-from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.jobs.lookup import claimed_machines
 from relaunch.core.jobs.state import REFUSED_WAITS, JobState, RefusedCall, Waiting, WaitReason
 from relaunch.core.launches.launch import Shortage
 from relaunch.core.lifecycle.decision import (

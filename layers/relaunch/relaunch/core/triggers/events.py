@@ -135,7 +135,7 @@ class RetriedJob:
 
 @dataclass(frozen=True, slots=True)
 class DirectRequest:
-    """A request for a job by the name of its definition; `caller` is who sent it (core.jobs.lookup).
+    """A request for a job by the name of its definition; `caller` is who sent it (core.jobs.job).
 
     With `image_tag` the job runs that image of a repository whose images triggers of the definition watch; with
     `retried` it goes on where another job ended.

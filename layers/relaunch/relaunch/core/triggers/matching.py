@@ -19,6 +19,7 @@ from relaunch.core.definitions.definition import (
     JobDefinition,
     S3Trigger,
     Trigger,
+    watched_images,
 )
 from relaunch.core.definitions.filter_patterns import CompiledPattern, parse_pattern
 from relaunch.core.jobs.trigger_facts import TriggerFacts
@@ -34,7 +35,6 @@ from relaunch.core.triggers.events import (
     collect_facts,
     list_github_obstacles,
 )
-from relaunch.core.triggers.origins import watched_images
 
 _MAX_NAMED = 5  # the message is stored and logged, and a dispatch may have thousands
 MAX_INPUT_LENGTH = 1024  # characters; RunTask limits all overrides together to 8,192

@@ -33,8 +33,7 @@ from relaunch.core.definitions.kubernetes_workload import ComputeClass, GpuPlace
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import Attempt, HeldStop, IntentKind, Stop, StopIntent, StopKind
 from relaunch.core.jobs.cost import summarize_job
-from relaunch.core.jobs.job import Job, TimelineEntry
-from relaunch.core.jobs.lookup import due_at
+from relaunch.core.jobs.job import Job, TimelineEntry, due_at
 from relaunch.core.jobs.state import CostBasis, JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.rejection import Rejection

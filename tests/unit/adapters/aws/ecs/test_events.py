@@ -10,8 +10,7 @@ from fakes.builders import make_running_attempt
 from fakes.scripted_aws import ScriptedAws
 from fakes.webhook import EVENTS, load_event
 from relaunch.adapters.aws.ecs.events import observe_container_instance, observe_task, parse_ecs_event, phase_of
-from relaunch.core.jobs.attempt import StopKind
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.attempt import AttemptKey, StopKind
 from relaunch.core.launches.launch import (
     ContainerObservation,
     Node,

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relaunch.adapters.aws.ecs.events import owner_of, started_by
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.attempt import AttemptKey
 
 
 @given(st.from_regex(r"[a-z0-9-]{1,100}-[0-9a-f]{8}", fullmatch=True), st.integers(1, 999_999_999))

@@ -17,7 +17,7 @@ from fakes.builders import make_launch_request, task_id
 from fakes.scripted_aws import ScriptedAws
 from relaunch.adapters.aws.ecs.run_task import client_token
 from relaunch.adapters.aws.ecs.target import EcsTarget
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,

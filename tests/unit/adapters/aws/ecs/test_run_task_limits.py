@@ -6,7 +6,7 @@ import pytest
 from fakes.builders import make_launch_request, make_offering_key
 from relaunch.adapters.aws.ecs.container_overrides import build_overrides
 from relaunch.adapters.aws.ecs.run_task_limits import MAX_OVERRIDES_LENGTH, check_limits
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.launches.launch import LaunchRequest
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from fakes.builders import INSTANCE_ID, container_instance_arn, task_id
 from fakes.scripted_aws import fault, throttle, time_out
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.launches.launch import TaskPhase
 from relaunch.ports import PermanentError, TransientError
 

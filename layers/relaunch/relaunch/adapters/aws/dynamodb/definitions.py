@@ -17,9 +17,8 @@ from relaunch.adapters.aws.dynamodb.table import (
     put,
     text,
 )
-from relaunch.core.definitions.definition import JobDefinition, TriggerSource
+from relaunch.core.definitions.definition import JobDefinition, TriggerSource, trigger_origins
 from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
-from relaunch.core.triggers.origins import trigger_origins
 from relaunch.ports import PermanentError, StaleWriteError
 
 _DEFINITION = TypeAdapter(JobDefinition)

@@ -24,8 +24,7 @@ from relaunch.adapters.aws.dynamodb.table import (
 from relaunch.adapters.validation import permanent_if_invalid
 from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.cost import summarize_job
-from relaunch.core.jobs.job import Job, TimelineEntry
-from relaunch.core.jobs.lookup import due_at, may_have_instance, selected_placement, waited_slot
+from relaunch.core.jobs.job import Job, TimelineEntry, due_at, may_have_instance, selected_placement, waited_slot
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.selection import Selection, explain_rows
 from relaunch.ports import StoredSelection

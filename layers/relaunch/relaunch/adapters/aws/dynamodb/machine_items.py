@@ -17,7 +17,7 @@ from relaunch.adapters.aws.dynamodb.table import (
     text,
 )
 from relaunch.adapters.validation import permanent_if_invalid
-from relaunch.core.machines.lookup import KEPT_AFTER_END, due_at, gone_at, has_room
+from relaunch.core.machines.decision import KEPT_AFTER_END, due_at, gone_at, has_room
 from relaunch.core.machines.machine import Machine
 
 MACHINE = "MACHINE"

@@ -14,8 +14,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from relaunch.adapters.aws.timestamps import Timestamp
-from relaunch.adapters.validation import permanent_if_invalid
+from relaunch.adapters.validation import Timestamp, permanent_if_invalid
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, ReservationEnding
 from relaunch.core.offerings.reservations import WARNED_BEFORE_END
 

@@ -15,9 +15,8 @@ from pydantic.alias_generators import to_camel
 
 from relaunch.adapters.aws.ecs.placement_constraints import AVAILABILITY_ZONE, INSTANCE_TYPE, NEURON_DEVICES
 from relaunch.adapters.aws.ecs.stop_reports import report_of_container, report_of_task
-from relaunch.adapters.aws.timestamps import Timestamp
-from relaunch.adapters.validation import permanent_if_invalid
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.adapters.validation import Timestamp, permanent_if_invalid
+from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.launches.launch import ContainerObservation, Node, NodeObservation, TaskObservation, TaskPhase
 from relaunch.core.machines.machine import Resources
 from relaunch.core.selection.gpu_share import GpuDevice

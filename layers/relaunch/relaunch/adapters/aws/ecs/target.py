@@ -12,7 +12,7 @@ from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter
 from relaunch.adapters.aws.ecs.run_task import build_run_task, outcome_of_error, outcome_of_response
 from relaunch.adapters.aws.ecs.run_task_limits import check_limits
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code, is_throttled
-from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.launches.launch import LaunchOutcome, LaunchRequest, NodeObservation, TaskObservation, TaskPhase
 from relaunch.core.selection.gpu_share import GpuDevice
 from relaunch.core.selection.neuron_devices import RemainingResources

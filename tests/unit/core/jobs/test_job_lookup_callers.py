@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fakes.builders import make_job
-from relaunch.core.jobs.lookup import INVOKE, is_own, keyed_identity
+from relaunch.core.jobs.job import INVOKE, is_own, keyed_identity
 
 CI = "arn:aws:sts::111122223333:assumed-role/ci-vision"
 USER = "arn:aws:iam::111122223333:user/vision/ada"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from relaunch.core.jobs.lookup import claimed_machines
+from relaunch.core.jobs.job import claimed_machines
 from unit.core.lifecycle.table_matrix import SITUATIONS
 
 

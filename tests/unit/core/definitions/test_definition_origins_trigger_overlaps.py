@@ -1,8 +1,7 @@
 import pytest
 
 from fakes.builders import make_definition
-from relaunch.core.definitions.definition import GithubTrigger, S3Trigger
-from relaunch.core.triggers.origins import find_overlaps
+from relaunch.core.definitions.definition import GithubTrigger, S3Trigger, find_overlaps
 
 
 @pytest.mark.parametrize(

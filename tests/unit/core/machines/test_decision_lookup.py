@@ -6,7 +6,7 @@ import pytest
 
 from fakes.builders import NOW
 from fakes.stored_machines import make_claim, make_gone, make_machine, make_override
-from relaunch.core.machines.lookup import due_at, gone_at, has_room
+from relaunch.core.machines.decision import due_at, gone_at, has_room
 from relaunch.core.machines.machine import DeregisterNode, FleetRequest, Machine, MachineState, Resources
 
 LIVING = [state for state in MachineState if state is not MachineState.GONE]

@@ -15,14 +15,20 @@ from fakes.builders import (
     make_running_attempt,
     make_running_job,
 )
-from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait, S3Trigger, TriggerSource
+from relaunch.core.definitions.definition import (
+    GithubTrigger,
+    ImageTrigger,
+    ImageWait,
+    S3Trigger,
+    TriggerSource,
+    image_repositories,
+    trigger_origins,
+)
 from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.cost import summarize_job
 from relaunch.core.jobs.effects import AdmitWaiting
-from relaunch.core.jobs.job import CAPACITY, MACHINES_SLOT
-from relaunch.core.jobs.lookup import due_at, may_have_instance, selected_placement, waited_slot
+from relaunch.core.jobs.job import CAPACITY, MACHINES_SLOT, due_at, may_have_instance, selected_placement, waited_slot
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
-from relaunch.core.triggers.origins import image_repositories, trigger_origins
 
 OVER: dict[str, Any] = {"state": JobState.FAILED, "wake_at": None, "ended_at": NOW + timedelta(hours=1)}
 PENDING = (AdmitWaiting(),)

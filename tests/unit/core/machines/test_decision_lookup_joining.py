@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.machines import NOW, fleet_request, machine, offering, override
-from relaunch.core.machines.lookup import find_older, may_give_way
+from relaunch.core.machines.decision import find_older, may_give_way
 from relaunch.core.machines.machine import Claim, Machine, MachineState, Resources, machine_id_of
 
 GPU = Resources(1024, 1_000, 1.0)
