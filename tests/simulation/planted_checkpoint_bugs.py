@@ -6,7 +6,7 @@ from relaunch.adapters.aws import checkpoints
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.core.launches import launch_plan
 from relaunch.core.lifecycle import market_choice, waiting
-from relaunch.usecases import choose_placement, follow_market
+from relaunch.usecases import choose_placement, hand_over
 from relaunch_local.simulation import job_scenario
 from relaunch_local.simulation.checks.deadlines import PROMISE
 from simulation import broken_parts as broken
@@ -102,7 +102,7 @@ CHECKPOINT_BUGS = (
     PlantedBug(
         "moved-unsaved",
         "a task is moved to spot before it has saved a checkpoint",
-        replaced(follow_market, "newest_of", broken.without_its_own_checkpoint),
+        replaced(hand_over, "newest_of", broken.without_its_own_checkpoint),
         "no move without a saved checkpoint",
         70,
         first=10,

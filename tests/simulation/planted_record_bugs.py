@@ -30,6 +30,11 @@ def _saved(**members: Any) -> Planting:
     return lambda: writes(lambda _before, decision: replace(decision, job=replace(decision.job, **members)))
 
 
+def _first_start_forgotten(_before: Job, decision: Decision) -> Decision:
+    totals = replace(decision.job.totals, first_started_at=None)
+    return replace(decision, job=replace(decision.job, totals=totals))
+
+
 def _dearest_everywhere(_before: Job, decision: Decision) -> Decision:
     attempt = decision.job.attempt
     if attempt is None or not attempt.placement.usd_per_hour_by_zone:
@@ -156,7 +161,7 @@ RECORD_BUGS = (
     PlantedBug(
         "first-start-forgotten",
         "when a job first ran is forgotten",
-        _saved(first_started_at=None),
+        lambda: writes(_first_start_forgotten),
         "the first start is remembered",
     ),
     PlantedBug(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import assert_never
 
 from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.effects import (
@@ -132,6 +133,8 @@ class JobLifecycle(Lifecycle[Job, JobEvent, Decision]):
                 # Either this finds the stored warning, or who handles the warning finds the link, which is stored.
                 at = deps.jobs.load_warning(effect.instance_id)
                 return HostWarned(effect.instance_id, at) if at is not None else None
+            case _:
+                assert_never(effect)
         return None
 
     def log(self, job: Job, event: JobEvent, decision: Decision) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import assert_never
 
 from relaunch.core.jobs.job import MACHINES_SLOT
 from relaunch.core.lifecycle.metrics import machine_metrics
@@ -128,6 +129,8 @@ class MachineLifecycle(Lifecycle[Machine, MachineEvent, MachineDecision]):
             case ForgetUnready(offerings, at):
                 deps.machines.settle_start(offerings, machine, Worth.USEFUL)
                 deps.capacity.forget_unready(offerings, at)
+            case _:
+                assert_never(effect)
 
     def log(self, machine: Machine, event: MachineEvent, decision: MachineDecision) -> None:
         """Log a decision."""
