@@ -20,6 +20,7 @@ from relaunch.core.machines.events import NodeSeen
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import Machine, MachineState, Resources
 from relaunch.usecases import choose_placement
+from relaunch.usecases import claim_machine as claiming
 from relaunch.usecases import observe_capacity as warning
 from relaunch.usecases import observe_machine as observing
 from relaunch.usecases.claim_machine import claim_machine
@@ -87,7 +88,8 @@ def _taking_claims_when_warned() -> Iterator[None]:
     def has_room(machine: Machine) -> bool:
         return machine.state.is_usable and not machine.is_unusable
 
-    with patched(Machine, accepts=accepts), patched_in((stored, indexes), has_room=has_room):
+    unasked = patched(claiming, _was_warned=lambda _machine, _deps: False)
+    with unasked, patched(Machine, accepts=accepts), patched_in((stored, indexes), has_room=has_room):
         yield
 
 
