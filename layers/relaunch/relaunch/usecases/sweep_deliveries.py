@@ -1,0 +1,178 @@
+"""Ask GitHub again for the deliveries that the webhook could not answer."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+from relaunch.core.definitions.definition import GithubTrigger
+from relaunch.core.lifecycle.metrics import Metric, MetricDatum
+from relaunch.core.triggers.failed_deliveries import DeliveryAttempt, SweepProgress, decide_redeliveries, start_progress
+from relaunch.ports import (
+    DeliveryDependencies,
+    NotGrantedError,
+    PermanentError,
+    SweepReport,
+    TokenRefusedError,
+    TransientError,
+)
+
+# 20,000 attempts of one webhook: the newest ones, if it has more.
+_MAX_PAGES = 200
+_TURN_SECONDS = 1800
+# An item of the table has 400 KB.
+_MAX_TOLD = 20
+
+
+def sweep_deliveries(deps: DeliveryDependencies, has_time: Callable[[], bool]) -> SweepReport:
+    """Ask for the failed deliveries of all webhooks while there is time; return what became of it.
+
+    Nothing is raised that the next pass may do as well: errors of GitHub, of the token and of the table are told.
+    """
+    swept = _Pass(deps, has_time)
+    interruption = ""
+    try:
+        swept.run()
+    except TransientError as error:
+        interruption = str(error)
+    except TokenRefusedError as error:
+        swept.problems.append(str(error))
+    report = SweepReport(
+        swept.now,
+        swept.redelivered,
+        tuple(swept.problems[:_MAX_TOLD]),
+        tuple(swept.unswept[:_MAX_TOLD]),
+        interruption or swept.shortage,
+    )
+    deps.log.decided(
+        "deliveries-swept",
+        redelivered=report.redelivered,
+        problems=report.problems,
+        unswept=report.unswept,
+        interruption=report.interruption or None,
+    )
+    failed = len(swept.problems) + swept.lost
+    if failed:
+        deps.metrics.record(MetricDatum(Metric.REFRESHES_FAILED, failed))
+    try:
+        deps.deliveries.save_report(report)
+    except TransientError as error:
+        deps.log.decided("postponed", reason=f"the report of a sweep: {error}")
+    return report
+
+
+class _Pass:
+    """One pass over all webhooks, and what became of it."""
+
+    def __init__(self, deps: DeliveryDependencies, has_time: Callable[[], bool]) -> None:
+        self._deps = deps
+        self._has_time = has_time
+        self.now: datetime = deps.clock.now()
+        self.redelivered = 0
+        self.lost = 0
+        self.problems: list[str] = []
+        self.unswept: list[str] = []
+        self.shortage = ""
+
+    def run(self) -> None:
+        """Sweep each webhook.
+
+        Raises:
+            TransientError: GitHub limits the rate or does not answer; what was asked for stays asked for.
+            TokenRefusedError: no call can succeed.
+        """
+        webhooks = list(self._find_webhooks())
+        # Each pass begins with another one, so that none is always behind one whose deliveries cannot be listed.
+        start = int(self.now.timestamp() // _TURN_SECONDS) % max(len(webhooks), 1)
+        for webhook in (*webhooks[start:], *webhooks[:start]):
+            if not self._has_time():
+                self.shortage = f"no time was left for {webhook}"
+                return
+            try:
+                self._sweep(webhook)
+            except TokenRefusedError:
+                raise
+            except PermanentError as error:
+                self.problems.append(str(error))
+
+    def _find_webhooks(self) -> Iterator[str]:
+        """Yield the webhooks of the repositories that triggers watch, of their organizations where they have none."""
+        definitions = self._deps.definitions.list_definitions()
+        watched = {
+            each.repository
+            for definition in definitions
+            for each in definition.triggers
+            if isinstance(each, GithubTrigger)
+        }
+        without: dict[str, list[str]] = {}
+        for repository in sorted(watched):
+            try:
+                found = self._deps.webhooks.find_webhooks(f"repos/{repository}")
+            except TokenRefusedError:
+                raise
+            except PermanentError as error:
+                self.problems.append(str(error))
+                continue
+            yield from found
+            if not found:
+                without.setdefault(repository.partition("/")[0], []).append(repository)
+        for owner, repositories in without.items():
+            found = self._find_webhooks_of_organization(owner)
+            yield from found
+            if not found:
+                self.unswept += repositories
+
+    def _find_webhooks_of_organization(self, owner: str) -> list[str]:
+        try:
+            return list(self._deps.webhooks.find_webhooks(f"orgs/{owner}"))
+        except TokenRefusedError:
+            raise
+        except PermanentError:
+            # Who is no organization has none, and the token need not reach those of one that has none of ours.
+            return []
+
+    def _sweep(self, webhook: str) -> None:
+        deps = self._deps
+        progress = deps.deliveries.load_progress(webhook) or start_progress(self.now)
+        attempts, has_all = self._list_attempts(webhook, progress)
+        decision = decide_redeliveries(attempts, progress, self.now, has_all=has_all)
+        if not has_all:
+            deps.log.decided("sweep-limited", webhook=webhook, reason="there are more attempts than one pass lists")
+        if decision.postponed:
+            reason = f"{decision.postponed} more deliveries failed than one pass asks for"
+            deps.log.decided("sweep-limited", webhook=webhook, reason=reason)
+        for guid in decision.lost:
+            deps.log.decided("delivery-lost", webhook=webhook, delivery=guid)
+        self.lost += len(decision.lost)
+        # Before the calls: it stops at the oldest delivery that is not settled, whether or not that is asked for.
+        deps.deliveries.save_progress(webhook, decision.progress)
+        for attempt in decision.redeliver:
+            if not self._has_time():
+                self.shortage = f"no time was left for all failed deliveries of {webhook}"
+                return
+            self._redeliver(webhook, attempt)
+
+    def _list_attempts(self, webhook: str, progress: SweepProgress) -> tuple[list[DeliveryAttempt], bool]:
+        """Return the attempts since the progress, the newest ones at least, and whether these are all."""
+        attempts: list[DeliveryAttempt] = []
+        cursor = ""
+        for _ in range(_MAX_PAGES):
+            page = self._deps.webhooks.list_attempts(webhook, cursor)
+            attempts += page.attempts
+            cursor = page.older
+            if not cursor or (attempts and attempts[-1].delivered_at < progress.settled_until):
+                return attempts, True
+            if not self._has_time():
+                break
+        return attempts, False
+
+    def _redeliver(self, webhook: str, attempt: DeliveryAttempt) -> None:
+        """Ask for one delivery; a refusal of this one does not affect the others."""
+        deps = self._deps
+        try:
+            deps.webhooks.redeliver(webhook, attempt.attempt_id)
+        except NotGrantedError:
+            raise
+        except PermanentError as error:
+            deps.log.decided("not-redelivered", webhook=webhook, delivery=attempt.guid, reason=str(error))
+            return
+        self.redelivered += 1
+        deps.log.decided("redelivered", webhook=webhook, delivery=attempt.guid, answered=attempt.status_code)
