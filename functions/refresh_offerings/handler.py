@@ -1,23 +1,15 @@
-"""Refreshes types, zones, prices, spot placement scores and quotas every hour; sweeps GitHub's failed deliveries.
+"""Refreshes types, zones, prices, scores and quotas every hour, sweeps failed deliveries of GitHub every half hour."""
 
-Both are scheduled, ask services that may be slow, and nobody waits for them.
-"""
-
-from collections.abc import Mapping
+from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from relaunch.bootstrap import refresh_dependencies, with_metrics
-from relaunch.entrypoints.deliveries import SWEEP, sweep
-from relaunch.usecases.refresh_offerings import refresh_offerings
+from relaunch.delivery_bootstrap import delivery_dependencies
+from relaunch.entrypoints.refresh import answer_schedule
 
 
 @with_metrics
-def handle(event: object, context: LambdaContext) -> Mapping[str, object]:
+def handle(event: object, context: LambdaContext) -> Any:
     """Refresh the parts that are due, or sweep, and return what became of it; an exception is retried."""
-    if event == SWEEP:
-        # Imported here because most stacks have no token.
-        from relaunch.delivery_bootstrap import delivery_dependencies  # noqa: PLC0415
-
-        return sweep(delivery_dependencies(), context.get_remaining_time_in_millis)
-    return refresh_offerings(refresh_dependencies())
+    return answer_schedule(event, refresh_dependencies, delivery_dependencies, context.get_remaining_time_in_millis)

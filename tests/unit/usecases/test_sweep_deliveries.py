@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 
 import pytest
@@ -36,7 +36,7 @@ class FailingGithub(GithubWebhooks):
         self.after: Fail = lambda _call, _of: None
         self.listed: list[str] = []
 
-    def find_webhooks(self, owner):
+    def find_webhooks(self, owner: str) -> Sequence[str]:
         self.fail("find", owner)
         return super().find_webhooks(owner)
 

@@ -49,7 +49,7 @@ class WebhookApi(Protocol):
 class SweepReport:
     """The last pass over all webhooks, for `relaunch doctor`.
 
-    `problems` are what somebody has to mend. `unswept` are the repositories for which no webhook was found.
+    `problems` are what somebody has to correct. `unswept` are the repositories for which no webhook was found.
     `interruption` is why the pass ended early, empty if it did not.
     """
 

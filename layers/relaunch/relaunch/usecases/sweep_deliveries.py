@@ -25,7 +25,7 @@ _MAX_TOLD = 20
 def sweep_deliveries(deps: DeliveryDependencies, has_time: Callable[[], bool]) -> SweepReport:
     """Ask for the failed deliveries of all webhooks while there is time; return what became of it.
 
-    Nothing is raised that the next pass may do as well: errors of GitHub, of the token and of the table are told.
+    Nothing is raised that the next pass may do as well: errors of GitHub, of the token and of the table are reported.
     """
     swept = _Pass(deps, has_time)
     interruption = ""

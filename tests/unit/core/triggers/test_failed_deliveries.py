@@ -44,7 +44,8 @@ def test_a_delivery_that_was_accepted_once_is_in_the_queue_for_good(status_code:
 
 
 def test_the_newest_attempt_is_named_and_the_oldest_delivery_comes_first() -> None:
-    newest, other = attempt(3, "a", 61 * MINUTE), attempt(2, "b", 100 * MINUTE)
+    newest = attempt(3, "a", 61 * MINUTE)
+    other = attempt(2, "b", 100 * MINUTE)
 
     assert decide(newest, attempt(1, "a", 110 * MINUTE), other, newest).redeliver == (newest, other)
 
@@ -63,14 +64,17 @@ def test_the_cap_of_a_pass_leaves_the_newest_deliveries_for_the_next_one() -> No
 
 
 def sweep(answer: Callable[[datetime], int], until: timedelta) -> tuple[list[DeliveryAttempt], int]:
-    """Sweep one delivery every half hour; return its attempts, and how often it was told as lost."""
+    """Sweep one delivery every half hour; return its attempts, and how often it was reported as lost."""
     attempts = [DeliveryAttempt(1, "a", NOW, answer(NOW))]
-    progress, lost, now = start_progress(NOW), 0, NOW
+    progress = start_progress(NOW)
+    lost = 0
+    now = NOW
     while now < NOW + until:
         now += PASS
         kept = [each for each in attempts if each.delivered_at > now - timedelta(days=3)]
         decision = decide_redeliveries(kept, progress, now, has_all=True)
-        progress, lost = decision.progress, lost + len(decision.lost)
+        progress = decision.progress
+        lost += len(decision.lost)
         at = now + timedelta(seconds=2)
         attempts += [DeliveryAttempt(len(attempts) + 1, "a", at, answer(at)) for _ in decision.redeliver]
     return attempts, lost
@@ -87,14 +91,14 @@ def test_after_an_outage_a_delivery_comes_back_within_half_an_hour_or_a_quarter_
     assert lost == 0
 
 
-def test_an_outage_of_three_days_costs_some_twenty_calls_and_the_delivery_is_told_as_lost_once() -> None:
+def test_an_outage_of_three_days_costs_some_twenty_calls_and_the_delivery_is_reported_as_lost_once() -> None:
     attempts, lost = sweep(lambda _: 0, ASKED_FOR + 5 * HOUR)
 
     assert 15 <= len(attempts) <= 25
     assert lost == 1
 
 
-def test_what_the_webhook_refuses_is_tried_three_times_more_and_told_as_lost_once() -> None:
+def test_what_the_webhook_refuses_is_tried_three_times_more_and_reported_as_lost_once() -> None:
     attempts, lost = sweep(lambda _: 401, ASKED_FOR)
 
     assert (len(attempts), lost) == (4, 1)

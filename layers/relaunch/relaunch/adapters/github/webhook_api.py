@@ -12,7 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from email.message import Message
-from typing import IO, TypeVar
+from typing import IO, Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -50,7 +50,6 @@ class _Hook(BaseModel):
 
 _DELIVERIES = TypeAdapter(list[_Delivery])
 _HOOKS = TypeAdapter(list[_Hook])
-_Content = TypeVar("_Content")
 
 
 class _Unfollowed(urllib.request.HTTPRedirectHandler):
@@ -78,7 +77,7 @@ class GithubWebhookApi:
     def find_webhooks(self, owner: str) -> Sequence[str]:
         doing = f"listing the webhooks of {owner}"
         content, _ = self._call("GET", f"{owner}/hooks?per_page={_PAGE}", doing)
-        hooks = _read(_HOOKS, content, doing)
+        hooks: list[_Hook] = _read(_HOOKS, content, doing)
         return [f"{owner}/hooks/{each.id}" for each in hooks if each.active and self._is_ours(each.config.url)]
 
     def _is_ours(self, url: str) -> bool:
@@ -88,9 +87,9 @@ class GithubWebhookApi:
         doing = f"listing the deliveries of {webhook}"
         more = f"&cursor={quote(cursor, safe='')}" if cursor else ""
         content, headers = self._call("GET", f"{webhook}/deliveries?per_page={_PAGE}{more}", doing)
+        deliveries: list[_Delivery] = _read(_DELIVERIES, content, doing)
         attempts = [
-            DeliveryAttempt(each.id, each.guid, each.delivered_at, each.status_code or 0)
-            for each in _read(_DELIVERIES, content, doing)
+            DeliveryAttempt(each.id, each.guid, each.delivered_at, each.status_code or 0) for each in deliveries
         ]
         return AttemptPage(attempts, _find_cursor(headers.get("Link", "")))
 
@@ -153,7 +152,7 @@ def _read_message(error: urllib.error.HTTPError) -> str:
     return str(message)[:_MAX_MESSAGE]
 
 
-def _read(model: TypeAdapter[_Content], content: bytes, doing: str) -> _Content:
+def _read(model: Any, content: bytes, doing: str) -> Any:
     try:
         return model.validate_json(content)
     except ValidationError as error:

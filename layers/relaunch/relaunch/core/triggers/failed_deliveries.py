@@ -1,9 +1,8 @@
 """Which deliveries GitHub is asked to make again: it repeats none by itself.
 
 A delivery has a guid, which every attempt to make it repeats ("Handling failed webhook deliveries", GitHub Docs). One
-that was answered 2xx is in our queue for good. An answer that tells of an outage, or none, counts as no try: such a
-delivery is asked for again, ever more rarely, until GitHub forgets it. What the webhook refuses is tried three times
-more.
+that was answered 2xx is in our queue for good. An answer in an outage, or none, counts as no try: such a delivery is
+asked for again, ever more rarely, until GitHub forgets it. What the webhook refuses is tried three times more.
 """
 
 from collections import defaultdict
@@ -14,7 +13,7 @@ from datetime import datetime, timedelta
 ASKED_FOR = timedelta(days=3) - timedelta(hours=1)
 """How long a delivery is asked for: GitHub forgets attempts after three days ("Redelivering webhooks", GitHub Docs).
 
-An hour less, so that none is forgotten before it is told as lost.
+An hour less, so that none is forgotten before it is reported as lost.
 """
 
 MAX_REDELIVERIES = 3
@@ -105,9 +104,10 @@ def decide_redeliveries(
         unsettled.append(tried[0].delivered_at)
         if _is_due(tried, now):
             due.append(tried[-1])
-    settled_until = max(progress.settled_until, min(unsettled)) if has_all else progress.settled_until
-    known = progress.lost & by_guid.keys() if has_all else progress.lost
-    reached = SweepProgress(settled_until, known.union(lost))
+    reached = SweepProgress(progress.settled_until, progress.lost.union(lost))
+    if has_all:
+        settled_until = max(progress.settled_until, min(unsettled))
+        reached = SweepProgress(settled_until, reached.lost & by_guid.keys())
     return SweepDecision(tuple(due[:MAX_PER_PASS]), len(due[MAX_PER_PASS:]), tuple(lost), reached)
 
 
@@ -117,5 +117,5 @@ def _is_over(tried: list[DeliveryAttempt], now: datetime) -> bool:
 
 
 def _is_due(tried: list[DeliveryAttempt], now: datetime) -> bool:
-    first, newest = tried[0].delivered_at, tried[-1].delivered_at
-    return now - newest >= (newest - first) / _SHARE_OF_AGE
+    newest = tried[-1].delivered_at
+    return now - newest >= (newest - tried[0].delivered_at) / _SHARE_OF_AGE

@@ -45,20 +45,20 @@ class DynamoDbDeliveries:
         item = self._table.get(_PK, _REPORT)
         if item is None:
             return None
-        told = json.loads(item["told"]["S"])
+        details = json.loads(item["details"]["S"])
         return SweepReport(
             datetime.fromisoformat(item["at"]["S"]),
             int(item["redelivered"]["N"]),
-            tuple(told["problems"]),
-            tuple(told["unswept"]),
-            told["interruption"],
+            tuple(details["problems"]),
+            tuple(details["unswept"]),
+            details["interruption"],
         )
 
     def save_report(self, report: SweepReport) -> None:
-        told = {"problems": report.problems, "unswept": report.unswept, "interruption": report.interruption}
+        details = {"problems": report.problems, "unswept": report.unswept, "interruption": report.interruption}
         item = {
             "at": text(stamp(report.at)),
             "redelivered": number(report.redelivered),
-            "told": text(json.dumps(told)),
+            "details": text(json.dumps(details)),
         }
         self._table.put(key(_PK, _REPORT) | item)
