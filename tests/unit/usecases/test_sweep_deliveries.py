@@ -159,6 +159,16 @@ def test_webhooks_of_an_organization_are_swept_for_repositories_without_one(worl
     assert report.problems == ()
 
 
+def test_a_webhook_of_the_organization_is_swept_although_the_token_does_not_reach_the_repository(
+    world: World, webhook: str
+) -> None:
+    of_organization = world.github.add_webhook("orgs/acme", 7)
+    world.github.note_attempt(of_organization, "a", 503)
+    world.github.fail = raising(NotGrantedError("HTTP 404 no"), "find", "repos/")
+
+    assert world.sweep() == SweepReport(world.clock.now(), redelivered=1)
+
+
 @pytest.mark.parametrize("call", ["find", "list", "redeliver"])
 def test_a_webhook_that_the_token_does_not_reach_is_told_and_the_others_are_swept(
     world: World, webhook: str, call: str
@@ -176,12 +186,11 @@ def test_a_webhook_that_the_token_does_not_reach_is_told_and_the_others_are_swep
     assert world.metrics.values(Metric.REFRESHES_FAILED) == [1]
 
 
-@pytest.mark.parametrize("call", ["find", "find-organization", "list", "redeliver"])
-def test_a_refused_token_ends_the_pass_and_is_told_once(world: World, webhook: str, call: str) -> None:
+@pytest.mark.parametrize("call", ["find", "list", "redeliver"])
+def test_a_refused_token_ends_the_pass_and_is_reported_once(world: World, webhook: str, call: str) -> None:
     world.watch("acme/audio")
     world.github.note_attempt(webhook, "a", 503)
-    call, _, is_organization = call.partition("-")
-    world.github.fail = raising(TokenRefusedError("HTTP 401 no"), call, "orgs/" if is_organization else "")
+    world.github.fail = raising(TokenRefusedError("HTTP 401 no"), call)
 
     report = world.sweep()
 
@@ -267,6 +276,14 @@ def test_more_attempts_than_one_pass_lists_are_told_and_the_newest_are_looked_at
 
     assert world.sweep().redelivered == 20
     assert world.log.decisions.count("sweep-limited") == 1
+
+
+def test_organizations_are_left_to_the_next_pass_when_no_time_is_left(world: World) -> None:
+    world.watch("acme/vision")
+    world.github.note_attempt(world.github.add_webhook("orgs/acme", 7), "a", 503)
+
+    assert world.sweep(counting_down(1)).interruption == "no time was left for acme"
+    assert world.sweep().redelivered == 1
 
 
 def counting_down(number: int) -> Callable[[], bool]:

@@ -1,6 +1,6 @@
 """Ask GitHub again for the deliveries that the webhook could not answer."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from relaunch.core.definitions.definition import GithubTrigger
@@ -17,7 +17,10 @@ from relaunch.ports import (
 
 # 20,000 attempts of one webhook: the newest ones, if it has more.
 _MAX_PAGES = 200
+# Each pass begins elsewhere, so that none is always behind one whose deliveries cannot be listed. The step is a prime,
+# so that passes without time for all begin far from each other.
 _TURN_SECONDS = 1800
+_STEP = 7919
 # An item of the table has 400 KB.
 _MAX_TOLD = 20
 
@@ -59,6 +62,11 @@ def sweep_deliveries(deps: DeliveryDependencies, has_time: Callable[[], bool]) -
     return report
 
 
+def _in_turn(repositories: Sequence[str], now: datetime) -> Sequence[str]:
+    start = int(now.timestamp() // _TURN_SECONDS) * _STEP % max(len(repositories), 1)
+    return [*repositories[start:], *repositories[:start]]
+
+
 class _Pass:
     """One pass over all webhooks, and what became of it."""
 
@@ -73,61 +81,61 @@ class _Pass:
         self.shortage = ""
 
     def run(self) -> None:
-        """Sweep each webhook.
+        """Sweep the webhooks of the repositories that triggers watch, of their organizations where these have none.
 
         Raises:
             TransientError: GitHub limits the rate or does not answer; what was asked for stays asked for.
             TokenRefusedError: no call can succeed.
         """
-        webhooks = list(self._find_webhooks())
-        # Each pass begins with another one, so that none is always behind one whose deliveries cannot be listed.
-        start = int(self.now.timestamp() // _TURN_SECONDS) % max(len(webhooks), 1)
-        for webhook in (*webhooks[start:], *webhooks[:start]):
-            if not self._has_time():
-                self.shortage = f"no time was left for {webhook}"
-                return
-            try:
-                self._sweep(webhook)
-            except TokenRefusedError:
-                raise
-            except PermanentError as error:
-                self.problems.append(str(error))
-
-    def _find_webhooks(self) -> Iterator[str]:
-        """Yield the webhooks of the repositories that triggers watch, of their organizations where they have none."""
-        definitions = self._deps.definitions.list_definitions()
         watched = {
             each.repository
-            for definition in definitions
+            for definition in self._deps.definitions.list_definitions()
             for each in definition.triggers
             if isinstance(each, GithubTrigger)
         }
-        without: dict[str, list[str]] = {}
-        for repository in sorted(watched):
-            try:
-                found = self._deps.webhooks.find_webhooks(f"repos/{repository}")
-            except TokenRefusedError:
-                raise
-            except PermanentError as error:
-                self.problems.append(str(error))
-                continue
-            yield from found
-            if not found:
-                without.setdefault(repository.partition("/")[0], []).append(repository)
-        for owner, repositories in without.items():
-            found = self._find_webhooks_of_organization(owner)
-            yield from found
-            if not found:
-                self.unswept += repositories
+        without: dict[str, dict[str, str]] = {}
+        for repository in _in_turn(sorted(watched), self.now):
+            if not self._has_time():
+                self.shortage = f"no time was left for {repository}"
+                return
+            webhooks, why = self._find_webhooks(f"repos/{repository}")
+            for webhook in webhooks:
+                self._try(webhook)
+            if not webhooks:
+                without.setdefault(repository.partition("/")[0], {})[repository] = why
+        self._sweep_organizations(without)
 
-    def _find_webhooks_of_organization(self, owner: str) -> list[str]:
+    def _sweep_organizations(self, without: Mapping[str, Mapping[str, str]]) -> None:
+        """Sweep the webhooks of owners of repositories without one; these are given with why none can be listed."""
+        for owner, repositories in without.items():
+            if not self._has_time():
+                self.shortage = f"no time was left for {owner}"
+                return
+            # Who is no organization has none, and the token need not reach one that has none of ours.
+            webhooks, _ = self._find_webhooks(f"orgs/{owner}")
+            for webhook in webhooks:
+                self._try(webhook)
+            if not webhooks:
+                self.problems += filter(None, repositories.values())
+                self.unswept += (repository for repository, why in repositories.items() if not why)
+
+    def _find_webhooks(self, owner: str) -> tuple[Sequence[str], str]:
+        """Return the webhooks of a repository or organization, and why they cannot be listed, empty if they can."""
         try:
-            return list(self._deps.webhooks.find_webhooks(f"orgs/{owner}"))
+            return self._deps.webhooks.find_webhooks(owner), ""
         except TokenRefusedError:
             raise
-        except PermanentError:
-            # Who is no organization has none, and the token need not reach those of one that has none of ours.
-            return []
+        except PermanentError as error:
+            return (), str(error)
+
+    def _try(self, webhook: str) -> None:
+        """Sweep a webhook; a refusal does not affect the others."""
+        try:
+            self._sweep(webhook)
+        except TokenRefusedError:
+            raise
+        except PermanentError as error:
+            self.problems.append(str(error))
 
     def _sweep(self, webhook: str) -> None:
         deps = self._deps
