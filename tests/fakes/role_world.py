@@ -18,7 +18,7 @@ from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.sigv4 import AwsClient
 from relaunch.entrypoints.function import FunctionDependencies
-from relaunch.ports import DeliveryDependencies
+from relaunch.ports.deliveries import DeliveryDependencies
 from relaunch_local.ecs import InProcessClient, LaunchTemplate, LaunchTemplateVersion
 from relaunch_local.ecs.api.in_process import operation_name
 from relaunch_local.iam.calls import CalledAccount, CallPermissions

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.checks import Check, is_ok, problem, unknown
 from relaunch.core.definitions.definition import GithubTrigger, JobDefinition
-from relaunch.ports import SweepReport
+from relaunch.ports.deliveries import SweepReport
 
 NAME = "failed deliveries"
 _PAGE = "docs/webhook-secrets.md#failed-deliveries"

@@ -12,7 +12,7 @@ from relaunch.adapters.aws.secret_text import SecretText
 from relaunch.adapters.github.webhook_api import GithubWebhookApi
 from relaunch.bootstrap import LazyClient, SystemClock, emf_metrics
 from relaunch.observability import PowertoolsLog
-from relaunch.ports import DeliveryDependencies
+from relaunch.ports.deliveries import DeliveryDependencies
 from relaunch.setting_values import required
 
 

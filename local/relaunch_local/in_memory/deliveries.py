@@ -1,7 +1,7 @@
 """What sweeps of failed deliveries have reached, in memory."""
 
 from relaunch.core.triggers.failed_deliveries import SweepProgress
-from relaunch.ports import SweepReport
+from relaunch.ports.deliveries import SweepReport
 
 
 class InMemoryDeliveries:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from relaunch.core.triggers.failed_deliveries import DeliveryAttempt
-from relaunch.ports import AttemptPage, PermanentError
+from relaunch.ports import PermanentError
+from relaunch.ports.deliveries import AttemptPage
 
 _KEPT = timedelta(days=3)
 

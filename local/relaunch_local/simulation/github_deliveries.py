@@ -8,7 +8,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from relaunch.entrypoints.refresh import SWEEP, answer_schedule
-from relaunch.ports import AttemptPage, DeliveryDependencies, TransientError
+from relaunch.ports import TransientError
+from relaunch.ports.deliveries import AttemptPage, DeliveryDependencies
 from relaunch_local.in_memory.deliveries import InMemoryDeliveries
 from relaunch_local.simulation.authorization import AuthorizedStore
 from relaunch_local.simulation.aws.lambda_functions import Context

@@ -9,15 +9,8 @@ from fakes.metrics import ListMetrics
 from fakes.sources import ListLog
 from relaunch.core.definitions.definition import GithubTrigger, S3Trigger
 from relaunch.core.lifecycle.metrics import Metric
-from relaunch.ports import (
-    AttemptPage,
-    DeliveryDependencies,
-    NotGrantedError,
-    PermanentError,
-    SweepReport,
-    TokenRefusedError,
-    TransientError,
-)
+from relaunch.ports import NotGrantedError, PermanentError, TransientError
+from relaunch.ports.deliveries import AttemptPage, DeliveryDependencies, SweepReport, TokenRefusedError
 from relaunch.usecases.sweep_deliveries import sweep_deliveries
 from relaunch_local.in_memory.definitions import InMemoryDefinitions
 from relaunch_local.in_memory.deliveries import InMemoryDeliveries

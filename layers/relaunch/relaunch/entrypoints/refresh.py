@@ -5,7 +5,8 @@ Both ask services that may be slow, and nobody waits for them.
 
 from collections.abc import Callable, Mapping
 
-from relaunch.ports import DeliveryDependencies, RefreshDependencies
+from relaunch.ports import RefreshDependencies
+from relaunch.ports.deliveries import DeliveryDependencies
 from relaunch.usecases.refresh_offerings import refresh_offerings
 from relaunch.usecases.sweep_deliveries import sweep_deliveries
 

@@ -5,12 +5,6 @@ Unless a port says otherwise, its calls raise TransientError when they are throt
 
 from relaunch.ports.checkpoints import BucketSource as BucketSource
 from relaunch.ports.checkpoints import CheckpointSource as CheckpointSource
-from relaunch.ports.deliveries import AttemptPage as AttemptPage
-from relaunch.ports.deliveries import DeliveryStore as DeliveryStore
-from relaunch.ports.deliveries import SweepReport as SweepReport
-from relaunch.ports.deliveries import TokenRefusedError as TokenRefusedError
-from relaunch.ports.deliveries import WebhookApi as WebhookApi
-from relaunch.ports.dependencies import DeliveryDependencies as DeliveryDependencies
 from relaunch.ports.dependencies import Dependencies as Dependencies
 from relaunch.ports.dependencies import FleetDependencies as FleetDependencies
 from relaunch.ports.dependencies import JobDependencies as JobDependencies

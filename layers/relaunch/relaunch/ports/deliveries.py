@@ -1,16 +1,22 @@
-"""The deliveries of GitHub's webhooks, and what the sweep of those that failed has reached."""
+"""The deliveries of GitHub's webhooks, and what the sweep of those that failed has reached.
+
+Not imported by relaunch.ports, for the cold starts of functions that do not sweep.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from relaunch.ports.errors import NotGrantedError
+from relaunch.ports.observability import NullMetrics
 
 if TYPE_CHECKING:
     from relaunch.core.triggers.failed_deliveries import DeliveryAttempt, SweepProgress
+    from relaunch.ports.observability import Clock, DecisionLog, Metrics
+    from relaunch.ports.stores import DefinitionStore
 
 
 class TokenRefusedError(NotGrantedError):
@@ -76,3 +82,15 @@ class DeliveryStore(Protocol):
     def save_report(self, report: SweepReport) -> None:
         """Save the report of a pass in place of the last one."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeliveryDependencies:
+    """Dependencies of the sweep of failed deliveries."""
+
+    definitions: DefinitionStore
+    deliveries: DeliveryStore
+    webhooks: WebhookApi
+    clock: Clock
+    log: DecisionLog
+    metrics: Metrics = field(default_factory=NullMetrics)

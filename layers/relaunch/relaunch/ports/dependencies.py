@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from relaunch.core.market.thresholds import Thresholds
     from relaunch.core.offerings.instance_types import InstanceType
     from relaunch.ports.checkpoints import BucketSource, CheckpointSource
-    from relaunch.ports.deliveries import DeliveryStore, WebhookApi
     from relaunch.ports.ec2 import (
         HostSource,
         InstanceTypeSource,
@@ -178,12 +177,3 @@ class RefreshDependencies(_Observed):
     region_scores: RegionScoreSource
     quotas: QuotaSource
     snapshots: SnapshotStore
-
-
-@dataclass(frozen=True, kw_only=True)
-class DeliveryDependencies(_Observed):
-    """Dependencies of the sweep of GitHub's failed deliveries."""
-
-    definitions: DefinitionStore
-    deliveries: DeliveryStore
-    webhooks: WebhookApi

@@ -6,14 +6,8 @@ from datetime import datetime
 from relaunch.core.definitions.definition import GithubTrigger
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.triggers.failed_deliveries import DeliveryAttempt, SweepProgress, decide_redeliveries, start_progress
-from relaunch.ports import (
-    DeliveryDependencies,
-    NotGrantedError,
-    PermanentError,
-    SweepReport,
-    TokenRefusedError,
-    TransientError,
-)
+from relaunch.ports import NotGrantedError, PermanentError, TransientError
+from relaunch.ports.deliveries import DeliveryDependencies, SweepReport, TokenRefusedError
 
 # 20,000 attempts of one webhook: the newest ones, if it has more.
 _MAX_PAGES = 200

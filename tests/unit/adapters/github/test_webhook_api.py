@@ -9,7 +9,8 @@ from fakes.clock import FakeClock
 from fakes.github_api import TOKEN, Answer, GithubApi, serve_github
 from relaunch.adapters.github.webhook_api import GithubWebhookApi
 from relaunch.core.triggers.failed_deliveries import DeliveryAttempt
-from relaunch.ports import AttemptPage, NotGrantedError, PermanentError, PortError, TokenRefusedError, TransientError
+from relaunch.ports import NotGrantedError, PermanentError, PortError, TransientError
+from relaunch.ports.deliveries import AttemptPage, TokenRefusedError
 from relaunch_local.simulation.github import GithubWebhooks
 
 OURS = "https://abc.lambda-url.us-east-1.on.aws/"

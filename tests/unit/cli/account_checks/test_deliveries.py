@@ -5,7 +5,7 @@ import pytest
 from fakes.builders import NOW, make_definition
 from relaunch.core.checks import Verdict
 from relaunch.core.definitions.definition import GithubTrigger, S3Trigger
-from relaunch.ports import SweepReport
+from relaunch.ports.deliveries import SweepReport
 from relaunch_cli.account_checks.deliveries import check_deliveries, watches_github, without_token
 
 

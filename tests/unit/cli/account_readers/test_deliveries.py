@@ -8,7 +8,7 @@ from fakes.builders import NOW, make_definition
 from relaunch.adapters.aws.dynamodb.deliveries import DynamoDbDeliveries
 from relaunch.core.checks import Check, Verdict
 from relaunch.core.definitions.definition import GithubTrigger, S3Trigger, Trigger
-from relaunch.ports import SweepReport
+from relaunch.ports.deliveries import SweepReport
 from relaunch_cli.account_readers.calls import AccountCalls
 from relaunch_cli.account_readers.deliveries import check_failed_deliveries
 

@@ -19,7 +19,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from relaunch.adapters.validation import Timestamp, describe_errors
 from relaunch.core.triggers.failed_deliveries import DeliveryAttempt
-from relaunch.ports import AttemptPage, NotGrantedError, PermanentError, TokenRefusedError, TransientError
+from relaunch.ports import NotGrantedError, PermanentError, TransientError
+from relaunch.ports.deliveries import AttemptPage, TokenRefusedError
 
 _TIMEOUT_SECONDS = 10
 _PAGE = 100

@@ -6,7 +6,7 @@ from fakes.builders import NOW
 from fakes.jobs_table import ObservedTable
 from relaunch.adapters.aws.dynamodb.deliveries import DynamoDbDeliveries
 from relaunch.core.triggers.failed_deliveries import SweepProgress
-from relaunch.ports import SweepReport
+from relaunch.ports.deliveries import SweepReport
 
 HOOK = "repos/acme/vision/hooks/42"
 

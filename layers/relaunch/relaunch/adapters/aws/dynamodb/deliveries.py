@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from relaunch.adapters.aws.dynamodb.table import JobsTable, epoch, key, number, stamp, text
 from relaunch.core.triggers.failed_deliveries import SweepProgress
-from relaunch.ports import SweepReport
+from relaunch.ports.deliveries import SweepReport
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
