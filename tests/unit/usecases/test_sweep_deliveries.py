@@ -323,6 +323,19 @@ def test_without_a_definition_that_watches_github_nothing_is_called(world: World
 
 
 @pytest.mark.parametrize("call", ["list_definitions", "load_progress", "save_progress"])
+def test_a_permission_that_is_missing_is_reported_and_fails_no_call(
+    world: World, webhook: str, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    world.github.note_attempt(webhook, "a", 503)
+    store = world.definitions if call == "list_definitions" else world.deliveries
+    with monkeypatch.context() as seam:
+        seam.setattr(store, call, lambda *_: (_ for _ in ()).throw(NotGrantedError("AccessDenied")))
+        assert world.sweep().problems == ("AccessDenied",)
+
+    assert world.sweep().redelivered == 1
+
+
+@pytest.mark.parametrize("call", ["list_definitions", "load_progress", "save_progress"])
 def test_a_table_that_does_not_answer_is_left_to_the_next_pass(
     world: World, webhook: str, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
@@ -335,11 +348,12 @@ def test_a_table_that_does_not_answer_is_left_to_the_next_pass(
     assert world.sweep().redelivered == 1
 
 
+@pytest.mark.parametrize("error", [TransientError("throttled"), NotGrantedError("AccessDenied")])
 def test_a_report_that_cannot_be_saved_fails_nothing(
-    world: World, webhook: str, monkeypatch: pytest.MonkeyPatch
+    world: World, webhook: str, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     world.github.note_attempt(webhook, "a", 503)
-    monkeypatch.setattr(world.deliveries, "save_report", lambda _: (_ for _ in ()).throw(TransientError("throttled")))
+    monkeypatch.setattr(world.deliveries, "save_report", lambda _: (_ for _ in ()).throw(error))
 
     assert world.sweep().redelivered == 1
     assert world.log.decisions[-1] == "postponed"

@@ -6,7 +6,7 @@ from datetime import datetime
 from relaunch.core.definitions.definition import GithubTrigger
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.triggers.failed_deliveries import DeliveryAttempt, SweepProgress, decide_redeliveries, start_progress
-from relaunch.ports import NotGrantedError, PermanentError, TransientError
+from relaunch.ports import NotGrantedError, PermanentError, PortError, TransientError
 from relaunch.ports.deliveries import DeliveryDependencies, SweepReport, TokenRefusedError
 
 # 20,000 attempts of one webhook: the newest ones, if it has more.
@@ -16,7 +16,7 @@ _MAX_PAGES = 200
 _TURN_SECONDS = 1800
 _STEP = 7919
 # An item of the table has 400 KB.
-_MAX_TOLD = 20
+_MAX_REPORTED = 20
 
 
 def sweep_deliveries(deps: DeliveryDependencies, has_time: Callable[[], bool]) -> SweepReport:
@@ -30,13 +30,13 @@ def sweep_deliveries(deps: DeliveryDependencies, has_time: Callable[[], bool]) -
         swept.run()
     except TransientError as error:
         interruption = str(error)
-    except TokenRefusedError as error:
+    except PermanentError as error:
         swept.problems.append(str(error))
     report = SweepReport(
         swept.now,
         swept.redelivered,
-        tuple(swept.problems[:_MAX_TOLD]),
-        tuple(swept.unswept[:_MAX_TOLD]),
+        tuple(swept.problems[:_MAX_REPORTED]),
+        tuple(swept.unswept[:_MAX_REPORTED]),
         interruption or swept.shortage,
     )
     deps.log.decided(
@@ -51,7 +51,7 @@ def sweep_deliveries(deps: DeliveryDependencies, has_time: Callable[[], bool]) -
         deps.metrics.record(MetricDatum(Metric.REFRESHES_FAILED, failed))
     try:
         deps.deliveries.save_report(report)
-    except TransientError as error:
+    except PortError as error:
         deps.log.decided("postponed", reason=f"the report of a sweep: {error}")
     return report
 
