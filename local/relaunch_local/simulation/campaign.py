@@ -47,9 +47,13 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "function-stalled": 400,
     "function-timed-out": 10,
     "gpu-fails": 30,
+    # Few deliveries fail, and the sweep asks for those of every other seed.
+    "github-answer-lost": 8,
+    "github-asked-again": 20,
     "github-pushed-again": 100,
     "github-pushed-twice": 100,
     "github-redelivered": 100,
+    "github-unavailable": 8,
     "group-at-its-maximum": 40,
     "host-disconnects": 200,
     "host-gpus-late": 200,

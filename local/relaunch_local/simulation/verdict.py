@@ -61,6 +61,7 @@ class Verdict:
     def check(self) -> None:
         """Check everything once."""
         self._check_events()
+        self._workload.github.check_end(self._check)
         self._check_dead_letters()
         for job in self._invariants.jobs.values():
             self._check_end(job)

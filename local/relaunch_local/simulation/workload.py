@@ -18,6 +18,7 @@ from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.aws.lambda_functions import ThrottledError
 from relaunch_local.simulation.aws.runtime import KilledError
 from relaunch_local.simulation.aws.template import ACCOUNT, REGION
+from relaunch_local.simulation.github_deliveries import GithubDeliveries
 from relaunch_local.simulation.scenario import BUCKET, CHECKPOINTS, EVERY_IMAGE, IMAGES, SHARED, PlannedEvent
 
 _UNREADABLE = (
@@ -51,6 +52,8 @@ class Workload:
     """Sends the events of a scenario."""
 
     redelivered_after_seconds = (30.0, 900.0)
+    share_with_token = 0.5
+    """Of the seeds: GitHub is asked for failed deliveries by the sweep, in the others by a person."""
 
     def __init__(self, account: SimulatedAccount) -> None:
         """Schedule every event."""
@@ -66,6 +69,7 @@ class Workload:
         self._cancels = 0.1 if account.scenario.has_close_deadlines else 2.0
         self._dice = account.chance.stream("outside")
         self._secrets = self._make_secrets()
+        self.github = GithubDeliveries(account, self.share_with_token)
         self._plan()
 
     def _plan(self) -> None:
@@ -117,7 +121,7 @@ class Workload:
         self._do_again("github-pushed-again", event, self._push)
 
     def _deliver(self, event: PlannedEvent, payload: str, delivery: str, hook: str) -> None:
-        """Send a request to the webhook; without a 202 it is redelivered by hand later."""
+        """Send a request to the webhook; without a 202 GitHub is asked for it again later."""
         account = self.account
         headers = {
             "content-type": "application/json",
@@ -137,13 +141,19 @@ class Workload:
             if answer["statusCode"] != 202:
                 raise DeliveryError(delivery)
 
+        def again() -> None:
+            self._deliver(event, payload, delivery, hook)
+
         def on_end(_answer: Any, error: BaseException | None) -> None:
-            if error is not None:
-                self.expect("github_webhook", error)
-                delay = self._dice.uniform(*self.redelivered_after_seconds)
-                self._at(delay, lambda: self._deliver(event, payload, delivery, hook))
-            else:
+            webhook = f"repos/acme/{event.definition}/hooks/{hook.removeprefix('hook-')}"
+            self.github.note_answer(webhook, delivery, 202 if error is None else _status_of(error), again)
+            if error is None:
                 self._accept(event)
+                return
+            self.expect("github_webhook", error)
+            delay = self._dice.uniform(*self.redelivered_after_seconds)
+            if not self.github.has_token:
+                self._at(delay, again)
 
         account.lambdas.call("github_webhook", handle, on_end)
 
@@ -257,6 +267,11 @@ class Workload:
                 "detail": detail,
             }
         )
+
+
+def _status_of(error: BaseException) -> int:
+    """Return what GitHub notes of an attempt that failed; Lambda answers 502 for a function that was killed."""
+    return 503 if isinstance(error, DeliveryError) else 502
 
 
 def push_payload(event: PlannedEvent) -> str:
