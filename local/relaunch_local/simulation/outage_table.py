@@ -40,7 +40,7 @@ class Row:
             counts["lost"] += (accepted - jobs).total()
             # A person sends unreadable messages, and SQS delivers some of them twice.
             counts["dead letters"] += sum(not each.cause.startswith("sent there: ") for each in letters)
-            counts["redelivered"] += result.happened["delivery-refused"]
+            counts["by the sweep"] += result.happened["github-asked-again"]
             counts["violations"] += len(result.violations)
         return counts
 
@@ -60,14 +60,15 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="number of processes")
     arguments = parser.parse_args()
-    columns = ("accepted", "redelivered", "jobs", "lost", "dead letters", "violations")
-    print("| away | minutes | events accepted | refused, delivered again | jobs | lost | dead letters left | violations |")
-    print("|---|---|---|---|---|---|---|---|")
+    columns = ("accepted", "by the sweep", "jobs", "lost", "dead letters", "violations")
+    print("| away", "minutes", "events accepted", *columns[1:], sep=" | ", end=" |\n")
+    print("|---" * (2 + len(columns)), end="|\n")
     total = Counter[str]()
     table = list(rows(arguments.seeds, arguments.first))
     with multiprocessing.Pool(arguments.processes) as pool:
         for row, counts in zip(table, pool.imap(Row.count, table), strict=True):
-            print(f"| {row.service} | {row.minutes} | {' | '.join(str(counts[name]) for name in columns)} |", flush=True)
+            cells = (row.minutes, *(counts[name] for name in columns))
+            print(f"| {row.service}", *cells, sep=" | ", end=" |\n", flush=True)
             total += counts
     return int(bool(total["lost"] or total["dead letters"] or total["violations"]))
 

@@ -356,8 +356,7 @@ def test_a_rebalance_recommendation_for_a_machine_the_job_has_left_is_ignored(st
 
 
 def test_the_tasks_of_a_warned_machine_are_stopped_though_the_table_does_not_answer(story):
-    first, second = story.launch(), story.launch(push("b" * 40))
-    arns = [story.arn(first), story.arn(second)]
+    arns = [story.arn(story.launch(push(digit * 40))) for digit in "ab"]
     story.jobs.save_warning = no_answer
     story.jobs.load_on_instance = Mock(side_effect=AssertionError("each call that hangs takes half of the time"))
     story.jobs.load_job = no_answer
