@@ -18,6 +18,7 @@ def parse_intake_message(body: str | Mapping[str, object]) -> tuple[TriggerEvent
 
     Raises:
         PermanentError: the message is of an unknown kind, or lacks required fields.
+        TransientError: the webhook of a newer release sent it.
     """
     message = load_message(body) if isinstance(body, str) else body
     events = _parse(message)
