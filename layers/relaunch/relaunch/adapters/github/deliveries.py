@@ -25,8 +25,6 @@ from relaunch.adapters.github.payloads import (
     WorkflowDispatchPayload,
     WorkflowRunPayload,
 )
-from relaunch.adapters.github.webhook_request import FORMAT
-from relaunch.adapters.messages.body import check_format
 from relaunch.adapters.validation import permanent_if_invalid
 from relaunch.core.triggers.events import (
     GithubEvent,
@@ -49,9 +47,7 @@ def parse_delivery(message: Mapping[str, object]) -> GithubEvent | IgnoredEvent:
 
     Raises:
         PermanentError: the body does not match the event of the (unsigned) header, or lacks required fields.
-        TransientError: the webhook of a newer release sent it.
     """
-    check_format(message, FORMAT)
     what = f"the body of GitHub delivery {message.get('delivery')} is not that of a {message.get('event')}"
     with permanent_if_invalid(what):
         delivery = Delivery.model_validate(message)

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 class SqsMachineQueue:
-    """Implements MachineQueue. The message is `{"machine_id": "m-…", "format": 1}`; the delay is at most 900 seconds."""
+    """Implements MachineQueue. The message is `{"machine_id": "m-…", "format": 1}`.
+
+    The delay is at most 900 seconds.
+    """
 
     def __init__(self, client: "SQSClient", queue_url: str) -> None:
         self._client = client
