@@ -22,6 +22,12 @@ def load_totals(table: JobsTable) -> MachineTotals:
     return _read(table.get(_PK, _SK) or {})
 
 
+def put_totals(table: JobsTable, totals: MachineTotals) -> None:
+    """Replace the counters."""
+    counts = {_MACHINES: number(totals.machines), _PRICE: number(totals.micro_usd_per_hour)}
+    table.put(key(_PK, _SK) | counts)
+
+
 def count(decisions: Collection[MachineDecision]) -> list[Action]:
     """Return the action that changes the counters, none if they neither change nor have a limit.
 
