@@ -69,7 +69,8 @@ def run(seed: int, raised: tuple[str, ...]) -> tuple[SeedRun, Releases, NextRele
         patch.object(table, "check_format", releases.check),
     ):
         simulated = SeedRun(seed, Options(dynamodb=True, without_faults=True))
-        releases.calls, releases.began_at = simulated.account.calls, simulated.account.started_at
+        releases.calls = simulated.account.calls
+        releases.began_at = simulated.account.started_at
         simulated.run()
     return simulated, releases, clients[0]
 

@@ -117,7 +117,7 @@ def _unpack(folder: Path) -> Path:
 
 
 class TestTheRecordsOfTodaysVersion:
-    """`make record-items` writes them anew."""
+    """`make record-items` writes them."""
 
     def test_have_every_field_that_todays_code_writes(self) -> None:
         for before, after in all_saved_again(TODAYS):

@@ -63,7 +63,8 @@ def test_jobs_that_were_restored_in_part_are_named(
 
 
 def test_a_table_that_is_restored_under_its_own_name_is_as_it_was(filled: ObservedTable) -> None:
-    client, name = filled.client, filled.name
+    client = filled.client
+    name = filled.name
     before = sorted(filled.items(), key=str)
     aside = f"{name}-restored"
 

@@ -1,4 +1,4 @@
-"""Counts slots and machines anew after the table was restored from a backup (docs/deploy.md).
+"""Counts slots and machines again after the table was restored from a backup (docs/deploy.md).
 
 `python -m relaunch.adapters.aws.dynamodb.recount TABLE`, while no function of the stack runs: a restored table "might
 contain some but not all changes made during a recent transaction" ("Amazon DynamoDB Transactions: How it works", Amazon
@@ -28,7 +28,8 @@ def recount(table: JobsTable) -> Sequence[str]:
 
     The transaction that saved one of these was restored in part. They have no slot then.
     """
-    jobs, machines = DynamoDbJobs(table), DynamoDbMachines(table)
+    jobs = DynamoDbJobs(table)
+    machines = DynamoDbMachines(table)
     held: Counter[str] = Counter()
     unreadable: list[str] = []
     for job_id in jobs.load_open(_ALL):

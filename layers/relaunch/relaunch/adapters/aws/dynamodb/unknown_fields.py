@@ -36,7 +36,7 @@ class UnknownFields:
     name: str
     """The field that has the record, empty for the body itself."""
     record: Mapping[str, Any]
-    """What is known of the record."""
+    """The fields of the record that this release knows."""
     fields: Mapping[str, Any]
 
     def belong_to(self, name: str, record: Mapping[str, Any]) -> bool:
