@@ -143,6 +143,11 @@ test-kubernetes: environment kubernetes-programs ## A real API server, controlle
 kubernetes-programs: environment
 	@PYTHONPATH=layers/relaunch:local $(ENVIRONMENT)/python -m relaunch_local.control_plane.debian_build
 
+.PHONY: record-items
+record-items: environment ## Record what this version stores and sends, for later ones to read (five minutes)
+	@PYTHONPATH=layers/relaunch:local $(ENVIRONMENT)/python tests/stored/record.py \
+		tests/stored/$$($(ENVIRONMENT)/hatchling version)/items.json.gz
+
 # ── Everything fails ─────────────────────────────────────────────────────────────────────────────────────────────────
 SEEDS ?= 2000
 .PHONY: simulate

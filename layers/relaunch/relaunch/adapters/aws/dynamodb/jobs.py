@@ -43,7 +43,7 @@ class DynamoDbJobs(DynamoDbJobListing):
             if not found:
                 return None
             try:
-                return items.read_job(found[0], found[1] if len(found) > 1 else None)
+                return items.read_job(found[0], found[1] if len(found) > 1 else None, self._table.read)
             except items.TornReadError:
                 continue
         raise TransientError(f"job {job_id} was written by others each time it was read")
