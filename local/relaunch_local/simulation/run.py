@@ -8,6 +8,7 @@ from relaunch.usecases.reconcile_machines import is_instance_sweep_due
 from relaunch.usecases.sweep_cluster import is_sweep_due
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.chance import Injection
+from relaunch_local.simulation.checks.areas import Areas
 from relaunch_local.simulation.checks.coverage import Transition
 from relaunch_local.simulation.checks.returns import LONGEST_BESIDE_SPOT, SpotWatch
 from relaunch_local.simulation.checks.useless_machines import Waste
@@ -58,6 +59,10 @@ class SeedResult:
     waste: Waste
     """What was paid for machines that never ran a task."""
     trace: tuple[str, ...] = field(default=(), repr=False)
+    entered: frozenset[str] = frozenset()
+    """The use cases and effects that occurred (checks/areas.py)."""
+    disturbed: frozenset[str] = frozenset()
+    """Those that met a fault between their steps."""
 
 
 class EndOfRunError(Exception):
@@ -93,6 +98,7 @@ class SeedRun:
         """Create the account, its workload and its faults."""
         self.account = SimulatedAccount(seed, options)
         self.options = options
+        self.areas = Areas(self.account.runtime, self.account.chance)
         self.workload = Workload(self.account)
         self.capacity_faults = CapacityFaults(self.account, self.workload.cancel_any_job)
         self.rare_faults = RareFaults(self.account, self.workload.cancel_any_job)
@@ -134,6 +140,11 @@ class SeedRun:
 
     def run(self) -> SeedResult:
         """Run the seed and check it."""
+        with self.areas.watch():
+            self._run()
+        return self._result()
+
+    def _run(self) -> None:
         account = self.account
         try:
             self._advance(account.scenario.chaos_seconds)
@@ -156,7 +167,6 @@ class SeedRun:
             pass
         finally:
             account.close()
-        return self._result()
 
     def _advance(self, seconds: float) -> None:
         clock = self.account.clock
@@ -220,6 +230,8 @@ class SeedRun:
             account.deadlines.outcomes,
             self.waste,
             tuple(account.trace.lines),
+            frozenset(self.areas.entered),
+            frozenset(self.areas.disturbed),
         )
 
 

@@ -1,0 +1,106 @@
+"""Which use cases and effects a run enters, and which of them meet a fault between their steps."""
+
+import importlib
+import inspect
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cache, wraps
+from typing import Any, get_args
+from unittest import mock
+
+from relaunch import usecases
+from relaunch.core.jobs.effects import Effect
+from relaunch.core.machines.machine import MachineEffect
+from relaunch.ports import TransientError
+from relaunch.usecases.advance_job import JobLifecycle
+from relaunch.usecases.advance_machine import MachineLifecycle
+from relaunch_local.simulation.aws.runtime import Invocation, KilledError, Runtime
+from relaunch_local.simulation.chance import Chance
+
+_MODULES = ("relaunch.", "relaunch_local.")
+_BETWEEN_STEPS = ("call-", "function-")
+
+
+@cache
+def use_cases() -> Mapping[str, Callable[..., Any]]:
+    """Return the public functions of the use cases, by module and name."""
+    found = {}
+    for each in pkgutil.iter_modules(usecases.__path__):
+        module = importlib.import_module(f"{usecases.__name__}.{each.name}")
+        for name, value in vars(module).items():
+            if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_"):
+                found[f"{each.name}.{name}"] = value
+    return found
+
+
+def effects() -> tuple[str, ...]:
+    """Return the names of all effects: those of jobs, then those of machines."""
+    return tuple(each.__name__ for each in (*get_args(Effect), *get_args(MachineEffect)))
+
+
+class Areas:
+    """What one run entered.
+
+    A fault is between the steps of a use case if it is one of the same function's: a call that failed, or was answered
+    late, a stall, a time-out, the end of its process; and it came after the use case began and before it returned.
+    """
+
+    def __init__(self, runtime: Runtime, chance: Chance) -> None:
+        """Count nothing yet."""
+        self.entered: set[str] = set()
+        self.disturbed: set[str] = set()
+        self._runtime = runtime
+        self._open: dict[Invocation, list[str]] = {}
+        chance.on_strike = self._struck
+
+    @contextmanager
+    def watch(self) -> Iterator[None]:
+        """Count what is entered meanwhile: in every module that imported them, use cases are replaced for that time."""
+        functions = {id(function): (name, function) for name, function in use_cases().items()}
+        with ExitStack() as stack:
+            for module in [each for name, each in sys.modules.items() if name.startswith(_MODULES)]:
+                found = {name: functions[id(value)] for name, value in vars(module).items() if id(value) in functions}
+                if found:
+                    wrapped = {name: self._counted(*each) for name, each in found.items()}
+                    stack.enter_context(mock.patch.multiple(module, **wrapped))
+            for lifecycle in (JobLifecycle, MachineLifecycle):
+                stack.enter_context(mock.patch.object(lifecycle, "perform", self._counted_effect(lifecycle.perform)))
+            yield
+
+    def _counted(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def counted(*arguments: Any, **named: Any) -> Any:
+            return self._enter(name, lambda: function(*arguments, **named))
+
+        return counted
+
+    def _counted_effect(self, perform: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(perform)
+        def counted(lifecycle: Any, item: Any, effect: Any) -> Any:
+            return self._enter(type(effect).__name__, lambda: perform(lifecycle, item, effect))
+
+        return counted
+
+    def _enter(self, name: str, body: Callable[[], Any]) -> Any:
+        self.entered.add(name)
+        invocation = self._runtime.current
+        if invocation is None:
+            return body()
+        within = self._open.setdefault(invocation, [])
+        within.append(name)
+        try:
+            return body()
+        except (KilledError, TransientError):
+            self.disturbed.add(name)
+            raise
+        finally:
+            within.remove(name)
+            if not within:
+                del self._open[invocation]
+
+    def _struck(self, kind: str) -> None:
+        invocation = self._runtime.current
+        if invocation is not None and kind.startswith(_BETWEEN_STEPS):
+            self.disturbed.update(self._open.get(invocation, ()))
