@@ -1,6 +1,5 @@
 """One simulated account: the ECS simulator, SQS, EventBridge, Lambda, S3 and ECR, and the application in it."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
@@ -28,7 +27,6 @@ from relaunch.core.jobs.effects import StopTask
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.machines.machine import Machine
 from relaunch.core.messages.dead_letter import DeadLetterQueue
-from relaunch.core.triggers.upload_rules import wanted_rules
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies, Targets
 from relaunch_local.ecs import Clock, EcsSimulator, Event, InProcessClient, ProcessSpec
@@ -40,18 +38,19 @@ from relaunch_local.simulation.aws.calls import Calls
 from relaunch_local.simulation.aws.clients import CallingClient
 from relaunch_local.simulation.aws.delayed_ecs import DelayedEcs
 from relaunch_local.simulation.aws.ecr_client import ModelEcr
-from relaunch_local.simulation.aws.eventbridge import EventBus
+from relaunch_local.simulation.aws.eventbridge import EventBus, upload_rules
 from relaunch_local.simulation.aws.fleet import EC2_ERRORS, FaultyEc2
 from relaunch_local.simulation.aws.lambda_functions import Lambdas
 from relaunch_local.simulation.aws.machine_queue import NotedQueue
 from relaunch_local.simulation.aws.machine_table import CalledMachines, MachineIndexes
+from relaunch_local.simulation.aws.pages import in_pages, in_small_queries
 from relaunch_local.simulation.aws.runtime import FunctionClock, Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.s3_client import ModelS3
 from relaunch_local.simulation.aws.sqs import Poller, Queues
 from relaunch_local.simulation.aws.sqs_client import ModelSqs, SourceSqs
 from relaunch_local.simulation.aws.table import CalledCapacity, CalledJobs, CalledStore, Indexes
-from relaunch_local.simulation.aws.template import CLUSTER, STACK, Rule, SourceSettings, read_stack
+from relaunch_local.simulation.aws.template import CLUSTER, STACK, SourceSettings, read_stack
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.absent_agents import AbsentAgentChecks
@@ -117,7 +116,9 @@ class SimulatedAccount:
         self.simulator = self._make_simulator(seed)
         self.stack = read_stack()
         self.queues = Queues(self.stack.queues, self.clock, self.chance, self.trace.line)
-        self.bus = EventBus((*self.stack.rules, *self._upload_rules()), self.queues, self.clock, self.chance)
+        self.bus = EventBus(
+            (*self.stack.rules, *upload_rules(self.scenario.definitions)), self.queues, self.clock, self.chance
+        )
         self.ecr = ModelEcr()
         self.indexes = self.indexes_type(self.clock, self.chance)
         self.machine_indexes = self.machine_indexes_type(self.clock, self.chance)
@@ -234,11 +235,6 @@ class SimulatedAccount:
         handle = partial(self.lambdas.handle, source.function)
         self.poller_type(self.queues.queues[source.queue], source, self.clock, self.chance, handle)
 
-    def _upload_rules(self) -> tuple[Rule, ...]:
-        """Return the rules that `apply` makes for the definitions."""
-        wanted = wanted_rules(self.scenario.definitions, f"relaunch-{CLUSTER}-")
-        return tuple(Rule(each.name, json.loads(each.pattern), "UploadsQueue", 86_400.0) for each in wanted)
-
     def _function(self, name: str) -> FunctionDependencies:
         queues = self._model_sqs()
         settings = self.stack.functions[name]
@@ -273,7 +269,7 @@ class SimulatedAccount:
 
     def _deps(self) -> Dependencies:
         clock = FunctionClock(self.runtime)
-        client = InProcessClient(self.simulator, validate=False)
+        client = in_pages(InProcessClient(self.simulator, validate=False), self.scenario.page_size)
         delayed = DelayedEcs(client, self.clock, self.chance, self._stop_asked, self.invariants.task_made)
         self.delayed_ecs = delayed
         delayed.on_unplaced = self.useless.unplaced
@@ -292,13 +288,13 @@ class SimulatedAccount:
         )
         told = self.functions
         ecs: Any = CallingClient("ecs", delayed, self.calls, on_answer=told.ecs_answered)
-        in_process = InProcessClient(self.simulator, "ec2", validate=False)
+        in_process = in_pages(InProcessClient(self.simulator, "ec2", validate=False), self.scenario.page_size)
         self.faulty_ec2 = self.ec2_type(in_process, self.simulator, self.clock, self.chance, self.machines)
         ec2: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=told.ec2_answered)
         fleet: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=told.fleet_answered)
         once = (SINGLE_SEND_CONFIG, told.fleet_answered)
         single_send: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, *once)
-        objects = self._authorized("s3", ModelS3(self.objects))
+        objects = self._authorized("s3", in_pages(ModelS3(self.objects), self.scenario.page_size))
         s3: Any = CallingClient("s3", objects, self.calls, on_answer=told.s3_answered)
         ecr: Any = CallingClient("ecr", self._authorized("ecr", self.ecr), self.calls)
         spot_prices = Ec2SpotPrices(ec2, clock)
@@ -391,7 +387,10 @@ class SimulatedAccount:
         from relaunch_local.simulation.aws.emulated_table import EmulatedTable  # noqa: PLC0415 - moto takes a second to import
 
         on_effect = self.invariants.effects.done
-        authorize = partial(self._authorized, "dynamodb")
+
+        def authorize(client: Any) -> Any:
+            return in_small_queries(self._authorized("dynamodb", client), self.scenario.page_size)
+
         return EmulatedTable(self.calls, self.indexes, authorize, self._saved, on_effect, self._machine_saved)
 
     def close(self) -> None:

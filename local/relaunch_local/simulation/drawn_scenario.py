@@ -38,6 +38,8 @@ from relaunch_local.simulation.scenario import (
 _COMMAND = ("train", "--fast")
 _INPUTS = {"batch-size": InputRule("[0-9]+", "32"), "note": InputRule(".*", "")}
 """The command and the inputs of some definitions; the other trainings run the command of their task definition."""
+_SMALL_PAGES_SHARE = 0.2
+_LARGEST_PAGE = 100
 _NAMES = ("resnet", "whisper", "bert")
 
 
@@ -86,7 +88,15 @@ def draw_scenario(chance: Chance) -> Scenario:
     drawn = with_sidecars(chance.stream("scenario/sidecars"), limited)
     retry = RetryRules(machine_exit_codes=(MACHINE_EXIT_CODE,))
     drawn = replace(drawn, definitions=tuple(replace(each, retry=retry) for each in drawn.definitions))
+    drawn = replace(drawn, page_size=_draw_page_size(chance.stream("scenario/pages"), drawn))
     return with_constraints(chance, drawn) if is_constrained(chance.seed) else drawn
+
+
+def _draw_page_size(dice: random.Random, scenario: Scenario) -> int | None:
+    """Draw how small the pages of lists are; None in most runs: as large as AWS gives them, which has room for all."""
+    # Hundreds of tasks have a second page anyway, and in small ones would take more calls than a sweep has time for.
+    is_small = dice.random() < _SMALL_PAGES_SHARE and len(scenario.events) < _LARGEST_PAGE
+    return dice.randint(1, 4) if is_small else None
 
 
 def _draw_providers(dice: random.Random) -> tuple[CapacityProviderOffer, ...]:

@@ -61,6 +61,8 @@ class SeedResult:
     trace: tuple[str, ...] = field(default=(), repr=False)
     entered: frozenset[str] = frozenset()
     """The use cases and effects that occurred (checks/areas.py)."""
+    stepped: frozenset[str] = frozenset()
+    """Those that made a call of AWS."""
     disturbed: frozenset[str] = frozenset()
     """Those that met a fault between their steps."""
 
@@ -231,6 +233,7 @@ class SeedRun:
             self.waste,
             tuple(account.trace.lines),
             frozenset(self.areas.entered),
+            frozenset(self.areas.stepped),
             frozenset(self.areas.disturbed),
         )
 

@@ -1,19 +1,27 @@
 """EventBridge: rules and their queues; delivery is at least once, unordered, late, and sometimes lost."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.triggers.upload_rules import wanted_rules
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.sqs import Queues
-from relaunch_local.simulation.aws.template import Rule
+from relaunch_local.simulation.aws.template import CLUSTER, Rule
 from relaunch_local.simulation.chance import Chance
 
 # Warnings are best effort, and an event that cannot be delivered is dropped in the end. An upload without an event was
 # never accepted, so S3's events are not lost here.
 _MAY_BE_LOST = frozenset({"aws.ec2", "aws.ecs", "aws.ecr"})
+
+
+def upload_rules(definitions: Iterable[JobDefinition]) -> tuple[Rule, ...]:
+    """Return the rules that `apply` makes for definitions."""
+    wanted = wanted_rules(definitions, f"relaunch-{CLUSTER}-")
+    return tuple(Rule(each.name, json.loads(each.pattern), "UploadsQueue", 86_400.0) for each in wanted)
 
 
 @dataclass(slots=True)

@@ -7,10 +7,11 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cache, wraps
+from types import ModuleType
 from typing import Any, get_args
 from unittest import mock
 
-from relaunch import usecases
+from relaunch import entrypoints, usecases
 from relaunch.core.jobs.effects import Effect
 from relaunch.core.machines.machine import MachineEffect
 from relaunch.ports import TransientError
@@ -26,13 +27,20 @@ _BETWEEN_STEPS = ("call-", "function-")
 @cache
 def use_cases() -> Mapping[str, Callable[..., Any]]:
     """Return the public functions of the use cases, by module and name."""
-    found = {}
-    for each in pkgutil.iter_modules(usecases.__path__):
-        module = importlib.import_module(f"{usecases.__name__}.{each.name}")
-        for name, value in vars(module).items():
-            if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_"):
-                found[f"{each.name}.{name}"] = value
-    return found
+    # Whoever calls them must be there before a run: a module that is imported during one would keep what counts them.
+    list(_import_all(entrypoints))
+    return {
+        f"{module.__name__.rpartition('.')[2]}.{name}": value
+        for module in _import_all(usecases)
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
+    }
+
+
+def _import_all(package: ModuleType) -> Iterator[ModuleType]:
+    return (
+        importlib.import_module(f"{package.__name__}.{each.name}") for each in pkgutil.iter_modules(package.__path__)
+    )
 
 
 def effects() -> tuple[str, ...]:
@@ -50,6 +58,8 @@ class Areas:
     def __init__(self, runtime: Runtime, chance: Chance) -> None:
         """Count nothing yet."""
         self.entered: set[str] = set()
+        self.stepped: set[str] = set()
+        """What others could run in between of: it made a call."""
         self.disturbed: set[str] = set()
         self._runtime = runtime
         self._open: dict[Invocation, list[str]] = {}
@@ -61,10 +71,9 @@ class Areas:
         functions = {id(function): (name, function) for name, function in use_cases().items()}
         with ExitStack() as stack:
             for module in [each for name, each in sys.modules.items() if name.startswith(_MODULES)]:
-                found = {name: functions[id(value)] for name, value in vars(module).items() if id(value) in functions}
-                if found:
-                    wrapped = {name: self._counted(*each) for name, each in found.items()}
-                    stack.enter_context(mock.patch.multiple(module, **wrapped))
+                for name, value in list(vars(module).items()):
+                    if id(value) in functions:
+                        stack.enter_context(mock.patch.object(module, name, self._counted(*functions[id(value)])))
             for lifecycle in (JobLifecycle, MachineLifecycle):
                 stack.enter_context(mock.patch.object(lifecycle, "perform", self._counted_effect(lifecycle.perform)))
             yield
@@ -90,12 +99,15 @@ class Areas:
             return body()
         within = self._open.setdefault(invocation, [])
         within.append(name)
+        begun_at = self._runtime.steps
         try:
             return body()
         except (KilledError, TransientError):
             self.disturbed.add(name)
             raise
         finally:
+            if self._runtime.steps != begun_at:
+                self.stepped.add(name)
             within.remove(name)
             if not within:
                 del self._open[invocation]
