@@ -47,6 +47,7 @@ from relaunch_local.simulation.aws.pages import in_pages, in_small_queries
 from relaunch_local.simulation.aws.runtime import FunctionClock, Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.s3_client import ModelS3
+from relaunch_local.simulation.aws.snapshots import Snapshots
 from relaunch_local.simulation.aws.sqs import Poller, Queues
 from relaunch_local.simulation.aws.sqs_client import ModelSqs, SourceSqs
 from relaunch_local.simulation.aws.table import CalledCapacity, CalledJobs, CalledStore, Indexes
@@ -147,6 +148,7 @@ class SimulatedAccount:
             self.scenario.role_parameters,
             self._denied,
         )
+        self.snapshots = Snapshots(self.calls, self._authorized)
         return EcsSimulator(self.clock, self.trainings, settings, authorize=self.authorization)
 
     def _make_checks(self) -> None:
@@ -302,7 +304,7 @@ class SimulatedAccount:
         known: dict[str, Any] = {
             "targets": Targets({Target.ECS: lambda: target}),
             "revisions": self.per_container(lambda: EcsRevisions(ecs, clock)),
-            "offerings": own_and_provided(self.scenario, spot_prices, self.trace),
+            "offerings": own_and_provided(self.scenario, spot_prices, self.trace, self.snapshots.store),
             "fleet": Ec2Fleet(fleet, single_send, STACK),
             "hosts": Ec2Hosts(ec2),
             "machine_queue": NotedQueue(SqsMachineQueue(self._sqs(), MACHINES_QUEUE), self.invariants.effects.done),

@@ -39,6 +39,7 @@ _COMMAND = ("train", "--fast")
 _INPUTS = {"batch-size": InputRule("[0-9]+", "32"), "note": InputRule(".*", "")}
 """The command and the inputs of some definitions; the other trainings run the command of their task definition."""
 _SMALL_PAGES_SHARE = 0.2
+_REFRESHES_SHARE = 0.15
 _LARGEST_PAGE = 100
 _NAMES = ("resnet", "whisper", "bert")
 
@@ -88,6 +89,8 @@ def draw_scenario(chance: Chance) -> Scenario:
     drawn = with_sidecars(chance.stream("scenario/sidecars"), limited)
     retry = RetryRules(machine_exit_codes=(MACHINE_EXIT_CODE,))
     drawn = replace(drawn, definitions=tuple(replace(each, retry=retry) for each in drawn.definitions))
+    has_refreshes = chance.stream("scenario/refreshes").random() < _REFRESHES_SHARE
+    drawn = replace(drawn, has_refreshes=has_refreshes)
     drawn = replace(drawn, page_size=_draw_page_size(chance.stream("scenario/pages"), drawn))
     return with_constraints(chance, drawn) if is_constrained(chance.seed) else drawn
 

@@ -25,6 +25,7 @@ from relaunch_local.simulation.faults.spot_drought import OnDemandShortages, Spo
 from relaunch_local.simulation.faults.stalled_trainings import StalledTrainings
 from relaunch_local.simulation.faults.useless_machines import UselessMachineFaults
 from relaunch_local.simulation.options import Options
+from relaunch_local.simulation.refreshes import Refreshes
 from relaunch_local.simulation.retries import Retries
 from relaunch_local.simulation.verdict import Verdict
 from relaunch_local.simulation.workload import Workload
@@ -119,6 +120,7 @@ class SeedRun:
         AbsentAgents(self.account)
         self.failed_tasks = FailedTaskFaults(self.account)
         Retries(self.account, self.workload)
+        self.refreshes = Refreshes(self.account)
         Schedule(self.account)
 
     def _watch_spot(self) -> SpotWatch | None:
@@ -151,6 +153,7 @@ class SeedRun:
         try:
             self._advance(account.scenario.chaos_seconds)
             account.chance.is_calm = True
+            calm_since = account.clock.now()
             account.trace.line("CALM")
             self.capacity_faults.end()
             self.rare_faults.end()
@@ -165,6 +168,7 @@ class SeedRun:
             self._check_returns()
             self._advance(_MACHINE_GRACE_SECONDS)
             self._check_instances()
+            self.refreshes.check_end(calm_since)
         except EndOfRunError:
             pass
         finally:

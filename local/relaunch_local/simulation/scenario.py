@@ -92,6 +92,8 @@ class Scenario:
     """Whether there is no on-demand at times, and mostly no spot at first."""
     task_definitions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By definition: members of its task definition and of its container that others do not have."""
+    has_refreshes: bool = False
+    """Whether the offerings are refreshed hourly, and functions read what was stored."""
     page_size: int | None = None
     """How much a page of a list has at most; None: as much as AWS gives."""
 
