@@ -34,6 +34,7 @@ from relaunch_local.simulation.scenario import (
     Scenario,
     price_of,
 )
+from relaunch_local.simulation.trigger_scenario import with_triggers
 
 _COMMAND = ("train", "--fast")
 _INPUTS = {"batch-size": InputRule("[0-9]+", "32"), "note": InputRule(".*", "")}
@@ -89,6 +90,7 @@ def draw_scenario(chance: Chance) -> Scenario:
     drawn = with_sidecars(chance.stream("scenario/sidecars"), limited)
     retry = RetryRules(machine_exit_codes=(MACHINE_EXIT_CODE,))
     drawn = replace(drawn, definitions=tuple(replace(each, retry=retry) for each in drawn.definitions))
+    drawn = with_triggers(chance, drawn)
     has_refreshes = chance.stream("scenario/refreshes").random() < _REFRESHES_SHARE
     drawn = replace(drawn, has_refreshes=has_refreshes)
     drawn = replace(drawn, page_size=_draw_page_size(chance.stream("scenario/pages"), drawn))

@@ -190,6 +190,7 @@ class SeedRun:
         limit = account.clock.now() + self.options.calm_limit + account.refusals.longest_wait()
         # Who had too many machines of no use gets the next one a day after the first, and may train for hours then.
         limit += _DAY if account.useless.have_lacked() else timedelta(0)
+        limit = max(limit, self.workload.last_arrival + self.options.calm_limit)
         limit = max(limit, self.useless_machines.everything_over_at(account.clock.now()))
         while account.clock.now() < limit and not self._is_idle():
             self._advance(300.0)

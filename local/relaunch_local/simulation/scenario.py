@@ -113,7 +113,7 @@ class Scenario:
             timing=self.timing,
             seed=seed,
             spot_prices=self.spot_prices,
-            price_of=price_of,
+            price_of=_known_price_of,
             # Only machines of our own need the events of what remains on an instance.
             instance_resource_events=bool(self.machines.types),
             fleet=self.machines.fleet,
@@ -151,6 +151,11 @@ def price_of(instance_type: str, zone: str, purchase: Purchase) -> float:
     """Return the price of an instance in USD per hour."""
     price = USD_PER_HOUR[instance_type]
     return price if purchase is Purchase.ON_DEMAND else round(price * _SPOT_SHARE[zone], 4)
+
+
+def _known_price_of(instance_type: str, zone: str, purchase: Purchase) -> float | None:
+    """Return the price of an instance; None if no company here has its type, which the bundled offerings name."""
+    return price_of(instance_type, zone, purchase) if instance_type in USD_PER_HOUR else None
 
 
 @cache

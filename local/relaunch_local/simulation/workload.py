@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from relaunch.adapters.aws.errors import AwsError
@@ -17,7 +17,9 @@ from relaunch_local.ecs.engine.region import iso
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.aws.runtime import KilledError
 from relaunch_local.simulation.aws.template import ACCOUNT, REGION
+from relaunch_local.simulation.deliveries import event_name, payload_of, useless_payload
 from relaunch_local.simulation.scenario import BUCKET, CHECKPOINTS, EVERY_IMAGE, IMAGES, SHARED, PlannedEvent
+from relaunch_local.simulation.trigger_scenario import GITHUB_KINDS
 
 _UNREADABLE = (
     ("IntakeQueue", "{"),
@@ -27,7 +29,8 @@ _UNREADABLE = (
     ("TaskChangesQueue", '{"detail-type": "ECS Task State Change", "detail": {"lastStatus": 1}}'),
     ("WarningsQueue", '{"detail-type": "EC2 Spot Instance Interruption Warning", "detail": {}}'),
 )
-_NO_COMMIT = "0" * 40
+# Of the deliveries that start a job: how many come with one that must not.
+_USELESS_SHARE = 0.5
 
 
 class DeliveryError(Exception):
@@ -61,9 +64,14 @@ class Workload:
         self.cancellations: dict[str, datetime] = {}
         """When the cancellation of each open job was acknowledged."""
         self.dead_letters = 0
+        self.last_arrival = account.clock.now()
+        """When the last event arrives that EventBridge may deliver hours late."""
         # What a deadline promises is seen of the jobs that nobody cancels.
         self._cancels = 0.1 if account.scenario.has_close_deadlines else 2.0
         self._dice = account.chance.stream("outside")
+        self._useless: set[str] = set()
+        """The deliveries that must start nothing."""
+        self._others = account.chance.stream("outside/others")
         self._secrets = self._make_secrets()
         self._plan()
 
@@ -75,11 +83,14 @@ class Workload:
             "push": self._push,
             "upload": self._upload,
             "request": self._request,
+            "image": self._push_image,
+            **dict.fromkeys(GITHUB_KINDS, self._push),
         }
         for event in account.scenario.events:
             self._at(event.at_seconds, lambda event=event: starts[event.kind](event))  # type: ignore[misc]  # mypy cannot infer a lambda with a default
             if event.image_after_seconds is not None:
-                self._at(event.at_seconds + event.image_after_seconds, lambda tag=event.token: self._image(tag))  # type: ignore[misc]
+                pushed_at = event.at_seconds + event.image_after_seconds
+                self._at(pushed_at, lambda tag=event.token: self._push_awaited_image(tag))  # type: ignore[misc]
         for _ in range(dice.randint(0, 2)):
             self._at(dice.uniform(0.1, 1.0) * account.scenario.chaos_seconds, self.cancel_any_job)
         if dice.random() < 0.4:
@@ -104,23 +115,34 @@ class Workload:
 
     def _push(self, event: PlannedEvent) -> None:
         chance = self.account.chance
-        payload = push_payload(event)
-        delivery = f"delivery-{event.token[:8]}-{event.occurrence}"
+        payload = json.dumps(payload_of(event, self._inputs_of(event)))
+        # GitHub sends the same identifier of a delivery to every webhook.
+        delivery = f"delivery-{event.token if 'dispatch' in event.kind else event.token[:8]}-{event.occurrence}"
         self._deliver(event, payload, delivery, "hook-1")
+        if event.kind in GITHUB_KINDS and self._others.random() < _USELESS_SHARE:
+            self._useless.add(f"useless-{delivery}")
+            self._deliver(event, json.dumps(useless_payload(event)), f"useless-{delivery}", "hook-1")
         if chance.strikes("github-redelivered", 0.25, note=event.token[:8]):
             delay = self._dice.uniform(0.1, 3_600.0)
             self._at(delay, lambda: self._deliver(event, payload, delivery, "hook-1"))
         if chance.strikes("github-pushed-twice", 0.2, note=event.token[:8]):
             delay = self._dice.uniform(0.0, 20.0)
-            self._at(delay, lambda: self._deliver(event, payload, f"other-{delivery}", "hook-2"))
-        self._do_again("github-pushed-again", event, self._push)
+            other = delivery if "dispatch" in event.kind else f"other-{delivery}"
+            self._at(delay, lambda: self._deliver(event, payload, other, "hook-2"))
+        if event.kind != "package":
+            self._do_again("github-pushed-again", event, self._push)
+
+    def _inputs_of(self, event: PlannedEvent) -> Mapping[str, str]:
+        """Return the inputs that a request or a dispatch names."""
+        inputs = next(each.inputs for each in self.account.scenario.definitions if each.name == event.definition)
+        return {"batch-size": str(len(event.token))} if inputs else {}
 
     def _deliver(self, event: PlannedEvent, payload: str, delivery: str, hook: str) -> None:
         """Send a request to the webhook; without a 202 it is redelivered by hand later."""
         account = self.account
         headers = {
             "content-type": "application/json",
-            "x-github-event": "push",
+            "x-github-event": event_name(event.kind),
             "x-github-delivery": delivery,
             "x-github-hook-id": hook,
             "x-hub-signature-256": f"sha256={self._sign(payload)}",
@@ -141,7 +163,7 @@ class Workload:
                 self.expect("github_webhook", error)
                 delay = self._dice.uniform(*self.redelivered_after_seconds)
                 self._at(delay, lambda: self._deliver(event, payload, delivery, hook))
-            else:
+            elif delivery not in self._useless:
                 self._accept(event)
 
         account.lambdas.call("github_webhook", handle, on_end)
@@ -170,8 +192,23 @@ class Workload:
         }
         self._publish("aws.s3", "Object Created", detail)
 
-    def _image(self, tag: str) -> None:
-        digest = f"sha256:{tag}{tag[:24]}"
+    def _push_image(self, event: PlannedEvent) -> None:
+        """Push an image whose tag a trigger watches; an event that EventBridge loses was never accepted."""
+        tag = f"{event.definition}-{event.token}"
+        delay = self._image(tag, f"sha256:{event.occurrence}{event.token:0>63}")
+        if delay is None:
+            self.planned.difference_update(self._keys(event))
+            return
+        self.last_arrival = max(self.last_arrival, self.account.clock.now() + timedelta(seconds=delay))
+        self._accept(event)
+        self._do_again("github-pushed-again", event, self._push_image)
+
+    def _push_awaited_image(self, tag: str) -> None:
+        """Push the image that the job of a push waits for, which asks ECR itself if it is not told."""
+        self._image(tag, f"sha256:{tag}{tag[:24]}")
+
+    def _image(self, tag: str, digest: str) -> float | None:
+        """Push an image; return when the application is told, in seconds, None if it never is."""
         self.account.ecr.digests[IMAGES, tag] = digest
         detail = {
             "repository-name": IMAGES,
@@ -180,12 +217,12 @@ class Workload:
             "image-digest": digest,
             "image-tag": tag,
         }
-        self._publish("aws.ecr", "ECR Image Action", detail)
+        return self._publish("aws.ecr", "ECR Image Action", detail)
 
     def _request(self, event: PlannedEvent) -> None:
         account = self.account
-        inputs = next(each.inputs for each in account.scenario.definitions if each.name == event.definition)
-        given = {"inputs": {"batch-size": str(len(event.token))}} if inputs else {}
+        inputs = self._inputs_of(event)
+        given = {"inputs": inputs} if inputs else {}
         request = {"action": "submit", "definition": event.definition, "idempotency_key": event.token, **given}
 
         def ask() -> None:
@@ -241,9 +278,9 @@ class Workload:
             self.dead_letters += 1
             self.account.queues.send(queue, body)
 
-    def _publish(self, source: str, detail_type: str, detail: dict[str, Any]) -> None:
+    def _publish(self, source: str, detail_type: str, detail: dict[str, Any]) -> float | None:
         account = self.account
-        account.bus.publish(
+        return account.bus.publish(
             {
                 "version": "0",
                 "id": f"event-{account.simulator.region.ids.uuid()}",
@@ -256,26 +293,3 @@ class Workload:
                 "detail": detail,
             }
         )
-
-
-def push_payload(event: PlannedEvent) -> str:
-    """Return the body of a push to main; whenever it is made again, `before` and `after` are the same."""
-    commit = {"id": event.token, "added": ["train/a.py"], "modified": [], "removed": []}
-    return json.dumps(
-        {
-            "ref": "refs/heads/main",
-            "before": _NO_COMMIT[:-1] + "1",
-            "after": event.token,
-            "created": False,
-            "deleted": False,
-            "forced": False,
-            "head_commit": commit,
-            "commits": [commit],
-            "repository": {
-                "id": 1,
-                "full_name": f"acme/{event.definition}",
-                "pushed_at": 1_793_700_000 + event.occurrence,
-            },
-            "sender": {"login": "ada", "id": 2},
-        }
-    )

@@ -36,8 +36,11 @@ class EventBus:
     """Until when ECS's events are held back."""
     _candidates: dict[tuple[str, str], list[Rule]] = field(default_factory=dict)
 
-    def publish(self, event: Mapping[str, Any]) -> None:
-        """Deliver an event to every target of the rules that match it."""
+    def publish(self, event: Mapping[str, Any]) -> float | None:
+        """Deliver an event to every target of the rules that match it; return when the last has it, in seconds.
+
+        None: one of them never gets it.
+        """
         kind = (event["source"], event["detail-type"])
         if kind not in self._candidates:
             known = {"source": event["source"], "detail-type": event["detail-type"]}
@@ -46,23 +49,24 @@ class EventBus:
                 for rule in self._rules
                 if all(known[key] in rule.pattern[key] for key in known if key in rule.pattern)
             ]
-        for rule in self._candidates[kind]:
-            if rule.matches(event):
-                self._deliver(rule, event)
+        delays = [self._deliver(rule, event) for rule in self._candidates[kind] if rule.matches(event)]
+        arriving = [delay for delay in delays if delay is not None]
+        return max(arriving, default=0.0) if len(arriving) == len(delays) else None
 
-    def _deliver(self, rule: Rule, event: Mapping[str, Any]) -> None:
+    def _deliver(self, rule: Rule, event: Mapping[str, Any]) -> float | None:
         source = event["source"]
         note = f"{event['detail-type']} {_summarize(event)}"
         if source in _MAY_BE_LOST and self._chance.strikes("event-lost", 0.012, site=source, note=note):
-            return
+            return None
         body = json.dumps(event)
         delay = self._delay(source, note)
         if delay > rule.max_age_seconds:
             self._queues.dead_letter(f"{rule.queue}:given-up", body, "EventBridge dropped it")
-            return
+            return None
         self._later(rule, body, delay)
         if self._chance.strikes("event-duplicated", 0.03, site=source, note=note):
             self._later(rule, body, delay + self._chance.stream("event-copies").uniform(0.0, 60.0))
+        return delay
 
     def _delay(self, source: str, note: str) -> float:
         delay = self._chance.stream(f"event-latency/{source}").uniform(0.1, 1.0)
