@@ -8,10 +8,11 @@ from relaunch.usecases.reconcile_machines import is_instance_sweep_due
 from relaunch.usecases.sweep_cluster import is_sweep_due
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.chance import Injection
-from relaunch_local.simulation.checks.areas import Areas
+from relaunch_local.simulation.checks.areas import Areas, SeedAreas
 from relaunch_local.simulation.checks.coverage import Transition
 from relaunch_local.simulation.checks.returns import LONGEST_BESIDE_SPOT, SpotWatch
 from relaunch_local.simulation.checks.useless_machines import Waste
+from relaunch_local.simulation.commands import Commands
 from relaunch_local.simulation.faults.absent_agents import AbsentAgents
 from relaunch_local.simulation.faults.capacity import CapacityFaults
 from relaunch_local.simulation.faults.endless_machines import EndlessMachines
@@ -60,12 +61,8 @@ class SeedResult:
     waste: Waste
     """What was paid for machines that never ran a task."""
     trace: tuple[str, ...] = field(default=(), repr=False)
-    entered: frozenset[str] = frozenset()
-    """The use cases and effects that occurred (checks/areas.py)."""
-    stepped: frozenset[str] = frozenset()
-    """Those that made a call of AWS."""
-    disturbed: frozenset[str] = frozenset()
-    """Those that met a fault between their steps."""
+    areas: SeedAreas = field(default_factory=SeedAreas)
+    """The use cases and effects that occurred."""
 
 
 class EndOfRunError(Exception):
@@ -121,6 +118,7 @@ class SeedRun:
         self.failed_tasks = FailedTaskFaults(self.account)
         Retries(self.account, self.workload)
         self.refreshes = Refreshes(self.account)
+        Commands(self.account, self.workload)
         Schedule(self.account)
 
     def _watch_spot(self) -> SpotWatch | None:
@@ -237,9 +235,7 @@ class SeedRun:
             account.deadlines.outcomes,
             self.waste,
             tuple(account.trace.lines),
-            frozenset(self.areas.entered),
-            frozenset(self.areas.stepped),
-            frozenset(self.areas.disturbed),
+            self.areas.result(),
         )
 
 

@@ -104,7 +104,7 @@ class Verdict:
 
     def _check_dead_letters(self) -> None:
         dead_letters = 0
-        for message in self._account.queues.dead_letters:
+        for message in (*self._account.queues.dead_letters, *self._workload.deleted_dead_letters):
             if message.queue.endswith(":given-up") or message.queue == "ReconcileDeadLetterQueue":
                 continue  # dropped by EventBridge, or runs of the schedule: no work is lost
             if message.was_disturbed:

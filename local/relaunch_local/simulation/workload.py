@@ -16,6 +16,7 @@ from relaunch.ports import PortError
 from relaunch_local.ecs.engine.region import iso
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.aws.runtime import KilledError
+from relaunch_local.simulation.aws.sqs import DeadLetter
 from relaunch_local.simulation.aws.template import ACCOUNT, REGION
 from relaunch_local.simulation.deliveries import event_name, payload_of, useless_payload
 from relaunch_local.simulation.scenario import BUCKET, CHECKPOINTS, EVERY_IMAGE, IMAGES, SHARED, PlannedEvent
@@ -64,6 +65,8 @@ class Workload:
         self.cancellations: dict[str, datetime] = {}
         """When the cancellation of each open job was acknowledged."""
         self.dead_letters = 0
+        self.deleted_dead_letters: list[DeadLetter] = []
+        """Those that somebody deleted, or sent back to where they came from."""
         self.last_arrival = account.clock.now()
         """When the last event arrives that EventBridge may deliver hours late."""
         # What a deadline promises is seen of the jobs that nobody cancels.

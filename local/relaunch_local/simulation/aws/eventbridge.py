@@ -18,9 +18,13 @@ from relaunch_local.simulation.chance import Chance
 _MAY_BE_LOST = frozenset({"aws.ec2", "aws.ecs", "aws.ecr"})
 
 
+UPLOAD_RULES = f"relaunch-{CLUSTER}-"
+"""What the names of the rules begin with that `apply` makes."""
+
+
 def upload_rules(definitions: Iterable[JobDefinition]) -> tuple[Rule, ...]:
     """Return the rules that `apply` makes for definitions."""
-    wanted = wanted_rules(definitions, f"relaunch-{CLUSTER}-")
+    wanted = wanted_rules(definitions, UPLOAD_RULES)
     return tuple(Rule(each.name, json.loads(each.pattern), "UploadsQueue", 86_400.0) for each in wanted)
 
 
@@ -35,6 +39,16 @@ class EventBus:
     held_until: datetime | None = None
     """Until when ECS's events are held back."""
     _candidates: dict[tuple[str, str], list[Rule]] = field(default_factory=dict)
+
+    def upload_rules(self) -> tuple[Rule, ...]:
+        """Return the rules that `apply` made."""
+        return tuple(each for each in self._rules if each.name.startswith(UPLOAD_RULES))
+
+    def replace_upload_rules(self, rules: Iterable[Rule]) -> None:
+        """Let these be the rules that `apply` made."""
+        others = (each for each in self._rules if not each.name.startswith(UPLOAD_RULES))
+        self._rules = (*others, *rules)
+        self._candidates.clear()
 
     def publish(self, event: Mapping[str, Any]) -> float | None:
         """Deliver an event to every target of the rules that match it; return when the last has it, in seconds.

@@ -4,8 +4,10 @@ import importlib
 import inspect
 import pkgutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from functools import cache, wraps
 from types import ModuleType
 from typing import Any, get_args
@@ -21,6 +23,13 @@ from relaunch_local.simulation.aws.runtime import Invocation, KilledError, Runti
 from relaunch_local.simulation.chance import Chance
 
 _MODULES = ("relaunch.", "relaunch_local.")
+LEAST_DISTURBED = 20
+WHY_NOT_ENTERED: Mapping[str, str] = {
+    "submit_job.submit_direct": "the loads of `make load` call it; functions call `submit_request`, which it calls",
+    "plan_jobs.plan_on_kubernetes": "a pure function of a definition for ACK or ACS",
+    "plan_jobs.with_fit": "the command alone asks a cluster for its nodes, with the kubeconfig of its user",
+}
+"""Why no seed enters some use cases."""
 _BETWEEN_STEPS = ("call-", "function-")
 
 
@@ -46,6 +55,43 @@ def _import_all(package: ModuleType) -> Iterator[ModuleType]:
 def effects() -> tuple[str, ...]:
     """Return the names of all effects: those of jobs, then those of machines."""
     return tuple(each.__name__ for each in (*get_args(Effect), *get_args(MachineEffect)))
+
+
+@dataclass(frozen=True, slots=True)
+class SeedAreas:
+    """The use cases and effects that occurred in one seed, those that made a call, and those that met a fault."""
+
+    entered: frozenset[str] = frozenset()
+    stepped: frozenset[str] = frozenset()
+    disturbed: frozenset[str] = frozenset()
+
+
+@dataclass
+class AreaCounts:
+    """In how many seeds each use case and each effect occurred, made a call, and met a fault between its steps."""
+
+    entered: Counter[str] = field(default_factory=Counter)
+    stepped: Counter[str] = field(default_factory=Counter)
+    disturbed: Counter[str] = field(default_factory=Counter)
+
+    def add(self, seed: SeedAreas) -> None:
+        """Count a seed."""
+        self.entered.update(seed.entered)
+        self.stepped.update(seed.stepped)
+        self.disturbed.update(seed.disturbed)
+
+    def too_rare(self, seeds: int) -> list[str]:
+        """Return what occurred in fewer than 1 % of the seeds, or with a fault in fewer than 20."""
+        names = [name for name in (*use_cases(), *effects()) if name not in WHY_NOT_ENTERED]
+        return [name for name in names if self.entered[name] * 100 < seeds or self._is_calm(name)]
+
+    def _is_calm(self, name: str) -> bool:
+        return self.stepped[name] > 0 and self.disturbed[name] < LEAST_DISTURBED
+
+    def to_json(self) -> dict[str, dict[str, int]]:
+        """Return the counts as JSON values."""
+        named = {"seeds": self.entered, "with_calls": self.stepped, "with_a_fault": self.disturbed}
+        return {name: dict(sorted(counts.items())) for name, counts in named.items()}
 
 
 class Areas:
@@ -77,6 +123,10 @@ class Areas:
             for lifecycle in (JobLifecycle, MachineLifecycle):
                 stack.enter_context(mock.patch.object(lifecycle, "perform", self._counted_effect(lifecycle.perform)))
             yield
+
+    def result(self) -> SeedAreas:
+        """Return what was entered."""
+        return SeedAreas(frozenset(self.entered), frozenset(self.stepped), frozenset(self.disturbed))
 
     def _counted(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
