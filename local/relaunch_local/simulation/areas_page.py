@@ -19,9 +19,9 @@ def _lines(areas: AreaCounts, seeds: int) -> Iterator[str]:
     yield (
         f"Of {seeds:,} seeds: in how many each use case (a public function of `relaunch.usecases`) and each effect "
         "occurred, and in how many a fault of the same function came after it began and before it returned: a call "
-        "that failed or was answered late, a stall, a time-out, the end of the process. `make simulate` fails if one occurs "
-        f"in fewer than 1 % of the seeds, or with a fault in fewer than {LEAST_DISTURBED}. What makes no call has no "
-        "steps for a fault to come between: `no call`.\n"
+        "that failed or was answered late, a stall, a time-out, the end of the process. `make simulate` fails if one "
+        f"occurs in fewer than 1 % of the seeds, or with a fault in fewer than {LEAST_DISTURBED}. What makes no call "
+        "has no steps for a fault to come between: `no call`.\n"
     )
     yield from _section("Use cases", "use case", (_row(name, areas, seeds) for name in use_cases()))
     yield from _section("Effects", "effect", (_row(name, areas, seeds) for name in effects()))

@@ -15,8 +15,8 @@ from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.quotas import quota_of
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
 from relaunch.ports import CapacityProviderOffer, DecisionLog, OfferingSource, SnapshotSource, TransientError
-from relaunch_local.simulation.aws.offerings import zones_of
 from relaunch_local.simulation.aws.template import REGION
+from relaunch_local.simulation.region import zones_of
 from relaunch_local.simulation.scenario import Scenario
 
 _SNAPSHOT_AT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -18,11 +18,11 @@ from relaunch_local.ecs import InProcessClient
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.aws.clients import CallingClient
 from relaunch_local.simulation.aws.fleet import EC2_ERRORS
-from relaunch_local.simulation.aws.offerings import ModelEc2, ModelPrices, zones_of
 from relaunch_local.simulation.aws.pages import in_pages
 from relaunch_local.simulation.aws.runtime import FunctionClock
 from relaunch_local.simulation.aws.template import REGION
 from relaunch_local.simulation.offerings import first_snapshot
+from relaunch_local.simulation.region import ModelEc2, ModelPrices, zones_of
 
 _HOUR = 3_600.0
 # Three tries with one and two minutes between them, of five minutes each, and the pace of the schedule.
