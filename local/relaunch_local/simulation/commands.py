@@ -9,30 +9,40 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from relaunch.adapters.aws.ec2.placement_scores import Ec2ZoneScores
+from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
+from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
+from relaunch.adapters.offerings.regional import CurrentRegionalOfferings
 from relaunch.core.definitions.definition import S3Trigger
 from relaunch.core.definitions.ownership import Owner
 from relaunch.core.messages.dead_letter import DeadLetterQueue
 from relaunch.entrypoints.job_api import answer_request
-from relaunch.ports import PortError
+from relaunch.ports import Dependencies, PortError
 from relaunch.usecases import arrange_upload_rules as arranging
 from relaunch.usecases import count_waiting_jobs as counting
 from relaunch.usecases import dead_letters as looking
 from relaunch.usecases import plan_jobs as planning
 from relaunch.usecases import register_definitions as registering
+from relaunch_local.ecs import InProcessClient
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.authorization import COMMAND
 from relaunch_local.simulation.aws.clients import CallingClient
 from relaunch_local.simulation.aws.dead_letter_sqs import DeadLetterSqs
 from relaunch_local.simulation.aws.eventbridge import upload_rules
+from relaunch_local.simulation.aws.fleet import EC2_ERRORS
+from relaunch_local.simulation.aws.pages import in_pages
 from relaunch_local.simulation.aws.runtime import Invocation, KilledError
-from relaunch_local.simulation.aws.template import ACCOUNT
+from relaunch_local.simulation.aws.template import ACCOUNT, REGION
 from relaunch_local.simulation.aws.upload_rules import RulesOfBus
+from relaunch_local.simulation.region import ModelEc2
 from relaunch_local.simulation.workload import Workload
 
 # In the other seeds nobody runs a command.
 _SHARE_OF_SEEDS = 0.25
 _MOST = 6
+# Of the plans: how many are for what the stack has.
+_OWN_SHARE = 0.5
 _AGAIN_SECONDS = (5.0, 120.0)
 _OWNER = Owner("github.com/acme/training", "relaunch.yaml", f"arn:aws:iam::{ACCOUNT}:user/ada")
 
@@ -73,9 +83,22 @@ class Commands:
         account.lambdas.call("job_api", lambda: answer_request(request, "", account.deps), on_end)
 
     def _plan(self) -> None:
-        """Run `relaunch plan`."""
-        deps = self._account.deps
+        """Run `relaunch plan`, for what the stack has or for all types of the region."""
+        deps = self._account.deps if self._dice.random() < _OWN_SHARE else self._regional_deps()
         self._run("plan", lambda: planning.plan_jobs(deps.definitions.list_definitions(), deps), self._plan)
+
+    def _regional_deps(self) -> Dependencies:
+        account = self._account
+        simulated = InProcessClient(account.simulator, "ec2", validate=False)
+        model = ModelEc2(account.scenario, simulated, account.authorization, account.chance.stream("zone-scores"))
+        ec2: Any = CallingClient("ec2", in_pages(model, account.scenario.page_size), account.calls, EC2_ERRORS)
+        clock = account.deps.clock
+        snapshot = CurrentSnapshot(account.snapshots.store, REGION, account.trace)
+        return replace(
+            account.deps,
+            offerings=CurrentRegionalOfferings(snapshot, Ec2SpotPrices(ec2, clock), account.trace),
+            zone_scores=Ec2ZoneScores(ec2, REGION, clock, account.trace),
+        )
 
     def _explain(self) -> None:
         """Count what waits, as `relaunch explain` does."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from relaunch_local.ecs import InProcessClient
+from relaunch_local.ecs.engine.ec2 import zone_id
 from relaunch_local.iam.permission import Permission
 from relaunch_local.simulation.aws.clients import client_error
 from relaunch_local.simulation.aws.template import REGION
@@ -45,12 +46,18 @@ class ModelEc2:
         rows = [{"InstanceType": name, "Location": zone} for name, zone in sorted(pairs)]
         return {"InstanceTypeOfferings": rows}
 
-    def get_spot_placement_scores(self, **_parameters: Any) -> Any:
-        """GetSpotPlacementScores of the region, which change with the market; at times there is none."""
+    def get_spot_placement_scores(self, **parameters: Any) -> Any:
+        """GetSpotPlacementScores of the region or its zones, which change with the market; at times there is none."""
         self._demand("GetSpotPlacementScores")
         if self._dice.random() < _NO_SCORE_SHARE:
             return {"SpotPlacementScores": []}
-        return {"SpotPlacementScores": [{"Region": REGION, "Score": self._dice.randint(1, 10)}]}
+        ids = [zone_id(zone) for zone in ZONES] if parameters["SingleAvailabilityZone"] else [""]
+        scores = [{"Region": REGION, "AvailabilityZoneId": name, "Score": self._dice.randint(1, 10)} for name in ids]
+        return {"SpotPlacementScores": scores}
+
+    def describe_availability_zones(self, **_parameters: Any) -> Any:
+        """DescribeAvailabilityZones."""
+        return {"AvailabilityZones": [{"ZoneId": zone_id(zone), "ZoneName": zone} for zone in ZONES]}
 
     def _demand(self, action: str) -> None:
         if not self._authorize(Permission("", f"ec2:{action}", "*")):

@@ -247,6 +247,17 @@ class Workload:
         is_unsettled = bool(unsettled) and self._dice.random() < 0.6
         self._cancel(self._dice.choice(unsettled if is_unsettled else open_jobs))
 
+    def cancel_running_job(self) -> None:
+        """Cancel a job that runs on a machine of our own."""
+        account = self.account
+        on_machines = [
+            job_id
+            for job_id, job in account.invariants.jobs.items()
+            if job.state is JobState.RUNNING and job.current_attempt.placement.machine_id
+        ]
+        if on_machines and account.chance.strikes("user-cancels", self._cancels):
+            self._cancel(self._others.choice(on_machines))
+
     def _cancel(self, job_id: str) -> None:
         account = self.account
         self.cancelled.add(job_id)
