@@ -149,6 +149,10 @@ SEEDS ?= 2000
 simulate: environment ## The whole application while everything fails, SEEDS=2000 times
 	@$(ENVIRONMENT)/python -m relaunch_local.simulation --seeds $(SEEDS)
 
+.PHONY: simulated-areas
+simulated-areas: environment ## The same, and docs/simulated-areas.md anew: which use cases and effects the seeds enter
+	@$(ENVIRONMENT)/python -m relaunch_local.simulation --seeds $(SEEDS) --areas docs/simulated-areas.md
+
 .PHONY: planted-bugs
 planted-bugs: environment ## Look for the seeds that find the planted bugs, after the simulation draws other numbers
 	@PYTHONPATH=layers/relaunch:local:functions:tests $(ENVIRONMENT)/python tests/simulation/finding.py

@@ -39,8 +39,8 @@ from relaunch_local.simulation.region import ModelEc2
 from relaunch_local.simulation.workload import Workload
 
 # In the other seeds nobody runs a command.
-_SHARE_OF_SEEDS = 0.25
-_MOST = 6
+_SHARE_OF_SEEDS = 0.4
+_MOST = 10
 # Of the plans: how many are for what the stack has.
 _OWN_SHARE = 0.5
 _AGAIN_SECONDS = (5.0, 120.0)
@@ -61,7 +61,13 @@ class Commands:
         self._rules = RulesOfBus(account.bus, account.calls)
         if self._dice.random() >= _SHARE_OF_SEEDS:
             return
-        every: Sequence[Callable[[], None]] = (self._ask_for_plan, self._plan, self._apply, self._explain, self._look)
+        every: Sequence[Callable[[], None]] = (
+            self._ask_for_plan,
+            *(self._plan, self._plan),
+            *(self._apply, self._apply),
+            self._explain,
+            *(self._look, self._look, self._look),
+        )
         for _ in range(self._dice.randint(1, _MOST)):
             seconds = self._dice.uniform(0.0, 1.0) * account.scenario.chaos_seconds
             account.clock.call_later(seconds, self._dice.choice(every))
