@@ -28,7 +28,7 @@ from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.machines.machine import Machine
 from relaunch.core.messages.dead_letter import DeadLetterQueue
 from relaunch.entrypoints.function import FunctionDependencies
-from relaunch.ports import Dependencies, Targets
+from relaunch.ports import Dependencies
 from relaunch_local.ecs import Clock, EcsSimulator, Event, InProcessClient, ProcessSpec
 from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.iam.permission import Permission
@@ -71,6 +71,7 @@ from relaunch_local.simulation.checks.refusals import Refusals
 from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.checks.useless_cost import UselessCost
 from relaunch_local.simulation.checks.useless_machines import UselessMachines
+from relaunch_local.simulation.cluster import make_cluster, make_targets
 from relaunch_local.simulation.drawn_scenario import draw_scenario
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
 from relaunch_local.simulation.offerings import own_and_provided
@@ -118,7 +119,7 @@ class SimulatedAccount:
         self.stack = read_stack()
         self.queues = Queues(self.stack.queues, self.clock, self.chance, self.trace.line)
         self.bus = EventBus(
-            (*self.stack.rules, *upload_rules(self.scenario.definitions)), self.queues, self.clock, self.chance
+            (*self.stack.rules, *upload_rules(self.scenario.every_definition)), self.queues, self.clock, self.chance
         )
         self.ecr = ModelEcr()
         self.indexes = self.indexes_type(self.clock, self.chance)
@@ -149,6 +150,7 @@ class SimulatedAccount:
             self._denied,
         )
         self.snapshots = Snapshots(self.calls, self._authorized)
+        self.cluster = make_cluster(self.clock, self.chance, self.objects, self.scenario, self.invariants)
         return EcsSimulator(self.clock, self.trainings, settings, authorize=self.authorization)
 
     def _make_checks(self) -> None:
@@ -209,7 +211,7 @@ class SimulatedAccount:
             for source in function.sources:
                 self._poll(source)
         provision(self.simulator, self.scenario)
-        for definition in self.scenario.definitions:
+        for definition in self.scenario.every_definition:
             self.stores.definitions.save_definition(definition)
 
     def _subscribe(self) -> None:
@@ -283,11 +285,8 @@ class SimulatedAccount:
         delayed.on_placed = self.agents.run_task_answered
         self.facts.hidden_span = delayed.denied_span
         self.facts.forgotten = delayed.forgotten
-        capacity = self.stores.capacity
-        definitions = self.scenario.definitions
-        self.functions = FunctionChecks(
-            self.runtime, self.simulator, delayed, self.objects, capacity, definitions, self.facts, self.invariants
-        )
+        known = (self.objects, self.stores.capacity, self.scenario.every_definition, self.facts, self.invariants)
+        self.functions = FunctionChecks(self.runtime, self.simulator, delayed, *known)
         told = self.functions
         ecs: Any = CallingClient("ecs", delayed, self.calls, on_answer=told.ecs_answered)
         in_process = in_pages(InProcessClient(self.simulator, "ec2", validate=False), self.scenario.page_size)
@@ -301,8 +300,8 @@ class SimulatedAccount:
         ecr: Any = CallingClient("ecr", self._authorized("ecr", self.ecr), self.calls)
         spot_prices = Ec2SpotPrices(ec2, clock)
         target = self.per_container(lambda: EcsTarget(ecs, CLUSTER, rate_limiter=self.rate_limiter()))
-        known: dict[str, Any] = {
-            "targets": Targets({Target.ECS: lambda: target}),
+        ports: dict[str, Any] = {
+            "targets": make_targets(target, self.cluster, self.calls, self.scenario.page_size, self.invariants),
             "revisions": self.per_container(lambda: EcsRevisions(ecs, clock)),
             "offerings": own_and_provided(self.scenario, spot_prices, self.trace, self.snapshots.store),
             "fleet": Ec2Fleet(fleet, single_send, STACK),
@@ -320,7 +319,7 @@ class SimulatedAccount:
             "limits": self.scenario.limits,
             "registry": self.per_container(lambda: EcsRegistry(ecs, clock)),
         }
-        return Dependencies(**known, **self._stores())
+        return Dependencies(**ports, **self._stores())
 
     def _stores(self) -> dict[str, Any]:
         if self.emulated is not None:
@@ -366,6 +365,8 @@ class SimulatedAccount:
         self.trace.saved(job, timeline)
         before = self.invariants.jobs.get(job.job_id)
         self.invariants.job_saved(job, timeline, is_new=job.version == 1)
+        if job.definition.target is not Target.ECS:
+            return
         recipes = self.scenario.recipes
         now = self.clock.now()
         is_sold = job.definition.max_price_usd_per_hour is None and self.on_demand.is_sold_to(job.definition)
@@ -389,10 +390,7 @@ class SimulatedAccount:
         from relaunch_local.simulation.aws.emulated_table import EmulatedTable  # noqa: PLC0415 - moto takes a second to import
 
         on_effect = self.invariants.effects.done
-
-        def authorize(client: Any) -> Any:
-            return in_small_queries(self._authorized("dynamodb", client), self.scenario.page_size)
-
+        authorize = partial(in_small_queries, self.scenario.page_size, partial(self._authorized, "dynamodb"))
         return EmulatedTable(self.calls, self.indexes, authorize, self._saved, on_effect, self._machine_saved)
 
     def close(self) -> None:

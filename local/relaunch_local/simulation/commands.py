@@ -75,7 +75,7 @@ class Commands:
     def _ask_for_plan(self) -> None:
         """Ask job_api where a job would run now."""
         account = self._account
-        definition = self._dice.choice(account.scenario.definitions)
+        definition = self._dice.choice(account.scenario.every_definition)
         inputs = {"batch-size": "8"} if definition.inputs else {}
         request = {"action": "plan", "definition": definition.name, "inputs": inputs}
 

@@ -19,6 +19,7 @@ from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import Purchase, SpotPrice, Timing
 from relaunch_local.simulation.aws.trainings import MACHINE_EXIT_CODE, Recipe
 from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.cluster_scenario import with_cluster
 from relaunch_local.simulation.company_scenario import vary_company, with_constraints, with_machines, with_sidecars
 from relaunch_local.simulation.definition_scenario import is_constrained
 from relaunch_local.simulation.instance_types import ON_DEMAND_USD_PER_HOUR
@@ -90,7 +91,7 @@ def draw_scenario(chance: Chance) -> Scenario:
     drawn = with_sidecars(chance.stream("scenario/sidecars"), limited)
     retry = RetryRules(machine_exit_codes=(MACHINE_EXIT_CODE,))
     drawn = replace(drawn, definitions=tuple(replace(each, retry=retry) for each in drawn.definitions))
-    drawn = with_triggers(chance, drawn)
+    drawn = with_cluster(chance, with_triggers(chance, drawn))
     has_refreshes = chance.stream("scenario/refreshes").random() < _REFRESHES_SHARE
     drawn = replace(drawn, has_refreshes=has_refreshes)
     drawn = replace(drawn, page_size=_draw_page_size(chance.stream("scenario/pages"), drawn))

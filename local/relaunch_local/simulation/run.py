@@ -15,6 +15,7 @@ from relaunch_local.simulation.checks.useless_machines import Waste
 from relaunch_local.simulation.commands import Commands
 from relaunch_local.simulation.faults.absent_agents import AbsentAgents
 from relaunch_local.simulation.faults.capacity import CapacityFaults
+from relaunch_local.simulation.faults.clusters import ClusterFaults
 from relaunch_local.simulation.faults.endless_machines import EndlessMachines
 from relaunch_local.simulation.faults.failed_tasks import FailedTaskFaults
 from relaunch_local.simulation.faults.late_machines import LateMachines
@@ -122,6 +123,7 @@ class SeedRun:
         Retries(self.account, self.workload)
         self.refreshes = Refreshes(self.account)
         Commands(self.account, self.workload)
+        ClusterFaults(self.account)
         self.retention = Retention(self.account)
         Schedule(self.account)
 

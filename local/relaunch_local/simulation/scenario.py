@@ -57,6 +57,15 @@ class PlannedEvent:
     occurrence: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class ClusterScenario:
+    """An ACK cluster of a minor version of Kubernetes 1 with so many nodes, and the definition whose jobs run there."""
+
+    definition: JobDefinition
+    minor: int
+    nodes: int
+
+
 @dataclass(frozen=True)
 class Scenario:
     """The scenario of one seed."""
@@ -92,10 +101,16 @@ class Scenario:
     """Whether there is no on-demand at times, and mostly no spot at first."""
     task_definitions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By definition: members of its task definition and of its container that others do not have."""
+    cluster: ClusterScenario | None = None
     has_refreshes: bool = False
     """Whether the offerings are refreshed hourly, and functions read what was stored."""
     page_size: int | None = None
     """How much a page of a list has at most; None: as much as AWS gives."""
+
+    @property
+    def every_definition(self) -> tuple[JobDefinition, ...]:
+        """Return the definitions for ECS, and the one for the cluster."""
+        return (*self.definitions, self.cluster.definition) if self.cluster is not None else self.definitions
 
     @property
     def role_parameters(self) -> Mapping[str, str]:

@@ -137,7 +137,7 @@ class Workload:
 
     def _inputs_of(self, event: PlannedEvent) -> Mapping[str, str]:
         """Return the inputs that a request or a dispatch names."""
-        inputs = next(each.inputs for each in self.account.scenario.definitions if each.name == event.definition)
+        inputs = next(each.inputs for each in self.account.scenario.every_definition if each.name == event.definition)
         return {"batch-size": str(len(event.token))} if inputs else {}
 
     def _deliver(self, event: PlannedEvent, payload: str, delivery: str, hook: str) -> None:

@@ -44,9 +44,10 @@ def in_pages(client: Any, size: int | None) -> Any:
     return client if size is None else SmallPages(client, size)
 
 
-def in_small_queries(client: Any, size: int | None) -> Any:
-    """Return a client of DynamoDB whose queries come in pages of this size at most; None: of as much as there is."""
-    return client if size is None else SmallQueries(client, size)
+def in_small_queries(size: int | None, authorize: Callable[[Any], Any], client: Any) -> Any:
+    """Return an authorized client of DynamoDB whose queries come in pages of this size at most, if it is not None."""
+    authorized = authorize(client)
+    return authorized if size is None else SmallQueries(authorized, size)
 
 
 @dataclass(frozen=True, slots=True)

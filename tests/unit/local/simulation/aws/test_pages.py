@@ -67,10 +67,10 @@ def test_other_actions_are_the_clients() -> None:
 
 def test_a_query_has_the_smaller_of_both_limits() -> None:
     client = Client()
-    small = in_small_queries(client, 3)
+    small = in_small_queries(3, lambda given: given, client)
     for limit in (1, 9):
         small.query(Limit=limit)
     small.query()
 
     assert client.limits == [1, 3, 3]
-    assert in_small_queries(client, None) is client
+    assert in_small_queries(None, lambda given: given, client) is client
