@@ -20,12 +20,13 @@ def with_triggers(chance: Chance, scenario: Scenario) -> Scenario:
     dice = chance.stream("scenario/triggers")
     if dice.random() >= _SHARE_OF_SEEDS or scenario.burst_family:
         return scenario
-    definitions = tuple(replace(each, triggers=(*each.triggers, *_triggers(each))) for each in scenario.definitions)
+    definitions = tuple(replace(each, triggers=(*each.triggers, *triggers_of(each))) for each in scenario.definitions)
     events = [_draw_event(dice, scenario) for _ in range(dice.randint(1, _MOST_EVENTS))]
     return replace(scenario, definitions=definitions, events=(*scenario.events, *events))
 
 
-def _triggers(definition: JobDefinition) -> tuple[Trigger, ...]:
+def triggers_of(definition: JobDefinition) -> tuple[Trigger, ...]:
+    """Return the triggers that a definition has besides those that every definition has."""
     repository = f"acme/{definition.name}"
     return (
         GithubTrigger(repository, "push", tags=("v*",)),
