@@ -150,7 +150,7 @@ simulate: environment ## The whole application while everything fails, SEEDS=200
 	@$(ENVIRONMENT)/python -m relaunch_local.simulation --seeds $(SEEDS)
 
 .PHONY: simulated-areas
-simulated-areas: environment ## The same, and docs/simulated-areas.md anew: which use cases and effects the seeds enter
+simulated-areas: environment ## The same, and docs/simulated-areas.md, which names the use cases and effects that the seeds enter
 	@$(ENVIRONMENT)/python -m relaunch_local.simulation --seeds $(SEEDS) --areas docs/simulated-areas.md
 
 .PHONY: planted-bugs

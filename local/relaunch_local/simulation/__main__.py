@@ -48,7 +48,7 @@ def _parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--dynamodb", action="store_true", help="use the real adapter over an emulated table (slow)")
     parser.add_argument("--processes", type=int, help="number of processes (default: all processors)")
-    parser.add_argument("--areas", type=Path, metavar="PAGE", help="write the page of use cases and effects anew")
+    parser.add_argument("--areas", type=Path, metavar="PAGE", help="write the page of use cases and effects")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     return parser.parse_args()
 

@@ -1,6 +1,6 @@
 """The page of the use cases and effects that the simulation enters.
 
-`make simulated-areas` runs the default seeds and writes it anew.
+`make simulated-areas` runs the default seeds and writes it.
 """
 
 from collections.abc import Iterable, Iterator

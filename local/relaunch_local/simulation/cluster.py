@@ -1,6 +1,6 @@
 """The ACK cluster of a run: the fake API server on the run's clock, called by the application's own client.
 
-What a pod does is told to the invariants as ECS tells what a task does, so that those of tasks hold for pods too.
+What a pod does reaches the invariants as an event of a task of ECS, so that those of tasks hold for pods too.
 """
 
 import json
@@ -210,7 +210,7 @@ class ClusterWorld:
         return found
 
     def _pod_changed(self, pod: Document, status: str) -> None:
-        """Tell of a pod as ECS tells of a task."""
+        """Report a pod as ECS reports a task."""
         metadata = pod["metadata"]
         name = metadata["labels"][TASK]
         self.processes.names[metadata["uid"]] = name

@@ -97,7 +97,7 @@ def own_and_provided(
 
 
 def first_snapshot(scenario: Scenario) -> OfferingsSnapshot:
-    """Return what is known of the offerings when a run begins."""
+    """Return the snapshot with which a run begins."""
     machines = scenario.machines
     snapshot = OfferingsSnapshot(REGION)
     sold_as = (PurchaseOption.SPOT, PurchaseOption.ON_DEMAND)

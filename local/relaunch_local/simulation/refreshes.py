@@ -93,12 +93,12 @@ class Refreshes:
         )
 
     def _check_saved(self, before: OfferingsSnapshot | None, after: OfferingsSnapshot) -> None:
-        """Check that a refresh keeps what it could not have anew, and stores what AWS says."""
+        """Check that a refresh keeps what it could not read again, and stores what AWS says."""
         account = self._account
         check = account.invariants.check
         for part, origin in (before.origins if before is not None else {}).items():
             is_kept = part in after.origins and after.origins[part].at >= origin.at
-            check("a refresh keeps what it could not have anew", is_kept, f"{part.label} of {origin.at}")
+            check("a refresh keeps what it could not read again", is_kept, f"{part.label} of {origin.at}")
         zones = {name: sorted(zones) for name, zones in zones_of(account.scenario).items()}
         found = {name: sorted(zones) for name, zones in after.zones.items()}
         message = f"{after.instance_types}, {found}, not {zones}"

@@ -1,4 +1,4 @@
-"""What AWS says of the offerings of a region: zones, prices, quotas and placement scores, as a scenario has them."""
+"""The offerings of a region as AWS answers them: zones, prices, quotas and placement scores of a scenario."""
 
 import json
 import random

@@ -207,11 +207,11 @@ class Workload:
         self._do_again("github-pushed-again", event, self._push_image)
 
     def _push_awaited_image(self, tag: str) -> None:
-        """Push the image that the job of a push waits for, which asks ECR itself if it is not told."""
+        """Push the image that the job of a push waits for, which asks ECR itself if no event comes."""
         self._image(tag, f"sha256:{tag}{tag[:24]}")
 
     def _image(self, tag: str, digest: str) -> float | None:
-        """Push an image; return when the application is told, in seconds, None if it never is."""
+        """Push an image; return in how many seconds its event arrives, None if it never does."""
         self.account.ecr.digests[IMAGES, tag] = digest
         detail = {
             "repository-name": IMAGES,

@@ -33,7 +33,8 @@ def test_where_it_cannot_be_had_the_bundled_one_is_used_and_the_log_says_so(fail
 
 
 def test_where_it_cannot_be_had_again_the_one_that_was_read_before_is_kept() -> None:
-    store, log = FakeSnapshots(STORED), ListLog()
+    store = FakeSnapshots(STORED)
+    log = ListLog()
     current = CurrentSnapshot(store, "us-east-1", log)
     before = current.at(NOW)
     store.failure = TransientError("throttled")

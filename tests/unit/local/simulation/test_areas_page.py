@@ -13,7 +13,7 @@ def rows(page: str) -> dict[str, list[str]]:
 
 def test_the_page_has_every_use_case_and_every_effect() -> None:
     assert list(rows(PAGE.read_text(encoding="utf-8"))) == [*use_cases(), *effects()], (
-        "write it anew: make simulated-areas"
+        "write it with make simulated-areas"
     )
 
 

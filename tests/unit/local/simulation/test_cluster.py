@@ -1,4 +1,4 @@
-"""The cluster of a run: pods are told of as tasks are, and its API answers, fails and pages as a real one."""
+"""The cluster of a run: pods are reported as tasks are, and its API answers, fails and pages as a real one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,8 +27,8 @@ class World:
         recipes = {"atari": Recipe(600.0, None)}
         trainings = Trainings(self.clock, self.chance, ObjectStore(), recipes)
         self.world = ClusterWorld(self.clock, trainings, 36, 1)
-        self.told: list[tuple[str, str]] = []
-        self.world.on_event = lambda event: self.told.append(
+        self.events: list[tuple[str, str]] = []
+        self.world.on_event = lambda event: self.events.append(
             (event["detail"]["taskArn"], event["detail"]["lastStatus"])
         )
         self.stopped: list[str] = []
@@ -55,22 +55,22 @@ def world() -> World:
     return World()
 
 
-def test_a_pod_is_told_of_from_its_creation_to_its_end(world: World) -> None:
+def test_a_pod_is_reported_from_its_creation_to_its_end(world: World) -> None:
     task = world.launch("job-1")
     world.clock.advance(1_000)
 
-    assert world.told == [(task, "PROVISIONING"), (task, "STOPPED")]
+    assert world.events == [(task, "PROVISIONING"), (task, "STOPPED")]
     assert world.world.trainings.logs["job-1"].finished == 1
 
 
-def test_what_is_stopped_ends_and_is_told(world: World) -> None:
+def test_what_is_stopped_ends_and_is_reported(world: World) -> None:
     task = world.launch("job-1")
     world.clock.advance(60)
     world.target.stop(task, "not needed any more")
     world.clock.advance(60)
 
     assert world.stopped == [task]
-    assert world.told[-1] == (task, "STOPPED")
+    assert world.events[-1] == (task, "STOPPED")
 
 
 def test_nothing_runs_any_more_on_a_node_that_is_lost(world: World) -> None:
@@ -79,7 +79,7 @@ def test_nothing_runs_any_more_on_a_node_that_is_lost(world: World) -> None:
     (node,) = world.world.nodes()
     world.world.cluster.lose_node(node)
 
-    assert world.told[-1] == (task, "STOPPED")
+    assert world.events[-1] == (task, "STOPPED")
     assert world.world.nodes() == []
 
 

@@ -83,7 +83,7 @@ def test_every_effect_is_counted_by_its_name(world: World, monkeypatch: pytest.M
     assert world.areas.entered == {"StopTask"}
 
 
-def test_what_occurs_too_rarely_or_without_faults_is_told() -> None:
+def test_what_occurs_too_rarely_or_without_faults_is_named() -> None:
     seeds = 2_000
     counts = AreaCounts()
     names = [name for name in (*use_cases(), *effects()) if name not in WHY_NOT_ENTERED]
