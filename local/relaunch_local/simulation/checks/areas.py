@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cache, wraps
+from functools import wraps
 from types import ModuleType
 from typing import Any, get_args
 from unittest import mock
@@ -32,9 +32,7 @@ WHY_NOT_ENTERED: Mapping[str, str] = {
 _BETWEEN_STEPS = ("call-", "function-")
 
 
-@cache
-def use_cases() -> Mapping[str, Callable[..., Any]]:
-    """Return the public functions of the use cases, by module and name."""
+def _find_use_cases() -> dict[str, Callable[..., Any]]:
     # Whoever calls them must be there before a run: a module that is imported during one would keep what counts them.
     list(_import_all(entrypoints))
     return {
@@ -49,6 +47,15 @@ def _import_all(package: ModuleType) -> Iterator[ModuleType]:
     return (
         importlib.import_module(f"{package.__name__}.{each.name}") for each in pkgutil.iter_modules(package.__path__)
     )
+
+
+# At once, before any test replaces one of them.
+_USE_CASES = _find_use_cases()
+
+
+def use_cases() -> Mapping[str, Callable[..., Any]]:
+    """Return the public functions of the use cases, by module and name."""
+    return _USE_CASES
 
 
 def effects() -> tuple[str, ...]:
