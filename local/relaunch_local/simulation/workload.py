@@ -248,12 +248,13 @@ class Workload:
         self._cancel(self._dice.choice(unsettled if is_unsettled else open_jobs))
 
     def cancel_running_job(self) -> None:
-        """Cancel a job that runs on a machine of our own."""
+        """Cancel a job that has a task on a machine of our own."""
         account = self.account
         on_machines = [
             job_id
             for job_id, job in account.invariants.jobs.items()
-            if job.state is JobState.RUNNING and job.current_attempt.placement.machine_id
+            if job.state in {JobState.LAUNCHING, JobState.RUNNING} and job.current_attempt.task_id
+            if job.current_attempt.placement.machine_id
         ]
         if on_machines and account.chance.strikes("user-cancels", self._cancels):
             self._cancel(self._others.choice(on_machines))

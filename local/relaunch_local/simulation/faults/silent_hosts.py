@@ -5,13 +5,13 @@ from collections.abc import Callable
 from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.simulation.account import SimulatedAccount
 
-# Of the stops of a seed. Few seeds have the fault, for it changes everything that such a seed draws afterwards.
+# Of the stops of a seed. Not all seeds have the fault, for it changes everything that such a seed draws afterwards.
 _SILENT_SHARE = 0.7
-_EVERY = 8
-_FIRST = 7
+_EVERY = 4
+_FIRST = 3
 # Without somebody who cancels, few tasks of a seed are stopped while there are faults.
 _CANCEL_SHARE = 0.5
-_CANCEL_SECONDS = 300.0
+_CANCEL_SECONDS = 150.0
 
 
 class SilentHosts:
