@@ -159,6 +159,10 @@ OUTAGE_SEEDS ?= 6
 outages: environment ## What an outage of each service costs, OUTAGE_SEEDS=6 for each of 32 rows
 	@$(ENVIRONMENT)/python -m relaunch_local.simulation.outage_table --seeds $(OUTAGE_SEEDS)
 
+.PHONY: simulated-areas
+simulated-areas: environment ## The same, and docs/simulated-areas.md, which names the use cases and effects that the seeds enter
+	@$(ENVIRONMENT)/python -m relaunch_local.simulation --seeds $(SEEDS) --areas docs/simulated-areas.md
+
 .PHONY: planted-bugs
 planted-bugs: environment ## Look for the seeds that find the planted bugs, after the simulation draws other numbers
 	@PYTHONPATH=layers/relaunch:local:functions:tests $(ENVIRONMENT)/python tests/simulation/finding.py

@@ -26,6 +26,7 @@ INDEPENDENT_BOOLEANS = {
     "PlanBasis": "offline plans have all types, which are planned online too, with machines of the stack's own or not",
     "ProviderFacts": "four settings of a capacity provider, each of which is checked",
     "Recipe": "a program that ignores SIGTERM saves when it leaves after a notice",
+    "Scenario": "what a company of the simulation has and what happens to it, drawn one beside the other",
     "Seen": "the agent, the tasks and the accelerators are looked at apart",
     "StopFacts": "everything that happened to one task, often several things",
     **dict.fromkeys(("acs_profile", "apply", "init", "plan"), "options of a command, combined at will"),

@@ -4,6 +4,7 @@ import pytest
 
 from relaunch_local.simulation import Options, Report, run_seed, run_seeds
 from relaunch_local.simulation.campaign import LEAST_PER_THOUSAND
+from relaunch_local.simulation.checks.areas import WHY_NOT_ENTERED, effects, use_cases
 from relaunch_local.simulation.checks.coverage import (
     TABLE,
     WHY_UNREACHED,
@@ -18,6 +19,8 @@ from simulation.planting import rows_dropped
 
 # A job gives up a machine that EC2 was not asked for yet: the others come to that rarely.
 SEEDS = (*CAMPAIGN, 138)
+_RARE_AREAS = 3
+_CALM_AREAS = 6
 DECLARED = {transition for row in TABLE for transition in transitions_of(row)}
 
 
@@ -66,11 +69,38 @@ def test_a_campaign_in_which_a_row_of_the_table_never_decided_is_not_good() -> N
     report = Report(seeds=2_000)
     report.faults.update(dict.fromkeys(LEAST_PER_THOUSAND, 100_000))
     report.decided_by.update(DECLARED - set(transitions_of(TABLE[0])))
+    enter_all_areas(report)
     assert report.rows_unreached == ["WAITING, ImageArrived, waits_for_it: image_arrived"]
     assert not report.is_good
 
     report.decided_by.update(DECLARED)
     assert report.is_good
+
+
+def enter_all_areas(report: Report) -> None:
+    for counter in (report.areas.entered, report.areas.disturbed):
+        counter.update(dict.fromkeys((*use_cases(), *effects()), report.seeds))
+
+
+def test_a_campaign_in_which_an_effect_hardly_occurred_is_not_good() -> None:
+    report = Report(seeds=2_000)
+    report.faults.update(dict.fromkeys(LEAST_PER_THOUSAND, 100_000))
+    report.decided_by.update(DECLARED)
+    enter_all_areas(report)
+    assert report.is_good
+
+    report.areas.entered["AbandonMachine"] = 19
+    assert report.areas_too_rare == ["AbandonMachine"]
+    assert not report.is_good
+
+
+def test_few_seeds_enter_most_areas(report: Report) -> None:
+    areas = report.areas
+    rare = {name for name in (*use_cases(), *effects()) if not areas.entered[name]} - set(WHY_NOT_ENTERED)
+    calm = {name for name, count in areas.stepped.items() if count and not areas.disturbed[name]}
+
+    assert len(rare) <= _RARE_AREAS
+    assert len(calm) <= _CALM_AREAS
 
 
 def test_few_seeds_make_most_transitions_and_only_declared_ones(report: Report) -> None:

@@ -5,7 +5,9 @@ import json
 import sys
 import time
 from datetime import timedelta
+from pathlib import Path
 
+from relaunch_local.simulation.areas_page import render_page
 from relaunch_local.simulation.campaign import Report, run_seeds
 from relaunch_local.simulation.checks.coverage import TABLE, WHY_UNREACHED, transitions_of, transitions_unreached
 from relaunch_local.simulation.options import Options
@@ -25,6 +27,8 @@ def main() -> int:
     progress = _Progress(len(seeds), is_shown=not arguments.json)
     options = Options(dynamodb=arguments.dynamodb)
     report = run_seeds(seeds, options, processes=arguments.processes, on_result=progress.add)
+    if arguments.areas is not None:
+        arguments.areas.write_text(render_page(report.areas, report.seeds), encoding="utf-8")
     if arguments.json:
         print(json.dumps(report.to_json(), indent=2))
     else:
@@ -44,6 +48,7 @@ def _parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--dynamodb", action="store_true", help="use the real adapter over an emulated table (slow)")
     parser.add_argument("--processes", type=int, help="number of processes (default: all processors)")
+    parser.add_argument("--areas", type=Path, metavar="PAGE", help="write the page of use cases and effects")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     return parser.parse_args()
 
@@ -137,6 +142,9 @@ def _print_coverage(report: Report) -> None:
         print(f"  never: {transition} ({reason})" if reason else f"  never: {transition}")
     for row in report.rows_unreached:
         print(f"NEVER TRIED row {row}")
+    for area in report.areas_too_rare:
+        counts = f"in {report.areas.entered[area]} seeds, with a fault in {report.areas.disturbed[area]}"
+        print(f"TOO RARE {area}: {counts}")
     for kind, (count, least) in report.too_rare.items():
         print(f"TOO RARE {kind}: {count} times, at least {least} are needed")
 

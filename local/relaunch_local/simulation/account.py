@@ -1,6 +1,5 @@
 """One simulated account: the ECS simulator, SQS, EventBridge, Lambda, S3 and ECR, and the application in it."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
@@ -28,9 +27,8 @@ from relaunch.core.jobs.effects import StopTask
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.machines.machine import Machine
 from relaunch.core.messages.dead_letter import DeadLetterQueue
-from relaunch.core.triggers.upload_rules import wanted_rules
 from relaunch.entrypoints.function import FunctionDependencies
-from relaunch.ports import Dependencies, Targets
+from relaunch.ports import Dependencies
 from relaunch_local.ecs import Clock, EcsSimulator, Event, InProcessClient, ProcessSpec
 from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.iam.permission import Permission
@@ -40,19 +38,21 @@ from relaunch_local.simulation.aws.calls import Calls
 from relaunch_local.simulation.aws.clients import CallingClient
 from relaunch_local.simulation.aws.delayed_ecs import DelayedEcs
 from relaunch_local.simulation.aws.ecr_client import ModelEcr
-from relaunch_local.simulation.aws.eventbridge import EventBus
+from relaunch_local.simulation.aws.eventbridge import EventBus, upload_rules
 from relaunch_local.simulation.aws.fleet import EC2_ERRORS, FaultyEc2
 from relaunch_local.simulation.aws.lambda_functions import Lambdas
 from relaunch_local.simulation.aws.machine_queue import NotedQueue
 from relaunch_local.simulation.aws.machine_table import CalledMachines, MachineIndexes
 from relaunch_local.simulation.aws.outages import Outages
+from relaunch_local.simulation.aws.pages import in_pages, in_small_queries
 from relaunch_local.simulation.aws.runtime import FunctionClock, Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.s3_client import ModelS3
+from relaunch_local.simulation.aws.snapshots import Snapshots
 from relaunch_local.simulation.aws.sqs import Poller, Queues
 from relaunch_local.simulation.aws.sqs_client import ModelSqs, SourceSqs
 from relaunch_local.simulation.aws.table import CalledCapacity, CalledJobs, CalledStore, Indexes
-from relaunch_local.simulation.aws.template import CLUSTER, STACK, Rule, SourceSettings, read_stack
+from relaunch_local.simulation.aws.template import CLUSTER, STACK, SourceSettings, read_stack
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.absent_agents import AbsentAgentChecks
@@ -72,6 +72,7 @@ from relaunch_local.simulation.checks.refusals import Refusals
 from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.checks.useless_cost import UselessCost
 from relaunch_local.simulation.checks.useless_machines import UselessMachines
+from relaunch_local.simulation.cluster import make_cluster, make_targets
 from relaunch_local.simulation.drawn_scenario import draw_scenario
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
 from relaunch_local.simulation.offerings import own_and_provided
@@ -119,7 +120,7 @@ class SimulatedAccount:
         self.simulator = self._make_simulator(seed)
         self.stack = read_stack()
         self.queues = Queues(self.stack.queues, self.clock, self.chance, self.trace.line, self.outages)
-        self.bus = EventBus(self._rules(), self.queues, self.clock, self.chance, self.outages)
+        self.bus = self._make_bus()
         self.ecr = ModelEcr()
         self.indexes = self.indexes_type(self.clock, self.chance)
         self.machine_indexes = self.machine_indexes_type(self.clock, self.chance)
@@ -141,6 +142,10 @@ class SimulatedAccount:
         self._deploy()
         self._subscribe()
 
+    def _make_bus(self) -> EventBus:
+        rules = (*self.stack.rules, *upload_rules(self.scenario.every_definition))
+        return EventBus(rules, self.queues, self.clock, self.chance, self.outages)
+
     def _make_simulator(self, seed: int) -> EcsSimulator:
         self.authorization = authorize_functions(
             self.runtime,
@@ -148,6 +153,8 @@ class SimulatedAccount:
             self.scenario.role_parameters,
             self._call_denied,
         )
+        self.snapshots = Snapshots(self.calls, self._authorized)
+        self.cluster = make_cluster(self.clock, self.chance, self.objects, self.scenario, self.invariants)
         settings = self.scenario.simulator_settings(seed)
         return EcsSimulator(self.clock, self.trainings, settings, authorize=self.authorization)
 
@@ -208,7 +215,7 @@ class SimulatedAccount:
             for source in function.sources:
                 self._poll(source)
         provision(self.simulator, self.scenario)
-        for definition in self.scenario.definitions:
+        for definition in self.scenario.every_definition:
             self.stores.definitions.save_definition(definition)
 
     def _subscribe(self) -> None:
@@ -235,12 +242,6 @@ class SimulatedAccount:
     def _poll(self, source: SourceSettings) -> None:
         handle = partial(self.lambdas.handle, source.function)
         self.poller_type(self.queues.queues[source.queue], source, self.clock, self.chance, self.outages, handle)
-
-    def _rules(self) -> tuple[Rule, ...]:
-        """Return the rules of the stack, and those that `apply` makes for the definitions."""
-        wanted = wanted_rules(self.scenario.definitions, f"relaunch-{CLUSTER}-")
-        made = (Rule(each.name, json.loads(each.pattern), "UploadsQueue", 86_400.0) for each in wanted)
-        return (*self.stack.rules, *made)
 
     def _function(self, name: str) -> FunctionDependencies:
         settings = self.stack.functions[name]
@@ -269,7 +270,7 @@ class SimulatedAccount:
 
     def _deps(self) -> Dependencies:
         clock = FunctionClock(self.runtime)
-        client = InProcessClient(self.simulator, validate=False)
+        client = in_pages(InProcessClient(self.simulator, validate=False), self.scenario.page_size)
         delayed = DelayedEcs(client, self.clock, self.chance, self._stop_asked, self.invariants.task_made)
         self.delayed_ecs = delayed
         delayed.on_unplaced = self.useless.unplaced
@@ -280,28 +281,25 @@ class SimulatedAccount:
         delayed.on_placed = self.agents.run_task_answered
         self.facts.hidden_span = delayed.denied_span
         self.facts.forgotten = delayed.forgotten
-        capacity = self.stores.capacity
-        definitions = self.scenario.definitions
-        self.functions = FunctionChecks(
-            self.runtime, self.simulator, delayed, self.objects, capacity, definitions, self.facts, self.invariants
-        )
+        known = (self.objects, self.stores.capacity, self.scenario.every_definition, self.facts, self.invariants)
+        self.functions = FunctionChecks(self.runtime, self.simulator, delayed, *known)
         told = self.functions
         ecs: Any = CallingClient("ecs", delayed, self.calls, on_answer=told.ecs_answered)
-        in_process = InProcessClient(self.simulator, "ec2", validate=False)
+        in_process = in_pages(InProcessClient(self.simulator, "ec2", validate=False), self.scenario.page_size)
         self.faulty_ec2 = self.ec2_type(in_process, self.simulator, self.clock, self.chance, self.machines)
         ec2: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=told.ec2_answered)
         fleet: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=told.fleet_answered)
         once = (SINGLE_SEND_CONFIG, told.fleet_answered)
         single_send: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, *once)
-        objects = self._authorized("s3", ModelS3(self.objects))
+        objects = self._authorized("s3", in_pages(ModelS3(self.objects), self.scenario.page_size))
         s3: Any = CallingClient("s3", objects, self.calls, on_answer=told.s3_answered)
         ecr: Any = CallingClient("ecr", self._authorized("ecr", self.ecr), self.calls)
         spot_prices = Ec2SpotPrices(ec2, clock)
         target = self.per_container(lambda: EcsTarget(ecs, CLUSTER, rate_limiter=self.rate_limiter()))
-        known: dict[str, Any] = {
-            "targets": Targets({Target.ECS: lambda: target}),
+        ports: dict[str, Any] = {
+            "targets": make_targets(target, self.cluster, self.calls, self.scenario.page_size, self.invariants),
             "revisions": self.per_container(lambda: EcsRevisions(ecs, clock)),
-            "offerings": own_and_provided(self.scenario, spot_prices, self.trace),
+            "offerings": own_and_provided(self.scenario, spot_prices, self.trace, self.snapshots.store),
             "fleet": Ec2Fleet(fleet, single_send, STACK),
             "hosts": Ec2Hosts(ec2),
             "machine_queue": NotedQueue(SqsMachineQueue(self._sqs(), MACHINES_QUEUE), self.invariants.effects.done),
@@ -317,7 +315,7 @@ class SimulatedAccount:
             "limits": self.scenario.limits,
             "registry": self.per_container(lambda: EcsRegistry(ecs, clock)),
         }
-        return Dependencies(**known, **self._stores())
+        return Dependencies(**ports, **self._stores())
 
     def _stores(self) -> dict[str, Any]:
         if self.emulated is not None:
@@ -366,6 +364,8 @@ class SimulatedAccount:
         self.trace.saved(job, timeline)
         before = self.invariants.jobs.get(job.job_id)
         self.invariants.job_saved(job, timeline, is_new=job.version == 1)
+        if job.definition.target is not Target.ECS:
+            return
         recipes = self.scenario.recipes
         now = self.clock.now()
         is_sold = job.definition.max_price_usd_per_hour is None and self.on_demand.is_sold_to(job.definition)
@@ -389,7 +389,7 @@ class SimulatedAccount:
         from relaunch_local.simulation.aws.emulated_table import EmulatedTable  # noqa: PLC0415 - moto takes a second to import
 
         on_effect = self.invariants.effects.done
-        authorize = partial(self._authorized, "dynamodb")
+        authorize = partial(in_small_queries, self.scenario.page_size, partial(self._authorized, "dynamodb"))
         return EmulatedTable(self.calls, self.indexes, authorize, self._saved, on_effect, self._machine_saved)
 
     def close(self) -> None:

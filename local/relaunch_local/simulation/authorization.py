@@ -26,6 +26,8 @@ from relaunch_local.templates.roles import policies_of_role, roles_of_functions
 
 TABLE = "jobs"
 GITHUB_TOKEN = f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:github-AbCdEf"
+COMMAND = "the command"
+"""The name of what runs with the identity of its user instead of a function's role."""
 
 Key = tuple[str, str, str, tuple[tuple[str, ContextValue], ...]]
 
@@ -47,7 +49,7 @@ class FunctionAuthorization:
     def __call__(self, permission: Permission) -> bool:
         """Return whether the running function has a permission; the simulators of ECS and EC2 ask so."""
         invocation = self._runtime.current
-        if invocation is None:
+        if invocation is None or invocation.function == COMMAND:
             return True
         context = tuple(sorted(permission.context.items(), key=str))
         key = (invocation.function, permission.action, permission.resource, context)

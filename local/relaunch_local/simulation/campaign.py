@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from relaunch_local.simulation.checks.areas import AreaCounts
 from relaunch_local.simulation.checks.coverage import Transition, rows_unreached, transitions_unreached
 from relaunch_local.simulation.checks.useless_machines import Waste
 from relaunch_local.simulation.options import Options
@@ -22,6 +23,10 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "agent-reconnects": 400,
     "machine-starts-nothing": 500,
     "asynchronous-retry": 20,
+    "cluster-job-deleted": 10,
+    "node-lost": 10,
+    "pod-deleted": 10,
+    "pod-evicted": 10,
     "bucket-closed": 150,
     "bucket-key-denied": 150,
     "call-answer-late": 500,
@@ -172,6 +177,8 @@ class Report:
     waste: Waste = field(default_factory=Waste)
     """The most that one seed paid for machines that never ran a task."""
     useless_hours: float = 0.0
+    areas: AreaCounts = field(default_factory=AreaCounts)
+    """In how many seeds each use case and each effect occurred."""
     failures: list[Failure] = field(default_factory=list)
 
     @property
@@ -193,9 +200,14 @@ class Report:
         return rows_unreached(self.decided_by) if self.seeds >= _ENOUGH_FOR_EVERY_ROW else []
 
     @property
+    def areas_too_rare(self) -> list[str]:
+        """Use cases and effects that occurred too rarely, or too rarely with a fault, if there were enough seeds."""
+        return self.areas.too_rare(self.seeds) if self.seeds >= _ENOUGH_FOR_EVERY_ROW else []
+
+    @property
     def is_good(self) -> bool:
-        """Whether no invariant was violated, and every fault and row was tried."""
-        return not self.failures and not self.too_rare and not self.rows_unreached
+        """Whether no invariant was violated, and every fault, row, use case and effect was tried."""
+        return not (self.failures or self.too_rare or self.rows_unreached or self.areas_too_rare)
 
     def add(self, result: SeedResult) -> None:
         """Add the result of one seed."""
@@ -210,6 +222,7 @@ class Report:
         self.ends.update(result.ends)
         self.decided_by.update(result.decided_by)
         self.deadlines.update(result.deadlines)
+        self.areas.add(result.areas)
         self.waste = self.waste.worst(result.waste)
         self.useless_hours += result.waste.hours
         if result.violations:
@@ -242,6 +255,8 @@ class Report:
             "transitions": {str(each): count for each, count in sorted(self.decided_by.items())},
             "transitions_unreached": [str(each) for each in transitions_unreached(self.decided_by)],
             "rows_unreached": self.rows_unreached,
+            "areas": self.areas.to_json(),
+            "areas_too_rare": self.areas_too_rare,
             "too_rare": {kind: list(counts) for kind, counts in self.too_rare.items()},
             "failures": [{"seed": each.seed, "violations": list(each.violations)} for each in self.failures],
             "violations": self.violation_count,

@@ -29,6 +29,8 @@ class Chance:
     intensity: float = 1.0
     injected: list[Injection] = field(default_factory=list)
     happened: Counter[str] = field(default_factory=Counter)
+    on_strike: Callable[[str], None] = lambda _kind: None
+    """Called with the kind of each fault that is injected."""
     _streams: dict[str, random.Random] = field(default_factory=dict)
     _draws: Counter[str] = field(default_factory=Counter)
 
@@ -51,6 +53,7 @@ class Chance:
             return False
         self.injected.append(Injection(identity, kind, self._now(), note))
         self.happened[kind] += 1
+        self.on_strike(kind)
         return True
 
     def withdraw(self) -> None:

@@ -20,6 +20,7 @@ from relaunch_local.ecs import Purchase, SpotPrice, Timing
 from relaunch_local.simulation.aws.outages import SERVICES, Kind, Outage
 from relaunch_local.simulation.aws.trainings import MACHINE_EXIT_CODE, Recipe
 from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.cluster_scenario import with_cluster
 from relaunch_local.simulation.company_scenario import vary_company, with_constraints, with_machines, with_sidecars
 from relaunch_local.simulation.definition_scenario import is_constrained
 from relaunch_local.simulation.instance_types import ON_DEMAND_USD_PER_HOUR
@@ -35,11 +36,15 @@ from relaunch_local.simulation.scenario import (
     Scenario,
     price_of,
 )
+from relaunch_local.simulation.trigger_scenario import with_triggers
 
 _COMMAND = ("train", "--fast")
 _INPUTS = {"batch-size": InputRule("[0-9]+", "32"), "note": InputRule(".*", "")}
 """The command and the inputs of some definitions; the other trainings run the command of their task definition."""
 _OUTAGES_SHARE = 0.12
+_SMALL_PAGES_SHARE = 0.2
+_REFRESHES_SHARE = 0.15
+_LARGEST_PAGE = 100
 _NAMES = ("resnet", "whisper", "bert")
 
 
@@ -88,6 +93,10 @@ def draw_scenario(chance: Chance) -> Scenario:
     drawn = with_outages(chance.stream("scenario/outages"), with_sidecars(chance.stream("scenario/sidecars"), limited))
     retry = RetryRules(machine_exit_codes=(MACHINE_EXIT_CODE,))
     drawn = replace(drawn, definitions=tuple(replace(each, retry=retry) for each in drawn.definitions))
+    drawn = with_cluster(chance, with_triggers(chance, drawn))
+    has_refreshes = chance.stream("scenario/refreshes").random() < _REFRESHES_SHARE
+    drawn = replace(drawn, has_refreshes=has_refreshes)
+    drawn = replace(drawn, page_size=_draw_page_size(chance.stream("scenario/pages"), drawn))
     return with_constraints(chance, drawn) if is_constrained(chance.seed) else drawn
 
 
@@ -98,6 +107,13 @@ def with_outages(dice: random.Random, scenario: Scenario) -> Scenario:
     seconds = 60.0 * 180.0 ** dice.random()
     begins_at = dice.uniform(0.0, scenario.chaos_seconds)
     return replace(scenario, outages=(Outage(dice.choice(SERVICES), begins_at, seconds, dice.choice(tuple(Kind))),))
+
+
+def _draw_page_size(dice: random.Random, scenario: Scenario) -> int | None:
+    """Draw how small the pages of lists are; None in most runs: as large as AWS gives them, which has room for all."""
+    # Hundreds of tasks have a second page anyway, and in small ones would take more calls than a sweep has time for.
+    is_small = dice.random() < _SMALL_PAGES_SHARE and len(scenario.events) < _LARGEST_PAGE
+    return dice.randint(1, 4) if is_small else None
 
 
 def _draw_providers(dice: random.Random) -> tuple[CapacityProviderOffer, ...]:

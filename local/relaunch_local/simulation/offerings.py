@@ -14,8 +14,9 @@ from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.quotas import quota_of
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
-from relaunch.ports import CapacityProviderOffer, DecisionLog, OfferingSource, TransientError
+from relaunch.ports import CapacityProviderOffer, DecisionLog, OfferingSource, SnapshotSource, TransientError
 from relaunch_local.simulation.aws.template import REGION
+from relaunch_local.simulation.region import zones_of
 from relaunch_local.simulation.scenario import Scenario
 
 _SNAPSHOT_AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -77,25 +78,37 @@ class _GivenSnapshot:
         return self._snapshot
 
 
-def own_and_provided(scenario: Scenario, spot_prices: Ec2SpotPrices, log: DecisionLog) -> OfferingSource:
-    """Return the offerings of a scenario: machines of our own, those of the capacity providers, or both."""
+def own_and_provided(
+    scenario: Scenario, spot_prices: Ec2SpotPrices, log: DecisionLog, refreshed: SnapshotSource
+) -> OfferingSource:
+    """Return the offerings of a scenario: machines of our own, those of the capacity providers, or both.
+
+    `refreshed` is the snapshot that the hourly refresh stores, for scenarios with one.
+    """
     provided = SimulatedOfferings(scenario.providers, spot_prices, scenario.on_demand_usd_per_hour)
     machines = scenario.machines
     if not machines.types:
         return provided
+    snapshots = refreshed if scenario.has_refreshes else _GivenSnapshot(first_snapshot(scenario))
+    current = CurrentSnapshot(snapshots, REGION, log)
+    own = OwnMachines(frozenset(machines.zones), machines.settings.disk_gib)
+    source = CurrentRegionalOfferings(current, spot_prices, log, own)
+    return CombinedOfferings(source, provided) if scenario.providers else source
+
+
+def first_snapshot(scenario: Scenario) -> OfferingsSnapshot:
+    """Return the snapshot with which a run begins."""
+    machines = scenario.machines
     snapshot = OfferingsSnapshot(REGION)
     sold_as = (PurchaseOption.SPOT, PurchaseOption.ON_DEMAND)
     quotas = {quota.code for name in machines.types for each in sold_as if (quota := quota_of(name, each))}
     # The bundled zones and prices of a region would fill what is missing.
     for part, content in (
         (SnapshotPart.INSTANCE_TYPES, {}),
-        (SnapshotPart.ZONES, dict.fromkeys(machines.types, machines.zones)),
+        (SnapshotPart.ZONES, {name: tuple(zones) for name, zones in zones_of(scenario).items()}),
         (SnapshotPart.ON_DEMAND_PRICES, scenario.on_demand_usd_per_hour),
         (SnapshotPart.SPOT_PRICES, {}),
         (SnapshotPart.QUOTAS, {quota: float(machines.vcpu_quota) for quota in quotas}),
     ):
         snapshot = snapshot.with_part(part, content, Origin("the scenario", _SNAPSHOT_AT))
-    current = CurrentSnapshot(_GivenSnapshot(snapshot), REGION, log)
-    own = OwnMachines(frozenset(machines.zones), machines.settings.disk_gib)
-    source = CurrentRegionalOfferings(current, spot_prices, log, own)
-    return CombinedOfferings(source, provided) if scenario.providers else source
+    return snapshot

@@ -58,6 +58,15 @@ class PlannedEvent:
     occurrence: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class ClusterScenario:
+    """An ACK cluster of a minor version of Kubernetes 1 with so many nodes, and the definition whose jobs run there."""
+
+    definition: JobDefinition
+    minor: int
+    nodes: int
+
+
 @dataclass(frozen=True)
 class Scenario:
     """The scenario of one seed."""
@@ -94,6 +103,16 @@ class Scenario:
     outages: tuple[Outage, ...] = ()
     task_definitions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By definition: members of its task definition and of its container that others do not have."""
+    cluster: ClusterScenario | None = None
+    has_refreshes: bool = False
+    """Whether the offerings are refreshed hourly, and functions read what was stored."""
+    page_size: int | None = None
+    """How much a page of a list has at most; None: as much as AWS gives."""
+
+    @property
+    def every_definition(self) -> tuple[JobDefinition, ...]:
+        """Return the definitions for ECS, and the one for the cluster."""
+        return (*self.definitions, self.cluster.definition) if self.cluster is not None else self.definitions
 
     @property
     def role_parameters(self) -> Mapping[str, str]:
@@ -111,7 +130,7 @@ class Scenario:
             timing=self.timing,
             seed=seed,
             spot_prices=self.spot_prices,
-            price_of=price_of,
+            price_of=_known_price_of,
             # Only machines of our own need the events of what remains on an instance.
             instance_resource_events=bool(self.machines.types),
             fleet=self.machines.fleet,
@@ -149,6 +168,11 @@ def price_of(instance_type: str, zone: str, purchase: Purchase) -> float:
     """Return the price of an instance in USD per hour."""
     price = USD_PER_HOUR[instance_type]
     return price if purchase is Purchase.ON_DEMAND else round(price * _SPOT_SHARE[zone], 4)
+
+
+def _known_price_of(instance_type: str, zone: str, purchase: Purchase) -> float | None:
+    """Return the price of an instance; None if no company here has its type, which the bundled offerings name."""
+    return price_of(instance_type, zone, purchase) if instance_type in USD_PER_HOUR else None
 
 
 @cache

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import Attempt, Stop
 from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.job import Job
@@ -18,6 +19,7 @@ from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.checks.progress import check_progress
 from relaunch_local.simulation.checks.stop_causes import StopFacts, is_cause
 from relaunch_local.simulation.checks.times import CLOCK_SKEW, Times, run_seconds, timestamp
+from relaunch_local.simulation.cluster_jobs import ClusterJobs
 from relaunch_local.simulation.deserved_ends import EARLY_FAILURES, DeservedEnds, is_unpullable
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.faults.useless_machines import UselessMachineFaults
@@ -56,6 +58,7 @@ class Verdict:
         cancellations = workload.cancellations
         own_hosts = account.machines.hosts
         self._times = Times(account.clock, self._invariants, self._facts, limits, cancellations, own_hosts)
+        self._on_cluster = ClusterJobs(account, workload)
         self._ends = DeservedEnds(account, workload, rare_faults, useless_machines, self._times)
 
     def check(self) -> None:
@@ -64,6 +67,10 @@ class Verdict:
         self._workload.github.check_end(self._check)
         self._check_dead_letters()
         for job in self._invariants.jobs.values():
+            if job.definition.target is not Target.ECS:
+                self._check_timeline(job)
+                self._on_cluster.check(job)
+                continue
             self._check_end(job)
             self._check_stops(job)
             self._check_cost(job)
@@ -110,7 +117,7 @@ class Verdict:
 
     def _check_dead_letters(self) -> None:
         dead_letters = 0
-        for message in self._account.queues.dead_letters:
+        for message in (*self._account.queues.dead_letters, *self._workload.deleted_dead_letters):
             if message.queue.endswith(":given-up"):
                 continue  # dropped by EventBridge
             if message.deaths >= _TRIES:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from relaunch.adapters.aws.errors import AwsError
@@ -17,9 +17,12 @@ from relaunch_local.ecs.engine.region import iso
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.aws.lambda_functions import ThrottledError
 from relaunch_local.simulation.aws.runtime import KilledError
+from relaunch_local.simulation.aws.sqs import DeadLetter
 from relaunch_local.simulation.aws.template import ACCOUNT, REGION
+from relaunch_local.simulation.deliveries import event_name, payload_of, useless_payload
 from relaunch_local.simulation.github_deliveries import GithubDeliveries
 from relaunch_local.simulation.scenario import BUCKET, CHECKPOINTS, EVERY_IMAGE, IMAGES, SHARED, PlannedEvent
+from relaunch_local.simulation.trigger_scenario import GITHUB_KINDS
 
 _UNREADABLE = (
     ("IntakeQueue", "{"),
@@ -29,7 +32,8 @@ _UNREADABLE = (
     ("TaskChangesQueue", '{"detail-type": "ECS Task State Change", "detail": {"lastStatus": 1}}'),
     ("WarningsQueue", '{"detail-type": "EC2 Spot Instance Interruption Warning", "detail": {}}'),
 )
-_NO_COMMIT = "0" * 40
+# Of the deliveries that start a job: how many come with one that must not.
+_USELESS_SHARE = 0.5
 
 
 class DeliveryError(Exception):
@@ -65,9 +69,16 @@ class Workload:
         self.cancellations: dict[str, datetime] = {}
         """When the cancellation of each open job was acknowledged."""
         self.dead_letters = 0
+        self.deleted_dead_letters: list[DeadLetter] = []
+        """Those that somebody deleted, or sent back to where they came from."""
+        self.last_arrival = account.clock.now()
+        """When the last event arrives that EventBridge may deliver hours late."""
         # What a deadline promises is seen of the jobs that nobody cancels.
         self._cancels = 0.1 if account.scenario.has_close_deadlines else 2.0
         self._dice = account.chance.stream("outside")
+        self._useless: set[str] = set()
+        """The deliveries that must start nothing."""
+        self._others = account.chance.stream("outside/others")
         self._secrets = self._make_secrets()
         self.github = GithubDeliveries(account, self.share_with_token)
         self._plan()
@@ -80,11 +91,14 @@ class Workload:
             "push": self._push,
             "upload": self._upload,
             "request": self._request,
+            "image": self._push_image,
+            **dict.fromkeys(GITHUB_KINDS, self._push),
         }
         for event in account.scenario.events:
             self._at(event.at_seconds, lambda event=event: starts[event.kind](event))  # type: ignore[misc]  # mypy cannot infer a lambda with a default
             if event.image_after_seconds is not None:
-                self._at(event.at_seconds + event.image_after_seconds, lambda tag=event.token: self._image(tag))  # type: ignore[misc]
+                pushed_at = event.at_seconds + event.image_after_seconds
+                self._at(pushed_at, lambda tag=event.token: self._push_awaited_image(tag))  # type: ignore[misc]
         for _ in range(dice.randint(0, 2)):
             self._at(dice.uniform(0.1, 1.0) * account.scenario.chaos_seconds, self.cancel_any_job)
         if dice.random() < 0.4:
@@ -109,23 +123,34 @@ class Workload:
 
     def _push(self, event: PlannedEvent) -> None:
         chance = self.account.chance
-        payload = push_payload(event)
-        delivery = f"delivery-{event.token[:8]}-{event.occurrence}"
+        payload = json.dumps(payload_of(event, self._inputs_of(event)))
+        # GitHub sends the same identifier of a delivery to every webhook.
+        delivery = f"delivery-{event.token if 'dispatch' in event.kind else event.token[:8]}-{event.occurrence}"
         self._deliver(event, payload, delivery, "hook-1")
+        if event.kind in GITHUB_KINDS and self._others.random() < _USELESS_SHARE:
+            self._useless.add(f"useless-{delivery}")
+            self._deliver(event, json.dumps(useless_payload(event)), f"useless-{delivery}", "hook-1")
         if chance.strikes("github-redelivered", 0.25, note=event.token[:8]):
             delay = self._dice.uniform(0.1, 3_600.0)
             self._at(delay, lambda: self._deliver(event, payload, delivery, "hook-1"))
         if chance.strikes("github-pushed-twice", 0.2, note=event.token[:8]):
             delay = self._dice.uniform(0.0, 20.0)
-            self._at(delay, lambda: self._deliver(event, payload, f"other-{delivery}", "hook-2"))
-        self._do_again("github-pushed-again", event, self._push)
+            other = delivery if "dispatch" in event.kind else f"other-{delivery}"
+            self._at(delay, lambda: self._deliver(event, payload, other, "hook-2"))
+        if event.kind != "package":
+            self._do_again("github-pushed-again", event, self._push)
+
+    def _inputs_of(self, event: PlannedEvent) -> Mapping[str, str]:
+        """Return the inputs that a request or a dispatch names."""
+        inputs = next(each.inputs for each in self.account.scenario.every_definition if each.name == event.definition)
+        return {"batch-size": str(len(event.token))} if inputs else {}
 
     def _deliver(self, event: PlannedEvent, payload: str, delivery: str, hook: str) -> None:
         """Send a request to the webhook; without a 202 GitHub is asked for it again later."""
         account = self.account
         headers = {
             "content-type": "application/json",
-            "x-github-event": "push",
+            "x-github-event": event_name(event.kind),
             "x-github-delivery": delivery,
             "x-github-hook-id": hook,
             "x-hub-signature-256": f"sha256={self._sign(payload)}",
@@ -147,15 +172,19 @@ class Workload:
         def on_end(_answer: Any, error: BaseException | None) -> None:
             webhook = f"repos/acme/{event.definition}/hooks/{hook.removeprefix('hook-')}"
             self.github.note_answer(webhook, delivery, 202 if error is None else _status_of(error), again)
-            if error is None:
+            if error is not None:
+                self._refused(error, again)
+            elif delivery not in self._useless:
                 self._accept(event)
-                return
-            self.expect("github_webhook", error)
-            delay = self._dice.uniform(*self.redelivered_after_seconds)
-            if not self.github.has_token:
-                self._at(delay, again)
 
         account.lambdas.call("github_webhook", handle, on_end)
+
+    def _refused(self, error: BaseException, again: Callable[[], None]) -> None:
+        """Let a person have a delivery made again that the webhook refused, where no sweep does."""
+        self.expect("github_webhook", error)
+        delay = self._dice.uniform(*self.redelivered_after_seconds)
+        if not self.github.has_token:
+            self._at(delay, again)
 
     def _sign(self, _payload: str) -> str:
         """Return a placeholder: a seed's run does not check signatures."""
@@ -181,8 +210,23 @@ class Workload:
         }
         self._publish("aws.s3", "Object Created", detail)
 
-    def _image(self, tag: str) -> None:
-        digest = f"sha256:{tag}{tag[:24]}"
+    def _push_image(self, event: PlannedEvent) -> None:
+        """Push an image whose tag a trigger watches; an event that EventBridge loses was never accepted."""
+        tag = f"{event.definition}-{event.token}"
+        delay = self._image(tag, f"sha256:{event.occurrence}{event.token:0>63}")
+        if delay is None:
+            self.planned.difference_update(self._keys(event))
+            return
+        self.last_arrival = max(self.last_arrival, self.account.clock.now() + timedelta(seconds=delay))
+        self._accept(event)
+        self._do_again("github-pushed-again", event, self._push_image)
+
+    def _push_awaited_image(self, tag: str) -> None:
+        """Push the image that the job of a push waits for, which asks ECR itself if no event comes."""
+        self._image(tag, f"sha256:{tag}{tag[:24]}")
+
+    def _image(self, tag: str, digest: str) -> float | None:
+        """Push an image; return in how many seconds its event arrives, None if it never does."""
         self.account.ecr.digests[IMAGES, tag] = digest
         detail = {
             "repository-name": IMAGES,
@@ -191,12 +235,12 @@ class Workload:
             "image-digest": digest,
             "image-tag": tag,
         }
-        self._publish("aws.ecr", "ECR Image Action", detail)
+        return self._publish("aws.ecr", "ECR Image Action", detail)
 
     def _request(self, event: PlannedEvent) -> None:
         account = self.account
-        inputs = next(each.inputs for each in account.scenario.definitions if each.name == event.definition)
-        given = {"inputs": {"batch-size": str(len(event.token))}} if inputs else {}
+        inputs = self._inputs_of(event)
+        given = {"inputs": inputs} if inputs else {}
         request = {"action": "submit", "definition": event.definition, "idempotency_key": event.token, **given}
 
         def ask() -> None:
@@ -217,6 +261,18 @@ class Workload:
         # Mostly a job that is being launched or stopped, where cancelling is most difficult.
         is_unsettled = bool(unsettled) and self._dice.random() < 0.6
         self._cancel(self._dice.choice(unsettled if is_unsettled else open_jobs))
+
+    def cancel_running_job(self) -> None:
+        """Cancel a job that has a task on a machine of our own."""
+        account = self.account
+        on_machines = [
+            job_id
+            for job_id, job in account.invariants.jobs.items()
+            if job.state in {JobState.LAUNCHING, JobState.RUNNING} and job.current_attempt.task_id
+            if job.current_attempt.placement.machine_id
+        ]
+        if on_machines and account.chance.strikes("user-cancels", self._cancels):
+            self._cancel(self._others.choice(on_machines))
 
     def _cancel(self, job_id: str) -> None:
         account = self.account
@@ -252,9 +308,9 @@ class Workload:
             self.dead_letters += 1
             self.account.queues.send(queue, body)
 
-    def _publish(self, source: str, detail_type: str, detail: dict[str, Any]) -> None:
+    def _publish(self, source: str, detail_type: str, detail: dict[str, Any]) -> float | None:
         account = self.account
-        account.bus.publish(
+        return account.bus.publish(
             {
                 "version": "0",
                 "id": f"event-{account.simulator.region.ids.uuid()}",
@@ -272,26 +328,3 @@ class Workload:
 def _status_of(error: BaseException) -> int:
     """Return what GitHub notes of an attempt that failed; Lambda answers 502 for a function that was killed."""
     return 503 if isinstance(error, DeliveryError) else 502
-
-
-def push_payload(event: PlannedEvent) -> str:
-    """Return the body of a push to main; whenever it is made again, `before` and `after` are the same."""
-    commit = {"id": event.token, "added": ["train/a.py"], "modified": [], "removed": []}
-    return json.dumps(
-        {
-            "ref": "refs/heads/main",
-            "before": _NO_COMMIT[:-1] + "1",
-            "after": event.token,
-            "created": False,
-            "deleted": False,
-            "forced": False,
-            "head_commit": commit,
-            "commits": [commit],
-            "repository": {
-                "id": 1,
-                "full_name": f"acme/{event.definition}",
-                "pushed_at": 1_793_700_000 + event.occurrence,
-            },
-            "sender": {"login": "ada", "id": 2},
-        }
-    )

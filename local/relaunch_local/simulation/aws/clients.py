@@ -12,6 +12,7 @@ from relaunch.adapters.aws.client_config import CLIENT_CONFIG
 from relaunch_local.ecs import EcsError
 from relaunch_local.ecs.api.in_process import client_error_of
 from relaunch_local.simulation.aws.calls import CallErrors, Calls
+from relaunch_local.simulation.aws.pages import tokens_of
 
 
 def client_error(code: str, name: str) -> Exception:
@@ -61,13 +62,22 @@ class CallingClient:
         return call
 
     def get_paginator(self, name: str) -> "_Paginator":
-        """Return a paginator over a method that returns a single page."""
-        return _Paginator(getattr(self, name))
+        """Return a paginator over a method: each page is a call of its own."""
+        return _Paginator(getattr(self, name), *tokens_of(name))
 
 
 @dataclass(frozen=True, slots=True)
 class _Paginator:
     call: Callable[..., Any]
+    sent: str
+    answered: str
 
     def paginate(self, **parameters: Any) -> Iterator[Any]:
-        yield self.call(**parameters)
+        parameters.pop("PaginationConfig", None)
+        token = None
+        while True:
+            page = self.call(**parameters, **({self.sent: token} if token else {}))
+            yield page
+            token = page.get(self.answered)
+            if not token:
+                return

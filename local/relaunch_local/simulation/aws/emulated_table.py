@@ -95,6 +95,7 @@ class EmulatedTable:
         # Explicit, so that no environment variable redirects it.
         url = f"https://dynamodb.{REGION}.amazonaws.com"
         client: Any = boto3.client("dynamodb", region_name=REGION, endpoint_url=url, config=config)
+        self._client = client
         client.create_table(TableName=TABLE, **read_table())
         runtime = calls.runtime
         reporting: Any = CallingClient("dynamodb", _ReportingClient(authorized(client), self._written), calls)
@@ -103,6 +104,14 @@ class EmulatedTable:
         self.stores = DynamoDbStores(reporting, TABLE, lambda seconds: runtime.pause(seconds, "dynamodb: waits"))
         self.stores.jobs = _ReportingJobs(table, on_effect)
         self.stores.capacity = _ReportingCapacity(table, on_effect)
+
+    def delete_expired(self, at: datetime, is_its_turn: Callable[[], bool]) -> None:
+        """Delete the items that have expired by then and whose turn it is."""
+        scanned = {"TableName": TABLE, "FilterExpression": "attribute_exists(expires_at)"}
+        pages = self._client.get_paginator("scan").paginate(**scanned)
+        for item in [item for page in pages for item in page["Items"]]:
+            if int(item["expires_at"]["N"]) <= at.timestamp() and is_its_turn():
+                self._client.delete_item(TableName=TABLE, Key={name: item[name] for name in ("pk", "sk")})
 
     def close(self) -> None:
         """Delete the table."""

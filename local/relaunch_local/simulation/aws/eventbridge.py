@@ -1,20 +1,32 @@
 """EventBridge: rules and their queues; delivery is at least once, unordered, late, and sometimes lost."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.triggers.upload_rules import wanted_rules
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.outages import EVENTBRIDGE, SQS, Outages
 from relaunch_local.simulation.aws.sqs import Queues
-from relaunch_local.simulation.aws.template import Rule
+from relaunch_local.simulation.aws.template import CLUSTER, Rule
 from relaunch_local.simulation.chance import Chance
 
 # Warnings are best effort, and an event that cannot be delivered is dropped in the end. An upload without an event was
 # never accepted, so S3's events are not lost here.
 _MAY_BE_LOST = frozenset({"aws.ec2", "aws.ecs", "aws.ecr"})
+
+
+UPLOAD_RULES = f"relaunch-{CLUSTER}-"
+"""What the names of the rules begin with that `apply` makes."""
+
+
+def upload_rules(definitions: Iterable[JobDefinition]) -> tuple[Rule, ...]:
+    """Return the rules that `apply` makes for definitions."""
+    wanted = wanted_rules(definitions, UPLOAD_RULES)
+    return tuple(Rule(each.name, json.loads(each.pattern), "UploadsQueue", 86_400.0) for each in wanted)
 
 
 @dataclass(slots=True)
@@ -30,8 +42,21 @@ class EventBus:
     """Until when ECS's events are held back."""
     _candidates: dict[tuple[str, str], list[Rule]] = field(default_factory=dict)
 
-    def publish(self, event: Mapping[str, Any]) -> None:
-        """Deliver an event to every target of the rules that match it."""
+    def upload_rules(self) -> tuple[Rule, ...]:
+        """Return the rules that `apply` made."""
+        return tuple(each for each in self._rules if each.name.startswith(UPLOAD_RULES))
+
+    def replace_upload_rules(self, rules: Iterable[Rule]) -> None:
+        """Let these be the rules that `apply` made."""
+        others = (each for each in self._rules if not each.name.startswith(UPLOAD_RULES))
+        self._rules = (*others, *rules)
+        self._candidates.clear()
+
+    def publish(self, event: Mapping[str, Any]) -> float | None:
+        """Deliver an event to every target of the rules that match it; return when the last has it, in seconds.
+
+        None: one of them never gets it.
+        """
         kind = (event["source"], event["detail-type"])
         if kind not in self._candidates:
             known = {"source": event["source"], "detail-type": event["detail-type"]}
@@ -40,23 +65,24 @@ class EventBus:
                 for rule in self._rules
                 if all(known[key] in rule.pattern[key] for key in known if key in rule.pattern)
             ]
-        for rule in self._candidates[kind]:
-            if rule.matches(event):
-                self._deliver(rule, event)
+        delays = [self._deliver(rule, event) for rule in self._candidates[kind] if rule.matches(event)]
+        arriving = [delay for delay in delays if delay is not None]
+        return max(arriving, default=0.0) if len(arriving) == len(delays) else None
 
-    def _deliver(self, rule: Rule, event: Mapping[str, Any]) -> None:
+    def _deliver(self, rule: Rule, event: Mapping[str, Any]) -> float | None:
         source = event["source"]
         note = f"{event['detail-type']} {_summarize(event)}"
         if source in _MAY_BE_LOST and self._chance.strikes("event-lost", 0.012, site=source, note=note):
-            return
+            return None
         body = json.dumps(event)
         delay = self._delay(source, note)
         if delay > rule.max_age_seconds:
             self._queues.dead_letter(f"{rule.queue}:given-up", body, "EventBridge dropped it")
-            return
+            return None
         self._later(rule, body, delay)
         if self._chance.strikes("event-duplicated", 0.03, site=source, note=note):
             self._later(rule, body, delay + self._chance.stream("event-copies").uniform(0.0, 60.0))
+        return delay
 
     def _delay(self, source: str, note: str) -> float:
         delay = self._chance.stream(f"event-latency/{source}").uniform(0.1, 1.0)

@@ -303,6 +303,8 @@ class Invariants:
 
     def _check_warning(self, job: Job) -> None:
         attempt = job.attempt
+        if not job.definition.target.capabilities.runs_on_ec2:
+            return
         if attempt is not None and attempt.warned_at is not None:
             instance_id = self._facts.host_of(attempt.task_id or "") or attempt.instance_id or ""
             is_given = self._facts.gave_notice(instance_id, attempt.warned_at)

@@ -15,6 +15,15 @@ _LONGEST_FUNCTION = timedelta(seconds=67)
 _COMMIT = re.compile("[0-9a-f]{40}")
 _MANIFEST = re.compile(f"s3://{BUCKET}/.*[.]manifest")
 
+_NAMED_BY = {
+    "github:push:": ("RELAUNCH_GIT_SHA", _COMMIT),
+    "github:workflow_run:": ("RELAUNCH_GIT_SHA", _COMMIT),
+    "github:": ("RELAUNCH_GIT_REPOSITORY", re.compile("acme/.*")),
+    "s3:": ("RELAUNCH_OBJECT_URI", _MANIFEST),
+    "ecr:": ("RELAUNCH_IMAGE_DIGEST", re.compile("sha256:[0-9a-f]{64}")),
+}
+"""By the beginning of what identifies an event: the variable that names it to the training that it starts."""
+
 Check = Callable[[str, bool, str], None]
 
 
@@ -91,8 +100,8 @@ def check_parameters(check: Check, job: Job, spec: ProcessSpec) -> None:
         size, note = (spec.environment.get(f"RELAUNCH_INPUT_{name}") for name in ("BATCH_SIZE", "NOTE"))
         is_told = size is not None and size.isdigit() and note == ""
         check("a training gets its inputs", is_told, f"{job.job_id}: {size}, {note}")
-    told_by = {"github": ("RELAUNCH_GIT_SHA", _COMMIT), "s3": ("RELAUNCH_OBJECT_URI", _MANIFEST)}
-    if job.trigger.source in told_by:
-        name, pattern = told_by[job.trigger.source]
+    named = next((each for prefix, each in _NAMED_BY.items() if job.trigger.identity.startswith(prefix)), None)
+    if named is not None:
+        name, pattern = named
         value = spec.environment.get(name, "")
         check("a training knows what started it", pattern.fullmatch(value) is not None, f"{job.job_id}: {value}")

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import json
 from collections import Counter
 from typing import Any
 
@@ -9,9 +10,10 @@ from relaunch.adapters.github.signature import SecretRing
 from relaunch.core.triggers.events import DirectRequest
 from relaunch.usecases.submit_job import submit_direct
 from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.deliveries import payload_of
 from relaunch_local.simulation.load.account import TooManyRequestsError
 from relaunch_local.simulation.scenario import PlannedEvent
-from relaunch_local.simulation.workload import Workload, push_payload
+from relaunch_local.simulation.workload import Workload
 
 _SECRET = "the secret of the load's webhook"  # noqa: S105 - of a repository that does not exist
 # Callers back off as AWS advises: exponentially, with jitter.
@@ -34,7 +36,7 @@ class LoadEvents(Workload):
 
     def _push(self, event: PlannedEvent) -> None:
         """Deliver a push; one in ten is delivered again, one in twenty comes through a second webhook too."""
-        payload = push_payload(event)
+        payload = json.dumps(payload_of(event, {}))
         delivery = f"delivery-{event.token[:16]}"
         self._deliver(event, payload, delivery, "hook-1")
         chance = self._dice.random()

@@ -32,6 +32,17 @@ def test_where_it_cannot_be_had_the_bundled_one_is_used_and_the_log_says_so(fail
     assert log.lines == [("offerings-from-bundle", {"reason": str(failure)})]
 
 
+def test_where_it_cannot_be_had_again_the_one_that_was_read_before_is_kept() -> None:
+    store = FakeSnapshots(STORED)
+    log = ListLog()
+    current = CurrentSnapshot(store, "us-east-1", log)
+    before = current.at(NOW)
+    store.failure = TransientError("throttled")
+
+    assert current.at(NOW + timedelta(minutes=15)) == before
+    assert log.lines == [("offerings-kept", {"reason": "throttled"})]
+
+
 @pytest.mark.parametrize("stored", [None, OfferingsSnapshot("eu-west-1")], ids=["none yet", "another region's"])
 def test_before_the_first_refresh_the_bundled_one_is_used_silently(stored: OfferingsSnapshot | None) -> None:
     log = ListLog()

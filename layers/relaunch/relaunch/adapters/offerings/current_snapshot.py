@@ -20,7 +20,10 @@ class CurrentSnapshot:
         self._loaded: tuple[datetime, OfferingsSnapshot] | None = None
 
     def at(self, now: datetime) -> OfferingsSnapshot:
-        """Return the snapshot without outdated parts; if it cannot be loaded, log that and return the bundled data."""
+        """Return the snapshot without outdated parts.
+
+        If it cannot be loaded, log that and return the one that was loaded before, or the bundled data if none was.
+        """
         if self._loaded is None or now - self._loaded[0] >= _MAX_AGE:
             self._loaded = (now, self._load())
         return self._loaded[1].as_of(now)
@@ -30,6 +33,9 @@ class CurrentSnapshot:
         try:
             stored = self._store.load_snapshot()
         except PortError as error:
+            if self._loaded is not None:
+                self._log.decided("offerings-kept", reason=str(error))
+                return self._loaded[1]
             self._log.decided("offerings-from-bundle", reason=str(error))
             return bundled
         if stored is None or stored.region != self._region:

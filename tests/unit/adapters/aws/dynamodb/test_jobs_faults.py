@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from fakes.aws import make_client, refusal, refuse
-from fakes.builders import make_attempt, make_capacity_failure, make_job, make_running_job, make_timeline_entry
+from fakes.builders import NOW, make_attempt, make_capacity_failure, make_job, make_running_job, make_timeline_entry
 from fakes.jobs_table import ObservedTable
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.ports import PermanentError, SlotsFullError, StaleWriteError, TransientError
 
@@ -192,3 +193,32 @@ class TestTornReads:
             table.stores.jobs.load_job(job.job_id)
         with pytest.raises(TransientError, match="each time"):
             table.stores.jobs.load_history(job.job_id)
+
+
+class TestExpiry:
+    """DynamoDB deletes each expired item by itself, in no order, within days."""
+
+    def end(self, table: ObservedTable) -> str:
+        """Return the id of a job that is over, whose items have expired."""
+        job = table.create(make_running_job())
+        table.stores.jobs.save_job(Decision(replace(job, state=JobState.SUCCEEDED, ended_at=NOW)))
+        assert all("expires_at" in item for item in table.items() if item["pk"]["S"] == f"JOB#{job.job_id}")
+        return job.job_id
+
+    @pytest.mark.parametrize("kept", ["ATTEMPT#", "TIMELINE#"])
+    def test_a_job_of_which_only_other_items_are_left_is_gone(self, table, kept):
+        job_id = self.end(table)
+        for item in table.items():
+            if item["pk"]["S"] == f"JOB#{job_id}" and not item["sk"]["S"].startswith(kept):
+                table.client.delete_item(TableName=table.name, Key={name: item[name] for name in ("pk", "sk")})
+
+        assert table.stores.jobs.load_job(job_id) is None
+        assert table.stores.jobs.load_history(job_id) is None
+
+    def test_a_job_that_has_lost_its_attempt_is_gone(self, table):
+        job_id = self.end(table)
+        (attempt,) = [item for item in table.items() if item["sk"]["S"].startswith("ATTEMPT#")]
+        table.client.delete_item(TableName=table.name, Key={name: attempt[name] for name in ("pk", "sk")})
+
+        assert table.stores.jobs.load_job(job_id) is None
+        assert table.stores.jobs.load_history(job_id) is None

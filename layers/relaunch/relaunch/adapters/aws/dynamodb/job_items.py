@@ -187,6 +187,13 @@ def read_job(item: Item, attempt: Item | None, read: Callable[[Item, Body[Any]],
     return replace(job, attempt=read(attempt, _ATTEMPT)) if attempt and "attempt_number" in item else job
 
 
+def has_lost_attempt(found: Iterable[Item]) -> bool:
+    """Return whether a job that is over, by its JOB item among these, has lost its newest ATTEMPT item."""
+    by_key = {item["sk"]["S"]: item for item in found}
+    job = by_key["JOB"]
+    return "expires_at" in job and f"ATTEMPT#{int(job['attempt_number']['N']):04d}" not in by_key
+
+
 def read_attempt(item: Item) -> Attempt:
     """Return the attempt of an ATTEMPT item."""
     return read_item(item, _ATTEMPT)

@@ -1,9 +1,10 @@
 """Jobs in the jobs table, saved by one transaction and loaded by one Query (keys: table.py)."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeVar
 
 from relaunch.adapters.aws.dynamodb import job_items as items
 from relaunch.adapters.aws.dynamodb.job_listing import OPEN, DynamoDbJobListing, job_id_of, job_ids
@@ -13,6 +14,8 @@ from relaunch.adapters.aws.dynamodb.table import MAX_ACTIONS, Action, CancelledE
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.ports import JobHistory, StaleWriteError, TransientError
+
+T = TypeVar("T")
 
 _READ_ATTEMPTS = 4
 
@@ -36,17 +39,15 @@ class DynamoDbJobs(DynamoDbJobListing):
     def load_job(self, job_id: str) -> Job | None:
         # JOB sorts after ATTEMPT#…: in reverse order these are the job and its newest attempt.
         values = {":pk": text(items.job_pk(job_id)), ":first": text("ATTEMPT#"), ":last": text("JOB")}
-        for _ in range(_READ_ATTEMPTS):
-            found = list(
-                self._table.query("pk = :pk AND sk BETWEEN :first AND :last", values, limit=2, newest_first=True)
-            )
-            if not found:
-                return None
-            try:
-                return items.read_job(found[0], found[1] if len(found) > 1 else None, self._table.read)
-            except items.TornReadError:
-                continue
-        raise TransientError(f"job {job_id} was written by others each time it was read")
+
+        def read() -> list[Item]:
+            found = self._table.query("pk = :pk AND sk BETWEEN :first AND :last", values, limit=2, newest_first=True)
+            return list(found)
+
+        def parse(found: list[Item]) -> Job:
+            return items.read_job(found[0], found[1] if len(found) > 1 else None, self._table.read)
+
+        return _read_whole(job_id, read, parse)
 
     def save_job(self, decision: Decision) -> Job:
         write_id = str(uuid.uuid4())
@@ -101,15 +102,8 @@ class DynamoDbJobs(DynamoDbJobListing):
             self._table.transact(part, str(uuid.uuid4()), f"ending job {job.job_id}")
 
     def load_history(self, job_id: str) -> JobHistory | None:
-        for _ in range(_READ_ATTEMPTS):
-            found = list(self._table.query("pk = :pk", {":pk": text(items.job_pk(job_id))}))
-            if not found:
-                return None
-            try:
-                return _history(found)
-            except items.TornReadError:
-                continue
-        raise TransientError(f"job {job_id} was written by others each time it was read")
+        values = {":pk": text(items.job_pk(job_id))}
+        return _read_whole(job_id, lambda: list(self._table.query("pk = :pk", values)), _history)
 
     def load_due(self, now: datetime, limit: int) -> list[str]:
         values = {":due": text(OPEN), ":now": text(stamp(now))}
@@ -141,6 +135,28 @@ class DynamoDbJobs(DynamoDbJobListing):
         linked = f"attribute_not_exists({items.UNLINKED})"
         found = self._table.query("pk = :pk", {":pk": text(pk)}, FilterExpression=linked)
         return [job_id_of(item["sk"]["S"]) for item in found]
+
+
+def _read_whole(job_id: str, read: Callable[[], list[Item]], parse: Callable[[list[Item]], T]) -> T | None:
+    """Read the items of a job until they are of one write; None if there is no job.
+
+    DynamoDB deletes each expired item by itself, in no order: a job is gone when one of its two main items is.
+
+    Raises:
+        TransientError: others wrote the job each time it was read.
+    """
+    found = list[Item]()
+    for _ in range(_READ_ATTEMPTS):
+        found = read()
+        if not any(item["sk"]["S"] == "JOB" for item in found):
+            return None
+        try:
+            return parse(found)
+        except items.TornReadError:
+            continue
+    if items.has_lost_attempt(found):
+        return None
+    raise TransientError(f"job {job_id} was written by others each time it was read")
 
 
 def _history(found: Sequence[Item]) -> JobHistory:

@@ -1,0 +1,252 @@
+"""The ACK cluster of a run: the fake API server on the run's clock, called by the application's own client.
+
+What a pod does reaches the invariants as an event of a task of ECS, so that those of tasks hold for pods too.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qsl
+
+import httpx
+from botocore.exceptions import BotoCoreError, ClientError
+
+from relaunch.adapters.aws.client_config import SINGLE_SEND_CONFIG
+from relaunch.adapters.kubernetes.api.client import KubernetesClient
+from relaunch.adapters.kubernetes.labels import OWNER, TASK
+from relaunch.adapters.kubernetes.target import KubernetesTarget, kubernetes_target
+from relaunch.core.definitions.targets import Target
+from relaunch.core.jobs.effects import Effect, StopTask
+from relaunch.ports import Targets, TaskTarget
+from relaunch_local.ecs import Clock, Event, ProcessSpec
+from relaunch_local.ecs.engine.region import iso
+from relaunch_local.ecs.processes.port import LogTarget, ProcessHandle
+from relaunch_local.kubernetes.cluster import KubernetesCluster
+from relaunch_local.kubernetes.errors import ApiError
+from relaunch_local.kubernetes.requests import Request, answer
+from relaunch_local.kubernetes.role import read_role
+from relaunch_local.kubernetes.state import Document
+from relaunch_local.repository import REPOSITORY
+from relaunch_local.simulation.aws.calls import Calls
+from relaunch_local.simulation.aws.clients import AWS_ERRORS
+from relaunch_local.simulation.aws.delayed_ecs import TASK_STATE_CHANGE
+from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.aws.template import STACK
+from relaunch_local.simulation.aws.trainings import Trainings
+from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.checks.invariants import Invariants
+from relaunch_local.simulation.scenario import Scenario
+
+NAMESPACE = "training"
+_ADDRESS = "https://cluster.invalid"
+
+
+class WatchedCluster(KubernetesCluster):
+    """A cluster that tells what its pods do."""
+
+    on_pod: Callable[[Document, str], None] = staticmethod(lambda _pod, _status: None)
+    """Called with a pod and its state in ECS's words."""
+
+    def start_pod(self, pod: Document) -> None:
+        """Let a pod that was added be scheduled."""
+        self.on_pod(pod, "PROVISIONING")
+        super().start_pod(pod)
+
+    def lose_node(self, name: str) -> None:
+        """Lose a node, on which nothing runs any more."""
+        super().lose_node(name)
+        for pod in self.state.all("pods"):
+            if pod["spec"].get("nodeName") == name:
+                self.on_pod(pod, "STOPPED")
+
+    def _pod_ended(self, pod: Document) -> None:
+        self.on_pod(pod, "STOPPED")
+        super()._pod_ended(pod)
+
+    def _remove_pod(self, pod: Document) -> None:
+        self.on_pod(pod, "STOPPED")
+        super()._remove_pod(pod)
+
+
+class _PodProcesses:
+    """Starts the trainings of pods under the names of their tasks."""
+
+    def __init__(self, trainings: Trainings) -> None:
+        self._trainings = trainings
+        self.names: dict[str, str] = {}
+
+    def start(self, spec: ProcessSpec) -> ProcessHandle:
+        return self._trainings.start(replace(spec, task_arn=self.names[spec.task_arn], log_target=None))
+
+    def close(self) -> None:
+        self._trainings.close()
+
+    def write(self, target: LogTarget | None, timestamp: int, text: str) -> None:
+        del target, timestamp, text
+
+
+class _Transport(httpx.BaseTransport):
+    """Sends each request as a call that may fail; the user has the Role of functions."""
+
+    def __init__(self, cluster: KubernetesCluster, calls: Calls, page_size: int | None) -> None:
+        self._cluster = cluster
+        self._calls = calls
+        self._page_size = page_size
+        self._role = read_role(REPOSITORY / "infrastructure" / "kubernetes" / "role.yaml", NAMESPACE)
+        self.on_refused: Callable[[str], None] = lambda _what: None
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        query = dict(parse_qsl(request.url.query.decode(), keep_blank_values=True))
+        if self._page_size is not None and "limit" in query:
+            query["limit"] = str(min(int(query["limit"]), self._page_size))
+        content_type = request.headers.get("Content-Type", "")
+        asked = Request(request.method, request.url.path, query, request.read(), content_type)
+        action = f"{asked.access.verb}_{asked.access.resource}"
+        try:
+            status, content, headers = self._calls.perform(
+                "kubernetes", action, lambda: self._answer(asked), AWS_ERRORS, SINGLE_SEND_CONFIG
+            )
+        except ClientError as error:
+            code = 429 if "Throttling" in str(error) else 500
+            return httpx.Response(code, json={"kind": "Status", "message": str(error), "code": code})
+        except BotoCoreError as error:
+            raise httpx.ReadTimeout(str(error), request=request) from error
+        text = content if isinstance(content, str) else json.dumps(content)
+        return httpx.Response(status, text=text, headers=dict(headers))
+
+    def _answer(self, asked: Request) -> tuple[int, Any, Any]:
+        if refusal := self._role.refusal(asked.access, asked.name):
+            # To list nodes is a ClusterRole of its own, which need not be bound.
+            if asked.access.resource != "nodes":
+                self.on_refused(refusal)
+            return 403, ApiError(403, "Forbidden", refusal).to_status(), {}
+        try:
+            return answer(self._cluster, asked)
+        except ApiError as error:
+            return error.code, error.to_status(), {}
+
+
+class _Connection:
+    """Implements what the client needs of a connection."""
+
+    namespace = NAMESPACE
+    server = _ADDRESS
+
+    def __init__(self, transport: httpx.BaseTransport) -> None:
+        self.http = httpx.Client(transport=transport, base_url=_ADDRESS)
+
+    def renew(self) -> None:
+        """Do nothing: the credentials do not expire."""
+
+    def close(self) -> None:
+        """Close the client."""
+        self.http.close()
+
+
+class _NotingTarget:
+    """The target; it tells each stop that took effect."""
+
+    def __init__(self, target: KubernetesTarget, on_effect: Callable[[type[Effect], str], None]) -> None:
+        self._target = target
+        self._on_effect = on_effect
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._target, name)
+
+    def stop(self, task_id: str, reason: str) -> None:
+        self._target.stop(task_id, reason)
+        self._on_effect(StopTask, task_id)
+
+
+class ClusterWorld:
+    """The cluster of one run."""
+
+    def __init__(self, clock: Clock, trainings: Trainings, minor: int, nodes: int) -> None:
+        """Create it with nodes of two GPUs each."""
+        self.trainings = trainings
+        self.processes = _PodProcesses(trainings)
+        self.cluster = WatchedCluster(clock, self.processes, minor=minor, pull_seconds=20.0)
+        self.cluster.on_pod = self._pod_changed
+        self.on_event: Callable[[Event], None] = lambda _event: None
+        self._clock = clock
+        self._tasks: dict[str, dict[str, Any]] = {}
+        self._numbers = iter(range(1_000_000))
+        for _ in range(nodes):
+            self.add_node()
+
+    def add_node(self) -> None:
+        """Add a node."""
+        name = f"cn-beijing.10.0.0.{next(self._numbers)}"
+        labels = {"node.kubernetes.io/instance-type": "ecs.gn7i", "topology.kubernetes.io/zone": "cn-beijing-a"}
+        self.cluster.add_node(name, gpus=2, labels=labels)
+
+    def nodes(self) -> list[str]:
+        """Return the nodes that are there and heard of."""
+        lost = self.cluster._kubelet.lost_nodes  # noqa: SLF001 - the fake has no other word for it
+        return [
+            each["metadata"]["name"] for each in self.cluster.state.all("nodes") if each["metadata"]["name"] not in lost
+        ]
+
+    def pods(self) -> Iterator[Document]:
+        """Yield the pods that run."""
+        for pod in self.cluster.state.all("pods", NAMESPACE):
+            if pod["status"].get("phase") == "Running" and not pod["metadata"].get("deletionTimestamp"):
+                yield pod
+
+    def make_target(
+        self,
+        calls: Calls,
+        page_size: int | None,
+        on_effect: Callable[[type[Effect], str], None],
+        on_refused: Callable[[str], None],
+    ) -> TaskTarget:
+        """Return the target of the application's functions."""
+        transport = _Transport(self.cluster, calls, page_size)
+        transport.on_refused = on_refused
+        connection: Any = _Connection(transport)
+        target: Any = _NotingTarget(kubernetes_target(KubernetesClient(connection), Target.ACK, STACK), on_effect)
+        found: TaskTarget = target
+        return found
+
+    def _pod_changed(self, pod: Document, status: str) -> None:
+        """Report a pod as ECS reports a task."""
+        metadata = pod["metadata"]
+        name = metadata["labels"][TASK]
+        self.processes.names[metadata["uid"]] = name
+        detail = self._tasks.setdefault(
+            metadata["uid"], {"taskArn": name, "startedBy": metadata["annotations"][OWNER], "desiredStatus": ""}
+        )
+        if detail.get("lastStatus") == "STOPPED":
+            return
+        now = iso(self._clock.now())
+        detail |= {"lastStatus": status, "version": detail.get("version", 0) + 1}
+        detail |= {"stoppedAt": now} if status == "STOPPED" else {"createdAt": now}
+        self.on_event({"detail-type": TASK_STATE_CHANGE, "detail": dict(detail)})
+
+
+def make_cluster(
+    clock: Clock, chance: Chance, objects: ObjectStore, scenario: Scenario, invariants: Invariants
+) -> ClusterWorld | None:
+    """Return the cluster of a run, None if its scenario has none."""
+    if scenario.cluster is None:
+        return None
+    trainings = Trainings(clock, chance, objects, scenario.recipes, invariants.container_started)
+    world = ClusterWorld(clock, trainings, scenario.cluster.minor, scenario.cluster.nodes)
+    world.on_event = invariants.task_changed
+    return world
+
+
+def make_targets(
+    ecs: TaskTarget, world: ClusterWorld | None, calls: Calls, page_size: int | None, invariants: Invariants
+) -> Targets:
+    """Return the targets of a stack: ECS, and the cluster if there is one."""
+    makers: dict[Target, Callable[[], TaskTarget]] = {Target.ECS: lambda: ecs}
+    if world is not None:
+
+        def refused(what: str) -> None:
+            invariants.check("the role in the cluster allows what is asked of it", holds=False, message=what)
+
+        on_cluster = world.make_target(calls, page_size, invariants.effects.done, refused)
+        makers[Target.ACK] = lambda: on_cluster
+    return Targets(makers)

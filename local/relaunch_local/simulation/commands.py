@@ -1,0 +1,199 @@
+"""People at the command and at job_api beside everything else: plans, `apply`, and a look at dead letters.
+
+A command makes its calls with the identity of its user, whose permissions are tested elsewhere; its calls fail as those
+of functions do, and its process may be killed. Whoever ran it runs it again until it succeeds.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from relaunch.adapters.aws.ec2.placement_scores import Ec2ZoneScores
+from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
+from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
+from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
+from relaunch.adapters.offerings.regional import CurrentRegionalOfferings
+from relaunch.core.definitions.definition import S3Trigger
+from relaunch.core.definitions.ownership import Owner
+from relaunch.core.messages.dead_letter import DeadLetterQueue
+from relaunch.entrypoints.job_api import answer_request
+from relaunch.ports import Dependencies, PortError
+from relaunch.usecases import arrange_upload_rules as arranging
+from relaunch.usecases import count_waiting_jobs as counting
+from relaunch.usecases import dead_letters as looking
+from relaunch.usecases import plan_jobs as planning
+from relaunch.usecases import register_definitions as registering
+from relaunch_local.ecs import InProcessClient
+from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.authorization import COMMAND
+from relaunch_local.simulation.aws.clients import CallingClient
+from relaunch_local.simulation.aws.dead_letter_sqs import DeadLetterSqs
+from relaunch_local.simulation.aws.eventbridge import upload_rules
+from relaunch_local.simulation.aws.fleet import EC2_ERRORS
+from relaunch_local.simulation.aws.pages import in_pages
+from relaunch_local.simulation.aws.runtime import Invocation, KilledError
+from relaunch_local.simulation.aws.template import ACCOUNT, REGION
+from relaunch_local.simulation.aws.upload_rules import RulesOfBus
+from relaunch_local.simulation.region import ModelEc2
+from relaunch_local.simulation.workload import Workload
+
+# In the other seeds nobody runs a command.
+_SHARE_OF_SEEDS = 0.4
+_MOST = 10
+# Of the plans: how many are for what the stack has.
+_OWN_SHARE = 0.5
+_AGAIN_SECONDS = (5.0, 120.0)
+_OWNER = Owner("github.com/acme/training", "relaunch.yaml", f"arn:aws:iam::{ACCOUNT}:user/ada")
+
+
+class Commands:
+    """Runs some commands while there are faults."""
+
+    def __init__(self, account: SimulatedAccount, workload: Workload) -> None:
+        """Schedule the commands."""
+        self._account = account
+        self._workload = workload
+        self._dice = account.chance.stream("commands")
+        self._numbers = itertools.count(1)
+        self._applying = 0
+        """How many run `apply` just now."""
+        self._rules = RulesOfBus(account.bus, account.calls)
+        if self._dice.random() >= _SHARE_OF_SEEDS:
+            return
+        every: Sequence[Callable[[], None]] = (
+            self._ask_for_plan,
+            *(self._plan, self._plan),
+            *(self._apply, self._apply),
+            self._explain,
+            *(self._look, self._look, self._look),
+        )
+        for _ in range(self._dice.randint(1, _MOST)):
+            seconds = self._dice.uniform(0.0, 1.0) * account.scenario.chaos_seconds
+            account.clock.call_later(seconds, self._dice.choice(every))
+
+    def _ask_for_plan(self) -> None:
+        """Ask job_api where a job would run now."""
+        account = self._account
+        definition = self._dice.choice(account.scenario.every_definition)
+        inputs = {"batch-size": "8"} if definition.inputs else {}
+        request = {"action": "plan", "definition": definition.name, "inputs": inputs}
+
+        def on_end(answer: Any, error: BaseException | None) -> None:
+            if error is not None:
+                self._workload.expect("job_api", error)
+                self._again(self._ask_for_plan)
+            else:
+                account.invariants.check("a plan that is asked for is given", "plan" in answer, f"{request}: {answer}")
+
+        account.lambdas.call("job_api", lambda: answer_request(request, "", account.deps), on_end)
+
+    def _plan(self) -> None:
+        """Run `relaunch plan`, for what the stack has or for all types of the region."""
+        deps = self._account.deps if self._dice.random() < _OWN_SHARE else self._regional_deps()
+        self._run("plan", lambda: planning.plan_jobs(deps.definitions.list_definitions(), deps), self._plan)
+
+    def _regional_deps(self) -> Dependencies:
+        account = self._account
+        simulated = InProcessClient(account.simulator, "ec2", validate=False)
+        model = ModelEc2(account.scenario, simulated, account.authorization, account.chance.stream("zone-scores"))
+        ec2: Any = CallingClient("ec2", in_pages(model, account.scenario.page_size), account.calls, EC2_ERRORS)
+        clock = account.deps.clock
+        snapshot = CurrentSnapshot(account.snapshots.store, REGION, account.trace)
+        return replace(
+            account.deps,
+            offerings=CurrentRegionalOfferings(snapshot, Ec2SpotPrices(ec2, clock), account.trace),
+            zone_scores=Ec2ZoneScores(ec2, REGION, clock, account.trace),
+        )
+
+    def _explain(self) -> None:
+        """Count what waits, as `relaunch explain` does."""
+        definition = self._dice.choice(self._account.scenario.definitions)
+        self._run("explain", lambda: counting.count_waiting_jobs(definition, self._account.deps), self._explain)
+
+    def _apply(self) -> None:
+        """Run `relaunch apply`: one definition watches one more bucket, to which nobody uploads."""
+        changed = self._dice.choice(self._account.scenario.definitions).name
+
+        def register() -> None:
+            self._applying += 1
+            try:
+                self._register(changed)
+            finally:
+                self._applying -= 1
+
+        self._run("apply", register, self._apply)
+
+    def _register(self, changed: str) -> None:
+        account = self._account
+        deps = account.deps
+        rules = self._rules.adapter
+        registered = deps.definitions.list_registered()
+        bucket = S3Trigger("acme-more", prefix=f"{changed}/")
+        definitions = [
+            replace(each, triggers=(*each.triggers, bucket))
+            if each.name == changed and bucket not in each.triggers
+            else each
+            for each in (known.definition for known in registered)
+        ]
+        changes = registering.compare_definitions(definitions, registered, _OWNER, take_over=True)
+        arranging.plan_upload_rules(definitions, rules)
+        arranging.widen_upload_rules(definitions, rules, self._pause)
+        registering.register_definitions(changes, _OWNER, deps)
+        arranging.settle_upload_rules(deps.definitions, rules, self._pause)
+        self._check_rules()
+
+    def _check_rules(self) -> None:
+        """Check that the rules for uploads are those of the definitions, if nobody else applies any just now."""
+        account = self._account
+        definitions = account.stores.definitions.list_definitions()
+        wanted = {each.name for each in upload_rules(definitions)}
+        found = {each.name for each in account.bus.upload_rules()}
+        is_alone = self._applying == 1
+        message = f"{sorted(found)}, not {sorted(wanted)}"
+        account.invariants.check(
+            "rules for uploads are those of the definitions", found == wanted or not is_alone, message
+        )
+
+    def _pause(self, seconds: float) -> None:
+        self._account.runtime.pause(seconds, "a command waits")
+
+    def _look(self) -> None:
+        """List the dead letters, show one, and redrive or delete it."""
+        action = self._dice.choice(("redrive", "redrive", "drop", "redrive all"))
+        self._run("dead-letters", lambda: self._handle_dead_letters(action), self._look)
+
+    def _handle_dead_letters(self, action: str) -> None:
+        account = self._account
+        names = [name for name, each in account.stack.queues.items() if each.is_dead_letter_queue]
+        sources = {each.dead_letter_queue: name for name, each in account.stack.queues.items()}
+        queues = [DeadLetterQueue(name, name, sources.get(name)) for name in names]
+        model = DeadLetterSqs(account.queues, account.clock, self._workload.deleted_dead_letters.append)
+        client: Any = CallingClient("sqs", model, account.calls)
+        dead_letters = SqsDeadLetters(client, queues)
+        found = [each for listing in looking.list_dead_letters(dead_letters) for each in listing.messages]
+        if action == "redrive all":
+            looking.redrive_all(dead_letters, "", account.clock.now(), lambda _message: None)
+        elif found:
+            message = looking.show_dead_letter(found[0].message_id, dead_letters)
+            if action == "drop" or message.queue.source_url is None:
+                looking.drop_dead_letter(message, dead_letters)
+            else:
+                looking.redrive_dead_letter(message.message_id, dead_letters)
+
+    def _run(self, what: str, body: Callable[[], object], again: Callable[[], None]) -> None:
+        """Run a command, and later another one if it fails."""
+        account = self._account
+
+        def on_end(_answer: Any, error: BaseException | None) -> None:
+            if error is None:
+                return
+            if not isinstance(error, KilledError | PortError):
+                account.invariants.unhandled(f"relaunch {what}", error)
+            self._again(again)
+
+        account.runtime.start(Invocation(-next(self._numbers), COMMAND), body, on_end)
+
+    def _again(self, action: Callable[[], None]) -> None:
+        if not self._account.chance.is_calm:
+            self._account.clock.call_later(self._dice.uniform(*_AGAIN_SECONDS), action)
