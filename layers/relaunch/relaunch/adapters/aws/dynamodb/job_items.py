@@ -1,7 +1,7 @@
 """Conversion of jobs to items of the jobs table and back."""
 
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -187,17 +187,17 @@ def read_job(item: Item, attempt: Item | None, read: Callable[[Item, Body[Any]],
     return replace(job, attempt=read(attempt, _ATTEMPT)) if attempt and "attempt_number" in item else job
 
 
-def read_attempt(item: Item) -> Attempt:
+def read_attempt(item: Mapping[str, Any]) -> Attempt:
     """Return the attempt of an ATTEMPT item."""
     return read_item(item, _ATTEMPT)
 
 
-def read_timeline_entry(item: Item) -> TimelineEntry:
+def read_timeline_entry(item: Mapping[str, Any]) -> TimelineEntry:
     """Return the timeline entry of a TIMELINE item."""
     return read_item(item, _TIMELINE_ENTRY)
 
 
-def read_selection(item: Item) -> StoredSelection:
+def read_selection(item: Mapping[str, Any]) -> StoredSelection:
     """Return the selection of a SELECTION item."""
     return read_item(item, _SELECTION)
 
