@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -13,6 +14,7 @@ from fakes.builders import (
     make_attempt,
     make_capacity_failure,
     make_definition,
+    make_offering_key,
     make_placement,
     make_running_job,
     make_spot_pool,
@@ -257,3 +259,11 @@ class TestUnknownFields:
         table.stores.definitions.save_definition(make_definition())
 
         assert "colour" not in body_of(table, "DEFINITION")
+
+    def test_of_the_items_that_were_read_last_are_kept(self, table: ObservedTable) -> None:
+        capacity = table.stores.capacity
+        for number in range(3):
+            capacity.save_pool(make_spot_pool(make_offering_key(f"g{number}.xlarge", zone="us-east-1a")))
+        with patch("relaunch.adapters.aws.dynamodb.table._MAX_KEPT", 2):
+            capacity.load_capacity(NOW)
+            assert len(capacity._table._read) == 2

@@ -90,7 +90,8 @@ def test_a_region_with_every_type_in_six_zones_is_a_small_item(store, table):
         pytest.param(b"not compressed", id="not compressed"),
         pytest.param(zlib.compress(b"{"), id="not JSON"),
         pytest.param(zlib.compress(b"[]"), id="a list"),
-        pytest.param(zlib.compress(json.dumps({"format": 1}).encode()), id="another form"),
+        pytest.param(zlib.compress(json.dumps({"format": 1}).encode()), id="an earlier form"),
+        pytest.param(zlib.compress(json.dumps({"format": 3}).encode()), id="a later form"),
         pytest.param(zlib.compress(json.dumps({"format": 2, "region": "us-west-2"}).encode()), id="half"),
     ],
 )

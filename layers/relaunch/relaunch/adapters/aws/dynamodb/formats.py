@@ -43,7 +43,7 @@ FORMATS: Mapping[str, int] = {
 
 It is raised when the release before would read such an item without an error and be wrong. It is not for a new field
 with a default, and not for a new member of an enumeration, which that release refuses by itself. Items without a number
-have format 1.
+have format 1. That of OFFERINGS stays 1: its body has a form, and one of another form is replaced by the next refresh.
 """
 
 ATTRIBUTES = frozenset(

@@ -1,7 +1,7 @@
 """Conversion of jobs to items of the jobs table and back."""
 
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -194,17 +194,17 @@ def has_lost_attempt(found: Iterable[Item]) -> bool:
     return "expires_at" in job and f"ATTEMPT#{int(job['attempt_number']['N']):04d}" not in by_key
 
 
-def read_attempt(item: Item) -> Attempt:
+def read_attempt(item: Mapping[str, Any]) -> Attempt:
     """Return the attempt of an ATTEMPT item."""
     return read_item(item, _ATTEMPT)
 
 
-def read_timeline_entry(item: Item) -> TimelineEntry:
+def read_timeline_entry(item: Mapping[str, Any]) -> TimelineEntry:
     """Return the timeline entry of a TIMELINE item."""
     return read_item(item, _TIMELINE_ENTRY)
 
 
-def read_selection(item: Item) -> StoredSelection:
+def read_selection(item: Mapping[str, Any]) -> StoredSelection:
     """Return the selection of a SELECTION item."""
     return read_item(item, _SELECTION)
 

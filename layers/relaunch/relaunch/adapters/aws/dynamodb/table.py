@@ -17,7 +17,7 @@ from relaunch.adapters.aws.dynamodb.formats import (
     newer_if_invalid,
     numbered,
 )
-from relaunch.adapters.aws.dynamodb.unknown_fields import Body, T, UnknownFields, find_unknown, restore
+from relaunch.adapters.aws.dynamodb.unknown_fields import Body, T, find_unknown, restore
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code, to_port_error, was_repeated
 from relaunch.ports import TransientError
 
@@ -35,7 +35,7 @@ Action: TypeAlias = dict[str, Any]
 READ_UNIT_BYTES = 4096
 # The maximum of TransactWriteItems.
 MAX_ACTIONS = 100
-# Of items with unknown fields: between loading and saving one, no function loads as many.
+# Between loading and saving an item, no function loads as many others.
 _MAX_KEPT = 2_000
 _CONFLICT_ATTEMPTS = 6
 _FIRST_PAUSE_SECONDS = 0.02
@@ -151,32 +151,32 @@ class JobsTable:
         self._client = client
         self._name = name
         self._pause = pause
-        self._kept: dict[tuple[str, str], tuple[Item, tuple[UnknownFields, ...]]] = {}
+        self._read: dict[tuple[str, str], tuple[Item, Any, Body[Any] | None]] = {}
 
     def read(self, item: Item, body: Body[T]) -> T:
-        """Return what the body of an item has, and keep what else the item has until it is put.
+        """Return what the body of an item has, and keep the item until it is put, for what else it has.
 
         Raises:
             TransientError: this release cannot read it.
         """
         value = read_item(item, body)
-        attributes = {name: item[name] for name in item.keys() - ATTRIBUTES}
-        fields = find_unknown(read_body(item), value, body)
         place = (item["pk"]["S"], item["sk"]["S"])
-        self._kept.pop(place, None)
-        if attributes or fields:
-            self._kept[place] = (attributes, fields)
-            if len(self._kept) > _MAX_KEPT:
-                del self._kept[next(iter(self._kept))]
+        # The latest are the last ones.
+        self._read.pop(place, None)
+        self._read[place] = (item, value, body)
+        if len(self._read) > _MAX_KEPT:
+            del self._read[next(iter(self._read))]
         return value
 
     def _as_put(self, item: Item) -> Item:
-        attributes, fields = self._kept.get((item["pk"]["S"], item["sk"]["S"]), ({}, ()))
+        # What is unknown is looked for now: far more items are read than put.
+        stored, value, body = self._read.get((item["pk"]["S"], item["sk"]["S"]), ({}, None, None))
+        fields = find_unknown(read_body(stored), value, body) if body is not None else ()
         if fields:
             content = restore(read_body(item), fields)
             # Packed as before: for one more write unit nothing is changed that works.
             item = item | body_attribute(content, 0 if "packed" in item else len(content))
-        return attributes | numbered(item)
+        return {name: stored[name] for name in stored.keys() - ATTRIBUTES} | numbered(item)
 
     def get(self, pk: str, sk: str) -> Item | None:
         """Read one item, strongly consistent."""
