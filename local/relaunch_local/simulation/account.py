@@ -72,6 +72,7 @@ from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.checks.useless_cost import UselessCost
 from relaunch_local.simulation.checks.useless_machines import UselessMachines
 from relaunch_local.simulation.drawn_scenario import draw_scenario
+from relaunch_local.simulation.faults.outages import Outages
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
 from relaunch_local.simulation.offerings import own_and_provided
 from relaunch_local.simulation.options import Options
@@ -102,7 +103,9 @@ class SimulatedAccount:
         self.chance.intensity = self.scenario.intensity
         self.objects = ObjectStore()
         self.runtime = Runtime(self.clock, self.chance, self.trace.line, kill_at_step=options.kill_at_step)
-        self.calls = self.calls_type(self.runtime, self.chance)
+        self.outages = Outages(self.clock, self.chance, self.started_at)
+        self.outages.plan(options.outages if options.outages is not None else self.scenario.outages)
+        self.calls = self.calls_type(self.runtime, self.chance, self.outages.fault_of)
         self.on_stop_asked: Callable[[str], None] = lambda _arn: None
         self._make_checks()
         self.trainings = Trainings(
@@ -116,8 +119,9 @@ class SimulatedAccount:
         )
         self.simulator = self._make_simulator(seed)
         self.stack = read_stack()
-        self.queues = Queues(self.stack.queues, self.clock, self.chance, self.trace.line)
-        self.bus = EventBus((*self.stack.rules, *self._upload_rules()), self.queues, self.clock, self.chance)
+        self.queues = Queues(self.stack.queues, self.clock, self.chance, self.trace.line, self.outages)
+        rules = (*self.stack.rules, *self._upload_rules())
+        self.bus = EventBus(rules, self.queues, self.clock, self.chance, self.outages)
         self.ecr = ModelEcr()
         self.indexes = self.indexes_type(self.clock, self.chance)
         self.machine_indexes = self.machine_indexes_type(self.clock, self.chance)
@@ -134,6 +138,7 @@ class SimulatedAccount:
             self.runtime,
             self.invariants.unhandled,
             self.functions.message_handled,
+            self.outages,
         )
         self._deploy()
         self._subscribe()
@@ -232,7 +237,7 @@ class SimulatedAccount:
 
     def _poll(self, source: SourceSettings) -> None:
         handle = partial(self.lambdas.handle, source.function)
-        self.poller_type(self.queues.queues[source.queue], source, self.clock, self.chance, handle)
+        self.poller_type(self.queues.queues[source.queue], source, self.clock, self.chance, self.outages, handle)
 
     def _upload_rules(self) -> tuple[Rule, ...]:
         """Return the rules that `apply` makes for the definitions."""
@@ -269,7 +274,7 @@ class SimulatedAccount:
         return AuthorizedClient(service, client, self.authorization)
 
     def _model_sqs(self) -> Any:
-        return self._authorized("sqs", ModelSqs(self.queues, self.runtime.lineage))
+        return self._authorized("sqs", ModelSqs(self.queues, self.runtime))
 
     def _deps(self) -> Dependencies:
         clock = FunctionClock(self.runtime)

@@ -29,6 +29,8 @@ TIMESTAMP_PRECISION = timedelta(milliseconds=2)
 _STOP_BOUND = timedelta(minutes=60 + 2 + 30)
 # Ten minutes after its stop time-out, and ten for the others on the machine.
 _UNWANTED_BOUND = timedelta(minutes=10 + 10 + 2 + 30)
+# MaxReceiveCount of the template.
+_TRIES = 7
 # A function keeps spot prices for ten minutes, and may run for two after it has read them.
 PRICES_KEPT = timedelta(minutes=12) + 2 * CLOCK_SKEW
 
@@ -105,9 +107,9 @@ class Verdict:
     def _check_dead_letters(self) -> None:
         dead_letters = 0
         for message in self._account.queues.dead_letters:
-            if message.queue.endswith(":given-up") or message.queue == "ReconcileDeadLetterQueue":
-                continue  # dropped by EventBridge, or runs of the schedule: no work is lost
-            if message.was_disturbed:
+            if message.queue.endswith(":given-up"):
+                continue  # dropped by EventBridge
+            if message.deaths >= _TRIES:
                 self._check_made_good(message.queue, message.body)
                 continue
             is_recorded = message.cause.startswith("sent there: ") and len(message.cause) > len("sent there: ")
@@ -130,7 +132,7 @@ class Verdict:
         )
 
     def _check_made_good(self, queue: str, body: str) -> None:
-        """Check that what a message was about came to its end without it: faults met almost every receive of it."""
+        """Check that what a message was about came to its end without it: functions died of it as often as they may."""
         try:
             about = json.loads(body)
         except ValueError:

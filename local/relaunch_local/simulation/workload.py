@@ -15,6 +15,7 @@ from relaunch.entrypoints.webhook import handle_request
 from relaunch.ports import PortError
 from relaunch_local.ecs.engine.region import iso
 from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.aws.lambda_functions import ThrottledError
 from relaunch_local.simulation.aws.runtime import KilledError
 from relaunch_local.simulation.aws.template import ACCOUNT, REGION
 from relaunch_local.simulation.scenario import BUCKET, CHECKPOINTS, EVERY_IMAGE, IMAGES, SHARED, PlannedEvent
@@ -192,7 +193,7 @@ class Workload:
             answer = answer_request(request, "", account.deps)
             account.invariants.check("a request that is right is granted", "job" in answer, f"{request}: {answer}")
 
-        account.lambdas.call_asynchronously("job_api", ask, event.token)
+        account.lambdas.call_asynchronously("job_api", ask, request)
         self._accept(event)
 
     def cancel_any_job(self) -> None:
@@ -232,7 +233,7 @@ class Workload:
 
     def expect(self, function: str, error: BaseException) -> None:
         """Let faults be answered by an error, and nothing else."""
-        if not isinstance(error, (KilledError, PortError, DeliveryError, *AwsError)):
+        if not isinstance(error, (KilledError, PortError, DeliveryError, ThrottledError, *AwsError)):
             self.account.invariants.unhandled(function, error)
 
     def _send_dead_letter(self) -> None:

@@ -32,6 +32,7 @@ STORE_CALLS: Mapping[tuple[str, str], frozenset[StoreCall]] = {
     ("definitions", "load_definition"): frozenset({_GET}),
     ("definitions", "load_registered"): frozenset({_GET}),
     ("definitions", "save_definition"): frozenset({_GET, _PUT, _DELETE}),
+    ("events", "begin_last_try"): frozenset({_PUT}),
     ("events", "list_events"): frozenset({_QUERY}),
     ("events", "load_dispatch_starts"): frozenset({_GET}),
     ("events", "record_event"): frozenset({_PUT}),

@@ -61,7 +61,7 @@ class Indexes(LaggingIndex[Job]):
 
 
 # Of these too the adapter recognizes its own write when the SDK repeats it.
-_PUT_ON_A_CONDITION = frozenset({"save_dispatch_starts", "save_maintenance", "save_pool"})
+_PUT_ON_A_CONDITION = frozenset({"begin_last_try", "save_dispatch_starts", "save_maintenance", "save_pool"})
 
 
 @dataclass

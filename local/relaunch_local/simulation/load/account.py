@@ -206,14 +206,14 @@ class LimitedLambdas(Lambdas):
         else:
             super().call(name, body, on_end)
 
-    def call_asynchronously(self, name: str, body: Callable[[], Any], what: str) -> None:
+    def call_asynchronously(self, name: str, body: Callable[[], Any], request: Mapping[str, Any] | None = None) -> None:
         """Queue an asynchronous invocation; Lambda retries after a second while too many run."""
         if self.running >= LAMBDA_CONCURRENCY:
             self.refused += 1
             wait = self._runtime.chance.stream("asynchronous-queue").uniform(1.0, 2.0)
-            self._runtime.clock.call_later(wait, lambda: self.call_asynchronously(name, body, what))
+            self._runtime.clock.call_later(wait, lambda: self.call_asynchronously(name, body, request))
         else:
-            super().call_asynchronously(name, body, what)
+            super().call_asynchronously(name, body, request)
 
     def _invoke(
         self,
