@@ -155,7 +155,7 @@ class SimulatedAccount:
 
     def _make_checks(self) -> None:
         limits = self.scenario.limits
-        self.facts = AccountFacts(self.clock, self._instance_of)
+        self.facts = AccountFacts(self.clock, self._instance_of, outage_time=self.outages.time_within)
         self.invariants = Invariants(self.clock, self.objects, limits.max_running_jobs, self.facts)
         self.machines = MachineInvariants(
             self.clock, self.invariants.check, limits.machines, self.invariants.jobs, self.objects, self.facts

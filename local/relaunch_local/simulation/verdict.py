@@ -86,12 +86,15 @@ class Verdict:
             recorded_at = self._invariants.recorded_at.get(arn)
             if arn not in owner or (recorded_at is None and arn in self._invariants.orphans):
                 continue
-            waited = (recorded_at or self._account.clock.now()) - asked_at
-            self._check("a stop ends within its bound", waited <= _STOP_BOUND, f"{owner[arn]}: {arn[-6:]} {waited}")
+            until = recorded_at or self._account.clock.now()
+            is_bounded = until - asked_at <= _STOP_BOUND + self._facts.outage_time(asked_at, until)
+            message = f"{owner[arn]}: {arn[-6:]} {until - asked_at}"
+            self._check("a stop ends within its bound", is_bounded, message)
             if self._facts.host_of(arn) in self._account.machines.hosts:
-                lived = (self._facts.ran_until(arn) or self._account.clock.now()) - asked_at
-                message = f"{self._facts.host_of(arn)}: {lived}"
-                self._check("no machine of ours lives on with an unwanted task", lived <= _UNWANTED_BOUND, message)
+                until = self._facts.ran_until(arn) or self._account.clock.now()
+                is_bounded = until - asked_at <= _UNWANTED_BOUND + self._facts.outage_time(asked_at, until)
+                message = f"{self._facts.host_of(arn)}: {until - asked_at}"
+                self._check("no machine of ours lives on with an unwanted task", is_bounded, message)
 
     def _check_events(self) -> None:
         jobs = self._invariants.jobs.values()

@@ -7,7 +7,13 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, Node, ReservationEnding
+from relaunch.core.launches.launch import (
+    STOPPED_BY_WARNING,
+    InstanceEvent,
+    InstanceEventKind,
+    Node,
+    ReservationEnding,
+)
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, TaskSeen, TimePassed
 from relaunch.core.lifecycle.moves import stops_by
 from relaunch.core.machines.events import InstanceObservation, InstanceSeen, InstanceState, MachineEvent, MachineWarned
@@ -35,6 +41,12 @@ class _Calls:
         except PortError as error:
             self._errors.append(error)
             return None
+
+    def succeeds(self, call: Callable[..., object], *arguments: Any) -> bool:
+        """Make a call; return whether it did not fail."""
+        before = len(self._errors)
+        self.attempt(call, *arguments)
+        return len(self._errors) == before
 
     def raise_first(self) -> None:
         """Raise a transient error, else any: the message is retried, and jobs that have handled it ignore it."""
@@ -125,18 +137,26 @@ def _warn(warning: HostWarned, calls: _Calls, deps: JobDependencies) -> list[Job
     if not any(each.capabilities.runs_on_ec2 for each in deps.targets):
         return []
     # Before the links are read: a task that is linked after that looks for the warning. On a recommendation it goes on.
-    if not warning.is_rebalance:
-        calls.attempt(deps.jobs.save_warning, instance_id, warning.at)
-    for job_id in calls.attempt(deps.jobs.load_on_instance, instance_id) or ():
+    has_table = warning.is_rebalance or calls.succeeds(deps.jobs.save_warning, instance_id, warning.at)
+    for job_id in (calls.attempt(deps.jobs.load_on_instance, instance_id) or ()) if has_table else ():
         calls.attempt(warn, job_id, warning)
     attempts = [job.attempt for job in warned.values() if job and job.attempt]
     known = {attempt.task_id for attempt in attempts if attempt.warned_at or attempt.handover}
     for task in calls.attempt(deps.targets.ecs.find_tasks_on, instance_id) or ():
-        if task.owner is not None and task.task_id not in known:
-            node = Node(task.node or "", instance_id, zone=task.zone)
-            calls.attempt(warn, task.owner.job_id, TaskSeen(task, node), replace(warning, task_id=task.task_id))
+        if task.owner is None or task.task_id in known:
+            continue
+        node = Node(task.node or "", instance_id, zone=task.zone)
+        seen = (TaskSeen(task, node), replace(warning, task_id=task.task_id))
+        is_warned = has_table and calls.succeeds(warn, task.owner.job_id, *seen)
+        if not is_warned and not warning.is_rebalance:
+            # Its job is told once the table answers; the training has to save now.
+            reason = f"{STOPPED_BY_WARNING} for {instance_id}, while the job could not be read"
+            calls.attempt(deps.targets.ecs.stop, task.task_id, reason)
     # Only now: it must not delay a stop. A task that is placed until then is warned when it is known.
     calls.attempt(_drain, instance_id, deps)
+    if not has_table:
+        # Each call that is not answered takes seconds of the ten that there are.
+        calls.raise_first()
     return list(warned.values())
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from relaunch.adapters.aws.client_config import TABLE_CONFIG
 from relaunch.adapters.aws.errors import aws_errors
 from relaunch.core.jobs.effects import AdmitWaiting, CountRun, Effect, LookForWarning, RememberCapacity
 from relaunch.core.jobs.job import Job, TimelineEntry, due_at, waited_slot
@@ -85,7 +86,7 @@ class CalledStore:
 
     def _call(self, name: str, effect: Callable[[], Any]) -> Any:
         with aws_errors(f"dynamodb:{name}"):
-            return self._calls.perform("dynamodb", name, effect, DYNAMODB_ERRORS)
+            return self._calls.perform("dynamodb", name, effect, DYNAMODB_ERRORS, TABLE_CONFIG)
 
 
 @dataclass

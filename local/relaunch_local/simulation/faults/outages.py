@@ -24,6 +24,7 @@ class Kind(StrEnum):
 EVENTBRIDGE = "eventbridge"
 LAMBDA = "lambda"
 SQS = "sqs"
+_RECOVERY_SECONDS = 20 * 60.0
 SERVICES = ("dynamodb", SQS, "ecs", "ec2", "s3", "ecr", EVENTBRIDGE, LAMBDA)
 """EventBridge delivers late what it gets meanwhile; Lambda has no concurrency left, and throttles every invocation."""
 
@@ -82,10 +83,13 @@ class Outages:
         found = self._now(service)
         return found.ends_at - self._seconds() if found is not None else 0.0
 
-    def between(self, since: datetime, until: datetime) -> timedelta:
-        """Return for how long any service was away within a span: what this long was out of anybody's hands."""
+    def time_within(self, since: datetime, until: datetime) -> timedelta:
+        """Return how much longer than otherwise something may take: as long as services were away, and until it goes on.
+
+        What failed meanwhile comes back within six minutes, and with many faults it may fail again.
+        """
         begins, ends = self._seconds_at(since), self._seconds_at(until)
-        shares = (min(each.ends_at, ends) - max(each.begins_at, begins) for each in self._outages)
+        shares = (min(each.ends_at + _RECOVERY_SECONDS, ends) - max(each.begins_at, begins) for each in self._outages)
         return timedelta(seconds=sum(max(share, 0.0) for share in shares))
 
     @property

@@ -37,7 +37,7 @@ class DeadLetterSender:
 
     def note_failure(self, record: "SQSRecord", error: Exception) -> None:
         """Log a failure."""
-        number = int(record.attributes.approximate_receive_count or 0)
+        number = int(record.attributes.get("ApproximateReceiveCount") or 0)
         text = f"{type(error).__name__}: {error}"
         # Any other error is a bug, whose traceback is logged.
         trace = None if isinstance(error, TransientError) else "".join(traceback.format_exception(error, limit=-8))
@@ -70,5 +70,5 @@ def first_seen(record: "SQSRecord") -> str:
     earlier = record.message_attributes[FIRST_SEEN]
     if earlier is not None and earlier.string_value:
         return earlier.string_value
-    milliseconds = int(record.attributes.approximate_first_receive_timestamp or 0)
+    milliseconds = int(record.attributes.get("ApproximateFirstReceiveTimestamp") or 0)
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()

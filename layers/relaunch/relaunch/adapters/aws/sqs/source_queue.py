@@ -31,7 +31,7 @@ _FAILING_SINCE = "failing_since"
 
 def tries_of(record: "SQSRecord") -> int:
     """Return which try of a message this receive is."""
-    return _tries_before(record) + int(record.attributes.approximate_receive_count or 0)
+    return _tries_before(record) + int(record.attributes.get("ApproximateReceiveCount") or 0)
 
 
 def failing_since(record: "SQSRecord", now: datetime) -> datetime:
