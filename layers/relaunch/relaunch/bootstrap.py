@@ -189,7 +189,9 @@ def make_dependencies(
     # Imported here because functions do not need them.
     from relaunch.adapters.aws.ec2.placement_scores import Ec2ZoneScores  # noqa: PLC0415
 
-    snapshot = CurrentSnapshot(DynamoDbSnapshots(clients.lazy("dynamodb", config=TABLE_CONFIG), settings.table), clients.region, log)
+    snapshot = CurrentSnapshot(
+        DynamoDbSnapshots(clients.lazy("dynamodb", config=TABLE_CONFIG), settings.table), clients.region, log
+    )
     spot_prices = Ec2SpotPrices(clients.lazy("ec2"), deps.clock)
     return replace(
         deps,
@@ -234,7 +236,9 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
     clock = SystemClock()
     stores = DynamoDbStores(clients.lazy("dynamodb", config=TABLE_CONFIG), settings.table)
     spot_prices = Ec2SpotPrices(clients.lazy("ec2"), clock)
-    snapshot = CurrentSnapshot(DynamoDbSnapshots(clients.lazy("dynamodb", config=TABLE_CONFIG), settings.table), clients.region, log)
+    snapshot = CurrentSnapshot(
+        DynamoDbSnapshots(clients.lazy("dynamodb", config=TABLE_CONFIG), settings.table), clients.region, log
+    )
     return Dependencies(
         jobs=stores.jobs,
         machines=stores.machines,

@@ -31,19 +31,21 @@ def reconcile(function: FunctionDependencies, remaining_milliseconds: Callable[[
         "looked_at": lambda: reconcile_jobs(deps, has_time),
     }
     if is_sweeping:
-        parts["dead_letters"] = lambda: measure_dead_letters(function.counted, deps)
         parts["swept"] = lambda: sweep_cluster(deps, has_time).tasks
     if is_instance_sweep_due(now):
         parts["leaked"] = lambda: sweep_instances(deps, has_time)
     if has_revisions:
         parts["deregistered"] = lambda: clean_revisions(deps, has_time)
-    return {name: _try(name, part, deps) for name, part in parts.items() if name in _ALWAYS or has_time()}
+    done = {name: _try(name, part, deps) for name, part in parts.items() if name in _ALWAYS or has_time()}
+    if is_sweeping and has_time():
+        measure_dead_letters(function.counted, deps)
+    return done
 
 
 def _try(name: str, part: Callable[[], int], deps: Dependencies) -> int:
     """Do a part of a pass; return its number, 0 if it could not be done now: the next pass does it.
 
-    Who has to be told is told by what is missing then: JobsOverdue and IdleMachines.
+    The metrics that are missing then, JobsOverdue and IdleMachines, alarm.
     """
     try:
         return part()

@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.outages import EVENTBRIDGE, SQS, Outages
 from relaunch_local.simulation.aws.sqs import Queues
 from relaunch_local.simulation.aws.template import Rule
 from relaunch_local.simulation.chance import Chance
-from relaunch_local.simulation.faults.outages import EVENTBRIDGE, SQS, Outages
 
 # Warnings are best effort, and an event that cannot be delivered is dropped in the end. An upload without an event was
 # never accepted, so S3's events are not lost here.

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.outages import LAMBDA, SQS, Outages
 from relaunch_local.simulation.aws.template import QueueSettings, SourceSettings
 from relaunch_local.simulation.chance import Chance
-from relaunch_local.simulation.faults.outages import LAMBDA, SQS, Outages
 
 # Lambda stops a chain function → queue → function after this many passes ("recursive loop detection").
 LONGEST_LOOP = 16

@@ -44,12 +44,11 @@ class SourceSettings:
 
 @dataclass(frozen=True, slots=True)
 class FunctionSettings:
-    """A function; `on_failure` is the queue that gets asynchronous calls which failed, empty if they are forgotten.
+    """A function; `sources` are the queues that invoke it, `watched_queues` those whose messages it counts.
 
-    `sources` are the queues that invoke it, `watched_queues` those whose messages it counts.
-
-    `asynchronous_tries` is how often Lambda tries an asynchronous invocation in all, `asynchronous_seconds` for how long
-    it keeps one that it cannot start.
+    `on_failure` is the queue that gets asynchronous calls which failed, empty if they are forgotten.
+    `asynchronous_tries` is how often Lambda tries such a call in all, `asynchronous_seconds` for how long it keeps one
+    that it cannot start.
     """
 
     name: str

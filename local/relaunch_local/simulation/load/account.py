@@ -221,8 +221,6 @@ class LimitedLambdas(Lambdas):
         body: Callable[[], Any],
         on_end: OnEnd,
         invocation: Invocation | None = None,
-        *,
-        is_spared: bool = False,
     ) -> None:
         self.running += 1
         invocation = invocation or Invocation(next(self._numbers), settings.name)
@@ -237,7 +235,7 @@ class LimitedLambdas(Lambdas):
                 free.append(container)
             on_end(answer, error)
 
-        super()._invoke(settings, body, ended, invocation, is_spared=is_spared)
+        super()._invoke(settings, body, ended, invocation)
 
 
 class BusyPoller(Poller):

@@ -238,7 +238,9 @@ def test_a_temporary_error_is_no_try_and_what_a_function_died_of_is(consumer: Fu
     }
 
 
-@pytest.mark.parametrize(("minutes", "least", "most"), [(0, 5, 30), (1, 35, 60), (8, 245, 270), (600, 300, 325)])
+@pytest.mark.parametrize(
+    ("minutes", "least", "most"), [(0, 5, 30), (1, 35, 60), (8, 245, 270), (300, 300, 325), (600, 870, 895)]
+)
 def test_the_longer_it_fails_the_later_it_comes_back_and_not_all_at_once(consumer, minutes, least, most) -> None:
     since = attributes(failing_since=(NOW - timedelta(minutes=minutes)).isoformat())
     every = [record(str(each), messageAttributes=since) for each in range(100)]
@@ -333,9 +335,7 @@ def test_where_the_last_try_is_not_known_sqs_counts_alone() -> None:
 def test_messages_that_fail_are_counted_with_since_when_and_those_that_can_never_succeed_are_not(consumer) -> None:
     since = attributes(failing_since=(NOW - timedelta(minutes=7)).isoformat())
     errors = (None, TransientError("throttled"), PermanentError("no"), KeyError("detail"))
-    consumer.handle(
-        raising(*errors), record("1"), record("2", messageAttributes=since), record("3"), record("4")
-    )
+    consumer.handle(raising(*errors), record("1"), record("2", messageAttributes=since), record("3"), record("4"))
 
     assert consumer.failures == [timedelta(minutes=7), timedelta(0)]
 

@@ -1,21 +1,21 @@
-"""A message that is sent again keeps its origin, by which the deaths of functions are counted."""
+"""A message that is sent again keeps its origin: the deaths of functions are counted for that."""
 
 from datetime import UTC, datetime
 
 from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.outages import SQS, Outage, Outages
 from relaunch_local.simulation.aws.runtime import Invocation, Runtime
 from relaunch_local.simulation.aws.sqs import Queues
 from relaunch_local.simulation.aws.sqs_client import ModelSqs
 from relaunch_local.simulation.aws.template import QueueSettings
 from relaunch_local.simulation.chance import Chance
-from relaunch_local.simulation.faults.outages import SQS, Outage, Outages
 
 
 def test_the_deaths_of_a_message_are_those_of_all_its_copies() -> None:
     clock = Clock()
     chance = Chance(1, clock.now, frozenset())
     settings = {"Q": QueueSettings("Q", 180.0, 1000, "D"), "D": QueueSettings("D", 30.0, 0, "")}
-    queues = Queues(settings, clock, chance, lambda _line: None, Outages(clock, chance, clock.now()))
+    queues = Queues(settings, clock, chance, lambda _line: None, Outages(clock, chance))
     runtime = Runtime(clock, chance, lambda _line: None)
     sqs = ModelSqs(queues, runtime)
     queues.send("Q", "a")
@@ -39,8 +39,7 @@ def test_the_deaths_of_a_message_are_those_of_all_its_copies() -> None:
 def test_an_outage_of_sqs_is_known_by_its_time() -> None:
     clock = Clock()
     chance = Chance(1, clock.now)
-    outages = Outages(clock, chance, clock.now())
-    outages.plan((Outage(SQS, 60.0, 120.0),))
+    outages = Outages(clock, chance, [Outage(SQS, 60.0, 120.0)])
     states = []
     for _ in range(4):
         states.append(outages.is_away(SQS))

@@ -4,10 +4,11 @@ See "Using Lambda with Amazon SQS" (AWS Lambda Developer Guide) for the event an
 are in events/sqs.*.json.
 
 What fails for a temporary reason, or because a permission is missing, is sent again as a new message, so that the
-receives that SQS counts are those that ended with the function, or by a bug. A function that dies hands its whole batch back. The messages of a batch with
-suspects, which were tried before, are therefore handled so that a death costs them little: those least in danger
-first, each deleted once it was handled, and the suspects come back one by one. No message is begun in time that may not
-be enough for it.
+receives that SQS counts are those that ended with the function, or by a bug.
+
+A function that dies hands its whole batch back. The messages of a batch with suspects, which were tried before, are
+therefore handled so that a death costs them little: those least in danger first, each deleted once it was handled, and
+the suspects come back one by one. No message is begun in time that may not be enough for it.
 """
 
 from collections.abc import Callable
@@ -44,8 +45,9 @@ class Consumer:
     """What handles the messages of a queue.
 
     `handle_body` handles the body of a message. `count_failure` is called for each message that was tried and failed,
-    with the time for which it has failed for temporary reasons. `begin_last_try` is called with the ID of a message before its last try, and returns False if that was begun before: nobody else knows
-    whether a receive that nothing came of was a try, or one for which Lambda had no concurrency.
+    with the time for which it has failed for temporary reasons. `begin_last_try` is called with the ID of a message
+    before its last try, and returns False if that was begun before: nobody else knows whether a receive that nothing
+    came of was a try, or one for which Lambda had no concurrency.
     """
 
     handle_body: Callable[[str], object]

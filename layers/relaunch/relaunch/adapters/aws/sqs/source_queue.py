@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _APART_SECONDS = 10
 _PUT_BACK_SECONDS = 5
 # Message attributes: how often the messages that this one was sent again for were tried, and since when they fail. The
-# second is dropped when somebody sends a dead letter back, which begins anew (dead_letters.py).
+# second is dropped when somebody sends a dead letter back, which begins from the start (dead_letters.py).
 _TRIES_BEFORE = "tries_before"
 _FAILING_SINCE = "failing_since"
 

@@ -4,10 +4,11 @@ DynamoDB was away for 2 h 52 min in us-east-1 on 2025-10-20 ("Summary of the Ama
 Northern Virginia (US-EAST-1) Region", AWS), and with it most that is built on it.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.chance import Chance
@@ -43,27 +44,23 @@ class Outage:
         """When it is over, in seconds after the beginning of the run."""
         return self.begins_at + self.seconds
 
+    def __str__(self) -> str:
+        """Describe it."""
+        return f"{self.service} for {self.seconds / 60:.0f} min: {self.kind}"
 
-@dataclass(slots=True)
+
 class Outages:
     """The outages of a run, and which of them is on now."""
 
-    _clock: Clock
-    _chance: Chance
-    _started_at: datetime
-    _outages: tuple[Outage, ...] = ()
-    on_end: list[Callable[[str], None]] = field(default_factory=list)
-    """Called with the service that is back."""
-
-    def plan(self, outages: tuple[Outage, ...]) -> None:
-        """Plan the outages of a run."""
-        self._outages = tuple(each for each in outages if self._is_injected(each))
+    def __init__(self, clock: Clock, chance: Chance, outages: Sequence[Outage] = ()) -> None:
+        """Plan the outages of a run that begins now."""
+        self._clock = clock
+        self._started_at = clock.now()
+        self.on_end: list[Callable[[str], None]] = []
+        """Called with the service that is back."""
+        self._outages = [each for each in outages if chance.strikes("outage", 1e9, site=each.service, note=str(each))]
         for each in self._outages:
-            self._clock.call_later(each.ends_at, lambda service=each.service: self._end(service))  # type: ignore[misc]  # mypy cannot infer a lambda with a default
-
-    def _is_injected(self, outage: Outage) -> bool:
-        note = f"{outage.service} for {outage.seconds / 60:.0f} min: {outage.kind}"
-        return self._chance.strikes("outage", 1e9, site=outage.service, note=note)
+            clock.call_later(each.ends_at, partial(self._end, each.service))
 
     def _end(self, service: str) -> None:
         for call in self.on_end:
@@ -84,11 +81,12 @@ class Outages:
         return found.ends_at - self._seconds() if found is not None else 0.0
 
     def time_within(self, since: datetime, until: datetime) -> timedelta:
-        """Return how much longer than otherwise something may take: as long as services were away, and until it goes on.
+        """Return how much longer something may take: as long as services were away, and until it goes on.
 
         What failed meanwhile comes back within six minutes, and with many faults it may fail again.
         """
-        begins, ends = self._seconds_at(since), self._seconds_at(until)
+        begins = self._seconds_at(since)
+        ends = self._seconds_at(until)
         shares = (min(each.ends_at + _RECOVERY_SECONDS, ends) - max(each.begins_at, begins) for each in self._outages)
         return timedelta(seconds=sum(max(share, 0.0) for share in shares))
 
