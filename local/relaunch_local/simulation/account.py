@@ -142,13 +142,13 @@ class SimulatedAccount:
         self._subscribe()
 
     def _make_simulator(self, seed: int) -> EcsSimulator:
-        settings = self.scenario.simulator_settings(seed)
         self.authorization = authorize_functions(
             self.runtime,
             self.scenario.machines.settings,
             self.scenario.role_parameters,
-            self._denied,
+            self._call_denied,
         )
+        settings = self.scenario.simulator_settings(seed)
         return EcsSimulator(self.clock, self.trainings, settings, authorize=self.authorization)
 
     def _make_checks(self) -> None:
@@ -167,6 +167,7 @@ class SimulatedAccount:
         self.useless = UselessMachines(
             self.clock, check, jobs, machines.hosts, machines.bills, machines.terminations, machines.misled
         )
+        self.refusals = Refusals(self.clock, check, jobs, self.facts.outage_time, self.useless.have_lacked)
         self.endings = Endings(self.clock, check)
         self.useless_cost = UselessCost(
             check,
@@ -242,17 +243,14 @@ class SimulatedAccount:
         return (*self.stack.rules, *made)
 
     def _function(self, name: str) -> FunctionDependencies:
-        queues = self._model_sqs()
         settings = self.stack.functions[name]
+        queues = self._model_sqs()
         sqs: Any = CallingClient("sqs", queues, self.calls)
         # Deleting and setting apart take no time and never fail, so that seeds keep what they draw for other calls.
         has_machines = bool(self.scenario.machines.types)
         # What is not used is not counted: it would cost calls, and change what a seed draws.
-        counted = [
-            DeadLetterQueue(queue, queue)
-            for queue in settings.watched_queues
-            if has_machines or queue != "MachinesDeadLetterQueue"
-        ]
+        unused = "" if has_machines else "MachinesDeadLetterQueue"
+        counted = [DeadLetterQueue(queue, queue) for queue in settings.watched_queues if queue != unused]
         return FunctionDependencies(
             self.deps,
             SourceQueue(cast("Any", SourceSqs(sqs, queues))),
@@ -262,9 +260,6 @@ class SimulatedAccount:
 
     def _sqs(self) -> Any:
         return CallingClient("sqs", self._model_sqs(), self.calls)
-
-    def _denied(self, permission: Permission) -> None:
-        self.functions.call_denied(permission)
 
     def _authorized(self, service: str, client: Any) -> Any:
         return AuthorizedClient(service, client, self.authorization)
@@ -278,7 +273,6 @@ class SimulatedAccount:
         delayed = DelayedEcs(client, self.clock, self.chance, self._stop_asked, self.invariants.task_made)
         self.delayed_ecs = delayed
         delayed.on_unplaced = self.useless.unplaced
-        self.refusals = Refusals(self.clock, self.invariants.check, self.invariants.jobs, self.useless.have_lacked)
         delayed.on_register_refused = self.refusals.register_refused
         delayed.on_refused = self._launch_refused
         delayed.on_taken = self.refusals.answered
@@ -360,6 +354,9 @@ class SimulatedAccount:
         self.invariants.effects.done(StopTask, task_arn)
         if self.chance.strikes("stop-races-with-exit", 0.15, note=task_arn[-6:]):
             self.trainings.exit_now(task_arn)
+
+    def _call_denied(self, permission: Permission) -> None:
+        self.functions.call_denied(permission)
 
     def _launch_refused(self, parameters: Mapping[str, Any]) -> None:
         self.refusals.refused(parameters)

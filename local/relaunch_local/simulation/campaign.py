@@ -76,6 +76,7 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "machine-lost-while-disconnected": 150,
     "machine-lost-without-warning": 500,
     "machine-shuts-down-for-long": 8,
+    "outage": 50,
     "message-delayed": 300,
     "message-delete-lost": 300,
     "message-duplicated": 1_000,

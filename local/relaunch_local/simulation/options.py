@@ -14,8 +14,8 @@ class Options:
     `allowed` limits the faults to those it names (for the shrinker). `kill_at_step` kills the function that takes this
     step, counted from 1 over the whole run. `steps` ends the run after this number of steps, `until` with the first
     violation of the invariant of this name. `dynamodb` uses the real adapter over an emulated table. `scenario` is used
-    instead of that drawn from the seed; `outages` come besides those of the scenario. `calm_limit` is how long after the
-    last fault every job must have ended.
+    instead of that drawn from the seed; `outages` come besides its own. `calm_limit` is how long after the last fault
+    every job must have ended.
     """
 
     trace: bool = False

@@ -353,3 +353,28 @@ def test_a_rebalance_recommendation_for_a_machine_the_job_has_left_is_ignored(st
 
     assert rebalance(story) == []
     assert story.deps.capacity.load_capacity_memory(story.now) == {}
+
+
+def test_the_tasks_of_a_warned_machine_are_stopped_though_the_table_does_not_answer(story):
+    first, second = story.launch(), story.launch(push("b" * 40))
+    arns = [story.arn(first), story.arn(second)]
+    story.jobs.save_warning = no_answer
+    story.jobs.load_on_instance = Mock(side_effect=AssertionError("each call that hangs takes half of the time"))
+    story.jobs.load_job = no_answer
+
+    with pytest.raises(TransientError, match="no answer"):
+        story.warn(HERE)
+
+    reason = f"Relaunch: spot interruption warning for {HERE}, while its job could not be read"
+    assert story.tasks.stops == [(arn, reason) for arn in arns]
+    assert story.tasks.drained == [HERE]
+
+
+def test_a_rebalance_recommendation_stops_nothing_that_the_table_does_not_know(story):
+    story.launch()
+    story.jobs.load_on_instance = no_answer
+
+    with pytest.raises(TransientError, match="no answer"):
+        rebalance(story)
+
+    assert story.tasks.stops == []
