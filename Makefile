@@ -149,6 +149,11 @@ SEEDS ?= 2000
 simulate: environment ## The whole application while everything fails, SEEDS=2000 times
 	@$(ENVIRONMENT)/python -m relaunch_local.simulation --seeds $(SEEDS)
 
+OUTAGE_SEEDS ?= 6
+.PHONY: outages
+outages: environment ## What an outage of each service costs, OUTAGE_SEEDS=6 for each of 32 rows
+	@$(ENVIRONMENT)/python -m relaunch_local.simulation.outage_table --seeds $(OUTAGE_SEEDS)
+
 .PHONY: planted-bugs
 planted-bugs: environment ## Look for the seeds that find the planted bugs, after the simulation draws other numbers
 	@PYTHONPATH=layers/relaunch:local:functions:tests $(ENVIRONMENT)/python tests/simulation/finding.py

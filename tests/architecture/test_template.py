@@ -62,17 +62,20 @@ class TestFunctions:
         destinations = {
             function: referred(settings["DestinationConfig"]["OnFailure"]["Destination"])
             for function, settings in template.asynchronous_calls.items()
+            if "OnFailure" in settings.get("DestinationConfig", {})
         }
 
+        # submit_job tries what failed for a while, for days; a pass of reconcile is made up for by the next one.
         assert destinations == {
-            "JobApiFunction": "JobApiDeadLetterQueue",
-            "ReconcileFunction": "ReconcileDeadLetterQueue",
+            "JobApiFunction": "IntakeQueue",
             "RefreshOfferingsFunction": "RefreshOfferingsDeadLetterQueue",
         }
         for function, queue in destinations.items():
             assert queue in template.named_for("sqs:SendMessage", function)
 
-    @pytest.mark.parametrize("function", sorted(set(FUNCTIONS) - {"GithubWebhookFunction"}))
+    @pytest.mark.parametrize(
+        "function", sorted(set(FUNCTIONS) - {"GithubWebhookFunction", "JobApiFunction", "ReconcileFunction"})
+    )
     def test_each_is_told_its_own_dead_letter_queue(self, template: Template, function: str) -> None:
         queue = template.queue_of(function)
         told = referred(template.functions[function]["Environment"]["Variables"]["RELAUNCH_DEAD_LETTER_QUEUE_URL"])

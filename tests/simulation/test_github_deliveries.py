@@ -1,31 +1,38 @@
 """What the webhook refuses for hours is brought back by the sweep where a token is stored, else by a person."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
+from fakes.simulation_stories import Story
 from relaunch.core.triggers import failed_deliveries
 from relaunch.core.triggers.failed_deliveries import DeliveryAttempt
 from relaunch.entrypoints.webhook import handle_request
 from relaunch.usecases import sweep_deliveries
+from relaunch_local.ecs import SpotPrice
 from relaunch_local.simulation import workload
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.run import SeedResult, SeedRun
+from relaunch_local.simulation.scenario import PlannedEvent
 from relaunch_local.simulation.workload import Workload
 from simulation.planting import patched
 
-SEED = 47
+SEED = 1
+PUSHES = (PlannedEvent(1.0, "push", "resnet", "5e07" * 10), PlannedEvent(3_000.0, "push", "resnet", "a11c" * 10))
+PRICES = [SpotPrice(name, f"us-east-1{zone}", 0.40) for name in ("g5.xlarge", "g6.xlarge") for zone in "abc"]
+SCENARIO = replace(Story("an outage", PUSHES).scenario(), spot_prices=PRICES)
 OUTAGE = timedelta(minutes=180)
 
 
 def run_in_outage(
     share_with_token: float, monkeypatch: pytest.MonkeyPatch, begins_after: timedelta = timedelta(0)
 ) -> tuple[SeedRun, SeedResult]:
-    """Run a seed in whose first three hours the webhook answers 503, from some time on."""
+    """Run two pushes, within whose first three hours the webhook answers 503, from some time on."""
     monkeypatch.setattr(Workload, "share_with_token", share_with_token)
-    run = SeedRun(SEED, Options(calm_limit=timedelta(hours=12)))
+    run = SeedRun(SEED, Options(without_faults=True, scenario=SCENARIO))
     started_at = run.account.started_at
 
     def refuse(*arguments: Any) -> dict[str, object]:
@@ -54,8 +61,9 @@ def test_after_an_outage_of_three_hours_the_sweep_has_brought_everything_back(mo
     assert result.violations == ()
     assert run.workload.accepted == run.workload.planned
     assert result.happened["github-asked-again"] > 0
-    # Half an hour, and twice as long where GitHub does not answer a pass; or a quarter of the delivery's age.
-    assert max(delays(run).values()) < timedelta(hours=2)
+    # Half an hour after a quarter of the delivery's age at the latest.
+    assert len(delays(run)) == len(PUSHES)
+    assert max(delays(run).values()) <= OUTAGE / 4 + timedelta(minutes=31)
 
 
 def test_without_a_token_a_person_brings_everything_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +72,7 @@ def test_without_a_token_a_person_brings_everything_back(monkeypatch: pytest.Mon
     assert result.violations == ()
     assert run.workload.accepted == run.workload.planned
     assert result.happened["github-asked-again"] == 0
-    assert delays(run)
+    assert len(delays(run)) == len(PUSHES)
 
 
 def asks_for_nothing(decide: Callable[..., Any]) -> Callable[..., Any]:

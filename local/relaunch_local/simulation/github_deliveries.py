@@ -110,7 +110,7 @@ class GithubDeliveries:
         account.clock.call_later(_PASS_SECONDS, self._tick)
         # A pass that would find nothing is skipped.
         if self._left():
-            account.lambdas.call_asynchronously(_FUNCTION, self._sweep, "a sweep of failed deliveries")
+            account.lambdas.call_asynchronously(_FUNCTION, self._sweep, SWEEP)
 
     def _sweep(self) -> Any:
         account = self._account

@@ -136,7 +136,8 @@ class SeedRun:
         """Run the seed and check it."""
         account = self.account
         try:
-            self._advance(account.scenario.chaos_seconds)
+            outages_end_in = (account.outages.over_at - account.clock.now()).total_seconds()
+            self._advance(max(account.scenario.chaos_seconds, outages_end_in))
             account.chance.is_calm = True
             account.trace.line("CALM")
             self.capacity_faults.end()

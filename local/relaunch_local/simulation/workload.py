@@ -15,6 +15,7 @@ from relaunch.entrypoints.webhook import handle_request
 from relaunch.ports import PortError
 from relaunch_local.ecs.engine.region import iso
 from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.aws.lambda_functions import ThrottledError
 from relaunch_local.simulation.aws.runtime import KilledError
 from relaunch_local.simulation.aws.template import ACCOUNT, REGION
 from relaunch_local.simulation.github_deliveries import GithubDeliveries
@@ -150,6 +151,7 @@ class Workload:
                 self._accept(event)
                 return
             self.expect("github_webhook", error)
+            account.chance.note_organic("delivery-refused")
             delay = self._dice.uniform(*self.redelivered_after_seconds)
             if not self.github.has_token:
                 self._at(delay, again)
@@ -202,7 +204,7 @@ class Workload:
             answer = answer_request(request, "", account.deps)
             account.invariants.check("a request that is right is granted", "job" in answer, f"{request}: {answer}")
 
-        account.lambdas.call_asynchronously("job_api", ask, event.token)
+        account.lambdas.call_asynchronously("job_api", ask, request)
         self._accept(event)
 
     def cancel_any_job(self) -> None:
@@ -242,7 +244,7 @@ class Workload:
 
     def expect(self, function: str, error: BaseException) -> None:
         """Let faults be answered by an error, and nothing else."""
-        if not isinstance(error, (KilledError, PortError, DeliveryError, *AwsError)):
+        if not isinstance(error, (KilledError, PortError, DeliveryError, ThrottledError, *AwsError)):
             self.account.invariants.unhandled(function, error)
 
     def _send_dead_letter(self) -> None:
@@ -270,6 +272,8 @@ class Workload:
 
 def _status_of(error: BaseException) -> int:
     """Return what GitHub notes of an attempt that failed; Lambda answers 502 for a function that was killed."""
+    if isinstance(error, ThrottledError):
+        return 429
     return 503 if isinstance(error, DeliveryError) else 502
 
 

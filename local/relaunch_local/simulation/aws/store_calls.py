@@ -36,6 +36,7 @@ STORE_CALLS: Mapping[tuple[str, str], frozenset[StoreCall]] = {
     ("deliveries", "load_report"): frozenset({_GET}),
     ("deliveries", "save_progress"): frozenset({_PUT}),
     ("deliveries", "save_report"): frozenset({_PUT}),
+    ("events", "begin_last_try"): frozenset({_PUT}),
     ("events", "list_events"): frozenset({_QUERY}),
     ("events", "load_dispatch_starts"): frozenset({_GET}),
     ("events", "record_event"): frozenset({_PUT}),

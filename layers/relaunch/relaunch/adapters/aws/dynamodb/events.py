@@ -1,4 +1,4 @@
-"""Outcomes of events in the jobs table, with one partition per day, and dispatches by their body."""
+"""Outcomes of events in the jobs table, with one partition per day, dispatches by their body, and last tries."""
 
 import hashlib
 from collections.abc import Sequence
@@ -15,6 +15,7 @@ KEPT_DAYS = 8
 _RECORD = TypeAdapter(EventRecord)
 _STARTED_AT = TypeAdapter(dict[str, datetime])
 _STARTS = "STARTS"
+_LAST_TRY = "LAST_TRY"
 
 
 class DynamoDbEvents:
@@ -57,6 +58,13 @@ class DynamoDbEvents:
         if not starts.version:
             return self._table.put(item, "attribute_not_exists(pk)")
         return self._table.put(item, "version = :version", {":version": number(starts.version)})
+
+    def begin_last_try(self, message_id: str, at: datetime) -> bool:
+        item = key(f"MESSAGE#{message_id}", _LAST_TRY) | {
+            "expires_at": epoch(at + timedelta(days=KEPT_DAYS)),
+            "at": text(stamp(at)),
+        }
+        return self._table.put(item, "attribute_not_exists(pk)")
 
 
 def _dispatch_pk(body_sha256: str) -> str:
