@@ -37,6 +37,7 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "call-unanswered": 1_000,
     "capacity-block-of-others-ends": 200,
     "capacity-changed": 300,
+    "delivery-refused": 30,
     "describe-behind": 100,
     "event-delayed": 300,
     "event-duplicated": 2_000,

@@ -40,6 +40,7 @@ class Row:
             counts["lost"] += (accepted - jobs).total()
             # A person sends unreadable messages, and SQS delivers some of them twice.
             counts["dead letters"] += sum(not each.cause.startswith("sent there: ") for each in letters)
+            counts["refused"] += result.happened["delivery-refused"]
             counts["by the sweep"] += result.happened["github-asked-again"]
             counts["violations"] += len(result.violations)
         return counts
@@ -60,7 +61,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="number of processes")
     arguments = parser.parse_args()
-    columns = ("accepted", "by the sweep", "jobs", "lost", "dead letters", "violations")
+    columns = ("accepted", "refused", "by the sweep", "jobs", "lost", "dead letters", "violations")
     print("| away", "minutes", "events accepted", *columns[1:], sep=" | ", end=" |\n")
     print("|---" * (2 + len(columns)), end="|\n")
     total = Counter[str]()

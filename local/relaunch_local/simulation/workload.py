@@ -181,6 +181,7 @@ class Workload:
 
     def _refused(self, error: BaseException, again: Callable[[], None]) -> None:
         """Let a person have a delivery made again that the webhook refused, where no sweep does."""
+        self.account.chance.note_organic("delivery-refused")
         self.expect("github_webhook", error)
         delay = self._dice.uniform(*self.redelivered_after_seconds)
         if not self.github.has_token:
