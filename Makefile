@@ -143,11 +143,21 @@ test-kubernetes: environment kubernetes-programs ## A real API server, controlle
 kubernetes-programs: environment
 	@PYTHONPATH=layers/relaunch:local $(ENVIRONMENT)/python -m relaunch_local.control_plane.debian_build
 
+.PHONY: record-items
+record-items: environment ## Record what this version stores and sends, for later ones to read (five minutes)
+	@PYTHONPATH=layers/relaunch:local $(ENVIRONMENT)/python tests/stored/record.py \
+		tests/stored/$$($(ENVIRONMENT)/hatchling version)/items.json.gz
+
 # ── Everything fails ─────────────────────────────────────────────────────────────────────────────────────────────────
 SEEDS ?= 2000
 .PHONY: simulate
 simulate: environment ## The whole application while everything fails, SEEDS=2000 times
 	@$(ENVIRONMENT)/python -m relaunch_local.simulation --seeds $(SEEDS)
+
+OUTAGE_SEEDS ?= 6
+.PHONY: outages
+outages: environment ## What an outage of each service costs, OUTAGE_SEEDS=6 for each of 32 rows
+	@$(ENVIRONMENT)/python -m relaunch_local.simulation.outage_table --seeds $(OUTAGE_SEEDS)
 
 .PHONY: simulated-areas
 simulated-areas: environment ## The same, and docs/simulated-areas.md, which names the use cases and effects that the seeds enter

@@ -14,7 +14,7 @@ HANDLERS = sorted((REPOSITORY / "functions").glob("*/handler.py"))
 # Without github_webhook, which makes its clients itself: it lives on the standard library.
 OF_POWERTOOLS = [handler for handler in HANDLERS if handler.parent.name != "github_webhook"]
 ALLOWED_IMPORTS = re.compile(
-    r"typing|aws_lambda_powertools\.utilities\..*|relaunch\.bootstrap|relaunch\.entrypoints\..*|relaunch\.usecases\..*"
+    r"typing|aws_lambda_powertools\.utilities\..*|relaunch\.(?:delivery_)?bootstrap|relaunch\.entrypoints\..*|relaunch\.usecases\..*"
 )
 
 

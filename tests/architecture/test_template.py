@@ -1,5 +1,6 @@
 """What AWS refuses and the emulator does not, or what only shows after weeks: asserted on the translated template."""
 
+import json
 import re
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from architecture.conftest import Template, as_list, referred
 from fakes.repository import FUNCTIONS
 from relaunch.core.selection.offering_filters import DEFAULT_MAX_PRICE_USD_PER_HOUR
+from relaunch.entrypoints.refresh import SWEEP
 from relaunch.settings import parse_capacity_providers
 from relaunch_cli.deployment.concurrency import RESERVATIONS
 
@@ -60,17 +62,20 @@ class TestFunctions:
         destinations = {
             function: referred(settings["DestinationConfig"]["OnFailure"]["Destination"])
             for function, settings in template.asynchronous_calls.items()
+            if "OnFailure" in settings.get("DestinationConfig", {})
         }
 
+        # submit_job tries what failed for a while, for days; a pass of reconcile is made up for by the next one.
         assert destinations == {
-            "JobApiFunction": "JobApiDeadLetterQueue",
-            "ReconcileFunction": "ReconcileDeadLetterQueue",
+            "JobApiFunction": "IntakeQueue",
             "RefreshOfferingsFunction": "RefreshOfferingsDeadLetterQueue",
         }
         for function, queue in destinations.items():
             assert queue in template.named_for("sqs:SendMessage", function)
 
-    @pytest.mark.parametrize("function", sorted(set(FUNCTIONS) - {"GithubWebhookFunction"}))
+    @pytest.mark.parametrize(
+        "function", sorted(set(FUNCTIONS) - {"GithubWebhookFunction", "JobApiFunction", "ReconcileFunction"})
+    )
     def test_each_is_told_its_own_dead_letter_queue(self, template: Template, function: str) -> None:
         queue = template.queue_of(function)
         told = referred(template.functions[function]["Environment"]["Variables"]["RELAUNCH_DEAD_LETTER_QUEUE_URL"])
@@ -120,6 +125,19 @@ class TestFunctions:
     ) -> None:
         assert template.rules["RefreshOfferingsFunctionSchedule"]["ScheduleExpression"] == "rate(1 hour)"
         assert template.asynchronous_calls["RefreshOfferingsFunction"]["MaximumRetryAttempts"] == 2
+
+    def test_failed_deliveries_are_swept_every_half_hour_in_a_stack_with_a_webhook_and_a_token(
+        self, template: Template
+    ) -> None:
+        rule = template.rules["RefreshOfferingsFunctionDeliveries"]
+        (target,) = rule["Targets"]
+
+        assert rule["ScheduleExpression"] == "rate(30 minutes)"
+        assert rule["State"] == {"Fn::If": ["SweepsDeliveries", "ENABLED", "DISABLED"]}
+        assert json.loads(target["Input"]) == SWEEP
+        has_webhook, has_token = template.conditions["SweepsDeliveries"]["Fn::And"]
+        assert has_webhook == {"Condition": "HasWebhook"}
+        assert has_token == {"Fn::Not": [{"Fn::Equals": [{"Ref": "GithubTokenSecretArn"}, ""]}]}
 
 
 class TestTable:

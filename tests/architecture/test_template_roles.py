@@ -130,6 +130,7 @@ def test_only_the_webhook_reads_its_secret_and_others_the_kubeconfigs_that_are_g
     }
 
     assert "WebhookSecret" in str(reading.pop("GithubWebhookFunction"))
+    assert reading.pop("RefreshOfferingsFunction") == [{"Ref": "GithubTokenSecretArn"}]
     assert set(reading) == {"SubmitJobFunction", "JobApiFunction", "LaunchAttemptFunction", "ReconcileFunction"}
     for resources in reading.values():
         assert [each["Fn::If"][1] for each in resources] == [
@@ -179,11 +180,17 @@ def test_whoever_may_start_a_job_may_count_those_that_wait(template: Template, f
     assert {"Fn::Sub": "${JobsTable.Arn}/index/slots"} in indexes
 
 
-def test_refreshing_offerings_touches_no_item_of_the_table_but_its_own(template: Template) -> None:
-    (statement,) = template.allowing("dynamodb:PutItem")["RefreshOfferingsFunction"]
+def test_refreshing_offerings_touches_no_item_of_the_table_but_its_own_and_with_a_token_those_of_deliveries(
+    template: Template,
+) -> None:
+    own, of_deliveries = template.allowing("dynamodb:PutItem")["RefreshOfferingsFunction"]
+    (reading,) = template.allowing("dynamodb:Query")["RefreshOfferingsFunction"]
 
-    assert as_list(statement["Action"]) == ["dynamodb:GetItem", "dynamodb:PutItem"]
-    assert statement["Condition"] == {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["OFFERINGS"]}}
+    for statement, key in ((own, "OFFERINGS"), (of_deliveries, "DELIVERIES"), (reading, "DEFINITION")):
+        assert statement["Condition"] == {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [key]}}
+    for statement in (own, of_deliveries):
+        assert as_list(statement["Action"]) == ["dynamodb:GetItem", "dynamodb:PutItem"]
+    assert as_list(reading["Action"]) == ["dynamodb:Query"]
 
 
 @pytest.mark.parametrize("function", ["LaunchAttemptFunction", "ReconcileFunction"])

@@ -7,16 +7,20 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from authorization.stories import Stories
+from authorization.stories import Stories, make_demo
 from fakes.fleet import make_fleet_request, make_override
+from fakes.github_api import TOKEN, GithubApi, serve_github
 from fakes.role_world import FAMILY, unique
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.definition import GithubTrigger
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.machines.events import InstanceLaunched
 from relaunch.ports import PortError
 from relaunch.usecases.refresh_offerings import refresh_offerings
+from relaunch.usecases.sweep_deliveries import sweep_deliveries
 from relaunch_local.ecs import Purchase
+from relaunch_local.simulation.github import GithubWebhooks
 
 
 def launch_instance(stories: Stories) -> str:
@@ -147,3 +151,17 @@ def tell_of_a_refresh(stories: Stories) -> None:
         with stories.world.refreshing() as dependencies, suppress(PortError):
             refresh_offerings(dependencies)
         stories.pass_time(timedelta(days=2).total_seconds())
+
+
+def tell_of_a_sweep_of_failed_deliveries(stories: Stories) -> None:
+    """The token and the definitions are read; what was reached is kept in items of its own."""
+    world = stories.world
+    world.stores.definitions.save_definition(replace(make_demo(), triggers=(GithubTrigger("acme/vision", "push"),)))
+    world.answers["secretsmanager", "GetSecretValue"] = lambda **_: {"SecretString": TOKEN}
+    asked: list[str] = []
+    github = GithubApi(GithubWebhooks(world.region.clock.now, lambda _webhook, guid: asked.append(guid)))
+    github.webhooks.note_attempt(github.webhooks.add_webhook("repos/acme/vision", 42), "guid-1", 503)
+    with serve_github(github) as api, world.sweeping(api.url, api.hook_url) as dependencies:
+        for _ in range(2):
+            sweep_deliveries(dependencies, lambda: True)
+    assert asked == ["guid-1", "guid-1"]

@@ -34,6 +34,7 @@ STORIES = (
     machine_stories.tell_of_a_machine_in_another_zone,
     machine_stories.tell_of_an_agent_that_stays_away,
     machine_stories.tell_of_a_refresh,
+    machine_stories.tell_of_a_sweep_of_failed_deliveries,
     job_stories.tell_of_a_delivery,
 )
 # Resources that CreateFleet has, and that no call of ours shows whether EC2 looks at.

@@ -64,3 +64,14 @@ class TestDispatchStarts:
     def test_they_are_no_events(self, store: EventStore) -> None:
         store.save_dispatch_starts(DispatchStarts("ab", {"guid-1": NOW}))
         assert store.list_events(NOW, 9) == []
+
+
+class TestLastTries:
+    def test_the_last_try_of_a_message_begins_once(self, store: EventStore) -> None:
+        assert store.begin_last_try("message-1", NOW)
+        assert not store.begin_last_try("message-1", NOW + HOUR)
+        assert store.begin_last_try("message-2", NOW + HOUR)
+
+    def test_they_are_no_events(self, store: EventStore) -> None:
+        store.begin_last_try("message-1", NOW)
+        assert store.list_events(NOW, 9) == []

@@ -80,3 +80,9 @@ def test_a_queue_without_an_answer_is_transient(sqs: Any, url: str) -> None:
 def test_a_queue_that_is_not_there_is_permanent(sqs: Any) -> None:
     with pytest.raises(PermanentError):
         SqsLaunchQueue(sqs, "https://sqs.us-east-1.amazonaws.com/1/no-such-queue").request_launch("resnet-1")
+
+
+def test_a_message_of_a_newer_release_is_read_later() -> None:
+    with pytest.raises(TransientError, match="the message has format 2, and this release reads 1: a newer release"):
+        parse_launch_request('{"job_id": "resnet-1", "format": 2}')
+    assert parse_launch_request('{"job_id": "resnet-1"}') == "resnet-1"

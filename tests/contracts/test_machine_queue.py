@@ -49,10 +49,10 @@ def test_a_request_is_delayed_by_at_most_fifteen_minutes(
     assert sent() == [(MACHINE_ID, given)]
 
 
-def test_the_message_holds_the_machine_id_and_nothing_else(sqs: Any, url: str) -> None:
+def test_the_message_holds_the_machine_id_and_its_format(sqs: Any, url: str) -> None:
     SqsMachineQueue(sqs, url).request_calls("m-1")
     (message,) = sqs.receive_message(QueueUrl=url)["Messages"]
-    assert message["Body"] == '{"machine_id": "m-1"}'
+    assert message["Body"] == '{"machine_id": "m-1", "format": 1}'
 
 
 @pytest.mark.parametrize(
@@ -85,3 +85,9 @@ def test_a_message_that_was_sent_without_an_answer_may_be_sent_again(sqs: Any, u
 def test_a_queue_that_is_not_there_is_permanent(sqs: Any) -> None:
     with pytest.raises(PermanentError):
         SqsMachineQueue(sqs, "https://sqs.us-east-1.amazonaws.com/1/no-such-queue").request_calls("m-1")
+
+
+def test_a_message_of_a_newer_release_is_read_later() -> None:
+    with pytest.raises(TransientError, match="the message has format 2, and this release reads 1: a newer release"):
+        parse_machine_request('{"machine_id": "m-1", "format": 2}')
+    assert parse_machine_request('{"machine_id": "m-1"}') == "m-1"

@@ -28,6 +28,7 @@ from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies, RefreshDependencies
 
 QUEUE_FUNCTIONS = ("submit_job", "launch_attempt", "request_machine", "observe_capacity", "observe_task")
+_DEAD_LETTERS = "https://sqs/dead-letters"
 _LONGEST_MESSAGE = 1_048_576
 _FIRST_RECEIVED_MILLISECONDS = 1_793_709_042_015
 
@@ -45,10 +46,9 @@ class FakeDeadLetterQueue:
 
     def __init__(self) -> None:
         self.letters: list[DeadLetter] = []
+        self.sent_again: list[str] = []
+        """The bodies of the messages that functions sent to their own queue again."""
         self.failures: list[ClientError] = []
-
-    def change_message_visibility(self, **_: Any) -> None:
-        """Accept any time-out: `Functions.deliver` says what comes again."""
 
     def change_message_visibility_batch(self, **_: Any) -> None:
         """Accept any time-outs."""
@@ -56,17 +56,21 @@ class FakeDeadLetterQueue:
     def delete_message(self, **_: Any) -> None:
         """Accept it: what is not delivered again is deleted."""
 
-    def send_message(self, *, QueueUrl: str, MessageBody: str, MessageAttributes: Mapping[str, Any]) -> None:  # noqa: N803
+    def send_message(self, **message: Any) -> None:
         """Keep a message."""
         if self.failures:
             raise self.failures.pop(0)
-        attributes = {name: str(value["StringValue"]) for name, value in MessageAttributes.items()}
-        texts = [MessageBody, *attributes.values()]
+        body = message["MessageBody"]
+        attributes = {name: str(value["StringValue"]) for name, value in message["MessageAttributes"].items()}
+        texts = [body, *attributes.values()]
         if not all(map(can_be_sent, texts)):
             raise refusal("InvalidMessageContents")
         if sum(len(text.encode()) for text in texts) > _LONGEST_MESSAGE:
             raise refusal("InvalidParameterValue")
-        self.letters.append(DeadLetter(MessageBody, attributes))
+        if message["QueueUrl"] == _DEAD_LETTERS:
+            self.letters.append(DeadLetter(body, attributes))
+        else:
+            self.sent_again.append(body)
 
     @property
     def reasons(self) -> list[str]:
@@ -155,7 +159,7 @@ class Functions:
         """Call a function; the answer is what the caller reads, so it must be JSON that can be sent."""
         handler: ModuleType = importlib.import_module(f"{name}.handler")
         sqs = cast("Any", self.dead_letters)
-        dead_letters = DeadLetterSender(sqs, "https://sqs/dead-letters", self.log)
+        dead_letters = DeadLetterSender(sqs, _DEAD_LETTERS, self.log)
         function = FunctionDependencies(self.deps, SourceQueue(sqs), dead_letters, self.watched)
         with pytest.MonkeyPatch.context() as seam:
             if hasattr(handler, "function"):
@@ -174,10 +178,12 @@ class Functions:
     def deliver(self, name: str, *bodies: str) -> list[str]:
         """Hand a batch of messages to a function; return the bodies of those that are to be delivered again."""
         batch = make_batch(*bodies)
+        self.dead_letters.sent_again.clear()
         answer = self.invoke(name, batch)
         failed = {each["itemIdentifier"] for each in answer["batchItemFailures"]}
         assert failed <= {record["messageId"] for record in batch["Records"]}
-        return [record["body"] for record in batch["Records"] if record["messageId"] in failed]
+        left = [record["body"] for record in batch["Records"] if record["messageId"] in failed]
+        return [*left, *self.dead_letters.sent_again]
 
 
 def make_batch(*bodies: str) -> dict[str, Any]:

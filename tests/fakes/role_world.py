@@ -13,11 +13,12 @@ from botocore.exceptions import ClientError
 
 from fakes.aws import create_jobs_table
 from fakes.fleet_region import PROFILE, ROLE, FleetRegion
-from relaunch import bootstrap
+from relaunch import bootstrap, delivery_bootstrap
 from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.sigv4 import AwsClient
 from relaunch.entrypoints.function import FunctionDependencies
+from relaunch.ports.deliveries import DeliveryDependencies
 from relaunch_local.ecs import InProcessClient, LaunchTemplate, LaunchTemplateVersion
 from relaunch_local.ecs.api.in_process import operation_name
 from relaunch_local.iam.calls import CalledAccount, CallPermissions
@@ -59,6 +60,7 @@ PARAMETERS = {
     "AcsKubeconfigSecretArn": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:acs-AbCdEf",
     "KubernetesNamespace": "training",
     "TaskDefinitionFamilies": FAMILY,
+    "GithubTokenSecretArn": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:github-AbCdEf",
 }
 """Everything that a stack can have is on."""
 
@@ -172,6 +174,13 @@ class RoleWorld:
             yield bootstrap.refresh_dependencies()
 
     @contextmanager
+    def sweeping(self, api_url: str, webhook_url: str) -> Iterator[DeliveryDependencies]:
+        """The dependencies of refresh_offerings for a sweep of failed deliveries at an API of GitHub."""
+        given = {"RELAUNCH_GITHUB_API_URL": api_url, "RELAUNCH_WEBHOOK_URL": webhook_url}
+        with self._environment("refresh_offerings", given):
+            yield delivery_bootstrap.delivery_dependencies()
+
+    @contextmanager
     def webhook(self) -> Iterator[AwsClient]:
         """The client of github_webhook, which uses no SDK."""
         client = AwsClient({"AWS_REGION": REGION})
@@ -194,12 +203,13 @@ class RoleWorld:
         return str(self._variables[function][name])
 
     @contextmanager
-    def _environment(self, name: str) -> Iterator[None]:
+    def _environment(self, name: str, given: Mapping[str, str] | None = None) -> Iterator[None]:
         with pytest.MonkeyPatch.context() as seam:
-            for variable, value in self._variables[name].items():
+            for variable, value in {**self._variables[name], **(given or {})}.items():
                 seam.setenv(variable, str(value))
-            seam.setattr(bootstrap, "boto3", SimpleNamespace(Session=lambda: self.session(name)))
-            seam.setattr(bootstrap, "SystemClock", lambda: self.region.clock)
+            for module in (bootstrap, delivery_bootstrap):
+                seam.setattr(module, "boto3", SimpleNamespace(Session=lambda: self.session(name)))
+                seam.setattr(module, "SystemClock", lambda: self.region.clock)
             for made in (bootstrap.function, bootstrap.refresh_dependencies):
                 made.cache_clear()
             yield

@@ -10,6 +10,7 @@ from fakes.dependencies import make_dependencies
 from fakes.functions import FakeContext, Functions
 from fakes.metrics import ListMetrics
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
+from relaunch.ports import NotGrantedError, TransientError
 
 ON_THE_TENTH_MINUTE = NOW + timedelta(minutes=-NOW.minute % 10)
 
@@ -37,3 +38,41 @@ def test_messages_that_fail_are_counted_under_the_name_of_their_queue() -> None:
 
     assert Functions(deps).deliver("launch_attempt", '{"job_id": "resnet-1"}') == ['{"job_id": "resnet-1"}']
     assert metrics.of(Metric.MESSAGES_FAILED) == [MetricDatum(Metric.MESSAGES_FAILED, label="attempts")]
+
+
+def test_a_message_that_fails_for_a_while_says_for_how_long() -> None:
+    metrics = ListMetrics()
+    deps = make_dependencies(metrics=metrics)
+
+    def no_answer(_job_id: str) -> None:
+        raise TransientError("no answer")
+
+    deps.jobs.load_job = no_answer  # type: ignore[method-assign]
+
+    assert Functions(deps).deliver("launch_attempt", '{"job_id": "resnet-1"}') == ['{"job_id": "resnet-1"}']
+    assert metrics.values(Metric.MESSAGE_RETRY_TIME) == [0.0]
+
+
+@pytest.mark.parametrize("error", [TransientError("no answer"), NotGrantedError("not allowed")])
+def test_a_pass_of_reconcile_does_what_it_can_and_leaves_the_rest_to_the_next_one(error: Exception) -> None:
+    metrics = ListMetrics()
+    functions = Functions(make_dependencies(metrics=metrics))
+
+    def fail(*_arguments: object) -> None:
+        raise error
+
+    functions.deps.machines.load_due = fail  # type: ignore[method-assign,assignment]
+
+    answer = functions.invoke("reconcile", {})
+
+    assert (answer["machines"], answer["looked_at"]) == (0, 0)
+    assert metrics.values(Metric.JOBS_OVERDUE) == [0]
+    assert [facts["part"] for decision, facts in functions.log.lines if decision == "failed"] == ["machines"]
+
+
+def test_a_bug_in_reconcile_is_raised() -> None:
+    functions = Functions()
+    functions.deps.machines.load_due = None  # type: ignore[assignment]
+
+    with pytest.raises(TypeError):
+        functions.invoke("reconcile", {})

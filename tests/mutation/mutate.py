@@ -25,6 +25,7 @@ CONTENT = {
     "relaunch": PROJECT / "layers" / "relaunch" / "relaunch",
     "tests": PROJECT / "tests",
     "events": PROJECT / "events",
+    "infrastructure": PROJECT / "infrastructure",
     "pyproject.toml": PROJECT / "pyproject.toml",
 }
 FOUND = ("killed", "timeout")

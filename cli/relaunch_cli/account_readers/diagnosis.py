@@ -11,10 +11,12 @@ from relaunch.ports import CapacityProviderOffer, Dependencies, UploadRules
 from relaunch.usecases.arrange_upload_rules import plan_upload_rules
 from relaunch.usecases.plan_jobs import Plan, plan_jobs
 from relaunch_cli.account_checks.buckets import check_upload_rules
+from relaunch_cli.account_checks.deliveries import NAME as FAILED_DELIVERIES
 from relaunch_cli.account_checks.quotas import find_needs
 from relaunch_cli.account_checks.sources import check_sources
 from relaunch_cli.account_readers import account, definitions, ecs, failures, machines
 from relaunch_cli.account_readers.calls import AccountCalls, all_known
+from relaunch_cli.account_readers.deliveries import check_failed_deliveries
 
 _AT_ONCE = 6
 
@@ -113,6 +115,10 @@ def parts_of_definitions(region: str, access: StackAccess, registered: Registere
     of_named = [
         Part("checkpoint buckets", lambda: definitions.check_checkpoint_buckets(named, region, of_buckets, calls)),
         *parts_of_triggers(named, access.outputs, calls),
+        Part(
+            FAILED_DELIVERIES,
+            lambda: check_failed_deliveries(named, access.outputs, deps.clock.now(), calls),
+        ),
         Part("rules for uploads", lambda: check_upload_rules(plan_upload_rules(named, access.rules))),
     ]
     # Of definitions that could not be read, or planned, nothing follows.

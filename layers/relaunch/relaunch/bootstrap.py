@@ -12,7 +12,7 @@ import boto3
 from botocore.config import Config
 
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
-from relaunch.adapters.aws.client_config import CLIENT_CONFIG, SINGLE_SEND_CONFIG
+from relaunch.adapters.aws.client_config import CLIENT_CONFIG, SINGLE_SEND_CONFIG, TABLE_CONFIG
 from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
@@ -151,7 +151,7 @@ def refresh_dependencies() -> RefreshDependencies:
         spot_prices=Ec2SpotPrices(clients.lazy("ec2"), clock),
         region_scores=Ec2RegionScores(clients.lazy("ec2"), region),
         quotas=Ec2Quotas(clients.lazy("service-quotas")),
-        snapshots=DynamoDbSnapshots(clients.lazy("dynamodb"), settings.table),
+        snapshots=DynamoDbSnapshots(clients.lazy("dynamodb", config=TABLE_CONFIG), settings.table),
         clock=clock,
         log=log,
         metrics=emf_metrics(),
@@ -189,7 +189,9 @@ def make_dependencies(
     # Imported here because functions do not need them.
     from relaunch.adapters.aws.ec2.placement_scores import Ec2ZoneScores  # noqa: PLC0415
 
-    snapshot = CurrentSnapshot(DynamoDbSnapshots(clients.lazy("dynamodb"), settings.table), clients.region, log)
+    snapshot = CurrentSnapshot(
+        DynamoDbSnapshots(clients.lazy("dynamodb", config=TABLE_CONFIG), settings.table), clients.region, log
+    )
     spot_prices = Ec2SpotPrices(clients.lazy("ec2"), deps.clock)
     return replace(
         deps,
@@ -232,9 +234,11 @@ class _Clients:
 
 def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) -> Dependencies:
     clock = SystemClock()
-    stores = DynamoDbStores(clients.lazy("dynamodb"), settings.table)
+    stores = DynamoDbStores(clients.lazy("dynamodb", config=TABLE_CONFIG), settings.table)
     spot_prices = Ec2SpotPrices(clients.lazy("ec2"), clock)
-    snapshot = CurrentSnapshot(DynamoDbSnapshots(clients.lazy("dynamodb"), settings.table), clients.region, log)
+    snapshot = CurrentSnapshot(
+        DynamoDbSnapshots(clients.lazy("dynamodb", config=TABLE_CONFIG), settings.table), clients.region, log
+    )
     return Dependencies(
         jobs=stores.jobs,
         machines=stores.machines,

@@ -101,6 +101,7 @@ class InMemoryEvents:
     def __init__(self) -> None:
         self.records: list[EventRecord] = []
         self._starts: dict[str, DispatchStarts] = {}
+        self._last_tries: dict[str, datetime] = {}
 
     def record_event(self, identity: str, source: str, outcome: str, job_ids: Sequence[str], at: datetime) -> None:
         self.records.append(EventRecord(identity, source, outcome, tuple(job_ids), at))
@@ -118,6 +119,9 @@ class InMemoryEvents:
             return False
         self._starts[starts.body_sha256] = replace(starts, version=starts.version + 1)
         return True
+
+    def begin_last_try(self, message_id: str, at: datetime) -> bool:
+        return self._last_tries.setdefault(message_id, at) == at
 
 
 @dataclass

@@ -63,7 +63,7 @@ def expect_launch_requested(stage: Stage, job_id: str) -> None:
     Raises:
         UnmetExpectationError: it is not.
     """
-    _expect_message(stage, "Attempts", f'{{"job_id": "{job_id}"}}')
+    _expect_message(stage, "Attempts", f'{{"job_id": "{job_id}", "format": 1}}')
 
 
 def expect_machine_requested(stage: Stage, machine_id: str) -> None:
@@ -72,7 +72,7 @@ def expect_machine_requested(stage: Stage, machine_id: str) -> None:
     Raises:
         UnmetExpectationError: nobody is to call it.
     """
-    _expect_message(stage, "Machines", f'{{"machine_id": "{machine_id}"}}')
+    _expect_message(stage, "Machines", f'{{"machine_id": "{machine_id}", "format": 1}}')
 
 
 def _expect_message(stage: Stage, queue: str, message: str) -> None:

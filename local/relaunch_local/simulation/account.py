@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.adapters.aws.client_config import SINGLE_SEND_CONFIG
@@ -43,6 +43,7 @@ from relaunch_local.simulation.aws.fleet import EC2_ERRORS, FaultyEc2
 from relaunch_local.simulation.aws.lambda_functions import Lambdas
 from relaunch_local.simulation.aws.machine_queue import NotedQueue
 from relaunch_local.simulation.aws.machine_table import CalledMachines, MachineIndexes
+from relaunch_local.simulation.aws.outages import Outages
 from relaunch_local.simulation.aws.pages import in_pages, in_small_queries
 from relaunch_local.simulation.aws.runtime import FunctionClock, Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
@@ -91,6 +92,7 @@ class SimulatedAccount:
     machine_indexes_type: type[MachineIndexes] = MachineIndexes
     lambdas_type: type[Lambdas] = Lambdas
     poller_type: type[Poller] = Poller
+    on_stop_asked: Callable[[str], None] = staticmethod(lambda _arn: None)
 
     def __init__(self, seed: int, options: Options) -> None:
         """Build the account and deploy the application; nothing happens until the clock advances."""
@@ -103,8 +105,8 @@ class SimulatedAccount:
         self.chance.intensity = self.scenario.intensity
         self.objects = ObjectStore()
         self.runtime = Runtime(self.clock, self.chance, self.trace.line, kill_at_step=options.kill_at_step)
-        self.calls = self.calls_type(self.runtime, self.chance)
-        self.on_stop_asked: Callable[[str], None] = lambda _arn: None
+        self.outages = Outages(self.clock, self.chance, self.scenario.outages + options.outages)
+        self.calls = self.calls_type(self.runtime, self.chance, self.outages.fault_of)
         self._make_checks()
         self.trainings = Trainings(
             self.clock,
@@ -117,10 +119,8 @@ class SimulatedAccount:
         )
         self.simulator = self._make_simulator(seed)
         self.stack = read_stack()
-        self.queues = Queues(self.stack.queues, self.clock, self.chance, self.trace.line)
-        self.bus = EventBus(
-            (*self.stack.rules, *upload_rules(self.scenario.every_definition)), self.queues, self.clock, self.chance
-        )
+        self.queues = Queues(self.stack.queues, self.clock, self.chance, self.trace.line, self.outages)
+        self.bus = self._make_bus()
         self.ecr = ModelEcr()
         self.indexes = self.indexes_type(self.clock, self.chance)
         self.machine_indexes = self.machine_indexes_type(self.clock, self.chance)
@@ -137,43 +137,47 @@ class SimulatedAccount:
             self.runtime,
             self.invariants.unhandled,
             self.functions.message_handled,
+            self.outages,
         )
         self._deploy()
         self._subscribe()
 
+    def _make_bus(self) -> EventBus:
+        rules = (*self.stack.rules, *upload_rules(self.scenario.every_definition))
+        return EventBus(rules, self.queues, self.clock, self.chance, self.outages)
+
     def _make_simulator(self, seed: int) -> EcsSimulator:
-        settings = self.scenario.simulator_settings(seed)
         self.authorization = authorize_functions(
             self.runtime,
             self.scenario.machines.settings,
             self.scenario.role_parameters,
-            self._denied,
+            self._call_denied,
         )
         self.snapshots = Snapshots(self.calls, self._authorized)
         self.cluster = make_cluster(self.clock, self.chance, self.objects, self.scenario, self.invariants)
+        settings = self.scenario.simulator_settings(seed)
         return EcsSimulator(self.clock, self.trainings, settings, authorize=self.authorization)
 
     def _make_checks(self) -> None:
         limits = self.scenario.limits
-        self.facts = AccountFacts(self.clock, self._instance_of)
+        self.facts = AccountFacts(self.clock, self._instance_of, outage_time=self.outages.time_within)
         self.invariants = Invariants(self.clock, self.objects, limits.max_running_jobs, self.facts)
-        self.machines = MachineInvariants(
-            self.clock, self.invariants.check, limits.machines, self.invariants.jobs, self.objects, self.facts
-        )
-        checked = (self.clock, self.invariants.check, self.facts, self.machines.hosts)
+        check = self.invariants.check
+        jobs = self.invariants.jobs
+        self.machines = MachineInvariants(self.clock, check, limits.machines, jobs, self.objects, self.facts)
+        checked = (self.clock, check, self.facts, self.machines.hosts)
         self.agents = AgentChecks(*checked)
         self.free_hour = FreeHour(*checked, self.runtime.message_began_at)
         self.absent_agents = AbsentAgentChecks(*checked, self.objects, self._hosts)
         self.machines.on_termination = self.free_hour.termination_asked
         machines = self.machines
-        check = self.invariants.check
-        jobs = self.invariants.jobs
         self.useless = UselessMachines(
             self.clock, check, jobs, machines.hosts, machines.bills, machines.terminations, machines.misled
         )
-        self.endings = Endings(self.clock, self.invariants.check)
+        self.refusals = Refusals(self.clock, check, jobs, self.facts.outage_time, self.useless.have_lacked)
+        self.endings = Endings(self.clock, check)
         self.useless_cost = UselessCost(
-            self.invariants.check,
+            check,
             machines.bills,
             limits.machines,
             self.scenario.spot_prices,
@@ -184,7 +188,7 @@ class SimulatedAccount:
             self.invariants.tasks,
             self.useless.tried,
         )
-        self.failed_tasks = FailedTasks(self.invariants.check, self.facts, machines.hosts, machines.terminations)
+        self.failed_tasks = FailedTasks(check, self.facts, machines.hosts, machines.terminations)
 
     def _hosts(self) -> Iterable[Instance]:
         return self.simulator.instances.by_id.values()
@@ -237,24 +241,20 @@ class SimulatedAccount:
 
     def _poll(self, source: SourceSettings) -> None:
         handle = partial(self.lambdas.handle, source.function)
-        self.poller_type(self.queues.queues[source.queue], source, self.clock, self.chance, handle)
+        self.poller_type(self.queues.queues[source.queue], source, self.clock, self.chance, self.outages, handle)
 
     def _function(self, name: str) -> FunctionDependencies:
-        queues = self._model_sqs()
         settings = self.stack.functions[name]
+        queues = self._model_sqs()
         sqs: Any = CallingClient("sqs", queues, self.calls)
         # Deleting and setting apart take no time and never fail, so that seeds keep what they draw for other calls.
-        source: Any = SourceSqs(sqs, queues)
         has_machines = bool(self.scenario.machines.types)
         # What is not used is not counted: it would cost calls, and change what a seed draws.
-        counted = [
-            DeadLetterQueue(queue, queue)
-            for queue in settings.watched_queues
-            if has_machines or queue != "MachinesDeadLetterQueue"
-        ]
+        unused = "" if has_machines else "MachinesDeadLetterQueue"
+        counted = [DeadLetterQueue(queue, queue) for queue in settings.watched_queues if queue != unused]
         return FunctionDependencies(
             self.deps,
-            SourceQueue(source),
+            SourceQueue(cast("Any", SourceSqs(sqs, queues))),
             DeadLetterSender(sqs, settings.dead_letter_queue, self.deps.log),
             SqsDeadLetters(sqs, counted),
         )
@@ -262,14 +262,11 @@ class SimulatedAccount:
     def _sqs(self) -> Any:
         return CallingClient("sqs", self._model_sqs(), self.calls)
 
-    def _denied(self, permission: Permission) -> None:
-        self.functions.call_denied(permission)
-
     def _authorized(self, service: str, client: Any) -> Any:
         return AuthorizedClient(service, client, self.authorization)
 
     def _model_sqs(self) -> Any:
-        return self._authorized("sqs", ModelSqs(self.queues, self.runtime.lineage))
+        return self._authorized("sqs", ModelSqs(self.queues, self.runtime))
 
     def _deps(self) -> Dependencies:
         clock = FunctionClock(self.runtime)
@@ -277,7 +274,6 @@ class SimulatedAccount:
         delayed = DelayedEcs(client, self.clock, self.chance, self._stop_asked, self.invariants.task_made)
         self.delayed_ecs = delayed
         delayed.on_unplaced = self.useless.unplaced
-        self.refusals = Refusals(self.clock, self.invariants.check, self.invariants.jobs, self.useless.have_lacked)
         delayed.on_register_refused = self.refusals.register_refused
         delayed.on_refused = self._launch_refused
         delayed.on_taken = self.refusals.answered
@@ -356,6 +352,9 @@ class SimulatedAccount:
         self.invariants.effects.done(StopTask, task_arn)
         if self.chance.strikes("stop-races-with-exit", 0.15, note=task_arn[-6:]):
             self.trainings.exit_now(task_arn)
+
+    def _call_denied(self, permission: Permission) -> None:
+        self.functions.call_denied(permission)
 
     def _launch_refused(self, parameters: Mapping[str, Any]) -> None:
         self.refusals.refused(parameters)

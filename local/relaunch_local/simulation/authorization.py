@@ -15,7 +15,7 @@ from relaunch_local.iam.permission import ContextValue, Permission
 from relaunch_local.iam.policies import PolicyAuthorizer, PolicyDocument
 from relaunch_local.iam.reference import is_without_key
 from relaunch_local.simulation.aws.runtime import Runtime
-from relaunch_local.simulation.aws.store_calls import STORE_CALLS
+from relaunch_local.simulation.aws.store_calls import LEADING_KEYS, STORE_CALLS
 from relaunch_local.simulation.aws.template import ACCOUNT, CLUSTER, REGION, STACK
 from relaunch_local.simulation.machine_scenario import INSTANCE_ROLE
 from relaunch_local.simulation.scenario import CHECKPOINTS
@@ -25,6 +25,7 @@ from relaunch_local.templates.resolver import Resolver
 from relaunch_local.templates.roles import policies_of_role, roles_of_functions
 
 TABLE = "jobs"
+GITHUB_TOKEN = f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:github-AbCdEf"
 COMMAND = "the command"
 """The name of what runs with the identity of its user instead of a function's role."""
 
@@ -72,8 +73,9 @@ class FunctionAuthorization:
         with aws_errors(f"{port}.{method}"):
             for operation, index in sorted(STORE_CALLS[port, method]):
                 resource = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{TABLE}" + (f"/index/{index}" if index else "")
-                # Of the functions simulated here none is restricted to items.
-                self._demand(Permission("", f"dynamodb:{operation}", resource), operation)
+                leading = LEADING_KEYS.get((port, method))
+                context = {"dynamodb:LeadingKeys": (leading,)} if leading else {}
+                self._demand(Permission("", f"dynamodb:{operation}", resource, context), operation)
         self._granted.add((invocation.function, port, method))
 
     def _demand(self, permission: Permission, operation: str) -> None:
@@ -156,6 +158,7 @@ def _policies(subnets: str, templates: str, granted: Mapping[str, str]) -> Itera
         "MachineSubnets": subnets,
         "MachineLaunchTemplates": templates,
         "MachineInstanceRoleArn": INSTANCE_ROLE if subnets else "",
+        "GithubTokenSecretArn": GITHUB_TOKEN,
         **granted,
     }
     resolver = Resolver(template, **(values | parameters))

@@ -17,6 +17,7 @@ from relaunch.core.definitions.definition import (
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import Purchase, SpotPrice, Timing
+from relaunch_local.simulation.aws.outages import SERVICES, Kind, Outage
 from relaunch_local.simulation.aws.trainings import MACHINE_EXIT_CODE, Recipe
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.cluster_scenario import with_cluster
@@ -40,6 +41,7 @@ from relaunch_local.simulation.trigger_scenario import with_triggers
 _COMMAND = ("train", "--fast")
 _INPUTS = {"batch-size": InputRule("[0-9]+", "32"), "note": InputRule(".*", "")}
 """The command and the inputs of some definitions; the other trainings run the command of their task definition."""
+_OUTAGES_SHARE = 0.12
 _SMALL_PAGES_SHARE = 0.2
 _REFRESHES_SHARE = 0.15
 _COMMANDS_SHARE = 0.4
@@ -89,7 +91,7 @@ def draw_scenario(chance: Chance) -> Scenario:
     )
     limited = with_limits(chance, with_machines(chance, vary_company(chance, scenario)))
     limited = with_burst(chance, with_returns(chance, with_stalled_trainings(chance, limited)))
-    drawn = with_sidecars(chance.stream("scenario/sidecars"), limited)
+    drawn = with_outages(chance.stream("scenario/outages"), with_sidecars(chance.stream("scenario/sidecars"), limited))
     retry = RetryRules(machine_exit_codes=(MACHINE_EXIT_CODE,))
     drawn = replace(drawn, definitions=tuple(replace(each, retry=retry) for each in drawn.definitions))
     drawn = with_cluster(chance, with_triggers(chance, drawn))
@@ -98,6 +100,15 @@ def draw_scenario(chance: Chance) -> Scenario:
     drawn = replace(drawn, has_refreshes=has_refreshes, has_commands=has_commands)
     drawn = replace(drawn, page_size=_draw_page_size(chance.stream("scenario/pages"), drawn))
     return with_constraints(chance, drawn) if is_constrained(chance.seed) else drawn
+
+
+def with_outages(dice: random.Random, scenario: Scenario) -> Scenario:
+    """Let a service be away in some seeds, for a minute to three hours; not where times are promised to the minute."""
+    if scenario.has_close_deadlines or scenario.returning or dice.random() >= _OUTAGES_SHARE:
+        return scenario
+    seconds = 60.0 * 180.0 ** dice.random()
+    begins_at = dice.uniform(0.0, scenario.chaos_seconds)
+    return replace(scenario, outages=(Outage(dice.choice(SERVICES), begins_at, seconds, dice.choice(tuple(Kind))),))
 
 
 def _draw_page_size(dice: random.Random, scenario: Scenario) -> int | None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from relaunch_local.simulation.aws.outages import Outage
 from relaunch_local.simulation.scenario import Scenario
 
 
@@ -13,7 +14,8 @@ class Options:
     `allowed` limits the faults to those it names (for the shrinker). `kill_at_step` kills the function that takes this
     step, counted from 1 over the whole run. `steps` ends the run after this number of steps, `until` with the first
     violation of the invariant of this name. `dynamodb` uses the real adapter over an emulated table. `scenario` is used
-    instead of that drawn from the seed. `calm_limit` is how long after the last fault every job must have ended.
+    instead of that drawn from the seed; `outages` come besides its own. `calm_limit` is how long after the last fault
+    every job must have ended.
     """
 
     trace: bool = False
@@ -24,4 +26,5 @@ class Options:
     until: str | None = None
     dynamodb: bool = False
     scenario: Scenario | None = None
+    outages: tuple[Outage, ...] = ()
     calm_limit: timedelta = field(default=timedelta(hours=24))

@@ -55,9 +55,7 @@ class Refreshes:
     def _tick(self) -> None:
         account = self._account
         account.clock.call_later(_HOUR, self._tick)
-        account.lambdas.call_asynchronously(
-            "refresh_offerings", lambda: refreshing.refresh_offerings(self._deps), "a refresh"
-        )
+        account.lambdas.call_asynchronously("refresh_offerings", lambda: refreshing.refresh_offerings(self._deps))
 
     def _make_deps(self) -> RefreshDependencies:
         account = self._account

@@ -156,7 +156,8 @@ class SeedRun:
     def _run(self) -> None:
         account = self.account
         try:
-            self._advance(account.scenario.chaos_seconds)
+            outages_end_in = (account.outages.over_at - account.clock.now()).total_seconds()
+            self._advance(max(account.scenario.chaos_seconds, outages_end_in))
             account.chance.is_calm = True
             calm_since = account.clock.now()
             account.trace.line("CALM")

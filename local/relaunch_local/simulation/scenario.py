@@ -18,6 +18,7 @@ from relaunch_local.ecs import (
     SpotPrice,
     Timing,
 )
+from relaunch_local.simulation.aws.outages import Outage
 from relaunch_local.simulation.aws.template import ACCOUNT, CLUSTER, REGION
 from relaunch_local.simulation.aws.trainings import SIDECAR, Recipe, Sidecar
 from relaunch_local.simulation.definition_scenario import MAIN_MEMORY
@@ -99,6 +100,7 @@ class Scenario:
     """The family of which many jobs come within minutes, on machines of our own, and whose launches are refused."""
     has_shortages: bool = False
     """Whether there is no on-demand at times, and mostly no spot at first."""
+    outages: tuple[Outage, ...] = ()
     task_definitions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By definition: members of its task definition and of its container that others do not have."""
     cluster: ClusterScenario | None = None

@@ -31,6 +31,8 @@ TIMESTAMP_PRECISION = timedelta(milliseconds=2)
 _STOP_BOUND = timedelta(minutes=60 + 2 + 30)
 # Ten minutes after its stop time-out, and ten for the others on the machine.
 _UNWANTED_BOUND = timedelta(minutes=10 + 10 + 2 + 30)
+# MaxReceiveCount of the template.
+_TRIES = 7
 # A function keeps spot prices for ten minutes, and may run for two after it has read them.
 PRICES_KEPT = timedelta(minutes=12) + 2 * CLOCK_SKEW
 
@@ -62,6 +64,7 @@ class Verdict:
     def check(self) -> None:
         """Check everything once."""
         self._check_events()
+        self._workload.github.check_end(self._check)
         self._check_dead_letters()
         for job in self._invariants.jobs.values():
             if job.definition.target is not Target.ECS:
@@ -91,12 +94,15 @@ class Verdict:
             recorded_at = self._invariants.recorded_at.get(arn)
             if arn not in owner or (recorded_at is None and arn in self._invariants.orphans):
                 continue
-            waited = (recorded_at or self._account.clock.now()) - asked_at
-            self._check("a stop ends within its bound", waited <= _STOP_BOUND, f"{owner[arn]}: {arn[-6:]} {waited}")
+            until = recorded_at or self._account.clock.now()
+            is_bounded = until - asked_at <= _STOP_BOUND + self._facts.outage_time(asked_at, until)
+            message = f"{owner[arn]}: {arn[-6:]} {until - asked_at}"
+            self._check("a stop ends within its bound", is_bounded, message)
             if self._facts.host_of(arn) in self._account.machines.hosts:
-                lived = (self._facts.ran_until(arn) or self._account.clock.now()) - asked_at
-                message = f"{self._facts.host_of(arn)}: {lived}"
-                self._check("no machine of ours lives on with an unwanted task", lived <= _UNWANTED_BOUND, message)
+                until = self._facts.ran_until(arn) or self._account.clock.now()
+                is_bounded = until - asked_at <= _UNWANTED_BOUND + self._facts.outage_time(asked_at, until)
+                message = f"{self._facts.host_of(arn)}: {until - asked_at}"
+                self._check("no machine of ours lives on with an unwanted task", is_bounded, message)
 
     def _check_events(self) -> None:
         jobs = self._invariants.jobs.values()
@@ -112,9 +118,9 @@ class Verdict:
     def _check_dead_letters(self) -> None:
         dead_letters = 0
         for message in (*self._account.queues.dead_letters, *self._workload.deleted_dead_letters):
-            if message.queue.endswith(":given-up") or message.queue == "ReconcileDeadLetterQueue":
-                continue  # dropped by EventBridge, or runs of the schedule: no work is lost
-            if message.was_disturbed:
+            if message.queue.endswith(":given-up") or message.queue == "RefreshOfferingsDeadLetterQueue":
+                continue  # dropped by EventBridge, or runs of the schedule, which say that they failed three times
+            if message.deaths >= _TRIES:
                 self._check_made_good(message.queue, message.body)
                 continue
             is_recorded = message.cause.startswith("sent there: ") and len(message.cause) > len("sent there: ")
@@ -137,7 +143,7 @@ class Verdict:
         )
 
     def _check_made_good(self, queue: str, body: str) -> None:
-        """Check that what a message was about came to its end without it: faults met almost every receive of it."""
+        """Check that what a message was about came to its end without it: functions died of it as often as they may."""
         try:
             about = json.loads(body)
         except ValueError:

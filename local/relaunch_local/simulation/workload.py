@@ -15,10 +15,12 @@ from relaunch.entrypoints.webhook import handle_request
 from relaunch.ports import PortError
 from relaunch_local.ecs.engine.region import iso
 from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.aws.lambda_functions import ThrottledError
 from relaunch_local.simulation.aws.runtime import KilledError
 from relaunch_local.simulation.aws.sqs import DeadLetter
 from relaunch_local.simulation.aws.template import ACCOUNT, REGION
 from relaunch_local.simulation.deliveries import event_name, payload_of, useless_payload
+from relaunch_local.simulation.github_deliveries import GithubDeliveries
 from relaunch_local.simulation.scenario import BUCKET, CHECKPOINTS, EVERY_IMAGE, IMAGES, SHARED, PlannedEvent
 from relaunch_local.simulation.trigger_scenario import GITHUB_KINDS
 
@@ -54,6 +56,8 @@ class Workload:
     """Sends the events of a scenario."""
 
     redelivered_after_seconds = (30.0, 900.0)
+    share_with_token = 0.5
+    """Of the seeds: GitHub is asked for failed deliveries by the sweep, in the others by a person."""
 
     def __init__(self, account: SimulatedAccount) -> None:
         """Schedule every event."""
@@ -76,6 +80,7 @@ class Workload:
         """The deliveries that must start nothing."""
         self._others = account.chance.stream("outside/others")
         self._secrets = self._make_secrets()
+        self.github = GithubDeliveries(account, self.share_with_token)
         self._plan()
 
     def _plan(self) -> None:
@@ -141,7 +146,7 @@ class Workload:
         return {"batch-size": str(len(event.token))} if inputs else {}
 
     def _deliver(self, event: PlannedEvent, payload: str, delivery: str, hook: str) -> None:
-        """Send a request to the webhook; without a 202 it is redelivered by hand later."""
+        """Send a request to the webhook; without a 202 GitHub is asked for it again later."""
         account = self.account
         headers = {
             "content-type": "application/json",
@@ -161,15 +166,25 @@ class Workload:
             if answer["statusCode"] != 202:
                 raise DeliveryError(delivery)
 
+        def again() -> None:
+            self._deliver(event, payload, delivery, hook)
+
         def on_end(_answer: Any, error: BaseException | None) -> None:
+            webhook = f"repos/acme/{event.definition}/hooks/{hook.removeprefix('hook-')}"
+            self.github.note_answer(webhook, delivery, 202 if error is None else _status_of(error), again)
             if error is not None:
-                self.expect("github_webhook", error)
-                delay = self._dice.uniform(*self.redelivered_after_seconds)
-                self._at(delay, lambda: self._deliver(event, payload, delivery, hook))
+                self._refused(error, again)
             elif delivery not in self._useless:
                 self._accept(event)
 
         account.lambdas.call("github_webhook", handle, on_end)
+
+    def _refused(self, error: BaseException, again: Callable[[], None]) -> None:
+        """Let a person have a delivery made again that the webhook refused, where no sweep does."""
+        self.expect("github_webhook", error)
+        delay = self._dice.uniform(*self.redelivered_after_seconds)
+        if not self.github.has_token:
+            self._at(delay, again)
 
     def _sign(self, _payload: str) -> str:
         """Return a placeholder: a seed's run does not check signatures."""
@@ -232,7 +247,7 @@ class Workload:
             answer = answer_request(request, "", account.deps)
             account.invariants.check("a request that is right is granted", "job" in answer, f"{request}: {answer}")
 
-        account.lambdas.call_asynchronously("job_api", ask, event.token)
+        account.lambdas.call_asynchronously("job_api", ask, request)
         self._accept(event)
 
     def cancel_any_job(self) -> None:
@@ -284,7 +299,7 @@ class Workload:
 
     def expect(self, function: str, error: BaseException) -> None:
         """Let faults be answered by an error, and nothing else."""
-        if not isinstance(error, (KilledError, PortError, DeliveryError, *AwsError)):
+        if not isinstance(error, (KilledError, PortError, DeliveryError, ThrottledError, *AwsError)):
             self.account.invariants.unhandled(function, error)
 
     def _send_dead_letter(self) -> None:
@@ -308,3 +323,8 @@ class Workload:
                 "detail": detail,
             }
         )
+
+
+def _status_of(error: BaseException) -> int:
+    """Return what GitHub notes of an attempt that failed; Lambda answers 502 for a function that was killed."""
+    return 503 if isinstance(error, DeliveryError) else 502

@@ -163,12 +163,13 @@ def test_the_trouble_of_one_job_does_not_cost_another_its_two_minutes(story):
 
 
 def test_a_job_that_cannot_be_loaded_keeps_no_other_job_of_the_machine_from_being_stopped(story):
-    _, *others = three_jobs_of_which_the_first_cannot_be_loaded(story)
+    first, *others = three_jobs_of_which_the_first_cannot_be_loaded(story)
 
     with pytest.raises(TransientError, match="no answer"):
         story.warn(HERE)
 
-    assert [arn for arn, _ in story.tasks.stops] == [story.arn(job_id) for job_id in others]
+    # The task of the first one is known to ECS.
+    assert [arn for arn, _ in story.tasks.stops] == [story.arn(job_id) for job_id in (*others, first)]
     assert story.tasks.drained == [HERE]
 
 
@@ -352,3 +353,27 @@ def test_a_rebalance_recommendation_for_a_machine_the_job_has_left_is_ignored(st
 
     assert rebalance(story) == []
     assert story.deps.capacity.load_capacity_memory(story.now) == {}
+
+
+def test_the_tasks_of_a_warned_machine_are_stopped_though_the_table_does_not_answer(story):
+    arns = [story.arn(story.launch(push(digit * 40))) for digit in "ab"]
+    story.jobs.save_warning = no_answer
+    story.jobs.load_on_instance = Mock(side_effect=AssertionError("each call that hangs takes half of the time"))
+    story.jobs.load_job = no_answer
+
+    with pytest.raises(TransientError, match="no answer"):
+        story.warn(HERE)
+
+    reason = f"Relaunch: spot interruption warning for {HERE}, while its job could not be read"
+    assert story.tasks.stops == [(arn, reason) for arn in arns]
+    assert story.tasks.drained == [HERE]
+
+
+def test_a_rebalance_recommendation_stops_nothing_that_the_table_does_not_know(story):
+    story.launch()
+    story.jobs.load_on_instance = no_answer
+
+    with pytest.raises(TransientError, match="no answer"):
+        rebalance(story)
+
+    assert story.tasks.stops == []

@@ -7,6 +7,7 @@ import pytest
 
 from fakes.builders import NOW
 from fakes.machine_story import G5, MachineStory
+from fakes.stored_machines import change
 from fakes.story import MINUTE
 from relaunch.core.jobs.effects import ReleaseMachine
 from relaunch.core.jobs.job import Job
@@ -108,25 +109,57 @@ def test_a_registration_shows_that_an_unseen_instance_lives(machines):
     assert machines.machine(job_id).unseen_since is None
 
 
-def test_a_claim_of_a_job_that_does_not_need_the_machine_any_more_is_released(machines):
+@pytest.mark.parametrize("is_known", [True, False], ids=["known", "not-there"])
+def test_a_claim_of_a_job_that_does_not_need_the_machine_is_released_once_it_has_no_task_there(machines, is_known):
     job_id = machines.train()
     machine_id = machines.machine(job_id).machine_id
     job = machines.job(job_id)
-    machines.jobs.load_job = lambda _job_id: replace(job, state=JobState.SUCCEEDED)
+    machines.jobs.load_job = lambda _job_id: replace(job, state=JobState.SUCCEEDED) if is_known else None
 
     machines.look(after=10 * MINUTE)
+    assert [each.job_id for each in machines.load(machine_id).claims] == [job_id]
 
+    machines.tasks.tasks.clear()
+    machines.look(after=10 * MINUTE)
     assert machines.load(machine_id).state is MachineState.ENDING
 
 
-def test_a_claim_of_a_job_that_is_not_there_is_released(machines):
-    job_id = machines.train()
-    machine_id = machines.machine(job_id).machine_id
-    machines.jobs.load_job = lambda _job_id: None
+class TestARestoredTable:
+    """The table is older than what lives: nothing of that is ended."""
 
-    machines.look(after=10 * MINUTE)
+    def test_a_machine_is_claimed_for_a_task_that_no_claim_accounts_for(self, machines):
+        job_id = machines.train()
+        machine = machines.machine(job_id)
+        machines.deps.machines.save_machine(change(replace(machine, claims=(), idle_since=NOW), machine))
+        machines.jobs.load_job = lambda _job_id: None
 
-    assert machines.load(machine_id).state is MachineState.ENDING
+        for _ in range(3):
+            machines.look(after=30 * MINUTE)
+        kept = machines.load(machine.machine_id)
+        assert (kept.state, [each.job_id for each in kept.claims]) == (MachineState.READY, [job_id])
+
+        machines.tasks.tasks.clear()
+        machines.look(after=10 * MINUTE)
+        assert machines.load(machine.machine_id).state is MachineState.ENDING
+
+    def test_an_instance_with_a_task_is_left_although_no_machine_has_it(self, machines):
+        job_id = machines.train()
+        instance_id = machines.machine(job_id).instance_id
+        machines.deps.machines.load_machine = lambda _machine_id: None
+
+        assert machines.sweep() == 0
+        assert machines.running_instances == {instance_id}
+        assert [facts["is_alert"] for name, facts in machines.log.lines if name == "left"] == [True]
+
+        machines.tasks.tasks.clear()
+        assert machines.sweep() == 1
+
+    def test_an_instance_of_which_ecs_does_not_tell_its_tasks_is_left(self, machines):
+        machines.tasks.find_tasks_on = Mock(side_effect=TransientError("no answer"))
+        launch_for(machines, "m-nobody")
+
+        assert machines.sweep() == 0
+        assert len(machines.running_instances) == 1
 
 
 def test_a_job_that_cannot_be_loaded_keeps_its_claim_and_does_not_keep_a_machine_beyond_its_deadline(machines):

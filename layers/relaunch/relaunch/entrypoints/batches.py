@@ -1,6 +1,7 @@
 """Batches of messages, each handled by the entry point of its queue."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
@@ -26,8 +27,14 @@ def handle_batch(
     """
     deps = function.deps
 
-    def count_failure() -> None:
-        deps.metrics.record(MetricDatum(Metric.MESSAGES_FAILED, label=queue))
+    def count_failure(failing_for: timedelta) -> None:
+        retry_time = MetricDatum(Metric.MESSAGE_RETRY_TIME, failing_for.total_seconds())
+        deps.metrics.record(MetricDatum(Metric.MESSAGES_FAILED, label=queue), retry_time)
 
-    queues = batch.Queues(function.source, function.dead_letters)
-    return batch.handle_batch(event, context, lambda body: handle_message(body, deps), queues, count_failure)
+    consumer = batch.Consumer(
+        lambda body: handle_message(body, deps),
+        count_failure,
+        lambda message_id: deps.events.begin_last_try(message_id, deps.clock.now()),
+        deps.clock.now,
+    )
+    return batch.handle_batch(event, context, consumer, batch.Queues(function.source, function.dead_letters))

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from relaunch.entrypoints.function import FunctionDependencies
+from relaunch.ports import Dependencies, NotGrantedError, TransientError
 from relaunch.usecases.clean_revisions import clean_revisions
 from relaunch.usecases.dead_letters import measure_dead_letters
 from relaunch.usecases.reconcile_jobs import reconcile_jobs
@@ -11,6 +12,7 @@ from relaunch.usecases.sweep_cluster import is_sweep_due, sweep_cluster
 
 # Enough for the calls of the last job; the remaining jobs stay due for the next invocation.
 _SPARE_MILLISECONDS = 10_000
+_ALWAYS = frozenset({"machines", "looked_at"})
 
 
 def reconcile(function: FunctionDependencies, remaining_milliseconds: Callable[[], int]) -> dict[str, int]:
@@ -22,19 +24,31 @@ def reconcile(function: FunctionDependencies, remaining_milliseconds: Callable[[
     def has_time() -> bool:
         return remaining_milliseconds() > _SPARE_MILLISECONDS
 
+    has_revisions = any(each.capabilities.takes_task_definition for each in deps.targets)
     # A job may wait for its machine.
-    machines = reconcile_machines(deps, has_time)
-    looked_at = reconcile_jobs(deps, has_time)
+    parts: dict[str, Callable[[], int]] = {
+        "machines": lambda: reconcile_machines(deps, has_time),
+        "looked_at": lambda: reconcile_jobs(deps, has_time),
+    }
+    if is_sweeping:
+        parts["swept"] = lambda: sweep_cluster(deps, has_time).tasks
+    if is_instance_sweep_due(now):
+        parts["leaked"] = lambda: sweep_instances(deps, has_time)
+    if has_revisions:
+        parts["deregistered"] = lambda: clean_revisions(deps, has_time)
+    done = {name: _try(name, part, deps) for name, part in parts.items() if name in _ALWAYS or has_time()}
     if is_sweeping and has_time():
         measure_dead_letters(function.counted, deps)
-    swept = sweep_cluster(deps, has_time).tasks if is_sweeping and has_time() else 0
-    leaked = sweep_instances(deps, has_time) if is_instance_sweep_due(now) and has_time() else 0
-    has_revisions = any(each.capabilities.takes_task_definition for each in deps.targets)
-    deregistered = clean_revisions(deps, has_time) if has_time() and has_revisions else 0
-    return {
-        "looked_at": looked_at,
-        "machines": machines,
-        "deregistered": deregistered,
-        "swept": swept,
-        "leaked": leaked,
-    }
+    return done
+
+
+def _try(name: str, part: Callable[[], int], deps: Dependencies) -> int:
+    """Do a part of a pass; return its number, 0 if it could not be done now: the next pass does it.
+
+    The metrics that are missing then, JobsOverdue and IdleMachines, alarm.
+    """
+    try:
+        return part()
+    except (TransientError, NotGrantedError) as error:
+        deps.log.decided("failed", part=name, reason=str(error))
+        return 0

@@ -130,7 +130,7 @@ class JobStore(JobListing, Protocol):
 
 
 class EventStore(Protocol):
-    """Outcomes of events, and the dispatches that started jobs."""
+    """Outcomes of events, the dispatches that started jobs, and the messages that have no try left."""
 
     def record_event(self, identity: str, source: str, outcome: str, job_ids: Sequence[str], at: datetime) -> None:
         """Store the outcome of an event for eight days."""
@@ -144,6 +144,10 @@ class EventStore(Protocol):
 
     def save_dispatch_starts(self, starts: DispatchStarts) -> bool:
         """Save them until they do not count any more, if the stored version is `starts.version`; return whether."""
+        ...
+
+    def begin_last_try(self, message_id: str, at: datetime) -> bool:
+        """Save that the last try of a message begins; return False if it began before."""
         ...
 
 

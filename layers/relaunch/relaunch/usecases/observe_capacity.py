@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, Node, ReservationEnding
+from relaunch.core.launches.launch import STOPPED_BY_WARNING, InstanceEvent, InstanceEventKind, Node, ReservationEnding
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, TaskSeen, TimePassed
 from relaunch.core.lifecycle.moves import stops_by
 from relaunch.core.machines.events import InstanceObservation, InstanceSeen, InstanceState, MachineEvent, MachineWarned
@@ -35,6 +35,12 @@ class _Calls:
         except PortError as error:
             self._errors.append(error)
             return None
+
+    def succeeds(self, call: Callable[..., object], *arguments: Any) -> bool:
+        """Make a call; return whether it did not fail."""
+        before = len(self._errors)
+        self.attempt(call, *arguments)
+        return len(self._errors) == before
 
     def raise_first(self) -> None:
         """Raise a transient error, else any: the message is retried, and jobs that have handled it ignore it."""
@@ -115,6 +121,22 @@ def _advance(job_id: str, event: JobEvent, deps: JobDependencies) -> Job | None:
 
 def _warn(warning: HostWarned, calls: _Calls, deps: JobDependencies) -> list[Job | None]:
     """Warn every job with a task on the instance, then drain it."""
+    if not any(each.capabilities.runs_on_ec2 for each in deps.targets):
+        return []
+    instance_id = warning.instance_id
+    # Before the links are read: a task that is linked after that looks for the warning. On a recommendation it goes on.
+    has_table = warning.is_rebalance or calls.succeeds(deps.jobs.save_warning, instance_id, warning.at)
+    warned = _warn_jobs(warning, calls, deps) if has_table else _stop_tasks(instance_id, calls, deps)
+    # Only now: it must not delay a stop. A task that is placed until then is warned when it is known.
+    calls.attempt(_drain, instance_id, deps)
+    if not has_table:
+        # Each call that is not answered takes seconds of the ten that there are.
+        calls.raise_first()
+    return warned
+
+
+def _warn_jobs(warning: HostWarned, calls: _Calls, deps: JobDependencies) -> list[Job | None]:
+    """Warn the jobs that are linked to the instance, and those whose tasks ECS has there."""
     instance_id = warning.instance_id
     warned = dict[str, Job | None]()
 
@@ -122,22 +144,33 @@ def _warn(warning: HostWarned, calls: _Calls, deps: JobDependencies) -> list[Job
         for event in events:
             warned[job_id] = _advance(job_id, event, deps)
 
-    if not any(each.capabilities.runs_on_ec2 for each in deps.targets):
-        return []
-    # Before the links are read: a task that is linked after that looks for the warning. On a recommendation it goes on.
-    if not warning.is_rebalance:
-        calls.attempt(deps.jobs.save_warning, instance_id, warning.at)
     for job_id in calls.attempt(deps.jobs.load_on_instance, instance_id) or ():
         calls.attempt(warn, job_id, warning)
     attempts = [job.attempt for job in warned.values() if job and job.attempt]
     known = {attempt.task_id for attempt in attempts if attempt.warned_at or attempt.handover}
     for task in calls.attempt(deps.targets.ecs.find_tasks_on, instance_id) or ():
-        if task.owner is not None and task.task_id not in known:
-            node = Node(task.node or "", instance_id, zone=task.zone)
-            calls.attempt(warn, task.owner.job_id, TaskSeen(task, node), replace(warning, task_id=task.task_id))
-    # Only now: it must not delay a stop. A task that is placed until then is warned when it is known.
-    calls.attempt(_drain, instance_id, deps)
+        if task.owner is None or task.task_id in known:
+            continue
+        node = Node(task.node or "", instance_id, zone=task.zone)
+        seen = (TaskSeen(task, node), replace(warning, task_id=task.task_id))
+        if not calls.succeeds(warn, task.owner.job_id, *seen) and not warning.is_rebalance:
+            calls.attempt(_stop_task, task.task_id, instance_id, deps)
     return list(warned.values())
+
+
+def _stop_tasks(instance_id: str, calls: _Calls, deps: JobDependencies) -> list[Job | None]:
+    """Stop the tasks that ECS has on the instance while the table does not answer; their jobs are warned later."""
+    for task in calls.attempt(deps.targets.ecs.find_tasks_on, instance_id) or ():
+        if task.owner is not None:
+            calls.attempt(_stop_task, task.task_id, instance_id, deps)
+    return []
+
+
+def _stop_task(task_id: str, instance_id: str, deps: JobDependencies) -> None:
+    """Let a training save now whose job cannot be read."""
+    reason = f"{STOPPED_BY_WARNING} for {instance_id}, while its job could not be read"
+    deps.targets.ecs.stop(task_id, reason)
+    deps.log.decided("stopped", task_id=task_id, instance_id=instance_id, reason=reason)
 
 
 def _drain(instance_id: str, deps: JobDependencies) -> None:

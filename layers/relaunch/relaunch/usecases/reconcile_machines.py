@@ -8,6 +8,7 @@ from relaunch.core.jobs.job import claimed_machines
 from relaunch.core.lifecycle.events import HostWarned
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum, leak_metrics
 from relaunch.core.machines.events import (
+    ClaimAsked,
     ClaimReleased,
     FleetAnswered,
     InstanceLaunched,
@@ -18,7 +19,7 @@ from relaunch.core.machines.events import (
     MachineEvent,
     MachineWarned,
 )
-from relaunch.core.machines.living import HANDOVER_TIME
+from relaunch.core.machines.living import HANDOVER_TIME, HEARTBEAT
 from relaunch.core.machines.machine import Claim, Machine, MachineState
 from relaunch.ports import FleetDependencies, PortError, ReconcileDependencies, Termination
 from relaunch.usecases.advance_job import advance_job
@@ -30,6 +31,9 @@ from relaunch.usecases.observe_machine import node_seen
 _MAX_MACHINES = 1_000
 _MAX_DESCRIBED = 100
 _INTERVAL_MINUTES = 5
+# A machine is looked at every ten minutes at least: one that was due for so long is of a table that was restored from a
+# backup, or nobody could look.
+_UNWATCHED = HEARTBEAT
 _SWEEP_MINUTE = 3
 
 
@@ -80,6 +84,8 @@ def _describe(machines: Sequence[Machine], deps: FleetDependencies) -> Mapping[s
 def _look(
     machine: Machine, seen: Mapping[str, InstanceObservation | None], agents: Agents, deps: FleetDependencies
 ) -> None:
+    if machine.wake_at is not None and deps.clock.now() - machine.wake_at >= _UNWATCHED:
+        _claim_for_strangers(machine, deps)
     for event in _observed(machine, seen, deps):
         advance_machine(machine.machine_id, partial(_same, event), deps)
     if machine.state is MachineState.READY and machine.away_since is not None and (found := agents.look(machine)):
@@ -87,6 +93,19 @@ def _look(
     if machine.leave_by is not None:
         _warn_jobs(machine, machine.leave_by, deps)
     advance_machine(machine.machine_id, lambda saved: _due(saved, deps), deps)
+
+
+def _claim_for_strangers(machine: Machine, deps: FleetDependencies) -> None:
+    """Claim a machine for the tasks on it that no claim accounts for: it is not ended while they run.
+
+    The table may be older than they are, as after its recovery from a backup. What room they take is not known.
+    """
+    now = deps.clock.now()
+    tasks = deps.targets.ecs.find_tasks_on(machine.instance_id) if machine.instance_id else ()
+    for owner in (task.owner for task in tasks if task.owner is not None):
+        if machine.claim_of(owner.job_id) is None:
+            claim = Claim(owner.job_id, owner.attempt_number, machine.free, now)
+            advance_machine(machine.machine_id, partial(_same, ClaimAsked(claim)), deps)
 
 
 def _warn_jobs(machine: Machine, leave_by: datetime, deps: FleetDependencies) -> None:
@@ -124,16 +143,20 @@ def _observed(
 
 
 def _is_needless(claim: Claim, machine: Machine, deps: FleetDependencies) -> bool:
-    """Return whether the job of a claim does not need the machine; False for a job that cannot be loaded.
+    """Return whether the job of a claim does not need the machine; False for one of which that cannot be found out.
 
-    Of the eight jobs of a machine each may have an outage, none of which keeps the machine from being due.
+    Of the eight jobs of a machine each may have an outage, none of which keeps the machine from being due. A task of a
+    job that does not know of it, as it was restored from a backup, ends by itself.
     """
     try:
         job = deps.jobs.load_job(claim.job_id)
+        if job is not None and machine.machine_id in claimed_machines(job):
+            return False
+        tasks = deps.targets.ecs.find_tasks_on(machine.instance_id) if machine.instance_id else ()
     except PortError as error:
         deps.log.decided("postponed", machine_id=machine.machine_id, job_id=claim.job_id, reason=str(error))
         return False
-    return job is None or machine.machine_id not in claimed_machines(job)
+    return all(task.owner is None or task.owner.job_id != claim.job_id for task in tasks)
 
 
 def _due(machine: Machine, deps: FleetDependencies) -> MachineDue | None:
@@ -153,13 +176,14 @@ def sweep_instances(deps: FleetDependencies, has_time: Callable[[], bool] = lamb
 
     A machine is saved before EC2 is asked for its instance, and EC2 is not asked any more once it is gone: an instance
     without a machine is a leak. It is looked at twice, the second time strongly consistent, before it is terminated.
-    While machines are off those that were launched before may live.
+    While machines are off those that were launched before may live. No task is placed on a leak: one that has a task is
+    of a machine that the table has lost, as after its recovery from a backup, and is left until the task ends.
     """
     suspects: list[InstanceObservation] = []
     try:
         for page in deps.fleet.list_instances():
             suspects += [seen for seen in page if has_time() and _is_suspect(seen, deps)]
-        leaked = [seen for seen in suspects if seen.state.is_alive and _is_suspect(seen, deps)]
+        leaked = [seen for seen in suspects if seen.state.is_alive and _is_suspect(seen, deps) and _is_free(seen, deps)]
         _terminate(leaked, deps)
     except PortError as error:
         deps.log.decided("postponed", reason=f"sweeping the instances: {error}")
@@ -190,6 +214,24 @@ def _is_suspect(seen: InstanceObservation, deps: FleetDependencies) -> bool:
     except PortError as error:
         deps.log.decided("postponed", instance_id=seen.instance_id, reason=str(error))
         return False
+
+
+def _is_free(seen: InstanceObservation, deps: FleetDependencies) -> bool:
+    """Return whether no task is on the instance; one of which that cannot be found out is left alone."""
+    try:
+        tasks = deps.targets.ecs.find_tasks_on(seen.instance_id)
+    except PortError as error:
+        deps.log.decided("postponed", instance_id=seen.instance_id, reason=str(error))
+        return False
+    if tasks:
+        deps.log.decided(
+            "left",
+            instance_id=seen.instance_id,
+            tasks=len(tasks),
+            reason="tasks are on it, and no machine has it",
+            is_alert=True,
+        )
+    return not tasks
 
 
 def _is_accounted_for(seen: InstanceObservation, deps: FleetDependencies) -> bool:

@@ -12,10 +12,10 @@ from datetime import datetime
 from typing import Any, Literal, TypeVar
 
 from botocore.config import Config
-from botocore.exceptions import ClientError, ReadTimeoutError
+from botocore.exceptions import ReadTimeoutError
 
 from relaunch.adapters.aws.client_config import CLIENT_CONFIG
-from relaunch.adapters.aws.errors import AwsError, is_throttled
+from relaunch.adapters.aws.errors import AwsError
 from relaunch_local.simulation.aws.runtime import Invocation, Runtime
 from relaunch_local.simulation.aws.sdk_retries import SdkRetries
 from relaunch_local.simulation.chance import Chance
@@ -31,7 +31,6 @@ _FAULTS: tuple[tuple[str, float], ...] = (
     ("call-answer-late", 0.006),
 )
 _BEFORE_EFFECT = frozenset({"call-refused", "call-throttled", "call-unanswered"})
-_SLOW = frozenset({"call-unanswered", "call-answer-late"})
 _ANY_FAULT = sum(share for _, share in _FAULTS)
 # Whatever kept a send from its answer often keeps the next one from it too: a third of such calls fail in the end.
 _FAULT_AFTER_FAULT = 0.6
@@ -57,6 +56,8 @@ class Calls:
 
     runtime: Runtime
     chance: Chance
+    outage: Callable[[str], str] = lambda _service: ""
+    """Returns the fault that every call of a service meets now, empty if the service is there."""
     on_stall: Callable[[Literal["before", "after"]], None] = lambda _side: None
     """Called when a function stalls, with the side of its call's effect on which it does so."""
     failed_at: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
@@ -76,7 +77,7 @@ class Calls:
         faults: list[str] = []
         for sends in itertools.count(1):
             share = _FAULT_AFTER_FAULT if any(faults) else _ANY_FAULT * self.chance.intensity
-            faults.append(self._choose(invocation, name, share))
+            faults.append(self.outage(service) or self._choose(invocation, name, share))
             try:
                 answer = self.send(service, action, effect, errors, faults[-1], is_first=sends == 1)
             except AwsError as error:
@@ -105,11 +106,6 @@ class Calls:
             raise _error_of(fault, errors)(name)
         try:
             answer = effect()
-        except ClientError as error:
-            if is_throttled(error) and self.runtime.current is not None:
-                # Not by a fault of this call: others use up the rate limit.
-                self.runtime.current.disturb(wholly=False)
-            raise
         finally:
             self.runtime.pause(self._latency(service) + after, f"{name} took effect")
         if fault:
@@ -123,7 +119,7 @@ class Calls:
         return self._retries[key]
 
     def _choose(self, invocation: Invocation, name: str, share: float) -> str:
-        if self.chance.is_calm or not invocation.may_be_disturbed(wholly=False):
+        if self.chance.is_calm:
             return ""
         draw = self.chance.stream(f"calls/{invocation.function}").random()
         if draw >= share:
@@ -132,14 +128,8 @@ class Calls:
         for kind, share_of_kind in _FAULTS:
             if draw < share_of_kind:
                 note = f"{invocation.function}#{invocation.number} {name}"
-                # A slow call may time out the whole batch.
-                wholly = kind in _SLOW
-                if not invocation.may_be_disturbed(wholly=wholly):
-                    return ""
-                if self.chance.strikes(kind, 2.0, site=f"{invocation.function}/{name}", note=note):
-                    invocation.disturb(wholly=wholly)
-                    return kind
-                return ""
+                struck = self.chance.strikes(kind, 2.0, site=f"{invocation.function}/{name}", note=note)
+                return kind if struck else ""
             draw -= share_of_kind
         return ""
 
@@ -147,12 +137,11 @@ class Calls:
         """Return how long the function stalls before and after the call takes effect."""
         invocation = self.runtime.current
         share = _STALLS.get(name, 0.0)
-        if not share or invocation is None or self.chance.is_calm or not invocation.may_be_disturbed(wholly=True):
+        if not share or invocation is None or self.chance.is_calm:
             return 0.0, 0.0
         note = f"{invocation.function}#{invocation.number}"
         if not self.chance.strikes("function-stalled", share, site=f"{invocation.function}/{name}", note=note):
             return 0.0, 0.0
-        invocation.disturb(wholly=True)
         stream = self.chance.stream("stalls")
         seconds = stream.uniform(2.0, _LONGEST_STALL_SECONDS)
         is_before = stream.random() < 0.5

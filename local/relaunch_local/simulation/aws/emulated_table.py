@@ -118,13 +118,13 @@ class EmulatedTable:
         self._mock.stop()
 
     def _written(self, parameters: Mapping[str, Any]) -> None:
-        put = [each["Put"]["Item"] for each in parameters["TransactItems"] if "Put" in each]
+        put: list[dict[str, Any]] = [each["Put"]["Item"] for each in parameters["TransactItems"] if "Put" in each]
         self._job_written(put)
         for item in put:
             if item["pk"]["S"].startswith(machine_items.machine_pk("")):
                 self._on_machine(machine_items.read_machine(item))
 
-    def _job_written(self, put: Sequence[Mapping[str, Any]]) -> None:
+    def _job_written(self, put: Sequence[dict[str, Any]]) -> None:
         body = next((item for item in put if item["sk"]["S"] == "JOB"), None)
         if body is None:
             return

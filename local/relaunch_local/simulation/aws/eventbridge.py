@@ -9,6 +9,7 @@ from typing import Any
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.triggers.upload_rules import wanted_rules
 from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.outages import EVENTBRIDGE, SQS, Outages
 from relaunch_local.simulation.aws.sqs import Queues
 from relaunch_local.simulation.aws.template import CLUSTER, Rule
 from relaunch_local.simulation.chance import Chance
@@ -36,6 +37,7 @@ class EventBus:
     _queues: Queues
     _clock: Clock
     _chance: Chance
+    _outages: Outages
     held_until: datetime | None = None
     """Until when ECS's events are held back."""
     _candidates: dict[tuple[str, str], list[Rule]] = field(default_factory=dict)
@@ -91,6 +93,8 @@ class EventBus:
         if self._chance.strikes("event-retried-for-hours", 0.001, site=source, note=note):
             longest = 86_400.0 * 1.1 if source in _MAY_BE_LOST else 3_600.0
             delay += self._chance.stream("event-retries").uniform(900.0, longest)
+        # What EventBridge cannot deliver, to a queue that is away too, it delivers later.
+        delay += max(self._outages.seconds_left(EVENTBRIDGE), self._outages.seconds_left(SQS))
         if source == "aws.ecs" and self.held_until is not None:
             delay += max((self.held_until - self._clock.now()).total_seconds(), 0.0)
         return delay

@@ -1,7 +1,8 @@
 """Lambda: time-outs, batches from queues, asynchronous invocations and their retries, and the schedule."""
 
 import itertools
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -14,6 +15,7 @@ from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.entrypoints.reconcile import reconcile
 from relaunch.ports import Dependencies, PermanentError, PortError, TransientError
 from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.outages import LAMBDA, SQS, Outages
 from relaunch_local.simulation.aws.runtime import Invocation, KilledError, Runtime
 from relaunch_local.simulation.aws.sqs import Message, Queues
 from relaunch_local.simulation.aws.template import ACCOUNT, REGION, FunctionSettings, Stack
@@ -21,6 +23,10 @@ from relaunch_local.simulation.aws.template import ACCOUNT, REGION, FunctionSett
 OnEnd = Callable[[Any, BaseException | None], None]
 _CLOCK_SKEW_SECONDS = 3.0
 _ASYNCHRONOUS_RETRY_SECONDS = (60.0, 120.0)
+
+
+class ThrottledError(Exception):
+    """Lambda has no concurrency left for an invocation: TooManyRequestsException, or 429 from a function URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,33 +53,48 @@ class Lambdas:
     """Called with each unexpected exception, and the function that raised it."""
     _on_handled: Callable[[str, str, datetime], None]
     """Called with each message that was handled without an error, and when handling began."""
+    _outages: Outages
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def call(self, name: str, body: Callable[[], Any], on_end: OnEnd) -> None:
         """Invoke a function once."""
+        if self._outages.is_away(LAMBDA):
+            on_end(None, ThrottledError(name))
+            return
         self._invoke(self._stack.functions[name], body, on_end)
 
-    def call_asynchronously(self, name: str, body: Callable[[], Any], what: str) -> None:
+    def call_asynchronously(self, name: str, body: Callable[[], Any], request: Mapping[str, Any] | None = None) -> None:
         """Invoke a function as `InvocationType=Event` does: Lambda retries, then gives up."""
         settings = self._stack.functions[name]
-        self._try(settings, body, what, 1)
+        if (seconds := self._outages.seconds_left(LAMBDA)) > settings.asynchronous_seconds:
+            self._give_up(settings, request, "EventAgeExceeded")
+        else:
+            self._runtime.clock.call_later(seconds, lambda: self._try(settings, body, request, 1))
 
-    def _try(self, settings: FunctionSettings, body: Callable[[], Any], what: str, number: int) -> None:
+    def _try(
+        self, settings: FunctionSettings, body: Callable[[], Any], request: Mapping[str, Any] | None, number: int
+    ) -> None:
         def on_end(_answer: Any, error: BaseException | None) -> None:
             if error is None:
                 return
             if not isinstance(error, (KilledError, TransientError, PermanentError)):
                 self._unhandled(settings.name, error)
             if number >= settings.asynchronous_tries:
-                self._queues.dead_letter(settings.dead_letter_queue, what, f"{number} tries failed: {error}")
+                self._give_up(settings, request, "RetriesExhausted")
                 return
             self._runtime.chance.note_organic("asynchronous-retry")
             delay = _ASYNCHRONOUS_RETRY_SECONDS[number - 1]
-            self._runtime.clock.call_later(delay, lambda: self._try(settings, body, what, number + 1))
+            self._runtime.clock.call_later(delay, lambda: self._try(settings, body, request, number + 1))
 
-        # The last try is free of faults, so that a permanent failure is a bug.
-        is_last = settings.asynchronous_tries > 1 and number == settings.asynchronous_tries
-        self._invoke(settings, body, on_end, is_spared=is_last)
+        self._invoke(settings, body, on_end)
+
+    def _give_up(self, settings: FunctionSettings, request: Mapping[str, Any] | None, condition: str) -> None:
+        """Send a call to the function's on-failure destination, if it has one ("Capturing records", Lambda)."""
+        if settings.on_failure:
+            context = {"requestId": f"request-{next(self._numbers)}", "condition": condition}
+            record = {"version": "1.0", "requestContext": context, "requestPayload": request}
+            seconds = self._outages.seconds_left(SQS)
+            self._queues.send(settings.on_failure, json.dumps(record), delay_seconds=seconds)
 
     def reconcile(self) -> None:
         """Invoke reconcile once by the schedule; the next invocation is its retry."""
@@ -83,7 +104,6 @@ class Lambdas:
         self.call_asynchronously(
             "reconcile",
             lambda: reconcile(self._dependencies_of("reconcile"), context.get_remaining_time_in_millis),
-            "a pass",
         )
 
     def handle(self, name: str, batch: list[Message], on_handled: Callable[[set[int] | None], None]) -> None:
@@ -99,6 +119,7 @@ class Lambdas:
             if error is not None:
                 if not isinstance(error, KilledError):
                     self._unhandled(name, error)
+                self._queues.deaths.update(message.origin for message in batch if not message.is_deleted)
                 on_handled(None)
                 return
             on_handled({int(each["itemIdentifier"]) for each in answer["batchItemFailures"]})
@@ -134,11 +155,8 @@ class Lambdas:
         body: Callable[[], Any],
         on_end: OnEnd,
         invocation: Invocation | None = None,
-        *,
-        is_spared: bool = False,
     ) -> None:
         invocation = invocation or Invocation(next(self._numbers), settings.name)
-        invocation.is_spared = is_spared
         skew = self._runtime.chance.stream("clock-skew").uniform(-_CLOCK_SKEW_SECONDS, _CLOCK_SKEW_SECONDS)
         invocation.clock_offset = timedelta(0) if self._runtime.chance.is_calm else timedelta(seconds=skew)
 
@@ -170,7 +188,9 @@ def _record(message: Message) -> dict[str, Any]:
             "SentTimestamp": str(int(message.sent_at.timestamp() * 1000)),
             "ApproximateFirstReceiveTimestamp": str(int(first.timestamp() * 1000)),
         },
-        "messageAttributes": {},
+        "messageAttributes": {
+            name: {"stringValue": value, "dataType": "String"} for name, value in message.attributes.items()
+        },
         "eventSource": "aws:sqs",
         "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{message.queue}",
     }

@@ -41,7 +41,6 @@ class Invocation:
     began_at: datetime | None = None
     """When the current message was begun."""
     is_over: bool = False
-    is_spared: bool = False
     kill_reason: str = ""
     told: set[str] = field(default_factory=set)
     """The tasks and instances that RunTask and CreateFleet named in answers since the current message was begun."""
@@ -58,18 +57,6 @@ class Invocation:
         self.current, self.begun = self.begun, self.begun + 1
         self.told.clear()
         self.failed_calls = 0
-
-    def may_be_disturbed(self, *, wholly: bool) -> bool:
-        """Return whether its messages have enough receives left for another fault."""
-        return not self.is_spared and all(message.may_be_disturbed for message in self._at_stake(wholly=wholly))
-
-    def disturb(self, *, wholly: bool) -> None:
-        """Record that this receive of its messages met a fault."""
-        for message in self._at_stake(wholly=wholly):
-            message.disturbed_receives.add(message.receives)
-
-    def _at_stake(self, *, wholly: bool) -> list[Message]:
-        return self.messages[self.current :] if wholly else self.messages[self.current : self.current + 1]
 
 
 @dataclass(slots=True)
@@ -116,8 +103,7 @@ class Runtime:
         self.steps += 1
         if self.kill_at_step is not None:
             self.visited.append(f"{invocation.function}#{invocation.number}: {doing}")
-        if self._is_killed(invocation, doing):
-            invocation.disturb(wholly=True)
+        self._kill_by_chance(invocation, doing)
         invocation.timer = self.clock.call_later(seconds, lambda: self._resume(invocation))
         self._hub.switch()
 
@@ -129,17 +115,15 @@ class Runtime:
             invocation.kill_reason = how
             self._resume(invocation)
 
-    def _is_killed(self, invocation: Invocation, doing: str) -> bool:
+    def _kill_by_chance(self, invocation: Invocation, doing: str) -> None:
+        site = invocation.function
+        note = f"#{invocation.number} {doing}"
         if self.kill_at_step == self.steps:
             invocation.kill_reason = "killed at this step"
-        elif invocation.may_be_disturbed(wholly=True):
-            site = invocation.function
-            note = f"#{invocation.number} {doing}"
-            if self.chance.strikes("function-killed", KILL_PROBABILITY, site=site, note=note):
-                invocation.kill_reason = "killed"
-            elif self.chance.strikes("function-out-of-memory", MEMORY_KILL_PROBABILITY, site=site, note=note):
-                invocation.kill_reason = "out of memory"
-        return bool(invocation.kill_reason)
+        elif self.chance.strikes("function-killed", KILL_PROBABILITY, site=site, note=note):
+            invocation.kill_reason = "killed"
+        elif self.chance.strikes("function-out-of-memory", MEMORY_KILL_PROBABILITY, site=site, note=note):
+            invocation.kill_reason = "out of memory"
 
     def lineage(self) -> Mapping[str, int]:
         """Return the functions that led to the running one, none outside of functions."""

@@ -7,11 +7,10 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.outages import LAMBDA, SQS, Outages
 from relaunch_local.simulation.aws.template import QueueSettings, SourceSettings
 from relaunch_local.simulation.chance import Chance
 
-# Two of a message's five receives are free of faults: a message that is dead-lettered nevertheless is a bug.
-UNDISTURBED_RECEIVES = 2
 # Lambda stops a chain function → queue → function after this many passes ("recursive loop detection").
 LONGEST_LOOP = 16
 
@@ -24,7 +23,6 @@ class Message:
     number: int
     body: str
     sent_at: datetime
-    max_receives: int
     lineage: Mapping[str, int] = field(default_factory=dict)
     receives: int = 0
     first_received_at: datetime | None = None
@@ -32,43 +30,43 @@ class Message:
     """The receive after which it became visible again."""
     invisible_until: datetime | None = None
     is_deleted: bool = False
-    disturbed_receives: set[int] = field(default_factory=set)
-    early_receives: set[int] = field(default_factory=set)
-    """Those that had nothing to do yet, without a fault: a warned task may train on, and the warning comes back."""
-
-    @property
-    def may_be_disturbed(self) -> bool:
-        """Whether a fault may be injected into this receive."""
-        if self.receives in self.disturbed_receives:
-            return True
-        return len(self.disturbed_receives) < self.max_receives - UNDISTURBED_RECEIVES - len(self.early_receives)
-
-    @property
-    def was_disturbed(self) -> bool:
-        """Whether too few receives were without a fault; requests of others are throttled whenever they come."""
-        return self.receives - len(self.disturbed_receives | self.early_receives) < UNDISTURBED_RECEIVES
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    origin: int = 0
+    """The number of the first message that this one was sent again for."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A message in a dead-letter queue, and why it is there; `was_disturbed`: almost every receive met a fault."""
+    """A message in a dead-letter queue, why it is there, and how often functions died of it (of any of its copies)."""
 
     queue: str
     body: str
     cause: str
-    was_disturbed: bool = False
+    deaths: int = 0
 
 
 class Queues:
     """All queues of the stack, by their logical names in the template."""
 
     def __init__(
-        self, settings: Mapping[str, QueueSettings], clock: Clock, chance: Chance, trace: Callable[[str], None]
+        self,
+        settings: Mapping[str, QueueSettings],
+        clock: Clock,
+        chance: Chance,
+        trace: Callable[[str], None],
+        outages: Outages,
     ) -> None:
         """Create every queue, empty."""
+        outages.on_end.append(lambda _service: self._wake())
         self.dead_letters: list[DeadLetter] = []
         self.queues = {name: Queue(each, self, clock, chance, trace) for name, each in settings.items()}
         self.numbers = 0
+        self.deaths = Counter[int]()
+        """How often functions ended without an answer while they had a message, by its origin."""
+
+    def _wake(self) -> None:
+        for queue in self.queues.values():
+            queue.on_visible()
 
     def send(
         self,
@@ -77,17 +75,21 @@ class Queues:
         *,
         delay_seconds: float = 0.0,
         lineage: Mapping[str, int] | None = None,
-        reason: str = "",
+        attributes: Mapping[str, str] | None = None,
+        origin: int = 0,
     ) -> None:
-        """Send a message to a queue; a dead-letter queue keeps its messages forever."""
-        if name in self.queues and not self.queues[name].settings.is_dead_letter_queue:
-            self.queues[name].send(body, delay_seconds, lineage or {})
-        else:
-            self.dead_letter(name, body, f"sent there: {reason}")
+        """Send a message to a queue; a dead-letter queue keeps its messages forever.
 
-    def dead_letter(self, queue: str, body: str, cause: str, *, was_disturbed: bool = False) -> None:
+        `origin` is that of the message that a function sends again or gives up, 0 for a new one.
+        """
+        if name in self.queues and not self.queues[name].settings.is_dead_letter_queue:
+            self.queues[name].send(body, delay_seconds, lineage or {}, attributes or {}, origin)
+        else:
+            self.dead_letter(name, body, f"sent there: {(attributes or {}).get('reason', '')}", origin)
+
+    def dead_letter(self, queue: str, body: str, cause: str, origin: int = 0) -> None:
         """Move a message to a dead-letter queue."""
-        self.dead_letters.append(DeadLetter(queue, body, cause, was_disturbed))
+        self.dead_letters.append(DeadLetter(queue, body, cause, self.deaths[origin]))
 
 
 @dataclass(slots=True)
@@ -105,12 +107,21 @@ class Queue:
     """The received messages, by their numbers."""
     on_visible: Callable[[], None] = lambda: None
 
-    def send(self, body: str, delay_seconds: float, lineage: Mapping[str, int]) -> None:
+    def send(
+        self,
+        body: str,
+        delay_seconds: float,
+        lineage: Mapping[str, int],
+        attributes: Mapping[str, str],
+        origin: int,
+    ) -> None:
         """Accept a message; it becomes visible after its delay plus network latency."""
         self.queues.numbers += 1
         name = self.settings.name
-        tries = self.settings.max_receive_count
-        message = Message(name, self.queues.numbers, body, self._clock.now(), tries, dict(lineage))
+        number = self.queues.numbers
+        message = Message(
+            name, number, body, self._clock.now(), dict(lineage), attributes=attributes, origin=origin or number
+        )
         self.open_bodies[body] += 1
         delay = delay_seconds + self._chance.stream(f"sqs-latency/{name}").uniform(0.01, 0.4)
         if self._chance.strikes("message-reordered", 0.02, site=name, note=f"message {message.number}"):
@@ -132,10 +143,8 @@ class Queue:
                 if message.is_deleted:
                     continue
                 self.delete(message)
-                cause = f"received {message.receives} times, {len(message.disturbed_receives)} of them met a fault"
-                self.queues.dead_letter(
-                    self.settings.dead_letter_queue, message.body, cause, was_disturbed=message.was_disturbed
-                )
+                cause = f"received {message.receives} times"
+                self.queues.dead_letter(self.settings.dead_letter_queue, message.body, cause, message.origin)
                 continue
             self._deliver(message)
             batch.append(message)
@@ -150,15 +159,10 @@ class Queue:
             if not self.open_bodies[message.body]:
                 del self.open_bodies[message.body]
 
-    def change_visibility(self, number: int, receive: int, seconds: float, *, is_early: bool = False) -> None:
-        """Make a message visible again after `seconds`, unless it is received again or deleted before.
-
-        With `is_early` nothing failed: there was nothing to do yet.
-        """
+    def change_visibility(self, number: int, receive: int, seconds: float) -> None:
+        """Make a message visible again after `seconds`, unless it is received again or deleted before."""
         message = self.in_flight.get(number)
         if message is not None and message.receives == receive:
-            if is_early:
-                message.early_receives.add(receive)
             self._hide(message, seconds)
 
     def delete_received(self, number: int, receive: int) -> None:
@@ -176,10 +180,8 @@ class Queue:
         """Delete a handled message; if that fails, the message is received again."""
         if message.is_deleted:
             return
-        if message.may_be_disturbed and self._chance.strikes(
-            "message-delete-lost", 0.004, site=self.settings.name, note=f"message {message.number}"
-        ):
-            message.disturbed_receives.add(message.receives)
+        note = f"message {message.number}"
+        if self._chance.strikes("message-delete-lost", 0.004, site=self.settings.name, note=note):
             return
         self.delete(message)
 
@@ -188,10 +190,8 @@ class Queue:
         message.first_received_at = message.first_received_at or self._clock.now()
         self.in_flight[message.number] = message
         self._hide(message, self.settings.visibility_seconds)
-        if message.may_be_disturbed and self._chance.strikes(
-            "message-duplicated", 0.012, site=self.settings.name, note=f"message {message.number}"
-        ):
-            message.disturbed_receives.add(message.receives)
+        note = f"message {message.number}"
+        if self._chance.strikes("message-duplicated", 0.012, site=self.settings.name, note=note):
             delay = self._chance.stream("sqs-duplicate").uniform(0.0, 8.0)
             self._clock.call_later(delay, lambda: self._show(message, is_copy=True))
 
@@ -218,6 +218,7 @@ class Poller:
     _settings: SourceSettings
     _clock: Clock
     _chance: Chance
+    _outages: Outages
     _handle: Callable[[list[Message], Callable[[set[int] | None], None]], None]
     """Gets a batch, and a callback for the numbers of the failed messages (None: all)."""
     _running: int = 0
@@ -228,14 +229,21 @@ class Poller:
         self._queue.on_visible = self._wake
 
     def _wake(self) -> None:
-        if self._queue.visible and not self._is_polling and self._running < self._settings.max_concurrency:
+        is_there = not self._outages.is_away(SQS)
+        if self._queue.visible and is_there and not self._is_polling and self._running < self._settings.max_concurrency:
             self._is_polling = True
             latency = self._chance.stream(f"poll/{self._settings.function}").uniform(*self.latency_seconds)
             self._clock.call_later(latency, self._poll)
 
     def _poll(self) -> None:
         self._is_polling = False
+        if self._outages.is_away(SQS):
+            return
         batch = self._queue.receive(self._settings.batch_size)
+        if self._outages.is_away(LAMBDA):
+            # The messages come back after the visibility time-out, which counts as a receive.
+            self._wake()
+            return
         batch = [message for message in batch if self._breaks_no_loop(message)]
         if batch:
             self._running += 1

@@ -1,12 +1,10 @@
 """SQS's actions over the simulated queues."""
 
-import sys
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from relaunch.ports import NotYetError
 from relaunch_local.simulation.aws.clients import CallingClient, client_error
+from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.aws.sqs import Queues
 
 
@@ -15,19 +13,25 @@ class ModelSqs:
     """SQS's actions; queue URLs are, or end in, the logical names of the queues."""
 
     _queues: Queues
-    _lineage: Callable[[], Mapping[str, int]]
-    """Returns the functions that led to the sender."""
+    _runtime: Runtime
+
+    def _origin_of(self, body: str) -> int:
+        """Return the origin of the message of this text that the running function has, 0 if it has none."""
+        invocation = self._runtime.current
+        messages = invocation.messages if invocation is not None else ()
+        return next((message.origin for message in messages if message.body == body and not message.is_deleted), 0)
 
     def send_message(self, **parameters: Any) -> Any:
         """SendMessage."""
         if not 0 <= parameters.get("DelaySeconds", 0) <= 900:
             raise client_error("InvalidParameterValue", "DelaySeconds")
         self._queues.send(
-            parameters["QueueUrl"],
+            parameters["QueueUrl"].rpartition("/")[2],
             parameters["MessageBody"],
             delay_seconds=parameters.get("DelaySeconds", 0),
-            lineage=self._lineage(),
-            reason=parameters.get("MessageAttributes", {}).get("reason", {}).get("StringValue", ""),
+            lineage=self._runtime.lineage(),
+            attributes={name: each["StringValue"] for name, each in parameters.get("MessageAttributes", {}).items()},
+            origin=self._origin_of(parameters["MessageBody"]),
         )
         return {"MessageId": "sent"}
 
@@ -35,8 +39,7 @@ class ModelSqs:
         """ChangeMessageVisibility; a receipt handle is `number/receive`."""
         number, receive = map(int, parameters["ReceiptHandle"].split("/"))
         queue = self._queues.queues[parameters["QueueUrl"].rpartition("/")[2]]
-        is_early = isinstance(sys.exc_info()[1], NotYetError)
-        queue.change_visibility(number, receive, parameters["VisibilityTimeout"], is_early=is_early)
+        queue.change_visibility(number, receive, parameters["VisibilityTimeout"])
         return {}
 
     def change_message_visibility_batch(self, **parameters: Any) -> Any:
@@ -72,14 +75,14 @@ class ModelSqs:
 
 @dataclass(frozen=True, slots=True)
 class SourceSqs:
-    """SQS as a function calls it for its own messages; only ChangeMessageVisibility of a failed one may fail."""
+    """SQS as a function calls it for its own messages; only sending one again may fail."""
 
     _calling: CallingClient
     _model: ModelSqs
 
-    def change_message_visibility(self, **parameters: Any) -> Any:
-        """ChangeMessageVisibility."""
-        return self._calling.change_message_visibility(**parameters)
+    def send_message(self, **parameters: Any) -> Any:
+        """SendMessage."""
+        return self._calling.send_message(**parameters)
 
     def change_message_visibility_batch(self, **parameters: Any) -> Any:
         """ChangeMessageVisibilityBatch."""

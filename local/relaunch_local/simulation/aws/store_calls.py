@@ -32,6 +32,11 @@ STORE_CALLS: Mapping[tuple[str, str], frozenset[StoreCall]] = {
     ("definitions", "load_definition"): frozenset({_GET}),
     ("definitions", "load_registered"): frozenset({_GET}),
     ("definitions", "save_definition"): frozenset({_GET, _PUT, _DELETE}),
+    ("events", "begin_last_try"): frozenset({_PUT}),
+    ("deliveries", "load_progress"): frozenset({_GET}),
+    ("deliveries", "load_report"): frozenset({_GET}),
+    ("deliveries", "save_progress"): frozenset({_PUT}),
+    ("deliveries", "save_report"): frozenset({_PUT}),
     ("events", "list_events"): frozenset({_QUERY}),
     ("events", "load_dispatch_starts"): frozenset({_GET}),
     ("events", "record_event"): frozenset({_PUT}),
@@ -64,3 +69,9 @@ STORE_CALLS: Mapping[tuple[str, str], frozenset[StoreCall]] = {
     ("maintenance", "save_revision"): frozenset({_PUT}),
     ("maintenance", "take_turn"): frozenset({_UPDATE}),
 }
+
+LEADING_KEYS: Mapping[tuple[str, str], str] = {
+    ("definitions", "list_definitions"): "DEFINITION",
+    **{(port, method): "DELIVERIES" for port, method in STORE_CALLS if port == "deliveries"},
+}
+"""The partition key of calls by functions whose role restricts them to some."""

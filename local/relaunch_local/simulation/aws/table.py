@@ -8,6 +8,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from relaunch.adapters.aws.client_config import TABLE_CONFIG
 from relaunch.adapters.aws.errors import aws_errors
 from relaunch.core.jobs.effects import AdmitWaiting, CountRun, Effect, LookForWarning, RememberCapacity
 from relaunch.core.jobs.job import Job, TimelineEntry, due_at, waited_slot
@@ -61,7 +62,7 @@ class Indexes(LaggingIndex[Job]):
 
 
 # Of these too the adapter recognizes its own write when the SDK repeats it.
-_PUT_ON_A_CONDITION = frozenset({"save_dispatch_starts", "save_maintenance", "save_pool"})
+_PUT_ON_A_CONDITION = frozenset({"begin_last_try", "save_dispatch_starts", "save_maintenance", "save_pool"})
 
 
 @dataclass
@@ -85,7 +86,7 @@ class CalledStore:
 
     def _call(self, name: str, effect: Callable[[], Any]) -> Any:
         with aws_errors(f"dynamodb:{name}"):
-            return self._calls.perform("dynamodb", name, effect, DYNAMODB_ERRORS)
+            return self._calls.perform("dynamodb", name, effect, DYNAMODB_ERRORS, TABLE_CONFIG)
 
 
 @dataclass

@@ -46,13 +46,17 @@ class SourceSettings:
 class FunctionSettings:
     """A function; `sources` are the queues that invoke it, `watched_queues` those whose messages it counts.
 
-    `asynchronous_tries` is how often Lambda tries an asynchronous invocation in all.
+    `on_failure` is the queue that gets asynchronous calls which failed, empty if they are forgotten.
+    `asynchronous_tries` is how often Lambda tries such a call in all, `asynchronous_seconds` for how long it keeps one
+    that it cannot start.
     """
 
     name: str
     timeout_seconds: float
     dead_letter_queue: str
+    on_failure: str
     asynchronous_tries: int
+    asynchronous_seconds: float
     sources: tuple[SourceSettings, ...]
     watched_queues: tuple[str, ...]
 
@@ -167,13 +171,17 @@ def _function(properties: Mapping[str, Any], timeout: float, mappings: Sequence[
         )
         for queue, each in named
     )
-    tries = 1 + int(properties.get("EventInvokeConfig", {}).get("MaximumRetryAttempts", 2))
+    invoked = properties.get("EventInvokeConfig", {})
+    failed = invoked.get("DestinationConfig", {}).get("OnFailure")
+    tries = 1 + int(invoked.get("MaximumRetryAttempts", 2))
     watched = variables.get("RELAUNCH_WATCHED_QUEUE_URLS")
     return FunctionSettings(
         name,
         properties.get("Timeout", timeout),
         _target(dead_letters) if dead_letters else "",
+        _target(failed["Destination"]) if failed else "",
         tries,
+        float(invoked.get("MaximumEventAgeInSeconds", 21_600)),
         queues,
         tuple(map(_target, watched["Join"][1])) if watched else (),
     )

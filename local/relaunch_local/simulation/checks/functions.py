@@ -46,9 +46,6 @@ class FunctionChecks:
             self._runtime.current.told.update(tasks_in(answer))
         elif action == "describe_tasks":
             self._facts.described(answer)
-            if self._runtime.current is not None and answer["failures"]:
-                # A task that is listed and MISSING: what was read has to be read again.
-                self._runtime.current.disturb(wholly=False)
 
     def ec2_answered(self, action: str, answer: Any) -> None:
         """Note an answer of EC2 on Spot requests."""

@@ -82,7 +82,7 @@ class Invariants:
         self.effects = Effects(self.check, self._clock)
         self._slots = Slots(self.check, self._max_running_jobs)
         self._failed_starts = FailedStarts(self.check)
-        self._wakes = Wakes(self.check, self._clock, self._saved_at, self._failed_starts.machines)
+        self._wakes = Wakes(self.check, self._clock, self._facts, self._saved_at, self._failed_starts.machines)
 
     def check(self, name: str, holds: bool, message: str = "") -> None:  # noqa: FBT001 - is read as an assert
         """Count a check, and record a violation if it does not hold."""

@@ -188,7 +188,8 @@ class MachineInvariants:
         if before.state is not MachineState.STARTING or before.launched_at is None:
             return
         took = now - before.launched_at
-        in_time = took <= self._limits.registration_deadline_of(_type_of(before)) + _START_GRACE
+        allowed = self._limits.registration_deadline_of(_type_of(before)) + _START_GRACE
+        in_time = took <= allowed + self._facts.outage_time(before.launched_at, now)
         self._check("a machine is ready in time or ended", in_time, f"{machine.machine_id}: {took}")
 
     def _check_ready(self, machine: Machine) -> None:

@@ -44,6 +44,7 @@ class Refusals:
     _check: Callable[[str, bool, str], None]
     _jobs: Mapping[str, Job]
     """The jobs as they were saved last."""
+    _outage_time: Callable[[datetime, datetime], timedelta]
     _lack_machines: Callable[[], bool] = lambda: False
     """Returns whether machines were of no use lately, for which jobs wait by the same probes."""
     _open: dict[str, _Episode] = field(default_factory=dict)
@@ -94,9 +95,10 @@ class Refusals:
         if not is_refused:
             self._went_on_at[job.job_id] = now
         if is_refused and job.machine_id:
-            kept_for = now - self._kept_since.setdefault((job.job_id, job.machine_id), now)
-            message = f"{job.job_id} keeps {job.machine_id} for {kept_for}"
-            self._check("a refused job keeps its machine for minutes only", kept_for <= _KEPT + _LATE, message)
+            since = self._kept_since.setdefault((job.job_id, job.machine_id), now)
+            is_short = now - since <= _KEPT + _LATE + self._outage_time(since, now)
+            message = f"{job.job_id} keeps {job.machine_id} for {now - since}"
+            self._check("a refused job keeps its machine for minutes only", is_short, message)
 
     def granted(self, still_refused: Collection[str] = ()) -> None:
         """Check later that each job that was refused goes on by its next probe, but for those of families that are."""

@@ -67,6 +67,7 @@ class Times:
             # The application can do no more than ask in time; what follows is the verdict's to check.
             took = self._facts.stop_asked_at[arn] - meant_at
         allowed = STOP_OVERSHOOT + (SWEEP_OVERSHOOT if shown_at else timedelta(0))
+        allowed += self._facts.outage_time(meant_at, stopped_at)
         self._invariants.check(
             "what is meant to stop does stop", took <= allowed, f"{job.job_id}: {arn[-6:]} after {took}"
         )
@@ -79,6 +80,7 @@ class Times:
         allowed = CANCEL_OVERSHOOT
         if self._confirmed_no_stop(job):
             allowed = UNCONFIRMED_OVERSHOOT
+        allowed += self._facts.outage_time(asked_at, job.ended_at)
         self._invariants.check("what is cancelled ends in time", took <= allowed, f"{job.job_id} after {took}")
         was_late = self.was_late(job, asked_at + CLOCK_SKEW)
         is_kept = job.state in (JobState.CANCELLED, JobState.SUCCEEDED) or (
@@ -147,6 +149,7 @@ class Times:
         self, job: Job, name: str, ended_at: datetime | None, latest: datetime, allowed: timedelta
     ) -> None:
         late = (ended_at or self._clock.now()) - latest
+        allowed += self._facts.outage_time(latest, latest + late)
         self._invariants.check(
             "nothing lives long after its deadline", late <= allowed, f"{job.job_id}: {name} {late} later"
         )
@@ -166,12 +169,13 @@ class Times:
             given_up_at = min(self._facts.stop_asked_at.get(arn, stopped_at), stopped_at)
             machine_at = timestamp(task, "connectivityAt") or given_up_at
             started_at = timestamp(task, "startedAt") or given_up_at
-            in_time = min(machine_at, given_up_at) <= placed_at + allowed + LOOK_OVERSHOOT
-            waited = f"{job.job_id}: {arn[-6:]} waited {min(machine_at, given_up_at) - placed_at}"
-            self._invariants.check("a task without a machine is withdrawn in time", in_time, waited)
-            in_time = min(started_at, given_up_at) <= placed_at + START_LIMIT + LOOK_OVERSHOOT
-            waited = f"{job.job_id}: {arn[-6:]} waited {min(started_at, given_up_at) - placed_at}"
-            self._invariants.check("a task that does not start is withdrawn in time", in_time, waited)
+            for until, limit, name in (
+                (min(machine_at, given_up_at), allowed, "a task without a machine is withdrawn in time"),
+                (min(started_at, given_up_at), START_LIMIT, "a task that does not start is withdrawn in time"),
+            ):
+                waited = until - placed_at
+                is_in_time = waited <= limit + LOOK_OVERSHOOT + self._facts.outage_time(placed_at, until)
+                self._invariants.check(name, is_in_time, f"{job.job_id}: {arn[-6:]} waited {waited}")
 
     def _check_orphans(self, job: Job) -> None:
         for arn, task in self._invariants.tasks[job.job_id].items():
@@ -179,7 +183,8 @@ class Times:
             orphan_at = self._invariants.orphans.get(arn)
             if stopped_at is not None and orphan_at is not None:
                 took = stopped_at - orphan_at
-                in_time = took <= STOP_OVERSHOOT + SWEEP_OVERSHOOT
+                allowed = self._facts.outage_time(orphan_at, stopped_at)
+                in_time = took <= STOP_OVERSHOOT + SWEEP_OVERSHOOT + allowed
                 self._invariants.check("an orphaned task stops in time", in_time, f"{job.job_id}: {arn[-6:]} {took}")
 
     def _check_runtime(self, job: Job) -> None:

@@ -31,6 +31,7 @@ _ENDED_LATE = timedelta(minutes=10)
 # An end whose event is lost is known by the next look.
 _KNOWN_LATE = timedelta(minutes=15)
 _ROUNDING_USD = 0.001
+_LONGEST_OUTAGE = timedelta(hours=4)
 _HOUR = timedelta(hours=1)
 
 
@@ -111,7 +112,9 @@ class UselessCost:
         return job_id in self.tried[host.instance_id] or any(host.launched_at <= at <= used_at for at in ends)
 
     def _most(self, host: Instance, until: datetime) -> float:
-        return self._prices(host)[1] * ((until - host.launched_at + _KNOWN_LATE) / _HOUR)
+        # While services are away nobody can know that an instance has ended.
+        late = _KNOWN_LATE + self.facts.outage_time(until, until + _LONGEST_OUTAGE)
+        return self._prices(host)[1] * ((until - host.launched_at + late) / _HOUR)
 
     def _ended_at(self, host: Instance) -> datetime:
         return self.bills[host.instance_id].billing_ended_at or host.launched_at

@@ -9,6 +9,7 @@ from relaunch.core.jobs.job import Job, claimed_machines
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.lifecycle.moves import stops_by
 from relaunch_local.ecs import Clock
+from relaunch_local.simulation.checks.facts import AccountFacts
 from relaunch_local.simulation.checks.record import Check
 
 # The longest interval between two wakes of a job: 15 minutes for a slot, 30 for the start of an instance.
@@ -24,6 +25,7 @@ class Wakes:
 
     _check: Check
     _clock: Clock
+    _facts: AccountFacts
     _saved_at: Mapping[str, datetime]
     """By job: when it was last saved."""
     _failed_starts: Mapping[str, Sequence[str]]
@@ -36,10 +38,11 @@ class Wakes:
         if before is None or before.wake_at is None:
             return
         # A job that was overdue already when it was saved is due since it was saved.
-        late = self._clock.now() - max(before.wake_at, self._saved_at[before.job_id])
-        self._check(
-            "what is due is looked at in time", late <= LONGEST_OVERDUE, f"{before.job_id} {before.state}: {late}"
-        )
+        now = self._clock.now()
+        due_at = max(before.wake_at, self._saved_at[before.job_id])
+        is_in_time = now - due_at <= LONGEST_OVERDUE + self._facts.outage_time(due_at, now)
+        message = f"{before.job_id} {before.state}: {now - due_at}"
+        self._check("what is due is looked at in time", is_in_time, message)
 
     def check_wake(self, before: Job | None, job: Job) -> None:
         """Check when a job that was saved is looked at next."""

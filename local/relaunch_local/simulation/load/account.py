@@ -206,14 +206,14 @@ class LimitedLambdas(Lambdas):
         else:
             super().call(name, body, on_end)
 
-    def call_asynchronously(self, name: str, body: Callable[[], Any], what: str) -> None:
+    def call_asynchronously(self, name: str, body: Callable[[], Any], request: Mapping[str, Any] | None = None) -> None:
         """Queue an asynchronous invocation; Lambda retries after a second while too many run."""
         if self.running >= LAMBDA_CONCURRENCY:
             self.refused += 1
             wait = self._runtime.chance.stream("asynchronous-queue").uniform(1.0, 2.0)
-            self._runtime.clock.call_later(wait, lambda: self.call_asynchronously(name, body, what))
+            self._runtime.clock.call_later(wait, lambda: self.call_asynchronously(name, body, request))
         else:
-            super().call_asynchronously(name, body, what)
+            super().call_asynchronously(name, body, request)
 
     def _invoke(
         self,
@@ -221,8 +221,6 @@ class LimitedLambdas(Lambdas):
         body: Callable[[], Any],
         on_end: OnEnd,
         invocation: Invocation | None = None,
-        *,
-        is_spared: bool = False,
     ) -> None:
         self.running += 1
         invocation = invocation or Invocation(next(self._numbers), settings.name)
@@ -237,7 +235,7 @@ class LimitedLambdas(Lambdas):
                 free.append(container)
             on_end(answer, error)
 
-        super()._invoke(settings, body, ended, invocation, is_spared=is_spared)
+        super()._invoke(settings, body, ended, invocation)
 
 
 class BusyPoller(Poller):

@@ -25,6 +25,7 @@ class LoadEvents(Workload):
     """Sends the events. A delivery without a 202 is redelivered within seconds."""
 
     redelivered_after_seconds = (1.0, 10.0)
+    share_with_token = 0.0
 
     def __init__(self, account: SimulatedAccount) -> None:
         """Schedule every event."""

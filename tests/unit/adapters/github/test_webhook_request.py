@@ -45,6 +45,7 @@ def test_a_signed_push_is_queued() -> None:
     }
     assert {key: value for key, value in message.items() if key not in {"payload", "body_sha256"}} == {
         "source": "github",
+        "format": 1,
         "event": "push",
         "delivery": "guid-1",
         "hook_id": "7",

@@ -14,7 +14,7 @@ from fakes.webhook import EVENTS, load_event
 from relaunch.adapters.messages.intake import parse_intake_message
 from relaunch.core.triggers.events import GithubEvent, ImagePushed, ObjectCreated
 from relaunch.core.triggers.matching import IgnoredEvent
-from relaunch.ports import PermanentError
+from relaunch.ports import PermanentError, TransientError
 
 KEY = "images/été 2026/shard+07.manifest"
 ETAG = "6f5902ac237024bdd0c176cb93063dc4"
@@ -46,6 +46,12 @@ def test_the_sample_batches_of_the_intake_queue_carry_readable_messages(path: Pa
     (event,) = parse_intake_message(record["body"])
     assert isinstance(event, GithubEvent | ObjectCreated | ImagePushed)
     assert record["md5OfBody"] == hashlib.md5(record["body"].encode(), usedforsecurity=False).hexdigest()
+
+
+def test_a_delivery_that_the_webhook_of_a_newer_release_queued_is_read_later() -> None:
+    message = load_event("sqs.intake.github-push")["Records"][0]["body"].replace('"format":1', '"format":2')
+    with pytest.raises(TransientError, match="the message has format 2, and this release reads 1: a newer release"):
+        parse_intake_message(message)
 
 
 def test_an_upload_told_by_eventbridge_is_read() -> None:

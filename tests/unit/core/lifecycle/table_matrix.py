@@ -247,9 +247,9 @@ EVENTS: Mapping[str, events.JobEvent] = {
     "seen-exit-0": seen_stopped(0),
     "seen-exit-1": seen_stopped(1),
     "seen-deleted": seen_stopped(0, last_status="DELETED"),
-    "orphan": seen("RUNNING", task_id=ORPHANED, started_by="resnet-1f2e3d4c/7"),
+    "orphan": seen("RUNNING", task_id=ORPHANED, started_by="resnet-1f2e3d4c/0"),
     "orphan-sibling": seen("RUNNING", task_id=ORPHANED),
-    "orphan-over": seen_stopped(0, task_id=ORPHANED, started_by="resnet-1f2e3d4c/7"),
+    "orphan-over": seen_stopped(0, task_id=ORPHANED, started_by="resnet-1f2e3d4c/0"),
     "missing": events.TaskMissing(task_id()),
     "missing-another": events.TaskMissing(ORPHANED),
     "warned": events.HostWarned(INSTANCE_ID, SOON),
@@ -303,9 +303,9 @@ conflict-empty   .  .  .  .  .  .  .  .  .    F  C  .    .  .  .  .  .  .    .  
 uncertain        .  .  .  .  .  .  .  .  .    L  L  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 expired          .  .  .  .  .  .  .  .  .    W  C  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 expired-late     .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
-seen-pending     W  W  W  W  W  W  W  W  W    L  S  L    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
-seen-running     W  W  W  W  W  W  W  W  W    R  S  R    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
-seen-old         W  .  W  W  W  W  W  W  W    R  S  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
+seen-pending     .  W  .  .  .  .  .  .  .    L  S  L    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
+seen-running     .  W  .  .  .  .  .  .  .    R  S  R    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
+seen-old         .  .  .  .  .  .  .  .  .    R  S  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 seen-ending      .  .  .  .  .  .  .  .  .    S  S  S    S  S  S  S  S  S    S  S  S  S  S    .  .  .  .
 seen-stopping    .  .  .  .  .  .  .  .  .    S  S  S    S  S  S  S  S  S    S  S  S  S  S    .  .  .  .
 seen-order-old   .  .  .  .  .  .  .  .  .    S  S  .    .  .  .  .  .  .    S  S  S  S  S    .  .  .  .
@@ -313,7 +313,7 @@ seen-exit-0      .  .  .  .  .  .  .  .  .    D  C  D    D  D  D  W  D  D    W  
 seen-exit-1      .  .  .  .  .  .  .  .  .    W  C  W    W  W  W  W  W  W    W  W  C  W  W    .  .  .  .
 seen-deleted     .  .  .  .  .  .  .  .  .    D  C  D    D  D  D  W  D  D    W  D  C  W  W    .  .  .  .
 orphan           W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
-orphan-sibling   W  W  W  W  W  W  W  W  W    R  S  L    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
+orphan-sibling   .  W  .  .  .  .  .  .  .    R  S  L    R  R  R  R  R  R    S  S  S  S  S    D  F  C  T
 orphan-over      .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .
 missing          .  .  .  .  .  .  .  .  .    .  .  L    R  R  R  R  R  R    S  S  S  S  S    .  .  .  .
 missing-another  .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .  .  .    .  .  .  .  .    .  .  .  .

@@ -26,6 +26,13 @@ def test_a_live_task_beside_the_current_one_is_stopped(situation):
     assert stopped_by(SITUATIONS[situation], EVENTS["orphan"]) == [ORPHANED]
 
 
+@pytest.mark.parametrize("situation", ["w0", "wr", "fz", "pl", "ru", "si", "ok"])
+def test_a_task_of_an_attempt_that_the_job_has_not_begun_is_left_as_the_table_was_restored_from_a_backup(situation):
+    later = seen("RUNNING", task_id=ORPHANED, started_by="resnet-1f2e3d4c/2")
+
+    assert after(SITUATIONS[situation], later).pending == SITUATIONS[situation].pending
+
+
 @pytest.mark.parametrize(("seconds", "is_taken"), [(-11, False), (-10, True), (0, True)])
 def test_a_late_event_of_a_placement_that_is_kept_no_more_is_not_taken_for_that_of_the_pending_one(seconds, is_taken):
     task = seen("PENDING", task_id=task_id(77), created_at=NOW + timedelta(seconds=seconds))

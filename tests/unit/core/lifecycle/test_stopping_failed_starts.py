@@ -7,8 +7,8 @@ import pytest
 
 from fakes.builders import NOW, container_instance_arn, make_offering_key, task_id
 from relaunch.core.definitions.targets import Target
-from relaunch.core.jobs.attempt import Stop, StopKind
-from relaunch.core.jobs.effects import RememberCapacity, RequestLaunch
+from relaunch.core.jobs.attempt import IntentKind, Stop, StopIntent, StopKind
+from relaunch.core.jobs.effects import ReleaseMachine, RememberCapacity, RequestLaunch
 from relaunch.core.jobs.job import FailedStart, Job
 from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, WaitReason
 from relaunch.core.launches.launch import TaskPlaced
@@ -190,3 +190,28 @@ def test_a_task_that_started_after_all_ends_the_count_of_failed_starts():
         ).faults.failed_starts
         == ()
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "is_unused"),
+    [
+        ("ECS was unable to assume the role 'arn:aws:iam::111122223333:role/trainer'", True),
+        ("DockerTimeoutError: Could not transition to created", False),
+    ],
+)
+def test_a_machine_whose_task_was_not_allowed_to_start_has_had_none_though_it_was_to_be_stopped(words, is_unused):
+    placed = with_attempt("pl", instance_id="i-1")
+    attempt = placed.current_attempt
+    attempt = replace(
+        attempt,
+        placement=replace(attempt.placement, machine_id="m-1"),
+        intent=StopIntent(IntentKind.CANCEL, NOW, "not needed any more"),
+    )
+
+    ended = stopped(
+        replace(placed, attempt=attempt), stop_code="TaskFailedToStart", stopped_reason=words, started_at=None
+    )
+
+    assert ended.state is JobState.CANCELLED
+    (released,) = [each for each in ended.pending if isinstance(each, ReleaseMachine)]
+    assert released.is_unused is is_unused

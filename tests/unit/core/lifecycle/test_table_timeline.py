@@ -55,7 +55,7 @@ conflict-empty  | fx                | 300  | cancelled: enough
 uncertain       | fz fx             | 330  | launch to be repeated: no answer
 expired         | fz                | 300  | try closed: never sent
 expired         | fx                | 300  | cancelled: enough
-seen-pending    | w0 wr wi ws wc wb wk wm wl | 0    | orphaned task: TASK
+seen-pending    | wr                | 0    | orphaned task: TASK
 seen-pending    | fz                | 900  | task PENDING:
 seen-pending    | fx                | 180  | cancelling: cancel
 seen-pending    | pl                | 1740 | task PENDING: MACHINE
@@ -63,7 +63,7 @@ seen-pending    | ru ro rh rd rm | 600  | still running: MACHINE us-east-1a
 seen-pending    | rn                | 540  | still running: MACHINE us-east-1a
 seen-pending    | si sn sc so sp    | 180  | task stopping: PENDING
 seen-pending    | ok ng ca to       | 300  | orphaned task: TASK
-seen-running    | w0 wr wi ws wc wb wk wm wl | 0    | orphaned task: TASK
+seen-running    | wr                | 0    | orphaned task: TASK
 seen-running    | fz                | 600  | running:
 seen-running    | fx                | 180  | cancelling: cancel
 seen-running    | pl                | 600  | running: MACHINE
@@ -71,7 +71,6 @@ seen-running    | ru ro rh rd rm | 600  | still running: MACHINE us-east-1a
 seen-running    | rn                | 540  | still running: MACHINE us-east-1a
 seen-running    | si sn sc so sp    | 180  | task stopping: RUNNING
 seen-running    | ok ng ca to       | 300  | orphaned task: TASK
-seen-old        | w0 wi ws wc wb wk wm wl | 0    | orphaned task: TASK
 seen-old        | fz                | 600  | running:
 seen-old        | fx                | 180  | cancelling: cancel
 seen-ending     | fz pl ru si sn sc ro rh rn so sp rd rm | 180  | task stopping: DEACTIVATING
@@ -92,7 +91,7 @@ seen-deleted    | fx sc             | 300  | cancelled: cancelled (exit code 0; 
 seen-deleted    | si so sp rn       | 300  | stopped: interruption: the machine was taken away (exit code 0; …
 orphan          | w0 wr wi ws wc wb wk fz fx pl ru si sn sc wm wl ro rh rn so sp rd rm | 0    | orphaned task: ORPHAN
 orphan          | ok ng ca to       | 300  | orphaned task: ORPHAN
-orphan-sibling  | w0 wr wi ws wc wb wk pl ru si sn sc wm wl ro rh rn so sp rd rm | 0    | orphaned task: ORPHAN
+orphan-sibling  | wr pl ru si sn sc ro rh rn so sp rd rm | 0    | orphaned task: ORPHAN
 orphan-sibling  | fz                | 600  | running:
 orphan-sibling  | fx                | 180  | cancelling: cancel
 orphan-sibling  | ok ng ca to       | 300  | orphaned task: ORPHAN

@@ -19,6 +19,8 @@ from relaunch.adapters.github.webhook_secrets import find_repository, read_scope
 
 MAX_BODY_BYTES = 6 * 1024 * 1024  # the limit of Lambda; GitHub sends up to 25 MB
 MAX_MESSAGE_BYTES = 900_000  # the limit of SQS is 1,048,576
+FORMAT = 1
+"""The newest format of the message for the intake queue, which adapters.messages.body checks."""
 WANTED_EVENTS = frozenset(
     ("push", "workflow_dispatch", "repository_dispatch", "workflow_run", "release", "package", "registry_package")
 )
@@ -143,6 +145,7 @@ def build_message(request: Request, payload: Mapping[str, object], received_at: 
     """Return the message for the intake queue in ASCII, with a trimmed payload if needed; None if still too large."""
     message = {
         "source": "github",
+        "format": FORMAT,
         "event": request.event,
         "delivery": request.delivery,
         "hook_id": request.headers.get("x-github-hook-id", "")[:_MAX_HEADER_LENGTH],

@@ -1,9 +1,15 @@
-"""Parses the body of a message."""
+"""The body of a message, and the format of those that the functions send to one another."""
 
 import json
 from collections.abc import Mapping
 
-from relaunch.ports import PermanentError
+from relaunch.ports import PermanentError, TransientError
+
+FORMAT = 1
+"""The newest format of requests by ID that this release sends, and reads with all older ones.
+
+When it is raised: adapters.aws.dynamodb.formats. A message without a number has format 1.
+"""
 
 
 def load_message(body: str) -> Mapping[str, object]:
@@ -21,13 +27,29 @@ def load_message(body: str) -> Mapping[str, object]:
     return message
 
 
+def check_format(message: Mapping[str, object], newest: int) -> None:
+    """Check the format of a message that a function of the stack has sent.
+
+    Raises:
+        TransientError: it is newer.
+    """
+    number = message.get("format", 1)
+    if isinstance(number, int) and number > newest:
+        raise TransientError(
+            f"the message has format {number}, and this release reads {newest}: a newer release sent it"
+        )
+
+
 def load_id(body: str, name: str) -> str:
     """Return the ID in a message, which is its member `name`.
 
     Raises:
         PermanentError: the body is not a JSON object, or has no such ID.
+        TransientError: a newer release sent it.
     """
-    value = load_message(body).get(name)
+    message = load_message(body)
+    check_format(message, FORMAT)
+    value = message.get(name)
     if not isinstance(value, str) or not value:
         raise PermanentError(f"the message names no {name}")
     return value

@@ -6,7 +6,8 @@ from dataclasses import asdict, replace
 from datetime import datetime
 
 from relaunch.adapters.github.deliveries import parse_delivery
-from relaunch.adapters.messages.body import load_message
+from relaunch.adapters.github.webhook_request import FORMAT
+from relaunch.adapters.messages.body import check_format, load_message
 from relaunch.adapters.messages.trigger_events import parse_image_action, parse_notification_record, parse_upload
 from relaunch.core.triggers.events import DirectRequest, TriggerEvent
 from relaunch.core.triggers.matching import IgnoredEvent
@@ -18,6 +19,7 @@ def parse_intake_message(body: str | Mapping[str, object]) -> tuple[TriggerEvent
 
     Raises:
         PermanentError: the message is of an unknown kind, or lacks required fields.
+        TransientError: the webhook of a newer release sent it.
     """
     message = load_message(body) if isinstance(body, str) else body
     events = _parse(message)
@@ -32,6 +34,7 @@ def parse_intake_message(body: str | Mapping[str, object]) -> tuple[TriggerEvent
 
 def _parse(message: Mapping[str, object]) -> tuple[TriggerEvent | IgnoredEvent, ...]:
     if message.get("source") == "github":
+        check_format(message, FORMAT)
         return (parse_delivery(message),)
     if "detail-type" in message:
         return (_parse_eventbridge_event(message),)

@@ -160,6 +160,8 @@ class Stop:
     exit_code: int | None = None
     error: str = ""
     """The name of the error in the stopped reason (`CannotStartContainerError`…); empty if it has none."""
+    was_refused: bool = False
+    """Whether its start was refused until somebody grants something, also if it was to be stopped anyway."""
 
 
 @dataclass(frozen=True, slots=True)

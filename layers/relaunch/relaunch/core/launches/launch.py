@@ -194,6 +194,10 @@ class TaskPhase(StrEnum):
         return self in (TaskPhase.STOPPING, TaskPhase.STOPPED)
 
 
+STOPPED_BY_WARNING = "Relaunch: spot interruption warning"
+"""How the reason begins with which Relaunch stops a task on an instance that EC2 takes away."""
+
+
 class ReportedCause(StrEnum):
     """What a target reports as the cause of a stop; core.lifecycle.stop_reason decides what it means for the job."""
 

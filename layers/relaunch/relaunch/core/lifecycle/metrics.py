@@ -57,6 +57,7 @@ class Metric(StrEnum):
     JOBS_REFUSED = "JobsRefused"
     CLUSTERS_UNREADABLE = "ClustersUnreadable"
     MESSAGES_FAILED = "MessagesFailed"
+    MESSAGE_RETRY_TIME = "MessageRetryTime"
     DEAD_LETTERS = "DeadLetters"
     REFRESHES_FAILED = "RefreshesFailed"
     MACHINES_REQUESTED = "MachinesRequested"
@@ -96,6 +97,7 @@ METRICS: Mapping[Metric, MetricKind] = {
     Metric.JOBS_REFUSED: MetricKind(),
     Metric.CLUSTERS_UNREADABLE: MetricKind(),
     Metric.MESSAGES_FAILED: MetricKind(dimension="queue"),
+    Metric.MESSAGE_RETRY_TIME: MetricKind(Unit.SECONDS),
     Metric.DEAD_LETTERS: MetricKind(),
     Metric.REFRESHES_FAILED: MetricKind(),
     Metric.MACHINES_REQUESTED: MetricKind(),

@@ -44,7 +44,17 @@ def is_orphaned(job: Job, event: TaskSeen) -> bool:
         # The version of a task that reappears may be unchanged.
         is_back = attempt.placement.is_lost and seen.version == attempt.task_version
         return attempt.stop is not None and (is_back or seen.version > attempt.task_version)
-    return not _knows(job, seen.task_id)
+    return not _knows(job, seen.task_id) and not _is_later(job, event)
+
+
+def _is_later(job: Job, event: TaskSeen) -> bool:
+    """Return whether the task is of an attempt that the job has not begun: the table was restored from a backup.
+
+    An attempt is saved before its task is launched. The job launches it under the same name when it comes there, and is
+    answered with this task.
+    """
+    owner = event.observation.owner
+    return owner is not None and owner.attempt_number > (job.attempt.number if job.attempt else 0)
 
 
 def stop_orphaned_task(job: Job, event: TaskSeen, now: datetime, _limits: StackLimits) -> Decision:

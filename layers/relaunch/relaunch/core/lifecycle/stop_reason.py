@@ -242,7 +242,7 @@ def classify_stop(
     if kind is StopKind.CANCELLED and (intent is None or intent.kind is not IntentKind.CANCEL):
         text = f"{STOPPED_FROM_OUTSIDE}: {text}".rstrip(": ")
     error = next((each.error for each in reports if each.error), "")
-    return Stop(kind, at, observation.stop_code, text, exit_code, error)
+    return Stop(kind, at, observation.stop_code, text, exit_code, error, was_refused=facts.start_is_refused)
 
 
 def ended_at(observation: TaskObservation, now: datetime) -> datetime:

@@ -38,7 +38,7 @@ from relaunch.core.jobs.state import CostBasis, JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import RejectedOffering
-from relaunch.ports import PermanentError
+from relaunch.ports import TransientError
 
 # Building a strategy for a whole job takes hypothesis a moment; that says nothing about the code under test.
 thorough = settings(
@@ -135,11 +135,11 @@ def test_a_definition_that_was_written_before_there_were_other_targets_is_for_ec
     assert job_items.read_job(item, None) == make_job()
 
 
-def test_a_job_that_another_version_wrote_in_words_unknown_here_cannot_be_read() -> None:
+def test_a_job_that_a_newer_release_wrote_in_words_unknown_here_cannot_be_read_for_now() -> None:
     item = job_items.job_item(make_job("resnet-1f2e"), "a write")
     item["body"]["S"] = item["body"]["S"].replace('"state":"WAITING"', '"state":"PONDERING"')
 
-    with pytest.raises(PermanentError, match="job resnet-1f2e cannot be read: state: Input should be 'WAITING', "):
+    with pytest.raises(TransientError, match=r"JOB#resnet-1f2e JOB cannot be read, a newer release .*: state: Input"):
         job_items.read_job(item, None)
 
 

@@ -29,7 +29,7 @@ from relaunch.core.machines.machine import (
     TerminateInstance,
 )
 from relaunch.core.offerings.offering import CapacityFailure
-from relaunch.ports import PermanentError
+from relaunch.ports import TransientError
 
 KEPT = timedelta(days=30)
 SPOT = PurchaseOption.SPOT
@@ -147,7 +147,7 @@ class TestSizes:
         assert "packed" in item_of(reason="x" * (rest + 1))
 
 
-def test_a_machine_in_another_format_is_permanently_unreadable() -> None:
+def test_a_machine_in_words_of_a_newer_release_cannot_be_read_for_now() -> None:
     item = item_of() | {"body": {"S": '{"machine_id": "m-1", "state": "SLEEPING"}'}}
-    with pytest.raises(PermanentError, match=r"machine m-1 cannot be read: .*state"):
+    with pytest.raises(TransientError, match=r"MACHINE#m-1 MACHINE cannot be read, a newer release .*state"):
         machine_items.read_machine(item)

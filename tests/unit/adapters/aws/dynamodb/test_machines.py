@@ -68,6 +68,7 @@ class TestCalls:
                 "sk": {"S": "TOTALS"},
                 "machines": {"N": "3"},
                 "micro_usd_per_hour": {"N": "300000"},
+                "format": {"N": "1"},
             }
         ]
 

@@ -57,7 +57,8 @@ def test_running_task_is_read_whole() -> None:
         ("stopped-exit-0", StopKind.SUCCESS),
         ("stopped-oom", StopKind.OUT_OF_MEMORY),
         ("stopped-spot", StopKind.HOST_LOST),
-        ("stopped-user-initiated", StopKind.CANCELLED),
+        # Relaunch called for it, because of a warning.
+        ("stopped-user-initiated", StopKind.INTERRUPTION),
         ("stopped-no-capacity", StopKind.NO_CAPACITY),
     ],
 )

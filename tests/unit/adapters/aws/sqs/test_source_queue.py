@@ -8,6 +8,7 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from botocore.stub import Stubber
 from moto import mock_aws
 
+from fakes.builders import NOW
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 
 URL = "https://sqs.us-east-1.amazonaws.com/123456789012/intake"
@@ -18,6 +19,8 @@ def record(message: Any, receives: int = 2) -> SQSRecord:
         {
             "messageId": message["MessageId"],
             "receiptHandle": message["ReceiptHandle"],
+            "body": "a",
+            "messageAttributes": {},
             "attributes": {"ApproximateReceiveCount": str(receives)},
             "eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:intake",
         }
@@ -37,26 +40,24 @@ def test_sqs_takes_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
         queue = SourceQueue(client)
 
         queue.set_apart([first, *others], 180)
-        queue.put_back(others)
+        queue.put_back(others[0], 0)
+        queue.send_again(others[1], 10_000, NOW)
         queue.delete(first)
         queue.delete(first)
-        queue.retry_soon(others[0])
 
-        names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+        names = ["ApproximateNumberOfMessagesDelayed", "ApproximateNumberOfMessagesNotVisible"]
         counts = client.get_queue_attributes(QueueUrl=URL, AttributeNames=cast("Any", names))["Attributes"]
-    assert counts == {"ApproximateNumberOfMessages": "0", "ApproximateNumberOfMessagesNotVisible": "2"}
+    assert counts == {"ApproximateNumberOfMessagesDelayed": "2", "ApproximateNumberOfMessagesNotVisible": "0"}
 
 
 def test_messages_that_are_gone_are_left_alone() -> None:
     client = boto3.client("sqs", region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
     queue, gone = SourceQueue(client), record({"MessageId": "1", "ReceiptHandle": "r"})
     with Stubber(client) as stub:
-        for action in ("change_message_visibility_batch", "delete_message", "change_message_visibility"):
+        for action in ("change_message_visibility_batch", "delete_message"):
             stub.add_client_error(action, "ReceiptHandleIsInvalid")
 
         queue.set_apart([gone], 180)
         queue.delete(gone)
-        queue.retry_soon(gone)
-        queue.set_apart([], 180)
 
         stub.assert_no_pending_responses()

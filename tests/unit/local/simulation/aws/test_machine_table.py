@@ -14,7 +14,7 @@ from relaunch.core.machines.decision import MachineTotals
 from relaunch.core.machines.machine import Machine
 from relaunch_local.ecs import Clock
 from relaunch_local.in_memory.stores import InMemoryStores
-from relaunch_local.simulation.aws.calls import CallErrors, Calls
+from relaunch_local.simulation.aws.calls import Calls
 from relaunch_local.simulation.aws.machine_table import CalledMachines, MachineIndexes
 from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.aws.table import CalledJobs, Indexes
@@ -25,7 +25,7 @@ from relaunch_local.simulation.chance import Chance
 class RepeatedCalls(Calls):
     """Calls that the SDK sends twice."""
 
-    def perform(self, service: str, action: str, effect: Callable[[], Any], errors: CallErrors) -> Any:
+    def perform(self, _service: str, _action: str, effect: Callable[[], Any], *_how: object) -> Any:
         effect()
         return effect()
 

@@ -1,32 +1,50 @@
-"""Which receives of a message the simulation may disturb, and when its death is a bug."""
+"""A message that is sent again keeps its origin: the deaths of functions are counted for that."""
 
 from datetime import UTC, datetime
 
-import pytest
-
-from relaunch_local.simulation.aws.sqs import Message
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def received(receives: int, disturbed: int, early: int = 0) -> Message:
-    numbers = range(1, receives + 1)
-    return Message(
-        *("WarningsQueue", 1, "{}", NOW, 7),
-        receives=receives,
-        early_receives=set(numbers[:early]),
-        disturbed_receives=set(numbers[early : early + disturbed]),
-    )
+from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.outages import SQS, Outage, Outages
+from relaunch_local.simulation.aws.runtime import Invocation, Runtime
+from relaunch_local.simulation.aws.sqs import Queues
+from relaunch_local.simulation.aws.sqs_client import ModelSqs
+from relaunch_local.simulation.aws.template import QueueSettings
+from relaunch_local.simulation.chance import Chance
 
 
-@pytest.mark.parametrize(
-    ("receives", "disturbed", "early", "may_be"),
-    [(5, 4, 0, True), (6, 5, 0, False), (6, 3, 2, False), (5, 2, 2, True)],
-)
-def test_two_receives_that_had_something_to_do_are_left_undisturbed(receives, disturbed, early, may_be):
-    assert received(receives, disturbed, early).may_be_disturbed is may_be
+def test_the_deaths_of_a_message_are_those_of_all_its_copies() -> None:
+    clock = Clock()
+    chance = Chance(1, clock.now, frozenset())
+    settings = {"Q": QueueSettings("Q", 180.0, 1000, "D"), "D": QueueSettings("D", 30.0, 0, "")}
+    queues = Queues(settings, clock, chance, lambda _line: None, Outages(clock, chance))
+    runtime = Runtime(clock, chance, lambda _line: None)
+    sqs = ModelSqs(queues, runtime)
+    queues.send("Q", "a")
+    for _ in range(2):
+        clock.advance(1.0)
+        (message,) = queues.queues["Q"].receive(10)
+        queues.deaths[message.origin] += 1
+        runtime.current = Invocation(1, "submit_job", [message])
+        sqs.send_message(QueueUrl="https://sqs/1/Q", MessageBody="a")
+        queues.queues["Q"].delete(message)
+        runtime.current = None
+    clock.advance(1.0)
+    (message,) = queues.queues["Q"].receive(10)
+    runtime.current = Invocation(1, "submit_job", [message])
+
+    sqs.send_message(QueueUrl="https://sqs/1/D", MessageBody="a")
+
+    assert [letter.deaths for letter in queues.dead_letters] == [2]
 
 
-@pytest.mark.parametrize(("disturbed", "early", "was"), [(5, 0, False), (6, 0, True), (5, 2, True), (3, 2, False)])
-def test_a_message_that_had_two_such_receives_and_died_is_a_bug(disturbed, early, was):
-    assert received(7, disturbed, early).was_disturbed is was
+def test_an_outage_of_sqs_is_known_by_its_time() -> None:
+    clock = Clock()
+    chance = Chance(1, clock.now)
+    outages = Outages(clock, chance, [Outage(SQS, 60.0, 120.0)])
+    states = []
+    for _ in range(4):
+        states.append(outages.is_away(SQS))
+        clock.advance(60.0)
+
+    assert states == [False, True, True, False]
+    assert not outages.is_away("ec2")
+    assert (outages.over_at - datetime(2026, 1, 1, 0, 3, tzinfo=UTC)).total_seconds() == 0

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from pydantic import TypeAdapter
 
-from relaunch.adapters.aws.dynamodb.table import Item, JobsTable, epoch, key, number, stamp, text
+from relaunch.adapters.aws.dynamodb.table import Item, JobsTable, count_in, epoch, key, number, stamp, text
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.market.learning import PoolRecord
 from relaunch.core.offerings.capacity_memory import forgotten_at, remember, reopened, sound
@@ -43,7 +43,7 @@ class DynamoDbCapacity:
 
     def remember(self, failure: CapacityFailure) -> None:
         stored = self._table.get(_PK, _sk(failure.key))
-        before = _FAILURE.validate_json(stored["body"]["S"]) if stored else None
+        before = self._table.read(stored, _FAILURE) if stored else None
         after = remember(before, failure)
         if after == before:
             return
@@ -62,7 +62,7 @@ class DynamoDbCapacity:
     def forget_unready(self, offerings: Sequence[OfferingKey], at: datetime) -> None:
         for offering in offerings:
             stored = self._table.get(_PK, _sk(offering))
-            failure = _FAILURE.validate_json(stored["body"]["S"]) if stored else None
+            failure = self._table.read(stored, _FAILURE) if stored else None
             if failure is not None and failure.is_unready and failure.consecutive_failures:
                 condition = "avoided_until = :until"
                 until = text(stamp(failure.until))
@@ -77,20 +77,17 @@ class DynamoDbCapacity:
             ":expires": epoch(datetime.combine(day, time(), UTC) + KEPT_FOR + _DAY_AFTER),
         }
         expression = "ADD hours :hours, interruptions :count{added} SET last_run = :run, expires_at = :expires{set}"
+        day_key = key(_PK, f"{_RUNS}{day}#{run.offering.instance_type}#{run.offering.zone or '*'}")
         added, values_set, more = _MORE.get(run.what, ("", "", {}))
         if more:
             values |= {":at": text(stamp(run.at)), **more}
         # A repetition by the SDK finds its own run, or counts it twice if another one was counted in those seconds.
-        self._table.update(
-            key(_PK, f"{_RUNS}{day}#{run.offering.instance_type}#{run.offering.zone or '*'}"),
-            expression.format(added=added, set=values_set),
-            "attribute_not_exists(last_run) OR last_run <> :run",
-            values,
-        )
+        is_new = "(attribute_not_exists(last_run) OR last_run <> :run)"
+        self._table.update(count_in(day_key, expression.format(added=added, set=values_set), values, is_new))
 
     def load_pool(self, offering: OfferingKey) -> SpotPool:
         stored = self._table.get(_PK, _pool_sk(offering))
-        return _spot_pool(stored) if stored else unknown_pool(offering)
+        return self._spot_pool(stored) if stored else unknown_pool(offering)
 
     def save_pool(self, pool: SpotPool) -> bool:
         item = key(_PK, _pool_sk(pool.offering)) | {
@@ -116,15 +113,20 @@ class DynamoDbCapacity:
             if item["sk"]["S"].startswith(_RUNS):
                 runs.append(_spot_runs(item))
             elif item["sk"]["S"].startswith(_POOLS):
-                pools.append(_spot_pool(item))
+                pools.append(self._spot_pool(item))
             else:
-                failure = _FAILURE.validate_json(item["body"]["S"])
+                failure = self._table.read(item, _FAILURE)
                 known = memory.get(failure.key)
                 # An earlier version stored the failure of a provider under another key: both may be there.
                 if known is None or known.until < failure.until:
                     memory[failure.key] = failure
         days_that_count = [each for each in runs if each.day >= first_day(now)]
         return memory, days_that_count, [pool for pool in pools if pool.forgotten_at > now]
+
+    def _spot_pool(self, item: Item) -> SpotPool:
+        _, instance_type, zone = item["sk"]["S"].split("#")
+        offering = OfferingKey(instance_type, None if zone == "*" else zone, PurchaseOption.SPOT)
+        return SpotPool(offering, self._table.read(item, _RECORD), int(item["version"]["N"]))
 
 
 def _item(failure: CapacityFailure) -> Item:
@@ -146,12 +148,6 @@ def _spot_runs(item: Item) -> SpotRuns:
     )
     in_a_row = int(item["in_a_row"]["N"]) if "in_a_row" in item else 0
     return SpotRuns(offering, date.fromisoformat(day), hours, interruptions, interrupted_at, started_at, in_a_row)
-
-
-def _spot_pool(item: Item) -> SpotPool:
-    _, instance_type, zone = item["sk"]["S"].split("#")
-    offering = OfferingKey(instance_type, None if zone == "*" else zone, PurchaseOption.SPOT)
-    return SpotPool(offering, _RECORD.validate_json(item["body"]["S"]), int(item["version"]["N"]))
 
 
 def _pool_sk(offering: OfferingKey) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from pydantic import TypeAdapter
 
+from relaunch.adapters.aws.dynamodb.formats import newer_if_invalid
 from relaunch.adapters.aws.dynamodb.table import (
     MAX_ACTIONS,
     Action,
@@ -15,6 +16,7 @@ from relaunch.adapters.aws.dynamodb.table import (
     key,
     number,
     put,
+    read_item,
     text,
 )
 from relaunch.core.definitions.definition import JobDefinition, TriggerSource, trigger_origins
@@ -129,11 +131,12 @@ def _trigger_pk(source: TriggerSource, name: str) -> str:
 
 
 def _read(item: Item) -> JobDefinition:
-    return _DEFINITION.validate_json(item["body"]["S"])
+    return read_item(item, _DEFINITION)
 
 
 def _read_registered(item: Item) -> RegisteredDefinition:
-    owner = _OWNER.validate_json(item["owner"]["S"]) if "owner" in item else None
+    with newer_if_invalid(item):
+        owner = _OWNER.validate_json(item["owner"]["S"]) if "owner" in item else None
     return RegisteredDefinition(_read(item), owner, _version(item))
 
 

@@ -1,4 +1,4 @@
-"""Outcomes of events in the jobs table, with one partition per day, and dispatches by their body."""
+"""Outcomes of events in the jobs table, with one partition per day, dispatches by their body, and last tries."""
 
 import hashlib
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from pydantic import TypeAdapter
 
-from relaunch.adapters.aws.dynamodb.table import JobsTable, epoch, key, number, stamp, text
+from relaunch.adapters.aws.dynamodb.table import JobsTable, epoch, key, number, read_item, stamp, text
 from relaunch.core.triggers.dispatch_rate import PERIOD, DispatchStarts
 from relaunch.ports import EventRecord
 
@@ -15,6 +15,7 @@ KEPT_DAYS = 8
 _RECORD = TypeAdapter(EventRecord)
 _STARTED_AT = TypeAdapter(dict[str, datetime])
 _STARTS = "STARTS"
+_LAST_TRY = "LAST_TRY"
 
 
 class DynamoDbEvents:
@@ -38,14 +39,14 @@ class DynamoDbEvents:
         for days in range(KEPT_DAYS + 1):
             pk = text(_pk(now - timedelta(days=days)))
             items = self._table.query("pk = :pk", {":pk": pk}, limit=limit - len(found), newest_first=True)
-            found.extend(_RECORD.validate_json(item["body"]["S"]) for item in items)
+            found.extend(read_item(item, _RECORD) for item in items)
         return [record for record in found if record.at > now - timedelta(days=KEPT_DAYS)]
 
     def load_dispatch_starts(self, body_sha256: str) -> DispatchStarts:
         item = self._table.get(_dispatch_pk(body_sha256), _STARTS)
         if item is None:
             return DispatchStarts(body_sha256)
-        started_at = _STARTED_AT.validate_json(item["body"]["S"])
+        started_at = self._table.read(item, _STARTED_AT)
         return DispatchStarts(body_sha256, started_at, int(item["version"]["N"]))
 
     def save_dispatch_starts(self, starts: DispatchStarts) -> bool:
@@ -57,6 +58,13 @@ class DynamoDbEvents:
         if not starts.version:
             return self._table.put(item, "attribute_not_exists(pk)")
         return self._table.put(item, "version = :version", {":version": number(starts.version)})
+
+    def begin_last_try(self, message_id: str, at: datetime) -> bool:
+        item = key(f"MESSAGE#{message_id}", _LAST_TRY) | {
+            "expires_at": epoch(at + timedelta(days=KEPT_DAYS)),
+            "at": text(stamp(at)),
+        }
+        return self._table.put(item, "attribute_not_exists(pk)")
 
 
 def _dispatch_pk(body_sha256: str) -> str:

@@ -93,8 +93,8 @@ def write_job_body(job: Job) -> str:
     return _BODY.dump_json(_StoredJob(*(attrgetter(place)(job) for place in STORED_NAMES.values()))).decode()
 
 
-def read_job_body(body: str) -> Job:
-    """Return the job of a body; members that have no name here are left out.
+def read_job_body(body: str | bytes) -> Job:
+    """Return the job of a body; members that have no name here are left out (table.py keeps them).
 
     Raises:
         pydantic.ValidationError: the body has another format.
@@ -106,3 +106,15 @@ def read_job_body(body: str) -> Job:
         values[record][attribute] = getattr(stored, name)
     own = values.pop("")
     return Job(**own, **{record: _KINDS[record](**given) for record, given in values.items()})
+
+
+class JobBody:
+    """The body of a job as the table reads it."""
+
+    def validate_json(self, data: str | bytes) -> Job:
+        """Return the job of a body."""
+        return read_job_body(data)
+
+    def dump_json(self, value: Job) -> bytes:
+        """Return the JSON of a job."""
+        return write_job_body(value).encode()

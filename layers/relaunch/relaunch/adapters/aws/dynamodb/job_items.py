@@ -1,15 +1,15 @@
 """Conversion of jobs to items of the jobs table and back."""
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from relaunch.adapters.aws.dynamodb.job_body import read_job_body, write_job_body
-from relaunch.adapters.aws.dynamodb.job_listing import LISTING, OPEN, job_id_of, summary_text
+from relaunch.adapters.aws.dynamodb.job_body import JobBody, write_job_body
+from relaunch.adapters.aws.dynamodb.job_listing import LISTING, OPEN, summary_text
 from relaunch.adapters.aws.dynamodb.table import (
     READ_UNIT_BYTES,
     Item,
@@ -17,11 +17,11 @@ from relaunch.adapters.aws.dynamodb.table import (
     epoch,
     key,
     number,
-    read_body,
+    read_item,
     stamp,
     text,
 )
-from relaunch.adapters.validation import permanent_if_invalid
+from relaunch.adapters.aws.dynamodb.unknown_fields import Body
 from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.cost import summarize_job
 from relaunch.core.jobs.job import Job, TimelineEntry, due_at, may_have_instance, selected_placement, waited_slot
@@ -38,6 +38,7 @@ WARNING_KEPT = timedelta(days=1)
 HELD = "#HELD"
 """The key in the index `slots` of jobs that have a slot and may use an instance; other keys are what jobs wait for."""
 
+_JOB = JobBody()
 _ATTEMPT = TypeAdapter(Attempt)
 _RARE_FIELDS = ("ended_first", "held_since", "held")
 _TIMELINE_ENTRY = TypeAdapter(TimelineEntry)
@@ -171,20 +172,19 @@ def written_items(decision: Decision, job: Job) -> list[Item]:
     return items
 
 
-def read_job(item: Mapping[str, Any], attempt: Mapping[str, Any] | None) -> Job:
-    """Return the job of a JOB item and its newest ATTEMPT item.
+def read_job(item: Item, attempt: Item | None, read: Callable[[Item, Body[Any]], Any] = read_item) -> Job:
+    """Return the job of a JOB item and its newest ATTEMPT item; `read` returns what the body of an item has.
 
     A Query is not a transaction: it may read the job and the attempt from different writes.
 
     Raises:
         TornReadError: the items are from different writes.
-        PermanentError: the job has another format, such as that of a later version before a rollback.
+        TransientError: this release cannot read them.
     """
     if "attempt_number" in item and (attempt is None or attempt["version"] != item["version"]):
         raise TornReadError
-    with permanent_if_invalid(f"job {job_id_of(item['pk']['S'])} cannot be read"):
-        job = read_job_body(item["body"]["S"])
-        return replace(job, attempt=read_attempt(attempt)) if attempt and "attempt_number" in item else job
+    job: Job = read(item, _JOB)
+    return replace(job, attempt=read(attempt, _ATTEMPT)) if attempt and "attempt_number" in item else job
 
 
 def has_lost_attempt(found: Iterable[Item]) -> bool:
@@ -194,19 +194,19 @@ def has_lost_attempt(found: Iterable[Item]) -> bool:
     return "expires_at" in job and f"ATTEMPT#{int(job['attempt_number']['N']):04d}" not in by_key
 
 
-def read_attempt(item: Mapping[str, Any]) -> Attempt:
+def read_attempt(item: Item) -> Attempt:
     """Return the attempt of an ATTEMPT item."""
-    return _ATTEMPT.validate_json(read_body(item))
+    return read_item(item, _ATTEMPT)
 
 
-def read_timeline_entry(item: Mapping[str, Any]) -> TimelineEntry:
+def read_timeline_entry(item: Item) -> TimelineEntry:
     """Return the timeline entry of a TIMELINE item."""
-    return _TIMELINE_ENTRY.validate_json(item["body"]["S"])
+    return read_item(item, _TIMELINE_ENTRY)
 
 
-def read_selection(item: Mapping[str, Any]) -> StoredSelection:
+def read_selection(item: Item) -> StoredSelection:
     """Return the selection of a SELECTION item."""
-    return _SELECTION.validate_json(zlib.decompress(item["packed"]["B"]))
+    return read_item(item, _SELECTION)
 
 
 def _dump(adapter: TypeAdapter[Any], value: object) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from relaunch.adapters.aws.dynamodb.formats import newer_if_invalid
 from relaunch.adapters.aws.dynamodb.table import Item, JobsTable, key, text
 from relaunch.core.jobs.state import JobSummary
 from relaunch.ports import PermanentError
@@ -34,7 +35,7 @@ class DynamoDbJobListing:
                 limit=limit + 1,
                 newest_first=True,
                 start=_read_cursor(cursor) if cursor else None,
-                ProjectionExpression="pk, accepted_at, summary",
+                ProjectionExpression="pk, sk, accepted_at, summary",
             )
         )
         page = found[:limit]
@@ -61,7 +62,8 @@ def summary_text(summary: JobSummary) -> dict[str, Any]:
 
 def read_summary(item: Mapping[str, Any]) -> JobSummary:
     """Return the summary of a JOB item."""
-    return _SUMMARY.validate_json(item["summary"]["S"])
+    with newer_if_invalid(item):
+        return _SUMMARY.validate_json(item["summary"]["S"])
 
 
 def _cursor(item: Item) -> str:

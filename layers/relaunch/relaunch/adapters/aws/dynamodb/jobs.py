@@ -44,7 +44,10 @@ class DynamoDbJobs(DynamoDbJobListing):
             found = self._table.query("pk = :pk AND sk BETWEEN :first AND :last", values, limit=2, newest_first=True)
             return list(found)
 
-        return _read_whole(job_id, read, lambda found: items.read_job(found[0], found[1] if len(found) > 1 else None))
+        def parse(found: list[Item]) -> Job:
+            return items.read_job(found[0], found[1] if len(found) > 1 else None, self._table.read)
+
+        return _read_whole(job_id, read, parse)
 
     def save_job(self, decision: Decision) -> Job:
         write_id = str(uuid.uuid4())

@@ -6,7 +6,7 @@ transaction, so of two that take what is left one is written.
 
 from collections.abc import Collection
 
-from relaunch.adapters.aws.dynamodb.table import Action, Item, JobsTable, key, number
+from relaunch.adapters.aws.dynamodb.table import Action, Item, JobsTable, count_in, key, number
 from relaunch.core.machines.decision import MachineDecision, MachineTotals
 from relaunch.core.machines.limits import add, change_of, exceeded_limit
 from relaunch.ports import MachineLimitError
@@ -22,6 +22,12 @@ def load_totals(table: JobsTable) -> MachineTotals:
     return _read(table.get(_PK, _SK) or {})
 
 
+def put_totals(table: JobsTable, totals: MachineTotals) -> None:
+    """Replace the counters."""
+    counts = {_MACHINES: number(totals.machines), _PRICE: number(totals.micro_usd_per_hour)}
+    table.put(key(_PK, _SK) | counts)
+
+
 def count(decisions: Collection[MachineDecision]) -> list[Action]:
     """Return the action that changes the counters, none if they neither change nor have a limit.
 
@@ -35,17 +41,11 @@ def count(decisions: Collection[MachineDecision]) -> list[Action]:
         (_MACHINES, change.added.machines, change.limits.machines),
         (_PRICE, change.added.micro_usd_per_hour, change.limits.micro_usd_per_hour),
     )
-    update: Action = {
-        "Key": key(_PK, _SK),
-        "UpdateExpression": "ADD " + ", ".join(f"{name} :{name}" for name, _, _ in changes),
-        "ExpressionAttributeValues": {f":{name}": number(added) for name, added, _ in changes},
-    }
+    expression = "ADD " + ", ".join(f"{name} :{name}" for name, _, _ in changes)
+    values = {f":{name}": number(added) for name, added, _ in changes}
     limited = [(name, limit - added) for name, added, limit in changes if limit]
-    if limited:
-        update["ConditionExpression"] = " AND ".join(_condition(name, most) for name, most in limited)
-        update["ExpressionAttributeValues"] |= {f":most_{name}": number(most) for name, most in limited}
-        update["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-    return [{"Update": update}]
+    values |= {f":most_{name}": number(most) for name, most in limited}
+    return [count_in(key(_PK, _SK), expression, values, " AND ".join(_condition(name, most) for name, most in limited))]
 
 
 def limit_error(decisions: Collection[MachineDecision], item: Item) -> MachineLimitError:

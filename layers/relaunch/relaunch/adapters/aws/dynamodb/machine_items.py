@@ -1,8 +1,5 @@
 """Conversion of machines to items of the jobs table and back."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from pydantic import TypeAdapter
 
 from relaunch.adapters.aws.dynamodb.table import (
@@ -12,11 +9,10 @@ from relaunch.adapters.aws.dynamodb.table import (
     epoch,
     key,
     number,
-    read_body,
+    read_item,
     stamp,
     text,
 )
-from relaunch.adapters.validation import permanent_if_invalid
 from relaunch.core.machines.decision import KEPT_AFTER_END, due_at, gone_at, has_room
 from relaunch.core.machines.machine import Machine
 
@@ -27,7 +23,7 @@ DUE = "MACHINES"
 ROOM = "#ROOM"
 """The key in the index `slots` of machines with room for another job."""
 
-_MACHINE = TypeAdapter(Machine)
+BODY = TypeAdapter(Machine)
 # For keys, version, write ID, times and expiry.
 _OTHER_BYTES = 384
 
@@ -61,7 +57,7 @@ def machine_item(machine: Machine, write_id: str) -> Item:
         item |= {"due": text(DUE), "wake_at": text(stamp(wake_at))}
     if has_room(machine):
         item |= {"slot": text(ROOM), "accepted_at": text(stamp(machine.created_at))}
-    return _expiring(item | body_attribute(_MACHINE.dump_json(machine), READ_UNIT_BYTES - _OTHER_BYTES), machine)
+    return _expiring(item | body_attribute(BODY.dump_json(machine), READ_UNIT_BYTES - _OTHER_BYTES), machine)
 
 
 def instance_item(machine: Machine, instance_id: str) -> Item:
@@ -70,14 +66,13 @@ def instance_item(machine: Machine, instance_id: str) -> Item:
     return _expiring(item | {"machine_id": text(machine.machine_id)}, machine)
 
 
-def read_machine(item: Mapping[str, Any]) -> Machine:
+def read_machine(item: Item) -> Machine:
     """Return the machine of a MACHINE item.
 
     Raises:
-        PermanentError: the machine has another format, such as that of a later version before a rollback.
+        TransientError: this release cannot read it.
     """
-    with permanent_if_invalid(f"machine {machine_id_of(item['pk']['S'])} cannot be read"):
-        return _MACHINE.validate_json(read_body(item))
+    return read_item(item, BODY)
 
 
 def _expiring(item: Item, machine: Machine) -> Item:

@@ -21,7 +21,7 @@ _STARTS = TypeAdapter(Starts)
 
 def load_starts(table: JobsTable) -> StartsByCause:
     """Load what is known of all causes."""
-    found = (_read(item) for item in table.query("pk = :pk", {":pk": text(_PK)}))
+    found = (_read(item, table) for item in table.query("pk = :pk", {":pk": text(_PK)}))
     return {each.cause: each for each in found}
 
 
@@ -36,7 +36,7 @@ def settle_start(table: JobsTable, causes: Sequence[OfferingKey], machine: Machi
     for cause in causes:
         for _ in range(_ATTEMPTS):
             item = table.get(_PK, _sk(cause))
-            before = _read(item) if item else Starts(cause)
+            before = _read(item, table) if item else Starts(cause)
             after = settled(before, machine.machine_id, launched_at, worth)
             is_known = after == before or (item is None and worth is not Worth.USELESS)
             if is_known or table.put(_item(after), *_unchanged(after)):
@@ -60,8 +60,8 @@ def _unchanged(starts: Starts) -> tuple[str, dict[str, dict[str, str]]]:
     return "version = :version", {":version": number(starts.version)}
 
 
-def _read(item: Item) -> Starts:
-    stored = _STARTS.validate_json(item["body"]["S"])
+def _read(item: Item, table: JobsTable) -> Starts:
+    stored = table.read(item, _STARTS)
     return Starts(stored.cause, stored.starting, stored.useless, stored.useful_at, int(item["version"]["N"]))
 
 

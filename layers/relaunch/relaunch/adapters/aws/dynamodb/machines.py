@@ -25,7 +25,7 @@ class DynamoDbMachines:
 
     def load_machine(self, machine_id: str) -> Machine | None:
         item = self._table.get(items.machine_pk(machine_id), items.MACHINE)
-        return items.read_machine(item) if item else None
+        return self._table.read(item, items.BODY) if item else None
 
     def save_machine(self, decision: MachineDecision) -> Machine:
         write_id = str(uuid.uuid4())

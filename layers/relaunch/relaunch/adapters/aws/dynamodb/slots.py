@@ -5,7 +5,9 @@ limited to 1,000 units per second: with a thousand ids the stack could start and
 counters are correct because they change in the transaction of the job, which its version allows once.
 """
 
-from relaunch.adapters.aws.dynamodb.table import Action, CancelledError, key, number
+from collections.abc import Mapping
+
+from relaunch.adapters.aws.dynamodb.table import Action, CancelledError, JobsTable, count_in, key, number, text
 from relaunch.core.jobs.job import STACK_SLOT
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.ports import SlotsFullError
@@ -27,16 +29,14 @@ def release_slots(decision: Decision) -> list[Action]:
     """Return the actions that release the slots, if any."""
     if not decision.release_slot:
         return []
-    return [
-        {
-            "Update": {
-                "Key": key(_PK, name),
-                "UpdateExpression": "ADD held :less",
-                "ExpressionAttributeValues": {":less": number(-1)},
-            }
-        }
-        for name in _names(decision)
-    ]
+    return [count_in(key(_PK, name), "ADD held :less", {":less": number(-1)}) for name in _names(decision)]
+
+
+def put_slots(table: JobsTable, held: Mapping[str, int]) -> None:
+    """Replace all counters: by the name of a definition, and STACK_SLOT."""
+    known = {item["sk"]["S"] for item in table.query("pk = :pk", {":pk": text(_PK)})}
+    for name in {*known, *held}:
+        table.put(key(_PK, name) | {"held": number(held.get(name, 0))})
 
 
 def full_cap(decision: Decision, error: CancelledError) -> SlotsFullError:
@@ -52,14 +52,5 @@ def _names(decision: Decision) -> tuple[str, str]:
 
 def _take(name: str, limit: int) -> Action:
     values = {":one": number(1), ":limit": number(limit)}
-    condition = "held < :limit"
-    if limit > 0:
-        condition += " OR attribute_not_exists(held)"
-    return {
-        "Update": {
-            "Key": key(_PK, name),
-            "UpdateExpression": "ADD held :one",
-            "ConditionExpression": condition,
-            "ExpressionAttributeValues": values,
-        }
-    }
+    condition = "(held < :limit OR attribute_not_exists(held))" if limit > 0 else "held < :limit"
+    return count_in(key(_PK, name), "ADD held :one", values, condition)

@@ -15,14 +15,14 @@ from relaunch.adapters.aws.dynamodb.table import JobsTable, key, stamp, text
 from relaunch.adapters.offerings.bundled import read_rows
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, SnapshotPart
-from relaunch.ports import PermanentError
+from relaunch.ports import PermanentError, TransientError
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 _PK = "OFFERINGS"
 _SK = "SNAPSHOT"
-# A snapshot of another format is not read; the next refresh replaces it.
+# A snapshot of an older format is not read; the next refresh replaces it.
 _FORMAT = 2
 
 
@@ -81,6 +81,8 @@ def _write_types(rows: Iterable[InstanceType]) -> dict[str, Any]:
 
 
 def _read(content: Mapping[str, Any]) -> OfferingsSnapshot:
+    if content["format"] > _FORMAT:
+        raise TransientError(f"the stored offerings have form {content['format']}: a newer release wrote them")
     if content["format"] != _FORMAT:
         raise ValueError(f"they have form {content['format']}, not {_FORMAT}")
     region = content["region"]

@@ -47,7 +47,7 @@ class DynamoDbMaintenance:
 
     def load_maintenance(self) -> RevisionMaintenance | None:
         item = self._table.get(_PK, _REVISIONS)
-        return None if item is None else _MAINTENANCE.validate_json(item["body"]["S"])
+        return None if item is None else self._table.read(item, _MAINTENANCE)
 
     def save_maintenance(self, maintenance: RevisionMaintenance) -> bool:
         saved = RevisionMaintenance(maintenance.next_at, maintenance.unused_since, maintenance.version + 1)

@@ -9,6 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from botocore.exceptions import ClientError
 
+from relaunch.adapters.aws.dynamodb.formats import (
+    ATTRIBUTES,
+    FORMATS,
+    check_format,
+    kind_of,
+    newer_if_invalid,
+    numbered,
+)
+from relaunch.adapters.aws.dynamodb.unknown_fields import Body, T, UnknownFields, find_unknown, restore
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code, to_port_error, was_repeated
 from relaunch.ports import TransientError
 
@@ -26,6 +35,8 @@ Action: TypeAlias = dict[str, Any]
 READ_UNIT_BYTES = 4096
 # The maximum of TransactWriteItems.
 MAX_ACTIONS = 100
+# Of items with unknown fields: between loading and saving one, no function loads as many.
+_MAX_KEPT = 2_000
 _CONFLICT_ATTEMPTS = 6
 _FIRST_PAUSE_SECONDS = 0.02
 
@@ -87,6 +98,37 @@ def read_body(item: Mapping[str, Any]) -> str | bytes:
     return zlib.decompress(item["packed"]["B"]) if "packed" in item else str(item["body"]["S"])
 
 
+def read_item(item: Mapping[str, Any], body: Body[T]) -> T:
+    """Return what the body of an item has.
+
+    Raises:
+        TransientError: this release cannot read it.
+    """
+    with newer_if_invalid(item):
+        return body.validate_json(read_body(item))
+
+
+def count_in(item_key: Item, expression: str, values: Mapping[str, dict[str, Any]], condition: str = "") -> Action:
+    """Return the action that updates an item, which is created if necessary, and keeps what else it has.
+
+    `expression` has an ADD alone, or ends with a SET; a `condition` with OR is in parentheses. An item of a newer
+    format is not changed.
+    """
+    is_read = "(attribute_not_exists(#format) OR #format <= :format)"
+    joint = "," if " SET " in expression else " SET"
+    return {
+        "Update": {
+            "Key": item_key,
+            "UpdateExpression": f"{expression}{joint} #format = :format",
+            "ConditionExpression": f"{is_read} AND {condition}" if condition else is_read,
+            # FORMAT is a reserved word.
+            "ExpressionAttributeNames": {"#format": "format"},
+            "ExpressionAttributeValues": {**values, ":format": number(FORMATS[kind_of(item_key)])},
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+    }
+
+
 def put(item: Item, condition: str = "", values: Mapping[str, dict[str, Any]] | None = None) -> Action:
     """Return an action that puts an item; if its condition fails, the error has the current item."""
     action: dict[str, Any] = {"Item": item}
@@ -98,17 +140,51 @@ def put(item: Item, condition: str = "", values: Mapping[str, dict[str, Any]] | 
 
 
 class JobsTable:
-    """Calls of the table with the errors of the ports; `pause` sleeps between retries of conflicting transactions."""
+    """Calls of the table with the errors of the ports; `pause` sleeps between retries of conflicting transactions.
+
+    Items are put with the number of their format, and one of a newer format is not read. What a body that was read here
+    has besides its known fields is put again with its item: whoever saves an item has loaded it, on the condition that
+    it has not changed.
+    """
 
     def __init__(self, client: "DynamoDBClient", name: str, pause: Callable[[float], None] = time.sleep) -> None:
         self._client = client
         self._name = name
         self._pause = pause
+        self._kept: dict[tuple[str, str], tuple[Item, tuple[UnknownFields, ...]]] = {}
+
+    def read(self, item: Item, body: Body[T]) -> T:
+        """Return what the body of an item has, and keep what else the item has until it is put.
+
+        Raises:
+            TransientError: this release cannot read it.
+        """
+        value = read_item(item, body)
+        attributes = {name: item[name] for name in item.keys() - ATTRIBUTES}
+        fields = find_unknown(read_body(item), value, body)
+        place = (item["pk"]["S"], item["sk"]["S"])
+        self._kept.pop(place, None)
+        if attributes or fields:
+            self._kept[place] = (attributes, fields)
+            if len(self._kept) > _MAX_KEPT:
+                del self._kept[next(iter(self._kept))]
+        return value
+
+    def _as_put(self, item: Item) -> Item:
+        attributes, fields = self._kept.get((item["pk"]["S"], item["sk"]["S"]), ({}, ()))
+        if fields:
+            content = restore(read_body(item), fields)
+            # Packed as before: for one more write unit nothing is changed that works.
+            item = item | body_attribute(content, 0 if "packed" in item else len(content))
+        return attributes | numbered(item)
 
     def get(self, pk: str, sk: str) -> Item | None:
         """Read one item, strongly consistent."""
         with aws_errors(f"reading {pk} {sk}"):
-            return self._client.get_item(TableName=self._name, Key=key(pk, sk), ConsistentRead=True).get("Item")
+            item = self._client.get_item(TableName=self._name, Key=key(pk, sk), ConsistentRead=True).get("Item")
+        if item is not None:
+            check_format(item)
+        return item
 
     def put(self, item: Item, condition: str = "", values: Mapping[str, dict[str, Any]] | None = None) -> bool:
         """Put one item; return False if its condition fails, and it was not this item that made it fail.
@@ -116,6 +192,7 @@ class JobsTable:
         The SDK repeats a call whose answer is lost. If that call took effect, the condition fails because of it
         ("Condition expressions", DynamoDB Developer Guide; PutItem has no ClientRequestToken).
         """
+        item = self._as_put(item)
         conditional: dict[str, Any] = {}
         if condition:
             conditional = {"ConditionExpression": condition, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
@@ -129,40 +206,36 @@ class JobsTable:
             raise to_port_error(error, f"writing {item['pk']['S']} {item['sk']['S']}") from error
         return True
 
-    def update(self, item_key: Item, expression: str, condition: str, values: Mapping[str, dict[str, Any]]) -> bool:
-        """Update one item, which is created if necessary; return False if its condition fails.
+    def update(self, update: Action, **more: str) -> Item | None:
+        """Perform the action of `count_in`; return the attributes that `more` asks for, None if its condition fails.
 
         It also fails for a repetition by the SDK of a call that took effect: what is returned is no basis to go on.
+
+        Raises:
+            TransientError: throttled or unreachable, or the item has a newer format.
         """
+        request = update["Update"]
+        item_key = request["Key"]
         try:
-            self._client.update_item(
-                TableName=self._name,
-                Key=item_key,
-                UpdateExpression=expression,
-                ConditionExpression=condition,
-                ExpressionAttributeValues=values,
-            )
+            answer = self._client.update_item(TableName=self._name, **request, **more)  # type: ignore[arg-type]
         except AwsError as error:
-            if error_code(error) == "ConditionalCheckFailedException":
-                return False
+            if isinstance(error, ClientError) and error_code(error) == "ConditionalCheckFailedException":
+                check_format(item_key | error.response.get("Item", {}))
+                return None
             raise to_port_error(error, f"writing {item_key['pk']['S']} {item_key['sk']['S']}") from error
-        return True
+        return answer.get("Attributes", {})
 
     def count_up(self, pk: str, sk: str) -> int:
         """Increment the counter of an item, which is created if necessary, and return it.
 
         A repetition by the SDK counts again: numbers may be left out, and none comes twice.
         """
-        with aws_errors(f"counting {pk} {sk}"):
-            response = self._client.update_item(
-                TableName=self._name,
-                Key=key(pk, sk),
-                UpdateExpression="ADD #count :one",
-                ExpressionAttributeNames={"#count": "count"},
-                ExpressionAttributeValues={":one": number(1)},
-                ReturnValues="UPDATED_NEW",
-            )
-        return int(response["Attributes"]["count"]["N"])
+        update = count_in(key(pk, sk), "ADD #count :one", {":one": number(1)})
+        update["Update"]["ExpressionAttributeNames"]["#count"] = "count"
+        answer = self.update(update, ReturnValues="UPDATED_NEW")
+        if answer is None:
+            raise TransientError(f"counting {pk} {sk}: refused")
+        return int(answer["count"]["N"])
 
     def query(
         self,
@@ -197,7 +270,9 @@ class JobsTable:
                 request["Limit"] = left
             with aws_errors(f"reading {next(iter(values.values()))['S']} {index or ''}".rstrip()):
                 page = self._client.query(**request)
-            yield from page["Items"]
+            for item in page["Items"]:
+                check_format(item)
+                yield item
             left = None if left is None else left - len(page["Items"])
             start = page.get("LastEvaluatedKey")
             if not start:
@@ -208,10 +283,15 @@ class JobsTable:
 
         Raises:
             CancelledError: a condition failed.
-            TransientError: throttled, unreachable, or in conflict with other transactions too often.
+            TransientError: throttled, unreachable, in conflict with other transactions too often, or the condition of
+                an item of a newer format failed.
             PermanentError: the request was rejected.
         """
-        request = [{kind: {"TableName": self._name, **body}} for action in actions for kind, body in action.items()]
+        request = [
+            {kind: {"TableName": self._name, **body, **({"Item": self._as_put(body["Item"])} if kind == "Put" else {})}}
+            for action in actions
+            for kind, body in action.items()
+        ]
         for attempt in range(_CONFLICT_ATTEMPTS):
             try:
                 self._client.transact_write_items(TransactItems=request, ClientRequestToken=token)  # type: ignore[arg-type]
@@ -230,7 +310,7 @@ def _is_conflict(error: Exception, doing: str) -> bool:
 
     Raises:
         CancelledError: a condition failed.
-        TransientError: an item's partition is throttled.
+        TransientError: an item's partition is throttled, or an item has a newer format.
     """
     code = error_code(error)
     if code in {"TransactionInProgressException", "TransactionConflictException"}:
@@ -243,6 +323,9 @@ def _is_conflict(error: Exception, doing: str) -> bool:
         for position, reason in enumerate(reasons)
         if reason.get("Code") == "ConditionalCheckFailed"
     }
+    for item in failed.values():
+        if item:
+            check_format(item)
     if failed:
         raise CancelledError(failed) from error
     codes = {str(reason.get("Code")) for reason in reasons} - {"None"}

@@ -9,7 +9,7 @@ import re
 from enum import StrEnum
 
 from relaunch.adapters.start_errors import NAMES, meaning_of, tells_gpu_fault
-from relaunch.core.launches.launch import ReportedCause, StopReport
+from relaunch.core.launches.launch import STOPPED_BY_WARNING, ReportedCause, StopReport
 
 
 class StopCode(StrEnum):
@@ -46,7 +46,7 @@ _BY_TEXT = {
         r"(?i)Host EC2 \(instance i-[0-9a-z]+\) (terminated|stopped)|container instance deregist"
         r"|agent (is )?disconnected|stopped during instance draining"
     ),
-    ReportedCause.INTERRUPTED: re.compile(r"(?i)your spot task was interrupted"),
+    ReportedCause.INTERRUPTED: re.compile(rf"(?i)your spot task was interrupted|^{STOPPED_BY_WARNING}\b"),
     ReportedCause.IMAGE: re.compile(
         r"(?i)CannotPull|manifest unknown|no matching manifest|image \S*\s*not found|manifest for \S+ not found"
         r"|pull access denied|repository does not exist"

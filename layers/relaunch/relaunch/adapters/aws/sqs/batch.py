@@ -1,14 +1,19 @@
-"""Handles batches from SQS: a failed message is retried, or sent to the dead-letter queue with the reason.
+"""Handles batches from SQS: a failed message comes back, or is sent to the dead-letter queue with the reason.
 
 See "Using Lambda with Amazon SQS" (AWS Lambda Developer Guide) for the event and the partial batch response; samples
 are in events/sqs.*.json.
 
-A function that dies hands its whole batch back. The messages of a batch with suspects, which were received before, are
+What fails for a temporary reason, or because a permission is missing, is sent again as a new message, so that the
+receives that SQS counts are those that ended with the function, or by a bug.
+
+A function that dies hands its whole batch back. The messages of a batch with suspects, which were tried before, are
 therefore handled so that a death costs them little: those least in danger first, each deleted once it was handled, and
 the suspects come back one by one. No message is begun in time that may not be enough for it.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
@@ -17,9 +22,10 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
-from relaunch.adapters.aws.sqs.source_queue import SourceQueue
+from relaunch.adapters.aws.sqs.source_queue import SourceQueue, failing_since, spread_of, tries_of
 from relaunch.core.messages.handling_order import ReceivedMessage, order_messages
-from relaunch.ports import NotYetError, PermanentError, TransientError
+from relaunch.core.messages.retries import LONGEST_RETRY, retry_seconds
+from relaunch.ports import NotGrantedError, NotYetError, PermanentError, TransientError
 
 # Enough for a call that hangs once (connecting 3 s, reading 8 s, see bootstrap) and is answered then.
 _NEEDED_MILLISECONDS = 12_000
@@ -34,23 +40,35 @@ class Queues(NamedTuple):
     dead_letters: DeadLetterSender
 
 
-class NotBegunError(Exception):
-    """There may not be enough time for the message: it was not tried."""
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """What handles the messages of a queue.
+
+    `handle_body` handles the body of a message. `count_failure` is called for each message that was tried and failed,
+    with the time for which it has failed for temporary reasons. `begin_last_try` is called with the ID of a message
+    before its last try, and returns False if that was begun before: nobody else knows whether a receive that nothing
+    came of was a try, or one for which Lambda had no concurrency.
+    """
+
+    handle_body: Callable[[str], object]
+    count_failure: Callable[[timedelta], object]
+    begin_last_try: Callable[[str], bool]
+    now: Callable[[], datetime]
 
 
 class _Batch:
     """The messages of a batch in the order in which they are handled, and those that were not begun yet."""
 
     def __init__(self, event: dict[str, Any], context: LambdaContext, queues: Queues) -> None:
-        records = event["Records"]
-        received = [ReceivedMessage(record["messageId"], _receives(record)) for record in records]
+        records = [SQSRecord(record) for record in event["Records"]]
+        received = [ReceivedMessage(record.message_id, tries_of(record)) for record in records]
         order = order_messages(received, queues.dead_letters.last_try)
-        self.event = {**event, "Records": [records[index] for index in order]}
-        self._left = [SQSRecord(record) for record in self.event["Records"]]
-        self._suspects = [SQSRecord(records[index]) for index in order if received[index].is_suspect]
+        self.event = {**event, "Records": [event["Records"][index] for index in order]}
+        self._left = [records[index] for index in order]
+        self._suspects = [records[index] for index in order if received[index].is_suspect]
         self._context = context
         self._queues = queues
-        self._has_begun = self._is_put_back = False
+        self._has_begun = False
 
     def set_suspects_apart(self) -> None:
         """Let suspects come back one by one; a single one among new messages, which are deleted, does so anyway."""
@@ -58,22 +76,21 @@ class _Batch:
             seconds = _VISIBILITY_FACTOR * -(-self._context.get_remaining_time_in_millis() // 1000)
             self._queues.source.set_apart(self._suspects, seconds)
 
-    def begin(self, record: SQSRecord) -> None:
-        """Begin with the next message, unless there may not be enough time for it.
+    def begin(self, record: SQSRecord) -> bool:
+        """Begin with the next message; return False if there may not be enough time for it, and it comes back soon.
 
-        The first one is always begun, and one on its last try, which would be given up without having been tried.
+        The first one is always begun.
 
         Raises:
-            NotBegunError: the messages that are left come back soon.
+            TransientError: it could not be sent again; it comes back after the visibility time-out.
         """
-        is_last = 0 < self._queues.dead_letters.last_try <= _receives(record.raw_event)
-        if self._has_begun and not is_last and self._context.get_remaining_time_in_millis() < _NEEDED_MILLISECONDS:
-            if not self._is_put_back:
-                self._is_put_back = True
-                self._queues.source.put_back(self._left)
-            raise NotBegunError("there may not be enough time for it")
-        self._has_begun = True
+        place = len(self.event["Records"]) - len(self._left)
         self._left.pop(0)
+        if self._has_begun and self._context.get_remaining_time_in_millis() < _NEEDED_MILLISECONDS:
+            self._queues.source.put_back(record, place)
+            return False
+        self._has_begun = True
+        return True
 
     def end(self, record: SQSRecord) -> None:
         """Delete a message that is done, if the function may die of another one."""
@@ -82,15 +99,9 @@ class _Batch:
 
 
 def handle_batch(
-    event: dict[str, Any],
-    context: LambdaContext,
-    handle_body: Callable[[str], object],
-    queues: Queues,
-    count_failure: Callable[[], None] = lambda: None,
+    event: dict[str, Any], context: LambdaContext, consumer: Consumer, queues: Queues
 ) -> PartialItemFailureResponse:
-    """Handle all messages of a batch; those to be retried are in the partial batch response.
-
-    `count_failure` is called for each of those that were tried, and for one whose last try failed.
+    """Handle all messages of a batch; in the partial batch response are those that come back by themselves.
 
     Raises:
         PermanentError: the event is not a batch of messages from SQS.
@@ -100,11 +111,9 @@ def handle_batch(
     batch.set_suspects_apart()
 
     def handle_record(record: SQSRecord) -> None:
-        batch.begin(record)
-        reason = _try(record, handle_body, queues, count_failure)
-        if reason:
-            queues.dead_letters.send(record, reason)
-        batch.end(record)
+        if batch.begin(record):
+            _try(record, consumer, queues)
+            batch.end(record)
 
     # If all messages failed, raising would also retry those that were sent to the dead-letter queue.
     processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)
@@ -113,34 +122,38 @@ def handle_batch(
     )
 
 
-def _try(
-    record: SQSRecord, handle_body: Callable[[str], object], queues: Queues, count_failure: Callable[[], None]
-) -> str:
-    """Handle a message; return why it is given up, empty if it was handled.
+def _try(record: SQSRecord, consumer: Consumer, queues: Queues) -> None:
+    """Handle a message, or send it where it goes instead.
 
     Raises:
-        Exception: the message is to be retried.
+        Exception: the message comes back after the visibility time-out of its queue, and has lost a try.
     """
+    source, dead_letters = queues
+    is_last = 0 < dead_letters.last_try <= tries_of(record)
+    since = failing_since(record, consumer.now())
+    failing_for = consumer.now() - since
     try:
-        handle_body(record.body)
-    except PermanentError as error:
-        return str(error) or type(error).__name__
+        if is_last and not consumer.begin_last_try(record.message_id):
+            dead_letters.send(record, f"given up: its functions ended without an answer {tries_of(record) - 1} times")
+            return
+        consumer.handle_body(record.body)
     except NotYetError as early:
-        queues.source.retry_in(record, early.seconds)
-        raise
+        source.send_again(record, early.seconds)
+    except (TransientError, NotGrantedError) as error:
+        consumer.count_failure(failing_for)
+        dead_letters.note_failure(record, error)
+        if failing_for > LONGEST_RETRY:
+            dead_letters.send(record, f"given up after {failing_for} of temporary errors: {error}")
+        else:
+            source.send_again(record, retry_seconds(failing_for, spread_of(record)), since)
+    except PermanentError as error:
+        dead_letters.send(record, str(error) or type(error).__name__)
     except Exception as error:
-        count_failure()
-        reason = queues.dead_letters.note_failure(record, error)
-        if not reason:
-            if isinstance(error, TransientError):
-                queues.source.retry_soon(record)
+        consumer.count_failure(failing_for)
+        dead_letters.note_failure(record, error)
+        if not is_last:
             raise
-        return reason
-    return ""
-
-
-def _receives(record: dict[str, Any]) -> int:
-    return int(record["attributes"].get("ApproximateReceiveCount", 0))
+        dead_letters.send(record, f"given up after {tries_of(record)} tries: {type(error).__name__}: {error}")
 
 
 def _require_batch(event: object) -> None:

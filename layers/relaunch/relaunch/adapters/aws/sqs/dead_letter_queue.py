@@ -25,9 +25,8 @@ _INVALID_CHARACTERS = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010
 class DeadLetterSender:
     """Sends messages to the dead-letter queue of a function, with the reason.
 
-    A message with a permanent error is sent at once, instead of after maxReceiveCount receives, and one with a
-    transient error after its last receive if `last_try` (maxReceiveCount) is known. SQS itself only moves messages
-    whose last invocation was terminated, and without a reason.
+    A message with a permanent error is sent at once, and one with a bug after its last try if `last_try` is known. SQS
+    itself moves messages that no function began for days, and without a reason.
     """
 
     def __init__(self, client: "SQSClient", queue_url: str, log: DecisionLog, last_try: int = 0) -> None:
@@ -36,14 +35,13 @@ class DeadLetterSender:
         self._log = log
         self.last_try = last_try
 
-    def note_failure(self, record: "SQSRecord", error: Exception) -> str:
-        """Log a failure; return the reason to send the message with if it was the last receive, else an empty one."""
-        number = int(record.attributes.approximate_receive_count or 0)
+    def note_failure(self, record: "SQSRecord", error: Exception) -> None:
+        """Log a failure."""
+        number = int(record.attributes.get("ApproximateReceiveCount") or 0)
         text = f"{type(error).__name__}: {error}"
         # Any other error is a bug, whose traceback is logged.
         trace = None if isinstance(error, TransientError) else "".join(traceback.format_exception(error, limit=-8))
         self._log.decided("failed", message_id=record.message_id, reason=text, receive_count=number, traceback=trace)
-        return f"given up after {number} tries: {text}" if 0 < self.last_try <= number else ""
 
     def send(self, record: "SQSRecord", reason: str) -> None:
         """Send a message with the reason and the time of its first failure.
@@ -51,10 +49,10 @@ class DeadLetterSender:
         Raises:
             TransientError: the message could not be sent; it must be retried instead.
         """
-        first_seen = _first_seen(record)
+        seen = first_seen(record)
         attributes = {
             REASON: _INVALID_CHARACTERS.sub("\ufffd", reason[:_MAX_REASON_LENGTH]) or "unknown",
-            FIRST_SEEN: first_seen,
+            FIRST_SEEN: seen,
         }
         with aws_errors("sending a message to the dead-letter queue"):
             self._client.send_message(
@@ -64,13 +62,13 @@ class DeadLetterSender:
                     name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()
                 },
             )
-        self._log.decided("dead-lettered", message_id=record.message_id, reason=reason, first_seen=first_seen)
+        self._log.decided("dead-lettered", message_id=record.message_id, reason=reason, first_seen=seen)
 
 
-def _first_seen(record: "SQSRecord") -> str:
-    # A redriven message has the time of its first failure.
+def first_seen(record: "SQSRecord") -> str:
+    """Return when a message was first received: one that was sent again, by a function or a person, says when."""
     earlier = record.message_attributes[FIRST_SEEN]
     if earlier is not None and earlier.string_value:
         return earlier.string_value
-    milliseconds = int(record.attributes.approximate_first_receive_timestamp or 0)
+    milliseconds = int(record.attributes.get("ApproximateFirstReceiveTimestamp") or 0)
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class SqsLaunchQueue:
-    """Implements LaunchQueue. The message is `{"job_id": "…"}`; the delay is at most 900 seconds."""
+    """Implements LaunchQueue. The message is `{"job_id": "…", "format": 1}`; the delay is at most 900 seconds."""
 
     def __init__(self, client: "SQSClient", queue_url: str) -> None:
         self._client = client
@@ -35,5 +35,6 @@ def parse_launch_request(body: str) -> str:
 
     Raises:
         PermanentError: the message has no job ID.
+        TransientError: a newer release sent it.
     """
     return load_id(body, "job_id")

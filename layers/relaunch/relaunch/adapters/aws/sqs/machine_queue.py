@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 class SqsMachineQueue:
-    """Implements MachineQueue. The message is `{"machine_id": "m-…"}`; the delay is at most 900 seconds."""
+    """Implements MachineQueue. The message is `{"machine_id": "m-…", "format": 1}`.
+
+    The delay is at most 900 seconds.
+    """
 
     def __init__(self, client: "SQSClient", queue_url: str) -> None:
         self._client = client
@@ -27,5 +30,6 @@ def parse_machine_request(body: str) -> str:
 
     Raises:
         PermanentError: the message has no machine ID.
+        TransientError: a newer release sent it.
     """
     return load_id(body, "machine_id")

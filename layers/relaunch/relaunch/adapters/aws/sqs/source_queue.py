@@ -1,27 +1,60 @@
-"""Says when messages of a batch are received again, and deletes those that may not be.
+"""Sends messages of a batch again, deletes those that are done, and says when suspects are received again.
 
-The actions are ChangeMessageVisibility, ChangeMessageVisibilityBatch and DeleteMessage (Amazon SQS API Reference). None
-must succeed: without it a message is received after the visibility time-out of its queue, which is harmless. ("Amazon
-SQS visibility timeout", Amazon SQS Developer Guide: a new value applies to this receive, from the time of the call.)
+The actions are SendMessage, DeleteMessage and ChangeMessageVisibilityBatch (Amazon SQS API Reference). Only the first
+must succeed: without it a message is received after the visibility time-out of its queue, and has lost a try. A message
+that was sent again and cannot be deleted is there twice, which its handling takes.
 """
 
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
-from relaunch.adapters.aws.errors import AwsError
+from relaunch.adapters.aws.errors import AwsError, aws_errors
+from relaunch.adapters.aws.sqs.dead_letter_queue import first_seen
+from relaunch.adapters.aws.sqs.delayed_message import MAX_DELAY_SECONDS
+from relaunch.core.messages.dead_letter import FIRST_SEEN
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
     from mypy_boto3_sqs import SQSClient
 
-# The range of seconds after which a message is tried again, by its receive; later ones wait for the visibility time-out
-# of the queue, six times a function's time-out. A throttled bucket of AWS has room again within seconds.
-_SOON_SECONDS = {1: (5, 30), 2: (30, 60)}
 # Between messages that are set apart: longer than Lambda takes to receive one and to invoke a function with it.
 _APART_SECONDS = 10
 _PUT_BACK_SECONDS = 5
+# Message attributes: how often the messages that this one was sent again for were tried, and since when they fail. The
+# second is dropped when somebody sends a dead letter back, which begins from the start (dead_letters.py).
+_TRIES_BEFORE = "tries_before"
+_FAILING_SINCE = "failing_since"
+
+
+def tries_of(record: "SQSRecord") -> int:
+    """Return which try of a message this receive is."""
+    return _tries_before(record) + int(record.attributes.get("ApproximateReceiveCount") or 0)
+
+
+def failing_since(record: "SQSRecord", now: datetime) -> datetime:
+    """Return since when a message fails for temporary reasons: now, if it did not before."""
+    try:
+        return datetime.fromisoformat(_attribute(record, _FAILING_SINCE))
+    except ValueError:
+        return now
+
+
+def spread_of(record: "SQSRecord") -> int:
+    """Return a number of the message's own."""
+    return zlib.crc32(record.message_id.encode())
+
+
+def _tries_before(record: "SQSRecord") -> int:
+    given = _attribute(record, _TRIES_BEFORE)
+    return int(given) if given.isdecimal() else 0
+
+
+def _attribute(record: "SQSRecord", name: str) -> str:
+    attribute = record.message_attributes[name]
+    return (attribute.string_value or "") if attribute is not None else ""
 
 
 class SourceQueue:
@@ -35,36 +68,46 @@ class SourceQueue:
         with suppress(*AwsError):
             self._client.delete_message(QueueUrl=record.queue_url, ReceiptHandle=record.receipt_handle)
 
-    def retry_soon(self, record: "SQSRecord") -> None:
-        """Shorten the visibility time-out of a message after its first and second failure, with jitter."""
-        soon = _SOON_SECONDS.get(int(record.attributes.approximate_receive_count or 0))
-        if soon is None:
-            return
-        least, most = soon
-        self.retry_in(record, least + _jitter(record, most - least))
+    def send_again(self, record: "SQSRecord", seconds: int, since: datetime | None = None) -> None:
+        """Send a message again, to be received after so many seconds, and delete it; this receive is no try.
 
-    def retry_in(self, record: "SQSRecord", seconds: int) -> None:
-        """Let a message come back after so many seconds."""
-        with suppress(*AwsError):
-            self._client.change_message_visibility(
-                QueueUrl=record.queue_url, ReceiptHandle=record.receipt_handle, VisibilityTimeout=seconds
+        `since` is when it began to fail, None if it did not fail.
+
+        Raises:
+            TransientError: it may not have been sent again, and was not deleted.
+        """
+        attributes = {FIRST_SEEN: first_seen(record), _TRIES_BEFORE: str(max(tries_of(record) - 1, 0))}
+        if since is not None:
+            attributes[_FAILING_SINCE] = since.isoformat()
+        values: dict[str, Any] = {
+            name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()
+        }
+        with aws_errors("sending a message again"):
+            self._client.send_message(
+                QueueUrl=record.queue_url,
+                MessageBody=record.body,
+                MessageAttributes=values,
+                DelaySeconds=min(seconds, MAX_DELAY_SECONDS),
             )
+        self.delete(record)
+
+    def put_back(self, record: "SQSRecord", place: int) -> None:
+        """Let a message that was not tried come back soon, one second after that before it in the batch.
+
+        Raises:
+            TransientError: as in send_again.
+        """
+        self.send_again(record, _PUT_BACK_SECONDS + place)
 
     def set_apart(self, records: "Sequence[SQSRecord]", visibility_seconds: int) -> None:
         """Let each message come back at a time of its own after the visibility time-out, should the function die."""
         seconds = {
-            index: visibility_seconds + index * _APART_SECONDS + _jitter(record, _APART_SECONDS)
+            index: visibility_seconds + index * _APART_SECONDS + spread_of(record) % _APART_SECONDS
             for index, record in enumerate(records)
         }
         self._change_visibility(records, seconds)
 
-    def put_back(self, records: "Sequence[SQSRecord]") -> None:
-        """Let messages that were not tried come back soon, one second after the other."""
-        self._change_visibility(records, {index: _PUT_BACK_SECONDS + index for index in range(len(records))})
-
     def _change_visibility(self, records: "Sequence[SQSRecord]", seconds: Mapping[int, int]) -> None:
-        if not records:
-            return
         with suppress(*AwsError):
             self._client.change_message_visibility_batch(
                 QueueUrl=records[0].queue_url,
@@ -73,7 +116,3 @@ class SourceQueue:
                     for index, record in enumerate(records)
                 ],
             )
-
-
-def _jitter(record: "SQSRecord", below: int) -> int:
-    return zlib.crc32(record.message_id.encode()) % below

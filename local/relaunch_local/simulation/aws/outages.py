@@ -1,0 +1,108 @@
+"""Services that are away for minutes or hours: every call of them fails, however often it is repeated.
+
+DynamoDB was away for 2 h 52 min in us-east-1 on 2025-10-20 ("Summary of the Amazon DynamoDB Service Disruption in the
+Northern Virginia (US-EAST-1) Region", AWS), and with it most that is built on it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from functools import partial
+
+from relaunch_local.ecs import Clock
+from relaunch_local.simulation.chance import Chance
+
+
+class Kind(StrEnum):
+    """What calls of a service that is away meet: the kind of fault of aws/calls.py."""
+
+    REFUSED = "call-refused"
+    UNANSWERED = "call-unanswered"
+    THROTTLED = "call-throttled"
+
+
+EVENTBRIDGE = "eventbridge"
+LAMBDA = "lambda"
+SQS = "sqs"
+_RECOVERY_SECONDS = 20 * 60.0
+SERVICES = ("dynamodb", SQS, "ecs", "ec2", "s3", "ecr", EVENTBRIDGE, LAMBDA)
+"""EventBridge delivers late what it gets meanwhile; Lambda has no concurrency left, and throttles every invocation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A service that is away, and from when on, in seconds after the beginning of the run."""
+
+    service: str
+    begins_at: float
+    seconds: float
+    kind: Kind = Kind.REFUSED
+
+    @property
+    def ends_at(self) -> float:
+        """When it is over, in seconds after the beginning of the run."""
+        return self.begins_at + self.seconds
+
+    def __str__(self) -> str:
+        """Describe it."""
+        return f"{self.service} for {self.seconds / 60:.0f} min: {self.kind}"
+
+
+class Outages:
+    """The outages of a run, and which of them is on now."""
+
+    def __init__(self, clock: Clock, chance: Chance, outages: Sequence[Outage] = ()) -> None:
+        """Plan the outages of a run that begins now."""
+        self._clock = clock
+        self._started_at = clock.now()
+        self.on_end: list[Callable[[str], None]] = []
+        """Called with the service that is back."""
+        self._outages = [each for each in outages if chance.strikes("outage", 1e9, site=each.service, note=str(each))]
+        for each in self._outages:
+            clock.call_later(each.ends_at, partial(self._end, each.service))
+
+    def _end(self, service: str) -> None:
+        for call in self.on_end:
+            call(service)
+
+    def fault_of(self, service: str) -> str:
+        """Return the fault that a call of a service meets now, empty if the service is there."""
+        found = self._now(service)
+        return found.kind if found is not None else ""
+
+    def is_away(self, service: str) -> bool:
+        """Return whether a service is away now."""
+        return self._now(service) is not None
+
+    def seconds_left(self, service: str) -> float:
+        """Return for how much longer a service is away."""
+        found = self._now(service)
+        return found.ends_at - self._seconds() if found is not None else 0.0
+
+    def time_within(self, since: datetime, until: datetime) -> timedelta:
+        """Return how much longer something may take: as long as services were away, and until it goes on.
+
+        What failed meanwhile comes back within six minutes, and with many faults it may fail again.
+        """
+        begins = self._seconds_at(since)
+        ends = self._seconds_at(until)
+        shares = (min(each.ends_at + _RECOVERY_SECONDS, ends) - max(each.begins_at, begins) for each in self._outages)
+        return timedelta(seconds=sum(max(share, 0.0) for share in shares))
+
+    @property
+    def over_at(self) -> datetime:
+        """When the last one is over."""
+        return self._started_at + timedelta(seconds=max((each.ends_at for each in self._outages), default=0.0))
+
+    def _now(self, service: str) -> Outage | None:
+        now = self._seconds()
+        return next(
+            (each for each in self._outages if each.service == service and each.begins_at <= now < each.ends_at), None
+        )
+
+    def _seconds(self) -> float:
+        return self._seconds_at(self._clock.now())
+
+    def _seconds_at(self, at: datetime) -> float:
+        return (at - self._started_at).total_seconds()
