@@ -6,6 +6,7 @@ What a pod does reaches the invariants as an event of a task of ECS, so that tho
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -169,6 +170,10 @@ class ClusterWorld:
         self.cluster = WatchedCluster(clock, self.processes, minor=minor, pull_seconds=20.0)
         self.cluster.on_pod = self._pod_changed
         self.on_event: Callable[[Event], None] = lambda _event: None
+        self.asked_at: dict[str, datetime] = {}
+        """When each task was asked to stop first."""
+        self.ended_at: dict[str, datetime] = {}
+        """When the pod of each task ended."""
         self._clock = clock
         self._tasks: dict[str, dict[str, Any]] = {}
         self._numbers = iter(range(1_000_000))
@@ -202,10 +207,15 @@ class ClusterWorld:
         on_refused: Callable[[str], None],
     ) -> TaskTarget:
         """Return the target of the application's functions."""
+
+        def stopped(kind: type[Effect], task_id: str) -> None:
+            self.asked_at.setdefault(task_id, self._clock.now())
+            on_effect(kind, task_id)
+
         transport = _Transport(self.cluster, calls, page_size)
         transport.on_refused = on_refused
         connection: Any = _Connection(transport)
-        target: Any = _NotingTarget(kubernetes_target(KubernetesClient(connection), Target.ACK, STACK), on_effect)
+        target: Any = _NotingTarget(kubernetes_target(KubernetesClient(connection), Target.ACK, STACK), stopped)
         found: TaskTarget = target
         return found
 
@@ -219,6 +229,8 @@ class ClusterWorld:
         )
         if detail.get("lastStatus") == "STOPPED":
             return
+        if status == "STOPPED":
+            self.ended_at[name] = self._clock.now()
         now = iso(self._clock.now())
         detail |= {"lastStatus": status, "version": detail.get("version", 0) + 1}
         detail |= {"stoppedAt": now} if status == "STOPPED" else {"createdAt": now}

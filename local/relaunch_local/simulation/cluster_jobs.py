@@ -1,10 +1,15 @@
 """Checks at the end of a run of the jobs on its ACK cluster: how they ended, and what is left of them."""
 
+from datetime import timedelta
+
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.restart_policy import is_failure
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.workload import Workload
+
+# The stop time-out of two minutes, and an old server that looks at a Job's deadline only when it is set again.
+_STOP_BOUND = timedelta(minutes=10)
 
 
 class ClusterJobs:
@@ -29,6 +34,12 @@ class ClusterJobs:
         invariants.check(
             "failures are those of the stops", failures == job.totals.failures, f"{job.job_id}: {failures}"
         )
+        for task in invariants.tasks[job.job_id]:
+            asked_at = cluster.asked_at.get(task)
+            ended_at = cluster.ended_at.get(task)
+            is_soon = asked_at is None or (ended_at is not None and ended_at - asked_at <= _STOP_BOUND)
+            message = f"{job.job_id}: {task} asked at {asked_at}, ended at {ended_at}"
+            invariants.check("a pod that is asked to stop ends within its bound", is_soon, message)
         wrong = self._wrong_end(job, log.finished, log.failed)
         invariants.check("every end on the cluster is deserved", not wrong, f"{job.job_id} {job.state}: {wrong}")
 

@@ -38,8 +38,6 @@ from relaunch_local.simulation.aws.upload_rules import RulesOfBus
 from relaunch_local.simulation.region import ModelEc2
 from relaunch_local.simulation.workload import Workload
 
-# In the other seeds nobody runs a command.
-_SHARE_OF_SEEDS = 0.4
 _MOST = 10
 # Of the plans: how many are for what the stack has.
 _OWN_SHARE = 0.5
@@ -59,7 +57,7 @@ class Commands:
         self._applying = 0
         """How many run `apply` just now."""
         self._rules = RulesOfBus(account.bus, account.calls)
-        if self._dice.random() >= _SHARE_OF_SEEDS:
+        if not account.scenario.has_commands:
             return
         every: Sequence[Callable[[], None]] = (
             self._ask_for_plan,

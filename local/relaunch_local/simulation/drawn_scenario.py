@@ -44,6 +44,7 @@ _INPUTS = {"batch-size": InputRule("[0-9]+", "32"), "note": InputRule(".*", "")}
 _OUTAGES_SHARE = 0.12
 _SMALL_PAGES_SHARE = 0.2
 _REFRESHES_SHARE = 0.15
+_COMMANDS_SHARE = 0.4
 _LARGEST_PAGE = 100
 _NAMES = ("resnet", "whisper", "bert")
 
@@ -95,7 +96,8 @@ def draw_scenario(chance: Chance) -> Scenario:
     drawn = replace(drawn, definitions=tuple(replace(each, retry=retry) for each in drawn.definitions))
     drawn = with_cluster(chance, with_triggers(chance, drawn))
     has_refreshes = chance.stream("scenario/refreshes").random() < _REFRESHES_SHARE
-    drawn = replace(drawn, has_refreshes=has_refreshes)
+    has_commands = chance.stream("scenario/commands").random() < _COMMANDS_SHARE
+    drawn = replace(drawn, has_refreshes=has_refreshes, has_commands=has_commands)
     drawn = replace(drawn, page_size=_draw_page_size(chance.stream("scenario/pages"), drawn))
     return with_constraints(chance, drawn) if is_constrained(chance.seed) else drawn
 

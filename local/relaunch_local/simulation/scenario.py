@@ -106,6 +106,8 @@ class Scenario:
     cluster: ClusterScenario | None = None
     has_refreshes: bool = False
     """Whether the offerings are refreshed hourly, and functions read what was stored."""
+    has_commands: bool = False
+    """Whether people run commands while there are faults."""
     page_size: int | None = None
     """How much a page of a list has at most; None: as much as AWS gives."""
 

@@ -29,6 +29,9 @@ WHY_NOT_ENTERED: Mapping[str, str] = {
     "plan_jobs.with_fit": "the command alone asks a cluster for its nodes, with the kubeconfig of its user",
 }
 """Why no seed enters some use cases."""
+_RARE = frozenset({"AbandonMachine", "dead_letters.redrive_dead_letter", "follow_market.gives_spot_back"})
+"""What so few seeds enter that faults have to be more frequent there."""
+_MORE_FREQUENT = 5.0
 _BETWEEN_STEPS = ("call-", "function-")
 
 
@@ -115,6 +118,10 @@ class Areas:
         self.disturbed: set[str] = set()
         self._runtime = runtime
         self._open: dict[Invocation, list[str]] = {}
+        self._chance = chance
+        self._intensity = chance.intensity
+        self._rare_open = 0
+        """How many of the rare ones are entered just now, by any function."""
         chance.on_strike = self._struck
 
     @contextmanager
@@ -156,17 +163,23 @@ class Areas:
         within = self._open.setdefault(invocation, [])
         within.append(name)
         begun_at = self._runtime.steps
+        self._rare_changed(name in _RARE)
         try:
             return body()
         except (KilledError, TransientError):
             self.disturbed.add(name)
             raise
         finally:
+            self._rare_changed(-(name in _RARE))
             if self._runtime.steps != begun_at:
                 self.stepped.add(name)
             within.remove(name)
             if not within:
                 del self._open[invocation]
+
+    def _rare_changed(self, by: int) -> None:
+        self._rare_open += by
+        self._chance.intensity = self._intensity * (_MORE_FREQUENT if self._rare_open else 1.0)
 
     def _struck(self, kind: str) -> None:
         invocation = self._runtime.current
