@@ -87,9 +87,10 @@ class GithubDeliveries:
 
     def check_end(self, check: Check) -> None:
         """Check that nothing that the webhook did not take was left at GitHub."""
-        check("what the webhook could not take is delivered again", not self._left(), f"{self._left()}")
+        check("what the webhook could not take is delivered again", not self.left(), f"{self.left()}")
 
-    def _left(self) -> list[tuple[str, str]]:
+    def left(self) -> list[tuple[str, str]]:
+        """Return the deliveries that the webhook has not taken yet: webhook and guid."""
         return [key for key in self._again if not self._is_accepted(*key)]
 
     def _is_accepted(self, webhook: str, guid: str, before: timedelta = timedelta(0)) -> bool:
@@ -109,7 +110,7 @@ class GithubDeliveries:
         account = self._account
         account.clock.call_later(_PASS_SECONDS, self._tick)
         # A pass that would find nothing is skipped.
-        if self._left():
+        if self.left():
             account.lambdas.call_asynchronously(_FUNCTION, self._sweep)
 
     def _sweep(self) -> Any:

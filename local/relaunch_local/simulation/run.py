@@ -211,6 +211,8 @@ class SeedRun:
         jobs = account.invariants.jobs
         if len(jobs) < len(self.workload.accepted) or self.workload.accepted != self.workload.planned:
             return False
+        if self.workload.github.left():
+            return False
         return all(job.state.is_final and not job.pending for job in jobs.values()) and not any(
             account.invariants.live_tasks(job_id) for job_id in jobs
         )
