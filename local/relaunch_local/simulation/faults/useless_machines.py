@@ -50,7 +50,10 @@ class UselessMachineFaults:
 
     def may_end(self, job: Job) -> bool:
         """Return whether a job may fail because no machine was of use for a day, or for two weeks once it trained."""
-        held_back = timedelta(days=14) if job.totals.first_started_at is not None else timedelta(days=1)
+        # What a job waits for as capacity is waited for a day, whether it has trained or not.
+        is_refused = not job.reason.startswith("not running for ")
+        has_trained = job.totals.first_started_at is not None
+        held_back = timedelta(days=14) if has_trained and is_refused else timedelta(days=1)
         is_about_it = self._family in ("", job.definition.task_definition)
         # A machine may have been of no use before, for another reason: the job waits since then.
         since = max(min(self._account.useless.first_at() or self._began_at, self._began_at), job.accepted_at)
