@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fakes.busy_stack import BusyStack
-from relaunch.ports import TransientError
+from relaunch.ports import NotGrantedError, TransientError
 
 SUBMIT = {"action": "submit", "definition": "resnet"}
 
@@ -61,3 +61,15 @@ def test_what_a_call_is_refused_is_in_the_log() -> None:
     ((_, facts),) = [line for line in stack.functions.log.lines if line[0] == "answered"]
     assert facts["error"]["code"] == "InvalidRequest"
     assert stack.started == []
+
+
+def test_a_permission_that_job_api_lacks_is_no_answer_to_its_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = BusyStack()
+
+    def deny(*_arguments: Any) -> None:
+        raise NotGrantedError("AccessDeniedException: no permission")
+
+    monkeypatch.setattr(stack.functions.deps.definitions, "load_definition", deny)
+
+    with pytest.raises(TransientError, match="no permission"):
+        stack.functions.invoke("job_api", SUBMIT)

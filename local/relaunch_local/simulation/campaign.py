@@ -87,6 +87,8 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "machine-lost-without-warning": 500,
     "machine-shuts-down-for-long": 8,
     "outage": 50,
+    "pool-reclaimed": 8,
+    "zone-lost": 15,
     "message-delayed": 300,
     "message-delete-lost": 300,
     "message-duplicated": 1_000,

@@ -20,6 +20,7 @@ from relaunch_local.simulation.faults.endless_machines import EndlessMachines
 from relaunch_local.simulation.faults.failed_tasks import FailedTaskFaults
 from relaunch_local.simulation.faults.late_machines import LateMachines
 from relaunch_local.simulation.faults.machines import MachineFaults
+from relaunch_local.simulation.faults.mass_losses import MassLosses
 from relaunch_local.simulation.faults.providers import ProviderFaults
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.faults.silent_hosts import SilentHosts
@@ -120,6 +121,7 @@ class SeedRun:
         self.steps_until_idle = 0
         self.spot_watch = self._watch_spot()
         AbsentAgents(self.account)
+        MassLosses(self.account)
         self.failed_tasks = FailedTaskFaults(self.account)
         Retries(self.account, self.workload)
         self.refreshes = Refreshes(self.account)

@@ -15,7 +15,7 @@ from relaunch.adapters.messages.job_api import (
 )
 from relaunch.core.jobs.job import INVOKE, Job, is_own, keyed_identity
 from relaunch.core.triggers.events import DirectRequest
-from relaunch.ports import PermanentError, RequestDependencies, TransientError
+from relaunch.ports import NotGrantedError, PermanentError, RequestDependencies, TransientError
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.retry_job import retry_job
 from relaunch.usecases.submit_job import Submission, submit_request
@@ -49,7 +49,7 @@ def answer_request(event: object, request_id: str, deps: RequestDependencies) ->
     `request_id` is the request id of Lambda: a retry of an asynchronous call has the same id and returns the same job.
 
     Raises:
-        TransientError: a temporary error of an Invoke; the call may be retried.
+        TransientError: a temporary error of an Invoke, or a permission that the function lacks; retry the call.
     """
     if not isinstance(event, Mapping) or not is_http_request(event):
         return _answer(event, INVOKE, request_id, deps)
@@ -78,6 +78,9 @@ def _answer(event: object, caller: str, request_id: str, deps: RequestDependenci
             case CancelRequest():
                 _load_own(request.job_id, caller, deps)
                 return _found(cancel_job(request.job_id, request.reason, deps), request.job_id, deps)
+    except NotGrantedError as error:
+        # What this function may not do is nothing that its caller could mend: an asynchronous call comes back.
+        raise TransientError(str(error)) from error
     except PermanentError as error:
         return _refusal(error)
 

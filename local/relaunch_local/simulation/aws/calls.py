@@ -30,7 +30,7 @@ _FAULTS: tuple[tuple[str, float], ...] = (
     ("call-answer-lost", 0.016),
     ("call-answer-late", 0.006),
 )
-_BEFORE_EFFECT = frozenset({"call-refused", "call-throttled", "call-unanswered"})
+_BEFORE_EFFECT = frozenset({"call-refused", "call-throttled", "call-unanswered", "call-denied"})
 _ANY_FAULT = sum(share for _, share in _FAULTS)
 # Whatever kept a send from its answer often keeps the next one from it too: a third of such calls fail in the end.
 _FAULT_AFTER_FAULT = 0.6
@@ -48,6 +48,7 @@ class CallErrors:
     throttled: Callable[[str], Exception]
     unanswered: Callable[[str], Exception]
     disconnected: Callable[[str], Exception]
+    denied: Callable[[str], Exception]
 
 
 @dataclass(slots=True)
@@ -157,4 +158,5 @@ def _error_of(fault: str, errors: CallErrors) -> Callable[[str], Exception]:
         "call-refused": errors.refused,
         "call-throttled": errors.throttled,
         "call-answer-lost": errors.disconnected,
+        "call-denied": errors.denied,
     }.get(fault, errors.unanswered)

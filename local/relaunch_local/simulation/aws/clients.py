@@ -35,6 +35,7 @@ AWS_ERRORS = CallErrors(
     throttled=partial(client_error, "ThrottlingException"),
     unanswered=timed_out,
     disconnected=disconnected,
+    denied=partial(client_error, "AccessDeniedException"),
 )
 
 

@@ -79,6 +79,7 @@ EC2_ERRORS = CallErrors(
     throttled=partial(ec2_error, "RequestLimitExceeded"),
     unanswered=timed_out,
     disconnected=disconnected,
+    denied=partial(ec2_error, "UnauthorizedOperation"),
 )
 
 

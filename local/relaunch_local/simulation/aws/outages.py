@@ -20,6 +20,7 @@ class Kind(StrEnum):
     REFUSED = "call-refused"
     UNANSWERED = "call-unanswered"
     THROTTLED = "call-throttled"
+    DENIED = "call-denied"
 
 
 EVENTBRIDGE = "eventbridge"

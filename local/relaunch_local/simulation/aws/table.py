@@ -31,6 +31,7 @@ DYNAMODB_ERRORS = CallErrors(
     throttled=_client_error("ThrottlingException", 400),
     unanswered=timed_out,
     disconnected=disconnected,
+    denied=_client_error("AccessDeniedException", 400),
 )
 
 OnSaved = Callable[[Job, Sequence[TimelineEntry]], None]
