@@ -90,6 +90,13 @@ def _interrupt(stories: Stories, job_id: str) -> None:
     stories.deliver("observe_task", stories.event("ECS Task State Change", lastStatus="STOPPED"))
 
 
+def tell_of_suspects(stories: Stories) -> None:
+    """Messages that were tried before come back one by one, should the function die of one."""
+    for function in CONSUMERS:
+        stories.deliver_suspects(function)
+    stories.deliver_suspects("submit_job", "UploadsQueue")
+
+
 def tell_of_effects_left_behind(stories: Stories) -> None:
     """Whoever loads a job or a machine does first what its last writer left undone."""
     world = stories.world

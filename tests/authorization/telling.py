@@ -21,6 +21,7 @@ STORIES = (
     job_stories.tell_of_a_life_on_machines,
     job_stories.tell_of_effects_left_behind,
     job_stories.tell_of_messages_that_fail,
+    job_stories.tell_of_suspects,
     machine_stories.tell_of_what_the_cluster_is_asked,
     job_stories.tell_of_a_revision_that_is_run_as_it_is,
     job_stories.tell_of_requests,

@@ -177,7 +177,6 @@ def test_while_dynamodb_and_sqs_are_down_messages_are_left_to_their_queue(functi
         ("job_api", "job_api.cancel"),
         ("job_api", "job_api.retry"),
         ("job_api", "job_api.plan"),
-        ("reconcile", "schedule.reconcile"),
         ("refresh_offerings", "schedule.refresh-offerings"),
     ],
 )
@@ -185,6 +184,13 @@ def test_while_dynamodb_and_sqs_are_down_messages_are_left_to_their_queue(functi
 def test_while_dynamodb_is_down_calls_fail_as_worth_another_try(function: str, sample: str) -> None:
     with pytest.raises(TransientError):
         call_deployed(function, load_event(sample))
+
+
+@pytest.mark.usefixtures("unreachable_aws")
+def test_while_dynamodb_is_down_a_pass_of_reconcile_leaves_everything_to_the_next_one() -> None:
+    done = call_deployed("reconcile", load_event("schedule.reconcile"))
+
+    assert done == {"machines": 0, "looked_at": 0, "deregistered": 0}
 
 
 def test_what_failed_in_an_outage_has_its_effect_when_it_comes_again() -> None:

@@ -16,12 +16,13 @@ REQUESTS = [load_event(f"job_api.{action}") for action in ("submit", "show", "ca
 
 
 def bury_or_handle(function: str, body: str) -> BusyStack:
-    """Deliver one message; whatever it is, trying it again is never what is wanted."""
+    """Deliver one message; whatever it is, only that of a newer release is to be tried again."""
     stack = BusyStack()
 
     left = stack.functions.deliver(function, body)
 
-    assert (left, stack.functions.failures) == ([], [])
+    is_newer = "a newer release sent it" in "".join(map(str, stack.functions.failures))
+    assert (left, len(stack.functions.failures)) == (([body], 1) if is_newer else ([], 0))
     letters = stack.functions.dead_letters.letters
     assert [letter.body for letter in letters] in ([], [body])
     assert all(letter.attributes["reason"] and letter.attributes["first_seen"] for letter in letters)

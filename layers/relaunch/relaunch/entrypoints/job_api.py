@@ -79,7 +79,7 @@ def _answer(event: object, caller: str, request_id: str, deps: RequestDependenci
                 _load_own(request.job_id, caller, deps)
                 return _found(cancel_job(request.job_id, request.reason, deps), request.job_id, deps)
     except NotGrantedError as error:
-        # What this function may not do is nothing that its caller could mend: an asynchronous call comes back.
+        # What this function may not do, its caller cannot change: an asynchronous call comes back.
         raise TransientError(str(error)) from error
     except PermanentError as error:
         return _refusal(error)

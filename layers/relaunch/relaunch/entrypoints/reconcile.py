@@ -1,9 +1,9 @@
 """The schedule of every minute: due jobs, the cluster, dead-letter queues and derived revisions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from relaunch.entrypoints.function import FunctionDependencies
-from relaunch.ports import Dependencies, NotGrantedError, TransientError
+from relaunch.ports import Dependencies, NotGrantedError, PermanentError, TransientError
 from relaunch.usecases.clean_revisions import clean_revisions
 from relaunch.usecases.dead_letters import measure_dead_letters
 from relaunch.usecases.reconcile_jobs import reconcile_jobs
@@ -16,39 +16,45 @@ _ALWAYS = frozenset({"machines", "looked_at"})
 
 
 def reconcile(function: FunctionDependencies, remaining_milliseconds: Callable[[], int]) -> dict[str, int]:
-    """Reconcile due jobs while there is time, then sweep the cluster and clean up; return the numbers."""
+    """Reconcile due jobs while there is time, then sweep the cluster and clean up; return the numbers.
+
+    Raises:
+        PermanentError: a part can never be done; the others were.
+    """
     deps = function.deps
-    now = deps.clock.now()
-    is_sweeping = is_sweep_due(now)
+    is_sweeping = is_sweep_due(deps.clock.now())
 
     def has_time() -> bool:
         return remaining_milliseconds() > _SPARE_MILLISECONDS
 
-    has_revisions = any(each.capabilities.takes_task_definition for each in deps.targets)
-    # A job may wait for its machine.
-    parts: dict[str, Callable[[], int]] = {
-        "machines": lambda: reconcile_machines(deps, has_time),
-        "looked_at": lambda: reconcile_jobs(deps, has_time),
-    }
-    if is_sweeping:
-        parts["swept"] = lambda: sweep_cluster(deps, has_time).tasks
-    if is_instance_sweep_due(now):
-        parts["leaked"] = lambda: sweep_instances(deps, has_time)
-    if has_revisions:
-        parts["deregistered"] = lambda: clean_revisions(deps, has_time)
-    done = {name: _try(name, part, deps) for name, part in parts.items() if name in _ALWAYS or has_time()}
+    done: dict[str, int] = {}
+    failed: list[PermanentError] = []
+    for name, part in _parts(deps, has_time):
+        if name not in _ALWAYS and not has_time():
+            continue
+        try:
+            done[name] = part()
+        except (TransientError, NotGrantedError) as error:
+            # The next pass does it. The metrics that are missing then, JobsOverdue and IdleMachines, alarm.
+            done[name] = 0
+            deps.log.decided("failed", part=name, reason=str(error))
+        except PermanentError as error:
+            failed.append(error)
     if is_sweeping and has_time():
         measure_dead_letters(function.counted, deps)
+    for error in failed:
+        raise error
     return done
 
 
-def _try(name: str, part: Callable[[], int], deps: Dependencies) -> int:
-    """Do a part of a pass; return its number, 0 if it could not be done now: the next pass does it.
-
-    The metrics that are missing then, JobsOverdue and IdleMachines, alarm.
-    """
-    try:
-        return part()
-    except (TransientError, NotGrantedError) as error:
-        deps.log.decided("failed", part=name, reason=str(error))
-        return 0
+def _parts(deps: Dependencies, has_time: Callable[[], bool]) -> Iterator[tuple[str, Callable[[], int]]]:
+    """Yield what is due now, in order: a job may wait for its machine."""
+    now = deps.clock.now()
+    yield "machines", lambda: reconcile_machines(deps, has_time)
+    yield "looked_at", lambda: reconcile_jobs(deps, has_time)
+    if is_sweep_due(now):
+        yield "swept", lambda: sweep_cluster(deps, has_time).tasks
+    if is_instance_sweep_due(now):
+        yield "leaked", lambda: sweep_instances(deps, has_time)
+    if any(each.capabilities.takes_task_definition for each in deps.targets):
+        yield "deregistered", lambda: clean_revisions(deps, has_time)
