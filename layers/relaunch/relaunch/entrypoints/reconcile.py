@@ -42,8 +42,8 @@ def reconcile(function: FunctionDependencies, remaining_milliseconds: Callable[[
             failed.append(error)
     if is_sweeping and has_time():
         measure_dead_letters(function.counted, deps)
-    for error in failed:
-        raise error
+    if failed:
+        raise failed[0]
     return done
 
 
