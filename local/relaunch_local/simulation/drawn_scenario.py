@@ -95,7 +95,8 @@ def draw_scenario(chance: Chance) -> Scenario:
     retry = RetryRules(machine_exit_codes=(MACHINE_EXIT_CODE,))
     drawn = replace(drawn, definitions=tuple(replace(each, retry=retry) for each in drawn.definitions))
     drawn = with_cluster(chance, with_triggers(chance, drawn))
-    has_refreshes = chance.stream("scenario/refreshes").random() < _REFRESHES_SHARE
+    # Where jobs go back to spot, they would not where EC2's placement scores call it scarce.
+    has_refreshes = chance.stream("scenario/refreshes").random() < _REFRESHES_SHARE and not drawn.returning
     has_commands = chance.stream("scenario/commands").random() < _COMMANDS_SHARE
     drawn = replace(drawn, has_refreshes=has_refreshes, has_commands=has_commands)
     drawn = replace(drawn, page_size=_draw_page_size(chance.stream("scenario/pages"), drawn))
