@@ -228,6 +228,7 @@ FLEET_BUGS = (
         _machines_for_ever,
         "a job has few machines in a day that run no task",
         100,
+        first=250,
     ),
     PlantedBug(
         "refused-machines-of-others",

@@ -91,7 +91,7 @@ LAUNCH_BUGS = (
         replaced(sending, "_answer", broken.as_if_sent_for_the_first_time),
         "nothing is launched beside a live task",
         30,
-        first=150,
+        first=80,
     ),
     PlantedBug(
         "refused-provider-ends-the-job",

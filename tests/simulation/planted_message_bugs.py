@@ -1,7 +1,10 @@
 """Bugs in how an event becomes one job, and in what becomes of messages."""
 
+from datetime import timedelta
+
 from relaunch.adapters.aws import errors
 from relaunch.adapters.aws.sqs import batch as sqs_batch
+from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.core.triggers import upload_rules
 from simulation import broken_parts as broken
 from simulation.broken_parts import changed, replaced
@@ -39,14 +42,17 @@ MESSAGE_BUGS = (
         "only unreadable messages are dead-lettered",
     ),
     PlantedBug(
-        "partial-failure-is-success",
-        "failed messages of a batch are not named in the answer",
-        replaced(
-            sqs_batch,
-            "process_partial_response",
-            lambda original: lambda **named: {**original(**named), "batchItemFailures": []},
-        ),
+        "failed-message-deleted",
+        "a message that fails for a temporary reason is deleted and not sent again",
+        changed(SourceQueue, send_again=lambda queue, record, _seconds, _since=None: queue.delete(record)),
         "an accepted event becomes exactly one job",
+    ),
+    PlantedBug(
+        "outage-given-up",
+        "a message that fails for a temporary reason is given up after a quarter of an hour",
+        changed(sqs_batch, LONGEST_RETRY=timedelta(minutes=15)),
+        "only unreadable messages are dead-lettered",
+        60,
     ),
     PlantedBug(
         "nothing-is-transient",

@@ -102,7 +102,6 @@ STOP_BUGS = (
         lambda: rows_dropped("stop_orphaned_task"),
         "a sweep finds what was given up",
         60,
-        first=150,
     ),
     PlantedBug(
         "reconcile-skips-stopping",

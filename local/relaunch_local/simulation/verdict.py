@@ -23,7 +23,7 @@ from relaunch_local.simulation.cluster_jobs import ClusterJobs
 from relaunch_local.simulation.deserved_ends import EARLY_FAILURES, DeservedEnds, is_unpullable
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.faults.useless_machines import UselessMachineFaults
-from relaunch_local.simulation.workload import Workload
+from relaunch_local.simulation.workload import UNREADABLE, Workload
 
 # ECS's timestamps have milliseconds; a task has two of them.
 TIMESTAMP_PRECISION = timedelta(milliseconds=2)
@@ -123,7 +123,8 @@ class Verdict:
             if message.deaths >= _TRIES:
                 self._check_made_good(message.queue, message.body)
                 continue
-            is_recorded = message.cause.startswith("sent there: ") and len(message.cause) > len("sent there: ")
+            has_reason = message.cause.startswith("sent there: ") and len(message.cause) > len("sent there: ")
+            is_recorded = has_reason and message.body in UNREADABLE
             dead_letters += is_recorded
             self._check(
                 "only unreadable messages are dead-lettered",

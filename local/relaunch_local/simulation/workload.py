@@ -35,6 +35,9 @@ _UNREADABLE = (
 # Of the deliveries that start a job: how many come with one that must not.
 _USELESS_SHARE = 0.5
 
+UNREADABLE = frozenset(body for _, body in _UNREADABLE)
+"""The messages that no function can read."""
+
 
 class DeliveryError(Exception):
     """GitHub was answered 503."""
