@@ -7,7 +7,7 @@ from relaunch.adapters.aws.sqs import batch as sqs_batch
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.core.triggers import upload_rules
 from simulation import broken_parts as broken
-from simulation.broken_parts import changed, replaced
+from simulation.broken_parts import changed
 from simulation.planted_bugs import PlantedBug
 
 MESSAGE_BUGS = (

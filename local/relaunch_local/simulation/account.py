@@ -206,9 +206,8 @@ class SimulatedAccount:
             self.stores.capacity,
         )
         machines = self.machines.machines
-        return Deadlines(
-            self.clock, self.chance, self.invariants, self.objects, self.trainings, machines, self.on_demand
-        )
+        watched = (self.clock, self.chance, self.invariants, self.objects, self.trainings, machines)
+        return Deadlines(*watched, self.on_demand, self.facts.outage_time)
 
     def _deploy(self) -> None:
         for function in self.stack.functions.values():
@@ -368,7 +367,9 @@ class SimulatedAccount:
             return
         recipes = self.scenario.recipes
         now = self.clock.now()
-        is_sold = job.definition.max_price_usd_per_hour is None and self.on_demand.is_sold_to(job.definition)
+        was_away = self.facts.outage_time(job.accepted_at, now) > timedelta(0)
+        has_cap = job.definition.max_price_usd_per_hour is not None
+        is_sold = not (has_cap or was_away) and self.on_demand.is_sold_to(job.definition)
         check_market_wait(self.invariants.check, job, recipes, self.objects, now, is_sold=is_sold)
         check_move(self.invariants.check, before, job, recipes, self.objects, now)
         self.machines.claims.job_saved(before, job)

@@ -71,7 +71,7 @@ class GithubDeliveries:
     def __init__(self, account: "SimulatedAccount", share_with_token: float) -> None:
         self._account = account
         self.github = GithubWebhooks(account.clock.now, self._redeliver)
-        for definition in account.scenario.definitions:
+        for definition in account.scenario.every_definition:
             for number in (1, 2):
                 self.github.add_webhook(f"repos/acme/{definition.name}", number)
         self._again: dict[tuple[str, str], Callable[[], None]] = {}
@@ -100,7 +100,12 @@ class GithubDeliveries:
 
     def _redeliver(self, webhook: str, guid: str) -> None:
         account = self._account
-        is_new = not self._is_accepted(webhook, guid, _LISTED)
+        now = account.clock.now()
+        listed = _LISTED + account.outages.time_within(now - timedelta(hours=1), now)
+        # A person may have it delivered again although it was taken, and fail.
+        attempts = [each for each in self.github.attempts[webhook] if each.guid == guid]
+        has_failed_since = not max(attempts, key=lambda each: each.delivered_at).is_accepted
+        is_new = has_failed_since or not self._is_accepted(webhook, guid, listed)
         account.invariants.check("nothing is asked for that the webhook has taken", is_new, f"{webhook} {guid}")
         account.chance.note_organic("github-asked-again")
         delay = account.chance.stream("github-redelivery").uniform(*_REDELIVERED_AFTER_SECONDS)

@@ -21,7 +21,7 @@ padding, or that had no slack when they were accepted.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -108,6 +108,7 @@ class Deadlines:
     _machines: Mapping[str, Machine]
     """The machines as they were saved last."""
     _on_demand: OnDemand
+    _outage_time: Callable[[datetime, datetime], timedelta] = lambda _since, _until: timedelta(0)
     outcomes: Counter[str] = field(default_factory=Counter)
     """How many jobs kept their deadline, were excused, and by what."""
     _watched: dict[str, _Watched] = field(default_factory=dict)
@@ -126,7 +127,10 @@ class Deadlines:
     def check_end(self) -> None:
         """Check every job that has ended."""
         for job_id, watched in self._watched.items():
-            self._check(self._invariants.jobs[job_id], watched)
+            job = self._invariants.jobs[job_id]
+            # While a service is away nothing is promised.
+            if not self._outage_time(job.accepted_at, job.ended_at or self._clock.now()):
+                self._check(job, watched)
 
     def _is_promised(self, definition: JobDefinition) -> bool:
         estimate = definition.estimated_duration

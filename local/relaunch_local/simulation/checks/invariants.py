@@ -198,6 +198,8 @@ class Invariants:
         """Check that no failure from before `since` that these machines refute is still remembered."""
         when = self.effects.when
         known = [each for each in failures if when[RememberCapacity, str(each.offering)] < since]
+        if self._facts.outage_time(since - timedelta(hours=4), self._clock.now()):
+            return  # nobody could know of the machine
         for machine in machines:
             avoided = [str(failure.offering) for failure in known if is_late(machine, failure)]
             message = f"{machine.instance_id}: {', '.join(avoided)}"

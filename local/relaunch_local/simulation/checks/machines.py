@@ -289,7 +289,8 @@ class MachineInvariants:
         self._check("a launch is recorded when it is billed", is_right, f"{machine.machine_id}: {late} later")
         if machine.ended_at is not None and line.billing_ended_at is not None:
             late = machine.ended_at - line.billing_ended_at
-            is_right = -CLOCK_SKEW <= late <= _RECORDED_LATE
+            allowed = _RECORDED_LATE + self._facts.outage_time(line.billing_ended_at, machine.ended_at)
+            is_right = -CLOCK_SKEW <= late <= allowed
             self._check("an end is recorded when billing ends", is_right, f"{machine.machine_id}: {late} later")
 
     def _observe(self, event: Event) -> None:
