@@ -28,8 +28,9 @@ from relaunch.ports import FoundRevision, RevisionMaintenance
 from relaunch_local.in_memory.jobs import InMemoryJobs
 from relaunch_local.in_memory.machines import InMemoryMachines
 from relaunch_local.simulation import Options, run_seed
-from relaunch_local.simulation.aws.emulated_table import TABLE, EmulatedTable
+from relaunch_local.simulation.aws.emulated_table import TABLE
 from relaunch_local.simulation.aws.sqs_client import ModelSqs
+from relaunch_local.simulation.retention import Retention
 
 Item = Mapping[str, Any]
 Group = Mapping[str, Any]
@@ -183,15 +184,18 @@ class _Recorder:
         return patch.object(ModelSqs, "send_message", call)
 
     def _scanned_tables(self) -> Any:
-        close = EmulatedTable.close
+        """Scan each table before everything in it expires."""
+        check_end = Retention.check_end
 
-        def call(own: EmulatedTable) -> None:
-            for page in own.raw.jobs._table._client.get_paginator("scan").paginate(TableName=TABLE):
-                # A job was recorded with the attempt that was written with it.
-                self.records.written([item for item in page["Items"] if kind_of(item) not in {"JOB", "ATTEMPT"}])
-            close(own)
+        def call(own: Retention) -> None:
+            table = own._account.emulated
+            if table is not None:
+                for page in table.raw.jobs._table._client.get_paginator("scan").paginate(TableName=TABLE):
+                    # A job was recorded with the attempt that was written with it.
+                    self.records.written([item for item in page["Items"] if kind_of(item) not in {"JOB", "ATTEMPT"}])
+            check_end(own)
 
-        return patch.object(EmulatedTable, "close", call)
+        return patch.object(Retention, "check_end", call)
 
     def _add_what_no_seed_writes(self) -> None:
         stores = self._stores

@@ -85,7 +85,8 @@ class TestTodaysCode:
                     body_of(item)["of_a_newer_release"] = {"every": ["thing", 1]}
                     item["of_a_newer_release"] = {"S": "as it was"}
                 for before, after in zip(group["items"], saved_again(group)["items"], strict=True):
-                    assert is_within({**body_of(before), "version": body_of(after)["version"]}, body_of(after))
+                    kept = {name: value for name, value in body_of(before).items() if name != "version"}
+                    assert is_within(kept, body_of(after))
                     assert after["of_a_newer_release"] == {"S": "as it was"}
 
     def test_writes_the_same_item_again(self, version: str) -> None:

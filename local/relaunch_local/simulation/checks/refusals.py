@@ -130,8 +130,12 @@ class Refusals:
         # Its registration may have been refused too, before RunTask was or later, with a machine that it had claimed.
         return max(_until_probe(each, now) for each in (episode.since, *self._registrations))
 
-    def _went_on(self, job_id: str, granted_at: datetime) -> Callable[[], None]:
+    def _went_on(self, job_id: str, granted_at: datetime, *, is_postponed: bool = False) -> Callable[[], None]:
         def look() -> None:
+            late = self._outage_time(granted_at, self._clock.now())
+            if late and not is_postponed:
+                self._clock.call_later(late.total_seconds(), self._went_on(job_id, granted_at, is_postponed=True))
+                return
             job = self._jobs[job_id]
             went_on_at = self._went_on_at.get(job_id)
             is_going_on = job.state is not JobState.WAITING or (went_on_at is not None and went_on_at >= granted_at)
