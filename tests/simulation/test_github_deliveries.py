@@ -16,7 +16,7 @@ from relaunch_local.simulation.run import SeedResult, SeedRun
 from relaunch_local.simulation.workload import Workload
 from simulation.planting import patched
 
-SEED = 47
+SEED = 2
 OUTAGE = timedelta(minutes=180)
 
 

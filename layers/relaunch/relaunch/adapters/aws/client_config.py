@@ -1,4 +1,4 @@
-"""How the clients of AWS call: short time-outs, and up to three sends of a call, one of CreateFleet.
+"""How the clients of AWS call: short time-outs, and up to three sends of a call, two to DynamoDB, one of CreateFleet.
 
 So any other call may take effect, lose its answer, and be sent again by its client alone.
 """
@@ -13,10 +13,10 @@ CLIENT_CONFIG = Config(
     user_agent_extra="relaunch",
 )
 
-# DynamoDB answers within milliseconds. While it does not, six seconds tell: observe_capacity has ten to stop what runs
+# DynamoDB answers within milliseconds. While it does not, five seconds tell: observe_capacity has ten to stop what runs
 # on an instance that EC2 takes away.
 TABLE_CONFIG = CLIENT_CONFIG.merge(
-    Config(connect_timeout=1, read_timeout=1.5, retries={"mode": "standard", "total_max_attempts": 3})
+    Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 2})
 )
 
 # CreateFleet of an instant fleet answers once it has tried the offerings, about one per second. The use case decides
