@@ -84,6 +84,6 @@ def test_no_job_and_no_field_is_lost() -> None:
     account = simulated.account
     assert all(job.state.is_final and not job.pending for job in account.invariants.jobs.values())
     assert len(account.invariants.jobs) == len(simulated.workload.accepted) == len(simulated.workload.planned)
-    assert not [each for each in account.invariants.violations if "unhandled" in each or "dead letter" in each]
+    assert not [each for each in account.invariants.violations if "unhandled" in each or "dead-lettered" in each]
     assert client.lost == []
     assert {sk.partition("#")[0] for _, sk in client.kept} == {"JOB", "ATTEMPT"}

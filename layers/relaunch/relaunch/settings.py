@@ -31,8 +31,8 @@ _ROLE_PATH = re.compile(r"([A-Za-z0-9_+=,.@-]+/)+")
 class Settings:
     """Where the stack's parts are, and its caps.
 
-    `dead_letter_queue_url` is the function's own, `max_receive_count` how often SQS gives a message before it gives it
-    up, `watched_queue_urls` the dead-letter queues that reconcile counts; empty and 0 for the command.
+    `dead_letter_queue_url` is the function's own, `max_receive_count` how many tries a message has that functions
+    die of, `watched_queue_urls` the dead-letter queues that reconcile counts; empty and 0 for the command.
     `checkpoint_grants` is for the command only: functions find out by reading. There are capacity providers, or
     `machines` are on, or `kubernetes` has a cluster.
     """

@@ -12,6 +12,7 @@ from relaunch.core.jobs.effects import ReleaseMachine, RememberCapacity, Request
 from relaunch.core.jobs.job import FailedStart, Job
 from relaunch.core.jobs.state import JobState, Refusal, RefusedCall, WaitReason
 from relaunch.core.launches.launch import TaskPlaced
+from relaunch.core.lifecycle.machine_waits import with_releases
 from relaunch.core.lifecycle.restart_policy import useless_for_all
 from relaunch.core.lifecycle.stopping import follow_stop
 from relaunch.core.offerings.offering import CapacityFailure
@@ -215,3 +216,16 @@ def test_a_machine_whose_task_was_not_allowed_to_start_has_had_none_though_it_wa
     assert ended.state is JobState.CANCELLED
     (released,) = [each for each in ended.pending if isinstance(each, ReleaseMachine)]
     assert released.is_unused is is_unused
+
+
+def test_a_stop_that_the_release_before_stored_says_by_its_kind_that_the_start_was_refused():
+    placed = with_attempt("pl", instance_id="i-1")
+    attempt = placed.current_attempt
+    job = replace(placed, attempt=replace(attempt, placement=replace(attempt.placement, machine_id="m-1")))
+
+    held = follow_stop(job, Stop(StopKind.START_REFUSED, SOON, stopped_reason="AccessDenied"), SOON)
+
+    (released,) = [
+        each for each in with_releases(job, None, held, SOON).job.pending if isinstance(each, ReleaseMachine)
+    ]
+    assert released.is_unused

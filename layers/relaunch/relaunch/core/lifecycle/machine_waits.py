@@ -217,7 +217,8 @@ def with_releases(before: Job, _event: object, decision: Decision, _now: datetim
     could_not_start = could_not_start and (is_at_fault or not is_refused)
     has_task = attempt is not None and attempt.placement.task_id is not None
     # A task that was not allowed to start costs as little as none, and its machine as much.
-    was_refused = stop is not None and stop.was_refused
+    # The release before `was_refused` has only the kind.
+    was_refused = stop is not None and (stop.was_refused or stop.kind is StopKind.START_REFUSED)
     had_task = {after.machines.ran_on, used if has_task and not was_refused else ""}
     effects = (
         ReleaseMachine(

@@ -340,8 +340,9 @@ def test_messages_that_fail_are_counted_with_since_when_and_those_that_can_never
     assert consumer.failures == [timedelta(minutes=7), timedelta(0)]
 
 
-def test_a_transient_error_is_logged_without_a_traceback(consumer: Function) -> None:
-    consumer.handle(raising(TransientError("throttled")), record(receive_count=2))
+@pytest.mark.parametrize("error", [TransientError("throttled"), NotGrantedError("no permission yet")])
+def test_what_comes_back_by_itself_is_logged_without_a_traceback(consumer: Function, error: Exception) -> None:
+    consumer.handle(raising(error), record(receive_count=2))
 
     ((decision, facts),) = consumer.log.lines
     assert (decision, facts["receive_count"], facts["traceback"]) == ("failed", 2, None)

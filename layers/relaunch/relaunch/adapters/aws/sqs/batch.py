@@ -47,7 +47,7 @@ class Consumer:
     `handle_body` handles the body of a message. `count_failure` is called for each message that was tried and failed,
     with the time for which it has failed for temporary reasons. `begin_last_try` is called with the ID of a message
     before its last try, and returns False if that was begun before: nobody else knows whether a receive that nothing
-    came of was a try, or one for which Lambda had no concurrency.
+    came of was a try, or one for which Lambda had no concurrency. `now` returns the time.
     """
 
     handle_body: Callable[[str], object]

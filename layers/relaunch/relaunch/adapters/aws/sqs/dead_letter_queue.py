@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from relaunch.adapters.aws.errors import aws_errors
 from relaunch.core.messages.dead_letter import FIRST_SEEN, REASON
-from relaunch.ports import DecisionLog, TransientError
+from relaunch.ports import DecisionLog, NotGrantedError, TransientError
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
@@ -40,7 +40,8 @@ class DeadLetterSender:
         number = int(record.attributes.get("ApproximateReceiveCount") or 0)
         text = f"{type(error).__name__}: {error}"
         # Any other error is a bug, whose traceback is logged.
-        trace = None if isinstance(error, TransientError) else "".join(traceback.format_exception(error, limit=-8))
+        is_expected = isinstance(error, TransientError | NotGrantedError)
+        trace = None if is_expected else "".join(traceback.format_exception(error, limit=-8))
         self._log.decided("failed", message_id=record.message_id, reason=text, receive_count=number, traceback=trace)
 
     def send(self, record: "SQSRecord", reason: str) -> None:
