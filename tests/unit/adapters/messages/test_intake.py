@@ -54,6 +54,15 @@ def test_a_delivery_that_the_webhook_of_a_newer_release_queued_is_read_later() -
         parse_intake_message(message)
 
 
+@pytest.mark.parametrize(
+    "number", ["0", "-1", "1000", str(2**63), "1" + 200 * "0", "2.5", "true", "null", '"2"', "[2]"]
+)
+def test_a_delivery_of_a_format_that_no_release_can_have_is_refused(number: str) -> None:
+    message = load_event("sqs.intake.github-push")["Records"][0]["body"].replace('"format":1', f'"format":{number}')
+    with pytest.raises(PermanentError, match="no release sends messages of format"):
+        parse_intake_message(message)
+
+
 def test_an_upload_told_by_eventbridge_is_read() -> None:
     identity = f"s3:acme-datasets:sequencer=6909A2FC3B1E5D70:{KEY}"
 

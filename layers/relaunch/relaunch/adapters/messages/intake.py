@@ -18,7 +18,7 @@ def parse_intake_message(body: str | Mapping[str, object]) -> tuple[TriggerEvent
     """Parse a message: a GitHub delivery, an EventBridge event, or an S3 notification with one or more records.
 
     Raises:
-        PermanentError: the message is of an unknown kind, or lacks required fields.
+        PermanentError: the message is of an unknown kind or format, or lacks required fields.
         TransientError: the webhook of a newer release sent it.
     """
     message = load_message(body) if isinstance(body, str) else body
