@@ -9,6 +9,7 @@ from architecture.command_page import actions_of, calls_of, commands, rows
 from architecture.role_policies import RolePolicies
 from architecture.written_template import written_template
 from fakes.repository import REPOSITORY
+from relaunch_local.iam.permission import ContextValue
 
 SECURITY_PAGE = (REPOSITORY / "docs" / "security.md").read_text(encoding="utf-8")
 TABLE_OF_PEOPLE = re.compile(r"\| who \| commands \|\n\|---\|---\|\n((?:\|.*\|\n)+)")
@@ -28,10 +29,18 @@ RESOURCES = {
     "s3": "arn:aws:s3:::NewCheckpointBucket",
     "s3:GetBucketNotification": "arn:aws:s3:::NewDataBucket",
     "s3:GetObject": "arn:aws:s3:::NewCheckpointBucket/vision/0a1b/attempt-1/step-0000100/manifest.json",
-    "sqs": f"arn:aws:sqs:{IN_REGION}:relaunch-AttemptsQueue-Z1Y2",
+    "sqs": f"arn:aws:sqs:{IN_REGION}:relaunch-AttemptsDeadLetterQueue-Z1Y2",
+    "sqs:SendMessage": f"arn:aws:sqs:{IN_REGION}:relaunch-AttemptsQueue-Z1Y2",
     "ssm": "arn:aws:ssm:eu-central-1::parameter/aws/service/ecs/optimized-ami/amazon-linux-2023/gpu/recommended",
 }
 # Of `init` docs/security.md leaves these to whoever deploys.
+# What a rule for uploads is put with.
+RULE: dict[str, ContextValue] = {
+    "iam__PassedToService": "ecs-tasks.amazonaws.com",
+    "events__source": ("aws.s3",),
+    "events__detail-type": ("Object Created",),
+    "events__TargetArn": (f"arn:aws:sqs:{IN_REGION}:relaunch-UploadsQueue-Z1Y2",),
+}
 OF_WHOEVER_DEPLOYS = {"s3:PutBucketNotification", "secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"}
 
 
@@ -53,7 +62,7 @@ def policies_of(role: str) -> RolePolicies:
 
 def allows(role: str, action: str) -> bool:
     resource = RESOURCES.get(action, RESOURCES.get(action.partition(":")[0], "*"))
-    return policies_of(role).allows(action, resource, iam__PassedToService="ecs-tasks.amazonaws.com")
+    return policies_of(role).allows(action, resource, **RULE)
 
 
 def test_every_command_is_given_to_somebody() -> None:
@@ -97,3 +106,45 @@ def test_an_operator_stops_the_tasks_of_its_cluster_and_reads_manifests_alone() 
     assert not policies.allows("ecs:StopTask", f"arn:aws:ecs:{IN_REGION}:task/payroll/0a1b")
     assert not policies.allows("s3:GetObject", "arn:aws:s3:::NewCheckpointBucket/vision/weights.bin")
     assert not policies.allows("ssm:GetParameters", f"arn:aws:ssm:{IN_REGION}:parameter/password")
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        pytest.param({"events__source": ("aws.cloudtrail",)}, id="another source"),
+        pytest.param({"events__source": ("aws.s3", "aws.health")}, id="another source beside"),
+        pytest.param({"events__source": None}, id="any source"),
+        pytest.param({"events__detail-type": ("AWS API Call via CloudTrail",)}, id="other events of S3"),
+        pytest.param({"events__detail-type": None}, id="any event of S3"),
+    ],
+)
+def test_an_operators_rules_are_for_uploads_alone(rule: dict[str, ContextValue]) -> None:
+    policies = policies_of("OperatorRole")
+
+    assert policies.allows("events:PutRule", RESOURCES["events"], **RULE)
+    assert not policies.allows("events:PutRule", RESOURCES["events"], **{**RULE, **rule})
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        f"arn:aws:sqs:{IN_REGION}:relaunch-IntakeQueue-Z1Y2",
+        f"arn:aws:sqs:{IN_REGION}:relaunch-b-UploadsQueue-Z1Y2",
+        f"arn:aws:sqs:{IN_REGION}:somebodys",
+        f"arn:aws:lambda:{IN_REGION}:function:somebodys",
+    ],
+)
+def test_an_operators_rules_have_the_queue_for_uploads_as_their_one_target(target: str) -> None:
+    policies = policies_of("OperatorRole")
+    own = RULE["events__TargetArn"]
+
+    assert policies.allows("events:PutTargets", RESOURCES["events"], **RULE)
+    for targets in ((target,), (*(own or ()), target), None):
+        assert not policies.allows("events:PutTargets", RESOURCES["events"], **{**RULE, "events__TargetArn": targets})
+
+
+def test_an_operator_reads_no_events_before_their_function_does() -> None:
+    policies = policies_of("OperatorRole")
+
+    for queue in ("IntakeQueue", "UploadsQueue", "WarningsQueue"):
+        assert not policies.allows("sqs:ReceiveMessage", f"arn:aws:sqs:{IN_REGION}:relaunch-{queue}-Z1Y2")

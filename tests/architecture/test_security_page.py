@@ -103,7 +103,7 @@ def may_write(client: Any) -> bool:
     [
         (GithubTrigger("Acme/Vision", "push"), True),
         (S3Trigger("acme-vision-data"), True),
-        (ImageTrigger("vision-trainer"), True),
+        (ImageTrigger("vision/trainer"), True),
         (GithubTrigger("acme/payroll", "push"), False),
         (S3Trigger("acme-payroll"), False),
         (ImageTrigger("payroll"), False),

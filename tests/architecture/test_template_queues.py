@@ -9,6 +9,7 @@ import pytest
 
 from architecture.conftest import CONSUMERS, REPOSITORY, Template, as_list, referred
 from relaunch.core.messages.handling_order import LEAST_TRIES
+from relaunch.core.triggers.upload_rules import NAME_HASH_LENGTH
 
 WHOSE_NEXT_PASS_IS_THE_RETRY = {"ReconcileFunctionSchedule", "RefreshOfferingsFunctionDeliveries"}
 """The rules whose events may be lost: the next one does what was left."""
@@ -117,7 +118,8 @@ class TestRules:
 
         assert {referred(each) for each in statement["Resource"]} == {"UploadsQueue", "IntakeDeadLetterQueue"}
         arn = statement["Condition"]["ArnLike"]["aws:SourceArn"]["Fn::Sub"]
-        assert arn.endswith(":${AWS::AccountId}:rule/" + template.outputs["UploadRulePrefix"]["Value"]["Fn::Sub"] + "*")
+        prefix = template.outputs["UploadRulePrefix"]["Value"]["Fn::Sub"]
+        assert arn.endswith(f":${{AWS::AccountId}}:rule/{prefix}{'?' * NAME_HASH_LENGTH}")
 
     def test_pushes_find_concurrency_during_a_storm_of_uploads(self, template: Template) -> None:
         most = {name: source["ScalingConfig"]["MaximumConcurrency"] for name, source in template.sources.items()}

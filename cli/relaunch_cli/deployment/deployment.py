@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from relaunch_cli.deployment.account_roles import create_github_provider, create_service_linked_role, read_account_roles
@@ -16,6 +16,7 @@ from relaunch_cli.deployment.machines import MachineClients, prepare_machines
 from relaunch_cli.deployment.quotas import read_quotas, request_quotas
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.reservations import reservations
+from relaunch_cli.deployment.separation import check_name, image_repositories, overlaps, separate_names
 from relaunch_cli.deployment.source import Source
 from relaunch_cli.deployment.training_parameters import (
     GITHUB_PROVIDER,
@@ -70,8 +71,9 @@ def survey(
         if given.get(switch, "on") not in ("on", "off"):
             raise RefusedError(f"{switch}={given[switch]} is neither {switch}=on nor {switch}=off")
     if stack not in before:
-        given = {**_LEFT_OUT, **given}
-    notes: list[str] = []
+        check_name(stack)
+        given = {**_LEFT_OUT, **separate_names(stack, before), **given}
+    notes = list(overlaps(stack, given, before[stack].parameters if stack in before else {}))
     wanted = None
     if is_wanted(given, before.get(stack), before.get(f"{stack}-training")):
         clients = Account(*(account.client(each) for each in ("ec2", "ecs", "ecr")))
@@ -147,11 +149,15 @@ class Deployment:
             self.sleep(_ROLE_SECONDS)
         change_sets = ChangeSets(self.account.client("cloudformation"), self.confirm, self.tell, asks_for_new=False)
         given = {**_of_stacks(plan.given), **build}
+        repositories: dict[str, str] = {}
         if plan.training is not None:
-            given = self._training(plan, given, change_sets)
+            made = self._training(plan, change_sets)
+            given = application_parameters(given, plan.before.get(plan.stack), made.outputs)
+            repositories = image_repositories(plan.stack, plan.before, made.outputs)
         clients = MachineClients(self.account.client("ec2"), self.account.client("ecs"), self.source.machines)
-        arguments = [f"{name}={value}" for name, value in given.items()]
-        parameters = prepare_machines(read_parameters(arguments), plan.stack, clients, change_sets)
+        wishes = read_parameters([f"{name}={value}" for name, value in given.items()])
+        wishes = replace(wishes, machines={**repositories, **wishes.machines})
+        parameters = prepare_machines(wishes, plan.stack, clients, change_sets)
         if wanted := read_providers(plan.given.get(PROVIDERS, "")):
             providers = ProviderStacks(plan.stack, self.source.capacity_provider, clients.ecs, change_sets)
             before = plan.before[plan.stack].parameters if not plan.is_new else {}
@@ -160,8 +166,8 @@ class Deployment:
         self._application(plan, parameters, change_sets.stacks)
         return told
 
-    def _training(self, plan: Survey, given: Mapping[str, str], change_sets: ChangeSets) -> dict[str, str]:
-        """Deploy what trainings need; return the parameters of the other stacks, with its outputs."""
+    def _training(self, plan: Survey, change_sets: ChangeSets) -> Stack:
+        """Deploy what trainings need; return its stack, whose outputs are parameters of the others."""
         wanted = dict(plan.training or {})
         if wanted.get(GITHUB_REPOSITORY) and not wanted.get(GITHUB_PROVIDER):
             provider = plan.roles.github_provider_arn or create_github_provider(self.account.client("iam"))
@@ -171,7 +177,7 @@ class Deployment:
         missing = [each for each in ("ClusterName", "VpcId", "CheckpointBucketName") if not made.outputs.get(each)]
         if missing:
             raise RefusedError(f"the stack {name} has no output {', '.join(missing)}: it is another one")
-        return application_parameters(given, plan.before.get(plan.stack), made.outputs)
+        return made
 
     def _application(self, plan: Survey, parameters: Mapping[str, str], stacks: Any) -> None:
         # Nothing is reserved for a webhook that there is not.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from relaunch_cli.deployment.refusals import RefusedError
+from relaunch_cli.deployment.separation import IMAGE_REPOSITORIES, ROLE_PATH
 
 SWITCH = "Machines"
 """The parameter of a deployment that turns machines on or off, which no stack has."""
@@ -20,7 +21,8 @@ MACHINE_STACK_PARAMETERS = (
     "DiskIops",
     "DiskKmsKeyArn",
     "InstanceStore",
-    "ImageRepositories",
+    IMAGE_REPOSITORIES,
+    ROLE_PATH,
     "IdleMinutes",
     "RegistrationMinutes",
     "GpuImageId",
@@ -88,7 +90,9 @@ def read_parameters(arguments: Sequence[str]) -> Parameters:
         raise RefusedError(f"{SWITCH}={switch} is neither {SWITCH}=on nor {SWITCH}=off")
     machines = {name: value for name, value in given.items() if name in MACHINE_STACK_PARAMETERS}
     application = {name: value for name, value in given.items() if name not in machines}
-    return Parameters(application, machines, _way(switch, application, machines))
+    # The path of roles is no wish for machines: the stack of what trainings need has it too.
+    named = {name: value for name, value in machines.items() if name != ROLE_PATH}
+    return Parameters(application, machines, _way(switch, application, named))
 
 
 def _way(switch: str, application: Mapping[str, str], machines: Mapping[str, str]) -> Way:

@@ -8,6 +8,7 @@ from botocore.exceptions import ClientError
 
 from relaunch_cli.deployment.findings import Stack
 from relaunch_cli.deployment.refusals import RefusedError
+from relaunch_cli.deployment.separation import FAMILIES, ROLE_PATH, TASK_ROLE_PATH
 
 SWITCH = "Training"
 """The parameter of a deployment that leaves this stack out, which no stack has."""
@@ -31,7 +32,15 @@ OWN_PARAMETERS = (
     "Zones",
 )
 """The parameters that only this stack has, where Zones stands for Zone1 to Zone6."""
-SHARED_PARAMETERS = ("CheckpointKeyArns", "ClusterName", "LogRetentionDays", "VpcId")
+SHARED_PARAMETERS = (
+    "CheckpointKeyArns",
+    "ClusterName",
+    "LogRetentionDays",
+    ROLE_PATH,
+    FAMILIES,
+    TASK_ROLE_PATH,
+    "VpcId",
+)
 """Those that another stack has too, with the same value."""
 _ZONE_PARAMETERS = tuple(f"Zone{place}" for place in range(1, 7))
 
@@ -88,6 +97,9 @@ def training_parameters(
     values = {**kept, **wanted, "ApplicationStack": name}
     values.setdefault("ClusterName", before.get("ClusterName") or name)
     values.setdefault("RepositoryName", f"{name.lower()}/trainer")
+    if FAMILIES not in wanted and before.get(FAMILIES):
+        # Those that jobs may run, also where the application was deployed alone.
+        values[FAMILIES] = before[FAMILIES]
     if "ExistingCluster" not in values:
         found = account.ecs.describe_clusters(clusters=[values["ClusterName"]])["clusters"]
         values["ExistingCluster"] = _adopted(
