@@ -49,9 +49,9 @@ def separate_names(stack: str, before: Mapping[str, Stack]) -> Mapping[str, str]
 def image_repositories(stack: str, before: Mapping[str, Stack], outputs: Mapping[str, str]) -> dict[str, str]:
     """Return the parameter that holds new machines to the stack's own images; empty where they pull what they did.
 
-    `outputs` are those of what trainings need. The default stack's pull all images of account and region.
+    `outputs` are those of what trainings need.
     """
-    is_kept = stack == DEFAULT_STACK or stack in before or f"{stack}-machines" in before
+    is_kept = stack in before or f"{stack}-machines" in before
     return {} if is_kept or not outputs.get("RepositoryArn") else {IMAGE_REPOSITORIES: outputs["RepositoryArn"]}
 
 

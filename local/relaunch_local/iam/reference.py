@@ -138,8 +138,10 @@ def _arn_pattern(arn: str) -> re.Pattern[str]:
     last = len(parts) - 1
     texts = [re.escape(parts[0])]
     for number, text in enumerate(parts[1:], 1):
-        # Names of objects and parameters contain slashes; nothing else that ends an ARN may be mistaken for one.
-        texts += ["[^/:]*" if number < last or text else ".*", re.escape(text)]
+        # Names of objects and parameters contain slashes; nothing else that ends an ARN may be mistaken for one. So do
+        # those of log groups, which a colon ends.
+        name = "[^:]*" if text.startswith(":") else "[^/:]*"
+        texts += [name if number < last or text else ".*", re.escape(text)]
     return re.compile("".join(texts))
 
 
