@@ -1,4 +1,4 @@
-"""Stacks beside each other in one account: no role, no policy of a queue and no policy of the documentation reaches another's.
+"""Stacks beside each other: no role, and no policy of a queue or of the documentation, reaches another stack's.
 
 The names and ARNs are those that CloudFormation gives; tests/real/test_deploy.py compares them with a deployment.
 """
@@ -109,9 +109,7 @@ def test_of_what_no_policy_can_hold_to_a_resource_one_action_changes_something()
 
 def test_what_is_shared_is_looking_up_images() -> None:
     own, other = deployed("a"), deployed("a-b")
-    found = {
-        (role, each.action) for role in ROLES for each in reach(own.roles[role], somebody(other), own.arns)
-    }
+    found = {(role, each.action) for role in ROLES for each in reach(own.roles[role], somebody(other), own.arns)}
 
     assert found == SHARED
 

@@ -39,6 +39,11 @@ CONTAINER: Mapping[str, Any] = {
     "command": ["python", "-m", "train"],
     "resourceRequirements": [{"type": "GPU", "value": "1"}],
 }
+ROLES: Mapping[str, tuple[str, ...]] = {
+    "SubmitJobRole": ("SubmitJob", "AskForMachines"),
+    "RefreshOfferingsRole": ("RefreshOfferings",),
+}
+"""Roles of the stack, by logical ID, with their inline policies."""
 _USER_DATA = "#!/bin/bash\nreadonly ACCELERATOR=gpu CLUSTER=relaunch\n"
 JOINED_CONSOLE = (
     "[   12.3] cloud-init[1720]: Cloud-init v. 22.2.2 finished at Mon, 23 Nov 2026 10:00:12 +0000.\n"
@@ -148,6 +153,7 @@ class AccountBed:
             "lambda:GetAccountSettings": self._settings,
             "lambda:GetFunctionConcurrency": self._function_concurrency,
             "cloudformation:DescribeStackResource": self._resource,
+            "cloudformation:ListStackResources": self._resources,
             "ec2:GetConsoleOutput": self._console,
             "ec2:DescribeSpotPriceHistory": self._spot_prices,
             "s3:GetBucketNotificationConfiguration": self._notifications,
@@ -195,6 +201,19 @@ class AccountBed:
                 "ResourceStatus": "CREATE_COMPLETE",
             }
         }
+
+    def _resources(self, params: Mapping[str, Any]) -> Any:
+        found = [
+            {
+                "LogicalResourceId": logical_id,
+                "PhysicalResourceId": f"relaunch-{logical_id}",
+                "ResourceType": f"AWS::IAM::{'Role' if logical_id.endswith('Role') else 'Policy'}",
+                "LastUpdatedTimestamp": 1700000000,
+                "ResourceStatus": "CREATE_COMPLETE",
+            }
+            for logical_id in (*ROLES, "AskForMachinesPolicy")
+        ]
+        return {"StackResourceSummaries": found}
 
     def _function_concurrency(self, params: Mapping[str, Any]) -> Any:
         name = params["url_path"].split("/")[-2].removeprefix("relaunch-")
@@ -275,6 +294,10 @@ class AccountBed:
             self.iam.create_service_linked_role(AWSServiceName=f"{service}.amazonaws.com")
         for name in ("task", "execution", "machines"):
             self.create_role(name)
+        for logical_id, policies in ROLES.items():
+            self.create_role(f"relaunch-{logical_id}", "/", Principal={"Service": "lambda.amazonaws.com"})
+            for policy in policies:
+                self.put_policy(logical_id, policy)
         self.iam.create_instance_profile(InstanceProfileName="machines", Path="/relaunch/")
         self.iam.add_role_to_instance_profile(InstanceProfileName="machines", RoleName="machines")
 
@@ -283,6 +306,12 @@ class AccountBed:
         policy = json.dumps({"Version": "2012-10-17", "Statement": [{**TRUST, **statement}]})
         made = self.iam.create_role(RoleName=name, Path=path, AssumeRolePolicyDocument=policy)
         return str(made["Role"]["Arn"])
+
+    def put_policy(self, logical_id: str, name: str) -> None:
+        """Add an inline policy to a role of the stack."""
+        allow = {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*"}
+        policy = json.dumps({"Version": "2012-10-17", "Statement": [allow]})
+        self.iam.put_role_policy(RoleName=f"relaunch-{logical_id}", PolicyName=name, PolicyDocument=policy)
 
     def _build_network(self) -> None:
         subnets = self.ec2.describe_subnets()["Subnets"]

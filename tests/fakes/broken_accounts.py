@@ -226,7 +226,26 @@ def _no_subnet(bed: AccountBed) -> None:
     bed.ec2.delete_subnet(SubnetId=bed.subnet)
 
 
+def _managed_policy(bed: AccountBed) -> None:
+    policy = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+    made = bed.iam.create_policy(PolicyName="all", PolicyDocument=json.dumps(policy))["Policy"]["Arn"]
+    bed.iam.attach_role_policy(RoleName="relaunch-SubmitJobRole", PolicyArn=made)
+
+
+def _boundary_of_one(bed: AccountBed) -> None:
+    boundary = f"arn:aws:iam::{ACCOUNT}:policy/boundary"
+    bed.iam.put_role_permissions_boundary(RoleName="relaunch-RefreshOfferingsRole", PermissionsBoundary=boundary)
+
+
 BROKEN: dict[str, Broken] = {
+    "managed policy attached": Broken(
+        _managed_policy,
+        "role SubmitJobRole",
+        f"detach-role-policy --role-name relaunch-SubmitJobRole --policy-arn arn:aws:iam::{ACCOUNT}:policy/all",
+    ),
+    "permissions boundary missing": Broken(
+        _boundary_of_one, "role SubmitJobRole", "--permissions-boundary arn:aws:iam::123456789012:policy/boundary"
+    ),
     "no quota on demand": Broken(_few_gpus, "quota L-DB2E81BA", "--quota-code L-DB2E81BA --desired-value"),
     "spot quota is requested": Broken(_no_spot, "quota L-3819A6DF", "wait for AWS"),
     "ten functions at once": Broken(_new_account, "Lambda concurrency", "--quota-code L-B99A9384 --desired-value 1000"),

@@ -14,9 +14,11 @@ from relaunch_cli.account_checks.buckets import check_upload_rules
 from relaunch_cli.account_checks.deliveries import NAME as FAILED_DELIVERIES
 from relaunch_cli.account_checks.quotas import find_needs
 from relaunch_cli.account_checks.sources import check_sources
+from relaunch_cli.account_checks.stack_roles import NAME as ROLES
 from relaunch_cli.account_readers import account, definitions, ecs, failures, machines
 from relaunch_cli.account_readers.calls import AccountCalls, all_known
 from relaunch_cli.account_readers.deliveries import check_failed_deliveries
+from relaunch_cli.account_readers.stack_roles import check_stack_roles
 
 _AT_ONCE = 6
 
@@ -67,6 +69,7 @@ def parts_of_account(stack: str, calls: AccountCalls) -> list[Part]:
     """Return what can be checked without a stack."""
     return [
         Part(f"stack {stack}", lambda: ecs.check_application(stack, calls)),
+        Part(ROLES, lambda: check_stack_roles(stack, calls)),
         Part("service-linked roles", lambda: account.check_service_roles(calls)),
         Part("Lambda concurrency", lambda: account.check_lambda(stack, calls)),
     ]

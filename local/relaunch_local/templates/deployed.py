@@ -1,7 +1,7 @@
 """The stacks of one deployment as an account has them: every policy in them, and the ARNs of all that they have.
 
-Names are those that CloudFormation gives: the name of the stack, the logical ID, and characters that tell it from others
-("Resources and physical names", AWS CloudFormation User Guide).
+Names are those that CloudFormation gives: the name of the stack, the logical ID, and characters that tell it from
+others.
 """
 
 import hashlib
@@ -79,7 +79,7 @@ class DeployedStacks:
         yield self.cluster
         yield self.arn("ecs", f"task/{self.name}/{self._id('task', 32)}")
         yield self.arn("ecs", f"container-instance/{self.name}/{self._id('instance', 32)}")
-        yield self.arn("ecs", f"capacity-provider/{self.name}-g5-spot")
+        yield self.arn("ecs", f"capacity-provider/{self.name}-g5-xlarge-spot")
         for family in (f"{self.family_prefix}resnet", f"{self.family_prefix}resnet--{self._id('derived', 16)}"):
             yield self.arn("ecs", f"task-definition/{family}:1")
             # Of the revision that is to be registered the number is not known.
@@ -147,7 +147,9 @@ class DeployedStacks:
         for logical_id, resource in template.resources.items():
             if (resource_type := _OTHER_ARNS.get(resource["Type"])) is not None:
                 service, kind = resource_type
-                values[f"{logical_id}.Arn"] = self.arn(service, f"{kind}{names[logical_id]}", region=_region_of(service))
+                values[f"{logical_id}.Arn"] = self.arn(
+                    service, f"{kind}{names[logical_id]}", region=_region_of(service)
+                )
             for event, content in resource.get("Properties", {}).get("Events", {}).items():
                 if content["Type"] == "Schedule":
                     # SAM makes a rule of it.
@@ -156,17 +158,19 @@ class DeployedStacks:
         return {**values, "AWS::StackName": f"{self.name}{end}", **given}
 
     def _name(self, stack: str, logical_id: str, resource: Mapping[str, Any], given: Mapping[str, str]) -> str:
-        match resource["Type"]:
-            case "AWS::ECS::Cluster":
-                return self.name
-            case "AWS::Logs::LogGroup" if logical_id == "LogGroup":
-                return f"/relaunch/{self.name}"
-            case "AWS::ECR::Repository":
-                return f"{self.name.lower()}/trainer"
-            case "AWS::SecretsManager::Secret":
-                stack = ""
+        kind = resource["Type"]
+        named = {
+            "AWS::ECS::Cluster": self.name,
+            "AWS::ECR::Repository": f"{self.name.lower()}/trainer",
+            # Of functions CloudFormation names it.
+            "AWS::Logs::LogGroup": f"/relaunch/{self.name}" if stack.endswith("-training") else "",
+        }
+        if named.get(kind):
+            return named[kind]
+        if kind == "AWS::SecretsManager::Secret":
+            stack = ""
         name = "-".join(filter(None, (stack, logical_id, self._id(f"{stack}{logical_id}", 12).upper())))
-        if resource["Type"] == "AWS::S3::Bucket":
+        if kind == "AWS::S3::Bucket":
             return name.lower()
         path = str(resource.get("Properties", {}).get("Path", {}).get("Fn::Sub", ""))
         for parameter, value in given.items():

@@ -33,7 +33,7 @@ def test_a_whole_account_has_no_problem_and_nothing_unknown(bed: AccountBed) -> 
     result = look(bed)
 
     assert (names(result, "problem"), names(result, "unknown"), result.exit_code) == ([], [], 0)
-    assert len(result.document["checks"]) == 22
+    assert len(result.document["checks"]) == 23
 
 
 def test_nothing_is_changed(bed: AccountBed) -> None:
@@ -56,7 +56,7 @@ def test_the_page_has_what_to_do_and_a_summary(bed: AccountBed) -> None:
     result = invoke("doctor", session=bed.connection, columns=200)
 
     assert "quota L-DB2E81BA: aws service-quotas request-service-quota-increase" in flat(result.stdout)
-    assert flat(result.stdout).endswith("1 problem in 22 checks")
+    assert flat(result.stdout).endswith("1 problem in 23 checks")
     assert result.exit_code == 2
 
 
@@ -82,6 +82,9 @@ DENIED = {
     "ec2:DescribeRouteTables": ("subnet {subnet}", "ec2:DescribeRouteTables"),
     "ec2:DescribeInstances": ("instances", "ec2:DescribeInstances"),
     "iam:GetRole": ("resnet: task role", "iam:GetRole"),
+    "iam:ListAttachedRolePolicies": ("roles", "iam:ListAttachedRolePolicies"),
+    "iam:ListRolePolicies": ("roles", "iam:ListRolePolicies"),
+    "cloudformation:ListStackResources": ("roles", "cloudformation:ListStackResources"),
     "iam:ListRoles": ("service-linked role of spot.amazonaws.com", "iam:ListRoles"),
     "s3:ListObjectsV2": ("checkpoint bucket acme-checkpoints", "s3:ListBucket"),
     "s3:GetBucketEncryption": ("checkpoint bucket acme-checkpoints", "s3:GetEncryptionConfiguration"),

@@ -1,0 +1,51 @@
+"""Reads the roles that the stacks of a deployment made, as IAM has them now."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from relaunch.core.checks import Check
+from relaunch_cli.account_checks.roles import read_policy
+from relaunch_cli.account_checks.stack_roles import RoleFacts, StackFacts, check_roles
+from relaunch_cli.account_readers.calls import AccountCalls
+from relaunch_cli.account_readers.ecs import read_stack
+
+_ENDS = ("", "-training", "-machines")
+_ROLE, _POLICY = "AWS::IAM::Role", "AWS::IAM::Policy"
+
+
+def check_stack_roles(stack: str, calls: AccountCalls) -> Iterator[Check]:
+    """Check the roles of the application, of what trainings need, and of machines; those that are there.
+
+    Raises:
+        UnreadError: something of them cannot be read.
+    """
+    yield from check_roles([role for end in _ENDS for role in _read_roles(f"{stack}{end}", calls)])
+
+
+def _read_roles(name: str, calls: AccountCalls) -> Iterator[RoleFacts]:
+    described = read_stack(name, calls)
+    if described is None:
+        return
+    resources = calls.list("cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=name)
+    there = [each for each in resources if each["ResourceStatus"] != "DELETE_COMPLETE"]
+    parameters = {each["ParameterKey"]: each["ParameterValue"] for each in described.get("Parameters", [])}
+    policies = frozenset(each["LogicalResourceId"] for each in there if each["ResourceType"] == _POLICY)
+    facts = StackFacts(str(described["StackId"]), parameters, policies)
+    for each in there:
+        physical = str(each.get("PhysicalResourceId", ""))
+        if each["ResourceType"] == _ROLE and physical:
+            yield _read_role(str(each["LogicalResourceId"]), physical, facts, calls)
+
+
+def _read_role(logical_id: str, name: str, stack: StackFacts, calls: AccountCalls) -> RoleFacts:
+    role: Mapping[str, Any] = calls.call("iam", "get_role", RoleName=name)["Role"]
+    managed = calls.list("iam", "list_attached_role_policies", "AttachedPolicies", RoleName=name)
+    return RoleFacts(
+        logical_id,
+        name,
+        [str(each["PolicyArn"]) for each in managed],
+        calls.list("iam", "list_role_policies", "PolicyNames", RoleName=name),
+        read_policy(role["AssumeRolePolicyDocument"]),
+        str(role.get("PermissionsBoundary", {}).get("PermissionsBoundaryArn", "")),
+        stack,
+    )
