@@ -17,10 +17,11 @@ from relaunch.core.triggers import events
 from relaunch.entrypoints import job_api
 from relaunch.entrypoints.consumers import CONSUMERS
 from relaunch.usecases import submit_job
-from relaunch_local.attack import attempts, messages, patterns, terminal
+from relaunch_local.attack import attempts, messages, patterns, roles, terminal
 from relaunch_local.attack.__main__ import SURFACES
 from relaunch_local.attack.attempts import attempt
 from relaunch_local.simulation.aws.template import read_stack
+from relaunch_local.templates.deployed import DeployedStacks
 
 # It opens the emulator: tests/real and tests/browser attack that.
 COUNT = 16
@@ -72,6 +73,7 @@ def match_by_backtracking(_self: object, pattern: str, value: str) -> bool:
         ("origins of workflow_run", events, "_list_workflow_run_obstacles", always(())),
         ("patterns", Re2Patterns, "matches", match_by_backtracking),
         ("patterns", patterns, "matches_filters", lambda value, _filters: re.fullmatch("(_|_)+x", value)),
+        ("roles", roles, "deployed", lambda name: DeployedStacks(name, {}, f"relaunch-{name}-")),
         ("foreign task definitions", revision, "_role_problem", always("")),
         ("keys and jobs of other callers", job_api, "is_own", always(value=True)),
         ("keys and jobs of other callers", job_api, "keyed_identity", lambda _caller, key: f"api:key:{key}"),

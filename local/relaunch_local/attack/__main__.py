@@ -25,6 +25,7 @@ from relaunch_local.attack import (
     origins,
     patterns,
     replays,
+    roles,
     scopes,
     terminal,
 )
@@ -40,6 +41,7 @@ SURFACES: Mapping[str, Surface] = {
     "replayed deliveries": replays.replays,
     "origins of workflow_run": origins.workflow_runs,
     "patterns": patterns.hostile_patterns,
+    "roles": roles.foreign_resources,
     "foreign task definitions": families.foreign_families,
     "keys and jobs of other callers": callers.other_callers,
     "messages of queues": messages.queue_messages,

@@ -20,7 +20,8 @@ from relaunch_local.iam.reference import actions_like, find_action
 _MADE_BY_THE_CALL = {"ec2:RunInstances", "ec2:CreateFleet"}
 _MADE = {"instance", "volume", "fleet", "network-interface", "spot-instances-request"}
 _IN_A_CLUSTER = {"task", "container-instance"}
-_CALLER = "caller"
+CALLER = "caller"
+"""The access key of whom permissions are asked for."""
 
 
 @dataclass(frozen=True)
@@ -50,23 +51,31 @@ class Reached:
 
 def reach(documents: Sequence[PolicyDocument], somebody: Somebody, own: Sequence[str] = ()) -> Iterator[Reached]:
     """Yield what the policies allow of somebody else's; `own` are the ARNs of whose policies they are."""
-    authorize = PolicyAuthorizer({_CALLER: documents}, lambda _action, _resource, _key: True)
+    authorize = authorizer_of(documents)
     found: set[Reached] = set()
+    for action, statement in allowed(documents):
+        expected = expected_values(statement)
+        found.update(_of_resources(action, statement, expected, somebody, authorize))
+        found.update(_of_keys(action, expected, somebody, [*own, "*"], authorize))
+    yield from sorted(found)
+
+
+def authorizer_of(documents: Sequence[PolicyDocument]) -> PolicyAuthorizer:
+    """Return what evaluates these policies; a request has no condition key but those that are given."""
+    return PolicyAuthorizer({CALLER: documents}, lambda _action, _resource, _key: True)
+
+
+def allowed(documents: Sequence[PolicyDocument]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the actions that the policies allow, each with its statement."""
     for document in documents:
         for statement in statements_of(document):
-            if statement["Effect"] != "Allow":
-                continue
-            expected = dict(_expected(statement))
-            for action in _actions(statement):
-                found.update(_of_resources(action, statement, expected, somebody, authorize))
-                found.update(_of_keys(action, expected, somebody, [*own, "*"], authorize))
-    yield from sorted(found)
+            if statement["Effect"] == "Allow":
+                yield from ((action, statement) for action in _actions(statement))
 
 
 def account_wide(documents: Sequence[PolicyDocument]) -> list[str]:
     """Return the actions that the policies allow and that no policy can hold to a resource."""
-    named = {action for each in documents for one in statements_of(each) for action in _actions(one)}
-    return sorted(action for action in named if not find_action(action).resource_types)
+    return sorted({action for action, _ in allowed(documents) if not find_action(action).resource_types})
 
 
 def _service(arn: str) -> str:
@@ -85,17 +94,30 @@ def _of_resources(
     somebody: Somebody,
     authorize: Callable[[Permission], bool],
 ) -> Iterator[Reached]:
-    reference = find_action(action)
     patterns = listed(statement["Resource"])
     for arn in somebody.by_service.get(action.partition(":")[0], ()):
         if not any(pattern == "*" or matches_arn(arn, pattern) for pattern in patterns):
             continue
-        kind = reference.type_of(arn)
-        if kind is None or (action in _MADE_BY_THE_CALL and kind in _MADE):
-            continue
-        context = {**expected, **dict(_facts_of(kind, somebody, expected))}
-        if authorize(Permission(_CALLER, action, arn, context)):
+        if may_reach(action, arn, expected, somebody, authorize):
             yield Reached(action, arn)
+
+
+def may_reach(
+    action: str,
+    arn: str,
+    chosen: Mapping[str, ContextValue],
+    somebody: Somebody,
+    authorize: Callable[[Permission], bool],
+) -> bool:
+    """Return whether an action is allowed on a resource of somebody; `chosen` are condition keys of the request.
+
+    What AWS knows of the resource is as it is. An action that has no such resource does nothing to it.
+    """
+    kind = find_action(action).type_of(arn)
+    if kind is None or (action in _MADE_BY_THE_CALL and kind in _MADE):
+        return False
+    context = {**chosen, **dict(_facts_of(kind, somebody, chosen))}
+    return authorize(Permission(CALLER, action, arn, context))
 
 
 def _facts_of(
@@ -125,7 +147,7 @@ def _of_keys(
             continue
         for value in values:
             context = {**expected, key: value}
-            if any(authorize(Permission(_CALLER, action, arn, context)) for arn in fitting):
+            if any(authorize(Permission(CALLER, action, arn, context)) for arn in fitting):
                 yield Reached(action, f"{key}={value}")
 
 
@@ -134,12 +156,14 @@ def _tells(kind: str, key: str) -> bool:
     return key == "ecs:cluster" and kind in _IN_A_CLUSTER
 
 
-def _expected(statement: Mapping[str, Any]) -> Iterator[tuple[str, ContextValue]]:
-    """Yield the values that a statement's conditions hold for; a pattern matches itself."""
+def expected_values(statement: Mapping[str, Any]) -> dict[str, ContextValue]:
+    """Return the values of condition keys that a statement's conditions hold for; a pattern matches itself."""
+    found: dict[str, ContextValue] = {}
     for written, keys in statement.get("Condition", {}).items():
         operator = parse_operator(written)
         if operator.name == "Null" or operator.is_negated:
             continue
         for key, values in keys.items():
             first = str(listed(values)[0])
-            yield key, (first,) if operator.over else first
+            found[key] = (first,) if operator.over else first
+    return found
