@@ -1,6 +1,7 @@
 """The behaviour of RevisionRegistry: the fake, and the adapter with the ECS simulator."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -46,7 +47,7 @@ def test_a_revision_that_is_not_there_is_permanent(registry: RevisionRegistry) -
 
 
 def test_what_was_not_registered_is_not_found(registry: RevisionRegistry) -> None:
-    assert registry.find_active(wanted(registry).family) is None
+    assert registry.find_active(wanted(registry)) is None
     assert registry.list_families() == []
 
 
@@ -55,7 +56,7 @@ def test_what_was_registered_is_found_again_by_name_with_its_content(registry: R
 
     arn = registry.register(definition)
 
-    assert registry.find_active(definition.family) == arn
+    assert registry.find_active(definition) == arn
     assert registry.list_families() == [definition.family]
     registered = registry.load_definition(arn)
     assert registered.content["containerDefinitions"][0]["image"] == PINNED
@@ -77,7 +78,42 @@ def test_registered_by_two_at_once_both_are_there_and_the_newer_is_found(registr
     first, second = registry.register(definition), registry.register(definition)
 
     assert first != second
-    assert registry.find_active(definition.family) == second
+    assert registry.find_active(definition) == second
+
+
+def test_what_somebody_else_registered_under_the_name_is_not_found_and_ours_comes_after_it(
+    registry: RevisionRegistry,
+) -> None:
+    definition = wanted(registry)
+    first = registry.register(definition)
+    (container,) = definition.content["containerDefinitions"]
+    for change in ({"image": "somebody/else:1"}, {"command": ["sh"]}, {"privileged": True}):
+        content = {**definition.content, "containerDefinitions": [{**container, **change}]}
+        registry.register(replace(definition, content=content))
+        assert registry.find_active(definition) is None
+
+    ours = registry.register(definition)
+    assert registry.find_active(definition) == ours
+    assert ours != first
+
+
+def test_what_was_found_before_is_not_compared_again(registry: RevisionRegistry) -> None:
+    definition = wanted(registry)
+    changed = registry.register(replace(definition, content={**definition.content, "networkMode": "host"}))
+
+    assert registry.find_active(definition) is None
+    assert registry.find_active(definition, known_arn=changed) == changed
+
+
+def test_a_revision_is_active_until_it_is_deregistered_also_behind_a_newer_one(registry: RevisionRegistry) -> None:
+    definition = wanted(registry)
+    first, second = registry.register(definition), registry.register(definition)
+
+    assert registry.is_active(first)
+    registry.deregister_family(definition.family)
+    assert not registry.is_active(first)
+    assert not registry.is_active(second)
+    assert not registry.is_active(SOURCE.replace("trainer:7", "trainer--0000000000000000:9"))
 
 
 def test_a_deregistered_family_is_not_found_and_can_be_registered_again(registry: RevisionRegistry) -> None:
@@ -88,11 +124,11 @@ def test_a_deregistered_family_is_not_found_and_can_be_registered_again(registry
 
     assert registry.deregister_family(definition.family) == 2
 
-    assert registry.find_active(definition.family) is None
+    assert registry.find_active(definition) is None
     assert registry.list_families() == [other.family]
-    assert registry.find_active(other.family) == kept
+    assert registry.find_active(other) == kept
     again = registry.register(definition)
-    assert registry.find_active(definition.family) == again
+    assert registry.find_active(definition) == again
 
 
 def test_deregistering_twice_is_harmless(registry: RevisionRegistry) -> None:
@@ -111,5 +147,5 @@ def test_other_peoples_families_are_neither_listed_nor_deregistered(registry: Re
 
     assert registry.deregister_family("trainer") == 0
     assert registry.deregister_family(named_alike.family) == 0
-    assert registry.find_active(named_alike.family) is None
+    assert registry.find_active(named_alike) is None
     assert registry.load_definition(SOURCE).family == "trainer"

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from fakes.builders import make_container
-from relaunch.core.launches.derived_revision import DERIVED_FROM, TaskDefinition, is_derived_family
+from relaunch.core.launches.derived_revision import DERIVED_FROM, TaskDefinition, has_content, is_derived_family
 from relaunch.core.revisions.revision import parse_revision_arn
 from relaunch.ports import PermanentError
 
@@ -34,9 +34,21 @@ class FakeRegistry:
         described = {"name": container.name, "image": container.image, "stopTimeout": container.stop_timeout_seconds}
         return TaskDefinition(name[0], {"containerDefinitions": [described]}, {"team": "vision"})
 
-    def find_active(self, family: str, max_age: timedelta = timedelta(0)) -> str | None:
-        found = [arn for arn in self.active if _family(arn) == family and DERIVED_FROM in self.registered[arn].tags]
-        return max(found, key=_revision, default=None)
+    def find_active(
+        self, definition: TaskDefinition, max_age: timedelta = timedelta(0), known_arn: str = ""
+    ) -> str | None:
+        newest = self._newest(definition.family)
+        if newest is None:
+            return None
+        return newest if newest == known_arn or has_content(self.registered[newest], definition) else None
+
+    def _newest(self, family: str) -> str | None:
+        active = [arn for arn in self.active if _family(arn) == family]
+        newest = max(active, key=_revision, default=None)
+        return newest if newest and DERIVED_FROM in self.registered[newest].tags else None
+
+    def is_active(self, revision_arn: str) -> bool:
+        return revision_arn in self.active
 
     def register(self, definition: TaskDefinition) -> str:
         self.register_count += 1
@@ -52,7 +64,7 @@ class FakeRegistry:
         return sorted({_family(arn) for arn in self.active if is_derived_family(_family(arn))})
 
     def deregister_family(self, family: str) -> int:
-        if not is_derived_family(family) or self.find_active(family) is None:
+        if not is_derived_family(family) or self._newest(family) is None:
             return 0
         gone = {arn for arn in self.active if _family(arn) == family}
         self.active -= gone

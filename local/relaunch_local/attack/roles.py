@@ -29,9 +29,9 @@ def foreign_resources(dice: random.Random, count: int) -> Iterator[Attempt]:
 
     First of all stacks whose names begin alike reach nothing of each other, whatever is drawn.
     """
-    for own, other in (NAMES[:2], NAMES[2:]):
-        yield attempt(f"the roles of {own} in {other}", partial(_reach_all, deployed(own), deployed(other)))
-        yield attempt(f"the roles of {other} in {own}", partial(_reach_all, deployed(other), deployed(own)))
+    for one, longer in (NAMES[:2], NAMES[2:]):
+        yield attempt(f"the roles of {one} in {longer}", partial(_reach_all, deployed(one), deployed(longer)))
+        yield attempt(f"the roles of {longer} in {one}", partial(_reach_all, deployed(longer), deployed(one)))
     neighbours = _draw_names(dice, min(_MOST_NEIGHBOURS, count))
     for _ in range(count):
         own_name, other_name = dice.choice(NAMES), dice.choice(neighbours)

@@ -1,5 +1,7 @@
 """Which revision a job's tasks run, and what happens when it cannot be had."""
 
+from dataclasses import replace
+
 import pytest
 
 from fakes.builders import make_container, make_definition, make_revision
@@ -185,6 +187,25 @@ class TestRegistration:
         assert first.revision_arn == second.revision_arn
         assert late.state is JobState.FAILED
         assert "is gone" in late.reason
+
+    def test_what_somebody_else_registered_under_the_name_is_not_run(self, story):
+        story.submit_and_deliver(push(sha=f"{1:040x}"))
+        (first,) = story.tasks.requests
+        ours = story.launched_definition()
+        (container,) = ours.content["containerDefinitions"]
+        theirs = {**ours.content, "containerDefinitions": [{**container, "image": "somebody/else:1"}]}
+        story.registry.register(replace(ours, content=theirs))
+
+        story.clock.advance(MINUTE)
+        story.submit_and_deliver(push(sha=f"{2:040x}"))
+        story.clock.advance(MINUTE)
+        story.submit_and_deliver(push(sha=f"{3:040x}"))
+
+        _, second, third = story.tasks.requests
+        assert story.launched_definition() == ours
+        assert first.revision_arn != second.revision_arn
+        assert second.revision_arn == third.revision_arn
+        assert story.registry.register_count == 3
 
     def test_that_no_change_has_an_effect_is_known_to_all_as_well(self, story):
         story.images.found["proxy", "1"] = PROXY

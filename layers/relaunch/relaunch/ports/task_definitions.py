@@ -34,10 +34,20 @@ class RevisionRegistry(Protocol):
             PermanentError: ECS does not know the revision.
         """
 
-    def find_active(self, family: str, max_age: timedelta = timedelta(0)) -> str | None:
-        """Return the ARN of the newest ACTIVE revision of a derived family, None if there is none.
+    def find_active(
+        self, definition: TaskDefinition, max_age: timedelta = timedelta(0), known_arn: str = ""
+    ) -> str | None:
+        """Return the ARN of the newest ACTIVE revision of a derived family that has its content, None if it has not.
 
-        An ARN may be cached for up to `max_age`. Revisions without the tag DERIVED_FROM are ignored.
+        An ARN may be cached for up to `max_age`. Revisions without the tag DERIVED_FROM are ignored, and those with
+        another content, which somebody else has registered. `known_arn` is one that was registered or found before.
+        """
+
+    def is_active(self, revision_arn: str) -> bool:
+        """Return whether a revision is ACTIVE.
+
+        Raises:
+            TransientError: throttled or unreachable.
         """
 
     def register(self, definition: TaskDefinition) -> str:

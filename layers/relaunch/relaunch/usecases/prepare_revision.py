@@ -78,27 +78,29 @@ def _find(job: Job, changes: RevisionChanges, deps: LaunchDependencies, *, is_fo
     source = deps.registry.load_definition(job.revision.arn)
     is_needed = not is_for_torchrun_only or is_run_by_torchrun(source, changes)
     max_age = _ACTIVE_FOR if is_doubtful else timedelta(0)
-    arn = _find_or_register(job, source, changes, max_age, deps) if is_needed else None
+    last = known.arn if known else ""
+    arn = _find_or_register(job, source, changes, max_age, last, deps) if is_needed else None
     if not is_doubtful:
         deps.maintenance.save_revision(shared, FoundRevision(arn or "", now))
     return arn
 
 
 def _find_or_register(
-    job: Job, source: TaskDefinition, changes: RevisionChanges, max_age: timedelta, deps: LaunchDependencies
+    job: Job, source: TaskDefinition, changes: RevisionChanges, max_age: timedelta, last: str, deps: LaunchDependencies
 ) -> str | None:
+    """Return the ARN of the derived revision, None if the changes have no effect; `last` is the one found before."""
     if derives_nothing(source, changes):
         return None
     derived = derive(job.revision.arn, source, changes)
-    return deps.registry.find_active(derived.family, max_age) or _register(derived, job, deps)
+    return deps.registry.find_active(derived, max_age, last) or _register(derived, job, deps)
 
 
 def _register(derived: TaskDefinition, job: Job, deps: LaunchDependencies) -> str:
     try:
         arn = deps.registry.register(derived)
     except TransientError:
-        # ECS refuses two registrations of one family at once: the other one was for the same content, as the name says.
-        if (found := deps.registry.find_active(derived.family)) is None:
+        # ECS refuses two registrations of one family at once: the other one was for the same content.
+        if (found := deps.registry.find_active(derived)) is None:
             raise
         return found
     deps.log.decided("registered", job_id=job.job_id, revision=arn, reason=f"derived from {job.revision.arn}")

@@ -126,8 +126,7 @@ def _answer(
         arn = placement.revision_arn
         # An error about the revision means that the client token is unknown: nothing was launched with it.
         may_be_gone = not outcome.may_heal and (is_only_send or outcome.is_about_revision)
-        family = parse_revision_arn(arn) if arn and may_be_gone else None
-        if family is not None and deps.registry.find_active(family[0]) != arn:
+        if arn and may_be_gone and parse_revision_arn(arn) is not None and not deps.registry.is_active(arn):
             reason = f"the derived revision {arn} was deregistered"
             return PlacementExpired(number, placement.number, reason, keeps_machine=True)
         if not is_only_send:

@@ -31,6 +31,8 @@ MAX_TAGS = 50
 _HASH_LENGTH = 16
 _DERIVED_FAMILY = re.compile(rf"(?P<source>[A-Za-z0-9_-]+)--[0-9a-f]{{{_HASH_LENGTH}}}")
 _NEURON_RESOURCE = "NeuronDevice"
+# What ECS answers where nothing was registered ("ContainerDefinition" and others, Amazon ECS API Reference).
+_ECS_DEFAULTS: Mapping[str, Any] = {"essential": True, "networkMode": "bridge", "protocol": "tcp"}
 # ECS sets NVIDIA_VISIBLE_DEVICES only ("Amazon ECS task definitions for GPU workloads"). A variable of the container
 # definition replaces that of the image, which is not known here; `all` takes nothing from any image, as it means all
 # that the runtime of the instance allows ("Driver Capabilities", NVIDIA Container Toolkit).
@@ -103,6 +105,32 @@ def derive(source_arn: str, source: TaskDefinition, changes: RevisionChanges) ->
     kept = sorted(item for item in source.tags.items() if item[0] != DERIVED_FROM)[: MAX_TAGS - 1]
     tags = {**dict(kept), DERIVED_FROM: source_arn}
     return TaskDefinition(_family(source.family, content, tags), content, tags)
+
+
+def has_content(found: TaskDefinition, wanted: TaskDefinition) -> bool:
+    """Return whether a revision that is registered is the wanted one.
+
+    ECS may add its defaults and members that are empty or off, and answer lists of objects in another order; tags may
+    have changed.
+    """
+    return found.family == wanted.family and _is_same(found.content, wanted.content)
+
+
+def _is_same(found: Any, wanted: Any) -> bool:
+    if isinstance(wanted, Mapping):
+        names = {*wanted, *found} if isinstance(found, Mapping) else set()
+        return isinstance(found, Mapping) and all(
+            _is_same(found.get(each), wanted.get(each, _ECS_DEFAULTS.get(each))) for each in names
+        )
+    if isinstance(wanted, list) and isinstance(found, list) and all(isinstance(each, Mapping) for each in wanted):
+        left = list(found)
+        for each in wanted:
+            match = next((one for one in left if _is_same(one, each)), None)
+            if match is None:
+                return False
+            left.remove(match)
+        return not left
+    return bool(found == wanted) or not (found or wanted)
 
 
 def derives_nothing(source: TaskDefinition, changes: RevisionChanges) -> bool:

@@ -94,9 +94,9 @@ def test_a_throttled_registration_is_transient_and_goes_through_later(region, re
 
     with pytest.raises(TransientError, match="registering task definition trainer--0123456789abcdef"):
         registry.register(DERIVED)
-    assert registry.find_active(DERIVED.family) is None
-    assert registry.find_active(DERIVED.family) is None
-    assert registry.register(DERIVED) == registry.find_active(DERIVED.family)
+    assert registry.find_active(DERIVED) is None
+    assert registry.find_active(DERIVED) is None
+    assert registry.register(DERIVED) == registry.find_active(DERIVED)
 
 
 def test_of_two_registrations_of_a_family_at_once_one_is_transient_and_the_family_is_there() -> None:
@@ -106,7 +106,7 @@ def test_of_two_registrations_of_a_family_at_once_one_is_transient_and_the_famil
 
     with pytest.raises(TransientError, match="Too many concurrent attempts to create a new revision"):
         registry.register(DERIVED)
-    assert registry.find_active(DERIVED.family) == arn
+    assert registry.find_active(DERIVED) == arn
 
 
 def test_registrations_beyond_the_burst_are_transient(registry):
@@ -150,7 +150,7 @@ def test_a_definition_that_may_not_be_read_is_permanent_and_not_taken_for_gone(r
     region.simulator.faults.fail_next("DescribeTaskDefinition", 1, denied)
 
     with pytest.raises(PermanentError, match="AccessDenied"):
-        registry.find_active("trainer--0123456789abcdef")
+        registry.find_active(DERIVED)
 
 
 class TestLaunchesOfOneDefinition:
@@ -164,27 +164,27 @@ class TestLaunchesOfOneDefinition:
         arn = registry.register(DERIVED)
         asked = len(region.simulator.requests)
 
-        assert {registry.find_active(DERIVED.family, self.MINUTE) for _ in range(200)} == {arn}
+        assert {registry.find_active(DERIVED, self.MINUTE) for _ in range(200)} == {arn}
         assert len(region.simulator.requests) == asked + 1
         clock.advance(timedelta(seconds=61))
-        registry.find_active(DERIVED.family, self.MINUTE)
+        registry.find_active(DERIVED, self.MINUTE)
         assert len(region.simulator.requests) == asked + 2
 
     def test_that_there_is_none_is_never_an_old_answer(self, region):
         registry = EcsRegistry(region.ecs, FakeClock(NOW))
-        assert registry.find_active(DERIVED.family, self.MINUTE) is None
+        assert registry.find_active(DERIVED, self.MINUTE) is None
 
         arn = registry.register(DERIVED)
 
-        assert registry.find_active(DERIVED.family, self.MINUTE) == arn
+        assert registry.find_active(DERIVED, self.MINUTE) == arn
 
     def test_who_asks_for_the_present_state_gets_it_and_so_does_everybody_after(self, region):
         registry = EcsRegistry(region.ecs, FakeClock(NOW))
         arn = registry.register(DERIVED)
-        assert registry.find_active(DERIVED.family, self.MINUTE) == arn
+        assert registry.find_active(DERIVED, self.MINUTE) == arn
 
         region.ecs.deregister_task_definition(taskDefinition=arn)
 
-        assert registry.find_active(DERIVED.family, self.MINUTE) == arn
-        assert registry.find_active(DERIVED.family) is None
-        assert registry.find_active(DERIVED.family, self.MINUTE) is None
+        assert registry.find_active(DERIVED, self.MINUTE) == arn
+        assert registry.find_active(DERIVED) is None
+        assert registry.find_active(DERIVED, self.MINUTE) is None

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError, ParamValidationError
 
 from relaunch.adapters.aws.ecs.pages import read_pages
 from relaunch.adapters.aws.errors import aws_errors, error_code
-from relaunch.core.launches.derived_revision import DERIVED_FROM, TaskDefinition, is_derived_family
+from relaunch.core.launches.derived_revision import DERIVED_FROM, TaskDefinition, has_content, is_derived_family
 from relaunch.core.revisions.revision import ACTIVE
 from relaunch.ports import Clock, PermanentError
 
@@ -60,25 +60,42 @@ class EcsRegistry:
             self._loaded[revision_arn] = _read(*described)
         return self._loaded[revision_arn]
 
-    def find_active(self, family: str, max_age: timedelta = timedelta(0)) -> str | None:
+    def find_active(
+        self, definition: TaskDefinition, max_age: timedelta = timedelta(0), known_arn: str = ""
+    ) -> str | None:
+        family = definition.family
         now = self._clock.now() if self._clock else None
         asked_at, arn = self._active.get(family, (None, None))
         if now and asked_at and now - asked_at < max_age:
             return arn
-        found = self._find_active(family)
+        found = self._find_active(definition, known_arn)
         self._active.pop(family, None)
         if now and found:
             self._active = dict(list(self._active.items())[-_MAX_CACHED + 1 :]) | {family: (now, found)}
         return found
 
-    def _find_active(self, family: str) -> str | None:
+    def _find_active(self, definition: TaskDefinition, known_arn: str) -> str | None:
+        newest = self._newest(definition.family)
+        if newest is None:
+            return None
+        described, tags = newest
+        arn = str(described["taskDefinitionArn"])
+        # Whoever may register in the family may register anything under its name.
+        return arn if arn == known_arn or has_content(_read(described, tags), definition) else None
+
+    def _newest(self, family: str) -> tuple[Mapping[str, Any], Mapping[str, str]] | None:
+        """Return the newest ACTIVE revision of a derived family with its tags, None if it has none of ours."""
         described = self._describe(family)
         if described is None:
             return None
         definition, tags = described
         # Emulators also return INACTIVE revisions.
         is_active = definition.get("family") == family and definition.get("status") == ACTIVE
-        return str(definition["taskDefinitionArn"]) if is_active and DERIVED_FROM in tags else None
+        return described if is_active and DERIVED_FROM in tags else None
+
+    def is_active(self, revision_arn: str) -> bool:
+        described = self._describe(revision_arn)
+        return described is not None and described[0].get("status") == ACTIVE
 
     def register(self, definition: TaskDefinition) -> str:
         doing = f"registering task definition {definition.family}"
@@ -98,7 +115,7 @@ class EcsRegistry:
 
     def deregister_family(self, family: str) -> int:
         # A family with such a name may not be ours: the tag of its newest revision is checked.
-        if not is_derived_family(family) or self.find_active(family) is None:
+        if not is_derived_family(family) or self._newest(family) is None:
             return 0
         with aws_errors(f"deregistering task definition {family}"):
             pages = read_pages(self._client.list_task_definitions, familyPrefix=family, status=ACTIVE)
