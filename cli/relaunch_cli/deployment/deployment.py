@@ -107,8 +107,10 @@ def _ids(
     ids = find_ids(repository)
     if ids is None:
         notes.append(
-            f"GitHub does not tell the numbers of {repository}: sign in with `gh auth login`, or name GitHubOwnerId "
-            "and GitHubRepositoryId; without them repositories made since 15 July 2026 are not let in"
+            f"GitHub does not tell the numbers of {repository}, which is trusted by its name alone: whoever makes a "
+            "repository of that name once it was renamed, moved or deleted can push images and submit jobs, and a "
+            "repository made since 15 July 2026 is not let in; sign in with `gh auth login`, or name GitHubOwnerId "
+            "and GitHubRepositoryId"
         )
         return {}
     return {"GitHubOwnerId": ids.owner, "GitHubRepositoryId": ids.repository}

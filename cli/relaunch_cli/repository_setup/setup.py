@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from relaunch.core.revisions.revision import TaskDefinitionGrants
 from relaunch_cli.errors import CommandError
 from relaunch_cli.repository_setup.bucket_events import read_bucket_events, switch_on
 from relaunch_cli.repository_setup.definition_text import definition_text
@@ -96,6 +97,7 @@ def survey(repository: GitRepository, wanted: Wanted, stack: TrainingStack, outs
     kept = {path: text for path, text in before.items() if text is not None and path not in overwritten}
     after = {**made, **kept}
     definition = _read_task_definition(after[TASK_DEFINITION_FILE])
+    _check_family(str(definition["family"]), stack)
     registered = newest_revision(str(definition["family"]), outside.client("ecs"))
     watched = outside.watched(after[DEFINITION_FILE])
     _check_sources(watched, stack)
@@ -143,6 +145,21 @@ def _write(
         _WORKFLOW_FILE: workflow_text(training, stack, wanted.action, is_large=is_large(text)),
     }
     return {**made, _DOCKERFILE: text, _IGNORE_FILE: IGNORED} if dockerfile is None else made
+
+
+def _check_family(family: str, stack: TrainingStack) -> None:
+    """Check that jobs may run the family, and operators register in it.
+
+    Raises:
+        CommandError: they may not.
+    """
+    grants = TaskDefinitionGrants(None if stack.families == ("any",) else stack.families)
+    if not grants.has_family(family):
+        allowed = ", ".join(stack.families)
+        raise CommandError(
+            f"the stack runs no task definitions of the family {family}: its TaskDefinitionFamilies are {allowed}",
+            f"name another family in {TASK_DEFINITION_FILE} and {DEFINITION_FILE}, or change the stack's parameter",
+        )
 
 
 def _check_sources(watched: Watched, stack: TrainingStack) -> None:

@@ -12,7 +12,10 @@ _GITHUB_PARAMETERS = ("GitHubRepository", "GitHubRef", "GitHubEnvironment")
 
 @dataclass(frozen=True, slots=True)
 class TrainingStack:
-    """The names that a training needs; those of GitHub are empty if no repository is let in."""
+    """The names that a training needs; those of GitHub are empty if no repository is let in.
+
+    `families` are the patterns of the families that jobs may run and operators may register in; `any` allows all.
+    """
 
     region: str
     repository_name: str
@@ -21,7 +24,7 @@ class TrainingStack:
     checkpoint_bucket: str
     task_role_arn: str
     execution_role_arn: str
-    family_prefix: str
+    families: tuple[str, ...]
     job_api_url: str
     webhook_url: str = ""
     takes_uploads: bool = True
@@ -29,6 +32,11 @@ class TrainingStack:
     github_repository: str = ""
     github_ref: str = ""
     github_environment: str = ""
+
+    @property
+    def family_prefix(self) -> str:
+        """What the family of any training may begin with; empty where all are allowed, or some names alone."""
+        return next((each.removesuffix("*") for each in self.families if each.endswith("*")), "")
 
 
 def read_training_stack(stack: str, region: str, stacks: Any) -> TrainingStack:
@@ -52,7 +60,6 @@ def read_training_stack(stack: str, region: str, stacks: Any) -> TrainingStack:
         raise CommandError(f"there is no stack {name!r}, which has what trainings need", hint, exit_codes.NOT_FOUND)
     outputs = training.outputs
     repository, ref, environment = (training.parameters.get(each, "") for each in _GITHUB_PARAMETERS)
-    families = application.outputs.get("TaskDefinitionFamilies", "relaunch-*").split(",")
     try:
         return TrainingStack(
             region=region,
@@ -62,7 +69,9 @@ def read_training_stack(stack: str, region: str, stacks: Any) -> TrainingStack:
             checkpoint_bucket=outputs["CheckpointBucketName"],
             task_role_arn=outputs["TaskRoleArn"],
             execution_role_arn=outputs["ExecutionRoleArn"],
-            family_prefix=families[0].strip().partition("*")[0],
+            families=tuple(
+                each.strip() for each in application.outputs.get("TaskDefinitionFamilies", "relaunch-*").split(",")
+            ),
             job_api_url=application.outputs.get("JobApiUrl", ""),
             webhook_url=application.outputs.get("WebhookUrl", ""),
             takes_uploads=bool(application.outputs.get("UploadsQueueArn")),

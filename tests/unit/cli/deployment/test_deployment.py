@@ -70,6 +70,7 @@ class FakeAccount:
     id = "111122223333"
 
     def __init__(self) -> None:
+        self.stack = "relaunch"
         self.stacks = FakeStacks()
         self.log: list[str] = []
         self.sam = FakeSam(self.stacks, self.log)
@@ -82,7 +83,7 @@ class FakeAccount:
         return fakes.get(service) or make_client(service)
 
     def survey(self, **given: str) -> Survey:
-        return survey("relaunch", given, self, lambda _: RepositoryIds("11", "22"))
+        return survey(self.stack, given, self, lambda _: RepositoryIds("11", "22"))
 
     def deploy(self, **given: str) -> list[str]:
         """Deploy as `relaunch deploy` does."""
@@ -230,6 +231,8 @@ def test_github_that_does_not_answer_is_told(account: FakeAccount) -> None:
 
     (note,) = plan.notes[-1:]
     assert "GitHub does not tell the numbers of acme/vision" in note
+    assert "trusted by its name alone: whoever makes a repository of that name" in note
+    assert "can push images and submit jobs" in note
     assert plan.training is not None
     assert "GitHubRepositoryId" not in plan.training
 
@@ -240,6 +243,66 @@ def test_without_what_trainings_need_the_account_must_have_a_cluster(account: Fa
     assert set(account.stacks.stacks) == {"relaunch-machines", "relaunch"}
     with pytest.raises(RefusedError, match="the ECS cluster other does not exist"):
         account.deploy(ClusterName="other")
+
+
+class TestAnotherName:
+    @pytest.fixture
+    def vision(self, account: FakeAccount) -> FakeAccount:
+        repository = "arn:aws:ecr:us-east-1:111122223333:repository/vision-b/trainer"
+        outputs = {**account.stacks.more_outputs["relaunch-training"], "RepositoryArn": repository}
+        account.stacks.more_outputs["vision-b-training"] = outputs
+        account.stack = "vision-b"
+        return account
+
+    def test_each_stack_is_told_what_tells_it_from_others(self, vision: FakeAccount) -> None:
+        vision.deploy()
+
+        training, machines = (vision.parameters(f"vision-b-{each}") for each in ("training", "machines"))
+        assert (training["RolePath"], machines["RolePath"]) == ("vision-b/", "vision-b/")
+        for each in (training, vision.sam.parameters):
+            assert each["TaskDefinitionFamilies"] == "vision_b-*"
+            assert each["TaskRolePath"] == "vision-b/tasks/"
+        assert machines["ImageRepositories"].endswith(":repository/vision-b/trainer")
+        assert {"RolePath", "ImageRepositories"}.isdisjoint(vision.sam.parameters)
+        assert vision.survey().notes == ()
+
+    def test_what_is_named_comes_first(self, vision: FakeAccount) -> None:
+        vision.deploy(TaskDefinitionFamilies="bert", TaskRolePath="x/", RolePath="y/", ImageRepositories="z")
+
+        training = vision.parameters("vision-b-training")
+        assert (training["TaskDefinitionFamilies"], training["TaskRolePath"], training["RolePath"]) == (
+            *("bert", "x/", "y/"),
+        )
+        assert vision.sam.parameters["TaskRolePath"] == "x/"
+        assert vision.parameters("vision-b-machines")["ImageRepositories"] == "z"
+
+    def test_one_that_was_deployed_before_keeps_what_it_has_and_that_is_told(self, vision: FakeAccount) -> None:
+        vision.deploy(TaskDefinitionFamilies="relaunch-*", TaskRolePath="relaunch/", RolePath="relaunch/")
+        for name in ("vision-b", "vision-b-training", "vision-b-machines"):
+            found = vision.stacks.stacks[name].parameters
+            for parameter in ("TaskDefinitionFamilies", "TaskRolePath", "RolePath", "ImageRepositories"):
+                found.pop(parameter, None)
+
+        notes = vision.survey().notes
+        vision.deploy(MaxMachines="5")
+
+        assert len([each for each in notes if "docs/deploy.md#several-stacks" in each]) == 2
+        for name in ("vision-b", "vision-b-training", "vision-b-machines"):
+            assert {"TaskRolePath", "RolePath", "ImageRepositories"}.isdisjoint(vision.parameters(name))
+
+    def test_operators_register_in_the_families_that_the_application_runs(self, vision: FakeAccount) -> None:
+        vision.deploy()
+        vision.deploy(TaskDefinitionFamilies="speech-*")
+        vision.sam.parameters = {}
+        vision.stacks.have("vision-b", "CREATE_COMPLETE", TaskDefinitionFamilies="by-hand-*")
+        vision.deploy()
+
+        assert vision.parameters("vision-b-training")["TaskDefinitionFamilies"] == "by-hand-*"
+
+    def test_without_machines_the_path_of_roles_is_no_contradiction(self, vision: FakeAccount) -> None:
+        vision.deploy(Machines="off", CapacityProviders="g5=g5.xlarge/spot")
+
+        assert "vision-b-machines" not in vision.stacks.stacks
 
 
 OUTPUTS = {

@@ -35,6 +35,16 @@ def test_the_outputs_of_both_stacks_are_read():
 
 
 @pytest.mark.parametrize(
+    ("families", "prefix"),
+    [("relaunch-*", "relaunch-"), ("bert,vision_b-*, x-*", "vision_b-"), ("any", ""), ("bert,gpt", "")],
+)
+def test_a_training_gets_a_family_that_jobs_may_run_and_operators_may_register_in(families: str, prefix: str) -> None:
+    found = read({"relaunch": {"TaskDefinitionFamilies": families}, "relaunch-training": OUTPUTS})
+
+    assert found.family_prefix == prefix
+
+
+@pytest.mark.parametrize(
     ("stacks", "message", "hint", "code"),
     [
         ({}, "there is no stack 'relaunch' in us-east-1", "relaunch deploy", exit_codes.NOT_FOUND),
