@@ -6,6 +6,8 @@ from pathlib import Path
 
 from authorization.telling import FUNCTIONS, Told, is_of_a_name, page_of, tell_all
 from fakes.aws import aws_in_process
+from relaunch_local.attack.neighbours import NAMES, deployed, reached_by
+from relaunch_local.iam.reach import account_wide, allowed
 from relaunch_local.iam.rights import Right
 
 HEAD = """# Rights of the functions
@@ -17,16 +19,40 @@ the need of, with the page that has its resource. Conditions and wildcards restr
 that nothing else refuses. A right is missing when a call is refused.
 """
 
+NEIGHBOURS = """## What roles reach in another stack
+
+Every role of four deployments in one account, whose names begin with each other (`a` and `a-b`, `relaunch` and
+`relaunch-vision`), is asked what it may do to everything that the other one has, whatever the caller puts into the
+request. Left out is that three functions look up images in every repository: a task definition may name any.
+
+| role | actions | reached in another stack | for the whole account, as AWS knows no resource of it |
+|---|---|---|---|"""
+
 
 def write_page(told: Told) -> str:
     """Return the page."""
     lines = [HEAD, "| function | rights | needed by calls | used by AWS | kept | missing | conditions and wildcards |"]
     lines.append("|---|---|---|---|---|---|---|")
     lines += [_summary(told, function) for function in FUNCTIONS]
+    lines += ["", *_neighbours()]
     for function in FUNCTIONS:
         lines += ["", f"## {function}", "", "| action | resource | needed by |", "|---|---|---|"]
         lines += sorted(set(_rows(told, function)))
     return "\n".join(lines) + "\n"
+
+
+def _neighbours() -> Iterator[str]:
+    """Yield the section about what the roles of a deployment reach in the next one."""
+    yield from NEIGHBOURS.splitlines()
+    for role in deployed(NAMES[0]).roles:
+        actions, reached = 0, 0
+        whole: set[str] = set()
+        for own, other in (NAMES[:2], NAMES[1::-1], NAMES[2:], NAMES[:1:-1]):
+            stacks = deployed(own)
+            actions = len({action for action, _ in allowed(stacks.roles[role])})
+            reached += len(reached_by(role, stacks, deployed(other)))
+            whole |= set(account_wide(stacks.roles[role]))
+        yield f"| `{role}` | {actions} | {reached} | {', '.join(f'`{each}`' for each in sorted(whole))} |"
 
 
 def _summary(told: Told, function: str) -> str:

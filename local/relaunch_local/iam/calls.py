@@ -4,6 +4,7 @@ Source: the Service Authorization Reference, which has each action (reference.ch
 beside the rules. A call that has no rule here is an error: it is never taken for allowed.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -227,6 +228,21 @@ def _event_rule(action: str, name: str = "Rule") -> Rule:
     return rule
 
 
+_PATTERN_KEYS = ("source", "detail-type")
+
+
+def _put_rule(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
+    """Require a permission for a rule with what its pattern selects ("Using IAM policy conditions in EventBridge")."""
+    pattern = json.loads(parameters["EventPattern"])
+    keys = {f"events:{name}": tuple(map(str, pattern[name])) if name in pattern else None for name in _PATTERN_KEYS}
+    yield "events:PutRule", account.arn("events", f"rule/{parameters['Name']}"), keys
+
+
+def _put_targets(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
+    targets = tuple(str(each["Arn"]) for each in parameters["Targets"])
+    yield "events:PutTargets", account.arn("events", f"rule/{parameters['Rule']}"), {"events:TargetArn": targets}
+
+
 _RULES: Mapping[tuple[str, str], Rule] = {
     ("dynamodb", "GetItem"): _item_action("GetItem", "Key"),
     ("dynamodb", "PutItem"): _item_action("PutItem", "Item"),
@@ -256,8 +272,8 @@ _RULES: Mapping[tuple[str, str], Rule] = {
     ("cloudformation", "DescribeStacks"): _stack("DescribeStacks"),
     ("events", "ListRules"): _anything("events:ListRules"),
     ("events", "ListTargetsByRule"): _event_rule("ListTargetsByRule"),
-    ("events", "PutRule"): _event_rule("PutRule", "Name"),
-    ("events", "PutTargets"): _event_rule("PutTargets"),
+    ("events", "PutRule"): _put_rule,
+    ("events", "PutTargets"): _put_targets,
     ("events", "RemoveTargets"): _event_rule("RemoveTargets"),
     ("events", "DeleteRule"): _event_rule("DeleteRule", "Name"),
     ("logs", "GetLogEvents"): _log_events,
