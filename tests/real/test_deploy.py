@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,14 @@ import pytest
 
 from fakes.installed_command import install
 from fakes.repository import REPOSITORY
+from relaunch_local.attack.neighbours import SHARED, deployed, somebody
+from relaunch_local.iam.reach import Somebody, reach
 from relaunch_local.stack.deployment import read_stack
 from relaunch_local.stack.empty_account import EmptyAccount, empty_account
+from relaunch_local.stack.emulator import REGION
 from relaunch_local.stack.first_training import push_image
 from relaunch_local.stack.local_world import LocalWorld
+from relaunch_local.templates.deployed import ACCOUNT as COMPUTED_ACCOUNT
 
 COMMAND = Path(sys.executable).with_name("relaunch")
 TIMEOUT_SECONDS = 300.0
@@ -176,3 +181,61 @@ def remove(user: User, account: EmptyAccount, world: LocalWorld) -> None:
     assert {each["State"]["Name"] for group in found for each in group["Instances"]} <= {"terminated"}
     for what in ("bucket relaunch-training-newcheckpoint", "repository relaunch/trainer", "table relaunch-JobsTable"):
         assert what in " ".join(told.split())
+
+
+# ── Two stacks, one of whose names begins with the other's ──
+
+# What is behind `arn:aws:` and before the name that CloudFormation gives.
+NAMED = {
+    "AWS::DynamoDB::Table": "dynamodb:{region}:{account}:table/",
+    "AWS::Lambda::Function": "lambda:{region}:{account}:function:",
+    "AWS::SQS::Queue": "sqs:{region}:{account}:",
+}
+
+
+def test_stacks_beside_each_other_reach_nothing_of_each_other(user: User, account: EmptyAccount) -> None:
+    """By the policies and the names of a deployment, both of which tests/authorization computes."""
+    made = {}
+    for stack in ("a", "a-b"):
+        user.run("deploy", "--stack", stack, "Uploads=on", "Webhook=on", "--yes")
+        made[stack] = what_is_made(account, stack)
+
+    for own, other in permutations(made):
+        for role, policies in made[own].policies.items():
+            assert list(reach(policies, made[own].somebody)), f"{role} of {own}"
+            found = reach(policies, made[other].somebody, made[own].somebody.arns)
+            assert [each for each in found if (role, each.action) not in SHARED] == [], f"{role} of {own}"
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the stacks of a deployment have, and the policies of their roles by logical ID."""
+
+    somebody: Somebody
+    policies: dict[str, list[dict[str, Any]]]
+
+
+def what_is_made(account: EmptyAccount, stack: str) -> Made:
+    """Read the stacks of a deployment, and hold its names to what CloudFormation gives."""
+    number = account.client("sts").get_caller_identity()["Account"]
+    iam = account.client("iam")
+    arns, policies = [], {}
+    for name in (stack, f"{stack}-training", f"{stack}-machines"):
+        pages = account.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name)
+        for each in (one for page in pages for one in page["StackResourceSummaries"]):
+            kind, logical_id, physical = (
+                each[key] for key in ("ResourceType", "LogicalResourceId", "PhysicalResourceId")
+            )
+            if kind == "AWS::IAM::Role":
+                arns.append(iam.get_role(RoleName=physical)["Role"]["Arn"])
+                policies[logical_id] = [
+                    iam.get_role_policy(RoleName=physical, PolicyName=policy)["PolicyDocument"]
+                    for policy in iam.list_role_policies(RoleName=physical)["PolicyNames"]
+                ]
+            elif kind in NAMED:
+                short = physical.rpartition("/")[2]
+                assert short.startswith(f"{name}-{logical_id}-"), physical
+                arns.append(f"arn:aws:{NAMED[kind].format(region=REGION, account=number)}{short}")
+    computed = somebody(deployed(stack, REGION))
+    renamed = [each.replace(COMPUTED_ACCOUNT, number) for each in computed.arns]
+    return Made(replace(computed, arns=[*renamed, *arns]), policies)
