@@ -123,12 +123,16 @@ check: lint ## The lint and the unit tests (about a minute)
 # Only they are measured: it would double the time of the rest. None of them waits, and each worker collects all of them.
 test: setup build ## All tests, also those that deploy into the emulator (about ten minutes on two processors)
 	@$(ENVIRONMENT)/pytest -q -n $(PROCESSORS) $(SIDE_BY_SIDE) tests/unit/core --cov
-	@$(ENVIRONMENT)/pytest -q -n $(WORKERS) $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser and not kubernetes and not pytorch" --durations=20 --durations-min=8
+	@$(ENVIRONMENT)/pytest -q -n $(WORKERS) $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser and not kubernetes and not neighbours and not pytorch" --durations=20 --durations-min=8
 
 # Nothing installs Chromium here: it needs root, and is the command `chromium` of Debian's package of that name.
 .PHONY: test-browser
 test-browser: environment environment-emulator build ## A page in Chromium, which must be installed, attacks the local world (half a minute)
 	@$(ENVIRONMENT)/pytest -q -m browser tests/browser
+
+.PHONY: test-neighbours
+test-neighbours: environment environment-emulator build ## Four stacks in one account, as they are deployed: no role of one reaches another (four minutes)
+	@$(ENVIRONMENT)/pytest -q -m neighbours tests/real
 
 .PHONY: test-pytorch
 test-pytorch: ## The training of examples/pytorch on CPU, interrupted and resumed (installs five gigabytes, once)

@@ -45,7 +45,8 @@ def _neighbours() -> Iterator[str]:
     """Yield the section about what the roles of a deployment reach in the next one."""
     yield from NEIGHBOURS.splitlines()
     for role in deployed(NAMES[0]).roles:
-        actions, reached = 0, 0
+        actions = 0
+        reached = 0
         whole: set[str] = set()
         for own, other in (NAMES[:2], NAMES[1::-1], NAMES[2:], NAMES[:1:-1]):
             stacks = deployed(own)

@@ -1,6 +1,7 @@
 """Stacks beside each other: no role, and no policy of a queue or of the documentation, reaches another stack's.
 
-The names and ARNs are those that CloudFormation gives; tests/real/test_deploy.py compares them with a deployment.
+The names and ARNs are those that CloudFormation gives; `make test-neighbours` deploys these
+stacks, and asks the same of what was made.
 """
 
 import json
@@ -20,7 +21,8 @@ from relaunch_local.templates.deployed import DeployedStacks
 
 PAIRS = list(permutations(NAMES, 2))
 ROLES = sorted(deployed("a").roles)
-DOCUMENTED, DOCUMENTED_REGION = "vision", "eu-central-1"
+DOCUMENTED = "vision"
+DOCUMENTED_REGION = "eu-central-1"
 NEIGHBOURS_OF_DOCUMENTED = ("vision-b", "relaunch-vision", "relaunch", "v")
 # What a name of CloudFormation ends in: nobody widens by accident what is named to its last character.
 SUFFIX = re.compile(r"-[0-9a-fA-F]{12}\b(?!.*\?)")
@@ -108,7 +110,8 @@ def test_of_what_no_policy_can_hold_to_a_resource_one_action_changes_something()
 
 
 def test_what_is_shared_is_looking_up_images() -> None:
-    own, other = deployed("a"), deployed("a-b")
+    own = deployed("a")
+    other = deployed("a-b")
     found = {(role, each.action) for role in ROLES for each in reach(own.roles[role], somebody(other), own.arns)}
 
     assert found == SHARED
@@ -154,7 +157,8 @@ def widen(pattern: str, name: str) -> str | None:
 
 @pytest.mark.parametrize(("own", "other"), [("a", "a-b"), ("relaunch", "relaunch-vision")])
 def test_a_wildcard_behind_the_name_of_a_stack_reaches_the_next_one(own: str, other: str) -> None:
-    stacks, neighbour = deployed(own), deployed(other)
+    stacks = deployed(own)
+    neighbour = deployed(other)
     widened_patterns = 0
     unnoticed = []
     for role in ROLES:
@@ -172,7 +176,8 @@ def test_a_wildcard_behind_the_name_of_a_stack_reaches_the_next_one(own: str, ot
 
 @pytest.mark.parametrize(("own", "other"), [("a", "a-b"), ("relaunch", "relaunch-vision")])
 def test_a_wildcard_in_the_policy_of_a_queue_lets_the_next_stacks_rules_in(own: str, other: str) -> None:
-    stacks, neighbour = deployed(own), deployed(other)
+    stacks = deployed(own)
+    neighbour = deployed(other)
     wide = [each for policy in stacks.queue_policies.values() for _, each in widened(policy, own)]
 
     assert len(wide) == 1
@@ -180,7 +185,8 @@ def test_a_wildcard_in_the_policy_of_a_queue_lets_the_next_stacks_rules_in(own: 
 
 
 def test_a_wildcard_in_a_policy_of_the_documentation_reaches_the_next_one() -> None:
-    own, neighbour = deployed(DOCUMENTED, DOCUMENTED_REGION), deployed("vision-b", DOCUMENTED_REGION)
+    own = deployed(DOCUMENTED, DOCUMENTED_REGION)
+    neighbour = deployed("vision-b", DOCUMENTED_REGION)
     wide = [
         (f"{where}: {pattern}", document)
         for where, policy in DOCUMENTS.items()
@@ -198,9 +204,9 @@ def test_a_wildcard_in_a_policy_of_the_documentation_reaches_the_next_one() -> N
 
 @pytest.mark.parametrize(("own", "other"), PAIRS)
 def test_no_family_begins_with_what_another_stacks_families_do(own: str, other: str) -> None:
-    mine, theirs = deployed(own).family_prefix, deployed(other).family_prefix
+    mine = deployed(own).family_prefix
 
-    assert not theirs.startswith(mine)
+    assert not deployed(other).family_prefix.startswith(mine)
 
 
 def test_the_default_stacks_families_are_those_of_its_name() -> None:

@@ -107,7 +107,8 @@ def test_what_was_found_before_is_not_compared_again(registry: RevisionRegistry)
 
 def test_a_revision_is_active_until_it_is_deregistered_also_behind_a_newer_one(registry: RevisionRegistry) -> None:
     definition = wanted(registry)
-    first, second = registry.register(definition), registry.register(definition)
+    first = registry.register(definition)
+    second = registry.register(definition)
 
     assert registry.is_active(first)
     registry.deregister_family(definition.family)

@@ -309,8 +309,7 @@ class AccountBed:
 
     def put_policy(self, logical_id: str, name: str) -> None:
         """Add an inline policy to a role of the stack."""
-        allow = {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*"}
-        policy = json.dumps({"Version": "2012-10-17", "Statement": [allow]})
+        policy = '{"Statement": [{"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*"}]}'
         self.iam.put_role_policy(RoleName=f"relaunch-{logical_id}", PolicyName=name, PolicyDocument=policy)
 
     def _build_network(self) -> None:

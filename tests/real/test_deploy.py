@@ -16,8 +16,8 @@ import pytest
 
 from fakes.installed_command import install
 from fakes.repository import REPOSITORY
-from relaunch_local.attack.neighbours import SHARED, deployed, somebody
-from relaunch_local.iam.reach import Somebody, reach
+from relaunch_local.attack.neighbours import NAMES, SHARED, deployed, somebody
+from relaunch_local.iam.reach import Reached, Somebody, reach
 from relaunch_local.stack.deployment import read_stack
 from relaunch_local.stack.empty_account import EmptyAccount, empty_account
 from relaunch_local.stack.emulator import REGION
@@ -111,6 +111,7 @@ def test_from_an_empty_account_to_a_trained_model_and_back(user: User, account: 
     assert "Cannot start until AWS grants a quota" in first
     assert "Next, in the repository of your training: relaunch init" in first
 
+    examine_roles(account)
     outputs = read_stack(account.emulator, "relaunch-training")[0]
     world = account.join("relaunch", outputs)
     train(user, world, outputs)
@@ -189,22 +190,42 @@ def remove(user: User, account: EmptyAccount, world: LocalWorld) -> None:
 NAMED = {
     "AWS::DynamoDB::Table": "dynamodb:{region}:{account}:table/",
     "AWS::Lambda::Function": "lambda:{region}:{account}:function:",
+    "AWS::S3::Bucket": "s3:::",
     "AWS::SQS::Queue": "sqs:{region}:{account}:",
 }
 
 
+@pytest.mark.neighbours
 def test_stacks_beside_each_other_reach_nothing_of_each_other(user: User, account: EmptyAccount) -> None:
-    """By the policies and the names of a deployment, both of which tests/authorization computes."""
+    """By the policies and the names of four deployments, both of which tests/authorization computes."""
     made = {}
-    for stack in ("a", "a-b"):
+    for stack in NAMES:
         user.run("deploy", "--stack", stack, "Uploads=on", "Webhook=on", "--yes")
         made[stack] = what_is_made(account, stack)
 
-    for own, other in permutations(made):
-        for role, policies in made[own].policies.items():
-            assert list(reach(policies, made[own].somebody)), f"{role} of {own}"
-            found = reach(policies, made[other].somebody, made[own].somebody.arns)
-            assert [each for each in found if (role, each.action) not in SHARED] == [], f"{role} of {own}"
+    for own, other in permutations(made, 2):
+        assert reached(made[own], made[other]) == []
+    for stack, each in made.items():
+        assert {role for role, _ in reached(each, each)} >= {"OperatorRole", "LaunchAttemptRole", "TaskRole"}, stack
+
+
+def examine_roles(account: EmptyAccount) -> None:
+    """The roles that were deployed reach what is theirs, and nothing of a stack whose name begins alike."""
+    made = what_is_made(account, "relaunch")
+    other = Made(somebody(deployed("relaunch-vision", REGION)), {})
+
+    assert {role for role, _ in reached(made, made)} >= {"OperatorRole", "LaunchAttemptRole", "TaskRole"}
+    assert reached(made, other) == []
+
+
+def reached(own: "Made", other: "Made") -> list[tuple[str, Reached]]:
+    """What roles reach of a deployment, but for what is shared."""
+    return [
+        (role, each)
+        for role, policies in own.policies.items()
+        for each in reach(policies, other.somebody, own.somebody.arns)
+        if (role, each.action) not in SHARED
+    ]
 
 
 @dataclass(frozen=True)
@@ -219,7 +240,8 @@ def what_is_made(account: EmptyAccount, stack: str) -> Made:
     """Read the stacks of a deployment, and hold its names to what CloudFormation gives."""
     number = account.client("sts").get_caller_identity()["Account"]
     iam = account.client("iam")
-    arns, policies = [], {}
+    arns = []
+    policies = {}
     for name in (stack, f"{stack}-training", f"{stack}-machines"):
         pages = account.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name)
         for each in (one for page in pages for one in page["StackResourceSummaries"]):
@@ -234,7 +256,7 @@ def what_is_made(account: EmptyAccount, stack: str) -> Made:
                 ]
             elif kind in NAMED:
                 short = physical.rpartition("/")[2]
-                assert short.startswith(f"{name}-{logical_id}-"), physical
+                assert short.lower().startswith(f"{name}-{logical_id}-".lower()), physical
                 arns.append(f"arn:aws:{NAMED[kind].format(region=REGION, account=number)}{short}")
     computed = somebody(deployed(stack, REGION))
     renamed = [each.replace(COMPUTED_ACCOUNT, number) for each in computed.arns]

@@ -10,7 +10,8 @@ from relaunch_cli.account_readers.calls import AccountCalls
 from relaunch_cli.account_readers.ecs import read_stack
 
 _ENDS = ("", "-training", "-machines")
-_ROLE, _POLICY = "AWS::IAM::Role", "AWS::IAM::Policy"
+_ROLE = "AWS::IAM::Role"
+_POLICY = "AWS::IAM::Policy"
 
 
 def check_stack_roles(stack: str, calls: AccountCalls) -> Iterator[Check]:

@@ -34,10 +34,10 @@ def foreign_resources(dice: random.Random, count: int) -> Iterator[Attempt]:
         yield attempt(f"the roles of {longer} in {one}", partial(_reach_all, deployed(longer), deployed(one)))
     neighbours = _draw_names(dice, min(_MOST_NEIGHBOURS, count))
     for _ in range(count):
-        own_name, other_name = dice.choice(NAMES), dice.choice(neighbours)
-        if own_name == other_name:
-            other_name = f"{own_name}-b"
-        own, other = deployed(own_name), deployed(other_name)
+        own_name = dice.choice(NAMES)
+        other_name = dice.choice([each for each in neighbours if each != own_name])
+        own = deployed(own_name)
+        other = deployed(other_name)
         if dice.random() < 1 / 20:
             yield attempt(f"rules of {other_name} to queues of {own_name}", partial(_send, own, other))
         else:

@@ -1,4 +1,4 @@
-"""What is found beside the templates in the roles of a deployment, and that what is known of the templates is right."""
+"""What is found in the roles of a deployment beside the templates, which are known here as they are."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -68,12 +68,12 @@ def test_an_application_that_exists_keeps_what_it_has() -> None:
 
 
 def test_a_deployment_that_failed_goes_on_with_what_its_stacks_have() -> None:
-    with_own = stack("vision-b-training", **OWN, ClusterName="c")
+    there = stack("vision-b-training", **OWN, ClusterName="c")
     older = stack("vision-b-training", ClusterName="c")
 
-    assert separate_names("vision-b", with_own) == OWN
+    assert separate_names("vision-b", there) == OWN
     assert separate_names("vision-b", older) == {}
-    assert "RolePath" not in separate_names("vision-b", {**with_own, **stack("vision-b-machines")})
+    assert "RolePath" not in separate_names("vision-b", {**there, **stack("vision-b-machines")})
 
 
 def test_new_machines_pull_from_the_stacks_repository() -> None:
