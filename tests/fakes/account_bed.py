@@ -39,11 +39,11 @@ CONTAINER: Mapping[str, Any] = {
     "command": ["python", "-m", "train"],
     "resourceRequirements": [{"type": "GPU", "value": "1"}],
 }
+# Of the stack, by logical ID, with their inline policies.
 ROLES: Mapping[str, tuple[str, ...]] = {
     "SubmitJobRole": ("SubmitJob", "AskForMachines"),
     "RefreshOfferingsRole": ("RefreshOfferings",),
 }
-"""Roles of the stack, by logical ID, with their inline policies."""
 _USER_DATA = "#!/bin/bash\nreadonly ACCELERATOR=gpu CLUSTER=relaunch\n"
 JOINED_CONSOLE = (
     "[   12.3] cloud-init[1720]: Cloud-init v. 22.2.2 finished at Mon, 23 Nov 2026 10:00:12 +0000.\n"
@@ -161,9 +161,7 @@ class AccountBed:
         if call not in known:
             return None
         answer = known[call](params)
-        if answer is None:
-            return None
-        if isinstance(answer, tuple):
+        if answer is None or isinstance(answer, tuple):
             return answer
         report = ParamValidator().validate(answer, model.output_shape)
         assert not report.has_errors(), report.generate_report()
@@ -202,12 +200,12 @@ class AccountBed:
             }
         }
 
-    def _resources(self, params: Mapping[str, Any]) -> Any:
+    def _resources(self, _: Mapping[str, Any]) -> Any:
         found = [
             {
                 "LogicalResourceId": logical_id,
                 "PhysicalResourceId": f"relaunch-{logical_id}",
-                "ResourceType": f"AWS::IAM::{'Role' if logical_id.endswith('Role') else 'Policy'}",
+                "ResourceType": "AWS::IAM::Role" if logical_id in ROLES else "AWS::IAM::Policy",
                 "LastUpdatedTimestamp": 1700000000,
                 "ResourceStatus": "CREATE_COMPLETE",
             }
@@ -216,8 +214,8 @@ class AccountBed:
         return {"StackResourceSummaries": found}
 
     def _function_concurrency(self, params: Mapping[str, Any]) -> Any:
-        name = params["url_path"].split("/")[-2].removeprefix("relaunch-")
-        return {"ReservedConcurrentExecutions": self.reserved[name]} if self.reserved[name] else {}
+        reserved = self.reserved[params["url_path"].split("/")[-2].removeprefix("relaunch-")]
+        return {"ReservedConcurrentExecutions": reserved} if reserved else {}
 
     def _console(self, params: Mapping[str, Any]) -> Any:
         instance = params["body"]["InstanceId"]
@@ -294,10 +292,10 @@ class AccountBed:
             self.iam.create_service_linked_role(AWSServiceName=f"{service}.amazonaws.com")
         for name in ("task", "execution", "machines"):
             self.create_role(name)
-        for logical_id, policies in ROLES.items():
+        for logical_id in ROLES:
             self.create_role(f"relaunch-{logical_id}", "/", Principal={"Service": "lambda.amazonaws.com"})
-            for policy in policies:
-                self.put_policy(logical_id, policy)
+        for logical_id, policy in ((role, each) for role, policies in ROLES.items() for each in policies):
+            self.put_policy(logical_id, policy)
         self.iam.create_instance_profile(InstanceProfileName="machines", Path="/relaunch/")
         self.iam.add_role_to_instance_profile(InstanceProfileName="machines", RoleName="machines")
 
@@ -309,7 +307,8 @@ class AccountBed:
 
     def put_policy(self, logical_id: str, name: str) -> None:
         """Add an inline policy to a role of the stack."""
-        policy = '{"Statement": [{"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*"}]}'
+        allow = {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*"}
+        policy = json.dumps({"Version": "2012-10-17", "Statement": [allow]})
         self.iam.put_role_policy(RoleName=f"relaunch-{logical_id}", PolicyName=name, PolicyDocument=policy)
 
     def _build_network(self) -> None:
