@@ -1,5 +1,6 @@
 """Reads what has failed: dead-letter queues and alarms."""
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 
@@ -25,10 +26,11 @@ def _check_queue(name: str, url: str, calls: AccountCalls) -> Check:
 
 
 def check_stack_alarms(stack: str, calls: AccountCalls) -> Iterator[Check]:
-    """Check the stack's alarms; CloudFormation's names of them begin with the stack's.
+    """Check the stack's alarms; CloudFormation's names of them begin with the stack's, as do those of longer names.
 
     Raises:
         UnreadError: they cannot be read.
     """
     found = calls.list("cloudwatch", "describe_alarms", "MetricAlarms", StateValue="ALARM", AlarmNamePrefix=f"{stack}-")
-    yield from check_alarms(((each["AlarmName"], each.get("StateReason", "")) for each in found), stack)
+    own = [each for each in found if re.fullmatch(rf"{re.escape(stack)}-\w+Alarm-\w+", each["AlarmName"])]
+    yield from check_alarms(((each["AlarmName"], each.get("StateReason", "")) for each in own), stack)

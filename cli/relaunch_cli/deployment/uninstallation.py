@@ -42,8 +42,11 @@ class Uninstallation:
         stacks = self.clients("cloudformation")
         application = read_stack(self.stack, stacks)
         providers = self._providers(application) if application else ()
-        names = (*providers, f"{self.stack}-machines", f"{self.stack}-training")
-        others = [found for name in names if (found := read_stack(name, stacks)) is not None]
+        found = [each for name in providers if (each := read_stack(name, stacks)) is not None]
+        # A provider may have the name of somebody else's stack.
+        others = [each for each in found if each.outputs.get("ProviderName") == each.name]
+        names = (f"{self.stack}-machines", f"{self.stack}-training")
+        others += [each for name in names if (each := read_stack(name, stacks)) is not None]
         return [application, *others] if application else others
 
     def _providers(self, application: Stack) -> Sequence[str]:

@@ -150,6 +150,17 @@ def test_who_may_read_nothing_is_told_what_to_grant(bed: AccountBed) -> None:
     assert set(names(result, "unknown")) >= {"stack relaunch", "Lambda concurrency"}
 
 
+def test_alarms_of_a_stack_with_a_longer_name_are_not_this_ones(bed: AccountBed) -> None:
+    name = "relaunch-vision-WebhookFailuresAlarm-1ABC"
+    bed.cloudwatch.put_metric_alarm(
+        AlarmName=name, MetricName="Url5xxCount", Namespace="AWS/Lambda", Period=300, EvaluationPeriods=1,
+        Threshold=0, ComparisonOperator="GreaterThanThreshold", Statistic="Sum",
+    )  # fmt: skip
+    bed.cloudwatch.set_alarm_state(AlarmName=name, StateValue="ALARM", StateReason="1 datapoint was above 0")
+
+    assert names(look(bed), "problem") == []
+
+
 def test_a_time_out_makes_a_check_unknown(bed: AccountBed) -> None:
     bed.failures["cloudwatch:DescribeAlarms"] = ReadTimeoutError(endpoint_url="https://example.com")
 

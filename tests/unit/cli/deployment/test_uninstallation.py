@@ -52,6 +52,35 @@ def test_rules_are_removed_after_the_last_job_and_machine() -> None:
     assert lines == ["waiting for 2: job demo-1 …", "removed the rule relaunch-relaunch-a1"]
 
 
+class Described:
+    """CloudFormation, with the outputs of each stack by its name; `relaunch` has capacity providers."""
+
+    def __init__(self, **outputs: dict[str, str]) -> None:
+        self.outputs = {name.replace("_", "-"): each for name, each in outputs.items()}
+
+    def describe_stacks(self, **request: str) -> Any:
+        name = request["StackName"]
+        if name not in self.outputs:
+            error = {"Code": "ValidationError", "Message": f"Stack with id {name} does not exist"}
+            raise ClientError({"Error": error}, "DescribeStacks")
+        entries = "relaunch-g5=g5.xlarge/spot,relaunch-vision=g6.xlarge/spot,g6=g6.xlarge/spot"
+        shown = [{"OutputKey": key, "OutputValue": value} for key, value in self.outputs[name].items()]
+        parameters = [{"ParameterKey": "CapacityProviders", "ParameterValue": entries}]
+        return {"Stacks": [{"StackStatus": "CREATE_COMPLETE", "Parameters": parameters, "Outputs": shown}]}
+
+
+def test_a_stack_that_has_the_name_of_a_capacity_provider_and_is_none_is_left_alone() -> None:
+    there = Described(
+        relaunch={},
+        relaunch_g5={"ProviderName": "relaunch-g5"},
+        relaunch_vision={"TableName": "relaunch-vision-JobsTable-1"},
+        relaunch_machines={},
+    )
+    found = Uninstallation("relaunch", lambda _service: there, pytest.fail, pytest.fail).find_stacks()
+
+    assert [each.name for each in found] == ["relaunch", "relaunch-g5", "relaunch-machines"]
+
+
 class Functions:
     """CloudFormation and Lambda of a stack without a webhook; `refusal` is what CloudFormation says of the others."""
 
