@@ -20,6 +20,7 @@ _DEFAULT_FAMILIES = "relaunch-*"
 _DEFAULT_PATH = "relaunch/"
 # A policy names a stack's resource by stack and logical ID: `a-JobsTable-*` is also what a stack `a-JobsTable-b` has.
 _NAMED_IN_POLICIES = ("Queue", "Table", "Function")
+# And so are the stacks that are deployed beside `a`: `a-training`, `a-machines`.
 _BESIDE = ("training", "machines")
 
 
@@ -61,10 +62,8 @@ def check_name(stack: str) -> None:
     Raises:
         RefusedError: they may be.
     """
-    name, hyphen, last = stack.rpartition("-")
-    if hyphen and last in _BESIDE:
-        raise RefusedError(f"{stack} is the name of a stack that is deployed beside {name}: choose another one")
-    taken = next((each for each in stack.split("-")[1:] if each.endswith(_NAMED_IN_POLICIES)), None)
+    parts = stack.split("-")[1:]
+    taken = next((each for each in parts if each in _BESIDE or each.endswith(_NAMED_IN_POLICIES)), None)
     if taken is not None:
         before = stack.partition(f"-{taken}")[0]
         raise RefusedError(f"roles of a stack {before} would reach the stack {stack}: choose a name without -{taken}")

@@ -93,8 +93,9 @@ def test_usual_names_are_taken(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("a-training", "deployed beside a"),
-        ("a-machines", "deployed beside a"),
+        ("a-training", "choose a name without -training"),
+        ("a-machines", "choose a name without -machines"),
+        ("a-training-b", "roles of a stack a would reach the stack a-training-b"),
         ("a-IntakeQueue", "roles of a stack a would reach"),
         ("a-JobsTable-b", "roles of a stack a would reach"),
         ("a-b-JobApiFunction-c", "roles of a stack a-b would reach"),
