@@ -349,21 +349,3 @@ def test_the_command_to_copy_names_paths_from_where_somebody_is(
     monkeypatch.chdir(repository / "src")
 
     assert "git add ../Dockerfile ../.dockerignore" in relaunch("init", "--yes").stdout
-
-
-def test_a_family_that_jobs_may_not_run_and_operators_may_not_register_in_is_refused(
-    relaunch: Relaunch, repository: Path
-) -> None:
-    relaunch("init", "--yes")
-    for name in ("task-definition.json", "relaunch.yaml"):
-        text = (repository / name).read_text()
-        (repository / name).write_text(text.replace('"family": "vision"', '"family": "payroll"'))
-    make_client("cloudformation").delete_stack(StackName="relaunch")
-    create_stack("relaunch", {**APPLICATION, "TaskDefinitionFamilies": "vision*,bert"})
-
-    result = relaunch("init", "--yes")
-
-    assert result.exit_code == 2
-    assert (
-        "runs no task definitions of the family payroll: its TaskDefinitionFamilies are vision*, bert" in result.stderr
-    )
