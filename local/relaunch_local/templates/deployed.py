@@ -140,7 +140,7 @@ class DeployedStacks:
         named = {**defaults, **self._parameters, **self.separate}
         given = {name: value for name, value in named.items() if name in template.parameters}
         names = {
-            logical_id: self._name(f"{self.name}{end}", logical_id, resource, given)
+            logical_id: self._name(f"{self.name}{end}", logical_id, resource, template, given)
             for logical_id, resource in template.resources.items()
         }
         values = physical_values(template, ACCOUNT, self.region, names)
@@ -153,11 +153,18 @@ class DeployedStacks:
             for event, content in resource.get("Properties", {}).get("Events", {}).items():
                 if content["Type"] == "Schedule":
                     # SAM makes a rule of it.
-                    rule = self._name(self.name, f"{logical_id}{event}", {"Type": ""}, given)
+                    rule = self._name(self.name, f"{logical_id}{event}", {"Type": ""}, template, given)
                     values[f"{logical_id}{event}.Arn"] = self.arn("events", f"rule/{rule}")
         return {**values, "AWS::StackName": f"{self.name}{end}", **given}
 
-    def _name(self, stack: str, logical_id: str, resource: Mapping[str, Any], given: Mapping[str, str]) -> str:
+    def _name(
+        self,
+        stack: str,
+        logical_id: str,
+        resource: Mapping[str, Any],
+        template: TemplateDocument,
+        given: Mapping[str, str],
+    ) -> str:
         kind = resource["Type"]
         named = {
             "AWS::ECS::Cluster": self.name,
@@ -172,9 +179,7 @@ class DeployedStacks:
         name = "-".join(filter(None, (stack, logical_id, self._id(f"{stack}{logical_id}", 12).upper())))
         if kind == "AWS::S3::Bucket":
             return name.lower()
-        path = str(resource.get("Properties", {}).get("Path", {}).get("Fn::Sub", ""))
-        for parameter, value in given.items():
-            path = path.replace(f"${{{parameter}}}", value)
+        path = str(Resolver(template, **given).resolve(resource.get("Properties", {}).get("Path", "")))
         return f"{path.lstrip('/')}{name}"
 
     @property
