@@ -11,12 +11,14 @@ from datetime import datetime, timedelta
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.effects import RememberCapacity
 from relaunch.core.jobs.job import Job
 from relaunch.core.machines.machine import Machine
 from relaunch.core.offerings.capacity_memory import find_failures
 from relaunch.core.offerings.offering import Offering
+from relaunch.core.selection.selection import Selection
 from relaunch_local.ecs import Clock, EcsSimulator, Purchase, SpotPrice
 from relaunch_local.ecs.engine.instances import LaunchSpecification
 from relaunch_local.ecs.engine.settings import DEFAULT_IMAGE_ID
@@ -29,6 +31,8 @@ from relaunch_local.simulation.scenario import ZONES, Scenario
 _PRICES_KEPT = timedelta(minutes=12)
 # A launch that succeeds ends a failure, which a slow function may have read before.
 _FORGOTTEN_AFTER = timedelta(hours=1)
+# The prices and the memory of a plan that took longer are not those of its end.
+_LONGEST_PLAN = timedelta(minutes=5)
 # What lacked capacity lately is chosen after others that cost up to a quarter more.
 _COMPARABLE = 1.26
 
@@ -86,31 +90,61 @@ class Choices:
                 bought = OnSale(key.instance_type, key.purchase, key.zone, None)
                 self._check_choice(job, bought, is_first=is_first and place == 0)
 
-    def _check_choice(self, job: Job, bought: OnSale, *, is_first: bool) -> None:
-        on_sale = [each for each in self._on_sale() if each.purchase in job.definition.purchase.options]
-        is_sold = bought in on_sale and self._fits(bought, job.definition)
-        self._check("what is bought is on sale and fits the job", is_sold, f"{job.job_id}: {bought}")
-        definition = job.definition
-        has_limit = definition.deadline is not None or definition.patience is not None
-        if not is_first or has_limit or definition.estimated_duration is not None or job.faults.own_failures:
-            return
-        if self._scenario.has_refreshes or self._scenario.limits.machines.max_usd_per_hour:
+    def check_plan(self, definition: JobDefinition, selection: Selection | None, at: datetime) -> None:
+        """Check that a plan of `relaunch plan` keeps what is on sale, fits, and is not avoided, and nothing else."""
+        is_compared = self._may_compare(definition) and definition.target is Target.ECS
+        if selection is None or not is_compared or self._clock.now() - at > _LONGEST_PLAN:
             return
         now = self._clock.now()
+        kept = {
+            OnSale(each.instance_type.name, each.purchase, each.zone, each.capacity_provider) for each in selection.kept
+        }
+        wrong = [each for each in kept if not (self._is_sold(each, definition) and self._fits(each, definition))]
+        message = f"{definition.name}: {', '.join(map(str, wrong))}"
+        self._check("what a plan keeps is on sale and fits the job", not wrong, message)
+        left_out = [each for each in self._open_to(definition, now) if each not in kept]
+        message = f"{definition.name}: {', '.join(map(str, left_out))}"
+        self._check("a plan keeps whatever fits the job and may be bought", not left_out, message)
+        first = selection.kept[0] if selection.kept else None
+        if first is not None:
+            chosen = OnSale(first.instance_type.name, first.purchase, first.zone, first.capacity_provider)
+            self._check_cheapest(definition, chosen, f"the plan of {definition.name}")
+
+    def _may_compare(self, definition: JobDefinition) -> bool:
+        """Return whether jobs of a definition are to have what is cheapest by the hour."""
+        has_limit = definition.deadline is not None or definition.patience is not None
+        is_by_price = not has_limit and definition.estimated_duration is None
+        return is_by_price and not (self._scenario.has_refreshes or self._scenario.limits.machines.max_usd_per_hour)
+
+    def _is_sold(self, offered: OnSale, definition: JobDefinition) -> bool:
+        return offered.purchase in definition.purchase.options and offered in self._on_sale()
+
+    def _open_to(self, definition: JobDefinition, now: datetime) -> Iterator[OnSale]:
+        """Yield what jobs of a definition may be launched on, at a price that is known."""
+        cap = definition.max_price_usd_per_hour
+        for each in self._on_sale():
+            prices = self._prices(each, now)
+            is_sold = each.purchase in definition.purchase.options and prices and (cap is None or max(prices) <= cap)
+            if is_sold and not self._is_avoided(each, now) and self._fits(each, definition):
+                yield each
+
+    def _check_cheapest(self, definition: JobDefinition, bought: OnSale, what: str) -> None:
+        now = self._clock.now()
         paid = self._prices(bought, now)
-        if not paid:
-            return
-        cheaper = [
-            each
-            for each in on_sale
-            if (prices := self._prices(each, now))
-            and max(prices) * _COMPARABLE < min(paid)
-            and max(prices) <= (definition.max_price_usd_per_hour or max(prices))
-            and not self._is_avoided(each, now)
-            and self._fits(each, definition)
-        ]
-        message = f"{job.job_id}: {bought} for {min(paid)}, beside {', '.join(map(str, cheaper))}"
-        self._check("nothing that fits a job is much cheaper than its first choice", not cheaper, message)
+        if paid:
+            cheaper = [
+                each
+                for each in self._open_to(definition, now)
+                if max(self._prices(each, now)) * _COMPARABLE < min(paid)
+            ]
+            message = f"{what}: {bought} for {min(paid)}, beside {', '.join(map(str, cheaper))}"
+            self._check("nothing that fits a job is much cheaper than its first choice", not cheaper, message)
+
+    def _check_choice(self, job: Job, bought: OnSale, *, is_first: bool) -> None:
+        is_sold = self._is_sold(bought, job.definition) and self._fits(bought, job.definition)
+        self._check("what is bought is on sale and fits the job", is_sold, f"{job.job_id}: {bought}")
+        if is_first and self._may_compare(job.definition) and not job.faults.own_failures:
+            self._check_cheapest(job.definition, bought, job.job_id)
 
     def _on_sale(self) -> Iterator[OnSale]:
         machines = self._scenario.machines
