@@ -147,9 +147,13 @@ class Deployment:
             self.sleep(_ROLE_SECONDS)
         change_sets = ChangeSets(self.account.client("cloudformation"), self.confirm, self.tell, asks_for_new=False)
         given = {**_of_stacks(plan.given), **build}
+        repository_arn = ""
         if plan.training is not None:
-            given = self._training(plan, given, change_sets)
-        clients = MachineClients(self.account.client("ec2"), self.account.client("ecs"), self.source.machines)
+            made = self._training(plan, change_sets)
+            given = application_parameters(given, plan.before.get(plan.stack), made.outputs)
+            repository_arn = made.outputs.get("RepositoryArn", "")
+        ec2 = self.account.client("ec2")
+        clients = MachineClients(ec2, self.account.client("ecs"), self.source.machines, repository_arn)
         arguments = [f"{name}={value}" for name, value in given.items()]
         parameters = prepare_machines(read_parameters(arguments), plan.stack, clients, change_sets)
         if wanted := read_providers(plan.given.get(PROVIDERS, "")):
@@ -160,8 +164,8 @@ class Deployment:
         self._application(plan, parameters, change_sets.stacks)
         return told
 
-    def _training(self, plan: Survey, given: Mapping[str, str], change_sets: ChangeSets) -> dict[str, str]:
-        """Deploy what trainings need; return the parameters of the other stacks, with its outputs."""
+    def _training(self, plan: Survey, change_sets: ChangeSets) -> Stack:
+        """Deploy what trainings need; return that stack."""
         wanted = dict(plan.training or {})
         if wanted.get(GITHUB_REPOSITORY) and not wanted.get(GITHUB_PROVIDER):
             provider = plan.roles.github_provider_arn or create_github_provider(self.account.client("iam"))
@@ -171,7 +175,7 @@ class Deployment:
         missing = [each for each in ("ClusterName", "VpcId", "CheckpointBucketName") if not made.outputs.get(each)]
         if missing:
             raise RefusedError(f"the stack {name} has no output {', '.join(missing)}: it is another one")
-        return application_parameters(given, plan.before.get(plan.stack), made.outputs)
+        return made
 
     def _application(self, plan: Survey, parameters: Mapping[str, str], stacks: Any) -> None:
         # Nothing is reserved for a webhook that there is not.

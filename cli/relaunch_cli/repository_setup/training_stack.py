@@ -12,7 +12,10 @@ _GITHUB_PARAMETERS = ("GitHubRepository", "GitHubRef", "GitHubEnvironment")
 
 @dataclass(frozen=True, slots=True)
 class TrainingStack:
-    """The names that a training needs; those of GitHub are empty if no repository is let in."""
+    """The names that a training needs; those of GitHub are empty if no repository is let in.
+
+    `has_host_access`: jobs may run task definitions that give a container its machine.
+    """
 
     region: str
     repository_name: str
@@ -25,6 +28,7 @@ class TrainingStack:
     job_api_url: str
     webhook_url: str = ""
     takes_uploads: bool = True
+    has_host_access: bool = False
     submit_role_arn: str = ""
     github_repository: str = ""
     github_ref: str = ""
@@ -66,6 +70,7 @@ def read_training_stack(stack: str, region: str, stacks: Any) -> TrainingStack:
             job_api_url=application.outputs.get("JobApiUrl", ""),
             webhook_url=application.outputs.get("WebhookUrl", ""),
             takes_uploads=bool(application.outputs.get("UploadsQueueArn")),
+            has_host_access=application.outputs.get("HostAccess") == "on",
             submit_role_arn=outputs.get("SubmitRoleArn", ""),
             github_repository=repository,
             github_ref=ref,

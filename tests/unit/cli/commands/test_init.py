@@ -82,6 +82,29 @@ def revisions() -> list[str]:
     return found
 
 
+def test_a_training_that_mounts_buckets_is_refused_by_a_stack_that_gives_no_container_its_machine(
+    relaunch: Relaunch, repository: Path
+):
+    result = relaunch("init", "--yes", "--mount", "--action", "")
+
+    assert result.exit_code != 0
+    assert "task-definition.json has add SYS_ADMIN: this gives a container its machine" in flat(result.stderr)
+    assert "relaunch deploy HostAccess=on, then relaunch init again" in flat(result.stderr)
+    assert written(repository) == {}
+    assert revisions() == []
+
+
+def test_a_training_that_mounts_buckets_is_made_where_the_stack_allows_it(relaunch: Relaunch, repository: Path):
+    boto3.client("cloudformation", REGION).delete_stack(StackName="relaunch")
+    create_stack("relaunch", {**APPLICATION, "HostAccess": "on"})
+
+    result = relaunch("init", "--yes", "--mount", "--action", "")
+
+    assert result.exit_code == 0, result.stderr
+    (container,) = json.loads(written(repository)["task-definition.json"])["containerDefinitions"]
+    assert container["linuxParameters"]["capabilities"] == {"add": ["SYS_ADMIN"]}
+
+
 def test_it_makes_what_is_missing_and_again_makes_nothing(relaunch: Relaunch, session: CliSession, repository: Path):
     first = relaunch("init", "--yes", "--action", f"acme/relaunch@{'0' * 40}")
     made = written(repository)

@@ -117,6 +117,7 @@ def account() -> Iterator[FakeAccount]:
                 "ClusterName": "relaunch",
                 "VpcId": vpc,
                 "CheckpointBucketName": "relaunch-training-checkpoints",
+                "RepositoryArn": "arn:aws:ecr:us-east-1:111122223333:repository/relaunch/trainer",
             }
         }
         # The fake makes no resources.
@@ -193,6 +194,13 @@ def test_a_stack_of_somebody_else_with_this_name_is_refused(account: FakeAccount
     account.stacks.more_outputs.clear()
     with pytest.raises(RefusedError, match="has no output ClusterName, VpcId, CheckpointBucketName: it is another one"):
         account.deploy()
+
+
+def test_machines_pull_images_of_the_trainings_alone(account: FakeAccount) -> None:
+    account.deploy()
+
+    repository = account.stacks.more_outputs["relaunch-training"]["RepositoryArn"]
+    assert account.parameters("relaunch-machines")["ImageRepositories"] == repository
 
 
 def test_a_repository_on_github_gets_a_provider_and_its_numbers(account: FakeAccount) -> None:
