@@ -1,10 +1,11 @@
 """What `relaunch deploy` has made for trainings: the outputs of its stack, and those of the application."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from relaunch_cli import exit_codes
 from relaunch_cli.deployment.change_set import read_stack
+from relaunch_cli.deployment.findings import role_stack_name
 from relaunch_cli.errors import CommandError
 
 _GITHUB_PARAMETERS = ("GitHubRepository", "GitHubRef", "GitHubEnvironment")
@@ -33,6 +34,28 @@ class TrainingStack:
     github_repository: str = ""
     github_ref: str = ""
     github_environment: str = ""
+
+
+def prefer_own_role(found: TrainingStack, stack: str, training: str, stacks: Any, *, is_wanted: bool) -> TrainingStack:
+    """Return what a training needs with the role of its own, if `relaunch deploy --training` has made one.
+
+    Raises:
+        CommandError: there is none, and it `is_wanted`.
+        ClientError, BotoCoreError: the call failed.
+    """
+    name = role_stack_name(stack, training)
+    own = read_stack(name, stacks)
+    role = own.outputs.get("TaskRoleArn", "") if own is not None else ""
+    if role:
+        return replace(found, task_role_arn=role)
+    if is_wanted:
+        option = "" if stack == "relaunch" else f" --stack {stack}"
+        raise CommandError(
+            f"there is no stack {name!r} with a role of {training}",
+            f"relaunch deploy --training {training}{option}, then relaunch init again",
+            exit_codes.NOT_FOUND,
+        )
+    return found
 
 
 def read_training_stack(stack: str, region: str, stacks: Any) -> TrainingStack:
