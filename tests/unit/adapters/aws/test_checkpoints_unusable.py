@@ -107,6 +107,13 @@ def test_no_more_of_a_manifest_is_read_than_it_may_have():
     assert ends[0] == (4 << 20) + 1
 
 
+def test_a_step_may_be_a_time_in_nanoseconds():
+    store = Store({"attempt-1/step-1764201234567890123/manifest.json": manifest([{"key": "../step-1/m", "size": 1}])})
+    store.objects[f"resnet/{JOB}/attempt-1/step-1764201234567890123/../step-1/m"] = b"x"
+
+    assert S3Checkpoints(store).newest_saved(ROOT, JOB).step == 1_764_201_234_567_890_123
+
+
 @pytest.mark.parametrize("place", ["attempt-1/step-" + "9" * 400, "attempt-" + "9" * 7 + "/step-2"])
 def test_numbers_that_no_training_comes_near_name_no_checkpoint(place):
     store = Store({f"{place}/m": b"x", f"{place}/manifest.json": manifest([{"key": "m", "size": 1}])})

@@ -131,6 +131,12 @@ def test_the_first_step_of_a_trillion_leaves_no_more_than_a_century(total):
     assert NOW + progress.at_most_left(0.5) > NOW
 
 
+def test_a_step_that_is_a_time_leaves_nothing():
+    progress = measure_progress(stopped(definition=STEPS), saved(step=10**19 - 1), NOW)
+
+    assert progress == Progress(4 * HOUR, timedelta(0))
+
+
 @pytest.mark.parametrize(("kept_hours", "left_hours"), [(0, 22), (18, 4), (20, 2), (24, 2.4)])
 def test_at_most_the_padding_of_the_whole_estimate_is_left_beside_it(kept_hours, left_hours):
     definition = replace(ESTIMATED, estimated_duration=20 * HOUR, padding=0.1)

@@ -32,8 +32,8 @@ MAX_UNUSABLE = 20
 _PROBED_MANIFEST = re.compile(r"[^/]+/attempt-[0-9]+/step-[0-9]+/manifest\.json")
 # S3 answers so only after it has allowed the read: no such object, or one that is archived.
 _ALLOWED = frozenset({"NoSuchKey", "InvalidObjectState"})
-# No training comes near these numbers, and `relaunch retry --from` takes no longer ones.
-_MANIFEST_KEY = re.compile(r"attempt-(?P<attempt>[0-9]{1,6})/step-(?P<step>[0-9]{1,12})/manifest\.json")
+# No training comes near these numbers, also if it counts nanoseconds for steps.
+_MANIFEST_KEY = re.compile(r"attempt-(?P<attempt>[0-9]{1,6})/step-(?P<step>[0-9]{1,19})/manifest\.json")
 _URI = re.compile(r"(?P<scheme>[a-z0-9]+)://(?P<bucket>[^/]+)/(?P<prefix>.*)", re.DOTALL)
 
 
