@@ -5,11 +5,13 @@ import random
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
+from relaunch.adapters import checkpoint_manifest
+from relaunch.adapters.aws import checkpoints
 from relaunch.adapters.github import signature, webhook_request
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.core.revisions import revision
@@ -60,6 +62,18 @@ def match_by_backtracking(_self: object, pattern: str, value: str) -> bool:
     return re.fullmatch(pattern, value) is not None
 
 
+def find_defect_carelessly(manifest: bytes, prefix: str, sizes: Mapping[str, int]) -> str:
+    try:
+        objects = json.loads(manifest)["objects"]
+        return "" if all(sizes.get(prefix + each["key"]) == int(each["size"]) for each in objects) else "incomplete"
+    except (ValueError, KeyError, TypeError):
+        return "invalid"
+
+
+def read_to_the_end(self: checkpoints.S3Checkpoints, bucket: str, key: str) -> bytes:
+    return self._client.get_object(Bucket=bucket, Key=key)["Body"].read()
+
+
 @pytest.mark.parametrize(
     ("surface", "place", "name", "weakness"),
     [
@@ -75,6 +89,10 @@ def match_by_backtracking(_self: object, pattern: str, value: str) -> bool:
         ("foreign task definitions", revision, "_role_problem", always("")),
         ("keys and jobs of other callers", job_api, "is_own", always(value=True)),
         ("keys and jobs of other callers", job_api, "keyed_identity", lambda _caller, key: f"api:key:{key}"),
+        ("manifests of checkpoints", checkpoints, "find_defect", always("")),
+        ("manifests of checkpoints", checkpoints, "find_defect", find_defect_carelessly),
+        ("manifests of checkpoints", checkpoints.S3Checkpoints, "_read", read_to_the_end),
+        ("manifests of checkpoints", checkpoint_manifest, "_quote", str),
         ("control sequences", terminal, "escape_json", lambda text: text),
     ],
 )

@@ -13,6 +13,7 @@ from relaunch_cli.deployment.refusals import RefusedError
 
 SWITCH = "Machines"
 """The parameter of a deployment that turns machines on or off, which no stack has."""
+IMAGE_REPOSITORIES = "ImageRepositories"
 MACHINE_STACK_PARAMETERS = (
     "VpcId",
     "DiskGiB",
@@ -20,7 +21,7 @@ MACHINE_STACK_PARAMETERS = (
     "DiskIops",
     "DiskKmsKeyArn",
     "InstanceStore",
-    "ImageRepositories",
+    IMAGE_REPOSITORIES,
     "IdleMinutes",
     "RegistrationMinutes",
     "GpuImageId",

@@ -11,6 +11,7 @@ from relaunch_cli.deployment.change_set import ChangeSets, read_stack
 from relaunch_cli.deployment.findings import Kept, Stack
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.stack_events import StackEvents, progress_line
+from relaunch_cli.deployment.training_roles import find_role_stacks
 
 if TYPE_CHECKING:
     from relaunch.ports import Dependencies, UploadRules
@@ -44,6 +45,7 @@ class Uninstallation:
         providers = self._providers(application) if application else ()
         names = (*providers, f"{self.stack}-machines", f"{self.stack}-training")
         others = [found for name in names if (found := read_stack(name, stacks)) is not None]
+        others += find_role_stacks(self.stack, stacks)
         return [application, *others] if application else others
 
     def _providers(self, application: Stack) -> Sequence[str]:

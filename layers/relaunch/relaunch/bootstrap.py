@@ -280,7 +280,8 @@ def _make_ports_of_targets(settings: Settings, clients: _Clients, clock: Clock) 
     def make_revisions() -> RevisionSource:
         from relaunch.adapters.aws.ecs.revisions import EcsRevisions  # noqa: PLC0415
 
-        return EcsRevisions(ecs, clock)
+        grants = settings.limits.task_definitions
+        return EcsRevisions(ecs, clock, has_host_access=grants.has_host_access)
 
     def make_registry() -> RevisionRegistry:
         from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry  # noqa: PLC0415

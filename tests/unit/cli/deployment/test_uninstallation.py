@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from fakes.stacks import FakeStacks
 from relaunch_cli.deployment.findings import Stack
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.uninstallation import Uninstallation, is_complete, kept_after
@@ -50,6 +51,23 @@ def test_rules_are_removed_after_the_last_job_and_machine() -> None:
     assert draining.removed == ["relaunch-relaunch-a1"]
     assert len(pauses) == 3
     assert lines == ["waiting for 2: job demo-1 …", "removed the rule relaunch-relaunch-a1"]
+
+
+def test_the_roles_of_trainings_are_removed_with_their_application_and_with_no_other() -> None:
+    stacks = FakeStacks()
+    for name, application, training in (
+        ("relaunch-training-vision", "relaunch", "vision"),
+        ("other-training-vision", "other", "vision"),
+    ):
+        stacks.have(name, ApplicationStack=application, TrainingName=training)
+    for name in ("relaunch", "relaunch-training", "relaunch-machines", "relaunch-training-x"):
+        stacks.have(name, ClusterName="relaunch")
+
+    found = Uninstallation("relaunch", lambda _service: stacks, [].append, pytest.fail).find_stacks()
+
+    assert [each.name for each in found] == [
+        *("relaunch", "relaunch-machines", "relaunch-training", "relaunch-training-vision"),
+    ]
 
 
 class Functions:

@@ -251,7 +251,7 @@ class KubernetesClient:
             answer.read()
         try:
             content = answer.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             content = None
         if not isinstance(content, dict):
             raise TransientError(f"{doing}: the answer is not JSON: is this the address of a Kubernetes API?")

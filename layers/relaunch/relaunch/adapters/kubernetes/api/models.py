@@ -13,6 +13,8 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from relaunch.adapters.validation import Words
+
 Value = TypeVar("Value")
 # Servers write `null` for empty lists and maps here and there (`items`, `conditions`).
 Items = Annotated[tuple[Value, ...], BeforeValidator(lambda value: value or ())]
@@ -58,7 +60,7 @@ class Condition(Model):
     type: str
     status: str
     reason: str = ""
-    message: str = ""
+    message: Words = ""
     last_transition_time: datetime | None = None
 
     @property
@@ -95,7 +97,7 @@ class StateWaiting(Model):
     """A container that waits; `reason` is such as ContainerCreating, ImagePullBackOff."""
 
     reason: str = ""
-    message: str = ""
+    message: Words = ""
 
 
 class StateRunning(Model):
@@ -110,7 +112,7 @@ class StateTerminated(Model):
     exit_code: int
     signal: int | None = None
     reason: str = ""
-    message: str = ""
+    message: Words = ""
     started_at: datetime | None = None
     finished_at: datetime | None = None
 
@@ -140,7 +142,7 @@ class PodStatus(Model):
 
     phase: str = ""
     reason: str = ""
-    message: str = ""
+    message: Words = ""
     start_time: datetime | None = None
     conditions: Items[Condition] = ()
     container_statuses: Items[ContainerStatus] = ()
@@ -265,7 +267,7 @@ class Event(Model):
     involved_object: InvolvedObject
     type: str = ""
     reason: str = ""
-    message: str = ""
+    message: Words = ""
     count: int | None = None
     first_timestamp: datetime | None = None
     last_timestamp: datetime | None = None
