@@ -70,6 +70,7 @@ from relaunch_local.simulation.checks.refusals import Refusals
 from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.checks.useless_cost import UselessCost
 from relaunch_local.simulation.checks.useless_machines import UselessMachines
+from relaunch_local.simulation.checks.wait_reasons import WaitReasons
 from relaunch_local.simulation.cluster import make_cluster, make_targets
 from relaunch_local.simulation.drawn_scenario import draw_scenario
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
@@ -197,6 +198,14 @@ class SimulatedAccount:
         self.on_demand = OnDemand(self.scenario, self.simulator, self.stores.machines, self.stores.capacity)
         sold = (self.scenario, self.simulator, self.stores.capacity, self.calls.failed_at)
         self.choices = Choices(self.clock, self.invariants.check, *sold, self.invariants.effects.when)
+        self.wait_reasons = WaitReasons(
+            self.clock,
+            self.invariants.check,
+            self.choices,
+            self.objects,
+            self.calls.failed_at,
+            self.scenario.limits.max_running_jobs,
+        )
         self.provider_queues = ProviderQueues(
             self.clock,
             self.invariants.check,

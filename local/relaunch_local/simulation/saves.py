@@ -29,6 +29,7 @@ def job_saved(account: "SimulatedAccount", job: Job, timeline: Sequence[Timeline
     check_market_wait(account.invariants.check, job, recipes, account.objects, now, is_sold=is_sold)
     check_move(account.invariants.check, before, job, recipes, account.objects, now)
     account.choices.job_saved(before, job)
+    account.wait_reasons.job_saved(before, job)
     account.machines.claims.job_saved(before, job)
     account.agents.job_saved(before, job)
     account.deadlines.job_saved(job)

@@ -110,6 +110,12 @@ class Choices:
             chosen = OnSale(first.instance_type.name, first.purchase, first.zone, first.capacity_provider)
             self._check_cheapest(definition, chosen, f"the plan of {definition.name}")
 
+    def find_open(self, job: Job) -> str:
+        """Return what a job may be launched on now, empty if there is nothing, or if it must not be compared."""
+        if not self._may_compare(job.definition) or job.faults.own_failures or self._scenario.machines.has_close_quota:
+            return ""
+        return ", ".join(map(str, self._open_to(job.definition, self._clock.now())))
+
     def _may_compare(self, definition: JobDefinition) -> bool:
         """Return whether jobs of a definition are to have what is cheapest by the hour."""
         has_limit = definition.deadline is not None or definition.patience is not None
