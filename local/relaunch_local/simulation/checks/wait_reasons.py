@@ -51,9 +51,6 @@ class WaitReasons:
                     for slot in (job.definition.name, _STACK)
                 )
                 self._check("a job waits for a slot only while all are taken", is_full, job.job_id)
-            case WaitReason.IMAGE:
-                is_new = job.image is not None and job.version == 1
-                self._check("only a new job waits for an image", is_new, job.job_id)
             case WaitReason.CAPACITY | WaitReason.PRICE:
                 found = self._choices.find_open(job)
                 message = f"{job.job_id} waits for {waiting.reason}, beside {found}"
