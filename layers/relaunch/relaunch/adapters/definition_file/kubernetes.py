@@ -42,7 +42,9 @@ class KubernetesModel(StrictModel):
     """Service account of the pod, one that the stack allows; the namespace's default when left out."""
     service_account_token: bool = False
     """Give the pod the token with which its service account calls the cluster's API."""
-    pod_security: Annotated[Literal["baseline", "restricted"], AfterValidator(PodSecurity)] = PodSecurity.BASELINE
+    pod_security: Annotated[Literal["baseline", "restricted"], AfterValidator(PodSecurity)] = Field(
+        default="baseline", validate_default=True
+    )
     """Pod Security Standard that the pod passes; restricted needs another user than root."""
     run_as_user: int | None = Field(default=None, ge=1, le=MAX_USER_ID)
     """ID of the user that the pod's processes have; that of the image when left out."""
