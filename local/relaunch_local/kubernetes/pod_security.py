@@ -33,7 +33,7 @@ def find_refusal(namespace: Mapping[str, Any] | None, pod: Mapping[str, Any]) ->
 
 
 def find_violations(spec: Mapping[str, Any], level: str) -> list[str]:
-    """Return what of the specification of a pod a level does not allow; privileged, or an unknown level, allows all."""
+    """Return what a level does not allow in the specification of a pod; privileged, or an unknown one, allows all."""
     if level == "baseline":
         return list(_of_baseline(spec))
     return [*_of_baseline(spec), *_of_restricted(spec)] if level == "restricted" else []

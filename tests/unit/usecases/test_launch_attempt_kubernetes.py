@@ -9,7 +9,10 @@ from fakes.story import MINUTE, Story
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
+from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch.core.kubernetes.pod_grants import PodGrants
+from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.revisions.revision import TaskDefinitionGrants
 
@@ -128,3 +131,53 @@ def test_what_task_definitions_may_be_run_does_not_matter_to_it():
     job_id = story.submit_and_deliver()
 
     assert story.job(job_id).state is JobState.LAUNCHING
+
+
+OTHERS = PodGrants(images=("registry.example.com/*",), service_accounts=("trainer",))
+REFUSED = [
+    pytest.param({"image": "evil.example/x:1"}, "KubernetesImages has registry.example.com/*", id="image"),
+    pytest.param({"service_account": "admin"}, "KubernetesServiceAccounts has trainer", id="service-account"),
+]
+
+
+@pytest.mark.parametrize(("fields", "reason"), REFUSED)
+def test_what_the_stack_does_not_let_pods_have_fails_the_job_when_it_is_submitted(fields, reason):
+    allowed = {"image": "registry.example.com/trainer:1", "service_account": "trainer"}
+    definition = replace(ON_ACK, kubernetes=replace(WORKLOAD, **(allowed | fields)))
+    story = Story(definition, target=Target.ACK, limits=StackLimits(pods=OTHERS))
+
+    job = story.job(story.submit())
+
+    assert job.state is JobState.FAILED
+    assert reason in job.reason
+    assert story.launches.requested == []
+
+
+@pytest.mark.parametrize(("fields", "reason"), REFUSED)
+def test_a_job_that_was_accepted_before_the_parameter_changed_fails_when_it_is_launched(fields, reason):
+    allowed = {"image": "registry.example.com/trainer:1", "service_account": "trainer"}
+    story = Story(
+        replace(ON_ACK, kubernetes=replace(WORKLOAD, **(allowed | fields))),
+        target=Target.ACK,
+        limits=StackLimits(pods=PodGrants(service_accounts=("*",))),
+    )
+    job_id = story.submit()
+    story.deps = replace(story.deps, limits=replace(story.deps.limits, pods=OTHERS))
+
+    story.deliver()
+
+    assert story.job(job_id).state is JobState.FAILED
+    assert reason in story.job(job_id).reason
+    assert story.tasks.requests == []
+
+
+def test_the_digest_of_an_image_that_the_stack_does_not_allow_any_more_is_not_run_either():
+    story = Story(ON_ACK, target=Target.ACK)
+    job_id = story.submit()
+    pinned = replace(story.job(job_id), images={"main": f"evil.example/x@sha256:{'0' * 64}"})
+    story.jobs.save_job(Decision(pinned))
+    story.deps = replace(story.deps, limits=replace(story.deps.limits, pods=PodGrants(images=(f"{IMAGE[:-2]}",))))
+
+    story.deliver()
+
+    assert "the stack may not run the image evil.example/x@sha256" in story.job(job_id).reason

@@ -163,6 +163,7 @@ ACS = "target: acs, kubernetes: {image: i, vcpus: 4, memory: 8GiB, %s}, accelera
         pytest.param("target: ack, kubernetes: {}, accelerator: {gpu: {}}", ["a.kubernetes.image: `image` is missing"]),
         pytest.param("target: ack, kubernetes: {image: i}, accelerator: {neuron: {devices: 1}}", ["a.accelerator: ack has NVIDIA GPUs only: give `gpu`"]),
         pytest.param(ACK % ("imge: j", ""), ["a.kubernetes.imge: unknown key `imge`; did you mean `image`?"]),
+        pytest.param(ACK % ("namespace: kube-system", ""), ["a.kubernetes.namespace: no definition chooses its namespace: it is the parameter KubernetesNamespace of the stack"]),
         pytest.param(ACK % ("gpu_sharing: core-mem", ""), ["a.kubernetes.gpu_sharing: `core-mem` is none of exclusive, cgpu, core_mem, share, mps; did you mean `core_mem`?"]),
         pytest.param(ACK % ("compute_class: gpu-hpm", ""), ["a.kubernetes.compute_class: `gpu-hpm` is none of gpu, gpu-hpn; did you mean `gpu-hpn` or `gpu`?"]),
         pytest.param(ACK % ("memory: 16Gi", ""), ["a.kubernetes.memory: `16Gi` is not in a binary unit: write memory in GiB or MiB, not Gi"]),
