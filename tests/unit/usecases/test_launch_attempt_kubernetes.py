@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fakes.builders import make_definition
+from fakes.kubernetes_clusters import NAMESPACE, served_cluster
 from fakes.story import MINUTE, Story
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
@@ -15,6 +16,7 @@ from relaunch.core.kubernetes.pod_grants import PodGrants
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.revisions.revision import TaskDefinitionGrants
+from relaunch.ports import Targets
 
 IMAGE = "registry.cn-beijing.aliyuncs.com/acme/trainer:1"
 WORKLOAD = KubernetesWorkload(IMAGE, vcpus=4, memory_mib=16 * 1024, gpu_model="T4")
@@ -181,3 +183,28 @@ def test_the_digest_of_an_image_that_the_stack_does_not_allow_any_more_is_not_ru
     story.deliver()
 
     assert "the stack may not run the image evil.example/x@sha256" in story.job(job_id).reason
+
+
+@pytest.mark.parametrize("looks", [1, 0], ids=["seen running", "seen when it had ended"])
+def test_later_attempts_run_the_digest_that_the_first_pod_ran_though_its_tag_has_moved(looks):
+    whole = replace(ON_ACK, accelerator=AcceleratorRequirement(gpu=GpuRequirement()))
+    story = Story(replace(whole, kubernetes=replace(WORKLOAD, gpu_model="")), target=Target.ACK)
+    repository = IMAGE.removesuffix(":1")
+    with served_cluster(Target.ACK) as served:
+        served.advance((story.now - served.cluster.clock.now()).total_seconds())
+        served.cluster.add_node("node-0", gpus=1)
+        served.cluster.image_ids[IMAGE] = f"docker-pullable://{repository}@sha256:{'1' * 64}"
+        story.deps = replace(story.deps, targets=Targets({Target.ACK: lambda: served.target}))
+        job_id = story.submit_and_deliver()
+        served.advance(120)
+        for _ in range(looks):
+            story.reconcile(after=2 * MINUTE)
+        served.cluster.image_ids[IMAGE] = f"{repository}@sha256:{'2' * 64}"
+        served.finish(story.arn(job_id), 1)
+        story.reconcile(after=2 * MINUTE)
+        story.settle()
+
+        jobs = served.cluster.state.all("jobs", NAMESPACE)
+        images = [each["spec"]["template"]["spec"]["containers"][0]["image"] for each in jobs]
+
+    assert images == [IMAGE, f"{repository}@sha256:{'1' * 64}"]
