@@ -1,4 +1,4 @@
-"""What the answer of RAM says of the role's trust policy."""
+"""What follows from the answer of RAM for the role's trust policy."""
 
 import pytest
 
