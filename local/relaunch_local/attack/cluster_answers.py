@@ -79,8 +79,8 @@ def cluster_answers(dice: random.Random, count: int) -> Iterator[Attempt]:
     """Answer the calls in turn with bombs and lists without an end, then drawn ones with answers that are changed."""
     world = _AttackedCluster()
     yield attempt("a list without an end", partial(world.make, world.calls["list_nodes"], _endless))
-    dear = [(what, body) for what, body in bombs() if len(body) <= _LONGEST_BOMB]
-    for (name, call), (what, body) in zip(cycle(world.calls.items()), dear, strict=False):
+    sendable = [(what, body) for what, body in bombs() if len(body) <= _LONGEST_BOMB]
+    for (name, call), (what, body) in zip(cycle(world.calls.items()), sendable, strict=False):
         yield attempt(f"{what} to {name}", partial(world.make, call, _always(body)))
     for number in range(count):
         name = dice.choice(("describe", dice.choice(sorted(world.calls))))
@@ -224,15 +224,18 @@ class _AttackedCluster:
         # An attack changes nothing of the cluster.
         if self._change is not None and request.method != "GET":
             asked = Request("GET", f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/{_NAMES[0]}", {})
-        try:
-            status, content, _ = answer(self._cluster, asked)
-        except ApiError as error:
-            status, content = error.code, error.to_status()
+        status, content = self._answer_truly(asked)
         if self._change is None:
             return httpx.Response(status, content=_written(content))
         status, body, headers = self._change(content)
         raw = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
         return httpx.Response(status, content=body, headers=raw)
+
+    def _answer_truly(self, asked: Request) -> tuple[int, Any]:
+        try:
+            return answer(self._cluster, asked)[:2]
+        except ApiError as error:
+            return error.code, error.to_status()
 
 
 class _Connection:

@@ -66,9 +66,10 @@ class ClusterInspection:
         }
         return sorted(found)
 
-    def has_namespace(self, name: str) -> bool:
-        """Return whether there is a namespace of this name."""
-        return self._client.get_object(f"/api/v1/namespaces/{quote(name, safe='')}") is not None
+    def namespace_labels(self, name: str) -> Mapping[str, str] | None:
+        """Return the labels of a namespace, None if there is none of this name."""
+        found = self._client.get_object(f"/api/v1/namespaces/{quote(name, safe='')}")
+        return None if found is None else found.metadata.labels
 
     def role_rules(self, namespace: str, name: str) -> list[Rule] | None:
         """Return the rules of a Role, None if there is none of this name."""
