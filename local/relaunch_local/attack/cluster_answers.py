@@ -4,7 +4,9 @@ Whoever has the cluster, or the address of its API, answers what they like. What
 of the port; what follows from the task is decided as for any other.
 """
 
+import base64
 import copy
+import gzip
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,11 +16,12 @@ from itertools import cycle
 from typing import Any
 
 import httpx
+import yaml
 
 from relaunch.adapters.kubernetes.acs_diagnosis import check_acs
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.diagnosis import Known, check_ack
-from relaunch.adapters.kubernetes.inspection import ClusterInspection
+from relaunch.adapters.kubernetes.inspection import SYSTEM_NAMESPACE, ClusterInspection
 from relaunch.adapters.kubernetes.target import KubernetesTarget, kubernetes_target
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
@@ -45,6 +48,7 @@ from relaunch_local.ecs.processes.port import Script, ScriptedProcesses
 from relaunch_local.kubernetes.cluster import KubernetesCluster
 from relaunch_local.kubernetes.errors import ApiError
 from relaunch_local.kubernetes.requests import Request, answer
+from relaunch_local.repository import REPOSITORY
 
 STACK = "relaunch"
 NAMESPACE = "training"
@@ -53,6 +57,13 @@ _NAMES = tuple(f"atari-{number}-1-1" for number in range(4))
 # Longer ones take their time to be made.
 _LONGEST_BOMB = 1_500_000
 _ODD_STATUS = (204, 301, 401, 403, 404, 409, 410, 413, 422, 429, 500, 503, 599)
+
+
+def _packed(text: str) -> str:
+    """Return a release as Helm stores it, which the API writes in base64 once more."""
+    return base64.b64encode(base64.b64encode(gzip.compress(text.encode(), 1))).decode()
+
+
 _DIGEST = f"sha256:{'0' * 64}"
 # What is of the kind that belongs there, and yet not what a server writes, by the end of the field's name.
 _ODD_LEAVES: Mapping[str, tuple[Any, ...]] = {
@@ -69,6 +80,18 @@ _ODD_LEAVES: Mapping[str, tuple[Any, ...]] = {
     "owner": ("atari-1/1", "atari-0/2", "atari-0/-1", "/", "a/" * 50, "atari-0/9" + "9" * 400),
     "task": ("atari-3-1-1", "", "atari-0-1-2", "x" * 64),
     "resourceVersion": ("0", "9" * 400, "-1", "\u0661"),
+    "selectors": (
+        "[" * 100_000,
+        f"[{'{},' * 150_000}{{}}]",
+        '[{"effect": 7, "objectSelector": []}]',
+        "[NaN]",
+        "[1e999]",
+    ),
+    "release": (
+        *(_packed("[" * 100_000), _packed("9" * 100_000), _packed("[]"), "%", "AAAA"),
+        _packed(" " * 30_000_000),
+    ),
+    "image": ("cgpu", "cgpu:" + "9" * 5_000, ":", "a/cgpu:v1.0.5-²"),
     "name": ("main", "node-0", "../../kube-system", "x" * 5_000, "atari-1-1-1"),
 }
 _SAME_KIND = {"startTime": "At", "Timestamp": "At", "Time": "At", "reason": "type", "nodeName": "name"}
@@ -82,6 +105,9 @@ def cluster_answers(dice: random.Random, count: int) -> Iterator[Attempt]:
     sendable = [(what, body) for what, body in bombs() if len(body) <= _LONGEST_BOMB]
     for (name, call), (what, body) in zip(cycle(world.calls.items()), sendable, strict=False):
         yield attempt(f"{what} to {name}", partial(world.make, call, _always(body)))
+    for field, name in (("selectors", "doctor of ACS"), ("release", "doctor of ACK")):
+        for place, value in enumerate(_ODD_LEAVES[field]):
+            yield attempt(f"{field} {place} to {name}", partial(world.make, world.calls[name], _with(field, value)))
     for number in range(count):
         name = dice.choice(("describe", dice.choice(sorted(world.calls))))
         seed = dice.getrandbits(32)
@@ -101,12 +127,28 @@ def _endless(content: Any) -> Answer:
     return 200, _written(content), {}
 
 
+def _with(field: str, value: object) -> Callable[[Any], Answer]:
+    """Return what sets a field wherever an answer has it."""
+
+    def change(content: Any) -> Answer:
+        changed = copy.deepcopy(content)
+        for holder, key in _leaves(changed):
+            if key == field:
+                holder[key] = value
+        return 200, _written(changed), {}
+
+    return change
+
+
 def _changed(seed: int) -> Callable[[Any], Answer]:
     """Return what changes answers, each in another way."""
     # Reproducible, not a secret.
     dice = random.Random(seed)  # noqa: S311
 
     def change(content: Any) -> Answer:
+        # A call that reads several answers comes to the last ones only if the first were right.
+        if dice.random() < 0.5:
+            return 200, _written(content), {}
         if dice.random() < 0.1:
             status = dice.choice(_ODD_STATUS)
             said = mutate(
@@ -158,6 +200,8 @@ class _AttackedCluster:
             clock, ScriptedProcesses(clock, lambda spec: scripts.get(spec.family, Script(runtime_seconds=None)))
         )
         self._cluster.add_node("node-0", gpus=3)
+        for resource, namespace, document in _objects():
+            self._cluster.state.add(resource, namespace, document)
         self._change: Callable[[Any], Answer] | None = None
         self.target: KubernetesTarget = kubernetes_target(self._open(), Target.ACK, STACK)
         self.jobs = {name: _job(name) for name in _NAMES}
@@ -236,6 +280,30 @@ class _AttackedCluster:
             return answer(self._cluster, asked)[:2]
         except ApiError as error:
             return error.code, error.to_status()
+
+
+def _objects() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield what doctor reads of a cluster."""
+    labels = {"owner": "helm", "name": "ack-ai-installer", "status": "deployed", "version": "1"}
+    content = json.dumps({"chart": {"metadata": {"version": "1.12.1"}}})
+    spec = {"template": {"spec": {"containers": [{"name": "main", "image": "registry.example/acs/cgpu:v1.5.10"}]}}}
+    selector = {"name": "t4", "objectSelector": {"matchLabels": {}}, "effect": {"labels": {}}}
+    yield "namespaces", "", {"metadata": {"name": NAMESPACE}}
+    yield (
+        "secrets",
+        SYSTEM_NAMESPACE,
+        {"metadata": {"name": "r", "labels": labels}, "data": {"release": _packed(content)}},
+    )
+    yield "daemonsets", SYSTEM_NAMESPACE, {"metadata": {"name": "cgpu"}, "spec": spec}
+    yield (
+        "configmaps",
+        SYSTEM_NAMESPACE,
+        {"metadata": {"name": "acs-profile"}, "data": {"selectors": json.dumps([selector])}},
+    )
+    for document in yaml.safe_load_all(
+        (REPOSITORY / "infrastructure/kubernetes/role.yaml").read_text(encoding="utf-8")
+    ):
+        yield f"{document['kind'].lower()}s", NAMESPACE, document
 
 
 class _Connection:

@@ -106,6 +106,7 @@ def packed(content: bytes) -> str:
         pytest.param(packed(gzip.compress(b"no JSON", mtime=0)), id="no-json"),
         pytest.param(packed(gzip.compress(b'{"chart": {}}', mtime=0)), id="no-version"),
         pytest.param(packed(gzip.compress(b"[]", mtime=0)), id="no-object"),
+        pytest.param(packed(gzip.compress(b"[" * 100_000, mtime=0)), id="too-deep"),
     ],
 )
 def test_a_release_that_cannot_be_read_has_no_version(ack, inspection, release):

@@ -154,5 +154,5 @@ def _chart_version(release: RawObject) -> str:
         packed = base64.b64decode(base64.b64decode(_mapping(release.field("data")).get("release", "")))
         text = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(packed, _MAX_RELEASE_BYTES)
         return str(json.loads(text)["chart"]["metadata"]["version"])
-    except (binascii.Error, zlib.error, ValueError, KeyError, TypeError):
+    except (binascii.Error, zlib.error, ValueError, KeyError, TypeError, RecursionError):
         return ""
