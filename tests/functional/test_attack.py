@@ -5,23 +5,30 @@ import random
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from relaunch.adapters import checkpoint_manifest
 from relaunch.adapters.aws import checkpoints
 from relaunch.adapters.github import signature, webhook_request
 from relaunch.adapters.input_patterns import Re2Patterns
+from relaunch.adapters.kubernetes import manifest
+from relaunch.adapters.kubernetes.api import client, kubeconfig, models
+from relaunch.core.kubernetes import pod_grants
+from relaunch.core.lifecycle import seen_images
 from relaunch.core.revisions import revision
+from relaunch.core.revisions.image_name import ImageName, parse_image_name
 from relaunch.core.triggers import events
 from relaunch.entrypoints import job_api
 from relaunch.entrypoints.consumers import CONSUMERS
 from relaunch.usecases import submit_job
-from relaunch_local.attack import attempts, messages, patterns, terminal
+from relaunch_local.attack import attempts, cluster_answers, kubeconfigs, messages, patterns, pod_definitions, terminal
 from relaunch_local.attack.__main__ import SURFACES
-from relaunch_local.attack.attempts import attempt
+from relaunch_local.attack.attempts import Attempt, attempt
 from relaunch_local.simulation.aws.template import read_stack
 
 # It opens the emulator: tests/real and tests/browser attack that.
@@ -104,6 +111,44 @@ def test_a_weakness_is_found(
     monkeypatch.setattr(place, name, weakness)
 
     assert misbehaving(surface)
+
+
+def of_another_repository(name: str) -> ImageName | None:
+    parsed = parse_image_name(name)
+    return parsed and replace(parsed, repository="other/image")
+
+
+def begins_with(name: str, pattern: str) -> bool:
+    return name.startswith(pattern.rstrip("*"))
+
+
+@pytest.mark.parametrize(
+    ("part", "place", "name", "weakness", "what"),
+    [
+        (kubeconfigs.kubeconfigs, kubeconfig, "_refuse", always(None), "users with exec"),
+        (kubeconfigs.kubeconfigs, kubeconfig, "read_plain", lambda text, _limit: yaml.safe_load(text), "merge keys"),
+        (cluster_answers.cluster_answers, models, "_is_plausible", always(value=True), ": describe with"),
+        (cluster_answers.cluster_answers, seen_images, "parse_image_name", of_another_repository, ": describe with"),
+        (pod_definitions.pod_definitions, pod_grants, "_has_image", always(value=True), "the image evil.example/x:1"),
+        (pod_definitions.pod_definitions, pod_grants, "_matches", begins_with, "the account trainer-2"),
+        (pod_definitions.pod_definitions, manifest, "_container_security_context", always({}), '"kubernetes"'),
+    ],
+)
+def test_a_weakness_towards_clusters_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+    part: Callable[[random.Random, int], Iterator[Attempt]],
+    place: object,
+    name: str,
+    weakness: object,
+    what: str,
+) -> None:
+    monkeypatch.setattr(client, "_MAX_PAGES", 20)
+    monkeypatch.setattr(attempts, "SECONDS", 0.3 if name == "read_plain" else 30.0)
+    monkeypatch.setattr(place, name, weakness)
+
+    drawn = part(random.Random("test"), 3_000)  # noqa: S311 - not a secret
+
+    assert what in next(each.what for each in drawn if each.misbehaviour is not None)
 
 
 def test_what_takes_too_long_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.settings import MachineSettings
 from relaunch.core.revisions.revision import TaskDefinitionGrants
 from relaunch.core.selection.offering_filters import SelectionLimits
-from relaunch.kubernetes_settings import KubernetesSettings
+from relaunch.kubernetes_settings import KubernetesSettings, read_pod_grants
 from relaunch.machine_settings import read_machine_limits, read_machines
 from relaunch.ports import CapacityProviderOffer
 from relaunch.setting_values import InvalidSettingsError, number, price_cap, required, split, switch
@@ -111,6 +111,8 @@ class Settings:
             "alibaba_oidc_provider": "RELAUNCH_ALIBABA_OIDC_PROVIDER_ARN",
             "oss_region": "RELAUNCH_OSS_REGION",
             "kubernetes_namespace": "RELAUNCH_KUBERNETES_NAMESPACE",
+            "kubernetes_images": "RELAUNCH_KUBERNETES_IMAGES",
+            "kubernetes_service_accounts": "RELAUNCH_KUBERNETES_SERVICE_ACCOUNTS",
         }
         return cls._from_named(environment, names)
 
@@ -159,6 +161,8 @@ class Settings:
             "alibaba_oidc_provider": "AlibabaOidcProviderArn",
             "oss_region": "OssRegion",
             "kubernetes_namespace": "KubernetesNamespace",
+            "kubernetes_images": "KubernetesImages",
+            "kubernetes_service_accounts": "KubernetesServiceAccounts",
         }
         grants = CheckpointGrants(
             split(outputs.get("CheckpointBuckets", "")), split(outputs.get("CheckpointKeyArns", ""))
@@ -187,6 +191,7 @@ class Settings:
                 _role_path(values, names["role_path"]),
                 has_host_access=switch(values, names["host_access"]),
             ),
+            pods=read_pod_grants(values, names),
         )
         return cls(
             table=required(values, names["table"]),

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from relaunch_local.attack import (
     callers,
+    clusters,
     corpus,
     cross_origin,
     definition_files,
@@ -46,6 +47,7 @@ SURFACES: Mapping[str, Surface] = {
     "manifests of checkpoints": manifests.hostile_manifests,
     "messages of queues": messages.queue_messages,
     "definition files": definition_files.definition_files,
+    "clusters": clusters.clusters,
     "control sequences": terminal.control_sequences,
     "web pages and the local world": cross_origin.web_pages,
 }

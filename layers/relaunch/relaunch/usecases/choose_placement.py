@@ -7,7 +7,9 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import STACK_SLOT, Job
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch.core.kubernetes.pod_grants import find_grant_problems
 from relaunch.core.kubernetes.rules import find_problems, select_on_kubernetes
+from relaunch.core.launches.launch_plan import pod_image
 from relaunch.core.lifecycle.events import (
     CheckpointsRead,
     CheckpointsUnreadable,
@@ -110,9 +112,11 @@ def _find_problem(job: Job, deps: LaunchDependencies) -> str:
     """Return why the job can never be launched by this stack, empty if it may be."""
     name = job.definition.target
     problem = deps.targets.problem(name) or "; ".join(map(str, find_problems(job.definition)))
-    if problem or not name.capabilities.takes_task_definition:
+    if problem:
         return problem
-    return revision_problem(job.revision, deps.limits.task_definitions) or ""
+    if name.capabilities.takes_task_definition:
+        return revision_problem(job.revision, deps.limits.task_definitions) or ""
+    return "; ".join(map(str, find_grant_problems(job.definition, deps.limits.pods, pod_image(job))))
 
 
 def _claim(job: Job, selection: Selection, deps: LaunchDependencies) -> Job | Offering:
