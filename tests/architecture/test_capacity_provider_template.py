@@ -72,6 +72,24 @@ def test_its_agent_is_set_up_as_on_machines_of_our_own() -> None:
     assert theirs.startswith("#!/bin/bash\n")
 
 
+@pytest.mark.parametrize("kind", ["gpu", "neuron", "provider"])
+def test_containers_in_bridge_and_awsvpc_mode_are_kept_from_the_metadata_of_their_machine(kind: str) -> None:
+    if kind == "provider":
+        data = made()["LaunchTemplate"]["LaunchTemplateData"]
+        user_data = data["UserData"]
+    else:
+        machines = deploy_machines()
+        data = machines.launch_templates[kind]
+        user_data = machines.user_data(kind)
+
+    # A token goes no further than the machine itself, and without one nothing is answered; the IPv6 endpoint is off.
+    options = data["MetadataOptions"]
+    assert (options["HttpTokens"], options["HttpPutResponseHopLimit"]) == ("required", 1)
+    assert options.get("HttpProtocolIpv6", "disabled") == "disabled"
+    # Tasks in awsvpc mode have an interface of their own, as far from the metadata as the machine's.
+    assert "\nECS_AWSVPC_BLOCK_IMDS=true\n" in user_data
+
+
 def test_its_root_volume_is_that_of_machines_of_our_own_under_the_key_that_aws_manages() -> None:
     (theirs,) = made()["LaunchTemplate"]["LaunchTemplateData"]["BlockDeviceMappings"]
     template = written_template("infrastructure/machines.yaml")

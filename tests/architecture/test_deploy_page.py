@@ -55,6 +55,7 @@ SERVICES = {
     [
         "template.yaml",
         "infrastructure/training.yaml",
+        "infrastructure/training-role.yaml",
         "infrastructure/machines.yaml",
         "infrastructure/capacity-provider.yaml",
     ],

@@ -8,11 +8,13 @@ from botocore.exceptions import ClientError
 from architecture.conftest import Template
 from architecture.role_policies import RolePolicies
 from fakes.simulated_region import SimulatedRegion
+from relaunch.kubernetes_settings import read_pod_grants
 from relaunch_local.iam.policies import PolicyAuthorizer
 
 DEFINITION = "arn:aws:ecs:us-east-1:111122223333:task-definition"
 ROLE = "arn:aws:iam::111122223333:role"
 HASH = "0123456789abcdef"
+_POD_NAMES = {"kubernetes_images": "images", "kubernetes_service_accounts": "accounts"}
 
 
 class Launching(RolePolicies):
@@ -133,9 +135,41 @@ def test_a_role_path_ends_with_a_slash(template: Template, path: str, *, is_take
     assert (re.fullmatch(parameter["AllowedPattern"], path) is not None) is is_taken
 
 
+@pytest.mark.parametrize(
+    ("images", "is_taken"),
+    [
+        *(("any", True), ("registry.example.com/team/*", True), ("localhost:5000/a,docker.io/acme/*", True)),
+        *(("*", False), ("", False), ("acme/*", False), ("registry.example.com*", False), ("a.b/c,", False)),
+        *(("any,a.b/c", False), ("registry.example.com/*", True), ("registry.example.com/", False)),
+    ],
+)
+def test_images_are_named_with_their_whole_registry(template: Template, images: str, *, is_taken: bool) -> None:
+    parameter = template.parameters["KubernetesImages"]
+
+    assert parameter["Default"] == "any"
+    assert (re.fullmatch(parameter["AllowedPattern"], images) is not None) is is_taken
+    assert not is_taken or read_pod_grants({"images": images}, _POD_NAMES)
+
+
+@pytest.mark.parametrize(
+    ("accounts", "is_taken"),
+    [
+        *(("", True), ("trainer", True), ("train-*,default", True), ("a.b", True)),
+        *(("*", False), ("a,", False), ("Trainer", False), ("a*b", False)),
+    ],
+)
+def test_no_service_account_is_allowed_unless_it_is_named(template: Template, accounts: str, *, is_taken: bool) -> None:
+    parameter = template.parameters["KubernetesServiceAccounts"]
+
+    assert parameter["Default"] == ""
+    assert (re.fullmatch(parameter["AllowedPattern"], accounts) is not None) is is_taken
+    assert not is_taken or read_pod_grants({"accounts": accounts}, _POD_NAMES)
+
+
 def test_functions_and_the_command_are_told(template: Template) -> None:
     told = template.functions["SubmitJobFunction"]["Environment"]["Variables"]
 
-    for name, variable in {"TaskDefinitionFamilies": "FAMILIES", "TaskRolePath": "PATH"}.items():
+    variables = {"TaskDefinitionFamilies": "FAMILIES", "TaskRolePath": "PATH"}
+    for name, variable in {**variables, "KubernetesImages": "IMAGES", "KubernetesServiceAccounts": "ACCOUNTS"}.items():
         assert template.outputs[name]["Value"] == {"Ref": name}
         assert {"Ref": name} in [value for key, value in told.items() if key.endswith(variable)]

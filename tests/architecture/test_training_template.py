@@ -215,7 +215,8 @@ def test_an_operator_reads_what_a_reader_does_and_passes_no_role_but_those_of_tr
 
     assert all(each in operator for each in statements(resources, "ReaderRole"))
     (passing,) = [each for each in operator if "iam:PassRole" in as_list(each["Action"])]
-    assert passing["Resource"] == ["TaskRole.Arn", "ExecutionRole.Arn"]
+    of_single_trainings = "arn:aws:iam::111122223333:role/*trainings/relaunch/*"
+    assert passing["Resource"] == ["TaskRole.Arn", "ExecutionRole.Arn", of_single_trainings]
     assert passing["Condition"] == {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -16,6 +16,7 @@ from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOri
 from relaunch.core.revisions.images import FoundImage
 from relaunch.core.revisions.revision import Revision
 from relaunch.ports import NoActiveRevisionError
+from relaunch.ports.checkpoints import ignore_unusable
 
 MAX_DELAY_SECONDS = 900
 EVERY_PLATFORM = ("linux/amd64", "linux/arm64")
@@ -171,25 +172,36 @@ def image_digest(repository: str, tag: str) -> str:
 class FakeCheckpoints:
     """Implements CheckpointSource: `complete` maps a job's id to the URI of its newest complete checkpoint.
 
-    `refusal`, when set, is raised by every call. All were saved at `saved_at`.
+    `refusal`, when set, is raised by every call. All were saved at `saved_at`. Every search reports `unusable`.
     """
 
     refusal: Exception | None = None
     saved_at: datetime = NOW
+    unusable: tuple[str, ...] = ()
 
     def __init__(self, complete: Mapping[str, str] | None = None) -> None:
         self.complete = dict(complete or {})
 
     def newest_complete(
-        self, checkpoint_uri: str, job_id: str, *, step: int | None = None, attempt: int | None = None
+        self,
+        checkpoint_uri: str,
+        job_id: str,
+        *,
+        step: int | None = None,
+        attempt: int | None = None,
+        on_unusable: Callable[[str], None] = ignore_unusable,
     ) -> str | None:
         self.probe(checkpoint_uri, job_id)
+        for each in self.unusable:
+            on_unusable(each)
         found = self.complete.get(job_id)
         chosen = ("" if attempt is None else f"/attempt-{attempt}/", "" if step is None else f"/step-{step:07d}/")
         return found if found is not None and all(part in found for part in chosen) else None
 
-    def newest_saved(self, checkpoint_uri: str, job_id: str) -> SavedCheckpoint | None:
-        uri = self.newest_complete(checkpoint_uri, job_id)
+    def newest_saved(
+        self, checkpoint_uri: str, job_id: str, *, on_unusable: Callable[[str], None] = ignore_unusable
+    ) -> SavedCheckpoint | None:
+        uri = self.newest_complete(checkpoint_uri, job_id, on_unusable=on_unusable)
         if uri is None:
             return None
         attempt, step = re.findall(r"/(?:attempt|step)-([0-9]+)", uri)

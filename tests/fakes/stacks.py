@@ -47,23 +47,28 @@ class FakeStacks:
         self.stacks[name] = _Stack(status, parameters, version=1)
 
     def describe_stacks(self, **request: Any) -> dict[str, Any]:
-        stack = self._stack(self._called("DescribeStacks", request)["StackName"], "DescribeStacks")
+        """Return one stack, or a page of all: each is a page of its own."""
+        self._called("DescribeStacks", request)
+        if "StackName" in request:
+            return {"Stacks": [self._described(request["StackName"])]}
+        names = sorted(self.stacks)
+        page = int(request.get("NextToken", "0"))
+        more = {"NextToken": str(page + 1)} if page + 1 < len(names) else {}
+        return {"Stacks": [self._described(name) for name in names[page : page + 1]], **more}
+
+    def _described(self, name: str) -> dict[str, Any]:
+        stack = self._stack(name, "DescribeStacks")
         outputs = {
             "MachineLaunchTemplates": f"gpu=lt-0a:{stack.version},neuron=lt-0b:{stack.version}",
             "MachineInstanceRoleArn": "arn:aws:iam::111122223333:role/relaunch/machines",
             "MachineDiskGiB": stack.parameters.get("DiskGiB", "100"),
         }
-        shown = outputs | self.more_outputs.get(request["StackName"], {}) if stack.template else {}
+        shown = outputs | self.more_outputs.get(name, {}) if stack.template else {}
         return {
-            "Stacks": [
-                {
-                    "StackStatus": stack.status,
-                    "Parameters": [
-                        {"ParameterKey": key, "ParameterValue": each} for key, each in stack.parameters.items()
-                    ],
-                    "Outputs": [{"OutputKey": key, "OutputValue": each} for key, each in shown.items()],
-                }
-            ]
+            "StackName": name,
+            "StackStatus": stack.status,
+            "Parameters": [{"ParameterKey": key, "ParameterValue": each} for key, each in stack.parameters.items()],
+            "Outputs": [{"OutputKey": key, "OutputValue": each} for key, each in shown.items()],
         }
 
     def create_change_set(self, **request: Any) -> dict[str, Any]:

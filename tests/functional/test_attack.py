@@ -5,21 +5,39 @@ import random
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
+from relaunch.adapters import checkpoint_manifest
+from relaunch.adapters.aws import checkpoints
 from relaunch.adapters.github import signature, webhook_request
 from relaunch.adapters.input_patterns import Re2Patterns
+from relaunch.adapters.kubernetes import manifest
+from relaunch.adapters.kubernetes.api import client, kubeconfig, models
+from relaunch.core.kubernetes import pod_grants
+from relaunch.core.lifecycle import seen_images
 from relaunch.core.revisions import revision
+from relaunch.core.revisions.image_name import ImageName, parse_image_name
 from relaunch.core.triggers import events
 from relaunch.entrypoints import job_api
 from relaunch.entrypoints.consumers import CONSUMERS
 from relaunch.usecases import submit_job
-from relaunch_local.attack import attempts, messages, patterns, roles, terminal
+from relaunch_local.attack import (
+    attempts,
+    cluster_answers,
+    kubeconfigs,
+    messages,
+    patterns,
+    pod_definitions,
+    roles,
+    terminal,
+)
 from relaunch_local.attack.__main__ import SURFACES
-from relaunch_local.attack.attempts import attempt
+from relaunch_local.attack.attempts import Attempt, attempt
 from relaunch_local.simulation.aws.template import read_stack
 from relaunch_local.templates.deployed import DeployedStacks
 
@@ -61,6 +79,18 @@ def match_by_backtracking(_self: object, pattern: str, value: str) -> bool:
     return re.fullmatch(pattern, value) is not None
 
 
+def find_defect_carelessly(manifest: bytes, prefix: str, sizes: Mapping[str, int]) -> str:
+    try:
+        objects = json.loads(manifest)["objects"]
+        return "" if all(sizes.get(prefix + each["key"]) == int(each["size"]) for each in objects) else "incomplete"
+    except (ValueError, KeyError, TypeError):
+        return "invalid"
+
+
+def read_to_the_end(self: checkpoints.S3Checkpoints, bucket: str, key: str) -> bytes:
+    return self._client.get_object(Bucket=bucket, Key=key)["Body"].read()
+
+
 @pytest.mark.parametrize(
     ("surface", "place", "name", "weakness"),
     [
@@ -77,6 +107,10 @@ def match_by_backtracking(_self: object, pattern: str, value: str) -> bool:
         ("foreign task definitions", revision, "_role_problem", always("")),
         ("keys and jobs of other callers", job_api, "is_own", always(value=True)),
         ("keys and jobs of other callers", job_api, "keyed_identity", lambda _caller, key: f"api:key:{key}"),
+        ("manifests of checkpoints", checkpoints, "find_defect", always("")),
+        ("manifests of checkpoints", checkpoints, "find_defect", find_defect_carelessly),
+        ("manifests of checkpoints", checkpoints.S3Checkpoints, "_read", read_to_the_end),
+        ("manifests of checkpoints", checkpoint_manifest, "_quote", str),
         ("control sequences", terminal, "escape_json", lambda text: text),
     ],
 )
@@ -88,6 +122,44 @@ def test_a_weakness_is_found(
     monkeypatch.setattr(place, name, weakness)
 
     assert misbehaving(surface)
+
+
+def of_another_repository(name: str) -> ImageName | None:
+    parsed = parse_image_name(name)
+    return parsed and replace(parsed, repository="other/image")
+
+
+def begins_with(name: str, pattern: str) -> bool:
+    return name.startswith(pattern.rstrip("*"))
+
+
+@pytest.mark.parametrize(
+    ("part", "place", "name", "weakness", "what"),
+    [
+        (kubeconfigs.kubeconfigs, kubeconfig, "_refuse", always(None), "users with exec"),
+        (kubeconfigs.kubeconfigs, kubeconfig, "read_plain", lambda text, _limit: yaml.safe_load(text), "merge keys"),
+        (cluster_answers.cluster_answers, models, "_is_plausible", always(value=True), ": describe with"),
+        (cluster_answers.cluster_answers, seen_images, "parse_image_name", of_another_repository, ": describe with"),
+        (pod_definitions.pod_definitions, pod_grants, "_has_image", always(value=True), "the image evil.example/x:1"),
+        (pod_definitions.pod_definitions, pod_grants, "_matches", begins_with, "the account trainer-2"),
+        (pod_definitions.pod_definitions, manifest, "_container_security_context", always({}), '"kubernetes"'),
+    ],
+)
+def test_a_weakness_towards_clusters_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+    part: Callable[[random.Random, int], Iterator[Attempt]],
+    place: object,
+    name: str,
+    weakness: object,
+    what: str,
+) -> None:
+    monkeypatch.setattr(client, "_MAX_PAGES", 20)
+    monkeypatch.setattr(attempts, "SECONDS", 0.3 if name == "read_plain" else 30.0)
+    monkeypatch.setattr(place, name, weakness)
+
+    drawn = part(random.Random("test"), 3_000)  # noqa: S311 - not a secret
+
+    assert what in next(each.what for each in drawn if each.misbehaviour is not None)
 
 
 def test_what_takes_too_long_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,7 +84,7 @@ class NeuronCluster:
             launches=self.launches,
             clock=self.ecs.clock,
             tasks=EcsTarget(self.ecs.ecs, "c"),
-            revisions=EcsRevisions(self.ecs.ecs),
+            revisions=EcsRevisions(self.ecs.ecs, has_host_access=True),
             registry=self.registry(self.ecs.ecs),
             offerings=FakeOfferings(make_offering(MACHINE, PurchaseOption.SPOT, capacity_provider="inf2")),
         )

@@ -128,7 +128,7 @@ def lost_with_host(job: Job, event: HostEnded, now: datetime, _limits: StackLimi
 
 @contextmanager
 def any_step() -> Iterator[None]:
-    changes = patched(checkpoints, _steps=steps_of_anything, _is_complete=lambda *_parts: True)
+    changes = patched(checkpoints, _steps=steps_of_anything, find_defect=lambda *_parts: "")
     with changes, patched(S3Checkpoints, _read=lambda *_parts: b""):
         yield
 
@@ -139,7 +139,7 @@ def steps_of_anything(job_prefix: str, sizes: Mapping[str, int]) -> Iterator[Any
             yield checkpoints._Step(int(match[3]), int(match[2]), job_prefix + match[1])
 
 
-def of_any_job(self: Any, checkpoint_uri: str, _job_id: str) -> SavedCheckpoint | None:
+def of_any_job(self: Any, checkpoint_uri: str, _job_id: str, **_: object) -> SavedCheckpoint | None:
     bucket, prefix = self._split(checkpoint_uri)
     with errors.aws_errors("looking for checkpoints"):
         found = [(key, at) for key, _, at in self._list(bucket, prefix) if key.endswith("/manifest.json")]

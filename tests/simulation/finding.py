@@ -18,6 +18,7 @@ from relaunch_local.simulation import Options, machine_scenario, run_seed
 from simulation.planted_agent_bugs import AGENT_BUGS
 from simulation.planted_bugs import PlantedBug
 from simulation.planted_checkpoint_bugs import CHECKPOINT_BUGS
+from simulation.planted_choice_bugs import CHOICE_BUGS
 from simulation.planted_definition_bugs import DEFINITION_BUGS
 from simulation.planted_ending_bugs import ENDING_BUGS
 from simulation.planted_excused_bugs import EXCUSED_BUGS
@@ -47,6 +48,7 @@ BUGS = (
     *PROGRESS_BUGS,
     *FAILURE_BUGS,
     *ENDING_BUGS,
+    *CHOICE_BUGS,
 )
 _FILE = Path(__file__).with_name("seeds_found.json")
 _FOUND = json.loads(_FILE.read_text(encoding="utf-8"))

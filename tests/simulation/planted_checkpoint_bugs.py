@@ -47,7 +47,7 @@ CHECKPOINT_BUGS = (
     PlantedBug(
         "never-resumes",
         "no attempt resumes",
-        changed(choose_placement, _resume_uri=lambda _job, _deps: (None, None)),
+        changed(choose_placement, _resume_uri=lambda *_: (None, None)),
         "an attempt resumes from the newest complete checkpoint",
     ),
     PlantedBug(

@@ -3,13 +3,16 @@
 import pytest
 
 from relaunch.core.definitions.targets import Target
-from relaunch.kubernetes_settings import ClusterSettings, KubernetesSettings
+from relaunch.core.kubernetes.pod_grants import PodGrants
+from relaunch.kubernetes_settings import ClusterSettings, KubernetesSettings, read_pod_grants
+from relaunch.setting_values import InvalidSettingsError
 
 NAMES = {
     name: name
     for name in (
         *("ack_cluster_id", "ack_region", "ack_secret", "acs_cluster_id", "acs_region", "acs_secret"),
         *("alibaba_role", "alibaba_oidc_provider", "kubernetes_namespace", "oss_region"),
+        *("kubernetes_images", "kubernetes_service_accounts"),
     )
 }
 ROLE = {"alibaba_role": "acs:ram::1:role/relaunch", "alibaba_oidc_provider": "acs:ram::1:oidc-provider/aws"}
@@ -55,3 +58,29 @@ def test_checkpoints_in_oss_are_read_as_the_role():
         values = {name: value for name, value in ROLE.items() if name != missing}
         with pytest.raises(ValueError, match=f"setting {missing} is missing: oss_region needs it"):
             read(**values, oss_region="cn-beijing")
+
+
+@pytest.mark.parametrize(
+    ("images", "accounts", "grants"),
+    [
+        ("", "", PodGrants(None, ())),
+        ("any", "trainer, train-*", PodGrants(None, ("trainer", "train-*"))),
+        ("Registry.example.com/a/*,localhost:5000/b", "*a", None),
+        ("Registry.example.com/a/*,localhost:5000/b", "", PodGrants(("registry.example.com/a/*", "localhost:5000/b"))),
+    ],
+)
+def test_pods_have_any_image_and_no_service_account_of_their_choosing_unless_the_stack_says_so(
+    images, accounts, grants
+):
+    values = {"kubernetes_images": images, "kubernetes_service_accounts": accounts}
+    if grants is None:
+        with pytest.raises(InvalidSettingsError, match=r"kubernetes_service_accounts: '\*a' is neither the name of"):
+            read_pod_grants(values, NAMES)
+    else:
+        assert read_pod_grants(values, NAMES) == grants
+
+
+@pytest.mark.parametrize("written", ["*", "acme/*", "registry.example.com*", "registry.example.com/a*b", "any,a.b/c d"])
+def test_images_that_cannot_be_read_are_refused_with_the_form_they_must_have(written):
+    with pytest.raises(InvalidSettingsError, match=r"kubernetes_images: .*registry.example.com/team/\*; 'any' alone"):
+        read_pod_grants({"kubernetes_images": written}, NAMES)

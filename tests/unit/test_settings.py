@@ -128,6 +128,18 @@ def test_families_that_cannot_be_read_are_refused_with_the_form_they_must_have(w
         Settings.from_stack_outputs({**OUTPUTS, "TaskDefinitionFamilies": written})
 
 
+@pytest.mark.parametrize(
+    ("written", "allowed"), [({"HostAccess": "on"}, True), ({"HostAccess": "off"}, False), ({}, False)]
+)
+def test_containers_have_their_machine_only_if_the_stack_says_so(written, allowed):
+    assert Settings.from_stack_outputs({**OUTPUTS, **written}).limits.task_definitions.has_host_access is allowed
+
+
+def test_whether_containers_have_their_machine_is_said_by_on_or_off():
+    with pytest.raises(InvalidSettingsError, match="setting HostAccess: 'true' is neither on nor off"):
+        Settings.from_stack_outputs({**OUTPUTS, "HostAccess": "true"})
+
+
 @pytest.mark.parametrize("written", ["relaunch", "/relaunch/", "relaunch//", "/", "relaunch/*"])
 def test_a_role_path_that_cannot_be_read_is_refused_with_the_form_it_must_have(written):
     with pytest.raises(InvalidSettingsError, match=r"TaskRolePath: .* for example relaunch/"):

@@ -13,11 +13,13 @@ from relaunch.usecases.plan_jobs import Plan, plan_jobs
 from relaunch_cli.account_checks.buckets import check_upload_rules
 from relaunch_cli.account_checks.deliveries import NAME as FAILED_DELIVERIES
 from relaunch_cli.account_checks.quotas import find_needs
+from relaunch_cli.account_checks.ram_trust import NAME as RAM_TRUST
 from relaunch_cli.account_checks.sources import check_sources
 from relaunch_cli.account_checks.stack_roles import NAME as ROLES
 from relaunch_cli.account_readers import account, definitions, ecs, failures, machines
 from relaunch_cli.account_readers.calls import AccountCalls, all_known
 from relaunch_cli.account_readers.deliveries import check_failed_deliveries
+from relaunch_cli.account_readers.ram_trust import check_ram_trust
 from relaunch_cli.account_readers.stack_roles import check_stack_roles
 
 _AT_ONCE = 6
@@ -91,6 +93,7 @@ def parts_of_stack(stack: str, access: StackAccess, calls: AccountCalls) -> list
         Part("instances", joined),
         Part("dead-letter queues", lambda: failures.check_queues(access.outputs, calls)),
         Part("alarms", lambda: failures.check_stack_alarms(stack, calls)),
+        Part(RAM_TRUST, lambda: check_ram_trust(access.outputs, calls)),
     ]
 
 

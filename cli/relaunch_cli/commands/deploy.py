@@ -18,6 +18,12 @@ def deploy(  # noqa: PLR0913 - a command has the options it has
     github: Annotated[
         str, typer.Option(metavar="OWNER/NAME", help="Let workflows of this repository push images and submit jobs.")
     ] = "",
+    trainings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--training", metavar="NAME", help="Make a role for this training alone; may be repeated, and is kept."
+        ),
+    ] = None,
     *,
     is_dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be made, and make nothing.")] = False,
     is_confirmed: Annotated[bool, typer.Option("--yes", "-y", help="Deploy without a question.")] = False,
@@ -46,7 +52,7 @@ def deploy(  # noqa: PLR0913 - a command has the options it has
     account = AwsAccount()
     given = read_named([*(parameters or ()), *([f"GitHubRepository={github}"] if github else [])], clone)
     with progress("looking at the account"):
-        plan = survey(stack, given, account, find_repository_ids)
+        plan = survey(stack, given, account, find_repository_ids, trainings or ())
     if not as_json:
         print_result(render_survey(plan))
     if is_dry_run:

@@ -63,6 +63,9 @@ def init(  # noqa: PLR0913, PLR0917 - a command has the options it has
     is_mounting: Annotated[
         bool, typer.Option("--mount", help="The training mounts buckets by Mountpoint for Amazon S3.")
     ] = False,
+    has_own_role: Annotated[
+        bool, typer.Option("--own-role", help="Fail without a role of its own (relaunch deploy --training).")
+    ] = False,
     overwrites: Annotated[
         bool, typer.Option("--overwrite", help="Write the files anew, also those that are there; shows what changes.")
     ] = False,
@@ -99,7 +102,8 @@ def init(  # noqa: PLR0913, PLR0917 - a command has the options it has
     }
     given = {key: value for key, value in given.items() if value is not None}
     asks = can_ask() and not is_confirmed and not is_dry_run and not as_json
-    setup, outside = _survey(stack, partial(_wanted, given=given, action=action, asks=asks, overwrites=overwrites))
+    want = partial(_wanted, given=given, action=action, asks=asks, overwrites=overwrites)
+    setup, outside = _survey(stack, want, has_own_role=has_own_role)
     if not as_json:
         print_result(render_setup(setup))
     if is_dry_run:
@@ -116,20 +120,22 @@ def init(  # noqa: PLR0913, PLR0917 - a command has the options it has
         print_text(describe_next(setup, stack))
 
 
-def _survey(stack: str, want: "Callable[[GitRepository], Wanted]") -> "tuple[Setup, Outside]":
+def _survey(stack: str, want: "Callable[[GitRepository], Wanted]", *, has_own_role: bool) -> "tuple[Setup, Outside]":
     """Look at the repository, in which the caller is, and at the account."""
     from relaunch_cli.aws.account import AwsAccount
     from relaunch_cli.repository_setup.git_repository import find_repository
     from relaunch_cli.repository_setup.github_webhook import Gh
     from relaunch_cli.repository_setup.setup import Outside, survey
-    from relaunch_cli.repository_setup.training_stack import read_training_stack
+    from relaunch_cli.repository_setup.training_stack import prefer_own_role, read_training_stack
     from relaunch_cli.views.screen import progress
 
     repository = find_repository(Path.cwd())
     account = AwsAccount()
     with progress("looking at the account"):
-        training_stack = read_training_stack(stack, account.region, account.client("cloudformation"))
+        stacks = account.client("cloudformation")
+        training_stack = read_training_stack(stack, account.region, stacks)
     wanted = want(repository)
+    training_stack = prefer_own_role(training_stack, stack, wanted.training.name, stacks, is_wanted=has_own_role)
     outside = Outside(account.client, Gh(), partial(_watched, repository=repository.github))
     with progress("looking at the repository"):
         return survey(repository, wanted, training_stack, outside), outside

@@ -113,13 +113,15 @@ def _look_for_checkpoint(job: "Job", chosen: _Choice, deps: "Dependencies") -> s
     retried = retry_of(job, chosen.step, chosen.attempt)
     if isinstance(retried, CannotRetry):
         raise CommandError(retried.reason)
+    unusable: list[str] = []
     try:
-        found = find_resume_uri(retried.resume_from, deps.checkpoints)
+        found = find_resume_uri(retried.resume_from, deps.checkpoints, unusable.append)
     except MissingCheckpointError as error:
         raise CommandError(str(error), _name_newest(job, deps), exit_codes.NOT_FOUND) from error
     except PortError as error:
         return f"its checkpoint is looked for when it is launched: {error}"
-    return f"resumes from {found}" if found else _describe_start(retried.resume_from)
+    start = f"resumes from {found}" if found else _describe_start(retried.resume_from)
+    return "; ".join((start, *unusable[:1]))
 
 
 def _name_newest(job: "Job", deps: "Dependencies") -> str:

@@ -168,6 +168,11 @@ def read_stack(name: str, stacks: Any) -> Stack | None:
         if error.response["Error"]["Code"] == "ValidationError" and "does not exist" in str(error):
             return None
         raise
+    return stack_of(name, found)
+
+
+def stack_of(name: str, found: Mapping[str, Any]) -> Stack:
+    """Return a stack as DescribeStacks answers it."""
     return Stack(
         name,
         found["StackStatus"],

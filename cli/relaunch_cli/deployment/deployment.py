@@ -2,21 +2,21 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from relaunch_cli.deployment.account_roles import create_github_provider, create_service_linked_role, read_account_roles
 from relaunch_cli.deployment.application import SamDeploy
 from relaunch_cli.deployment.capacity_providers import ENTRIES, PROVIDERS, ProviderStacks, read_providers
 from relaunch_cli.deployment.change_set import ChangeSets, check_status, read_stack
-from relaunch_cli.deployment.findings import Stack, Survey
+from relaunch_cli.deployment.findings import Stack, Survey, role_stack_name
 from relaunch_cli.deployment.github_repository import RepositoryIds
 from relaunch_cli.deployment.machine_parameters import SUBNETS, Way, read_parameters
 from relaunch_cli.deployment.machines import MachineClients, prepare_machines
 from relaunch_cli.deployment.quotas import read_quotas, request_quotas
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.reservations import reservations
-from relaunch_cli.deployment.separation import check_name, image_repositories, overlaps, separate_names
+from relaunch_cli.deployment.separation import check_name, overlaps, separate_names
 from relaunch_cli.deployment.source import Source
 from relaunch_cli.deployment.training_parameters import (
     GITHUB_PROVIDER,
@@ -27,6 +27,7 @@ from relaunch_cli.deployment.training_parameters import (
     is_wanted,
     training_parameters,
 )
+from relaunch_cli.deployment.training_roles import check_names, find_role_stacks, role_parameters, training_of
 
 _BUCKETS = "CheckpointBuckets"
 _WEBHOOK = "Webhook"
@@ -53,17 +54,26 @@ class Region(Protocol):
 
 
 def survey(
-    stack: str, given: Mapping[str, str], account: Region, find_ids: Callable[[str], RepositoryIds | None]
+    stack: str,
+    given: Mapping[str, str],
+    account: Region,
+    find_ids: Callable[[str], RepositoryIds | None],
+    trainings: Sequence[str] = (),
 ) -> Survey:
     """Look at the account; nothing is changed. `find_ids` asks GitHub for the numbers of a repository.
 
+    `trainings` get a role of their own, as those have already that did before.
+
     Raises:
-        RefusedError: parameters contradict each other, or a stack cannot be updated now.
+        RefusedError: parameters contradict each other, a name is none, or a stack cannot be updated now.
         ClientError, BotoCoreError: a call failed.
     """
+    check_names(trainings)
     stacks = account.client("cloudformation")
     names = (stack, f"{stack}-training", f"{stack}-machines")
     found = {name: found for name in names if (found := read_stack(name, stacks)) is not None}
+    role_stacks = {each.name: each for each in find_role_stacks(stack, stacks)}
+    found |= role_stacks
     before = {name: each for name, each in found.items() if each.status != "REVIEW_IN_PROGRESS"}
     for each in before.values():
         check_status(each)
@@ -81,6 +91,8 @@ def survey(
             stack, given, before.get(stack), before.get(f"{stack}-training"), clients, notes.append
         )
         wanted |= _ids(wanted, find_ids, notes)
+    elif trainings:
+        raise RefusedError("a role of a training is for the buckets of the stack of trainings: leave out Training=off")
     parameters = read_parameters([f"{name}={value}" for name, value in _of_stacks(given).items()])
     read_providers(given.get(PROVIDERS, ""))
     roles = read_account_roles(account.client("iam"), with_github=bool((wanted or {}).get(GITHUB_REPOSITORY)))
@@ -95,6 +107,7 @@ def survey(
         roles=roles,
         quotas=read_quotas(account.client("service-quotas")),
         notes=(*notes, *roles.unread),
+        trainings=() if wanted is None else sorted({*trainings, *map(training_of, role_stacks.values())}),
     )
 
 
@@ -151,15 +164,16 @@ class Deployment:
             self.sleep(_ROLE_SECONDS)
         change_sets = ChangeSets(self.account.client("cloudformation"), self.confirm, self.tell, asks_for_new=False)
         given = {**_of_stacks(plan.given), **build}
-        repositories: dict[str, str] = {}
+        repository_arn = ""
         if plan.training is not None:
             made = self._training(plan, change_sets)
             given = application_parameters(given, plan.before.get(plan.stack), made.outputs)
-            repositories = image_repositories(plan.stack, plan.before, made.outputs)
-        clients = MachineClients(self.account.client("ec2"), self.account.client("ecs"), self.source.machines)
-        wishes = read_parameters([f"{name}={value}" for name, value in given.items()])
-        wishes = replace(wishes, machines={**repositories, **wishes.machines})
-        parameters = prepare_machines(wishes, plan.stack, clients, change_sets)
+            repository_arn = made.outputs.get("RepositoryArn", "")
+            self._roles(plan, made, change_sets)
+        ec2 = self.account.client("ec2")
+        clients = MachineClients(ec2, self.account.client("ecs"), self.source.machines, repository_arn)
+        arguments = [f"{name}={value}" for name, value in given.items()]
+        parameters = prepare_machines(read_parameters(arguments), plan.stack, clients, change_sets)
         if wanted := read_providers(plan.given.get(PROVIDERS, "")):
             providers = ProviderStacks(plan.stack, self.source.capacity_provider, clients.ecs, change_sets)
             before = plan.before[plan.stack].parameters if not plan.is_new else {}
@@ -169,7 +183,7 @@ class Deployment:
         return told
 
     def _training(self, plan: Survey, change_sets: ChangeSets) -> Stack:
-        """Deploy what trainings need; return its stack, whose outputs are parameters of the others."""
+        """Deploy what trainings need; return that stack."""
         wanted = dict(plan.training or {})
         if wanted.get(GITHUB_REPOSITORY) and not wanted.get(GITHUB_PROVIDER):
             provider = plan.roles.github_provider_arn or create_github_provider(self.account.client("iam"))
@@ -180,6 +194,15 @@ class Deployment:
         if missing:
             raise RefusedError(f"the stack {name} has no output {', '.join(missing)}: it is another one")
         return made
+
+    def _roles(self, plan: Survey, training: Stack, change_sets: ChangeSets) -> None:
+        """Deploy the roles of single trainings, after the stack of all of them."""
+        before = plan.before[plan.stack].parameters if not plan.is_new else {}
+        path = plan.given.get("TaskRolePath") or before.get("TaskRolePath", "")
+        for each in plan.trainings:
+            name = role_stack_name(plan.stack, each)
+            parameters = role_parameters(plan.stack, each, plan.training or {}, training.outputs, path)
+            change_sets.deploy(name, self.source.training_role, parameters, plan.before.get(name))
 
     def _application(self, plan: Survey, parameters: Mapping[str, str], stacks: Any) -> None:
         # Nothing is reserved for a webhook that there is not.

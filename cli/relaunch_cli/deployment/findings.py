@@ -58,7 +58,8 @@ class Survey:
     """What a deployment finds, and what it will make.
 
     `training` are the parameters of the stack of what trainings need, None if there is to be none. `before` are the
-    stacks that exist, by the names of the application's, the training's and the machines'.
+    stacks that exist, by the names of the application's, the training's and the machines'. `trainings` are those with a
+    role of their own.
     """
 
     stack: str
@@ -71,6 +72,7 @@ class Survey:
     roles: AccountRoles
     quotas: QuotaState
     notes: Sequence[str] = field(default=())
+    trainings: Sequence[str] = ()
 
     @property
     def is_new(self) -> bool:
@@ -89,6 +91,11 @@ class Survey:
         return bool(wanted.get("GitHubRepository")) and not (
             wanted.get("GitHubOidcProviderArn") or self.roles.github_provider_arn
         )
+
+
+def role_stack_name(stack: str, training: str) -> str:
+    """Return the name of the stack with the role of a training of the application `stack`."""
+    return f"{stack}-training-{training}"
 
 
 def request_command(quota: Quota, least: int = 0) -> str:

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from relaunch_cli.deployment.refusals import RefusedError
-from relaunch_cli.deployment.separation import IMAGE_REPOSITORIES, ROLE_PATH
+from relaunch_cli.deployment.separation import ROLE_PATH
 
 SWITCH = "Machines"
 """The parameter of a deployment that turns machines on or off, which no stack has."""
+IMAGE_REPOSITORIES = "ImageRepositories"
 MACHINE_STACK_PARAMETERS = (
     "VpcId",
     "DiskGiB",

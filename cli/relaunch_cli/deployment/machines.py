@@ -10,6 +10,7 @@ from relaunch_cli.deployment.machine_network import Network, check_cluster, find
 from relaunch_cli.deployment.machine_parameters import (
     DEFAULTS,
     DISK_KEY,
+    IMAGE_REPOSITORIES,
     LAUNCH_TEMPLATES,
     MACHINE_STACK_PARAMETERS,
     OUTPUTS,
@@ -26,11 +27,15 @@ from relaunch_cli.deployment.refusals import RefusedError
 
 @dataclass(frozen=True)
 class MachineClients:
-    """Clients of the services that are asked for machines, and the template of their stack."""
+    """Clients of the services that are asked for machines, and the template of their stack.
+
+    `repository_arn` is the repository of the trainings' images, empty if no stack has one.
+    """
 
     ec2: Any
     ecs: Any
     template: str
+    repository_arn: str = ""
 
 
 def prepare_machines(
@@ -93,6 +98,12 @@ def _deploy(
         change_sets.tell(note)
     same = {name: kept_machines[name] for name in MACHINE_STACK_PARAMETERS if name in kept_machines}
     wanted = {"ClusterName": cluster, **same, **parameters.machines, "VpcId": network.vpc_id}
+    if clients.repository_arn and IMAGE_REPOSITORIES not in parameters.machines and not same.get(IMAGE_REPOSITORIES):
+        wanted[IMAGE_REPOSITORIES] = clients.repository_arn
+        change_sets.tell(
+            f"machines pull images from {clients.repository_arn} alone, and what execution roles of tasks may: "
+            f"{IMAGE_REPOSITORIES} names others"
+        )
     deployed = change_sets.deploy(f"{stack_name}-machines", clients.template, wanted, machines)
     missing = [name for name in OUTPUTS if not deployed.outputs.get(name)]
     if missing:

@@ -15,7 +15,6 @@ DEFAULT_STACK = "relaunch"
 FAMILIES = "TaskDefinitionFamilies"
 TASK_ROLE_PATH = "TaskRolePath"
 ROLE_PATH = "RolePath"
-IMAGE_REPOSITORIES = "ImageRepositories"
 _DEFAULT_FAMILIES = "relaunch-*"
 _DEFAULT_PATH = "relaunch/"
 # A policy names a stack's resource by stack and logical ID: `a-JobsTable-*` is also what a stack `a-JobsTable-b` has.
@@ -45,15 +44,6 @@ def separate_names(stack: str, before: Mapping[str, Stack]) -> Mapping[str, str]
     if f"{stack}-machines" in before:
         names.pop(ROLE_PATH, None)
     return names
-
-
-def image_repositories(stack: str, before: Mapping[str, Stack], outputs: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameter that holds new machines to the stack's own images; empty where they pull what they did.
-
-    `outputs` are those of what trainings need.
-    """
-    is_kept = stack in before or f"{stack}-machines" in before
-    return {} if is_kept or not outputs.get("RepositoryArn") else {IMAGE_REPOSITORIES: outputs["RepositoryArn"]}
 
 
 def check_name(stack: str) -> None:

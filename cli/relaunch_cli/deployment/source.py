@@ -20,6 +20,11 @@ class Source:
         return self._text("training.yaml")
 
     @property
+    def training_role(self) -> str:
+        """The template of the role of a single training."""
+        return self._text("training-role.yaml")
+
+    @property
     def machines(self) -> str:
         """The template of what machines of our own are launched with."""
         return self._text("machines.yaml")

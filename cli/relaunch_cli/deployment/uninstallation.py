@@ -11,6 +11,7 @@ from relaunch_cli.deployment.change_set import ChangeSets, read_stack
 from relaunch_cli.deployment.findings import Kept, Stack
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.stack_events import StackEvents, progress_line
+from relaunch_cli.deployment.training_roles import find_role_stacks
 
 if TYPE_CHECKING:
     from relaunch.ports import Dependencies, UploadRules
@@ -47,6 +48,7 @@ class Uninstallation:
         others = [each for each in found if each.outputs.get("ProviderName") == each.name]
         names = (f"{self.stack}-machines", f"{self.stack}-training")
         others += [each for name in names if (each := read_stack(name, stacks)) is not None]
+        others += find_role_stacks(self.stack, stacks)
         return [application, *others] if application else others
 
     def _providers(self, application: Stack) -> Sequence[str]:

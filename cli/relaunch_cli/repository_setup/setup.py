@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from relaunch.core.revisions.revision import TaskDefinitionGrants
+from relaunch.core.task_definitions.host_access import PARAMETER, find_host_access
 from relaunch_cli.errors import CommandError
 from relaunch_cli.repository_setup.bucket_events import read_bucket_events, switch_on
 from relaunch_cli.repository_setup.definition_text import definition_text
@@ -98,6 +99,7 @@ def survey(repository: GitRepository, wanted: Wanted, stack: TrainingStack, outs
     after = {**made, **kept}
     definition = _read_task_definition(after[TASK_DEFINITION_FILE])
     _check_family(str(definition["family"]), stack)
+    _check_host_access(definition, stack)
     registered = newest_revision(str(definition["family"]), outside.client("ecs"))
     watched = outside.watched(after[DEFINITION_FILE])
     _check_sources(watched, stack)
@@ -181,6 +183,20 @@ def _check_sources(watched: Watched, stack: TrainingStack) -> None:
         raise CommandError(
             f"the stack has {' and '.join(what for what, _ in lacking)}, which {DEFINITION_FILE} needs",
             f"relaunch deploy {switches}, then relaunch init again",
+        )
+
+
+def _check_host_access(definition: Mapping[str, Any], stack: TrainingStack) -> None:
+    """Check that the stack runs what the task definition gives its containers.
+
+    Raises:
+        CommandError: it gives them their machine, and the stack allows that to none.
+    """
+    reasons = () if stack.has_host_access else find_host_access(definition)
+    if reasons:
+        raise CommandError(
+            f"{TASK_DEFINITION_FILE} has {'; '.join(reasons)}",
+            f"relaunch deploy {PARAMETER}=on, then relaunch init again: docs/security.md says what that opens",
         )
 
 

@@ -1,10 +1,11 @@
 """What `relaunch deploy` has made for trainings: the outputs of its stack, and those of the application."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from relaunch_cli import exit_codes
 from relaunch_cli.deployment.change_set import read_stack
+from relaunch_cli.deployment.findings import role_stack_name
 from relaunch_cli.errors import CommandError
 
 _GITHUB_PARAMETERS = ("GitHubRepository", "GitHubRef", "GitHubEnvironment")
@@ -15,6 +16,7 @@ class TrainingStack:
     """The names that a training needs; those of GitHub are empty if no repository is let in.
 
     `families` are the patterns of the families that jobs may run and operators may register in; `any` allows all.
+    `has_host_access`: jobs may run task definitions that give a container its machine.
     """
 
     region: str
@@ -28,6 +30,7 @@ class TrainingStack:
     job_api_url: str
     webhook_url: str = ""
     takes_uploads: bool = True
+    has_host_access: bool = False
     submit_role_arn: str = ""
     github_repository: str = ""
     github_ref: str = ""
@@ -37,6 +40,28 @@ class TrainingStack:
     def family_prefix(self) -> str:
         """What the family of any training may begin with; empty where all are allowed, or some names alone."""
         return next((each.removesuffix("*") for each in self.families if each.endswith("*")), "")
+
+
+def prefer_own_role(found: TrainingStack, stack: str, training: str, stacks: Any, *, is_wanted: bool) -> TrainingStack:
+    """Return what a training needs with the role of its own, if `relaunch deploy --training` has made one.
+
+    Raises:
+        CommandError: there is none, and it `is_wanted`.
+        ClientError, BotoCoreError: the call failed.
+    """
+    name = role_stack_name(stack, training)
+    own = read_stack(name, stacks)
+    role = own.outputs.get("TaskRoleArn", "") if own is not None else ""
+    if role:
+        return replace(found, task_role_arn=role)
+    if is_wanted:
+        option = "" if stack == "relaunch" else f" --stack {stack}"
+        raise CommandError(
+            f"there is no stack {name!r} with a role of {training}",
+            f"relaunch deploy --training {training}{option}, then relaunch init again",
+            exit_codes.NOT_FOUND,
+        )
+    return found
 
 
 def read_training_stack(stack: str, region: str, stacks: Any) -> TrainingStack:
@@ -75,6 +100,7 @@ def read_training_stack(stack: str, region: str, stacks: Any) -> TrainingStack:
             job_api_url=application.outputs.get("JobApiUrl", ""),
             webhook_url=application.outputs.get("WebhookUrl", ""),
             takes_uploads=bool(application.outputs.get("UploadsQueueArn")),
+            has_host_access=application.outputs.get("HostAccess") == "on",
             submit_role_arn=outputs.get("SubmitRoleArn", ""),
             github_repository=repository,
             github_ref=ref,

@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from relaunch_cli.deployment.findings import REQUESTED_VCPUS, Kept, Stack, Survey, blocked
+from relaunch_cli.deployment.findings import REQUESTED_VCPUS, Kept, Stack, Survey, blocked, role_stack_name
 from relaunch_cli.deployment.idle_cost import PRICES_OF, IdleCost, idle_costs, total
 from relaunch_cli.views.table import PlainTable, key_values
 
@@ -79,6 +79,10 @@ def _stacks(plan: Survey) -> Sequence[tuple[str, str]]:
         name = f"{plan.stack}-training"
         before = plan.before[name].parameters if name in plan.before else {}
         rows.append((name, _training(plan.training, before)))
+    rows += [
+        (role_stack_name(plan.stack, each), f"the role of the training {each}, for its own checkpoints")
+        for each in plan.trainings
+    ]
     if plan.has_machines:
         rows.append((f"{plan.stack}-machines", "launch templates for GPUs and for Neuron, role, security group"))
     rows += [

@@ -59,9 +59,6 @@ if TYPE_CHECKING:
     from relaunch.observability import EmfMetrics
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
-# The audience of the tokens that AWS STS issues for Alibaba Cloud: the client ID of the OIDC provider in RAM, which
-# trusts them (docs/kubernetes.md).
-_ALIBABA_AUDIENCE = "sts.aliyuncs.com"
 
 
 class SystemClock:
@@ -280,7 +277,8 @@ def _make_ports_of_targets(settings: Settings, clients: _Clients, clock: Clock) 
     def make_revisions() -> RevisionSource:
         from relaunch.adapters.aws.ecs.revisions import EcsRevisions  # noqa: PLC0415
 
-        return EcsRevisions(ecs, clock)
+        grants = settings.limits.task_definitions
+        return EcsRevisions(ecs, clock, has_host_access=grants.has_host_access)
 
     def make_registry() -> RevisionRegistry:
         from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry  # noqa: PLC0415
@@ -318,11 +316,11 @@ def _find_access(target: Target, settings: Settings, clients: _Clients) -> Calla
     @cache
     def make_keyless() -> Any:
         from relaunch.adapters.alibaba.cluster_access import ClusterReference, KeylessAccess  # noqa: PLC0415
-        from relaunch.adapters.alibaba.ram_role import RamRole  # noqa: PLC0415
+        from relaunch.adapters.alibaba.ram_role import AUDIENCE, RamRole  # noqa: PLC0415
         from relaunch.adapters.aws.web_identity import WebIdentity  # noqa: PLC0415
 
         role = RamRole(cluster.region, kubernetes.role_arn, kubernetes.oidc_provider_arn)
-        identity = WebIdentity(clients.lazy("sts"), _ALIBABA_AUDIENCE)
+        identity = WebIdentity(clients.lazy("sts"), AUDIENCE)
         return KeylessAccess(ClusterReference(role, cluster.cluster_id), identity.issue_token)
 
     return read_secret if cluster.kubeconfig_secret_arn else lambda: make_keyless().fetch()
@@ -336,7 +334,7 @@ def _checkpoints(settings: Settings, clients: _Clients) -> CheckpointSource:
 
     def make_oss() -> CheckpointSource:
         from relaunch.adapters.alibaba.oss_checkpoints import OssCheckpoints, endpoint_of  # noqa: PLC0415
-        from relaunch.adapters.alibaba.ram_role import AssumedRole, RamRole, RamSignIn  # noqa: PLC0415
+        from relaunch.adapters.alibaba.ram_role import AUDIENCE, AssumedRole, RamRole, RamSignIn  # noqa: PLC0415
         from relaunch.adapters.aws.s3_compatible import StoreKeys, open_s3_compatible  # noqa: PLC0415
         from relaunch.adapters.aws.web_identity import WebIdentity  # noqa: PLC0415
 
@@ -346,7 +344,7 @@ def _checkpoints(settings: Settings, clients: _Clients) -> CheckpointSource:
             return S3Checkpoints(open_s3_compatible(endpoint_of(region), region, keys, CLIENT_CONFIG), "oss")
 
         role = RamRole(region, kubernetes.role_arn, kubernetes.oidc_provider_arn)
-        identity = WebIdentity(clients.lazy("sts"), _ALIBABA_AUDIENCE)
+        identity = WebIdentity(clients.lazy("sts"), AUDIENCE)
         return OssCheckpoints(RamSignIn(role, identity.issue_token).assume, open_source)
 
     if region:

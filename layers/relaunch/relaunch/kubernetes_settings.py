@@ -5,10 +5,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from relaunch.core.definitions.targets import Target
+from relaunch.core.kubernetes.pod_grants import PodGrants
+from relaunch.setting_values import InvalidSettingsError, split
 
 DEFAULT_NAMESPACE = "training"
 KUBERNETES_TARGETS = tuple(each for each in Target if each.capabilities.runs_pods)
 
+# The first part is the name of a registry; without one an image is Docker Hub's, docker.io.
+_IMAGES = re.compile(r"(?:[A-Za-z0-9-]+[.:])+[A-Za-z0-9-]+/(?:[a-z0-9._/-]+|[a-z0-9._/-]*\*)")
+_SERVICE_ACCOUNTS = re.compile(r"[a-z0-9][a-z0-9.-]*\*?")
+_ANY_IMAGE = "any"
 _NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -71,3 +77,43 @@ def _cluster(target: Target, values: Mapping[str, str], names: Mapping[str, str]
     if not cluster_id and not secret:
         return ClusterSettings()
     return ClusterSettings(cluster_id, region, secret)
+
+
+def read_pod_grants(values: Mapping[str, str], names: Mapping[str, str]) -> PodGrants:
+    """Read what pods may have; all images, and no service account, if nothing is set.
+
+    Raises:
+        InvalidSettingsError: a setting is invalid.
+    """
+    return PodGrants(
+        _read_images(values.get(names["kubernetes_images"], "") or _ANY_IMAGE, names["kubernetes_images"]),
+        _read_patterns(
+            values.get(names["kubernetes_service_accounts"], ""),
+            names["kubernetes_service_accounts"],
+            _SERVICE_ACCOUNTS,
+            "the name of a service account nor the beginning of one with * behind it, for example trainer",
+        ),
+    )
+
+
+def _read_images(text: str, name: str) -> tuple[str, ...] | None:
+    if text == _ANY_IMAGE:
+        return None
+    words = (
+        "a repository of images with its registry nor the beginning of one with * behind it, for example "
+        f"registry.example.com/team/*; {_ANY_IMAGE!r} alone stands for every image"
+    )
+    return tuple(_lower_registry(each) for each in _read_patterns(text, name, _IMAGES, words))
+
+
+def _read_patterns(text: str, name: str, form: re.Pattern[str], words: str) -> tuple[str, ...]:
+    patterns = split(text)
+    for pattern in patterns:
+        if form.fullmatch(pattern) is None:
+            raise InvalidSettingsError(f"setting {name}: {pattern!r} is neither {words}")
+    return patterns
+
+
+def _lower_registry(pattern: str) -> str:
+    registry, _, path = pattern.partition("/")
+    return f"{registry.lower()}/{path}"

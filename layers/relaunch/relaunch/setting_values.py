@@ -15,6 +15,17 @@ def flag(values: Mapping[str, str], name: str) -> bool:
     return text == "true"
 
 
+def switch(values: Mapping[str, str], name: str) -> bool:
+    """Return whether a setting is `on`, False if there is none; raises InvalidSettingsError for other than on and off.
+
+    A stack of an earlier version has none.
+    """
+    text = values.get(name, "off")
+    if text not in ("on", "off"):
+        raise InvalidSettingsError(f"setting {name}: {text!r} is neither on nor off")
+    return text == "on"
+
+
 def whole(values: Mapping[str, str], name: str, least: int = 0) -> int:
     """Return a whole number; raises InvalidSettingsError for another text, or for less than `least`."""
     text = required(values, name)

@@ -12,10 +12,10 @@ from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.settings import MachineSettings
 from relaunch.core.revisions.revision import TaskDefinitionGrants
 from relaunch.core.selection.offering_filters import SelectionLimits
-from relaunch.kubernetes_settings import KubernetesSettings
+from relaunch.kubernetes_settings import KubernetesSettings, read_pod_grants
 from relaunch.machine_settings import read_machine_limits, read_machines
 from relaunch.ports import CapacityProviderOffer
-from relaunch.setting_values import InvalidSettingsError, number, price_cap, required, split
+from relaunch.setting_values import InvalidSettingsError, number, price_cap, required, split, switch
 
 _CAPACITY_PROVIDER = re.compile(
     r"(?P<name>[A-Za-z0-9_-]+)=(?P<instance_type>[a-z0-9.-]+)/(?P<purchase>spot|on-demand|reserved)"
@@ -81,6 +81,7 @@ class Settings:
             "max_spot_ratio": "RELAUNCH_MAX_SPOT_RATIO",
             "families": "RELAUNCH_TASK_DEFINITION_FAMILIES",
             "role_path": "RELAUNCH_TASK_ROLE_PATH",
+            "host_access": "RELAUNCH_HOST_ACCESS",
             "provisioning_deadline": "RELAUNCH_PROVISIONING_DEADLINE_SECONDS",
             "subnets": "RELAUNCH_SUBNETS",
             "security_groups": "RELAUNCH_SECURITY_GROUPS",
@@ -110,6 +111,8 @@ class Settings:
             "alibaba_oidc_provider": "RELAUNCH_ALIBABA_OIDC_PROVIDER_ARN",
             "oss_region": "RELAUNCH_OSS_REGION",
             "kubernetes_namespace": "RELAUNCH_KUBERNETES_NAMESPACE",
+            "kubernetes_images": "RELAUNCH_KUBERNETES_IMAGES",
+            "kubernetes_service_accounts": "RELAUNCH_KUBERNETES_SERVICE_ACCOUNTS",
         }
         return cls._from_named(environment, names)
 
@@ -131,6 +134,7 @@ class Settings:
             "max_spot_ratio": "MaxSpotRatio",
             "families": "TaskDefinitionFamilies",
             "role_path": "TaskRolePath",
+            "host_access": "HostAccess",
             "provisioning_deadline": "ProvisioningDeadlineSeconds",
             "subnets": "SubnetIds",
             "security_groups": "SecurityGroupIds",
@@ -157,6 +161,8 @@ class Settings:
             "alibaba_oidc_provider": "AlibabaOidcProviderArn",
             "oss_region": "OssRegion",
             "kubernetes_namespace": "KubernetesNamespace",
+            "kubernetes_images": "KubernetesImages",
+            "kubernetes_service_accounts": "KubernetesServiceAccounts",
         }
         grants = CheckpointGrants(
             split(outputs.get("CheckpointBuckets", "")), split(outputs.get("CheckpointKeyArns", ""))
@@ -181,8 +187,11 @@ class Settings:
             selection=selection,
             machines=read_machine_limits(values, names) if machines.is_on else MachineLimits(),
             task_definitions=TaskDefinitionGrants(
-                _families(values, names["families"]), _role_path(values, names["role_path"])
+                _families(values, names["families"]),
+                _role_path(values, names["role_path"]),
+                has_host_access=switch(values, names["host_access"]),
             ),
+            pods=read_pod_grants(values, names),
         )
         return cls(
             table=required(values, names["table"]),

@@ -16,11 +16,13 @@ from rich.text import Text
 
 from relaunch_local.attack import (
     callers,
+    clusters,
     corpus,
     cross_origin,
     definition_files,
     deliveries,
     families,
+    manifests,
     messages,
     origins,
     patterns,
@@ -44,8 +46,10 @@ SURFACES: Mapping[str, Surface] = {
     "roles": roles.foreign_resources,
     "foreign task definitions": families.foreign_families,
     "keys and jobs of other callers": callers.other_callers,
+    "manifests of checkpoints": manifests.hostile_manifests,
     "messages of queues": messages.queue_messages,
     "definition files": definition_files.definition_files,
+    "clusters": clusters.clusters,
     "control sequences": terminal.control_sequences,
     "web pages and the local world": cross_origin.web_pages,
 }

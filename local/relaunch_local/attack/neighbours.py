@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import lru_cache
 
-from relaunch_cli.deployment.separation import DEFAULT_STACK, family_prefix, image_repositories, separate_names
+from relaunch_cli.deployment.separation import DEFAULT_STACK, family_prefix, separate_names
 from relaunch_local.iam.permission import Permission
 from relaunch_local.iam.policies import PolicyAuthorizer, PolicyDocument, listed
 from relaunch_local.iam.reach import Reached, Somebody, reach
@@ -23,9 +23,7 @@ SHARED = {
 def deployed(name: str, region: str = "us-east-1") -> DeployedStacks:
     """Return the stacks that `relaunch deploy --stack NAME` makes in an account that has none of this name."""
     prefix = "relaunch-" if name == DEFAULT_STACK else family_prefix(name)
-    repository = f"arn:aws:ecr:{region}:111122223333:repository/{name.lower()}/trainer"
-    separate = {**separate_names(name, {}), **image_repositories(name, {}, {"RepositoryArn": repository})}
-    return DeployedStacks(name, separate, prefix, region)
+    return DeployedStacks(name, separate_names(name, {}), prefix, region)
 
 
 def somebody(stacks: DeployedStacks) -> Somebody:

@@ -272,6 +272,11 @@ class KubernetesCluster:
         """Images that no registry has: pods with them wait."""
         return self._kubelet.missing_images
 
+    @property
+    def image_ids(self) -> dict[str, str]:
+        """What the runtime reports of images, where that is not the digest that follows from their names."""
+        return self._kubelet.image_ids
+
     def _explain(self, pod: Document, why: str) -> None:
         known = [each for each in pod["status"].get("conditions", ()) if each["type"] == "PodScheduled"]
         if known and known[0].get("message") == why:

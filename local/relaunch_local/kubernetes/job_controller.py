@@ -2,7 +2,8 @@
 
 It knows what a launcher uses: one pod at a time, `backoffLimit`, `activeDeadlineSeconds`, `suspend` and pod failure
 policies. A pod that is deleted counts as failed where servers track pods by finalizers; older ones replace it as soon
-as its deletion begins, and leave the other one running when it succeeds.
+as its deletion begins, and leave the other one running when it succeeds. One that its namespace refuses is tried again
+and again, of which only events tell.
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from relaunch_local.kubernetes.job_rules import with_requests
+from relaunch_local.kubernetes.pod_security import HAS_ADMISSION, find_refusal
 from relaunch_local.kubernetes.scheduler import is_over
 from relaunch_local.kubernetes.state import ClusterState, Document, has_condition, set_condition
 
@@ -19,6 +21,7 @@ TRACKS_PODS = 26
 HAS_TARGETS = 31
 """The minor version of the first servers that wait for pods to end before a Job has failed."""
 _BACKOFF_SECONDS = 10.0
+_LONGEST_BACKOFF_SECONDS = 600.0
 
 
 class Pods(Protocol):
@@ -29,6 +32,9 @@ class Pods(Protocol):
 
     def end_pod(self, pod: Document) -> None:
         """Let a pod end, within its own grace period, and remove it."""
+
+    def record_event(self, about: Document, kind: str, reason: str, message: str) -> None:
+        """Record an event."""
 
 
 class JobController:
@@ -91,7 +97,7 @@ class JobController:
         for pod in self._pods_of(job):
             self._pods.end_pod(pod)
 
-    def _add_pod(self, job: Document) -> None:
+    def _add_pod(self, job: Document, backoff_seconds: float = _BACKOFF_SECONDS) -> None:
         template = deepcopy(job["spec"]["template"])
         name = job["metadata"]["name"]
         owner = {
@@ -107,6 +113,11 @@ class JobController:
             labels |= {f"batch.kubernetes.io/{key}": value for key, value in labels.items()}
         metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": with_requests(template["spec"])}
+        if refusal := self._refusal(job, pod):
+            self._pods.record_event(job, "Warning", "FailedCreate", f"Error creating: {refusal}")
+            longer = min(2 * backoff_seconds, _LONGEST_BACKOFF_SECONDS)
+            self._state.clock.call_later(backoff_seconds, lambda: self._replace_pod(job, longer))
+            return
         self._state.add("pods", job["metadata"]["namespace"], pod | {"status": {"phase": "Pending"}})
         job["status"]["active"] = 1
         self._state.touch(job)
@@ -124,9 +135,15 @@ class JobController:
                 return
         self._state.clock.call_later(_BACKOFF_SECONDS, lambda: self._replace_pod(job))
 
-    def _replace_pod(self, job: Document) -> None:
-        if not self._is_finished(job) and not has_condition(job, "FailureTarget") and not self._live_pods(job):
-            self._add_pod(job)
+    def _refusal(self, job: Document, pod: Document) -> str:
+        namespace = self._state.find("namespaces", "", job["metadata"]["namespace"])
+        return find_refusal(namespace, pod) if self._minor >= HAS_ADMISSION else ""
+
+    def _replace_pod(self, job: Document, backoff_seconds: float = _BACKOFF_SECONDS) -> None:
+        is_there = self._state.find("jobs", job["metadata"]["namespace"], job["metadata"]["name"]) is job
+        is_ending = self._is_finished(job) or has_condition(job, "FailureTarget")
+        if is_there and not is_ending and not self._live_pods(job):
+            self._add_pod(job, backoff_seconds)
 
     def _apply_policy(self, job: Document, pod: Document) -> tuple[str, str]:
         """Return the action of the first rule that matches, and the message of it; empty if none does."""

@@ -1,7 +1,9 @@
 """The kubelets: they run the containers of pods that were placed, and end them."""
 
+import hashlib
 from typing import Any
 
+from relaunch.core.revisions.image_name import parse_image_name
 from relaunch_local.ecs.processes.port import LogTarget, Processes, ProcessHandle, ProcessSpec, ProcessStartError
 from relaunch_local.kubernetes.state import ClusterState, Document, set_condition
 
@@ -18,6 +20,8 @@ class Kubelet:
         self._running: dict[str, ProcessHandle] = {}
         self.missing_images: set[str] = set()
         """Images that no registry has."""
+        self.image_ids: dict[str, str] = {}
+        """What the runtime reports of images, where that is not the digest that follows from their names."""
         self.lost_nodes: set[str] = set()
         """Nodes that nothing is heard of: their pods stay as they were."""
         self.on_end: Any = lambda _pod: None
@@ -111,9 +115,23 @@ class Kubelet:
 
     def _set_state(self, pod: Document, state: Document) -> None:
         container = pod["spec"]["containers"][0]
-        digest = f"{container['image'].partition('@')[0]}@sha256:{'0' * 64}"
+        # A container keeps the image that it was started with.
+        known = (pod["status"].get("containerStatuses") or [{}])[0].get("imageID")
+        image_id = known or self.image_ids.get(container["image"]) or _image_id(container["image"])
         status = {"name": container["name"], "image": container["image"], "imageID": "", "restartCount": 0}
         has_image = "waiting" not in state
-        status |= {"imageID": digest if has_image else "", "ready": "running" in state, "state": state, "lastState": {}}
+        status |= {
+            "imageID": image_id if has_image else "",
+            "ready": "running" in state,
+            "state": state,
+            "lastState": {},
+        }
         pod["status"]["containerStatuses"] = [status]
         self._state.touch(pod)
+
+
+def _image_id(image: str) -> str:
+    """Return the ID of an image as containerd reports it: its repository, and a digest that follows from its name."""
+    name = parse_image_name(image)
+    digest = f"sha256:{hashlib.sha256(image.encode()).hexdigest()}"
+    return digest if name is None else name.at(name.digest or digest)

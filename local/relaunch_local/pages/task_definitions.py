@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from relaunch.core.task_definitions import host_access
 from relaunch.core.task_definitions.member import Member, Verdict
 from relaunch.core.task_definitions.verdicts import MEMBERS
 from relaunch_local.pages.transitions import section
@@ -49,7 +50,14 @@ _TITLES = {
 
 def render_page() -> str:
     """Return the page."""
-    return "\n".join([_HEAD, *(line for verdict in Verdict for line in _section(verdict))]).rstrip() + "\n"
+    verdicts = (line for verdict in Verdict for line in _section(verdict))
+    return "\n".join([_HEAD, *_host_access(), *verdicts]).rstrip() + "\n"
+
+
+def _host_access() -> Iterator[str]:
+    rows = ((f"`{path}`", values) for path, values, _ in host_access.MEMBERS)
+    title = f"Refused unless the stack has {host_access.PARAMETER}=on: what gives a container its machine"
+    yield from section(title, ("members", "values"), rows)
 
 
 def _section(verdict: Verdict) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """One simulated account: the ECS simulator, SQS, EventBridge, Lambda, S3 and ECR, and the application in it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -22,10 +22,7 @@ from relaunch.adapters.aws.sqs.machine_queue import SqsMachineQueue
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.market_thresholds import load_thresholds
-from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.effects import StopTask
-from relaunch.core.jobs.job import Job, TimelineEntry
-from relaunch.core.machines.machine import Machine
 from relaunch.core.messages.dead_letter import DeadLetterQueue
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies
@@ -57,6 +54,7 @@ from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.absent_agents import AbsentAgentChecks
 from relaunch_local.simulation.checks.agents import AgentChecks
+from relaunch_local.simulation.checks.choices import Choices
 from relaunch_local.simulation.checks.deadlines import Deadlines
 from relaunch_local.simulation.checks.endings import Endings
 from relaunch_local.simulation.checks.facts import AccountFacts
@@ -65,25 +63,27 @@ from relaunch_local.simulation.checks.free_hour import FreeHour
 from relaunch_local.simulation.checks.functions import FunctionChecks
 from relaunch_local.simulation.checks.invariants import Invariants
 from relaunch_local.simulation.checks.machines import MachineInvariants
-from relaunch_local.simulation.checks.market import check_market_wait, check_move
+from relaunch_local.simulation.checks.metrics import MetricChecks
 from relaunch_local.simulation.checks.on_demand import OnDemand
 from relaunch_local.simulation.checks.provider_queues import ProviderQueues
 from relaunch_local.simulation.checks.refusals import Refusals
 from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.checks.useless_cost import UselessCost
 from relaunch_local.simulation.checks.useless_machines import UselessMachines
+from relaunch_local.simulation.checks.wait_reasons import WaitReasons
 from relaunch_local.simulation.cluster import make_cluster, make_targets
 from relaunch_local.simulation.drawn_scenario import draw_scenario
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
 from relaunch_local.simulation.offerings import own_and_provided
 from relaunch_local.simulation.options import Options
+from relaunch_local.simulation.saves import CheckedWrites
 from relaunch_local.simulation.scenario import provision
 
 if TYPE_CHECKING:
     from relaunch_local.simulation.aws.emulated_table import EmulatedTable
 
 
-class SimulatedAccount:
+class SimulatedAccount(CheckedWrites):
     """The account of one run, built from its seed; a subclass may replace parts."""
 
     calls_type: type[Calls] = Calls
@@ -176,6 +176,7 @@ class SimulatedAccount:
         )
         self.refusals = Refusals(self.clock, check, jobs, self.facts.outage_time, self.useless.have_lacked)
         self.endings = Endings(self.clock, check)
+        self.metrics = MetricChecks(self.runtime, check, self.endings)
         self.useless_cost = UselessCost(
             check,
             machines.bills,
@@ -195,6 +196,16 @@ class SimulatedAccount:
 
     def _watch_deadlines(self) -> Deadlines:
         self.on_demand = OnDemand(self.scenario, self.simulator, self.stores.machines, self.stores.capacity)
+        sold = (self.scenario, self.simulator, self.stores.capacity, self.calls.failed_at)
+        self.choices = Choices(self.clock, self.invariants.check, *sold, self.invariants.effects.when)
+        self.wait_reasons = WaitReasons(
+            self.clock,
+            self.invariants.check,
+            self.choices,
+            self.objects,
+            self.calls.failed_at,
+            self.scenario.limits.max_running_jobs,
+        )
         self.provider_queues = ProviderQueues(
             self.clock,
             self.invariants.check,
@@ -247,9 +258,8 @@ class SimulatedAccount:
         queues = self._model_sqs()
         sqs: Any = CallingClient("sqs", queues, self.calls)
         # Deleting and setting apart take no time and never fail, so that seeds keep what they draw for other calls.
-        has_machines = bool(self.scenario.machines.types)
         # What is not used is not counted: it would cost calls, and change what a seed draws.
-        unused = "" if has_machines else "MachinesDeadLetterQueue"
+        unused = "" if self.scenario.machines.types else "MachinesDeadLetterQueue"
         counted = [DeadLetterQueue(queue, queue) for queue in settings.watched_queues if queue != unused]
         return FunctionDependencies(
             self.deps,
@@ -281,7 +291,7 @@ class SimulatedAccount:
         self.facts.hidden_span = delayed.denied_span
         self.facts.forgotten = delayed.forgotten
         known = (self.objects, self.stores.capacity, self.scenario.every_definition, self.facts, self.invariants)
-        self.functions = FunctionChecks(self.runtime, self.simulator, delayed, *known)
+        self.functions = FunctionChecks(self.runtime, self.simulator, delayed, *known, self.metrics)
         told = self.functions
         ecs: Any = CallingClient("ecs", delayed, self.calls, on_answer=told.ecs_answered)
         in_process = in_pages(InProcessClient(self.simulator, "ec2", validate=False), self.scenario.page_size)
@@ -293,12 +303,11 @@ class SimulatedAccount:
         objects = self._authorized("s3", in_pages(ModelS3(self.objects), self.scenario.page_size))
         s3: Any = CallingClient("s3", objects, self.calls, on_answer=told.s3_answered)
         ecr: Any = CallingClient("ecr", self._authorized("ecr", self.ecr), self.calls)
-        spot_prices = Ec2SpotPrices(ec2, clock)
         target = self.per_container(lambda: EcsTarget(ecs, CLUSTER, rate_limiter=self.rate_limiter()))
         ports: dict[str, Any] = {
             "targets": make_targets(target, self.cluster, self.calls, self.scenario.page_size, self.invariants),
             "revisions": self.per_container(lambda: EcsRevisions(ecs, clock)),
-            "offerings": own_and_provided(self.scenario, spot_prices, self.trace, self.snapshots.store),
+            "offerings": own_and_provided(self.scenario, Ec2SpotPrices(ec2, clock), self.trace, self.snapshots.store),
             "fleet": Ec2Fleet(fleet, single_send, STACK),
             "hosts": Ec2Hosts(ec2),
             "machine_queue": NotedQueue(SqsMachineQueue(self._sqs(), MACHINES_QUEUE), self.invariants.effects.done),
@@ -310,7 +319,7 @@ class SimulatedAccount:
             "launches": SqsLaunchQueue(self._sqs(), "AttemptsQueue"),
             "clock": clock,
             "log": self.trace,
-            "metrics": self.endings,
+            "metrics": self.metrics,
             "limits": self.scenario.limits,
             "registry": self.per_container(lambda: EcsRegistry(ecs, clock)),
         }
@@ -322,9 +331,9 @@ class SimulatedAccount:
         stores: dict[str, Any] = {name: CalledStore(store, self.calls) for name, store in vars(self.stores).items()}
         on_effect = self.invariants.effects.done
         stores["jobs"] = CalledJobs(
-            self.stores.jobs, self.calls, self.indexes, self._saved, on_effect, self._machine_saved
+            self.stores.jobs, self.calls, self.indexes, self.job_saved, on_effect, self.machine_saved
         )
-        stores["machines"] = CalledMachines(self.stores.machines, self.calls, self.machine_indexes, self._machine_saved)
+        stores["machines"] = CalledMachines(self.stores.machines, self.calls, self.machine_indexes, self.machine_saved)
         stores["capacity"] = CalledCapacity(self.stores.capacity, self.calls, on_effect)
         return {port: AuthorizedStore(port, store, self.authorization) for port, store in stores.items()}
 
@@ -359,39 +368,12 @@ class SimulatedAccount:
         self.refusals.refused(parameters)
         self.useless.unplaced(parameters, "RunTask is forbidden")
 
-    def _saved(self, job: Job, timeline: Sequence[TimelineEntry]) -> None:
-        self.trace.saved(job, timeline)
-        before = self.invariants.jobs.get(job.job_id)
-        self.invariants.job_saved(job, timeline, is_new=job.version == 1)
-        if job.definition.target is not Target.ECS:
-            return
-        recipes = self.scenario.recipes
-        now = self.clock.now()
-        was_away = self.facts.outage_time(job.accepted_at, now) > timedelta(0)
-        has_cap = job.definition.max_price_usd_per_hour is not None
-        is_sold = not (has_cap or was_away) and self.on_demand.is_sold_to(job.definition)
-        check_market_wait(self.invariants.check, job, recipes, self.objects, now, is_sold=is_sold)
-        check_move(self.invariants.check, before, job, recipes, self.objects, now)
-        self.machines.claims.job_saved(before, job)
-        self.agents.job_saved(before, job)
-        self.deadlines.job_saved(job)
-        self.refusals.job_saved(job)
-
-    def _machine_saved(self, machine: Machine) -> None:
-        before = self.machines.machines.get(machine.machine_id)
-        self.trace.machine_saved(before, machine)
-        self.agents.machine_saved(before, machine)
-        self.absent_agents.machine_saved(before, machine)
-        self.free_hour.machine_saved(machine)
-        self.machine_indexes.note(machine)
-        self.machines.machine_saved(machine)
-
     def _emulated_table(self) -> "EmulatedTable":
         from relaunch_local.simulation.aws.emulated_table import EmulatedTable  # noqa: PLC0415 - moto takes a second to import
 
         on_effect = self.invariants.effects.done
         authorize = partial(in_small_queries, self.scenario.page_size, partial(self._authorized, "dynamodb"))
-        return EmulatedTable(self.calls, self.indexes, authorize, self._saved, on_effect, self._machine_saved)
+        return EmulatedTable(self.calls, self.indexes, authorize, self.job_saved, on_effect, self.machine_saved)
 
     def close(self) -> None:
         """Release what outlives a run."""

@@ -88,8 +88,15 @@ class Commands:
 
     def _plan(self) -> None:
         """Run `relaunch plan`, for what the stack has or for all types of the region."""
-        deps = self._account.deps if self._dice.random() < _OWN_SHARE else self._regional_deps()
-        self._run("plan", lambda: planning.plan_jobs(deps.definitions.list_definitions(), deps), self._plan)
+        is_own = self._dice.random() < _OWN_SHARE
+        deps = self._account.deps if is_own else self._regional_deps()
+
+        def plan() -> None:
+            plans = planning.plan_jobs(deps.definitions.list_definitions(), deps)
+            for each in plans if is_own else ():
+                self._account.choices.check_plan(each.definition, each.selection, each.at)
+
+        self._run("plan", plan, self._plan)
 
     def _regional_deps(self) -> Dependencies:
         account = self._account

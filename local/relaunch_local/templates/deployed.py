@@ -20,6 +20,7 @@ ACCOUNT = "111122223333"
 _FILES = {
     "": "template.yaml",
     "-training": "infrastructure/training.yaml",
+    "-training-resnet": "infrastructure/training-role.yaml",
     "-machines": "infrastructure/machines.yaml",
 }
 _GITHUB = "oidc-provider/token.actions.githubusercontent.com"
@@ -44,10 +45,10 @@ class DeployedStacks:
 
     @cached_property
     def roles(self) -> Mapping[str, Sequence[PolicyDocument]]:
-        """The policies of each role, by its logical ID."""
+        """The policies of each role, by its logical ID; that of a single training is `TaskRole of resnet`."""
         return {
-            role: policies_of_role(template, role, resolver)
-            for template, resolver in self._resolved.values()
+            f"{role} of resnet" if end == "-training-resnet" else role: policies_of_role(template, role, resolver)
+            for end, (template, resolver) in self._resolved.items()
             for role in template.of_type("IAM::Role")
             if resolver.holds(template.resources[role].get("Condition"))
         }
@@ -138,6 +139,13 @@ class DeployedStacks:
     def _values(self, end: str, template: TemplateDocument) -> dict[str, str]:
         defaults = {name: str(each["Default"]) for name, each in template.parameters.items() if "Default" in each}
         named = {**defaults, **self._parameters, **self.separate}
+        if end == "-training-resnet":
+            task_roles = self.separate.get("TaskRolePath", "relaunch/")
+            named |= {
+                "RolePath": f"/{task_roles}trainings/{self.name}/",
+                "CheckpointBucket": self._bucket("NewCheckpointBucket"),
+                "DataBucket": self._bucket("NewDataBucket"),
+            }
         given = {name: value for name, value in named.items() if name in template.parameters}
         names = {
             logical_id: self._name(f"{self.name}{end}", logical_id, resource, template, given)
@@ -190,12 +198,13 @@ class DeployedStacks:
             "ApplicationStack": self.name,
             "ClusterName": self.name,
             "RepositoryName": f"{self.name.lower()}/trainer",
+            "ImageRepositories": self.arn("ecr", f"repository/{self.name.lower()}/trainer"),
+            "TrainingName": "resnet",
             "Zone1": f"{self.region}a",
             "GitHubRepository": f"acme/{self.name}",
             "GitHubOidcProviderArn": self.arn("iam", _GITHUB, region=""),
             "CheckpointKeyArns": self._key,
-            "CheckpointBuckets": f"{self.name}-training-newcheckpointbucket-"
-            f"{self._id(f'{self.name}-trainingNewCheckpointBucket', 12)}",
+            "CheckpointBuckets": self._bucket("NewCheckpointBucket"),
             "MachineSubnets": f"{self.region}a={self._subnet}",
             "MachineLaunchTemplates": templates,
             "MachineInstanceRoleArn": self._machine_role,
@@ -213,6 +222,10 @@ class DeployedStacks:
         path = self.separate.get("RolePath", "relaunch/")
         suffix = self._id(f"{self.name}-machinesInstanceRole", 12).upper()
         return self.arn("iam", f"role/{path}{self.name}-machines-InstanceRole-{suffix}", region="")
+
+    def _bucket(self, logical_id: str) -> str:
+        stack = f"{self.name}-training"
+        return f"{stack}-{logical_id}-{self._id(f'{stack}{logical_id}', 12)}".lower()
 
     def _secret(self, what: str) -> str:
         return self.arn("secretsmanager", f"secret:{self.name}-{what}-AbCdEf")

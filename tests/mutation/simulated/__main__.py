@@ -1,15 +1,16 @@
 """Run the simulation with mutants of the core and the use cases that a seed draws: `make mutate-simulation`.
 
 Each mutant is run alone with the first seeds, until one violates an invariant; those that none of them finds are then
-run together with the others, and each alone in the seeds that find something. With those that no seed finds, the unit
-tests of their package are run; survivors.toml says of each that these do not find either why it is harmless, and the
-command fails where that is missing. Results are kept in .cache/simulated-mutants as long as the code stays as it is: an
-interrupted command goes on.
+run together with the others, and each alone in the seeds that find something. With each the unit tests of its package
+are run as well: the simulation is measured by what they find. survivors.toml says of each that neither finds why it is
+harmless, and the command fails where that is missing. Results are kept in .cache/simulated-mutants as long as the code
+stays as it is: an interrupted command goes on.
 """
 
 import argparse
 import json
 import os
+import re
 import sys
 import time
 import tomllib
@@ -20,6 +21,8 @@ from mutants import draw_mutants
 from reached import HERE, PROJECT, Reached, digest_of_sources
 from trials import Trial, Trials
 
+# How a violation begins.
+_VIOLATED_AT = re.compile(r"\d\d-\d\d \d\d:\d\d:\d\d ")
 CACHE = PROJECT / ".cache" / "simulated-mutants"
 
 
@@ -43,7 +46,7 @@ def main() -> int:
     trials = Trials(reached, folder, arguments.processes, say)
     tried = trials.run_alone(mutants, min(arguments.alone, arguments.seeds))
     trials.run_together([trial for trial in tried if trial.is_open()], range(arguments.alone, arguments.seeds))
-    trials.run_unit_tests([trial for trial in tried if trial.is_open()])
+    trials.run_unit_tests(tried)
     return report(tried, arguments)
 
 
@@ -63,15 +66,20 @@ def report(trials: Sequence[Trial], arguments: argparse.Namespace) -> int:
             "is": trial.mutant.change[1],
             "tried": trial.tried,
             "changed": trial.changed,
-            "why": reasons.get((trial.mutant.file, *trial.mutant.change)) or (trial.test and f"{trial.test} fails"),
+            "why": reasons.get((trial.mutant.file, *trial.mutant.change))
+            or (f"{trial.test} fails" if trial.test else None),
         }
         for trial in trials
         if trial.is_open()
     ]
     found_by = Counter(_kind(trial.finding) for trial in trials if trial.finding)
     unexplained = sum(each["why"] is None for each in survivors)
+    tested = [trial for trial in trials if trial.test]
+    of_tested = sum(not trial.is_open() for trial in tested)
+    by_invariant = sum(trial.finding is not None and _names_harm(trial.finding) for trial in tested)
     if arguments.json:
         counts = {"mutants": len(trials), "draw": arguments.draw, "seeds": arguments.seeds, "alone": arguments.alone}
+        counts |= {"tested": len(tested), "found_of_tested": of_tested, "by_invariant_of_tested": by_invariant}
         print(json.dumps({**counts, "found_by": dict(found_by.most_common()), "survivors": survivors}, indent=2))
         return int(unexplained > 0)
     for each in survivors:
@@ -81,6 +89,14 @@ def report(trials: Sequence[Trial], arguments: argparse.Namespace) -> int:
         print(f"{count:>5} found by: {kind}")
     found, unreached = found_by.total(), sum(not each["tried"] for each in survivors)
     print(
+        f"unit tests find {len(tested)}; of these the simulation finds {of_tested} ({_percent(of_tested, tested)}), "
+        f"{by_invariant} ({_percent(by_invariant, tested)}) by an invariant that names what was harmed"
+    )
+    for each in tested:
+        if each.is_open():
+            was, mutated = each.mutant.change
+            print(f"only by unit tests: {each.mutant.file}\n  was  {was}\n  is   {mutated}")
+    print(
         f"{len(trials)} mutants drawn with seed {arguments.draw}, up to {arguments.seeds:,} seeds each: {found} found "
         f"({100 * found / len(trials):.1f} %), {len(survivors)} survived, {unreached} of them run by no seed; "
         f"{unexplained} without a reason"
@@ -88,11 +104,18 @@ def report(trials: Sequence[Trial], arguments: argparse.Namespace) -> int:
     return int(unexplained > 0)
 
 
+def _percent(count: int, of: Sequence[Trial]) -> str:
+    return f"{100 * count / len(of):.1f} %" if of else "none"
+
+
 def _kind(finding: str) -> str:
-    """Return the invariant of a violation, "MM-DD HH:MM:SS invariant: message", or the kind of error."""
-    words = finding.split(" ", 2)
-    is_violation = len(words) == 3 and words[0][2:3] == "-" and words[1][2:3] == ":"
-    return (words[2] if is_violation else finding).partition(":")[0]
+    """Return the invariant of a violation, or the kind of error."""
+    return _VIOLATED_AT.sub("", finding).partition(":")[0]
+
+
+def _names_harm(finding: str) -> bool:
+    """Tell whether an invariant found it, and not that a function or the simulation itself raised."""
+    return _VIOLATED_AT.match(finding) is not None and _kind(finding) != "no unhandled exception"
 
 
 if __name__ == "__main__":

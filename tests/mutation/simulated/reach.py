@@ -22,11 +22,13 @@ _ONCE = "once"
 
 def main(first: int, seeds: int) -> None:
     """Print a JSON object: `runs` (fingerprint by seed), and `lines`: its seeds by file and line, null for all."""
-    measured = coverage.Coverage(source=[package.__name__ for package in PACKAGES], data_file=None, config_file=False)
+    names = [package.__name__ for package in PACKAGES]
+    # Functions of the simulation are greenlets.
+    measured = coverage.Coverage(source=names, concurrency="greenlet", data_file=None, config_file=False)
     measured.start()
     # What runs at import, or once in a process, decides in every seed.
     for name in list(sys.modules):
-        if name.startswith("relaunch."):
+        if name.partition(".")[0] in {"relaunch", "relaunch_local"}:
             del sys.modules[name]
     modules = [importlib.import_module(name) for name in _module_names()]
     _forget_caches(modules)

@@ -2,7 +2,7 @@
 
 Standard input has a JSON object: `runs`, the seeds in their order, each with the fingerprint of its run without a
 mutant; `is_first_enough`, whether to end with the first violation. The output is a JSON object: `changed`, the seeds
-whose runs went another way, and `found`, a violation of each seed that had one.
+whose runs went another way, and `found`, a violation of each seed that had one: what names a harm before an exception.
 """
 
 import json
@@ -42,7 +42,8 @@ def run(runs: dict[int, str], *, is_first_enough: bool) -> dict[str, Any]:
             found[seed] = f"{type(error).__name__}: {error}"[:200]
         else:
             if result.violations:
-                found[seed] = result.violations[0]
+                harm = (each for each in result.violations if "no unhandled exception" not in each)
+                found[seed] = next(harm, result.violations[0])
             if fingerprint(result) != expected:
                 changed.append(seed)
         if found and is_first_enough:

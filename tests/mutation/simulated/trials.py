@@ -36,7 +36,7 @@ class Trial:
     seed: int | None = None
     """Of the finding."""
     test: str | None = None
-    """A unit test that fails with it."""
+    """A unit test that fails with it, "" if none does, None if they were not run."""
 
     def is_open(self) -> bool:
         """Tell whether no seed has found it."""
@@ -170,8 +170,9 @@ class Trials:
         def run(trial: Trial) -> None:
             folders = (f"tests/unit/{trial.mutant.file.rpartition('/')[0]}", *_TESTS_OF_CALLERS)
             failures = (self._run_tests(trial.mutant, folder) for folder in folders)
-            trial.test = trial.test or next((failure for failure in failures if failure), None)
-            self._keep(trial)
+            if trial.test is None:
+                trial.test = next((failure for failure in failures if failure), "")
+                self._keep(trial)
             self._say(f"{trial.mutant.file}: {trial.mutant.change[1][:60]}: {trial.test or 'no unit test fails'}")
 
         with ThreadPoolExecutor(self._processes) as pool:

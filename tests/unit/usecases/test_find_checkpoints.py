@@ -26,6 +26,19 @@ def test_to_have_none_is_no_error_unless_one_was_chosen():
         find_resume_uri((ResumePoint("a-1", "s3://b/", 7),), FakeCheckpoints({"a-1": SAVED}))
 
 
+def test_what_cannot_be_used_is_reported_and_named_where_a_certain_one_was_asked_for():
+    checkpoints = FakeCheckpoints({"a-1": SAVED})
+    checkpoints.unusable = ("attempt-9/step-6 cannot be used: it is empty",)
+    reasons: list[str] = []
+
+    assert find_resume_uri((SECOND,), checkpoints, reasons.append) == SAVED
+    assert reasons == list(checkpoints.unusable)
+    with pytest.raises(
+        MissingCheckpointError, match=r"below s3://b/a-1/; attempt-9/step-6 cannot be used: it is empty"
+    ):
+        find_resume_uri((ResumePoint("a-1", "s3://b/", 7),), checkpoints)
+
+
 @pytest.mark.parametrize(("step", "attempt"), [(300, None), (None, 2), (300, 2)])
 def test_the_chosen_one_is_found(step, attempt):
     assert find_resume_uri((ResumePoint("a-1", "s3://b/", step, attempt),), FakeCheckpoints({"a-1": SAVED})) == SAVED

@@ -5,13 +5,18 @@ from dataclasses import replace
 import pytest
 
 from fakes.builders import make_definition
+from fakes.kubernetes_clusters import NAMESPACE, served_cluster
 from fakes.story import MINUTE, Story
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
+from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch.core.kubernetes.pod_grants import PodGrants
+from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.revisions.revision import TaskDefinitionGrants
+from relaunch.ports import Targets
 
 IMAGE = "registry.cn-beijing.aliyuncs.com/acme/trainer:1"
 WORKLOAD = KubernetesWorkload(IMAGE, vcpus=4, memory_mib=16 * 1024, gpu_model="T4")
@@ -128,3 +133,78 @@ def test_what_task_definitions_may_be_run_does_not_matter_to_it():
     job_id = story.submit_and_deliver()
 
     assert story.job(job_id).state is JobState.LAUNCHING
+
+
+OTHERS = PodGrants(images=("registry.example.com/*",), service_accounts=("trainer",))
+REFUSED = [
+    pytest.param({"image": "evil.example/x:1"}, "KubernetesImages has registry.example.com/*", id="image"),
+    pytest.param({"service_account": "admin"}, "KubernetesServiceAccounts has trainer", id="service-account"),
+]
+
+
+@pytest.mark.parametrize(("fields", "reason"), REFUSED)
+def test_what_the_stack_does_not_let_pods_have_fails_the_job_when_it_is_submitted(fields, reason):
+    allowed = {"image": "registry.example.com/trainer:1", "service_account": "trainer"}
+    definition = replace(ON_ACK, kubernetes=replace(WORKLOAD, **(allowed | fields)))
+    story = Story(definition, target=Target.ACK, limits=StackLimits(pods=OTHERS))
+
+    job = story.job(story.submit())
+
+    assert job.state is JobState.FAILED
+    assert reason in job.reason
+    assert story.launches.requested == []
+
+
+@pytest.mark.parametrize(("fields", "reason"), REFUSED)
+def test_a_job_that_was_accepted_before_the_parameter_changed_fails_when_it_is_launched(fields, reason):
+    allowed = {"image": "registry.example.com/trainer:1", "service_account": "trainer"}
+    story = Story(
+        replace(ON_ACK, kubernetes=replace(WORKLOAD, **(allowed | fields))),
+        target=Target.ACK,
+        limits=StackLimits(pods=PodGrants(service_accounts=("*",))),
+    )
+    job_id = story.submit()
+    story.deps = replace(story.deps, limits=replace(story.deps.limits, pods=OTHERS))
+
+    story.deliver()
+
+    assert story.job(job_id).state is JobState.FAILED
+    assert reason in story.job(job_id).reason
+    assert story.tasks.requests == []
+
+
+def test_the_digest_of_an_image_that_the_stack_does_not_allow_any_more_is_not_run_either():
+    story = Story(ON_ACK, target=Target.ACK)
+    job_id = story.submit()
+    pinned = replace(story.job(job_id), images={"main": f"evil.example/x@sha256:{'0' * 64}"})
+    story.jobs.save_job(Decision(pinned))
+    story.deps = replace(story.deps, limits=replace(story.deps.limits, pods=PodGrants(images=(f"{IMAGE[:-2]}",))))
+
+    story.deliver()
+
+    assert "the stack may not run the image evil.example/x@sha256" in story.job(job_id).reason
+
+
+@pytest.mark.parametrize("looks", [1, 0], ids=["seen running", "seen when it had ended"])
+def test_later_attempts_run_the_digest_that_the_first_pod_ran_though_its_tag_has_moved(looks):
+    whole = replace(ON_ACK, accelerator=AcceleratorRequirement(gpu=GpuRequirement()))
+    story = Story(replace(whole, kubernetes=replace(WORKLOAD, gpu_model="")), target=Target.ACK)
+    repository = IMAGE.removesuffix(":1")
+    with served_cluster(Target.ACK) as served:
+        served.advance((story.now - served.cluster.clock.now()).total_seconds())
+        served.cluster.add_node("node-0", gpus=1)
+        served.cluster.image_ids[IMAGE] = f"docker-pullable://{repository}@sha256:{'1' * 64}"
+        story.deps = replace(story.deps, targets=Targets({Target.ACK: lambda: served.target}))
+        job_id = story.submit_and_deliver()
+        served.advance(120)
+        for _ in range(looks):
+            story.reconcile(after=2 * MINUTE)
+        served.cluster.image_ids[IMAGE] = f"{repository}@sha256:{'2' * 64}"
+        served.finish(story.arn(job_id), 1)
+        story.reconcile(after=2 * MINUTE)
+        story.settle()
+
+        jobs = served.cluster.state.all("jobs", NAMESPACE)
+        images = [each["spec"]["template"]["spec"]["containers"][0]["image"] for each in jobs]
+
+    assert images == [IMAGE, f"{repository}@sha256:{'1' * 64}"]

@@ -62,6 +62,21 @@ def test_a_retry_is_a_job_of_its_own_that_resumes_from_the_other_ones_checkpoint
     assert f"resuming from {story.checkpoints.complete[failed.job_id]}" in story.timeline(retried.job_id)
 
 
+@pytest.mark.parametrize("is_saved", [True, False])
+def test_checkpoints_that_cannot_be_used_are_named_when_the_older_one_or_none_is_resumed_from(story, is_saved):
+    failed = fail(story, at="attempt-1/step-0000300/")
+    if not is_saved:
+        story.checkpoints.complete.clear()
+    story.checkpoints.unusable = ("attempt-9/step-6 cannot be used: its manifest is empty", "attempt-9/step-5 …", "…")
+
+    retried = retry(story, failed)
+    story.settle()
+
+    assert ("RELAUNCH_RESUME_URI" in environments(story)[-1]) is is_saved
+    expected = "; attempt-9/step-6 cannot be used: its manifest is empty, nor can 2 more"
+    assert expected in story.timeline(retried.job_id)
+
+
 def test_after_an_interruption_its_own_checkpoint_counts_and_before_that_the_other_ones(story):
     failed = fail(story, at="attempt-1/step-0000300/")
     retried = retry(story, failed)

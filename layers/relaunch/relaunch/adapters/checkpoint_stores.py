@@ -1,9 +1,10 @@
 """Checkpoints in the store that their URI names."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.ports import CheckpointSource, PermanentError
+from relaunch.ports.checkpoints import ignore_unusable
 
 
 class CheckpointStores:
@@ -13,22 +14,32 @@ class CheckpointStores:
         self._stores = stores
 
     def newest_complete(
-        self, checkpoint_uri: str, job_id: str, *, step: int | None = None, attempt: int | None = None
+        self,
+        checkpoint_uri: str,
+        job_id: str,
+        *,
+        step: int | None = None,
+        attempt: int | None = None,
+        on_unusable: Callable[[str], None] = ignore_unusable,
     ) -> str | None:
         """Return the URI of the newest complete checkpoint of the job, None if there is none.
 
         Raises:
             PermanentError: checkpoints cannot be read.
         """
-        return self._store_of(checkpoint_uri).newest_complete(checkpoint_uri, job_id, step=step, attempt=attempt)
+        return self._store_of(checkpoint_uri).newest_complete(
+            checkpoint_uri, job_id, step=step, attempt=attempt, on_unusable=on_unusable
+        )
 
-    def newest_saved(self, checkpoint_uri: str, job_id: str) -> SavedCheckpoint | None:
+    def newest_saved(
+        self, checkpoint_uri: str, job_id: str, *, on_unusable: Callable[[str], None] = ignore_unusable
+    ) -> SavedCheckpoint | None:
         """Return the newest complete checkpoint of the job with its step and time, None if there is none.
 
         Raises:
             PermanentError: checkpoints cannot be read.
         """
-        return self._store_of(checkpoint_uri).newest_saved(checkpoint_uri, job_id)
+        return self._store_of(checkpoint_uri).newest_saved(checkpoint_uri, job_id, on_unusable=on_unusable)
 
     def probe(self, checkpoint_uri: str, job_id: str) -> None:
         """Check, before a job without checkpoints is launched, that its checkpoints could be read.

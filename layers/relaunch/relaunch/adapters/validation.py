@@ -60,5 +60,12 @@ def _to_utc(timestamp: datetime) -> datetime:
     return timestamp.astimezone(UTC)
 
 
+_MAX_WORDS_LENGTH = 4_096
+Words = Annotated[str, AfterValidator(lambda text: _cut(text, _MAX_WORDS_LENGTH))]
+"""What a target reports on a task, for people; a training, or its image, may have written it.
+
+Kubernetes takes as many bytes of a container's termination message, and the ECS agent a quarter of that.
+"""
+
 Timestamp = Annotated[datetime, AfterValidator(_to_utc)]
 """ISO 8601 text (events), epoch seconds (JSON of DescribeTasks) or a datetime (the SDK), converted to UTC."""

@@ -5,15 +5,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from relaunch.core.definitions.checkpoint_bucket import BucketFacts
     from relaunch.core.jobs.progress import SavedCheckpoint
 
 
+def ignore_unusable(_: str) -> None:
+    """Do nothing with the reason for which a checkpoint cannot be used."""
+
+
 class CheckpointSource(Protocol):
-    """Checkpoints in S3, or in OSS."""
+    """Checkpoints in S3, or in OSS.
+
+    Trainings write them: one that is not what it should be is passed over, and the one before it taken. `on_unusable`
+    is called with the reason for each that was, a line of printable words: `attempt-2/step-0000300 cannot be used: …`.
+    """
 
     def newest_complete(
-        self, checkpoint_uri: str, job_id: str, *, step: int | None = None, attempt: int | None = None
+        self,
+        checkpoint_uri: str,
+        job_id: str,
+        *,
+        step: int | None = None,
+        attempt: int | None = None,
+        on_unusable: Callable[[str], None] = ignore_unusable,
     ) -> str | None:
         """Return the URI of the newest complete checkpoint of the job, None if there is none.
 
@@ -23,7 +39,9 @@ class CheckpointSource(Protocol):
             PermanentError: checkpoints cannot be read.
         """
 
-    def newest_saved(self, checkpoint_uri: str, job_id: str) -> SavedCheckpoint | None:
+    def newest_saved(
+        self, checkpoint_uri: str, job_id: str, *, on_unusable: Callable[[str], None] = ignore_unusable
+    ) -> SavedCheckpoint | None:
         """Return the newest complete checkpoint of the job with its step and time, None if there is none.
 
         Raises:

@@ -1,12 +1,15 @@
 """Choose where a job is launched: select an offering, claim a machine of our own if it is one, save the placement."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import STACK_SLOT, Job
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch.core.kubernetes.pod_grants import find_grant_problems
 from relaunch.core.kubernetes.rules import find_problems, select_on_kubernetes
+from relaunch.core.launches.launch_plan import pod_image
 from relaunch.core.lifecycle.events import (
     CheckpointsRead,
     CheckpointsUnreadable,
@@ -28,6 +31,7 @@ from relaunch.core.offerings.offering import Offering
 from relaunch.core.revisions.revision import revision_problem
 from relaunch.core.selection.selection import Selection, explain_rejection, prefer_low_risk, select
 from relaunch.ports import LaunchDependencies, NotGrantedError, PermanentError, SlotsFullError
+from relaunch.ports.checkpoints import ignore_unusable
 from relaunch.usecases.advance_job import apply_event
 from relaunch.usecases.claim_machine import claim_machine, find_machine
 from relaunch.usecases.find_checkpoints import MissingCheckpointError, find_resume_uri, newest_of
@@ -108,9 +112,11 @@ def _find_problem(job: Job, deps: LaunchDependencies) -> str:
     """Return why the job can never be launched by this stack, empty if it may be."""
     name = job.definition.target
     problem = deps.targets.problem(name) or "; ".join(map(str, find_problems(job.definition)))
-    if problem or not name.capabilities.takes_task_definition:
+    if problem:
         return problem
-    return revision_problem(job.revision, deps.limits.task_definitions) or ""
+    if name.capabilities.takes_task_definition:
+        return revision_problem(job.revision, deps.limits.task_definitions) or ""
+    return "; ".join(map(str, find_grant_problems(job.definition, deps.limits.pods, pod_image(job))))
 
 
 def _claim(job: Job, selection: Selection, deps: LaunchDependencies) -> Job | Offering:
@@ -160,12 +166,14 @@ def _place(job: Job, chosen: OfferingChosen, deps: LaunchDependencies) -> Job:
         return apply_event(job, LaunchNotGranted(str(error)), deps)
     except PermanentError as error:
         return apply_event(job, LaunchImpossible(str(error)), deps)
+    unusable: list[str] = []
     try:
-        resume_uri, newest = _resume_uri(job, deps)
+        resume_uri, newest = _resume_uri(job, deps, unusable.append)
     except PermanentError as error:
         return apply_event(job, _resume_obstacle(error), deps)
+    chosen = replace(chosen, resume_uri=resume_uri, prepared=prepared, newest=newest, unusable=tuple(unusable))
     try:
-        return apply_event(job, replace(chosen, resume_uri=resume_uri, prepared=prepared, newest=newest), deps)
+        return apply_event(job, chosen, deps)
     except SlotsFullError as full:
         slot = STACK_SLOT if full.cap == "stack" else job.definition.name
         return apply_event(job, SlotDenied(slot, full.limit), deps)
@@ -187,7 +195,9 @@ def _wait_of(selection: Selection) -> WaitReason | None:
     return WaitReason.CAPACITY if selection.retry_at else WaitReason.PRICE
 
 
-def _resume_uri(job: Job, deps: LaunchDependencies) -> tuple[str | None, SavedCheckpoint | None]:
+def _resume_uri(
+    job: Job, deps: LaunchDependencies, on_unusable: Callable[[str], None] = ignore_unusable
+) -> tuple[str | None, SavedCheckpoint | None]:
     """Return the newest complete checkpoint, its own or that of a job that it retries, and which one is its own.
 
     Before the first launch it has none of its own, and it is checked that they could be read.
@@ -195,8 +205,8 @@ def _resume_uri(job: Job, deps: LaunchDependencies) -> tuple[str | None, SavedCh
     uri = job.definition.checkpoint_uri
     if uri is not None and job.attempt is None:
         deps.checkpoints.probe(uri, job.job_id)
-    own = newest_of(job, deps.checkpoints)
-    return (own.uri if own else find_resume_uri(job.resume_from, deps.checkpoints)), own
+    own = newest_of(job, deps.checkpoints, on_unusable)
+    return (own.uri if own else find_resume_uri(job.resume_from, deps.checkpoints, on_unusable)), own
 
 
 def _resume_obstacle(error: PermanentError) -> CheckpointsUnreadable | LaunchImpossible:

@@ -11,6 +11,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.trigger_facts import TriggerFacts
 from relaunch.core.kubernetes.acs_drivers import AcsDrivers, find_driver_notices, find_strict_problems
 from relaunch.core.kubernetes.node_fit import GpuNode, NodeFit
+from relaunch.core.kubernetes.pod_grants import find_grant_problems
 from relaunch.core.kubernetes.rules import find_kubernetes_notices, find_problems, kubernetes_revision, predict_job_fit
 from relaunch.core.lifecycle.market_choice import MarketChoice, follows_market, narrow
 from relaunch.core.lifecycle.market_notices import deadline_notices, with_awaited
@@ -141,8 +142,9 @@ def _plan_on_ecs(
 
 def _plan_on_kubernetes(definition: JobDefinition, deps: PlanDependencies) -> Plan:
     plan = plan_on_kubernetes(definition, deps.clock.now(), deps.acs_drivers)
+    refused = "; ".join(map(str, find_grant_problems(definition, deps.limits.pods)))
     problem, notices = check_bucket(definition, deps)
-    return replace(plan, problem=plan.problem or problem, bucket_notices=notices)
+    return replace(plan, problem=plan.problem or refused or problem, bucket_notices=notices)
 
 
 def with_fit(plan: Plan, nodes: Sequence[GpuNode]) -> Plan:

@@ -7,6 +7,7 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.effects import RequestLaunch
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
+from relaunch.core.kubernetes.pod_grants import find_grant_problems
 from relaunch.core.kubernetes.rules import find_problems, kubernetes_revision
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.events import ImageArrived
@@ -268,9 +269,11 @@ def definition_problem(definition: JobDefinition, deps: SubmitDependencies) -> s
     """Return why the stack can launch no job of a definition, and what to change; empty if it can."""
     problem = deps.targets.problem(definition.target, definition.checkpoint_uri)
     problem = problem or "; ".join(map(str, find_problems(definition)))
-    if problem or not definition.target.capabilities.takes_task_definition:
+    if problem:
         return problem
-    return family_problem(definition.task_definition, deps.limits.task_definitions)
+    if definition.target.capabilities.takes_task_definition:
+        return family_problem(definition.task_definition, deps.limits.task_definitions)
+    return "; ".join(map(str, find_grant_problems(definition, deps.limits.pods)))
 
 
 def _newest_revision(definition: JobDefinition, event: TriggerEvent, deps: SubmitDependencies) -> Revision:

@@ -1,5 +1,6 @@
 """Functions as greenlets on the virtual clock: one runs at a time, and each call of a port lets others run."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -46,6 +47,10 @@ class Invocation:
     """The tasks and instances that RunTask and CreateFleet named in answers since the current message was begun."""
     failed_calls: int = 0
     """How many calls failed for good since then, or since its beginning."""
+    uncounted: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """The metrics, with their labels, of what it has saved since then and not counted."""
+    durations: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
+    """From when until when the durations are that it may count."""
     thread: greenlet | None = None
     timer: Timer | None = None
     deadline_timer: Timer | None = None
@@ -57,6 +62,8 @@ class Invocation:
         self.current, self.begun = self.begun, self.begun + 1
         self.told.clear()
         self.failed_calls = 0
+        self.uncounted.clear()
+        self.durations.clear()
 
 
 @dataclass(slots=True)

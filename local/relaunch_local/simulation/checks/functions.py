@@ -21,6 +21,7 @@ from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.facts import AccountFacts, tasks_in
 from relaunch_local.simulation.checks.invariants import Invariants, is_late
+from relaunch_local.simulation.checks.metrics import MetricChecks
 
 _LONGEST_SWEEP = timedelta(minutes=3)
 # What one answer of ListTasks has at most.
@@ -39,6 +40,7 @@ class FunctionChecks:
     _definitions: Sequence[JobDefinition]
     _facts: AccountFacts
     _invariants: Invariants
+    _metrics: MetricChecks
 
     def ecs_answered(self, action: str, answer: Any) -> None:
         """Note an answer of ECS."""
@@ -78,6 +80,7 @@ class FunctionChecks:
 
     def message_handled(self, function: str, body: str, began_at: datetime) -> None:
         """Check that a handled warning stopped every visible task on the instance, and that an upload is watched."""
+        self._metrics.message_handled()
         invocation = self._runtime.current
         if invocation is not None:
             self._facts.instances_told(invocation.told)

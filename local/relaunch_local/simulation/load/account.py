@@ -308,8 +308,8 @@ class LoadAccount(SimulatedAccount):
         on_effect = self.invariants.effects.done
         jobs = ContendedJobs(self.stores.jobs, self.contention)
         machines = self.stores.machines
-        noted = self._machine_saved
-        stores["jobs"] = RetriedJobs(jobs, self.calls, self.indexes, self._saved, on_effect, noted, self.contention)
+        noted = self.machine_saved
+        stores["jobs"] = RetriedJobs(jobs, self.calls, self.indexes, self.job_saved, on_effect, noted, self.contention)
         contended = ContendedMachines(machines, self.contention)
         stores["machines"] = RetriedMachines(contended, self.calls, self.machine_indexes, noted, self.contention)
         return stores

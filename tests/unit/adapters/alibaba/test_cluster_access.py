@@ -107,7 +107,7 @@ def test_each_signed_request_has_its_own_nonce() -> None:
         (
             refused(400, "AuthenticationFail.OIDCToken.Expired"),
             PermanentError,
-            "check the trust policy of the RAM role",
+            "check that the trust policy of the RAM role has",
         ),
         (refused(404, "EntityNotExist.Role"), PermanentError, "so it is .HTTP 404 EntityNotExist.Role, request r-9"),
         (refused(400, "Throttling.User"), TransientError, "Throttling.User"),

@@ -50,6 +50,10 @@ def save(attempt: int, step: int, job: str = JOB) -> str:
     return save_checkpoint(f"{ROOT}{job}/attempt-{attempt}/", manifest, objects)
 
 
+def manifest(objects: object) -> bytes:
+    return json.dumps({"format": 1, "objects": objects}).encode()
+
+
 def delete(s3: Any, uri: str) -> None:
     s3.delete_object(Bucket=BUCKET, Key=uri.removeprefix(f"s3://{BUCKET}/"))
 
@@ -112,32 +116,33 @@ def test_certain_ones_leave_out_all_others(checkpoints, s3, step, attempt, expec
 
 
 @pytest.mark.parametrize(
-    ("key", "body"),
+    ("key", "body", "reason"),
     [
-        pytest.param("manifest.json", None, id="no manifest"),
-        pytest.param("weights/0.bin", None, id="an object is missing"),
-        pytest.param("weights/0.bin", b"half", id="an object has another size"),
-        *(
-            pytest.param("manifest.json", body, id=f"manifest cannot be read: {body!r}")
-            for body in (
-                *(b"", b"{", b"[]", b'"text"', b"\xff\xfe", b'{"format": 1}', b'{"format": 2, "objects": []}'),
-                b'{"format": 1, "objects": [{"key": "state.json"}]}',
-                b'{"format": 1, "objects": [{"key": "state.json", "size": null}]}',
-                b'{"format": 1, "objects": {"state.json": 2}}',
-                b'{"format": 1, "objects": [{"key": 7, "size": 2}]}',
-            )
-        ),
+        pytest.param("manifest.json", None, None, id="no manifest"),
+        ("weights/0.bin", None, "its object 'weights/0.bin' is missing"),
+        ("weights/0.bin", b"half", "its object 'weights/0.bin' has 4 bytes instead of 300"),
+        ("manifest.json", b"", "its manifest is empty"),
+        ("manifest.json", b"{", "its manifest is not JSON: 'Expecting property name"),
+        ("manifest.json", b"\xff\xfe", "its manifest is not JSON: "),
+        ("manifest.json", b"[]", "its manifest is not a JSON object"),
+        ("manifest.json", b"{}", "its manifest has format None, and this release reads 1"),
+        ("manifest.json", b'{"format": 2, "objects": []}', "its manifest has format 2"),
+        ("manifest.json", b'{"format": true, "objects": []}', "its manifest has format True"),
     ],
 )
-def test_a_checkpoint_that_is_not_complete_does_not_count(checkpoints, s3, key, body):
+def test_a_checkpoint_that_is_not_complete_does_not_count_and_the_reason_is_given(checkpoints, s3, key, body, reason):
     save(1, 100)
     uri = save(1, 200) + key
+    reasons: list[str] = []
     if body is None:
         delete(s3, uri)
     else:
         s3.put_object(Bucket=BUCKET, Key=uri.removeprefix(f"s3://{BUCKET}/"), Body=body)
 
-    assert checkpoints.newest_complete(ROOT, JOB) == folder(1, 100)
+    assert checkpoints.newest_complete(ROOT, JOB, on_unusable=reasons.append) == folder(1, 100)
+    assert [each.startswith(f"attempt-1/step-0000200 cannot be used: {reason}") for each in reasons] == [True] * bool(
+        reason
+    )
 
 
 def test_only_incomplete_checkpoints_are_none(checkpoints, s3):
@@ -152,9 +157,9 @@ def test_a_checkpoint_of_another_job_does_not_count_even_if_its_id_starts_alike(
 
 
 def test_a_manifest_at_an_unexpected_place_does_not_count(checkpoints, s3):
-    body = json.dumps({"format": 1, "objects": []}).encode()
     for place in ("", "attempt-1/", "attempt-1/step-0000900/old/", "step-1/"):
-        s3.put_object(Bucket=BUCKET, Key=f"resnet/{JOB}/{place}manifest.json", Body=body)
+        s3.put_object(Bucket=BUCKET, Key=f"resnet/{JOB}/{place}m", Body=b"x")
+        s3.put_object(Bucket=BUCKET, Key=f"resnet/{JOB}/{place}manifest.json", Body=manifest([{"key": "m", "size": 1}]))
     assert checkpoints.newest_complete(ROOT, JOB) is None
 
 
@@ -168,8 +173,8 @@ def test_the_slash_at_the_end_of_the_uri_makes_no_difference(checkpoints, s3, ro
 @pytest.mark.parametrize("root", [f"s3://{BUCKET}/", f"s3://{BUCKET}//a b/ü?#/"])
 def test_checkpoints_may_lie_anywhere_in_a_bucket(checkpoints, s3, root):
     prefix = root.removeprefix(f"s3://{BUCKET}/")
-    body = json.dumps({"format": 1, "objects": []}).encode()
-    s3.put_object(Bucket=BUCKET, Key=f"{prefix}{JOB}/attempt-1/step-0000001/manifest.json", Body=body)
+    for key, body in {"m": b"x", "manifest.json": manifest([{"key": "m", "size": 1}])}.items():
+        s3.put_object(Bucket=BUCKET, Key=f"{prefix}{JOB}/attempt-1/step-0000001/{key}", Body=body)
     assert checkpoints.newest_complete(root, JOB) == f"{root}{JOB}/attempt-1/step-0000001/"
 
 
@@ -220,7 +225,7 @@ def test_a_manifest_that_may_not_be_read_is_permanent_and_not_taken_for_missing(
     save(1, 100)
     own = make_client("s3")
     Faults(own, "s3", "GetObject").on_send = refuse(refusal("AccessDenied"))
-    with pytest.raises(PermanentError, match="AccessDenied"):
+    with pytest.raises(PermanentError, match=f"reading {folder(1, 100)}manifest.json: .*AccessDenied"):
         S3Checkpoints(own).newest_complete(ROOT, JOB)
 
 

@@ -128,6 +128,18 @@ class TestIndex:
         assert registry.find() == FoundImage(DIGEST, (), "it names none")
 
     @pytest.mark.parametrize(
+        "manifests",
+        [
+            pytest.param([platform(f"a{number}") for number in range(31)], id="more than there are"),
+            pytest.param([platform("a" * 40)], id="a name of any length"),
+        ],
+    )
+    def test_what_no_build_names_is_not_stored(self, registry, manifests):
+        registry.answer_image({"manifests": manifests})
+
+        assert registry.find() == FoundImage(DIGEST, (), "it names more than 30, or longer names than platforms have")
+
+    @pytest.mark.parametrize(
         ("named", "meant"),
         [
             pytest.param(platform("arm", variant="v7"), "linux/arm", id="a variant of an architecture"),

@@ -24,7 +24,13 @@ from relaunch.core.definitions.definition import (
     JobDefinition,
     S3Trigger,
 )
-from relaunch.core.definitions.kubernetes_workload import ComputeClass, GpuPlacement, GpuSharing, KubernetesWorkload
+from relaunch.core.definitions.kubernetes_workload import (
+    ComputeClass,
+    GpuPlacement,
+    GpuSharing,
+    KubernetesWorkload,
+    PodSecurity,
+)
 from relaunch.core.definitions.targets import Target
 
 CATALOGUE = {
@@ -104,6 +110,9 @@ jobs:
       gpu_driver: "535.161.08"
       strict: true
       card_memory: 15GiB
+      service_account_token: true
+      pod_security: restricted
+      run_as_user: 1000
     accelerator: {gpu: {memory: 2GiB, compute_percent: 30}}
     checkpoint: s3://acme-checkpoints/train
 """
@@ -129,7 +138,11 @@ def test_a_definition_for_kubernetes_is_read_with_all_its_keys():
         gpu_driver="535.161.08",
         card_memory_mib=15 * 1024,
         strict=True,
+        service_account_token=True,
+        pod_security=PodSecurity.RESTRICTED,
+        run_as_user=1000,
     )
+    assert definition.kubernetes.pod_security is PodSecurity.RESTRICTED
 
 
 @pytest.mark.parametrize("target", ["ecs", "ack"])

@@ -32,7 +32,13 @@ from relaunch.core.definitions.definition import (
     RetryRules,
     S3Trigger,
 )
-from relaunch.core.definitions.kubernetes_workload import ComputeClass, GpuPlacement, GpuSharing, KubernetesWorkload
+from relaunch.core.definitions.kubernetes_workload import (
+    ComputeClass,
+    GpuPlacement,
+    GpuSharing,
+    KubernetesWorkload,
+    PodSecurity,
+)
 from relaunch.core.definitions.targets import Target
 from relaunch.core.market.policies import PolicyName
 
@@ -92,7 +98,8 @@ ON_ACS = replace(
     target=Target.ACS,
     kubernetes=KubernetesWorkload(
         "registry.example.com/trainer:1", vcpus=4.0, memory_mib=8192, gpu_model="T4", compute_class=ComputeClass.GPU,
-        gpu_driver="535.161.08", card_memory_mib=16_384, strict=True,
+        gpu_driver="535.161.08", card_memory_mib=16_384, strict=True, service_account="trainer",
+        service_account_token=True, pod_security=PodSecurity.RESTRICTED, run_as_user=1000,
     ),
 )  # fmt: skip
 DEFINITIONS = {

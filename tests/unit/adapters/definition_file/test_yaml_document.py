@@ -4,13 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from relaunch.adapters.definition_file.yaml_document import (
-    MAX_CHARACTERS,
-    MAX_DEPTH,
-    MAX_NODES,
-    Document,
-    read_document,
-)
+from relaunch.adapters.core_schema import MAX_CHARACTERS, MAX_DEPTH, MAX_NODES
+from relaunch.adapters.definition_file.yaml_document import Document, read_document
 
 
 def problems(text: str) -> list[str]:

@@ -106,6 +106,7 @@ def packed(content: bytes) -> str:
         pytest.param(packed(gzip.compress(b"no JSON", mtime=0)), id="no-json"),
         pytest.param(packed(gzip.compress(b'{"chart": {}}', mtime=0)), id="no-version"),
         pytest.param(packed(gzip.compress(b"[]", mtime=0)), id="no-object"),
+        pytest.param(packed(gzip.compress(b"[" * 100_000, mtime=0)), id="too-deep"),
     ],
 )
 def test_a_release_that_cannot_be_read_has_no_version(ack, inspection, release):
@@ -123,8 +124,8 @@ def test_versions_are_those_of_images_with_the_word_in_their_name(ack, inspectio
 
 
 def test_the_namespace_the_role_and_whom_it_is_given_to_are_read(ack, inspection):
-    assert inspection.has_namespace(NAMESPACE)
-    assert not inspection.has_namespace("research")
+    assert inspection.namespace_labels(NAMESPACE) == {}
+    assert inspection.namespace_labels("research") is None
     rules = inspection.role_rules(NAMESPACE, "relaunch")
     assert any(each.allows("batch", "jobs", "patch") for each in rules)
     assert not any(each.allows("", "secrets", "get") for each in rules)

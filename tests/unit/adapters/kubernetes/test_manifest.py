@@ -14,13 +14,20 @@ from fakes.builders import make_launch_request, make_offering_key
 from relaunch.adapters.kubernetes.manifest import build_job, cpu_quantity, manifest_builder, memory_quantity
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.definitions.kubernetes_workload import ComputeClass, GpuPlacement, GpuSharing, KubernetesWorkload
+from relaunch.core.definitions.kubernetes_workload import (
+    ComputeClass,
+    GpuPlacement,
+    GpuSharing,
+    KubernetesWorkload,
+    PodSecurity,
+)
 from relaunch.core.definitions.targets import Target
 from relaunch.core.kubernetes.ack import COMPUTE_REGIONS
 from relaunch.core.kubernetes.rules import find_problems
 from relaunch.ports import PermanentError
 from relaunch_local.kubernetes.ack_rules import admit_gpu_shares
 from relaunch_local.kubernetes.job_rules import admit_job
+from relaunch_local.kubernetes.pod_security import find_violations
 
 # The Job of "Configure shared GPU scheduling with computing power allocation" for ACK, with quantities as strings.
 ACK_DOCUMENT = """
@@ -89,6 +96,9 @@ OWN_FIELDS = {
 OWN_POD_FIELDS = {
     *(field for field in OWN_FIELDS if field.startswith("metadata.") and field != "metadata.name"),
     "spec.terminationGracePeriodSeconds",
+    "spec.automountServiceAccountToken",
+    "spec.securityContext.seccompProfile.type",
+    "spec.containers.securityContext.allowPrivilegeEscalation",
     "spec.containers.env",
 }
 
@@ -155,15 +165,55 @@ def test_whatever_is_not_given_is_left_to_the_cluster():
 
     pod = build_job(request, Target.ACK, "relaunch")["spec"]["template"]["spec"]
 
-    assert pod["containers"] == [{"name": "main", "image": "trainer", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]
+    (container,) = pod["containers"]
+    assert container.keys() == {"name", "image", "resources", "securityContext"}
+    assert container["resources"] == {"limits": {"nvidia.com/gpu": "1"}}
     assert not pod.keys() & {"nodeSelector", "serviceAccountName"}
 
 
-def test_a_service_account_is_that_of_the_pod():
-    workload = KubernetesWorkload("trainer", service_account="train")
-    request = make_launch_request(workload=workload, gpu=GpuRequirement())
+def pod_of(**fields: Any) -> dict[str, Any]:
+    request = make_launch_request(workload=KubernetesWorkload("trainer", **fields), gpu=GpuRequirement())
+    pod: dict[str, Any] = build_job(request, Target.ACK, "r")["spec"]["template"]["spec"]
+    return pod
 
-    assert build_job(request, Target.ACK, "r")["spec"]["template"]["spec"]["serviceAccountName"] == "train"
+
+def test_a_service_account_is_that_of_the_pod():
+    assert pod_of(service_account="train")["serviceAccountName"] == "train"
+
+
+@pytest.mark.parametrize(
+    ("fields", "has_token"),
+    [
+        ({}, False),
+        ({"service_account": "train"}, False),
+        ({"service_account": "train", "service_account_token": True}, True),
+        # The definition is refused; without a name it would be the token of the namespace's default account.
+        ({"service_account_token": True}, False),
+    ],
+)
+def test_a_pod_has_the_token_of_a_service_account_only_if_it_is_asked_for(fields, has_token):
+    assert pod_of(**fields)["automountServiceAccountToken"] is has_token
+
+
+def test_a_pod_runs_as_the_user_of_its_image_and_can_gain_no_privileges():
+    pod = pod_of()
+
+    assert pod["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
+    assert pod["containers"][0]["securityContext"] == {"allowPrivilegeEscalation": False}
+
+
+def test_a_restricted_pod_is_not_root_and_has_no_capabilities():
+    pod = pod_of(pod_security=PodSecurity.RESTRICTED, run_as_user=1000)
+
+    assert pod["securityContext"] == {
+        "seccompProfile": {"type": "RuntimeDefault"},
+        "runAsNonRoot": True,
+        "runAsUser": 1000,
+    }
+    assert pod["containers"][0]["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+    }
 
 
 def test_a_request_for_another_target_is_not_sent():
@@ -218,6 +268,8 @@ workloads = st.builds(
     compute_class=st.sampled_from([None, *ComputeClass]),
     gpu_driver=st.sampled_from(["", "", "535.161.08", "580.95.05-open", "1.5.0"]),
     card_memory_mib=st.just(98_304),
+    pod_security=st.sampled_from(PodSecurity),
+    run_as_user=st.sampled_from([None, 1, 1000]),
 )
 
 
@@ -240,6 +292,7 @@ def test_every_job_that_is_written_is_one_that_clusters_accept(target, gpu, work
     admit_gpu_shares(admitted)
     assert warnings == []
     admit_job(job, 20, is_strict=False)
+    assert find_violations(job["spec"]["template"]["spec"], workload.pod_security.value) == []
     (check_ack if target is Target.ACK else check_acs)(job["spec"]["template"], workload.region)
 
 

@@ -220,6 +220,7 @@ def test_a_pod_reports_why_it_ended(pod, text, causes, error):
         pytest.param(ended(0, "Completed"), 0, "", set(), "", id="completed"),
         pytest.param(ended(3), 3, "", set(), "", id="failed"),
         pytest.param(ended(3, message="loss is NaN"), 3, "loss is NaN", set(), "", id="termination message"),
+        pytest.param(ended(3, message="x" * 9_000), 3, "x" * 4_095 + "…", set(), "", id="a message without end"),
         pytest.param(ended(137, "OOMKilled"), 137, "OOMKilled", {C.OUT_OF_MEMORY}, "", id="out of memory"),
         pytest.param(
             ended(128, "StartError", "failed to create shim: nvidia-container-cli: initialization error"),

@@ -11,6 +11,7 @@ from fakes.dependencies import make_dependencies
 from fakes.sources import FakeRevisions
 from relaunch.core.definitions.definition import S3Trigger
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.kubernetes.pod_grants import PodGrants
 from relaunch.core.revisions.revision import TaskDefinitionGrants
 from relaunch.ports import PermanentError
 
@@ -240,6 +241,21 @@ def test_a_family_that_the_stack_may_not_run_is_refused_with_what_to_do(relaunch
     assert result.exit_code == (2 if command == "apply" else 3)
     assert "the stack may not run task definitions of the family trainer: its parameter TaskDefinitionFam" in shown
     assert "has relaunch-*; register the task definition in such a family, or change the parameter" in shown
+    assert session.deps.definitions.load_definition("bert") is None
+
+
+@pytest.mark.parametrize("command", ["apply", "plan"])
+def test_what_the_stack_does_not_let_pods_have_is_refused_with_what_to_do(relaunch, session, file, command):
+    workload = "kubernetes: {image: evil.example/x, service_account: admin}"
+    rewrite(file, "accelerator: {gpu: {}}", f"target: ack\n    {workload}\n    accelerator: {{gpu: {{}}}}")
+    session.deps = replace(session.deps, limits=StackLimits(pods=PodGrants(images=("registry.example.com/*",))))
+
+    result = relaunch(command, str(file))
+    shown = flat(result.stdout + result.stderr)
+
+    assert result.exit_code == (2 if command == "apply" else 4)
+    assert "the stack may not run the image evil.example/x: its parameter KubernetesImages has regis" in shown
+    assert "the stack may not give pods the service account admin: its parameter KubernetesServiceAccounts" in shown
     assert session.deps.definitions.load_definition("bert") is None
 
 

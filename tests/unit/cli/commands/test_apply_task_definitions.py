@@ -84,6 +84,11 @@ def test_a_constraint_that_no_machine_is_known_to_satisfy_is_refused(apply, expr
     ("members", "reason"),
     [
         (
+            {"networkMode": "host"},
+            "trainer:1: networkMode host: this gives a container its machine, which the stack allows only with "
+            "`relaunch deploy HostAccess=on`",
+        ),
+        (
             {"requiresCompatibilities": ["FARGATE"]},
             "trainer:1: requiresCompatibilities FARGATE: Relaunch runs",
         ),

@@ -111,6 +111,16 @@ BROKEN: dict[str, tuple[Callable[[AckCluster], object], str, str]] = {
 }
 
 
+def test_a_namespace_that_takes_restricted_pods_alone_says_what_definitions_need(ack, doctor):
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    ack.cluster.state.get("namespaces", "", NAMESPACE)["metadata"]["labels"] = labels
+
+    checks = {each["name"]: each for each in doctor(*KNOWN, "--json").document["checks"]}
+
+    assert checks["namespace"]["verdict"] == "ok"
+    assert "definitions need `pod_security: restricted`" in checks["namespace"]["text"]
+
+
 @pytest.mark.parametrize(("break_it", "name", "to_do"), BROKEN.values(), ids=BROKEN)
 def test_a_broken_cluster_is_told_what_to_do(ack, doctor, break_it, name, to_do):
     break_it(ack)

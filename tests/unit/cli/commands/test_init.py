@@ -82,6 +82,51 @@ def revisions() -> list[str]:
     return found
 
 
+def task_role(folder: Path) -> str:
+    return str(json.loads(written(folder)["task-definition.json"])["taskRoleArn"])
+
+
+def test_a_training_with_a_role_of_its_own_gets_it(relaunch: Relaunch, repository: Path):
+    create_stack("relaunch-training-vision", {"TaskRoleArn": f"{ROLE}/trainings/relaunch/vision"})
+
+    assert relaunch("init", "--yes", "--action", "", "--own-role").exit_code == 0
+    assert task_role(repository) == f"{ROLE}/trainings/relaunch/vision"
+
+
+def test_without_one_it_gets_that_of_all_trainings_unless_its_own_is_asked_for(relaunch: Relaunch, repository: Path):
+    refused = relaunch("init", "--yes", "--action", "", "--own-role")
+
+    assert refused.exit_code != 0
+    assert "there is no stack 'relaunch-training-vision' with a role of vision" in flat(refused.stderr)
+    assert "relaunch deploy --training vision, then relaunch init again" in flat(refused.stderr)
+    assert written(repository) == {}
+    assert relaunch("init", "--yes", "--action", "").exit_code == 0
+    assert task_role(repository) == f"{ROLE}/task"
+
+
+def test_a_training_that_mounts_buckets_is_refused_by_a_stack_that_gives_no_container_its_machine(
+    relaunch: Relaunch, repository: Path
+):
+    result = relaunch("init", "--yes", "--mount", "--action", "")
+
+    assert result.exit_code != 0
+    assert "task-definition.json has add SYS_ADMIN: this gives a container its machine" in flat(result.stderr)
+    assert "relaunch deploy HostAccess=on, then relaunch init again" in flat(result.stderr)
+    assert written(repository) == {}
+    assert revisions() == []
+
+
+def test_a_training_that_mounts_buckets_is_made_where_the_stack_allows_it(relaunch: Relaunch, repository: Path):
+    boto3.client("cloudformation", REGION).delete_stack(StackName="relaunch")
+    create_stack("relaunch", {**APPLICATION, "HostAccess": "on"})
+
+    result = relaunch("init", "--yes", "--mount", "--action", "")
+
+    assert result.exit_code == 0, result.stderr
+    (container,) = json.loads(written(repository)["task-definition.json"])["containerDefinitions"]
+    assert container["linuxParameters"]["capabilities"] == {"add": ["SYS_ADMIN"]}
+
+
 def test_it_makes_what_is_missing_and_again_makes_nothing(relaunch: Relaunch, session: CliSession, repository: Path):
     first = relaunch("init", "--yes", "--action", f"acme/relaunch@{'0' * 40}")
     made = written(repository)

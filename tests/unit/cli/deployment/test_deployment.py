@@ -82,12 +82,12 @@ class FakeAccount:
         fakes = {"cloudformation": self.stacks, "service-quotas": self.quotas}
         return fakes.get(service) or make_client(service)
 
-    def survey(self, **given: str) -> Survey:
-        return survey(self.stack, given, self, lambda _: RepositoryIds("11", "22"))
+    def survey(self, *trainings: str, **given: str) -> Survey:
+        return survey(self.stack, given, self, lambda _: RepositoryIds("11", "22"), trainings)
 
-    def deploy(self, **given: str) -> list[str]:
+    def deploy(self, *trainings: str, **given: str) -> list[str]:
         """Deploy as `relaunch deploy` does."""
-        plan = self.survey(**given)
+        plan = self.survey(*trainings, **given)
         running = Deployment(
             self,
             find_source(),
@@ -118,6 +118,7 @@ def account() -> Iterator[FakeAccount]:
                 "ClusterName": "relaunch",
                 "VpcId": vpc,
                 "CheckpointBucketName": "relaunch-training-checkpoints",
+                "RepositoryArn": "arn:aws:ecr:us-east-1:111122223333:repository/relaunch/trainer",
             }
         }
         # The fake makes no resources.
@@ -194,6 +195,59 @@ def test_a_stack_of_somebody_else_with_this_name_is_refused(account: FakeAccount
     account.stacks.more_outputs.clear()
     with pytest.raises(RefusedError, match="has no output ClusterName, VpcId, CheckpointBucketName: it is another one"):
         account.deploy()
+
+
+def test_machines_pull_images_of_the_trainings_alone(account: FakeAccount) -> None:
+    account.deploy()
+
+    repository = account.stacks.more_outputs["relaunch-training"]["RepositoryArn"]
+    assert account.parameters("relaunch-machines")["ImageRepositories"] == repository
+
+
+def test_a_training_gets_a_role_of_its_own_which_the_next_deployment_keeps(account: FakeAccount) -> None:
+    account.deploy("vision", "speech", CheckpointKeyArns="arn:aws:kms:us-east-1:111122223333:key/a")
+    assert account.survey("vision").trainings == ["speech", "vision"]
+    account.deploy("bert")
+
+    assert account.parameters("relaunch-training-vision") == {
+        "ApplicationStack": "relaunch",
+        "TrainingName": "vision",
+        "RolePath": "/relaunch/trainings/relaunch/",
+        "CheckpointBucket": "relaunch-training-checkpoints",
+        "DataBucket": "",
+        "CheckpointKeyArns": "arn:aws:kms:us-east-1:111122223333:key/a",
+    }
+    assert account.stacks.stacks["relaunch-training-vision"].template == find_source().training_role
+    assert "relaunch-training-vision: no change" in account.log
+    assert account.survey().trainings == ["bert", "speech", "vision"]
+
+
+def test_the_role_of_a_training_lies_where_the_application_may_pass_roles_of(account: FakeAccount) -> None:
+    account.deploy("vision", TaskRolePath="relaunch/a/")
+    account.deploy("bert")
+
+    for training in ("vision", "bert"):
+        path = account.parameters(f"relaunch-training-{training}")["RolePath"]
+        assert path == "/relaunch/a/trainings/relaunch/"
+
+
+def test_stacks_of_other_applications_are_no_roles_of_this_one(account: FakeAccount) -> None:
+    account.stacks.have("relaunch-training-vision", "CREATE_COMPLETE", ClusterName="relaunch-training-vision")
+    other = {"ApplicationStack": "relaunch-training", "TrainingName": "bert"}
+    account.stacks.have("relaunch-training-training-bert", "CREATE_COMPLETE", **other)
+
+    assert account.survey().trainings == []
+
+
+@pytest.mark.parametrize("name", ["Vision", "", "a/b", "-a", "a" * 49])
+def test_what_is_no_name_of_a_training_gets_no_role(account: FakeAccount, name: str) -> None:
+    with pytest.raises(RefusedError, match="is no name of a training: a to z"):
+        account.survey(name)
+
+
+def test_a_role_of_a_training_needs_the_stack_of_trainings(account: FakeAccount) -> None:
+    with pytest.raises(RefusedError, match="leave out Training=off"):
+        account.survey("vision", Training="off")
 
 
 def test_a_repository_on_github_gets_a_provider_and_its_numbers(account: FakeAccount) -> None:
@@ -288,7 +342,7 @@ class TestAnotherName:
 
         assert len([each for each in notes if "docs/deploy.md#several-stacks" in each]) == 2
         for name in ("vision-b", "vision-b-training", "vision-b-machines"):
-            assert {"TaskRolePath", "RolePath", "ImageRepositories"}.isdisjoint(vision.parameters(name))
+            assert {"TaskRolePath", "RolePath"}.isdisjoint(vision.parameters(name))
 
     def test_operators_register_in_the_families_that_the_application_runs(self, vision: FakeAccount) -> None:
         vision.deploy()

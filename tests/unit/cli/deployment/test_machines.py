@@ -32,9 +32,9 @@ class Account:
         self.lines: list[str] = []
         self.questions: list[str] = []
 
-    def deploy(self, *arguments: str) -> Mapping[str, str]:
+    def deploy(self, *arguments: str, repository_arn: str = "") -> Mapping[str, str]:
         """Set up machines as `relaunch deploy` does, and the application, which keeps its other parameters."""
-        clients = MachineClients(self.ec2, self.ecs, TEMPLATE)
+        clients = MachineClients(self.ec2, self.ecs, TEMPLATE, repository_arn)
         change_sets = ChangeSets(self.stacks, self._confirm, self.lines.append)
         told = prepare_machines(read_parameters(arguments), "relaunch", clients, change_sets)
         before = self.stacks.stacks["relaunch"].parameters if "relaunch" in self.stacks.stacks else {}
@@ -97,6 +97,29 @@ def test_what_is_named_goes_to_the_stack_that_it_is_of(account: Account) -> None
         "MaxMachines": "5",
         "MachineWarmMinutes": "30",
     }
+
+
+REPOSITORY = "arn:aws:ecr:us-east-1:111122223333:repository/relaunch/trainer"
+
+
+@pytest.mark.parametrize("before", [(), ("ImageRepositories=",)], ids=["a new stack", "one whose machines pull all"])
+def test_machines_pull_from_the_repository_of_the_trainings_alone(account: Account, before: tuple[str, ...]) -> None:
+    if before:
+        account.deploy(*before)
+    account.deploy(repository_arn=REPOSITORY)
+
+    assert account.machines["ImageRepositories"] == REPOSITORY
+    assert f"machines pull images from {REPOSITORY} alone" in "\n".join(account.lines)
+    account.lines.clear()
+    account.deploy(repository_arn=REPOSITORY)
+    assert "machines pull images" not in "\n".join(account.lines)
+
+
+def test_repositories_that_were_named_are_kept(account: Account) -> None:
+    account.deploy("ImageRepositories=arn:aws:ecr:us-east-1:111122223333:repository/*", repository_arn=REPOSITORY)
+    account.deploy(repository_arn=REPOSITORY)
+
+    assert account.machines["ImageRepositories"].endswith(":repository/*")
 
 
 def test_a_second_deployment_changes_nothing(account: Account) -> None:

@@ -7,14 +7,7 @@ import pytest
 
 from relaunch_cli.deployment.findings import Stack
 from relaunch_cli.deployment.refusals import RefusedError
-from relaunch_cli.deployment.separation import (
-    DEFAULT_STACK,
-    check_name,
-    family_prefix,
-    image_repositories,
-    overlaps,
-    separate_names,
-)
+from relaunch_cli.deployment.separation import DEFAULT_STACK, check_name, family_prefix, overlaps, separate_names
 from relaunch_cli.options import DEFAULT_STACK as DEFAULT_OF_COMMANDS
 from relaunch_local.templates.document import read_template
 
@@ -74,15 +67,6 @@ def test_a_deployment_that_failed_goes_on_with_what_its_stacks_have() -> None:
     assert separate_names("vision-b", there) == OWN
     assert separate_names("vision-b", older) == {}
     assert "RolePath" not in separate_names("vision-b", {**there, **stack("vision-b-machines")})
-
-
-def test_new_machines_pull_from_the_stacks_repository() -> None:
-    outputs = {"RepositoryArn": "arn:aws:ecr:us-east-1:111122223333:repository/vision-b/trainer"}
-
-    assert image_repositories("vision-b", {}, outputs) == {"ImageRepositories": outputs["RepositoryArn"]}
-    assert image_repositories("vision-b", stack("vision-b"), outputs) == {}
-    assert image_repositories("vision-b", stack("vision-b-machines"), outputs) == {}
-    assert image_repositories("vision-b", {}, {}) == {}
 
 
 @pytest.mark.parametrize("name", NAMES)

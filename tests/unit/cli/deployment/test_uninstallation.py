@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from fakes.stacks import FakeStacks
 from relaunch_cli.deployment.findings import Stack
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.uninstallation import Uninstallation, is_complete, kept_after
@@ -59,7 +60,9 @@ class Described:
         self.outputs = {name.replace("_", "-"): each for name, each in outputs.items()}
 
     def describe_stacks(self, **request: str) -> Any:
-        name = request["StackName"]
+        name = request.get("StackName", "")
+        if not name:
+            return {"Stacks": []}
         if name not in self.outputs:
             error = {"Code": "ValidationError", "Message": f"Stack with id {name} does not exist"}
             raise ClientError({"Error": error}, "DescribeStacks")
@@ -79,6 +82,23 @@ def test_a_stack_that_has_the_name_of_a_capacity_provider_and_is_none_is_left_al
     found = Uninstallation("relaunch", lambda _service: there, pytest.fail, pytest.fail).find_stacks()
 
     assert [each.name for each in found] == ["relaunch", "relaunch-g5", "relaunch-machines"]
+
+
+def test_the_roles_of_trainings_are_removed_with_their_application_and_with_no_other() -> None:
+    stacks = FakeStacks()
+    for name, application, training in (
+        ("relaunch-training-vision", "relaunch", "vision"),
+        ("other-training-vision", "other", "vision"),
+    ):
+        stacks.have(name, ApplicationStack=application, TrainingName=training)
+    for name in ("relaunch", "relaunch-training", "relaunch-machines", "relaunch-training-x"):
+        stacks.have(name, ClusterName="relaunch")
+
+    found = Uninstallation("relaunch", lambda _service: stacks, [].append, pytest.fail).find_stacks()
+
+    assert [each.name for each in found] == [
+        *("relaunch", "relaunch-machines", "relaunch-training", "relaunch-training-vision"),
+    ]
 
 
 class Functions:

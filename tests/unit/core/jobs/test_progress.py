@@ -8,7 +8,7 @@ import pytest
 from fakes.builders import NOW, make_definition, make_job, make_running_attempt
 from relaunch.core.jobs.attempt import Stop, StopKind
 from relaunch.core.jobs.job import Job
-from relaunch.core.jobs.progress import Progress, SavedCheckpoint, kept_time, measure_progress
+from relaunch.core.jobs.progress import LONGEST_LEFT, Progress, SavedCheckpoint, kept_time, measure_progress
 from relaunch.core.jobs.trigger_facts import ResumePoint
 
 HOUR = timedelta(hours=1)
@@ -119,6 +119,22 @@ def test_what_a_checkpoint_keeps_is_the_time_until_it_was_saved(job, newest, kep
 )
 def test_work_left_is_what_steps_or_the_estimate_leave(job, newest, progress):
     assert measure_progress(job, newest, NOW + 2 * HOUR) == progress
+
+
+@pytest.mark.parametrize("total", [10**6, 10**12, 10**400])
+def test_the_first_step_of_a_trillion_leaves_no_more_than_a_century(total):
+    job = stopped(300 * HOUR, definition=replace(STEPS, total_steps=total), kept_seconds=0.0)
+
+    progress = measure_progress(job, saved(300 * HOUR, step=1), NOW)
+
+    assert progress == Progress(300 * HOUR, LONGEST_LEFT)
+    assert NOW + progress.at_most_left(0.5) > NOW
+
+
+def test_a_step_that_is_a_time_leaves_nothing():
+    progress = measure_progress(stopped(definition=STEPS), saved(step=10**19 - 1), NOW)
+
+    assert progress == Progress(4 * HOUR, timedelta(0))
 
 
 @pytest.mark.parametrize(("kept_hours", "left_hours"), [(0, 22), (18, 4), (20, 2), (24, 2.4)])

@@ -57,6 +57,13 @@ def test_a_definition_needs_what_runs():
     }
 
 
+@pytest.mark.parametrize(("account", "is_refused"), [("", True), ("trainer", False)])
+def test_a_token_is_that_of_a_service_account_that_is_named(account, is_refused):
+    workload = replace(WORKLOAD, service_account=account, service_account_token=True)
+
+    assert (problems_of(define(kubernetes=workload)).keys() == {"kubernetes.service_account_token"}) is is_refused
+
+
 def test_neuron_devices_are_on_ecs_only():
     neuron = AcceleratorRequirement(neuron=NeuronRequirement(devices=1))
 

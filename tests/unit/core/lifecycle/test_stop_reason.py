@@ -84,6 +84,16 @@ def test_a_reason_said_twice_is_kept_once() -> None:
     assert classify(case).stopped_reason == "CannotPull: x"
 
 
+def test_words_without_end_are_cut_and_what_others_say_is_kept() -> None:
+    said = {"main": "x" * 4_000, "log": "the log is full", **{f"more-{number}": f"{number}" * 900 for number in "12"}}
+    case = Case(K.USER_ERROR, EXITED, EXITED_REASON, dict.fromkeys(said), said)
+
+    reason = classify(case).stopped_reason
+
+    assert reason.startswith(f"{EXITED_REASON}; {'x' * 999}…; the log is full; 111")
+    assert len(reason) == 2_000
+
+
 BOTH = {"main": "main: went wrong", "log": "log: went wrong"}
 
 

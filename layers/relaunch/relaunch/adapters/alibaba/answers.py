@@ -13,6 +13,14 @@ _TRANSIENT_CODES = ("Throttling", "ServiceUnavailable", "InternalError", "System
 _MAX_MESSAGE = 500
 
 
+class RefusedError(NotGrantedError):
+    """A service refused; `code` is its error code, empty if it said none."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class Answer(BaseModel):
     """A part of an answer; nothing of an invalid one is quoted, it may be secret."""
 
@@ -48,7 +56,7 @@ def check(answer: httpx.Response, doing: str, hint: str) -> None:
 
     Raises:
         TransientError: the service is throttling or has an error of its own.
-        NotGrantedError: it refused: what is asked for is the stack's own, the role, its trust and the cluster.
+        RefusedError: it refused: what is asked for is the stack's own, the role, its trust and the cluster.
     """
     if answer.is_success:
         return
@@ -60,4 +68,4 @@ def check(answer: httpx.Response, doing: str, hint: str) -> None:
     message += f", request {said.request_id})" if said.request_id else ")"
     if answer.status_code == 429 or answer.status_code >= 500 or said.code.startswith(_TRANSIENT_CODES):
         raise TransientError(message)
-    raise NotGrantedError(f"{message}: {hint}")
+    raise RefusedError(f"{message}: {hint}", said.code)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from relaunch.adapters.alibaba.ram_role import AssumedRole
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.ports import CheckpointSource
+from relaunch.ports.checkpoints import ignore_unusable
 
 _SPARE = timedelta(seconds=60)
 
@@ -38,7 +39,13 @@ class OssCheckpoints:
         self._opened: tuple[CheckpointSource, datetime] | None = None
 
     def newest_complete(
-        self, checkpoint_uri: str, job_id: str, *, step: int | None = None, attempt: int | None = None
+        self,
+        checkpoint_uri: str,
+        job_id: str,
+        *,
+        step: int | None = None,
+        attempt: int | None = None,
+        on_unusable: Callable[[str], None] = ignore_unusable,
     ) -> str | None:
         """Return the URI of the newest complete checkpoint of the job, None if there is none.
 
@@ -46,16 +53,20 @@ class OssCheckpoints:
             TransientError: OSS or STS is throttling or not reachable.
             PermanentError: checkpoints cannot be read.
         """
-        return self._checkpoints().newest_complete(checkpoint_uri, job_id, step=step, attempt=attempt)
+        return self._checkpoints().newest_complete(
+            checkpoint_uri, job_id, step=step, attempt=attempt, on_unusable=on_unusable
+        )
 
-    def newest_saved(self, checkpoint_uri: str, job_id: str) -> SavedCheckpoint | None:
+    def newest_saved(
+        self, checkpoint_uri: str, job_id: str, *, on_unusable: Callable[[str], None] = ignore_unusable
+    ) -> SavedCheckpoint | None:
         """Return the newest complete checkpoint of the job with its step and time, None if there is none.
 
         Raises:
             TransientError: OSS or STS is throttling or not reachable.
             PermanentError: checkpoints cannot be read.
         """
-        return self._checkpoints().newest_saved(checkpoint_uri, job_id)
+        return self._checkpoints().newest_saved(checkpoint_uri, job_id, on_unusable=on_unusable)
 
     def probe(self, checkpoint_uri: str, job_id: str) -> None:
         """Check, before a job without checkpoints is launched, that its checkpoints could be read.

@@ -15,11 +15,16 @@ from relaunch.adapters.alibaba.answers import Answer, alibaba_errors, check
 from relaunch.adapters.alibaba.signature import Credentials
 from relaunch.ports import PermanentError
 
+AUDIENCE = "sts.aliyuncs.com"
+"""Whom the tokens of AWS STS are for: the client ID of the OIDC provider in RAM, which trusts them."""
 # The shortest that STS issues.
 ROLE_SECONDS = 900
 _CONNECT_SECONDS = 3.0
 _READ_SECONDS = 10.0
-_HINT = "check the trust policy of the RAM role, and the OIDC provider's issuer, fingerprint and client ID"
+_HINT = (
+    "check that the trust policy of the RAM role has the function's role in oidc:sub (docs/kubernetes.md), and the "
+    "OIDC provider's issuer, fingerprint and client ID"
+)
 
 
 class _Credentials(Answer):
@@ -89,7 +94,7 @@ class RamSignIn:
 
         Raises:
             TransientError: STS is throttling or not reachable.
-            PermanentError: STS refused; the message says what to check.
+            RefusedError: STS refused; the message says what to check.
         """
         doing = f"assuming the RAM role {self._role.role_arn}"
         time = self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,13 +1,13 @@
 """Checkpoints in S3: the latest complete one of a job.
 
-An attempt writes `<checkpoint>/<job>/attempt-N/step-NNNNNNN/`, the objects first and `manifest.json` last. The manifest
-is `{"format": 1, "step": …, "attempt": …, "objects": [{"key": …, "size": …, "sha256": …}], …}`, keys relative to its
-prefix, sizes in bytes. examples/train/checkpoint.py writes them.
+An attempt writes `<checkpoint>/<job>/attempt-N/step-NNNNNNN/`, the objects first and `manifest.json` last
+(adapters.checkpoint_manifest). All of that is the training's: how much of it is read is limited here, and what cannot
+be used gives way to the checkpoint before it.
 """
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -15,19 +15,25 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from relaunch.adapters.aws.errors import aws_errors, error_code
+from relaunch.adapters.checkpoint_manifest import MAX_MANIFEST_BYTES, find_defect
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.ports import PermanentError
+from relaunch.ports.checkpoints import ignore_unusable
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 MANIFEST_OBJECT = "manifest.json"
-MANIFEST_FORMAT = 1
+MAX_LISTED = 100_000
+"""How many objects of a job are listed: a hundred pages, for which a function has the time."""
+MAX_UNUSABLE = 20
+"""How many checkpoints are looked at that cannot be used, before nothing older is looked for."""
 
 _PROBED_MANIFEST = re.compile(r"[^/]+/attempt-[0-9]+/step-[0-9]+/manifest\.json")
 # S3 answers so only after it has allowed the read: no such object, or one that is archived.
 _ALLOWED = frozenset({"NoSuchKey", "InvalidObjectState"})
-_MANIFEST_KEY = re.compile(r"attempt-(?P<attempt>[0-9]+)/step-(?P<step>[0-9]+)/manifest\.json")
+# No training comes near these numbers, also if it counts nanoseconds for steps.
+_MANIFEST_KEY = re.compile(r"attempt-(?P<attempt>[0-9]{1,6})/step-(?P<step>[0-9]{1,19})/manifest\.json")
 _URI = re.compile(r"(?P<scheme>[a-z0-9]+)://(?P<bucket>[^/]+)/(?P<prefix>.*)", re.DOTALL)
 
 
@@ -39,6 +45,19 @@ class _Step:
     attempt: int
     key: str
 
+    @property
+    def name(self) -> str:
+        """`attempt-2/step-0000300`."""
+        return "/".join(self.key.split("/")[-3:-1])
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """Which checkpoints are looked at, and what is called with the reason for each that cannot be used."""
+
+    is_wanted: Callable[[_Step], bool]
+    on_unusable: Callable[[str], None]
+
 
 class S3Checkpoints:
     """Implements CheckpointSource for URIs of one scheme; `client` is one of S3, or of a store with its API."""
@@ -48,54 +67,88 @@ class S3Checkpoints:
         self._scheme = scheme
 
     def newest_complete(
-        self, checkpoint_uri: str, job_id: str, *, step: int | None = None, attempt: int | None = None
+        self,
+        checkpoint_uri: str,
+        job_id: str,
+        *,
+        step: int | None = None,
+        attempt: int | None = None,
+        on_unusable: Callable[[str], None] = ignore_unusable,
     ) -> str | None:
         """Return the URI of the complete checkpoint with the highest step, then the highest attempt.
 
         A checkpoint is complete if it has a manifest and the listing contains all its objects in their full size.
-        `step` and `attempt` leave out all others.
+        `step` and `attempt` leave out all others. `on_unusable` is called with the reason for each newer one that
+        is not.
 
         Raises:
             TransientError: throttled or unreachable.
-            PermanentError: the URI is invalid, or the bucket cannot be read.
+            PermanentError: the URI is invalid, the bucket cannot be read, or holds more than can be looked through.
         """
-        found = self._find(checkpoint_uri, job_id, step=step, attempt=attempt)
+        find = _Search(lambda each: step in {None, each.step} and attempt in {None, each.attempt}, on_unusable)
+        found = self._find(checkpoint_uri, job_id, find)
         return found.uri if found is not None else None
 
-    def newest_saved(self, checkpoint_uri: str, job_id: str) -> SavedCheckpoint | None:
+    def newest_saved(
+        self, checkpoint_uri: str, job_id: str, *, on_unusable: Callable[[str], None] = ignore_unusable
+    ) -> SavedCheckpoint | None:
         """Return the newest complete checkpoint as `newest_complete` does, with when S3 got the last of its objects.
 
         Those of its attempt before it are known from their manifests, whether or not they are complete.
 
         Raises:
             TransientError: throttled or unreachable.
-            PermanentError: the URI is invalid, or the bucket cannot be read.
+            PermanentError: the URI is invalid, the bucket cannot be read, or holds more than can be looked through.
         """
-        return self._find(checkpoint_uri, job_id, step=None, attempt=None)
+        return self._find(checkpoint_uri, job_id, _Search(lambda _: True, on_unusable))
 
-    def _find(
-        self, checkpoint_uri: str, job_id: str, *, step: int | None, attempt: int | None
-    ) -> SavedCheckpoint | None:
+    def _find(self, checkpoint_uri: str, job_id: str, search: _Search) -> SavedCheckpoint | None:
         bucket, prefix = self._split(checkpoint_uri)
         job_prefix = f"{prefix}{job_id}/"
         with aws_errors(f"looking for checkpoints in {self._scheme}://{bucket}/{job_prefix}"):
             listed = {key: (size, at) for key, size, at in self._list(bucket, job_prefix)}
-            sizes = {key: size for key, (size, _) in listed.items()}
-            steps = sorted(_steps(job_prefix, sizes))
-            for found in reversed(steps):
-                if step not in {None, found.step} or attempt not in {None, found.attempt}:
-                    continue
-                manifest = self._read(bucket, found.key + MANIFEST_OBJECT)
-                if manifest is not None and _is_complete(manifest, found.key, sizes):
-                    saved_at = max(at for key, (_, at) in listed.items() if key.startswith(found.key))
-                    earlier = tuple(
-                        (each.step, listed[each.key + MANIFEST_OBJECT][1])
-                        for each in steps
-                        if each.attempt == found.attempt and each < found
-                    )
-                    uri = f"{self._scheme}://{bucket}/{found.key}"
-                    return SavedCheckpoint(uri, found.step, found.attempt, saved_at, earlier)
+        sizes = {key: size for key, (size, _) in listed.items()}
+        steps = sorted(_steps(job_prefix, sizes))
+        found = self._newest_usable(bucket, filter(search.is_wanted, reversed(steps)), sizes, search)
+        if found is None:
+            return None
+        saved_at = max(at for key, (_, at) in listed.items() if key.startswith(found.key))
+        earlier = tuple(
+            (each.step, listed[each.key + MANIFEST_OBJECT][1])
+            for each in steps
+            if each.attempt == found.attempt and each < found
+        )
+        uri = f"{self._scheme}://{bucket}/{found.key}"
+        return SavedCheckpoint(uri, found.step, found.attempt, saved_at, earlier)
+
+    def _newest_usable(
+        self, bucket: str, steps: Iterator[_Step], sizes: Mapping[str, int], search: _Search
+    ) -> _Step | None:
+        for unusable, each in enumerate(steps):
+            key = each.key + MANIFEST_OBJECT
+            if unusable == MAX_UNUSABLE:
+                raise PermanentError(
+                    f"{MAX_UNUSABLE} checkpoints in {self._scheme}://{bucket}/ cannot be used, and the next is {key}: "
+                    "delete those that you do not need"
+                )
+            defect = self._find_defect(bucket, each, sizes)
+            if not defect:
+                return each
+            search.on_unusable(f"{each.name} cannot be used: {defect}")
         return None
+
+    def _find_defect(self, bucket: str, step: _Step, sizes: Mapping[str, int]) -> str:
+        """Return why a checkpoint cannot be used, empty if it can."""
+        key = step.key + MANIFEST_OBJECT
+        doing = f"reading {self._scheme}://{bucket}/{key}"
+        with aws_errors(doing):
+            manifest = self._read(bucket, key)
+        if manifest is None:
+            return "its manifest was deleted"
+        try:
+            return find_defect(manifest, step.key, sizes)
+        except Exception as error:
+            raise PermanentError(f"{doing}: {type(error).__name__}, a bug of Relaunch") from error
 
     def probe(self, checkpoint_uri: str, job_id: str) -> None:
         """Check that the checkpoints of a new job could be listed and read.
@@ -133,32 +186,32 @@ class S3Checkpoints:
         return match["bucket"], prefix if not prefix or prefix.endswith("/") else prefix + "/"
 
     def _list(self, bucket: str, prefix: str) -> Iterator[tuple[str, int, datetime]]:
+        count = 0
         for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
             for found in page.get("Contents", []):
+                if count == MAX_LISTED:
+                    raise PermanentError(
+                        f"more than {MAX_LISTED:,} objects are below {self._scheme}://{bucket}/{prefix}: "
+                        "delete checkpoints that you do not need"
+                    )
+                count += 1
                 yield found["Key"], found["Size"], found["LastModified"]
 
     def _read(self, bucket: str, key: str) -> bytes | None:
+        """Return the beginning of an object, one byte more than a manifest may have; None if it is gone."""
         try:
-            return self._client.get_object(Bucket=bucket, Key=key)["Body"].read()
+            body = self._client.get_object(Bucket=bucket, Key=key)["Body"]
         except ClientError as error:
             # Deleted since it was listed.
             if error_code(error) == "NoSuchKey":
                 return None
             raise
+        # Not to the end: what is left of a larger one would be received too.
+        with closing(body):
+            return body.read(MAX_MANIFEST_BYTES + 1)
 
 
 def _steps(job_prefix: str, sizes: Mapping[str, int]) -> Iterator[_Step]:
     for key in sizes:
         if match := _MANIFEST_KEY.fullmatch(key.removeprefix(job_prefix)):
             yield _Step(int(match["step"]), int(match["attempt"]), key.removesuffix(MANIFEST_OBJECT))
-
-
-def _is_complete(manifest: bytes, prefix: str, sizes: Mapping[str, int]) -> bool:
-    try:
-        document = json.loads(manifest)
-        if document["format"] != MANIFEST_FORMAT:
-            return False
-        return all(sizes.get(prefix + each["key"]) == int(each["size"]) for each in document["objects"])
-    except (ValueError, KeyError, TypeError):
-        # An invalid manifest: the checkpoint is not complete.
-        return False

@@ -32,6 +32,9 @@ _MEDIA_TYPES = (
 _TIMEOUT_SECONDS = 3
 # A configuration is usually a few KB.
 _MAX_BLOB_BYTES = 1024 * 1024
+# Whoever pushes an image writes down its platforms, and they are stored with the job.
+_MAX_PLATFORMS = 30
+_MAX_NAME_LENGTH = 40
 # Aliases of Go's architecture names, as in containerd (`normalizeArch` in its package platforms).
 _ARCHITECTURES = {
     "x86_64": "amd64",
@@ -133,6 +136,8 @@ class EcrImages:
         # An index may leave out the platform of a manifest, which can then be any.
         if not names or None in platforms:
             raise _UnknownPlatformsError("it names none")
+        if len(names) > _MAX_PLATFORMS or max(map(len, names)) > _MAX_NAME_LENGTH:
+            raise _UnknownPlatformsError(f"it names more than {_MAX_PLATFORMS}, or longer names than platforms have")
         return tuple(sorted(names))
 
     def _load_blob(self, digest: str, location: dict[str, Any]) -> bytes:

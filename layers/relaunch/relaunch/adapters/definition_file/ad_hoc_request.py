@@ -7,11 +7,12 @@ from types import MappingProxyType
 
 from pydantic import ValidationError
 
+from relaunch.adapters.core_schema import Plain
 from relaunch.adapters.definition_file.messages import report_double_choices, report_errors, report_rule_problems
 from relaunch.adapters.definition_file.models import JobModel
 from relaunch.adapters.definition_file.parser import known_hardware
 from relaunch.adapters.definition_file.values import MAX_RUNTIME, parse_size_mib
-from relaunch.adapters.definition_file.yaml_document import Document, KeyPath, Mark, Place, Plain
+from relaunch.adapters.definition_file.yaml_document import Document, KeyPath, Mark, Place
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.durations import write_duration
 from relaunch.core.definitions.targets import Target

@@ -15,7 +15,16 @@ from relaunch.adapters.definition_file.values import (
     Vcpus,
     WorkingDirectory,
 )
-from relaunch.core.definitions.kubernetes_workload import ComputeClass, GpuPlacement, GpuSharing, KubernetesWorkload
+from relaunch.core.definitions.kubernetes_workload import (
+    ComputeClass,
+    GpuPlacement,
+    GpuSharing,
+    KubernetesWorkload,
+    PodSecurity,
+)
+
+# "must be between 0 and 2147483647, inclusive" (validation of the Kubernetes API); 0 is root.
+MAX_USER_ID = 2**31 - 1
 
 
 class KubernetesModel(StrictModel):
@@ -30,7 +39,15 @@ class KubernetesModel(StrictModel):
     memory_mib: MemoryMib | None = Field(default=None, alias="memory")
     """Requested memory, also the limit; ACS needs it."""
     service_account: ObjectName = ""
-    """Service account of the pod; the namespace's default when left out."""
+    """Service account of the pod, one that the stack allows; the namespace's default when left out."""
+    service_account_token: bool = False
+    """Give the pod the token with which its service account calls the cluster's API."""
+    pod_security: Annotated[Literal["baseline", "restricted"], AfterValidator(PodSecurity)] = Field(
+        default="baseline", validate_default=True
+    )
+    """Pod Security Standard that the pod passes; restricted needs another user than root."""
+    run_as_user: int | None = Field(default=None, ge=1, le=MAX_USER_ID)
+    """ID of the user that the pod's processes have; that of the image when left out."""
     labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
     """Labels for the Job and its pod, beside Relaunch's own."""
     region: RegionId = ""

@@ -20,6 +20,7 @@ from relaunch.core.kubernetes.rules import find_problems
 _UNSUPPORTED_KEYS = {
     "driver": "on ECS no machine can be chosen by its driver, the AMI brings it: set the AMI of the capacity provider; "
     "on ACS give `kubernetes.gpu_driver`",
+    "namespace": "no definition chooses its namespace: it is the parameter KubernetesNamespace of the stack",
 }
 _KINDS = {
     "string_type": "text",

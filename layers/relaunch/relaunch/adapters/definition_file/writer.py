@@ -7,7 +7,7 @@ from typing import Any, assert_never
 
 import yaml
 
-from relaunch.adapters.definition_file.yaml_document import CORE_SCHEMA_RESOLVERS
+from relaunch.adapters.core_schema import CORE_SCHEMA_RESOLVERS
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
 from relaunch.core.definitions.definition import (
     GithubTrigger,

@@ -1,32 +1,27 @@
-"""Reads YAML with the line and column of every key and value, and reports ambiguous YAML.
-
-PyYAML implements YAML 1.1, in which `on` is true and `1:30` is 90; this module uses the core schema of YAML 1.2.
-"""
+"""Reads YAML with the line and column of every key and value, and reports ambiguous YAML."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple
 
 import yaml
-from yaml.composer import ComposerError
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.reader import ReaderError
 
-KeyPath = tuple[str | int, ...]
-Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
+from relaunch.adapters.core_schema import (
+    MAX_CHARACTERS,
+    MAX_NODES,
+    MERGE_KEY,
+    SCALAR_TAGS,
+    STANDARD_TAG,
+    TAGS,
+    CoreSchemaLoader,
+    Plain,
+)
 
-_STANDARD_TAG = "tag:yaml.org,2002:"
-_SCALAR_TAGS = {f"{_STANDARD_TAG}{kind}" for kind in ("str", "int", "float", "bool", "null")}
-_TAGS: dict[type[Node], set[str]] = {
-    MappingNode: {f"{_STANDARD_TAG}map"},
-    SequenceNode: {f"{_STANDARD_TAG}seq"},
-    ScalarNode: _SCALAR_TAGS,
-}
-# PyYAML takes about a second for as much text, and for as many values.
-MAX_CHARACTERS = 250_000
-MAX_NODES = 20_000  # in the file, and again with every alias expanded
-MAX_DEPTH = 50
+KeyPath = tuple[str | int, ...]
+
 # No encoding writes an unpaired surrogate, and no environment variable holds NUL; YAML's escapes make both.
 _UNUSABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -104,44 +99,6 @@ def write_path(path: KeyPath) -> str:
     return text.removeprefix(".")
 
 
-class _CoreSchemaLoader(yaml.SafeLoader):
-    """A loader with the YAML 1.2 core schema; merge keys and timestamps are strings."""
-
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's own class attribute
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._depth = self._count = 0
-
-    def compose_node(self, parent: Node | None, index: Any) -> Node | None:
-        """Compose a node while depth and number are within the limits; the text is scanned no further than needed."""
-        self._depth += 1
-        self._count += 1
-        if self._depth > MAX_DEPTH:
-            self._refuse(f"nested deeper than {MAX_DEPTH} levels")
-        if self._count > MAX_NODES:
-            self._refuse(f"more than {MAX_NODES:,} values")
-        node = super().compose_node(parent, index)
-        self._depth -= 1
-        return node
-
-    def _refuse(self, problem: str) -> NoReturn:
-        event = self.peek_event()  # type: ignore[no-untyped-call]
-        raise ComposerError(None, None, problem, event.start_mark)
-
-
-for _kind, _pattern, _first in (
-    ("bool", r"(?:true|True|TRUE|false|False|FALSE)\Z", "tTfF"),
-    ("null", r"(?:~|null|Null|NULL|)\Z", ["~", "n", "N", ""]),
-    ("int", r"[-+]?[0-9]+\Z", "-+0123456789"),
-    ("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z", "-+.0123456789"),
-):
-    _CoreSchemaLoader.add_implicit_resolver(f"{_STANDARD_TAG}{_kind}", re.compile(_pattern), _first)
-
-CORE_SCHEMA_RESOLVERS = _CoreSchemaLoader.yaml_implicit_resolvers
-"""What plain scalars are in the core schema, by their first character."""
-
-
 def read_document(text: str, file: str) -> Document:
     """Read a YAML document; errors are added to `problems`."""
     document = Document(file)
@@ -149,7 +106,7 @@ def read_document(text: str, file: str) -> Document:
         document.report((), f"the file is longer than {MAX_CHARACTERS:,} characters")
         return document
     try:
-        loader = _CoreSchemaLoader(text := text.removeprefix("\ufeff"))
+        loader = CoreSchemaLoader(text := text.removeprefix("\ufeff"))
     except ReaderError as error:  # it reads all of a text at once
         document.report_at(
             _mark_at(text, error.position), (), f"not valid YAML: it may not contain U+{error.character:04X}"
@@ -210,7 +167,7 @@ class _Reader:
         return value
 
     def _read_by_kind(self, node: Node, path: KeyPath) -> Plain:
-        if node.tag not in _TAGS[type(node)]:
+        if node.tag not in TAGS[type(node)]:
             self._report_tag(node, path)
             return None
         match node:
@@ -222,7 +179,7 @@ class _Reader:
                 return self._read_scalar(node, path)
 
     def _report_tag(self, node: Node, path: KeyPath) -> None:
-        tag = node.tag.replace(_STANDARD_TAG, "!!")
+        tag = node.tag.replace(STANDARD_TAG, "!!")
         self._document.report_at(_start(node), path, f"the tag {tag} is not supported: write the plain value")
 
     def _read_item(self, node: Node, path: KeyPath) -> Plain:
@@ -238,14 +195,16 @@ class _Reader:
                 self._document.report_at(key_mark, path, "a key must be a single word")
                 continue
             key = str(key_node.value)
-            if key_node.tag not in _SCALAR_TAGS:
+            if key_node.tag not in SCALAR_TAGS:
                 self._report_tag(key_node, path)
                 continue
             if _UNUSABLE.search(key):
                 self._document.report_at(key_mark, path, "a key has NUL or half a surrogate pair: remove its escape")
                 continue
-            if key == "<<":
-                self._document.report_at(key_mark, path, "merge keys (`<<`) are not supported: repeat the keys")
+            if key == MERGE_KEY:
+                self._document.report_at(
+                    key_mark, path, f"merge keys (`{MERGE_KEY}`) are not supported: repeat the keys"
+                )
                 continue
             if key in seen:
                 first = seen[key].line
@@ -257,7 +216,7 @@ class _Reader:
 
     def _read_scalar(self, node: Node, path: KeyPath) -> Plain:
         raw = str(node.value)
-        match node.tag.removeprefix(_STANDARD_TAG):
+        match node.tag.removeprefix(STANDARD_TAG):
             case "null":
                 self._document.report(path, "has no value: give it one or leave the key out", at_key=True)
                 return None

@@ -7,12 +7,14 @@ from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.errors import ForbiddenError
 from relaunch.adapters.kubernetes.inspection import SYSTEM_NAMESPACE, ClusterInspection
 from relaunch.core.checks import Check, is_ok, problem, unknown
+from relaunch.core.definitions.kubernetes_workload import PodSecurity
 from relaunch.core.kubernetes import ack_checks
 from relaunch.core.kubernetes.role_rules import ROLE, missing_verbs
 
 _APPLY_ROLE = "kubectl apply -f infrastructure/kubernetes/role.yaml"
 APPLY_READER = "kubectl apply -f infrastructure/kubernetes/reader.yaml"
 _CGPU = "cgpu"
+_ENFORCED = "pod-security.kubernetes.io/enforce"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,14 @@ def check_namespace(client: KubernetesClient) -> Iterator[Check]:
 
 
 def _check_namespace(cluster: ClusterInspection, namespace: str) -> Check:
-    if cluster.has_namespace(namespace):
-        return is_ok("namespace", namespace)
-    return problem("namespace", f"there is no namespace {namespace}", f"kubectl create namespace {namespace}")
+    labels = cluster.namespace_labels(namespace)
+    if labels is None:
+        return problem("namespace", f"there is no namespace {namespace}", f"kubectl create namespace {namespace}")
+    if labels.get(_ENFORCED) == PodSecurity.RESTRICTED:
+        # The Job is taken all the same, and waits without a pod ("Pod Security Admission", Kubernetes documentation).
+        text = f"{namespace} takes pods of the level restricted alone: definitions need `pod_security: restricted`"
+        return is_ok("namespace", text)
+    return is_ok("namespace", namespace)
 
 
 def _check_role(cluster: ClusterInspection, namespace: str) -> Check:

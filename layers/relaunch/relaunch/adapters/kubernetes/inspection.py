@@ -66,23 +66,35 @@ class ClusterInspection:
         }
         return sorted(found)
 
-    def has_namespace(self, name: str) -> bool:
-        """Return whether there is a namespace of this name."""
-        return self._client.get_object(f"/api/v1/namespaces/{quote(name, safe='')}") is not None
+    def namespace_labels(self, name: str) -> Mapping[str, str] | None:
+        """Return the labels of a namespace, None if there is none of this name."""
+        found = self._client.get_object(f"/api/v1/namespaces/{quote(name, safe='')}")
+        return None if found is None else found.metadata.labels
 
     def role_rules(self, namespace: str, name: str) -> list[Rule] | None:
         """Return the rules of a Role, None if there is none of this name."""
         role = self._client.get_object(f"{_rbac(namespace)}/roles/{quote(name, safe='')}")
         if role is None:
             return None
-        rules = role.field("rules")
-        return [_rule(each) for each in rules if isinstance(each, dict)] if isinstance(rules, list) else []
+        return [_rule(each) for each in _mappings(role.field("rules"))]
 
     def subjects_of(self, namespace: str, role: str) -> list[str]:
         """Return whom RoleBindings give a Role."""
         listed = (each for page in self._client.list_objects(f"{_rbac(namespace)}/rolebindings") for each in page)
-        bindings = [each for each in listed if (each.field("roleRef") or {}).get("name") == role]
-        return sorted({str(subject.get("name", "")) for each in bindings for subject in each.field("subjects") or ()})
+        bindings = [each for each in listed if _mapping(each.field("roleRef")).get("name") == role]
+        return sorted(
+            {str(subject.get("name", "")) for each in bindings for subject in _mappings(each.field("subjects"))}
+        )
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    """Return a field that is an object; an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def _mappings(value: object) -> list[Mapping[str, Any]]:
+    """Return the objects of a field that is a list; none for anything else."""
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
 def _rbac(namespace: str) -> str:
@@ -126,8 +138,8 @@ def _counts(quantities: Mapping[str, str]) -> dict[str, int]:
 
 
 def _images(daemon_set: RawObject) -> Iterator[str]:
-    spec = (((daemon_set.field("spec") or {}).get("template") or {}).get("spec")) or {}
-    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+    spec = _mapping(_mapping(_mapping(daemon_set.field("spec")).get("template")).get("spec"))
+    for container in (*_mappings(spec.get("containers")), *_mappings(spec.get("initContainers"))):
         yield str(container.get("image", ""))
 
 
@@ -139,8 +151,8 @@ def _revision(release: RawObject) -> int:
 def _chart_version(release: RawObject) -> str:
     """Read the version of a release: JSON, compressed, in base64, which the API writes in base64 once more."""
     try:
-        packed = base64.b64decode(base64.b64decode((release.field("data") or {}).get("release", "")))
+        packed = base64.b64decode(base64.b64decode(_mapping(release.field("data")).get("release", "")))
         text = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(packed, _MAX_RELEASE_BYTES)
         return str(json.loads(text)["chart"]["metadata"]["version"])
-    except (binascii.Error, zlib.error, ValueError, KeyError, TypeError):
+    except (binascii.Error, zlib.error, ValueError, KeyError, TypeError, RecursionError):
         return ""

@@ -9,7 +9,7 @@ from typing import Any
 from relaunch.adapters.kubernetes.labels import owner_annotation, task_labels, task_name
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, PodSecurity
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.kubernetes.pod_gpus import PodGpus
@@ -100,6 +100,9 @@ def _pod_spec(request: LaunchRequest, workload: KubernetesWorkload, gpus: PodGpu
     spec: dict[str, Any] = {
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": STOP_TIMEOUT_SECONDS,
+        # Without it a pod has the token of its service account, that of the namespace's default one too.
+        "automountServiceAccountToken": bool(workload.service_account) and workload.service_account_token,
+        "securityContext": _pod_security_context(workload),
         "containers": [_container(request, workload, gpus)],
     }
     if workload.service_account:
@@ -107,6 +110,23 @@ def _pod_spec(request: LaunchRequest, workload: KubernetesWorkload, gpus: PodGpu
     if gpus.node_selector:
         spec["nodeSelector"] = dict(gpus.node_selector)
     return spec
+
+
+def _pod_security_context(workload: KubernetesWorkload) -> dict[str, Any]:
+    """Return what holds for all containers ("Pod Security Standards", Kubernetes documentation)."""
+    context: dict[str, Any] = {"seccompProfile": {"type": "RuntimeDefault"}}
+    if workload.pod_security is PodSecurity.RESTRICTED:
+        context["runAsNonRoot"] = True
+    if workload.run_as_user is not None:
+        context["runAsUser"] = workload.run_as_user
+    return context
+
+
+def _container_security_context(workload: KubernetesWorkload) -> dict[str, Any]:
+    context: dict[str, Any] = {"allowPrivilegeEscalation": False}
+    if workload.pod_security is PodSecurity.RESTRICTED:
+        context["capabilities"] = {"drop": ["ALL"]}
+    return context
 
 
 def _container(request: LaunchRequest, workload: KubernetesWorkload, gpus: PodGpus) -> dict[str, Any]:
@@ -117,6 +137,7 @@ def _container(request: LaunchRequest, workload: KubernetesWorkload, gpus: PodGp
         container["workingDir"] = workload.working_directory
     if request.environment:
         container["env"] = [{"name": name, "value": value} for name, value in sorted(request.environment.items())]
+    container["securityContext"] = _container_security_context(workload)
     return {**container, "resources": _resources(workload, gpus)}
 
 

@@ -8,9 +8,11 @@ same phase is not recognized.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from relaunch.adapters.kubernetes.api.models import ContainerStatus, Job, Metadata, Node, Pod
+from relaunch.adapters.kubernetes.image_ids import pullable_image
 from relaunch.adapters.kubernetes.labels import STOP_REASON, TASK, owner_of
 from relaunch.adapters.kubernetes.stop_reports import (
     DISRUPTION_TARGET,
@@ -142,7 +144,10 @@ def _containers(job: Job | None, pod: Pod | None) -> Mapping[str, ContainerObser
         # All of them had ended with 0, whatever the kubelet makes of them after its restart.
         return {each.name: ContainerObservation(0) for each in pod.spec.containers}
     if pod is not None:
-        return {each.name: observe_container(each) for each in pod.status.container_statuses}
+        return {
+            each.name: replace(observe_container(each), image=pullable_image(each.image_id))
+            for each in pod.status.container_statuses
+        }
     return containers_without_pod(job) if job is not None else {}
 
 

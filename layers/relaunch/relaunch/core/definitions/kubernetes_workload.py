@@ -32,6 +32,16 @@ class ComputeClass(StrEnum):
     GPU_HPN = "gpu-hpn"  # reserved nodes with high-performance networking
 
 
+class PodSecurity(StrEnum):
+    """The level of "Pod Security Standards" (Kubernetes documentation) that a pod passes.
+
+    `privileged`, the third one, is for what manages nodes.
+    """
+
+    BASELINE = "baseline"  # with the user of its image, mostly root, and the capabilities of the runtime's default
+    RESTRICTED = "restricted"  # with a user other than root, and without capabilities
+
+
 @dataclass(frozen=True, slots=True)
 class KubernetesWorkload:
     """What the pod of a job has, as far as its accelerator does not say it.
@@ -39,6 +49,9 @@ class KubernetesWorkload:
     `vcpus` and `memory_mib` are both requests and limits; None asks for none. `gpu_model` is the model in the words of
     the target: on ACK the label `aliyun.accelerator/nvidia_name` of nodes, on ACS a GPU model series. `region` is the
     region of the cluster in the words of Alibaba Cloud, whose IDs are in part those of AWS; empty if it is not given.
+
+    `service_account_token`: the pod has the token with which its service account calls the API of the cluster.
+    `run_as_user` is the ID of the user that its processes have; None is that of the image.
 
     For ACK only: `gpu_sharing` None follows from the accelerator, `gpu_placement` None is any. For ACS only:
     `compute_class` None is `gpu`; `gpu_driver` empty is the default of ACS or of the cluster, and `strict` refuses one
@@ -60,3 +73,6 @@ class KubernetesWorkload:
     gpu_driver: str = ""
     card_memory_mib: int | None = None
     strict: bool = False
+    service_account_token: bool = False
+    pod_security: PodSecurity = PodSecurity.BASELINE
+    run_as_user: int | None = None

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from relaunch.core.kubernetes.pod_grants import PodGrants
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.revisions.revision import TaskDefinitionGrants
 from relaunch.core.selection.offering_filters import SelectionLimits
@@ -27,6 +28,7 @@ class StackLimits:
     provisioning_deadline_seconds: int = 0
     selection: SelectionLimits = field(default_factory=SelectionLimits)
     task_definitions: TaskDefinitionGrants = field(default_factory=TaskDefinitionGrants)
+    pods: PodGrants = field(default_factory=PodGrants)
     machines: MachineLimits = field(default_factory=MachineLimits)
 
     def provisioning_deadline(self, *, is_managed: bool) -> timedelta:

@@ -14,6 +14,8 @@ from relaunch.core.jobs.job import Job
 
 # Before that, loading data and compiling are most of what a checkpoint says of the speed.
 MEASURED_SHARE = 0.05
+LONGEST_LEFT = timedelta(days=36_500)
+"""What is left is not said to be more: a training names its steps, and may have named the first of a trillion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,8 @@ def _by_steps(job: Job, newest: SavedCheckpoint | None, kept: timedelta) -> Prog
     own = step - began_at
     left = max(total - step, 0)
     if kept and own > 0 and (own / total >= MEASURED_SHARE or estimate is None):
-        return Progress(kept, kept * (left / own))
+        most = LONGEST_LEFT // kept + 1
+        return Progress(kept, min(kept * (min(left, own * most) / own), LONGEST_LEFT))
     return None if estimate is None else Progress(kept, estimate * (left / total))
 
 

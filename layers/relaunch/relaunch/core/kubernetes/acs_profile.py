@@ -19,6 +19,7 @@ from relaunch.core.kubernetes.acs import COMPUTE_CLASS, GPU_DRIVER, GPU_MODEL
 NAMESPACE = "kube-system"
 NAME = "acs-profile"
 KEY = "selectors"
+_BETWEEN = frozenset(", \t\r\n")
 
 
 class ProfileError(ValueError):
@@ -117,7 +118,9 @@ def read_selectors(text: str) -> tuple[Selector, ...]:
     position = text.index("[") + 1
     decoder = json.JSONDecoder()
     for _ in read:
-        start = len(text) - len(text[position:].lstrip(", \t\r\n"))
+        start = position
+        while text[start] in _BETWEEN:
+            start += 1
         document, position = decoder.raw_decode(text, start)
         selectors.append(Selector(document, start, position))
     return tuple(selectors)

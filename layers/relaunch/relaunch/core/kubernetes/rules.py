@@ -100,6 +100,9 @@ def _unknown_wishes(
 def _name_problems(definition: JobDefinition, workload: KubernetesWorkload) -> tuple[Problem, ...]:
     taken = sorted(workload.labels.keys() & (ack.OWN_LABELS | acs.OWN_LABELS))
     problems = [of_workload("labels", f"`{key}` is taken: Relaunch sets it") for key in taken]
+    if workload.service_account_token and not workload.service_account:
+        text = "`service_account_token` is the token of a service account: name it in `service_account`"
+        problems.append(of_workload("service_account_token", text))
     container = definition.container or MAIN_CONTAINER
     if _CONTAINER_NAME.fullmatch(container) is None:
         text = f"`{container}` is no name for a container of a pod: at most 63 lower-case letters, digits and -"

@@ -237,11 +237,13 @@ class ContainerObservation:
     """A container of a task; `exit_code` is None if it has not ended, or if that is not known.
 
     `has_ended`: the target says that it has; False too for a target that does not tell it of single containers.
+    `image` is what runs, by its digest; empty if the target does not tell it, or not so that it could be pulled again.
     """
 
     exit_code: int | None = None
     report: StopReport = StopReport()
     has_ended: bool = False
+    image: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,14 @@ def plan_launch(job: Job) -> LaunchRequest:
 def _workload(job: Job) -> KubernetesWorkload | None:
     """Return the workload with the image by its digest, where that is known."""
     workload = job.definition.kubernetes
+    return replace(workload, image=pod_image(job)) if workload is not None else None
+
+
+def pod_image(job: Job) -> str:
+    """Return the image of the pod of a job, by its digest where that is known; empty for a job without a workload."""
+    workload = job.definition.kubernetes
     container = main_container(job.definition, job.revision) or ""
-    return replace(workload, image=job.images.get(container, workload.image)) if workload is not None else None
+    return job.images.get(container, workload.image) if workload is not None else ""
 
 
 def _accelerators(job: Job, placement: Placement) -> Accelerators | None:

@@ -29,7 +29,8 @@ class OfferingChosen:
 
     `resume_uri` is the newest complete checkpoint of the job, None if there is none. `prepared` is the revision to run.
     `machine` is the machine of our own to run it on, which is ready; the selection was saved when it was claimed.
-    `newest` is the checkpoint of the job itself, which says what its last attempt kept.
+    `newest` is the checkpoint of the job itself, which says what its last attempt kept. `unusable` are newer ones that
+    were passed over, each with the reason.
     """
 
     offering: Offering
@@ -38,6 +39,7 @@ class OfferingChosen:
     prepared: PreparedRevision = field(default_factory=PreparedRevision)
     machine: Machine | None = None
     newest: SavedCheckpoint | None = None
+    unusable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,11 +116,19 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
         detail += f", resuming from {event.resume_uri}"
     if event.prepared.neuron_devices:
         detail += f", {NeuronClaim(event.prepared.neuron_devices)}"
+    detail += _describe_unusable(event.unusable)
     decision = move(
         job, JobState.LAUNCHING, now, event="launching", detail=detail, wake_at=now + LAUNCH_TIMEOUT, effects=effects
     )
     selected_at = now if event.selection is not None else None
     return replace(decision, selection=event.selection, selected_at=selected_at, take_slot_limits=slots)
+
+
+def _describe_unusable(unusable: tuple[str, ...]) -> str:
+    """Return which newer checkpoints were passed over, the newest in words; empty if none was."""
+    others = len(unusable) - 1
+    more = f", nor can {others} more" if others > 0 else ""
+    return f"; {unusable[0]}{more}" if unusable else ""
 
 
 def _attempt_to_launch(previous: Attempt | None) -> tuple[int, tuple[Placement, ...]]:

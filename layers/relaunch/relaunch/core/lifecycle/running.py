@@ -36,6 +36,7 @@ from relaunch.core.lifecycle.moves import (
     with_move,
 )
 from relaunch.core.lifecycle.restart_policy import out_of_time
+from relaunch.core.lifecycle.seen_images import with_seen_image
 from relaunch.core.lifecycle.stop_reason import find_first_ended
 from relaunch.core.lifecycle.stopping import (
     STOP_TIMEOUT,
@@ -106,6 +107,8 @@ def observed(job: Job, event: TaskSeen, now: datetime) -> Job:
     if job.current_attempt.task_id is None:
         # The event arrived before the response of RunTask was saved: their order is not guaranteed.
         job = with_task(job, seen.task_id, "task seen before the answer to its launch", now)
+    if job.definition.target.capabilities.runs_pods:
+        job = with_seen_image(job, seen)
     job = _located(job, event)
     attempt = replace(
         job.current_attempt,

@@ -26,6 +26,9 @@ EXIT_SIGTERM = 143
 _EXITS_BY_STOP = frozenset({0, 130, 131, EXIT_SIGKILL, EXIT_SIGTERM})
 """How a container exits that ECS stops: with 0, or by its STOPSIGNAL (SIGINT, SIGQUIT, SIGTERM), or by SIGKILL."""
 STOPPED_FROM_OUTSIDE = "stopped by somebody outside Relaunch"
+# An attempt is one item under 4 KB, and each container of its task may have words of its own.
+_MAX_WORDS = 1_000
+_MAX_REASON = 2_000
 
 _START_ERRORS = frozenset({ReportedCause.START_ERROR, ReportedCause.IMAGE})
 _ELSEWHERE = frozenset({ReportedCause.NODE_FAULT, ReportedCause.UNREACHABLE, ReportedCause.REJECTED})
@@ -237,12 +240,18 @@ def classify_stop(
     kind = _kind(facts, intent)
     if kind is StopKind.USER_ERROR and ReportedCause.DEPENDENCY_FAILED in causes:
         exit_code = _dependency_exit_code(observation)
-    texts = [each.text for each in reports] + ([sidecar] if kind is StopKind.SIDECAR else [])
+    texts = [_cut(each.text, _MAX_WORDS) for each in reports] + ([sidecar] if kind is StopKind.SIDECAR else [])
     text = "; ".join(dict.fromkeys(filter(None, texts)))
     if kind is StopKind.CANCELLED and (intent is None or intent.kind is not IntentKind.CANCEL):
         text = f"{STOPPED_FROM_OUTSIDE}: {text}".rstrip(": ")
-    error = next((each.error for each in reports if each.error), "")
-    return Stop(kind, at, observation.stop_code, text, exit_code, error, was_refused=facts.start_is_refused)
+    error = next((_cut(each.error, _MAX_WORDS) for each in reports if each.error), "")
+    return Stop(
+        kind, at, observation.stop_code, _cut(text, _MAX_REASON), exit_code, error, was_refused=facts.start_is_refused
+    )
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def ended_at(observation: TaskObservation, now: datetime) -> datetime:

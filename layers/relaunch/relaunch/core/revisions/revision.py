@@ -205,11 +205,13 @@ class TaskDefinitionGrants:
     """What the stack's role may run and pass to tasks.
 
     `families` are names, or beginnings of names followed by `*`; None stands for any. `role_path` is an IAM path
-    without the slash in front and with one at the end; empty for any.
+    without the slash in front and with one at the end; empty for any. `has_host_access`: containers may have their
+    machine (core.task_definitions.host_access).
     """
 
     families: tuple[str, ...] | None = None
     role_path: str = ""
+    has_host_access: bool = False
 
     def has_family(self, family: str) -> bool:
         """Return whether a family may be run."""

@@ -29,7 +29,13 @@ from relaunch.adapters.aws.dynamodb import job_items, job_listing
 from relaunch.adapters.aws.dynamodb.table import stamp
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.definitions.kubernetes_workload import ComputeClass, GpuPlacement, GpuSharing, KubernetesWorkload
+from relaunch.core.definitions.kubernetes_workload import (
+    ComputeClass,
+    GpuPlacement,
+    GpuSharing,
+    KubernetesWorkload,
+    PodSecurity,
+)
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import Attempt, HeldStop, IntentKind, Stop, StopIntent, StopKind
 from relaunch.core.jobs.cost import summarize_job
@@ -124,6 +130,18 @@ def test_a_definition_for_kubernetes_is_read_as_it_was_written() -> None:
 
     assert job_items.read_job(item, None) == job
     assert isinstance(job_items.read_job(item, None).definition.target, Target)
+
+
+def test_what_a_definition_does_not_use_of_later_releases_is_not_stored() -> None:
+    def stored(**fields: Any) -> set[str]:
+        job = make_job(definition=make_definition(kubernetes=KubernetesWorkload("trainer", **fields)))
+        item = job_items.job_item(job, "a write")
+        assert job_items.read_job(item, None) == job
+        return set(json.loads(item["body"]["S"])["definition"]["kubernetes"])
+
+    used = {"service_account_token": True, "pod_security": PodSecurity.RESTRICTED, "run_as_user": 7}
+    assert stored() & used.keys() == set()
+    assert stored(**used) - stored() == used.keys()
 
 
 def test_a_definition_that_was_written_before_there_were_other_targets_is_for_ecs() -> None:

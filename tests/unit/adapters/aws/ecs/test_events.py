@@ -10,6 +10,7 @@ from fakes.builders import make_running_attempt
 from fakes.scripted_aws import ScriptedAws
 from fakes.webhook import EVENTS, load_event
 from relaunch.adapters.aws.ecs.events import observe_container_instance, observe_task, parse_ecs_event, phase_of
+from relaunch.adapters.aws.ecs.placement_constraints import NEURON_DEVICES
 from relaunch.core.jobs.attempt import AttemptKey, StopKind
 from relaunch.core.launches.launch import (
     ContainerObservation,
@@ -204,6 +205,26 @@ def test_container_instance_is_read() -> None:
         registered_at=datetime(2026, 11, 3, 11, 1, 53, 512_000, tzinfo=UTC),
         registered=Resources(cpu_units=4096, memory_mib=15_000, gpus=3),
     )
+
+
+@pytest.mark.parametrize(("said", "count"), [("16", 16), ("9" * 128, 0), ("-1", 0), ("٣", 0), (None, 0)])
+def test_a_machine_has_the_neuron_devices_that_its_attribute_says_unless_no_machine_has_them(
+    said: str | None, count: int
+) -> None:
+    attributes = [{"name": NEURON_DEVICES, "value": said}]
+
+    seen = observe_container_instance({"containerInstanceArn": "arn:x", "attributes": attributes})
+
+    assert seen.registered.neuron_devices == count
+
+
+def test_the_words_of_an_image_are_cut() -> None:
+    task = {"taskArn": TASK_ARN, "stoppedReason": "s" * 5_000, "containers": [{"name": "main", "reason": "r" * 5_000}]}
+
+    seen = observe_task(task)
+
+    assert seen.report.text == "s" * 4_095 + "…"
+    assert seen.containers["main"].report.text == "r" * 4_095 + "…"
 
 
 @pytest.mark.parametrize(

@@ -254,6 +254,18 @@ def test_ports_of_the_machine_depend_on_the_network_mode(mode, expected):
     assert revision.containers[0].host_ports == expected
 
 
+def test_what_gives_a_container_its_machine_is_refused_unless_the_stack_allows_it(region):
+    region.register("trainer", networkMode="host")
+
+    (reason,) = EcsRevisions(region.ecs).newest_active("trainer").refusals
+
+    assert reason == (
+        "networkMode host: this gives a container its machine, which the stack allows only with "
+        "`relaunch deploy HostAccess=on`"
+    )
+    assert EcsRevisions(region.ecs, has_host_access=True).newest_active("trainer").refusals == ()
+
+
 # the same before the simulator, whose rules are those of ECS
 
 

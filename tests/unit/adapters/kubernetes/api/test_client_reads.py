@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import httpx
 import pytest
 
+from relaunch.adapters.kubernetes.api import client as api_client
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
 from relaunch.adapters.kubernetes.api.errors import ApiRefusedError, GoneError, NotFoundError
 from relaunch.ports import TransientError
@@ -54,6 +55,75 @@ def test_an_expired_first_page_is_not_asked_for_again(client: KubernetesClient, 
 
     with pytest.raises(GoneError):
         list(client.list_jobs("app=train"))
+
+
+def test_a_list_that_does_not_end_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, client: KubernetesClient, server
+) -> None:
+    monkeypatch.setattr(api_client, "_MAX_PAGES", 3)
+    for _ in range(3):
+        server.answer(200, {"metadata": {"continue": "next"}, "items": []})
+
+    with pytest.raises(TransientError, match="listing pods: the list does not end after 3 pages"):
+        list(client.list_pods(""))
+
+
+def test_an_answer_is_read_no_further_than_any_server_writes(
+    monkeypatch: pytest.MonkeyPatch, client: KubernetesClient, server
+) -> None:
+    monkeypatch.setattr(api_client, "_MAX_ANSWER_BYTES", 1 << 20)
+    server.answer(200, " " * (1 << 20) + "{}")
+
+    with pytest.raises(TransientError, match="the answer is longer than 1 MiB"):
+        client.get_job("a")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "[" * 100_000 + "]" * 100_000,
+        {"items": 7},
+        {"items": ["a"]},
+        {
+            "items": [
+                {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "main", "resources": {"limits": 7}}]}}
+            ]
+        },
+    ],
+    ids=["too deep", "no list", "no objects", "no quantities"],
+)
+def test_a_list_that_is_none_is_a_transient_error(client: KubernetesClient, server, answer) -> None:
+    server.answer(200, answer)
+
+    with pytest.raises(TransientError):
+        list(client.list_pods(""))
+
+
+@pytest.mark.parametrize("document", [{}, {"metadata": {}, "data": 7}, {"metadata": {}, "data": {"selectors": []}}])
+def test_a_config_map_without_texts_is_a_transient_error(client: KubernetesClient, server, document) -> None:
+    server.answer(200, document)
+
+    with pytest.raises(TransientError, match="the answer is no ConfigMapTexts"):
+        client.get_config_map("kube-system", "acs-profile")
+
+
+@pytest.mark.parametrize(
+    ("written", "year"),
+    [
+        ("2026-11-03T12:00:00Z", 2026),
+        ("1970-01-01T00:00:00Z", 1970),
+        ("2026-11-03T12:00:00", None),
+        ("0001-01-01T00:00:00Z", None),
+        ("9999-12-31T23:59:59Z", None),
+    ],
+)
+def test_a_time_that_no_server_writes_is_none(client: KubernetesClient, server, written, year) -> None:
+    server.answer(200, {"items": [{"metadata": {"name": "a", "creationTimestamp": written}}]})
+
+    ((pod_read,),) = client.list_pods("")
+
+    at = pod_read.metadata.creation_timestamp
+    assert (at.year if at else None) == year
 
 
 def test_events_of_an_object_come_in_order_each_once(client: KubernetesClient, server) -> None:

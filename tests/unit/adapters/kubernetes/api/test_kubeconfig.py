@@ -49,6 +49,10 @@ VALID: dict[str, Any] = {
 }
 
 
+# Each line doubles the mapping of the line before.
+MERGED = "a0: &a0 {x: 1}\n" + "".join(f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}\n" for n in range(1, 26))
+
+
 def text(**changes: Any) -> str:
     """The valid kubeconfig with changes to its cluster and its first user."""
     document = deepcopy(VALID)
@@ -141,9 +145,22 @@ def test_a_cluster_that_is_refused(key: str, value: object, reason: str) -> None
         (text(contexts=VALID["contexts"] * 2), "2 contexts are named 'ack'"),
         (text(users=None), "no users are named 'launcher'"),
         (text(contexts=[{"name": "ack", "context": {"user": "launcher"}}]), "context ack has no `cluster`"),
-        ("#" * (1 << 20) + "#", "it is longer than 1 MiB"),
-        ("!!python/object/apply:os.system ['true']", "it is not valid YAML"),
+        ("#" * 1_000_001, "it is longer than 1,000,000 characters"),
+        ("!!python/object/apply:os.system ['true']", "it has tags"),
+        ("a: &a {x: 1}\nb: {<<: *a}", "merge keys (.*) are not supported: repeat the keys"),
+        (MERGED, "merge keys (.*) are not supported"),
+        ("a: &a [*a]", "anchors and aliases expand without end"),
+        ("a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40)), "without end"),
+        (f"token: {SECRET}\ntoken: {SECRET}", "a key twice in one mapping"),
+        ("[a]: b", "a key that is no single word"),
+        ("a: !!bool 7", "a tag of another kind"),
+        ("a: !!int x", "a number that is none"),
+        ("a: " + "9" * 5_000, "is too long"),
+        ("a: [" + "b," * 30_000 + "]", "too many values"),
+        (f'a: "\\U00110000 {SECRET}"', "it is not valid YAML"),
+        ("", "it is not an object of kind Config"),
     ],
+    ids=range(22),
 )
 def test_a_document_that_is_refused(document: str, reason: str) -> None:
     with pytest.raises(KubeconfigError, match=reason) as caught:
@@ -151,3 +168,8 @@ def test_a_document_that_is_refused(document: str, reason: str) -> None:
 
     assert SECRET not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("value", ["1:30:30" + ":30" * 400 + ".5", "on", "0x7f", "2026-99-99", "~", "1e999", "True"])
+def test_what_is_no_text_in_another_version_of_yaml_harms_nothing(value: str) -> None:
+    assert read_kubeconfig(f"{text()}\nof-a-tool: {value}\n").token == SECRET

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from relaunch.adapters.aws.dynamodb.later_fields import left_out
 from relaunch.core.jobs.job import Job
 
 STORED_NAMES: Mapping[str, str] = {
@@ -90,7 +91,8 @@ _BODY: TypeAdapter[Any] = TypeAdapter(_StoredJob)
 
 def write_job_body(job: Job) -> str:
     """Return the JSON of a job."""
-    return _BODY.dump_json(_StoredJob(*(attrgetter(place)(job) for place in STORED_NAMES.values()))).decode()
+    stored = _StoredJob(*(attrgetter(place)(job) for place in STORED_NAMES.values()))
+    return _BODY.dump_json(stored, exclude={"definition": left_out(job.definition)}).decode()
 
 
 def read_job_body(body: str | bytes) -> Job:

@@ -15,7 +15,7 @@ from pydantic.alias_generators import to_camel
 
 from relaunch.adapters.aws.ecs.placement_constraints import AVAILABILITY_ZONE, INSTANCE_TYPE, NEURON_DEVICES
 from relaunch.adapters.aws.ecs.stop_reports import report_of_container, report_of_task
-from relaunch.adapters.validation import Timestamp, permanent_if_invalid
+from relaunch.adapters.validation import Timestamp, Words, permanent_if_invalid
 from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.launches.launch import ContainerObservation, Node, NodeObservation, TaskObservation, TaskPhase
 from relaunch.core.machines.machine import Resources
@@ -41,6 +41,8 @@ def owner_of(value: str) -> AttemptKey | None:
 
 TASK_STATE_CHANGE = "ECS Task State Change"
 MACHINE_STATE_CHANGE = "ECS Container Instance State Change"
+# Whoever is root on a machine may set its attributes.
+_NEURON_COUNT = re.compile(r"[0-9]{1,3}")
 _STOPPED = frozenset({"STOPPED", "DELETED"})
 _PHASES = {
     "PROVISIONING": TaskPhase.PENDING,
@@ -68,7 +70,7 @@ class _Container(_Payload):
     name: str = ""
     last_status: str = ""
     exit_code: int | None = None
-    reason: str | None = None
+    reason: Words | None = None
 
 
 class _Task(_Payload):
@@ -78,7 +80,7 @@ class _Task(_Payload):
     version: int = 0
     started_by: str | None = None
     stop_code: str | None = None
-    stopped_reason: str | None = None
+    stopped_reason: Words | None = None
     containers: tuple[_Container, ...] = ()
     container_instance_arn: str | None = None
     availability_zone: str | None = None
@@ -218,7 +220,7 @@ def _resources(registered: Sequence[_Resource], neuron_devices: str) -> Resource
         cpu_units=known.get("CPU", nothing).integer_value,
         memory_mib=known.get("MEMORY", nothing).integer_value,
         gpus=len(known.get("GPU", nothing).string_set_value),
-        neuron_devices=int(neuron_devices) if neuron_devices.isdecimal() else 0,
+        neuron_devices=int(neuron_devices) if _NEURON_COUNT.fullmatch(neuron_devices) else 0,
     )
 
 

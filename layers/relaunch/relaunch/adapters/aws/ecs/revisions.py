@@ -22,6 +22,7 @@ from relaunch.core.revisions.revision import (
     RevisionRow,
     rank_revisions,
 )
+from relaunch.core.task_definitions.host_access import find_host_access
 from relaunch.core.task_definitions.reservation import CPU_UNITS_PER_VCPU, Reservation, reserve, reserved_memory_mib
 from relaunch.core.task_definitions.verdicts import find_refusals, find_warnings, instance_constraints, is_managed_only
 from relaunch.ports import Clock, NoActiveRevisionError, TransientError
@@ -47,13 +48,16 @@ class EcsRevisions:
     emulators return INACTIVE revisions and a revision may be deregistered at any time; if they do not match, all pages
     of ListTaskDefinitions are read.
 
+    Without `has_host_access` a revision that gives containers their machine is one that Relaunch launches no task of.
+
     With a clock, a response is cached for a minute, and used for events that are older than it: DescribeTaskDefinition
     has a burst rate of 50 and a sustained rate of 20 per second, and there may be thousands of events at once.
     """
 
-    def __init__(self, client: "ECSClient", clock: Clock | None = None) -> None:
+    def __init__(self, client: "ECSClient", clock: Clock | None = None, *, has_host_access: bool = False) -> None:
         self._client = client
         self._clock = clock
+        self._has_host_access = has_host_access
         self._kept: dict[str, tuple[datetime, Revision]] = {}
 
     def newest_active(self, family: str, since: datetime | None = None) -> Revision:
@@ -73,12 +77,12 @@ class EcsRevisions:
             raise NoActiveRevisionError(f"the family {family} holds derived revisions: name the family it comes from")
         definition = self._describe(family, family)
         if definition is not None:
-            return read_revision(definition)
+            return read_revision(definition, has_host_access=self._has_host_access)
         ranked = rank_revisions(self._list(family), family)
         for arn in ranked[:_MAX_DESCRIBED]:
             definition = self._describe(arn, family)
             if definition is not None:
-                return read_revision(definition)
+                return read_revision(definition, has_host_access=self._has_host_access)
         if len(ranked) > _MAX_DESCRIBED:
             raise TransientError(f"the newest {_MAX_DESCRIBED} revisions of family {family} were deregistered just now")
         raise NoActiveRevisionError(f"the family {family} has no ACTIVE revision")
@@ -103,10 +107,11 @@ class EcsRevisions:
             return [RevisionRow(arn) for page in pages for arn in page["taskDefinitionArns"]]
 
 
-def read_revision(definition: _Definition) -> Revision:
+def read_revision(definition: _Definition, *, has_host_access: bool = False) -> Revision:
     """Parse a task definition as returned by DescribeTaskDefinition.
 
-    CPU and memory of the revision are what ECS reserves.
+    CPU and memory of the revision are what ECS reserves. What gives containers their machine is refused unless the
+    stack `has_host_access`.
     """
     network_mode = definition.get("networkMode") or "bridge"
     containers = tuple(_container(each, network_mode) for each in definition.get("containerDefinitions", ()))
@@ -122,7 +127,7 @@ def read_revision(definition: _Definition) -> Revision:
         architecture=(definition.get("runtimePlatform") or {}).get("cpuArchitecture") or DEFAULT_ARCHITECTURE,
         placement_constraints=instance_constraints(definition),
         is_managed_only=is_managed_only(definition),
-        refusals=find_refusals(definition),
+        refusals=(*find_refusals(definition), *(() if has_host_access else find_host_access(definition))),
         warnings=find_warnings(definition),
         placement_constraint_count=len(definition.get("placementConstraints") or ()),
         task_role_arn=definition.get("taskRoleArn") or "",

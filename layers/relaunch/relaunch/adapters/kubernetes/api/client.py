@@ -5,6 +5,7 @@ and then the request may have taken effect. Nothing is retried but a request who
 new ones.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from relaunch.adapters.kubernetes.api.connection import Connection
 from relaunch.adapters.kubernetes.api.errors import ApiRefusedError, GoneError, NotFoundError, to_port_error
 from relaunch.adapters.kubernetes.api.models import (
     ConfigMap,
+    ConfigMapTexts,
     Event,
     Job,
     ListMetadata,
@@ -54,6 +56,10 @@ def _convert(key: str, value: object) -> object:
 
 PAGE = 100
 _MAX_RESTARTS = 3
+# 100,000 objects of a hundred a page: more than a namespace has, or than the pods of 900 nodes (110 each by default).
+_MAX_PAGES = 1_000
+# A page has 100 objects of at most 1.5 MiB each (etcd), and mostly of some KiB.
+_MAX_ANSWER_BYTES = 64 << 20
 # A container may write without line ends.
 _MAX_LOG_BYTES = 10 << 20
 Object = TypeVar("Object", bound=Model)
@@ -197,8 +203,8 @@ class KubernetesClient:
     def get_config_map(self, namespace: str, name: str) -> ConfigMap | None:
         """Return a ConfigMap, None if there is none of this name."""
         try:
-            path = _config_map(namespace, name)
-            return ConfigMap(self._json("GET", path, f"reading ConfigMap {namespace}/{name}"))
+            doing = f"reading ConfigMap {namespace}/{name}"
+            return _to_config_map(self._json("GET", _config_map(namespace, name), doing), doing)
         except NotFoundError:
             return None
 
@@ -210,7 +216,7 @@ class KubernetesClient:
         """
         path = _config_map(changed.namespace, changed.name)
         doing = f"replacing ConfigMap {changed.name}"
-        return ConfigMap(self._json("PUT", path, doing, json=dict(changed.document)))
+        return _to_config_map(self._json("PUT", path, doing, json=dict(changed.document)), doing)
 
     def close(self) -> None:
         """Close the connection; the next request opens a new one."""
@@ -226,7 +232,7 @@ class KubernetesClient:
         doing = f"listing {path.rpartition('/')[2]}"
         continue_token = ""
         restarts = 0
-        while True:
+        for _ in range(_MAX_PAGES):
             parameters = {"limit": str(limit), **{key: value for key, value in selector.items() if value}}
             if continue_token:
                 parameters["continue"] = continue_token
@@ -238,20 +244,24 @@ class KubernetesClient:
                 continue_token = ""
                 restarts = restarts + 1
                 continue
-            yield [_read(kind, each, doing) for each in page.get("items") or ()]
+            items = page.get("items") or []
+            if not isinstance(items, list):
+                raise TransientError(f"{doing}: the answer is no list")
+            yield [_read(kind, each, doing) for each in items]
             continue_token = _read(ListMetadata, page.get("metadata") or {}, doing).continue_token
             if not continue_token:
                 return
+        raise TransientError(f"{doing}: the list does not end after {_MAX_PAGES:,} pages")
 
     def _object(self, kind: type[Object], method: str, path: str, doing: str, **request: Any) -> Object:
         return _read(kind, self._json(method, path, doing, **request), doing)
 
     def _json(self, method: str, path: str, doing: str, **request: Any) -> dict[str, Any]:
         with self._stream(method, path, doing, **request) as answer:
-            answer.read()
+            body = _limited(answer, doing)
         try:
-            content = answer.json()
-        except ValueError:
+            content = json.loads(body)
+        except (ValueError, RecursionError):
             content = None
         if not isinstance(content, dict):
             raise TransientError(f"{doing}: the answer is not JSON: is this the address of a Kubernetes API?")
@@ -282,6 +292,12 @@ def _config_map(namespace: str, name: str) -> str:
     return _path(f"/api/v1/namespaces/{quote(namespace, safe='')}/configmaps", name)
 
 
+def _to_config_map(document: Mapping[str, Any], doing: str) -> ConfigMap:
+    """Return a ConfigMap, which keeps the document; its texts are checked."""
+    _read(ConfigMapTexts, document, doing)
+    return ConfigMap(document)
+
+
 def _lines(answer: httpx.Response) -> Iterator[str]:
     # Not iter_lines of httpx, which also splits at form feeds and the like, as str.splitlines does.
     rest = ""
@@ -292,15 +308,29 @@ def _lines(answer: httpx.Response) -> Iterator[str]:
         yield rest
 
 
+def _limited(answer: httpx.Response, doing: str) -> bytes:
+    """Return the body of an answer.
+
+    Raises:
+        TransientError: it is longer than any of an API server.
+    """
+    body = bytearray()
+    for part in answer.iter_bytes():
+        body += part
+        if len(body) > _MAX_ANSWER_BYTES:
+            raise TransientError(f"{doing}: the answer is longer than {_MAX_ANSWER_BYTES >> 20} MiB")
+    return bytes(body)
+
+
 def _raise_for_status(answer: httpx.Response, doing: str) -> None:
     if answer.is_success:
         return
-    answer.read()
+    body = _limited(answer, doing)
     try:
-        status = Status.model_validate_json(answer.content)
+        status = Status.model_validate_json(body)
     except ValidationError:
         # A proxy or a load balancer, or the server in plain text.
-        status = Status(message=answer.text.strip())
+        status = Status(message=body.decode(errors="replace").strip())
     raise to_port_error(doing, answer.status_code, status, answer.headers.get("Retry-After"))
 
 

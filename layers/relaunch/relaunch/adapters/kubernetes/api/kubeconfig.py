@@ -11,11 +11,11 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
-
+from relaunch.adapters.core_schema import PlainYamlError, read_plain
 from relaunch.ports import NotGrantedError
 
-_MAX_LENGTH = 1 << 20
+# Of its characters most are base64, which is scanned fast.
+_MAX_LENGTH = 1_000_000
 _FLATTEN = "put the content into the file (`kubectl config view --raw --flatten`)"
 # A token of `kubectl create token` is valid for an hour unless it is asked otherwise (reference of kubectl), and the
 # server may allow less than is asked for.
@@ -94,13 +94,10 @@ def read_kubeconfig(text: str, context: str = "", expires_at: datetime | None = 
 
 
 def _parse(text: str) -> Mapping[str, Any]:
-    if len(text) > _MAX_LENGTH:
-        raise KubeconfigError("it is longer than 1 MiB")
     try:
-        document = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError):
-        # Not chained: the error quotes the text.
-        raise KubeconfigError("it is not valid YAML") from None
+        document = read_plain(text, _MAX_LENGTH)
+    except PlainYamlError as error:
+        raise KubeconfigError(str(error)) from None
     if not isinstance(document, dict) or document.get("kind", "Config") != "Config":
         raise KubeconfigError("it is not an object of kind Config")
     return document

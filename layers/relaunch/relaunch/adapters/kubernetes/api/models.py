@@ -10,14 +10,29 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from relaunch.adapters.validation import Words
+
 Value = TypeVar("Value")
+# The start of a container that never ran is that of 1970 (observation.py).
+_FIRST_YEAR = 1970
+_LAST_YEAR = 2500
 # Servers write `null` for empty lists and maps here and there (`items`, `conditions`).
 Items = Annotated[tuple[Value, ...], BeforeValidator(lambda value: value or ())]
 Texts = Annotated[dict[str, str], BeforeValidator(lambda value: value or {})]
-Quantities = Annotated[dict[str, str], BeforeValidator(lambda value: {k: str(v) for k, v in (value or {}).items()})]
+# What no server writes, a time without a zone or of another era, is left out: nothing can be reckoned with it.
+Time = Annotated[datetime | None, AfterValidator(lambda value: value if _is_plausible(value) else None)]
+Quantities = Annotated[dict[str, str], BeforeValidator(lambda value: _to_texts(value or {}))]
+
+
+def _is_plausible(at: datetime | None) -> bool:
+    return at is not None and at.tzinfo is not None and _FIRST_YEAR <= at.year <= _LAST_YEAR
+
+
+def _to_texts(value: object) -> object:
+    return {key: str(each) for key, each in value.items()} if isinstance(value, Mapping) else value
 
 
 class Model(BaseModel):
@@ -44,8 +59,8 @@ class Metadata(Model):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    creation_timestamp: datetime | None = None
-    deletion_timestamp: datetime | None = None
+    creation_timestamp: Time = None
+    deletion_timestamp: Time = None
     deletion_grace_period_seconds: int | None = None
     labels: Texts = Field(default_factory=dict)
     annotations: Texts = Field(default_factory=dict)
@@ -58,8 +73,8 @@ class Condition(Model):
     type: str
     status: str
     reason: str = ""
-    message: str = ""
-    last_transition_time: datetime | None = None
+    message: Words = ""
+    last_transition_time: Time = None
 
     @property
     def is_true(self) -> bool:
@@ -95,13 +110,13 @@ class StateWaiting(Model):
     """A container that waits; `reason` is such as ContainerCreating, ImagePullBackOff."""
 
     reason: str = ""
-    message: str = ""
+    message: Words = ""
 
 
 class StateRunning(Model):
     """A container that runs."""
 
-    started_at: datetime | None = None
+    started_at: Time = None
 
 
 class StateTerminated(Model):
@@ -110,9 +125,9 @@ class StateTerminated(Model):
     exit_code: int
     signal: int | None = None
     reason: str = ""
-    message: str = ""
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
+    message: Words = ""
+    started_at: Time = None
+    finished_at: Time = None
 
 
 class ContainerState(Model):
@@ -140,8 +155,8 @@ class PodStatus(Model):
 
     phase: str = ""
     reason: str = ""
-    message: str = ""
-    start_time: datetime | None = None
+    message: Words = ""
+    start_time: Time = None
     conditions: Items[Condition] = ()
     container_statuses: Items[ContainerStatus] = ()
     init_container_statuses: Items[ContainerStatus] = ()
@@ -184,8 +199,8 @@ class JobStatus(Model):
     active: int = 0
     succeeded: int = 0
     failed: int = 0
-    start_time: datetime | None = None
-    completion_time: datetime | None = None
+    start_time: Time = None
+    completion_time: Time = None
     conditions: Items[Condition] = ()
 
 
@@ -265,11 +280,11 @@ class Event(Model):
     involved_object: InvolvedObject
     type: str = ""
     reason: str = ""
-    message: str = ""
+    message: Words = ""
     count: int | None = None
-    first_timestamp: datetime | None = None
-    last_timestamp: datetime | None = None
-    event_time: datetime | None = None
+    first_timestamp: Time = None
+    last_timestamp: Time = None
+    event_time: Time = None
 
     @property
     def at(self) -> datetime | None:
@@ -286,7 +301,7 @@ class StatusDetails(Model):
 class Status(Model):
     """The answer to a request that failed; `message` is for people, `reason` for programs."""
 
-    message: str = ""
+    message: Words = ""
     reason: str = ""
     details: StatusDetails = StatusDetails()
 
@@ -295,6 +310,13 @@ class ListMetadata(Model):
     """The metadata of a page; `continue` is empty on the last one."""
 
     continue_token: str = Field(default="", alias="continue")
+
+
+class ConfigMapTexts(Model):
+    """What is read of a ConfigMap."""
+
+    metadata: Metadata
+    data: Texts = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)

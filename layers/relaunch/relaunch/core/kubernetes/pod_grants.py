@@ -1,0 +1,64 @@
+"""What a stack lets the pods of its jobs run: parameters of the stack, as there are for task definitions.
+
+The namespace is one of them, KubernetesNamespace: no definition chooses another.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.kubernetes.problem import Problem, of_workload
+from relaunch.core.revisions.image_name import parse_image_name
+
+_CHANGE = "or change the parameter of the stack"
+
+
+@dataclass(frozen=True, slots=True)
+class PodGrants:
+    """What pods may have.
+
+    `images` are names with their registry, without tag or digest, or beginnings of such names followed by `*`; None
+    stands for any. `service_accounts` are names, or beginnings of names followed by `*`.
+    """
+
+    images: tuple[str, ...] | None = None
+    service_accounts: tuple[str, ...] = ()
+
+
+def find_grant_problems(definition: JobDefinition, grants: PodGrants, image: str = "") -> tuple[Problem, ...]:
+    """Return what a definition asks for that the stack does not let pods have, and the parameter that says so.
+
+    `image` is the one that its pod gets where that is not the definition's. A target without pods has none.
+    """
+    workload = definition.kubernetes
+    if workload is None or not definition.target.capabilities.runs_pods:
+        return ()
+    return tuple(_find_problems(workload, image or workload.image, grants))
+
+
+def _find_problems(workload: KubernetesWorkload, image: str, grants: PodGrants) -> Iterator[Problem]:
+    if grants.images is not None and not _has_image(image, grants.images):
+        allowed = ", ".join(grants.images) or "none"
+        text = (
+            f"the stack may not run the image {image}: its parameter KubernetesImages has {allowed}; push the image to "
+            f"such a repository, {_CHANGE}"
+        )
+        yield of_workload("image", text)
+    account = workload.service_account
+    if account and not any(_matches(account, pattern) for pattern in grants.service_accounts):
+        allowed = ", ".join(grants.service_accounts) or "none"
+        text = (
+            f"the stack may not give pods the service account {account}: its parameter KubernetesServiceAccounts has "
+            f"{allowed}; leave `service_account` out, {_CHANGE}"
+        )
+        yield of_workload("service_account", text)
+
+
+def _has_image(image: str, patterns: tuple[str, ...]) -> bool:
+    name = parse_image_name(image)
+    return name is not None and any(_matches(name.without_tag, pattern) for pattern in patterns)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern

@@ -1,0 +1,86 @@
+"""Checks that what a job says that it waits for is so, when it begins to wait for it.
+
+A function decides on what it read up to a minute ago; what changed meanwhile excuses it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import JobState, WaitReason
+from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.checks.choices import Choices
+
+_LONGEST_FUNCTION = timedelta(seconds=67)
+_STACK = ""
+
+
+@dataclass(slots=True)
+class WaitReasons:
+    """Looks at each job that begins to wait for something."""
+
+    _clock: Clock
+    _check: Callable[[str, bool, str], None]
+    _choices: Choices
+    _objects: ObjectStore
+    _failed_at: Mapping[str, Sequence[datetime]]
+    """When the calls of each action failed for good."""
+    _max_running_jobs: int
+    _holders: dict[str, str] = field(default_factory=dict)
+    """The definitions of the jobs that hold a slot."""
+    _full_at: dict[str, datetime] = field(default_factory=dict)
+    """When all slots of a definition, and of the stack, were taken last."""
+
+    def job_saved(self, before: Job | None, job: Job) -> None:
+        """Check what a job waits for."""
+        self._note_slots(job)
+        waiting = job.waiting
+        was_waiting = before.waiting if before is not None else None
+        if job.state is not JobState.WAITING or waiting is None:
+            return
+        if was_waiting is not None and (was_waiting.reason, was_waiting.slot) == (waiting.reason, waiting.slot):
+            return
+        now = self._clock.now()
+        match waiting.reason:
+            case WaitReason.SLOT:
+                is_full = any(
+                    now - self._full_at.get(slot, datetime.min.replace(tzinfo=now.tzinfo)) <= _LONGEST_FUNCTION
+                    for slot in (job.definition.name, _STACK)
+                )
+                self._check("a job waits for a slot only while all are taken", is_full, job.job_id)
+            case WaitReason.CAPACITY | WaitReason.PRICE:
+                found = self._choices.find_open(job)
+                message = f"{job.job_id} waits for {waiting.reason}, beside {found}"
+                self._check("a job waits for capacity or a price only while nothing is open to it", not found, message)
+            case WaitReason.BACKOFF:
+                has_failed = (job.attempt is not None and job.attempt.stop is not None) or job.machines.requested > 0
+                self._check("a job pauses only after a stop, or a machine that was refused", has_failed, job.job_id)
+            case WaitReason.CHECKPOINT:
+                self._check("a job waits for its checkpoints only while they cannot be read", self._is_unread(now), "")
+            case _:
+                pass
+
+    def _note_slots(self, job: Job) -> None:
+        if job.has_slot:
+            self._holders[job.job_id] = job.definition.name
+        else:
+            self._holders.pop(job.job_id, None)
+        of = Counter(self._holders.values())
+        now = self._clock.now()
+        # A slot that was given back just now may have been taken when the waiting job asked for it.
+        if of[job.definition.name] + (not job.has_slot) >= job.definition.max_running_jobs:
+            self._full_at[job.definition.name] = now
+        if len(self._holders) + (not job.has_slot) >= self._max_running_jobs:
+            self._full_at[_STACK] = now
+
+    def _is_unread(self, now: datetime) -> bool:
+        was_closed = self._objects.closed_since is not None or self._objects.is_locked
+        return was_closed or any(
+            now - at <= _LONGEST_FUNCTION
+            for action, times in self._failed_at.items()
+            if action.startswith("s3:")
+            for at in times
+        )

@@ -1,0 +1,83 @@
+"""What is checked of each job and machine that the application saves."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from relaunch.core.definitions.targets import Target
+from relaunch.core.jobs.job import Job, TimelineEntry
+from relaunch.core.machines.machine import Machine
+from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.machine_table import MachineIndexes
+from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.checks.absent_agents import AbsentAgentChecks
+from relaunch_local.simulation.checks.agents import AgentChecks
+from relaunch_local.simulation.checks.choices import Choices
+from relaunch_local.simulation.checks.deadlines import Deadlines
+from relaunch_local.simulation.checks.facts import AccountFacts
+from relaunch_local.simulation.checks.free_hour import FreeHour
+from relaunch_local.simulation.checks.invariants import Invariants
+from relaunch_local.simulation.checks.machines import MachineInvariants
+from relaunch_local.simulation.checks.market import check_market_wait, check_move
+from relaunch_local.simulation.checks.metrics import MetricChecks
+from relaunch_local.simulation.checks.on_demand import OnDemand
+from relaunch_local.simulation.checks.refusals import Refusals
+from relaunch_local.simulation.checks.trace import Trace
+from relaunch_local.simulation.checks.wait_reasons import WaitReasons
+from relaunch_local.simulation.scenario import Scenario
+
+
+class CheckedWrites:
+    """Passes each write on to the checks, which the account makes."""
+
+    clock: Clock
+    scenario: Scenario
+    trace: Trace
+    objects: ObjectStore
+    facts: AccountFacts
+    invariants: Invariants
+    metrics: MetricChecks
+    choices: Choices
+    wait_reasons: WaitReasons
+    on_demand: OnDemand
+    deadlines: Deadlines
+    refusals: Refusals
+    machines: MachineInvariants
+    machine_indexes: MachineIndexes
+    agents: AgentChecks
+    absent_agents: AbsentAgentChecks
+    free_hour: FreeHour
+
+    def job_saved(self, job: Job, timeline: Sequence[TimelineEntry]) -> None:
+        """Check a job that was created or saved."""
+        self.trace.saved(job, timeline)
+        before = self.invariants.jobs.get(job.job_id)
+        self.invariants.job_saved(job, timeline, is_new=job.version == 1)
+        self.metrics.job_saved(before, job, timeline)
+        if job.definition.target is not Target.ECS:
+            return
+        recipes = self.scenario.recipes
+        now = self.clock.now()
+        was_away = self.facts.outage_time(job.accepted_at, now) > timedelta(0)
+        has_cap = job.definition.max_price_usd_per_hour is not None
+        is_sold = not (has_cap or was_away) and self.on_demand.is_sold_to(job.definition)
+        check_market_wait(self.invariants.check, job, recipes, self.objects, now, is_sold=is_sold)
+        check_move(self.invariants.check, before, job, recipes, self.objects, now)
+        self.choices.job_saved(before, job)
+        self.wait_reasons.job_saved(before, job)
+        self.machines.claims.job_saved(before, job)
+        self.agents.job_saved(before, job)
+        self.deadlines.job_saved(job)
+        self.refusals.job_saved(job)
+
+    def machine_saved(self, machine: Machine) -> None:
+        """Check a machine that was created or saved."""
+        before = self.machines.machines.get(machine.machine_id)
+        self.trace.machine_saved(before, machine)
+        self.metrics.machine_saved(before, machine)
+        if before is None:
+            self.choices.machine_requested(machine, self.invariants.jobs)
+        self.agents.machine_saved(before, machine)
+        self.absent_agents.machine_saved(before, machine)
+        self.free_hour.machine_saved(machine)
+        self.machine_indexes.note(machine)
+        self.machines.machine_saved(machine)

@@ -1,0 +1,84 @@
+"""What the parameters of a stack let its pods have."""
+
+import pytest
+
+from fakes.builders import make_definition
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
+from relaunch.core.kubernetes.pod_grants import PodGrants, find_grant_problems
+
+TEAM = "registry.example.com/team/"
+DIGEST = f"sha256:{'0' * 64}"
+
+
+def refused(grants, *, image="registry.example.com/team/trainer:1", service_account="", pod_image=""):
+    workload = KubernetesWorkload(image, service_account=service_account)
+    definition = make_definition(target=Target.ACK, kubernetes=workload)
+    return {each.key[-1]: str(each) for each in find_grant_problems(definition, grants, pod_image)}
+
+
+@pytest.mark.parametrize("image", ["trainer", "evil.example/x:1", "not/../an image"])
+def test_every_image_is_allowed_unless_the_stack_names_some(image):
+    assert refused(PodGrants(), image=image) == {}
+
+
+@pytest.mark.parametrize(
+    ("patterns", "image", "is_allowed"),
+    [
+        ((f"{TEAM}*",), f"{TEAM}trainer:1", True),
+        ((f"{TEAM}*",), f"{TEAM}trainer@{DIGEST}", True),
+        ((f"{TEAM}*",), f"{TEAM}a/b", True),
+        ((f"{TEAM}*",), "registry.example.com/teams/trainer", False),
+        ((f"{TEAM}*",), "registry.example.com.evil.example/team/trainer", False),
+        ((f"{TEAM}*",), "evil.example/registry.example.com/team/trainer", False),
+        ((f"{TEAM}*",), f"{TEAM}../other/trainer", False),
+        ((f"{TEAM}*",), "team/trainer", False),
+        ((f"{TEAM}trainer",), f"{TEAM}trainer:2", True),
+        ((f"{TEAM}trainer",), f"{TEAM}trainer-2", False),
+        (("docker.io/acme/*", f"{TEAM}*"), "acme/trainer", True),
+        (("docker.io/library/*",), "python:3.11", True),
+        (("docker.io/acme/*",), "docker.io.evil.example/acme/trainer", False),
+        ((), f"{TEAM}trainer", False),
+    ],
+)
+def test_an_image_is_allowed_by_its_registry_and_repository(patterns, image, is_allowed):
+    assert (refused(PodGrants(images=patterns), image=image) == {}) is is_allowed
+
+
+def test_the_image_that_a_job_gets_counts_instead_of_that_of_its_definition():
+    grants = PodGrants(images=(f"{TEAM}*",))
+
+    assert refused(grants, pod_image=f"evil.example/x@{DIGEST}") == {
+        "image": f"the stack may not run the image evil.example/x@{DIGEST}: its parameter KubernetesImages has "
+        f"{TEAM}*; push the image to such a repository, or change the parameter of the stack"
+    }
+
+
+@pytest.mark.parametrize(
+    ("accounts", "account", "is_allowed"),
+    [
+        ((), "", True),
+        ((), "trainer", False),
+        (("trainer",), "trainer", True),
+        (("trainer",), "trainer-2", False),
+        (("train-*", "other"), "train-a", True),
+        (("train-*",), "cluster-admin-sa", False),
+        (("*",), "default", True),
+    ],
+)
+def test_a_service_account_is_one_that_the_stack_names(accounts, account, is_allowed):
+    assert (refused(PodGrants(service_accounts=accounts), service_account=account) == {}) is is_allowed
+
+
+def test_without_any_the_refusal_says_so_and_what_to_do():
+    assert refused(PodGrants(), service_account="cluster-admin-sa") == {
+        "service_account": "the stack may not give pods the service account cluster-admin-sa: its parameter "
+        "KubernetesServiceAccounts has none; leave `service_account` out, or change the parameter of the stack"
+    }
+
+
+def test_a_task_on_ecs_is_no_pod():
+    definition = make_definition(kubernetes=KubernetesWorkload("evil.example/x", service_account="admin"))
+
+    assert find_grant_problems(definition, PodGrants(())) == ()
+    assert find_grant_problems(make_definition(target=Target.ACK), PodGrants(())) == ()
