@@ -110,7 +110,8 @@ def _of_job(before: Job | None, job: Job, timeline: Sequence[TimelineEntry]) -> 
         return names
     names += [("OrphanedTasks", "") for each in timeline if each.event == "orphaned task"]
     names += [("MachinesRequested", "")] * (job.machines.requested - before.machines.requested)
-    attempt, known = job.attempt, before.attempt
+    attempt = job.attempt
+    known = before.attempt
     if attempt is None:
         return names
     if attempt.task_id is not None and (known is None or known.task_id != attempt.task_id):
