@@ -75,6 +75,7 @@ def match_by_backtracking(_self: object, pattern: str, value: str) -> bool:
         ("foreign task definitions", revision, "_role_problem", always("")),
         ("keys and jobs of other callers", job_api, "is_own", always(value=True)),
         ("keys and jobs of other callers", job_api, "keyed_identity", lambda _caller, key: f"api:key:{key}"),
+        ("keys and jobs of other callers", submit_job, "is_listed", always(value=True)),
         ("control sequences", terminal, "escape_json", lambda text: text),
     ],
 )

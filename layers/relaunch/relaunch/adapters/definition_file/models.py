@@ -8,6 +8,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from relaunch.adapters.definition_file.kubernetes import KubernetesModel
 from relaunch.adapters.definition_file.triggers import Choice, StrictModel, TriggerModel
 from relaunch.adapters.definition_file.values import (
+    Caller,
     CheckpointUri,
     ComputeCapability,
     ContainerName,
@@ -268,6 +269,8 @@ class JobModel(
     """How many jobs of this definition may run at a time; others wait."""
     max_waiting_jobs: int = Field(default=1000, ge=1)
     """How many jobs of this definition may wait at a time; a further event starts none."""
+    callers: list[Caller] = Field(default_factory=list, min_length=1)
+    """The callers of job_api that may start a job, by ARN, or `invoke` for all who invoke it; all when left out."""
     max_failures: int = Field(default=2, ge=0)
     """How many times the program may fail and be started again; interruptions do not count."""
     retry: RetryModel = Field(default_factory=RetryModel)
@@ -354,6 +357,7 @@ class JobModel(
             max_runtime=self.max_runtime,
             max_running_jobs=self.max_running_jobs,
             max_waiting_jobs=self.max_waiting_jobs,
+            callers=tuple(self.callers),
             max_failures=self.max_failures,
             retry=self.retry.to_core(),
             max_price_usd_per_hour=self.max_price_per_hour,

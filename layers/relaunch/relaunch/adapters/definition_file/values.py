@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, StringConstraints, ValidationInfo, WithJsonSchema
 
 from relaunch.adapters.input_patterns import compile_pattern
+from relaunch.core.definitions.callers import CALLER_PATTERN
 from relaunch.core.offerings.instance_types import nearest_names
 from relaunch.ports import UnsupportedPatternError
 
@@ -335,6 +336,15 @@ RegularExpression = Annotated[
 ]
 InputName = Annotated[
     str, _check(_INPUT_NAME, "an input's name (lower-case letters, digits and _, a letter first)"), _text(_INPUT_NAME)
+]
+Caller = Annotated[
+    str,
+    _check(
+        CALLER_PATTERN,
+        "a caller of job_api: write it like arn:aws:iam::111122223333:role/ci-vision, where a * may follow the "
+        "beginning of the name, or `invoke`",
+    ),
+    _text(CALLER_PATTERN),
 ]
 WorkflowEvent = Annotated[
     str,

@@ -113,6 +113,8 @@ class JobDefinition:
 
     On ECS a task runs the family `task_definition`, which is empty in a definition for Kubernetes alone; on Kubernetes
     it runs the workload `kubernetes`. A definition may have both, and `target` chooses.
+
+    `callers` are the callers of job_api that may start its jobs (core.definitions.callers); all of them if empty.
     """
 
     name: str
@@ -140,6 +142,7 @@ class JobDefinition:
     max_price_usd_per_hour: float | None = None
     target: Target = Target.ECS
     kubernetes: KubernetesWorkload | None = None
+    callers: tuple[str, ...] = ()
 
 
 def trigger_origins(definition: JobDefinition) -> frozenset[tuple[TriggerSource, str]]:

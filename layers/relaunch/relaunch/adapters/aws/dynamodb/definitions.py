@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pydantic import TypeAdapter
 
 from relaunch.adapters.aws.dynamodb.formats import newer_if_invalid
+from relaunch.adapters.aws.dynamodb.job_body import unset_members
 from relaunch.adapters.aws.dynamodb.table import (
     MAX_ACTIONS,
     Action,
@@ -109,7 +110,7 @@ def _replacement(name: str, known: Item | None, definition: JobDefinition | None
             }
         }
         return [head, *_deletions(name, before)]
-    body = text(_DEFINITION.dump_json(definition).decode())
+    body = text(_DEFINITION.dump_json(definition, exclude=unset_members(definition)).decode())
     item = key(_PK, name) | {"version": number((version or secrets.randbelow(_MAX_FIRST_VERSION)) + 1), "body": body}
     if owner is not None:
         item["owner"] = text(_OWNER.dump_json(owner).decode())

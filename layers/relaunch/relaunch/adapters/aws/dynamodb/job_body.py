@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.job import Job
 
 STORED_NAMES: Mapping[str, str] = {
@@ -90,7 +91,13 @@ _BODY: TypeAdapter[Any] = TypeAdapter(_StoredJob)
 
 def write_job_body(job: Job) -> str:
     """Return the JSON of a job."""
-    return _BODY.dump_json(_StoredJob(*(attrgetter(place)(job) for place in STORED_NAMES.values()))).decode()
+    stored = _StoredJob(*(attrgetter(place)(job) for place in STORED_NAMES.values()))
+    return _BODY.dump_json(stored, exclude={"definition": unset_members(job.definition)}).decode()
+
+
+def unset_members(definition: JobDefinition) -> set[str]:
+    """Return the members of a definition that are not stored where they say nothing, as most definitions do."""
+    return {name for name in ("callers",) if not getattr(definition, name)}
 
 
 def read_job_body(body: str | bytes) -> Job:
