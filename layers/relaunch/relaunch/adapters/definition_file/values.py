@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, StringConstraints, Validat
 
 from relaunch.adapters.input_patterns import compile_pattern
 from relaunch.core.definitions.callers import CALLER_PATTERN
+from relaunch.core.definitions.definition import GITHUB_REPOSITORY_PATTERN
 from relaunch.core.offerings.instance_types import nearest_names
 from relaunch.ports import UnsupportedPatternError
 
@@ -294,7 +295,6 @@ _IMAGE = r"[A-Za-z0-9][A-Za-z0-9.:/_-]*(?:@sha256:[0-9a-f]{64})?"
 _REGION = r"[a-z]{2,}(?:-[a-z0-9]+)+"
 _OWN_LABEL_PREFIXES = ("relaunch", "batch.kubernetes.io")
 _OWN_LABELS = ("job-name", "controller-uid", "app.kubernetes.io/managed-by")
-_GITHUB_REPOSITORY = r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}"
 _ECR_REPOSITORY = r"(?:[a-z0-9]+(?:[._-]+[a-z0-9]+)*/)*[a-z0-9]+(?:[._-]+[a-z0-9]+)*"
 _BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 _ENVIRONMENT_NAME = r"(?!RELAUNCH_|ECS_)[A-Za-z_][A-Za-z0-9_]*"
@@ -308,7 +308,9 @@ Family = Annotated[
 ]
 ContainerName = Annotated[str, _check(_FAMILY, "a container name (letters, digits, - and _)"), _text(_FAMILY)]
 GithubRepository = Annotated[
-    str, _check(_GITHUB_REPOSITORY, "a GitHub repository: write it like owner/name"), _text(_GITHUB_REPOSITORY)
+    str,
+    _check(GITHUB_REPOSITORY_PATTERN, "a GitHub repository: write it like owner/name"),
+    _text(GITHUB_REPOSITORY_PATTERN),
 ]
 EcrRepository = Annotated[
     str,

@@ -11,6 +11,9 @@ from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
 from relaunch.core.market.policies import DEFAULT_PADDING, DEFAULT_POLICY, PolicyName
 
+GITHUB_REPOSITORY_PATTERN = r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}"
+"""OWNER/NAME of a repository at GitHub, which gives no repository the name of a folder (`.`, `..`)."""
+
 
 class TriggerSource(StrEnum):
     """The source of a trigger's events."""
