@@ -67,7 +67,7 @@ def parse_inputs(environment: Mapping[str, str]) -> Inputs:
 def _load(environment: Mapping[str, str]) -> Mapping[str, Any]:
     try:
         given = json.loads(environment[VARIABLE])
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, RecursionError) as error:
         raise ActionError(f"{VARIABLE} has no JSON: use the action by its action.yml") from error
     if not isinstance(given, dict):
         raise ActionError(f"{VARIABLE} is no JSON object: use the action by its action.yml")
@@ -124,7 +124,7 @@ class _Parser:
         text = self.text("inputs") or "{}"
         try:
             values = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             self._fail("inputs", f'is no JSON ({error}): write for example {{"learning_rate": "0.1"}}')
             return {}
         if values is None:

@@ -17,6 +17,7 @@ from relaunch.core.triggers import events
 from relaunch.entrypoints import job_api
 from relaunch.entrypoints.consumers import CONSUMERS
 from relaunch.usecases import submit_job
+from relaunch_cli.repository_setup import file_changes, git_repository
 from relaunch_local.attack import attempts, messages, patterns, terminal
 from relaunch_local.attack.__main__ import SURFACES
 from relaunch_local.attack.attempts import attempt
@@ -76,6 +77,8 @@ def match_by_backtracking(_self: object, pattern: str, value: str) -> bool:
         ("keys and jobs of other callers", job_api, "is_own", always(value=True)),
         ("keys and jobs of other callers", job_api, "keyed_identity", lambda _caller, key: f"api:key:{key}"),
         ("keys and jobs of other callers", submit_job, "is_listed", always(value=True)),
+        ("command files", file_changes, "_place_of", lambda root, path: (root / path).resolve()),
+        ("command files", git_repository, "GITHUB_REPOSITORY_PATTERN", ".*"),
         ("control sequences", terminal, "escape_json", lambda text: text),
     ],
 )

@@ -200,7 +200,7 @@ def _find_workflow_obstacle(repository: GitRepository, stack: TrainingStack, wor
 
 def _read_task_definition(text: str) -> Mapping[str, Any]:
     try:
-        definition = json.loads(text)
+        definition: Mapping[str, Any] = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise CommandError(f"{TASK_DEFINITION_FILE} is no JSON: {error}") from error
     family = definition.get("family") if isinstance(definition, dict) else None

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from relaunch_local.attack import (
     callers,
+    command_files,
     corpus,
     cross_origin,
     definition_files,
@@ -44,6 +45,7 @@ SURFACES: Mapping[str, Surface] = {
     "keys and jobs of other callers": callers.other_callers,
     "messages of queues": messages.queue_messages,
     "definition files": definition_files.definition_files,
+    "command files": command_files.command_files,
     "control sequences": terminal.control_sequences,
     "web pages and the local world": cross_origin.web_pages,
 }

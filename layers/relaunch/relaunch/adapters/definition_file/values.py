@@ -18,8 +18,10 @@ from relaunch.ports import UnsupportedPatternError
 MAX_RUNTIME = timedelta(days=30)
 _RESERVED_PREFIXES = ("RELAUNCH_", "ECS_")
 _MIB_PER_UNIT = {"MiB": 1, "GiB": 1024, "TiB": 1024 * 1024}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-z]*)")
-_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)")
+_DURATION = re.compile(r"(?:([0-9]+)d)?(?:([0-9]+)h)?(?:([0-9]+)m)?(?:([0-9]+)s)?")
+# Numbers of more digits are none of a size or a time, and Python does not even read those of thousands.
+_MOST_DIGITS = 9
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 
 
@@ -52,6 +54,8 @@ def parse_size_mib(value: object) -> int:
     number, unit = match.groups()
     if not unit:
         raise ValueError(f"{number} has no unit: write {number}GiB or {number}MiB")
+    if len(number) > 2 * _MOST_DIGITS or len(number.partition(".")[0]) > _MOST_DIGITS:
+        raise ValueError(f"`{value}` is more than any machine has, or more exact than any size")
     if unit not in _MIB_PER_UNIT:
         raise ValueError(
             f"`{value}` is not in a binary unit: write memory in GiB or MiB, not {unit}{_as_gib(number, unit)}"
@@ -107,10 +111,11 @@ def parse_duration(value: object) -> timedelta:
     match = _DURATION.fullmatch(text)
     if match is None or not text:
         raise ValueError(f"`{text}` is not a duration: write it like 20h, 30m or 1h30m")
-    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    if max(days, hours, minutes, seconds) > 10**9:
+    if any(len(part or "") > _MOST_DIGITS for part in match.groups()):
         raise ValueError(f"`{text}` is longer than {MAX_RUNTIME.days} days")
-    duration = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    # A timedelta has no more than 999,999,999 days.
+    duration = timedelta(days=min(days, 10**6), hours=hours, minutes=minutes, seconds=seconds)
     if not duration:
         raise ValueError(f"`{text}` is no time at all")
     if duration > MAX_RUNTIME:
