@@ -83,7 +83,7 @@ class RoleCredentials:
             token = json.loads(response.body)["value"]
         except (ValueError, TypeError, KeyError, RecursionError):
             token = None
-        if not isinstance(token, str):
+        if not isinstance(token, str) or not token.isascii():
             raise ActionError(f"GitHub's OIDC provider gave no token: status {response.status}")
         self._mask(token)
         return token
