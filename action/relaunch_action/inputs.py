@@ -143,13 +143,16 @@ class _Parser:
 
 def _is_allowed(url: str) -> bool:
     """Return whether a signed request may go there: never over a network unencrypted."""
+    if not url.isascii() or not url.isprintable() or " " in url:
+        return False  # no request has such a line
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
+        port = parts.port
     except ValueError:
         return False
     is_local = parts.scheme == "http" and host in _LOOPBACK
-    return bool(host) and not parts.query and not parts.username and (parts.scheme == "https" or is_local)
+    return bool(host) and port != 0 and not parts.query and not parts.username and (parts.scheme == "https" or is_local)
 
 
 def _text_of(value: object) -> str | None:
