@@ -3,6 +3,7 @@
 A repository is somebody else's until it was looked at: its links may lead anywhere, and none is followed out of it.
 """
 
+import io
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
@@ -29,7 +30,8 @@ def read_text(root: Path, path: str) -> str | None:
             content = file.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
             raise CommandError(f"{path} cannot be read, and is not replaced: it is larger than {_MOST_BYTES:,} bytes")
-        return content.decode("utf-8")
+        # Line ends are those of whatever system it was checked out on.
+        return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8").read()
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:

@@ -109,3 +109,9 @@ def test_what_never_ends_is_not_read_on(root: Path):
         read_text(root, "Dockerfile")
     with pytest.raises(CommandError, match=r"relaunch.yaml cannot be read, .*: it is larger than 1,000,000 bytes"):
         read_text(root, "relaunch.yaml")
+
+
+def test_a_file_is_the_same_whatever_its_line_ends(root: Path):
+    (root / "relaunch.yaml").write_bytes(b"jobs:\r\n")
+
+    assert read_text(root, "relaunch.yaml") == "jobs:\n"
