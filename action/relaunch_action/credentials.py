@@ -81,9 +81,9 @@ class RoleCredentials:
         response = _ask(self._send, Request(f"{url}&audience={quote(AUDIENCE)}", headers), "GitHub's OIDC provider")
         try:
             token = json.loads(response.body)["value"]
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             token = None
-        if not isinstance(token, str):
+        if not isinstance(token, str) or not token.isascii():
             raise ActionError(f"GitHub's OIDC provider gave no token: status {response.status}")
         self._mask(token)
         return token
@@ -167,7 +167,7 @@ def _describe_claims(token: str) -> str:
     try:
         payload = token.split(".")[1]
         claims: Any = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-    except (ValueError, IndexError):
+    except (ValueError, IndexError, RecursionError):
         claims = None
     subject = claims.get("sub") if isinstance(claims, dict) else None
     return f"sub {subject}" if isinstance(subject, str) else "the sub of the token"

@@ -67,7 +67,7 @@ def parse_inputs(environment: Mapping[str, str]) -> Inputs:
 def _load(environment: Mapping[str, str]) -> Mapping[str, Any]:
     try:
         given = json.loads(environment[VARIABLE])
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, RecursionError) as error:
         raise ActionError(f"{VARIABLE} has no JSON: use the action by its action.yml") from error
     if not isinstance(given, dict):
         raise ActionError(f"{VARIABLE} is no JSON object: use the action by its action.yml")
@@ -124,7 +124,7 @@ class _Parser:
         text = self.text("inputs") or "{}"
         try:
             values = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             self._fail("inputs", f'is no JSON ({error}): write for example {{"learning_rate": "0.1"}}')
             return {}
         if values is None:
@@ -143,13 +143,16 @@ class _Parser:
 
 def _is_allowed(url: str) -> bool:
     """Return whether a signed request may go there: never over a network unencrypted."""
+    if not url.isascii() or not url.isprintable() or " " in url:
+        return False  # no request has such a line
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
+        port = parts.port
     except ValueError:
         return False
     is_local = parts.scheme == "http" and host in _LOOPBACK
-    return bool(host) and not parts.query and not parts.username and (parts.scheme == "https" or is_local)
+    return bool(host) and port != 0 and not parts.query and not parts.username and (parts.scheme == "https" or is_local)
 
 
 def _text_of(value: object) -> str | None:

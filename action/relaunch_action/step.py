@@ -52,9 +52,9 @@ class Step:
     def _plan(self) -> None:
         plan = self.job_api.plan(self.inputs.definition, self.inputs.inputs)
         self.runner.summarize(summarize_plan(plan))
-        best = next(iter(plan.get("offerings") or []), None)
+        best = next(iter(_list(plan, "offerings")), None)
         self.runner.set_outputs({"revision-arn": _text(plan, "revision_arn"), "offering": _text(best, "offering")})
-        for notice in plan.get("notices") or []:
+        for notice in _list(plan, "notices"):
             self.runner.log(str(notice))
         about = f"a job of {self.inputs.definition}"
         if problem := _text(plan, "problem"):
@@ -151,6 +151,11 @@ class Step:
     def _judge(self, job: JobStatus) -> None:
         if job.is_final and not job.has_succeeded:
             raise ActionError(job.describe())
+
+
+def _list(members: Mapping[str, Any], name: str) -> list[Any]:
+    value = members.get(name)
+    return value if isinstance(value, list) else []
 
 
 def _text(members: Any, name: str) -> str:

@@ -1,6 +1,7 @@
 """Reading definition files: whatever can be checked without AWS is checked before AWS is called."""
 
 import io
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 # git only reads its own files here; a network file system may hang.
 _GIT_SECONDS = 10
 
+# UTF-8 has four bytes at most for each of the characters that a definition file may have.
+_MOST_BYTES = 1_000_000
+
 STDIN = Path("-")
 """The name of standard input as a definition file."""
 
@@ -29,20 +33,23 @@ def read_file(file: Path) -> str:
         CommandError: it cannot be read.
     """
     try:
-        return _read_stdin() if file == STDIN else file.read_text(encoding="utf-8")
+        content = _read_bytes(file)
+        if len(content) > _MOST_BYTES:
+            raise CommandError(f"{file} is larger than {_MOST_BYTES:,} bytes: it is no definition file")
+        # Line ends are those of whatever system it was written on.
+        return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8").read()
     except OSError as error:
         raise CommandError(f"{file} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise CommandError(f"{file} is not UTF-8 text: {error.reason} at byte {error.start}") from error
 
 
-def _read_stdin() -> str:
-    # Standard input has the encoding of the locale.
-    text = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8")
-    try:
-        return text.read()
-    finally:
-        text.detach()
+def _read_bytes(file: Path) -> bytes:
+    """Read no more than is looked at: a pipe or a device may never end."""
+    if file == STDIN:
+        return sys.stdin.buffer.read(_MOST_BYTES + 1)
+    with file.open("rb") as opened:
+        return opened.read(_MOST_BYTES + 1)
 
 
 def parse_file(
@@ -77,8 +84,13 @@ def find_owner(file: Path, caller: str) -> "Owner":
         return Owner("", "stdin", caller)
     path = file.resolve()
     if repository := repository_of(_git(path.parent, "config", "--local", "--get", "remote.origin.url")):
-        return Owner(repository, _git(path.parent, "rev-parse", "--show-prefix") + path.name, caller)
-    return Owner("", path.name if path.is_file() else file.name, caller)
+        return Owner(repository, _git(path.parent, "rev-parse", "--show-prefix") + _as_text(path.name), caller)
+    return Owner("", _as_text(path.name if path.is_file() else file.name), caller)
+
+
+def _as_text(name: str) -> str:
+    """Return the name of a file as text that can be stored: to the system it is bytes, of whatever encoding."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _git(folder: Path, *arguments: str) -> str:
@@ -86,7 +98,13 @@ def _git(folder: Path, *arguments: str) -> str:
     command = ["git", "-C", str(folder), *arguments]
     try:
         result = subprocess.run(  # noqa: S603 - no shell, and the arguments are ours
-            command, capture_output=True, text=True, timeout=_GIT_SECONDS, check=True
+            command,
+            capture_output=True,
+            # Names of folders and remotes are bytes to git.
+            encoding="utf-8",
+            errors="backslashreplace",
+            timeout=_GIT_SECONDS,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError):
         return ""

@@ -2,8 +2,9 @@
 
 import functools
 import os
+import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 CREDENTIALS_HINT = "set AWS_PROFILE, or sign in with `aws sso login` or `aws configure`"
 REGION_HINT = "set AWS_REGION, or a region in the profile"
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _BAD_CREDENTIALS = frozenset(
     {
         "ExpiredToken",
@@ -140,12 +142,25 @@ def print_error(failure: CommandError) -> None:
         echo(f"          {failure.hint}", err=True)
 
 
+def _require_text(arguments: Mapping[str, Any]) -> None:
+    """Check that what a command is given is text that can be stored and sent; names of files may be any bytes.
+
+    Raises:
+        CommandError: it has bytes that are no UTF-8, which Python makes half surrogate pairs.
+    """
+    for value in arguments.values():
+        for each in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(each, str) and _SURROGATE.search(each):
+                raise CommandError(f"{each!a} is no UTF-8 text: type it in a terminal whose encoding that is")
+
+
 def reports_errors(command: Callable[..., None]) -> Callable[..., None]:
     """Return the command with its errors printed as messages and turned into exit codes."""
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
         try:
+            _require_text(kwargs)
             command(*args, **kwargs)
         except (KeyboardInterrupt, typer.Abort):
             raise typer.Exit(exit_codes.CANCELLED) from None

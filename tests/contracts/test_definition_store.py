@@ -3,7 +3,7 @@
 import pytest
 
 from contracts.conftest import Stores
-from fakes.builders import make_definition
+from fakes.builders import make_definition, make_job
 from relaunch.core.definitions.definition import (
     GithubTrigger,
     ImageTrigger,
@@ -39,6 +39,17 @@ def test_a_definition_is_loaded_as_it_was_saved(store: DefinitionStore) -> None:
     store.save_definition(definition)
     assert store.load_definition("resnet") == definition
     assert store.load_definition("res") is None
+
+
+@pytest.mark.parametrize("callers", [(), ("invoke",)])
+def test_its_callers_are_kept_also_in_its_jobs(stores: Stores, callers: tuple[str, ...]) -> None:
+    definition = make_definition(callers=callers)
+    stores.definitions.save_definition(definition)
+    stores.jobs.create_job(make_job(definition=definition), [])
+
+    job = stores.jobs.load_job(make_job().job_id)
+    assert job is not None
+    assert stores.definitions.load_definition("resnet") == job.definition == definition
 
 
 def test_all_definitions_are_listed_by_name(store: DefinitionStore) -> None:

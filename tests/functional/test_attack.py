@@ -26,6 +26,7 @@ from relaunch.core.triggers import events
 from relaunch.entrypoints import job_api
 from relaunch.entrypoints.consumers import CONSUMERS
 from relaunch.usecases import submit_job
+from relaunch_cli.repository_setup import file_changes, git_repository
 from relaunch_local.attack import (
     attempts,
     cluster_answers,
@@ -111,6 +112,9 @@ def read_to_the_end(self: checkpoints.S3Checkpoints, bucket: str, key: str) -> b
         ("manifests of checkpoints", checkpoints, "find_defect", find_defect_carelessly),
         ("manifests of checkpoints", checkpoints.S3Checkpoints, "_read", read_to_the_end),
         ("manifests of checkpoints", checkpoint_manifest, "_quote", str),
+        ("keys and jobs of other callers", submit_job, "is_listed", always(value=True)),
+        ("command files", file_changes, "_place_of", lambda root, path: (root / path).resolve()),
+        ("command files", git_repository, "GITHUB_REPOSITORY_PATTERN", ".*"),
         ("control sequences", terminal, "escape_json", lambda text: text),
     ],
 )

@@ -17,7 +17,10 @@ import yaml
 from fakes.busy_stack import JOB_ID, BusyStack
 from fakes.repository import REPOSITORY
 from fakes.webhook import load_event
+from relaunch.adapters.definition_file.parser import parse_definitions
 from relaunch.adapters.messages.job_api import published_schema
+from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.core.definitions.callers import is_listed
 
 PAGE = (REPOSITORY / "docs" / "job-api.md").read_text(encoding="utf-8")
 CALLER = "arn:aws:sts::111122223333:assumed-role/ci-vision/run-1"
@@ -101,7 +104,7 @@ def test_the_script_says_what_was_refused() -> None:
 
 def requests_of_page() -> list[dict[str, Any]]:
     shell = [found for block in blocks("console") for found in re.findall(r"(?:-d|--payload) '(\{.*?\})'", block)]
-    (workflow,) = (yaml.safe_load(block) for block in blocks("yaml"))
+    _definition, workflow = (yaml.safe_load(block) for block in blocks("yaml"))
     steps = workflow["jobs"]["train"]["steps"]
     return [json.loads(text) for text in [*shell, *(step["env"]["REQUEST"] for step in steps if "env" in step)]]
 
@@ -129,3 +132,16 @@ def test_the_answer_has_the_keys_of_a_real_one_in_its_order(shown: dict[str, Any
     assert list(shown["job"]) == list(answer["job"])
     known = ("job_id", "definition", "state", "is_final", "accepted_at", "attempt", "task_arn", "interruptions")
     assert {key: shown["job"][key] for key in known} == {key: answer["job"][key] for key in known}
+
+
+def test_the_callers_of_a_definition_are_callers() -> None:
+    definition, _workflow = blocks("yaml")
+    rest = "    task_definition: trainer\n    accelerator: {gpu: {count: 1}}\n"
+
+    (found,) = parse_definitions(definition + rest, "job-api.md", load_catalogue())
+
+    for caller in ("sts::111122223333:assumed-role/submit-vision", "iam::111122223333:user/ada"):
+        assert is_listed(f"arn:aws:{caller}", found.callers)
+    assert is_listed("arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_Trainers_0123456789abcdef", found.callers)
+    assert is_listed("invoke", found.callers)
+    assert not is_listed("arn:aws:sts::111122223333:assumed-role/ci-vision", found.callers)

@@ -168,6 +168,73 @@ def test_too_many_waiting_jobs_are_429_and_the_key_of_a_waiting_one_still_finds_
     assert call(stack, SUBMIT)[0] == 200
 
 
+LISTED = "arn:aws:iam::111122223333:role/relaunch/ci-vision"
+
+
+def guard(stack: BusyStack, *callers: str) -> None:
+    """Register the definition again, for these callers."""
+    definitions = stack.functions.deps.definitions
+    definition = definitions.load_definition("resnet")
+    assert definition is not None
+    definitions.save_definition(replace(definition, callers=callers))
+
+
+@pytest.mark.parametrize("action", ["submit", "plan"])
+def test_a_caller_that_a_definition_does_not_list_is_refused_and_not_shown_the_list(action: str) -> None:
+    stack = BusyStack()
+    guard(stack, LISTED)
+    request = {"action": action, "definition": "resnet", "inputs": {"dataset": "x"}}
+
+    status, answer = call(stack, request, ADA)
+    invoked = stack.functions.invoke("job_api", request)
+
+    assert (status, answer["error"]["code"], invoked["error"]["code"]) == (403, "CallerNotListed", "CallerNotListed")
+    assert f"{ADA} may not start jobs of resnet" in answer["error"]["message"]
+    assert "`relaunch apply`" in answer["error"]["message"]
+    assert "ci-vision" not in answer["error"]["message"]
+    assert stack.started == []
+    assert call(stack, request)[0] in {200, 201}
+
+
+def test_invoke_is_listed_by_its_word() -> None:
+    stack = BusyStack()
+    guard(stack, "invoke")
+
+    assert stack.functions.invoke("job_api", SUBMIT)["is_new"]
+    assert call(stack, SUBMIT)[0] == 403
+
+
+def test_a_caller_that_is_listed_no_more_starts_nothing_and_still_sees_and_cancels_its_jobs() -> None:
+    stack = BusyStack()
+    _, submitted = call(stack, SUBMIT)
+    guard(stack, "invoke")
+
+    assert call(stack, SUBMIT)[0] == 403
+    assert call(stack, about("show", submitted))[0] == 200
+    assert call(stack, about("cancel", submitted))[0] == 200
+    assert call(stack, about("retry", submitted))[0] == 403
+    assert len(stack.started) == 1
+
+
+def test_who_submits_by_the_command_is_not_asked_for() -> None:
+    stack = BusyStack()
+    guard(stack, LISTED)
+
+    assert submit_request(DirectRequest("cli:1", "resnet", {}, ADA), stack.functions.deps).is_new
+
+
+def test_however_many_requests_a_caller_sends_events_start_their_jobs() -> None:
+    stack = BusyStack()
+    stack.functions.deps = replace(stack.functions.deps, limits=StackLimits(max_waiting_jobs=6))
+
+    answers = [call(stack, {**SUBMIT, "idempotency_key": f"flood-{number}"}) for number in range(9)]
+    stack.functions.deliver("submit_job", json.dumps(load_event("s3.notification")))
+
+    assert [status for status, _ in answers] == [201] * 3 + [429] * 6
+    assert "may fill 500 of the first and 3 of the second limit, what is left is kept for events" in str(answers[-1])
+    assert len(stack.started) == 4
+
+
 def test_an_outage_is_503_and_the_same_key_finds_what_it_had_done_already() -> None:
     stack = BusyStack()
     stack.jobs.fail_next(TransientError("DynamoDB does not answer"), after_effect=True)

@@ -14,7 +14,7 @@ from relaunch.core.lifecycle import explanation, wait_explanation
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection import selection as selecting
 from relaunch.core.selection.rejection import Rejection
-from relaunch.core.triggers.events import RetriedJob
+from relaunch.core.triggers.events import DirectRequest, RetriedJob
 from relaunch.entrypoints import job_api, task_changes
 from relaunch.ports import JobDependencies
 from relaunch.usecases import observe_task as observing
@@ -78,8 +78,8 @@ def _without_trigger_facts(original: Any) -> Any:
 def _identity_of_each_request() -> AbstractContextManager[object]:
     numbers, original = itertools.count(), job_api.retry_job
 
-    def retry_job(job: Job, identity: str, *parts: Any, **chosen: Any) -> Any:
-        return original(job, f"{identity} {next(numbers)}", *parts, **chosen)
+    def retry_job(job: Job, asked: DirectRequest, *parts: Any, **chosen: Any) -> Any:
+        return original(job, replace(asked, identity=f"{asked.identity} {next(numbers)}"), *parts, **chosen)
 
     return patched(job_api, retry_job=retry_job)
 

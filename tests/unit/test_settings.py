@@ -1,6 +1,9 @@
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
@@ -287,10 +290,26 @@ def test_a_number_that_cannot_be_is_named_with_the_least_that_can(name, value):
         read_machines(**{name: value})
 
 
-@pytest.mark.parametrize("value", ["0", "-3", "nan", "inf"])
+@pytest.mark.parametrize("value", ["0", "-3"])
 def test_a_cap_on_all_machines_is_a_price_or_none(value):
     with pytest.raises(InvalidSettingsError, match=r"MaxMachinesPricePerHour is not above 0.*none"):
         read_machines(MaxMachinesPricePerHour=value)
+
+
+@pytest.mark.parametrize(
+    "name", ["MaxMachinesPricePerHour", "MaxPricePerHour", "MaxSpotRatio", "MaxRunningJobs", "MaxWaitingJobs"]
+)
+@pytest.mark.parametrize("value", ["nan", "inf", "-Infinity", "1e400"])
+def test_what_is_no_finite_number_is_none_of_a_setting(name, value):
+    with pytest.raises(InvalidSettingsError, match=f"setting {name} is not a number but -?(nan|inf)"):
+        read_machines(**{name: value})
+
+
+@pytest.mark.parametrize("name", ["MachineWarmMinutes", "MachineRegistrationMinutes", "MaxMachines"])
+@pytest.mark.parametrize("value", ["9" * 10, "9" * 5_000])
+def test_more_minutes_than_a_time_has_are_no_setting(name, value):
+    with pytest.raises(InvalidSettingsError, match=f"setting {name}: '9+' is not a whole number"):
+        read_machines(**{name: value})
 
 
 def test_when_a_task_is_stopped_is_one_of_two():
@@ -322,3 +341,14 @@ def test_what_is_no_reservation_is_refused_with_the_form_of_one(text: str):
 
 def test_without_machines_of_our_own_reservations_are_left_alone():
     assert Settings.from_stack_outputs(OUTPUTS | {"CapacityReservations": "cr-0a"}).machines.reservation_ids == ()
+
+
+VALUES = st.text(max_size=12) | st.sampled_from(
+    ["9" * 5_000, "1e400", "nan", "٣", "-1", "none", "true", ",", "a=g5/spot"]
+)
+
+
+@given(changed=st.dictionaries(st.sampled_from(sorted(OUTPUTS | MACHINES)), VALUES, max_size=3))
+def test_whatever_the_outputs_are_they_are_read_or_named(changed: dict[str, str]) -> None:
+    with suppress(InvalidSettingsError):
+        Settings.from_stack_outputs(OUTPUTS | MACHINES | changed)

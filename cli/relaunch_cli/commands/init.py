@@ -151,6 +151,7 @@ def _kind(gpu: int | None, share: int | None, neuron: int | None) -> str | None:
 def _wanted(
     repository: "GitRepository", *, given: Mapping[str, Any], action: str | None, asks: bool, overwrites: bool
 ) -> "Wanted":
+    from relaunch_cli.repository_setup.file_changes import read_text
     from relaunch_cli.repository_setup.form import read_training
     from relaunch_cli.repository_setup.setup import DEFINITION_FILE, Wanted, has_files
     from relaunch_cli.repository_setup.training import AcceleratorKind, name_of
@@ -162,8 +163,8 @@ def _wanted(
     known = name_of(repository.github or repository.root.name)
     family = ""
     kind = AcceleratorKind.GPU
-    path = repository.root / DEFINITION_FILE
-    if not overwrites and path.is_file() and (found := _definitions(path.read_text(encoding="utf-8"))):
+    text = None if overwrites else read_text(repository.root, DEFINITION_FILE)
+    if text is not None and (found := _definitions(text)):
         known = found[0].name
         family = found[0].task_definition
         kind = AcceleratorKind.NEURON if found[0].accelerator.neuron else kind

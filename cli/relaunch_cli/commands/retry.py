@@ -62,6 +62,7 @@ def retry(  # noqa: PLR0913 - a command has the options it has
     import uuid
 
     from relaunch.core.jobs.job import keyed_identity
+    from relaunch.core.triggers.events import DirectRequest
     from relaunch.usecases.retry_job import retry_job
     from relaunch_cli.submission import finish, submit_job
     from relaunch_cli.views.screen import progress
@@ -73,7 +74,8 @@ def retry(  # noqa: PLR0913 - a command has the options it has
         chosen = _parse_checkpoint(start, ended)
         note = _look_for_checkpoint(ended, chosen, deps)
     identity = keyed_identity(connection.caller, key) if key else f"cli:{uuid.uuid4()}"
-    submission, new = submit_job(lambda: retry_job(ended, identity, connection.caller, deps, **chosen._asdict()))
+    asked = DirectRequest(identity, ended.definition.name, {}, connection.caller, deps.clock.now())
+    submission, new = submit_job(lambda: retry_job(ended, asked, deps, **chosen._asdict()))
     if submission.is_new and not as_json:
         from relaunch_cli.views.screen import print_note
 

@@ -37,7 +37,14 @@ class SamDeploy:
         """
         command = ["make", "--no-print-directory", "--directory", str(self.source.folder), "build"]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment(self.region))
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                encoding="utf-8",
+                errors="backslashreplace",
+                check=False,
+                env=_environment(self.region),
+            )
         except FileNotFoundError as error:
             raise RefusedError("the application is built by `make`, which is not installed") from error
         if done.returncode != 0:

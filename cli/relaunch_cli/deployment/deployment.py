@@ -1,10 +1,12 @@
 """A deployment of all stacks: looks at the account, and makes what is missing, in the order in which it is needed."""
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from relaunch.core.definitions.definition import GITHUB_REPOSITORY_PATTERN
 from relaunch_cli.deployment.account_roles import create_github_provider, create_service_linked_role, read_account_roles
 from relaunch_cli.deployment.application import SamDeploy
 from relaunch_cli.deployment.capacity_providers import ENTRIES, PROVIDERS, ProviderStacks, read_providers
@@ -115,6 +117,10 @@ def _ids(
     wanted: Mapping[str, str], find_ids: Callable[[str], RepositoryIds | None], notes: list[str]
 ) -> Mapping[str, str]:
     repository = wanted.get(GITHUB_REPOSITORY, "")
+    if repository and re.fullmatch(GITHUB_REPOSITORY_PATTERN, repository) is None:
+        raise RefusedError(
+            f"{repository!r} is no repository at GitHub: write it like OWNER/NAME, for example acme/vision"
+        )
     if not repository or wanted.get("GitHubRepositoryId"):
         return {}
     ids = find_ids(repository)

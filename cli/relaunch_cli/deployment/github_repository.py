@@ -36,7 +36,9 @@ def _ask_gh(path: str) -> str:
         return ""
     command = ["gh", "api", path]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="backslashreplace", check=False, timeout=_SECONDS
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout if done.returncode == 0 else ""

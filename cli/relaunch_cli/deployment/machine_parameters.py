@@ -5,12 +5,15 @@ deployed first, and its outputs are parameters of the application's stack. `Mach
 keeps what the application has, as with every parameter, until `Machines=on` or `Machines=off` says something else.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.separation import ROLE_PATH
+
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 SWITCH = "Machines"
 """The parameter of a deployment that turns machines on or off, which no stack has."""
@@ -174,7 +177,7 @@ def check_disk(values: Mapping[str, str]) -> None:
 
 def _number(name: str, of_what: str, values: Mapping[str, str]) -> int:
     text = values.get(name) or DEFAULTS[name]
-    if not (text.isascii() and text.isdigit()):
+    if _NUMBER.fullmatch(text) is None:
         raise RefusedError(f"{name}={text} is no number {of_what}")
     return int(text)
 

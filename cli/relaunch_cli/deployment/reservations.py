@@ -1,5 +1,6 @@
 """What a deployment reserves of the account's Lambda concurrency, as the account and the stack are now."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -76,4 +77,4 @@ def read_reserved(reservation: Reservation, stack: str, functions: Any, stacks: 
 def _given(parameters: Mapping[str, str]) -> dict[str, int]:
     """Return the reservations that the user names; CloudFormation refuses what is no number."""
     named = {each.parameter: parameters[each.parameter] for each in RESERVATIONS if each.parameter in parameters}
-    return {name: int(value) if value.isascii() and value.isdigit() else 0 for name, value in named.items()}
+    return {name: int(value) if re.fullmatch(r"[0-9]{1,9}", value) else 0 for name, value in named.items()}

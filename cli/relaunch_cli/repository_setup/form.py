@@ -10,6 +10,7 @@ _Choice = TypeVar("_Choice", AcceleratorKind, BaseImage)
 Ask = Callable[[str, str], str]
 """Asks a question with a default; returns the answer."""
 
+_MOST_DIGITS = 6
 _KIND_QUESTION = "What it needs: gpu (whole GPUs), share (of one GPU) or neuron (Trainium)"
 # A share is of a small GPU's 16 GiB; and a machine of a share has others beside it.
 _SHARE_DEFAULTS: Mapping[str, Any] = {"gpu_memory_gib": 4, "vcpus": 1, "memory_gib": 4}
@@ -69,7 +70,7 @@ def _read(name: str, value: Any) -> Any:
 
 
 def _number(text: str) -> int:
-    if not text.strip().isdecimal():
+    if not text.strip().isdecimal() or len(text.strip()) > _MOST_DIGITS:
         raise CommandError(f"{text!r} is no whole number")
     return int(text)
 

@@ -4,6 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
+from relaunch.core.definitions.definition import GITHUB_REPOSITORY_PATTERN
 from relaunch_cli.errors import CommandError
 from relaunch_cli.repository_setup.findings import GitRepository
 
@@ -39,9 +40,12 @@ def find_commit(folder: Path) -> tuple[str, str]:
 
 
 def github_name(remote: str) -> str:
-    """Return OWNER/NAME of the URL of a remote, empty if that is not at GitHub."""
+    """Return OWNER/NAME of the URL of a remote, empty if that is not at GitHub, or no name that GitHub gives.
+
+    The name becomes part of files and of requests.
+    """
     match = _GITHUB.fullmatch(remote)
-    return match[1] if match else ""
+    return match[1] if match and re.fullmatch(GITHUB_REPOSITORY_PATTERN, match[1]) else ""
 
 
 def _git(folder: Path, *arguments: str) -> str:
@@ -54,7 +58,13 @@ def _run(folder: Path, *arguments: str) -> tuple[str, str]:
     command = ["git", "-C", str(folder), *arguments]
     try:
         done = subprocess.run(  # noqa: S603 - no shell, and the arguments are ours
-            command, capture_output=True, text=True, timeout=_SECONDS, check=False
+            command,
+            capture_output=True,
+            # Names of folders and remotes are bytes to git.
+            encoding="utf-8",
+            errors="backslashreplace",
+            timeout=_SECONDS,
+            check=False,
         )
     except OSError as error:
         return "", f"git cannot be run ({error.strerror})"

@@ -40,7 +40,8 @@ class Gh:
                 command,
                 input=json.dumps(body) if body is not None else "",
                 capture_output=True,
-                text=True,
+                encoding="utf-8",
+                errors="backslashreplace",
                 check=False,
                 timeout=_SECONDS,
             )

@@ -1,6 +1,7 @@
 """Looks at the repository of a training and at the account, and makes what is missing."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,8 @@ from relaunch_cli.repository_setup.workflow_text import workflow_text
 
 DEFINITION_FILE = "relaunch.yaml"
 TASK_DEFINITION_FILE = "task-definition.json"
+# "family", RegisterTaskDefinition, Amazon ECS API Reference.
+_FAMILY = re.compile(r"[A-Za-z0-9_-]{1,255}")
 _WORKFLOW_FILE = ".github/workflows/train.yml"
 _DOCKERFILE = "Dockerfile"
 _IGNORE_FILE = ".dockerignore"
@@ -230,9 +233,12 @@ def _find_workflow_obstacle(repository: GitRepository, stack: TrainingStack, wor
 
 def _read_task_definition(text: str) -> Mapping[str, Any]:
     try:
-        definition = json.loads(text)
-    except ValueError as error:
+        definition: Mapping[str, Any] = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise CommandError(f"{TASK_DEFINITION_FILE} is no JSON: {error}") from error
-    if not isinstance(definition, dict) or not isinstance(definition.get("family"), str):
+    family = definition.get("family") if isinstance(definition, dict) else None
+    if not isinstance(family, str):
         raise CommandError(f"{TASK_DEFINITION_FILE} is no task definition: it has no family")
+    if _FAMILY.fullmatch(family) is None:
+        raise CommandError(f"the family in {TASK_DEFINITION_FILE} has other characters than letters, digits, - and _")
     return definition

@@ -1,6 +1,11 @@
 """Single settings, read from the texts that a stack or an environment has under their names."""
 
+import math
+import re
 from collections.abc import Mapping
+
+# As minutes these are twenty centuries, and still a time that can be added to another.
+_MOST_DIGITS = 9
 
 
 class InvalidSettingsError(ValueError):
@@ -29,7 +34,7 @@ def switch(values: Mapping[str, str], name: str) -> bool:
 def whole(values: Mapping[str, str], name: str, least: int = 0) -> int:
     """Return a whole number; raises InvalidSettingsError for another text, or for less than `least`."""
     text = required(values, name)
-    if not (text.isascii() and text.isdigit() and int(text) >= least):
+    if re.fullmatch(rf"[0-9]{{1,{_MOST_DIGITS}}}", text) is None or int(text) < least:
         raise InvalidSettingsError(f"setting {name}: {text!r} is not a whole number of at least {least}")
     return int(text)
 
@@ -53,8 +58,11 @@ def price_cap(values: Mapping[str, str], name: str) -> float | None:
 
 
 def number(values: Mapping[str, str], name: str) -> float:
-    """Return a number; raises InvalidSettingsError for another text."""
+    """Return a finite number; raises InvalidSettingsError for another text."""
     try:
-        return float(required(values, name))
+        found = float(required(values, name))
     except ValueError as error:
         raise InvalidSettingsError(f"setting {name} is missing or is not a number") from error
+    if not math.isfinite(found):
+        raise InvalidSettingsError(f"setting {name} is not a number but {found}")
+    return found

@@ -15,7 +15,7 @@ from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.kubernetes_settings import KubernetesSettings, read_pod_grants
 from relaunch.machine_settings import read_machine_limits, read_machines
 from relaunch.ports import CapacityProviderOffer
-from relaunch.setting_values import InvalidSettingsError, number, price_cap, required, split, switch
+from relaunch.setting_values import InvalidSettingsError, number, price_cap, required, split, switch, whole
 
 _CAPACITY_PROVIDER = re.compile(
     r"(?P<name>[A-Za-z0-9_-]+)=(?P<instance_type>[a-z0-9.-]+)/(?P<purchase>spot|on-demand|reserved)"
@@ -201,7 +201,7 @@ class Settings:
                 values, names, has_others=machines.is_on or bool(kubernetes.clusters)
             ),
             dead_letter_queue_url=values.get(names.get("dead_letter_queue_url", ""), ""),
-            max_receive_count=int(values.get(names.get("max_receive_count", ""), "") or 0),
+            max_receive_count=_max_receive_count(values, names.get("max_receive_count", "")),
             watched_queue_urls=split(values.get(names.get("watched_queue_urls", ""), "")),
             subnets=subnets,
             security_groups=split(values.get(names["security_groups"], "")),
@@ -252,6 +252,11 @@ def _capacity_providers(
             f"({names['ack_cluster_id']}, {names['acs_cluster_id']})"
         )
     return providers
+
+
+def _max_receive_count(values: Mapping[str, str], name: str) -> int:
+    """Return how many tries a message has; 0 where none are handled."""
+    return whole(values, name) if values.get(name) else 0
 
 
 def _kubernetes(values: Mapping[str, str], names: Mapping[str, str]) -> KubernetesSettings:

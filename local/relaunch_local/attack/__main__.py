@@ -17,6 +17,7 @@ from rich.text import Text
 from relaunch_local.attack import (
     callers,
     clusters,
+    command_files,
     corpus,
     cross_origin,
     definition_files,
@@ -50,6 +51,7 @@ SURFACES: Mapping[str, Surface] = {
     "messages of queues": messages.queue_messages,
     "definition files": definition_files.definition_files,
     "clusters": clusters.clusters,
+    "command files": command_files.command_files,
     "control sequences": terminal.control_sequences,
     "web pages and the local world": cross_origin.web_pages,
 }

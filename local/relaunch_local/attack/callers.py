@@ -1,8 +1,9 @@
-"""Attacks of one caller of `job_api` on another: their keys, inputs and jobs stay their own."""
+"""Attacks of one caller of `job_api` on another: their keys, inputs and jobs stay their own, and their definitions."""
 
 import json
 import random
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import permutations
 from typing import Any
@@ -20,6 +21,9 @@ _CALLERS = (
     f"arn:aws:iam::{_ACCOUNT}:user/a:assumed-role/ci-vision/x",
     "arn:aws:sts::444455556666:assumed-role/ci-vision/run-1",
 )
+_GUARDED = replace(
+    DEFINITION, name="guarded", callers=(f"arn:aws:iam::{_ACCOUNT}:role/relaunch/ci-vision", _CALLERS[3])
+)
 _NOBODY: tuple[object, ...] = (
     *({}, {"iam": {}}, {"iam": {"userArn": ""}}, {"iam": {"userArn": ["x"]}}, {"iam": None}, None),
 )
@@ -32,6 +36,9 @@ def other_callers(dice: random.Random, count: int) -> Iterator[Attempt]:
     for number in range(max(min(count, 500), len(tries))):
         owner, other = tries[number] if number < len(tries) else dice.choice(tries)
         yield attempt(f"{number}: {other} against {owner}", partial(_attack, stack, owner, other, f"key-{number}"))
+    stack.deps.definitions.save_definition(_GUARDED)
+    for caller in (*_CALLERS, "invoke", "arn:aws:iam::111122223333:root", "arn:aws:iam::111122223333:user/ada/"):
+        yield attempt(f"{caller} against a definition with callers", partial(_ask_for_guarded, stack, caller))
     for authorizer in _NOBODY:
         yield attempt(f"the authorizer {authorizer}", partial(_ask_as_nobody, stack, authorizer))
 
@@ -54,6 +61,16 @@ def _attack(stack: AttackedStack, owner: str, other: str, key: str) -> str | Non
             return f"{action} of another caller's job was answered {answer}"
     job = stack.deps.jobs.load_job(job_id)
     return None if job is not None and not job.cancel_requested else "the job of another caller was cancelled"
+
+
+def _ask_for_guarded(stack: AttackedStack, caller: str) -> str | None:
+    before = len(stack.jobs())
+    submitted = _ask(stack, _signed_by(caller), {"action": "submit", "definition": _GUARDED.name})
+    planned = _ask(stack, _signed_by(caller), {"action": "plan", "definition": _GUARDED.name})
+    statuses = submitted["statusCode"], planned["statusCode"]
+    if caller in {_CALLERS[0], _CALLERS[3]}:
+        return None if statuses == (201, 200) else f"a caller that is listed was answered {submitted}, {planned}"
+    return None if statuses == (403, 403) and len(stack.jobs()) == before else f"was answered {submitted}, {planned}"
 
 
 def _ask_as_nobody(stack: AttackedStack, authorizer: object) -> str | None:

@@ -75,6 +75,11 @@ def _bombs() -> Iterator[tuple[str, str]]:
     yield "10 MB of one key", "jobs:\n  " + "a" * 10_000_000
     yield "20,000 jobs", "jobs:\n" + "".join(f"  job-{number}: {{}}\n" for number in range(20_000))
     yield "keys that repeat", "jobs: {}\n" * 10_000
+    yield "a name of 200,000 characters", _with_types("g5.xlarge" * 22_000)
+    unknown = [f"g{number}.xlarge" for number in range(10, 3_010)]
+    yield "3,000 unknown names", _with_types(*unknown)
+    jobs = (_with_types(*unknown[start : start + 150], job=f"job-{start}") for start in range(0, 3_000, 150))
+    yield "20 jobs of 150 unknown names each", "jobs:\n" + "".join(each.removeprefix("jobs:\n") for each in jobs)
     for odd in (
         "\ufeff",
         "\x00",
@@ -89,6 +94,11 @@ def _bombs() -> Iterator[tuple[str, str]]:
     ):
         yield f"{odd!r} before the file", odd + _JOB
         yield f"{odd!r} within a name", _JOB.replace("resnet", f"res{odd}net")
+
+
+def _with_types(*names: str, job: str = "resnet") -> str:
+    machines = f"accelerator: {{instance_types: [{', '.join(names)}]}}"
+    return f"jobs:\n  {job}:\n    task_definition: relaunch-resnet\n    {machines}\n"
 
 
 def _damage(text: str, dice: random.Random) -> str:

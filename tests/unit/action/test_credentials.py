@@ -96,7 +96,9 @@ def test_github_may_not_answer_either(answer: Response | Exception) -> None:
         role.find()
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", b"[]", b'{"value": 5}', b"<html>"])
+@pytest.mark.parametrize(
+    "body", [b"", b"{}", b"[]", b'{"value": 5}', b"<html>", b"[" * 70_000, rb'{"value": "\ud800"}']
+)
 def test_an_answer_without_a_token_is_none(body: bytes) -> None:
     role = RoleOfJob()
     role.services.token_answers = [Response(200, body)]

@@ -1,6 +1,10 @@
+import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fakes.action_services import JOB_API_URL, ROLE, action_inputs
 from relaunch_action.errors import ActionError
@@ -61,6 +65,9 @@ def test_the_region_is_that_of_the_url_then_that_of_an_earlier_step() -> None:
         pytest.param({"url": ""}, "the input url is missing", id="no-url"),
         pytest.param({"url": JOB_API_URL.replace("https", "http")}, "JobApiUrl, which begins with https", id="http"),
         pytest.param({"url": "https://[::1/"}, "write the stack's output JobApiUrl", id="no-host"),
+        pytest.param({"url": "https://jobs.acme.example:99999/"}, "write the stack's output JobApiUrl", id="no-port"),
+        pytest.param({"url": "https://jobs.acm\u00e9.example/"}, "write the stack's output JobApiUrl", id="no-ascii"),
+        pytest.param({"url": "https://jobs acme.example/"}, "write the stack's output JobApiUrl", id="space"),
         pytest.param({"url": "relaunch-JobApi"}, "write the stack's output JobApiUrl", id="a-name"),
         pytest.param({"url": f"{JOB_API_URL}?a=b"}, "write the stack's output JobApiUrl", id="query"),
         pytest.param({"url": "https://me@jobs.acme.example/"}, "write the stack's output JobApiUrl", id="user"),
@@ -97,3 +104,24 @@ def test_all_errors_are_told_at_once() -> None:
 def test_without_the_runners_json_the_action_says_how_it_is_used(text: str | None) -> None:
     with pytest.raises(ActionError, match=r"use the action by its action\.yml"):
         parse_inputs({} if text is None else {VARIABLE: text})
+
+
+ODDITIES = ["[" * 70_000, '{"a": 1e400, "b": NaN}', "https://[::1", "https://a:99999/", "٣", "\ud800", "true", "null"]
+TEXTS = st.text(max_size=12) | st.sampled_from(ODDITIES)
+
+
+@given(
+    given_inputs=st.dictionaries(st.sampled_from(sorted(json.loads(action_inputs()[VARIABLE]))), TEXTS | st.integers())
+)
+def test_whatever_the_inputs_are_they_are_read_or_refused_in_words(given_inputs: dict[str, Any]) -> None:
+    inputs = {**json.loads(action_inputs()[VARIABLE]), **given_inputs}
+
+    with suppress(ActionError):
+        parse_inputs({VARIABLE: json.dumps(inputs)})
+
+
+def test_endless_nesting_is_no_json() -> None:
+    with pytest.raises(ActionError, match="the input inputs is no JSON"):
+        parse_inputs(action_inputs(inputs="[" * 70_000))
+    with pytest.raises(ActionError, match=r"has no JSON: use the action by its action\.yml"):
+        parse_inputs({VARIABLE: "[" * 70_000})

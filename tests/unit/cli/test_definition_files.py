@@ -1,5 +1,6 @@
 """Whose the definitions of a file are."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -7,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from relaunch.core.definitions.ownership import Owner
-from relaunch_cli.definition_files import find_owner
+from relaunch_cli.definition_files import find_owner, read_file
+from relaunch_cli.errors import CommandError
 
 ADA = "arn:aws:iam::111122223333:user/ada"
 
@@ -76,3 +78,18 @@ def test_a_file_at_the_top_of_a_repository_is_known_by_its_name_there(git, file)
     git("remote", "add", "origin", "ssh://git@git.acme.example:2222/ml/vision.git")
 
     assert find_owner(file.parent.parent / "a.yaml", ADA) == Owner("git.acme.example/ml/vision", "a.yaml", ADA)
+
+
+def test_names_of_any_bytes_become_text_that_can_be_stored(git, file):
+    git("remote", "add", "origin", "git@github.com:acme/vision.git")
+    odd = file.with_name(os.fsdecode(b"re\xfflaunch.yaml"))
+    odd.touch()
+
+    assert find_owner(odd, ADA).file == "train/re\\xfflaunch.yaml"
+
+
+def test_a_file_is_read_no_further_than_a_definition_file_can_be(tmp_path):
+    with pytest.raises(CommandError, match="/dev/zero is larger than 1,000,000 bytes: it is no definition file"):
+        read_file(Path("/dev/zero"))
+    (tmp_path / "a.yaml").write_bytes(b"jobs:\r\n" + b"#" * 999_993)
+    assert read_file(tmp_path / "a.yaml").startswith("jobs:\n#")

@@ -94,3 +94,12 @@ def test_a_question_that_is_left_ends_as_ctrl_c_does():
         reports_errors(leave)()
 
     assert ended.value.exit_code == 130
+
+
+@pytest.mark.parametrize("arguments", [["show", "a\udcff"], ["submit", "resnet", "-i", "a=\udcff"]])
+def test_what_is_no_utf_8_text_is_refused_before_it_goes_anywhere(arguments):
+    result = CliRunner().invoke(app, arguments)
+
+    assert result.exit_code == 2
+    assert "is no UTF-8 text" in result.stderr
+    assert "udcff" in result.stderr

@@ -8,6 +8,7 @@ import pytest
 from fakes.builders import make_definition
 from fakes.metrics import ListMetrics
 from fakes.story import WAITS_FOR_IMAGE, Story, push
+from relaunch.core.definitions.definition import GithubTrigger
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import WaitReason
 from relaunch.core.lifecycle.metrics import Metric
@@ -129,3 +130,15 @@ def test_far_from_the_limits_one_read_is_enough_and_none_is_without_bound():
     story.jobs.load_slot_holders.assert_not_called()
     assert count_waiting_jobs(make_definition(), story.deps).of_stack == 1
     story.jobs.load_slot_holders.assert_called_once_with(20)
+
+
+def test_a_flood_of_requests_leaves_half_of_what_may_wait_to_events():
+    story = Story(make_definition(max_waiting_jobs=4, triggers=(GithubTrigger("acme/vision", "push"),)))
+    flood = [replace(request(key), through_api=True) for key in "abc"]
+
+    assert all(submit_request(each, story.deps).is_new for each in flood[:2])
+    with pytest.raises(WaitingLimitReachedError, match="may fill 2 of the first and 2500 of the second limit"):
+        submit_request(flood[2], story.deps)
+
+    assert submit_event(push(), story.deps)[0].is_new
+    assert submit_request(replace(flood[2], through_api=False), story.deps).is_new

@@ -17,6 +17,7 @@ from relaunch.core.lifecycle.long_waits import START_LIMIT
 from relaunch.core.machines.events import RefusalKind
 from relaunch.core.machines.machine import MachineState
 from relaunch.core.market.policies import PolicyName
+from relaunch.core.triggers.events import DirectRequest
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.retry_job import retry_job
@@ -196,7 +197,8 @@ def retry_at(story: Story, saved: int, **chosen: int) -> str:
     story.checkpoints.complete[job_id] = f"s3://acme-checkpoints/resnet/{job_id}/attempt-1/step-{saved:07d}/"
     cancel_job(job_id, "enough", story.deps)
     story.end(job_id, 143)
-    submission = retry_job(story.job(job_id), "api:key:k1", "ada", story.deps, **chosen)
+    asked = DirectRequest("api:key:k1", "resnet", {}, "ada", story.now)
+    submission = retry_job(story.job(job_id), asked, story.deps, **chosen)
     assert submission.job is not None
     return submission.job.job_id
 

@@ -37,7 +37,8 @@ def fail(story: Story, **checkpoint: str) -> Job:
 
 
 def retry(story: Story, job: Job, key: str = "k1", **chosen: int) -> Job:
-    submission = retry_job(job, f"api:key:{key}", "ada", story.deps, **chosen)
+    asked = DirectRequest(f"api:key:{key}", job.definition.name, {}, "ada", story.now)
+    submission = retry_job(job, asked, story.deps, **chosen)
     assert submission.job is not None
     return submission.job
 

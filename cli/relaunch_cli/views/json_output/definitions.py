@@ -81,6 +81,7 @@ def definition_json(registered: RegisteredDefinition) -> JsonObject:
         "max_runtime_seconds": json_seconds(definition.max_runtime),
         "max_running_jobs": definition.max_running_jobs,
         "max_waiting_jobs": definition.max_waiting_jobs,
+        "callers": list(definition.callers),
         "max_failures": definition.max_failures,
         "retry": asdict(definition.retry),
         "max_price_per_hour": definition.max_price_usd_per_hour,

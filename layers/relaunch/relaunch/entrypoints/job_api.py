@@ -29,6 +29,7 @@ _STATUSES: Mapping[str, int] = {
     "MalformedBody": 400,
     "InvalidInputs": 400,
     "UnknownCaller": 401,
+    "CallerNotListed": 403,
     "UnknownDefinition": 404,
     "UnknownJob": 404,
     "MethodNotAllowed": 405,
@@ -88,7 +89,13 @@ def _answer(event: object, caller: str, request_id: str, deps: RequestDependenci
 def _submit(request: SubmitRequest, caller: str, request_id: str, deps: RequestDependencies) -> dict[str, Any]:
     identity = _identity(request.idempotency_key, caller, request_id)
     direct = DirectRequest(
-        identity, request.definition, request.inputs, caller, deps.clock.now(), request.image_tag or ""
+        identity,
+        request.definition,
+        request.inputs,
+        caller,
+        deps.clock.now(),
+        request.image_tag or "",
+        through_api=True,
     )
     return _submitted(submit_request(direct, deps), deps)
 
@@ -96,7 +103,8 @@ def _submit(request: SubmitRequest, caller: str, request_id: str, deps: RequestD
 def _retry(request: RetryRequest, caller: str, request_id: str, deps: RequestDependencies) -> dict[str, Any]:
     identity = _identity(request.idempotency_key, caller, request_id)
     job = _load_own(request.job_id, caller, deps)
-    submission = retry_job(job, identity, caller, deps, step=request.step, attempt=request.attempt)
+    asked = DirectRequest(identity, job.definition.name, {}, caller, deps.clock.now(), through_api=True)
+    submission = retry_job(job, asked, deps, step=request.step, attempt=request.attempt)
     return _submitted(submission, deps)
 
 
@@ -113,7 +121,7 @@ def _plan(request: PlanRequest, caller: str, deps: RequestDependencies) -> dict[
     from relaunch.adapters.messages.plan_description import describe_plan  # noqa: PLC0415
     from relaunch.usecases.plan_jobs import plan_submission  # noqa: PLC0415
 
-    direct = DirectRequest("api:plan", request.definition, request.inputs, caller, deps.clock.now())
+    direct = DirectRequest("api:plan", request.definition, request.inputs, caller, deps.clock.now(), through_api=True)
     plan = plan_submission(direct, deps)
     arn = plan.revision.arn if plan.revision else ""
     name = plan.definition.name

@@ -6,7 +6,7 @@ one for each function that has counted and has not created its job yet.
 """
 
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.triggers.waiting_jobs import WaitingJobs, count_waiting, read_limit
+from relaunch.core.triggers.waiting_jobs import WaitingJobs, count_waiting, limits_of_requests, read_limit
 from relaunch.ports import JobDependencies
 
 
@@ -19,16 +19,22 @@ def count_waiting_jobs(definition: JobDefinition, deps: JobDependencies) -> Wait
     return _without_slot_holders(definition, deps.jobs.load_open(read_limit(deps.limits)), deps)
 
 
-def find_reached_limit(definition: JobDefinition, deps: JobDependencies) -> str:
+def find_reached_limit(definition: JobDefinition, deps: JobDependencies, *, through_api: bool = False) -> str:
     """Return why no further job of the definition may wait, empty if it may; as a rule by one read.
+
+    `through_api`: a request of job_api would start it.
 
     Raises:
         TransientError: throttled or unreachable.
     """
     open_jobs = deps.jobs.load_open(read_limit(deps.limits))
-    if len(open_jobs) < min(definition.max_waiting_jobs, deps.limits.max_waiting_jobs):
+    limits = definition.max_waiting_jobs, deps.limits.max_waiting_jobs
+    if through_api:
+        limits = limits_of_requests(*limits, has_triggers=bool(definition.triggers))
+    if len(open_jobs) < min(limits):
         return ""
-    return _without_slot_holders(definition, open_jobs, deps).reached_limit
+    waiting = _without_slot_holders(definition, open_jobs, deps)
+    return waiting.reached_limit_of_requests if through_api else waiting.reached_limit
 
 
 def _without_slot_holders(definition: JobDefinition, open_jobs: list[str], deps: JobDependencies) -> WaitingJobs:

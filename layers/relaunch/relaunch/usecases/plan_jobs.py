@@ -253,6 +253,7 @@ def plan_submission(request: DirectRequest, deps: RequestDependencies) -> Plan:
 
     Raises:
         UnknownDefinitionError: no definition has this name; the message has similar names.
+        CallerNotListedError: it came through job_api, and the definition lists other callers; the message names none.
         InvalidInputsError: the inputs do not match the definition; the message lists all errors.
         TransientError: prices or a revision are temporarily unavailable.
     """

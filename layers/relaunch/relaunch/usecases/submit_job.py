@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from relaunch.core.definitions.callers import is_listed
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.effects import RequestLaunch
 from relaunch.core.jobs.job import Job, TimelineEntry
@@ -67,6 +68,10 @@ def find_dispatch_obstacle(event: TriggerEvent, deps: SubmitDependencies) -> str
 
 class UnknownDefinitionError(PermanentError):
     """No job definition of this name is registered."""
+
+
+class CallerNotListedError(PermanentError):
+    """The definition lists the callers of job_api that may start its jobs, and this one is not among them."""
 
 
 class InvalidInputsError(PermanentError):
@@ -149,6 +154,7 @@ def submit_direct(request: DirectRequest, deps: SubmitDependencies) -> Job:
 
     Raises:
         UnknownDefinitionError: no definition has this name; the message has similar names.
+        CallerNotListedError: it came through job_api, and the definition lists other callers; the message names none.
         InvalidInputsError: the inputs do not match the definition; the message lists all errors.
         WaitingLimitReachedError: so many jobs wait that no further one is accepted; nothing was stored.
         IdempotentParameterMismatchError: the key was used with other inputs; the message names these inputs.
@@ -175,13 +181,23 @@ def load_requested(request: DirectRequest, deps: SubmitDependencies) -> JobDefin
 
     Raises:
         UnknownDefinitionError: no definition has this name; the message has similar names.
+        CallerNotListedError: it came through job_api, and the definition lists other callers; the message names none.
     """
     definition = deps.definitions.load_definition(request.definition)
     if definition is not None:
+        _check_caller(request, definition)
         return definition
     near = nearest_names(request.definition, [each.name for each in deps.definitions.list_definitions()])
     hint = f"; did you mean {' or '.join(near)}?" if near else "; register it with `relaunch apply`"
     raise UnknownDefinitionError(f"there is no job definition {request.definition!r}{hint}")
+
+
+def _check_caller(request: DirectRequest, definition: JobDefinition) -> None:
+    if request.through_api and definition.callers and not is_listed(request.caller, definition.callers):
+        raise CallerNotListedError(
+            f"{request.caller} may not start jobs of {definition.name}, whose definition lists its `callers`: whoever "
+            "owns the definition may add the caller there and register it with `relaunch apply`"
+        )
 
 
 def _compare_inputs(request: DirectRequest, job: Job) -> None:
@@ -221,7 +237,8 @@ def _submit(definition: JobDefinition, event: TriggerEvent, deps: SubmitDependen
     existing = deps.jobs.load_job(job_id)
     if existing is not None:
         return Submission(definition.name, finish_pending(existing, deps), f"job {job_id} is there already")
-    reached = find_reached_limit(definition, deps)
+    through_api = isinstance(event, DirectRequest) and event.through_api
+    reached = find_reached_limit(definition, deps, through_api=through_api)
     if reached:
         deps.metrics.record(MetricDatum(Metric.JOBS_REJECTED))
         return Submission(definition.name, None, reached, is_over_limit=True)

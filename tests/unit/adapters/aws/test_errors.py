@@ -13,7 +13,7 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 
-from relaunch.adapters.aws.errors import aws_errors, error_code, is_throttled, is_transient
+from relaunch.adapters.aws.errors import aws_errors, error_code, is_throttled, is_transient, readable_answer
 from relaunch.ports import NotGrantedError, PermanentError, TransientError
 
 URL = "https://dynamodb.us-east-1.amazonaws.com"
@@ -136,3 +136,10 @@ def test_what_is_wrong_with_the_request_stays_wrong(code: str) -> None:
     with pytest.raises(PermanentError) as raised, aws_errors("registering trainer"):
         raise refusal(code)
     assert not isinstance(raised.value, NotGrantedError)
+
+
+@pytest.mark.parametrize("error", [KeyError("Price"), TypeError("no list"), ValueError("free"), RecursionError()])
+def test_an_answer_of_another_form_is_temporary(error: Exception) -> None:
+    words = "reading prices: AWS answers in a form that this release does not read"
+    with pytest.raises(TransientError, match=words), readable_answer("reading prices"):
+        raise error

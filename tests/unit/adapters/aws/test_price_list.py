@@ -1,9 +1,12 @@
 import json
-from typing import Any
+from contextlib import suppress
+from typing import Any, cast
 
 import pytest
 from botocore.stub import Stubber
+from hypothesis import given
 
+from fakes.json_values import mutated, write
 from relaunch.adapters.aws.price_list import PriceList, price_list_region
 from relaunch.ports import PermanentError, TransientError
 
@@ -124,3 +127,33 @@ def test_a_refusal_says_whether_to_try_again(stubber: Stubber, code: str, error:
 )
 def test_prices_are_asked_for_at_the_nearest_of_the_few_endpoints(region: str, endpoint: str) -> None:
     assert price_list_region(region) == endpoint
+
+
+@given(document=mutated([json.loads(machine("g5.xlarge", "1.1230000000"))]).map(write))
+def test_an_answer_of_any_form_has_prices_or_is_waited_for(document: str) -> None:
+    class Client:
+        def get_paginator(self, _: str) -> "Client":
+            return self
+
+        def paginate(self, **_: Any) -> list[dict[str, Any]]:
+            return [{"PriceList": [document]}]
+
+    prices = PriceList(cast("Any", Client()), "eu-west-1")
+    for read in (lambda: prices.on_demand_prices(["g5.xlarge"])["g5.xlarge"], prices.gp3_price):
+        with suppress(TransientError, PermanentError):
+            assert 0 < read() < float("inf")
+
+
+@pytest.mark.parametrize("price", ["Infinity", "1e400", "nan", "-1"])
+def test_what_is_no_price_is_none(stubber: Stubber, price: str) -> None:
+    answer(stubber, product(("USD", price)))
+
+    with pytest.raises(TransientError, match="has no a price of gp3 volumes"):
+        PriceList(stubber.client, "eu-west-1").gp3_price()
+
+
+def test_an_answer_of_another_form_is_temporary_and_says_what_was_read(stubber: Stubber) -> None:
+    answer(stubber, '{"product": {"attributes": []}, "terms": {}}')
+
+    with pytest.raises(TransientError, match="reading the Price List of eu-west-1: AWS answers in a form that this"):
+        PriceList(stubber.client, "eu-west-1").on_demand_prices(["g5.xlarge"])

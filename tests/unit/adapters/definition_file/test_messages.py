@@ -47,6 +47,16 @@ def problems_of_job(*lines: str, accelerator: str = "{gpu: {}}") -> list[str]:
         pytest.param("target: acs", "2:3: jobs.a.kubernetes: `kubernetes` is missing: acs needs its image at least"),
         pytest.param("target: kubernetes", "3:13: jobs.a.target: `kubernetes` is none of ecs, ack, acs"),
         pytest.param("target: akc", "3:13: jobs.a.target: `akc` is none of ecs, ack, acs"),
+        pytest.param("target: [ack]", "3:13: jobs.a.target: `['ack']` is none of ecs, ack, acs; did you mean `ack` or `acs`?"),
+        pytest.param("target: {a: b}", "3:13: jobs.a.target: `{'a': 'b'}` is none of ecs, ack, acs"),
+        pytest.param("callers: [ci-vision]", "3:15: jobs.a.callers[0]: `ci-vision` is not a caller of job_api: write it like arn:aws:iam::111122223333:role/ci-vision, where a * may follow the beginning of the name, or `invoke`"),
+        pytest.param("max_running_jobs: 1000001", "3:23: jobs.a.max_running_jobs: must be 1,000,000 or less"),
+        pytest.param("disk: 10000000000GiB", "3:11: jobs.a.disk: `10000000000GiB` is more than any machine has, or more exact than any size"),
+        pytest.param("max_runtime: 10000000000s", "3:18: jobs.a.max_runtime: `10000000000s` is longer than 30 days"),
+        pytest.param("max_runtime: 999999999d999999999h", "3:18: jobs.a.max_runtime: `999999999d999999999h` is longer than 30 days"),
+        pytest.param("max_runtime: ٣h", "3:18: jobs.a.max_runtime: `٣h` is not a duration: write it like 20h, 30m or 1h30m"),
+        pytest.param("callers: []", "3:14: jobs.a.callers: is empty: leave the key out, or give it something"),
+        pytest.param("on: [{github: {repository: acme/.., event: release}}]", "3:32: jobs.a.on[0].github.repository: `acme/..` is not a GitHub repository: write it like owner/name"),
         pytest.param("checkpoint: oss://acme/a/", "3:17: jobs.a.checkpoint: `oss://acme/a/` is not an S3 location: write it like s3://bucket/prefix/; oss:// is for ack and acs"),
         pytest.param("max_running_jobs: 0", "3:23: jobs.a.max_running_jobs: must be 1 or more"),
         pytest.param("max_running_jobs: five", "3:23: jobs.a.max_running_jobs: must be a whole number, not `five`"),
@@ -234,6 +244,7 @@ def test_a_definition_for_kubernetes_is_held_against_the_rules_of_its_target(job
         pytest.param("{gpu: {cout: 2}}", "4:25: jobs.a.accelerator.gpu.cout: unknown key `cout`; did you mean `count`?"),
         pytest.param("{instance_types: [G5.xlarge]}", "4:36: jobs.a.accelerator.instance_types[0]: `G5.xlarge`: instance types are written in lower case: `g5.xlarge`"),
         pytest.param("{instance_types: [trn1.2xlarg]}", "4:36: jobs.a.accelerator.instance_types[0]: unknown instance type `trn1.2xlarg`; did you mean `trn1.2xlarge`?"),
+        pytest.param(f"{{instance_types: [{'x, ' * 200}x]}}", "4:35: jobs.a.accelerator.instance_types: has more than 200 items"),
         pytest.param("{instance_types: []}", "4:35: jobs.a.accelerator.instance_types: is empty: leave the key out, or give it something"),
         pytest.param("gpu", "4:18: jobs.a.accelerator: must be a mapping of keys to values, not `gpu`"),
     ],
@@ -320,3 +331,12 @@ jobs:
         "jobs.first.deadline",
         "jobs.second.on[0].s3.prefix",
     ]
+
+
+def test_after_two_hundred_problems_no_further_definition_is_read():
+    jobs = "".join(f"  job-{number}: {{}}\n" for number in range(1_000))
+
+    found = problems_of(f"jobs:\n{jobs}")
+
+    assert len(found) < 210
+    assert found[-1].endswith("not read: more than 200 problems are before it")

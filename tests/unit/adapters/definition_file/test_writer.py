@@ -77,6 +77,7 @@ EVERY_KEY = JobDefinition(
     max_runtime=timedelta(minutes=90),
     max_running_jobs=1,
     max_waiting_jobs=2,
+    callers=("arn:aws:iam::111122223333:role/ci/vision-*", "invoke"),
     max_failures=0,
     retry=RetryRules(0, (75,), (2, 3), (79,)),
     max_price_usd_per_hour=0.75,

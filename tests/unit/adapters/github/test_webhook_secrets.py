@@ -111,7 +111,7 @@ def test_a_document_is_read() -> None:
                 "replaced_at of scope acme",
                 id=at,
             )
-            for at in ("yesterday", "2026-11-03T12:30:42")
+            for at in ("yesterday", "2026-11-03T12:30:42", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00")
         ),
     ],
 )

@@ -310,7 +310,13 @@ def test_options_that_are_wrong_write_nothing(relaunch, repository, arguments, m
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "task-definition.json is no JSON"), ("[]", "it has no family"), ('{"family": 1}', "it has no family")],
+    [
+        ("{", "task-definition.json is no JSON"),
+        ("[]", "it has no family"),
+        ('{"family": 1}', "it has no family"),
+        ("[" * 99_999, "is no JSON"),
+        ('{"family": "a\\n  b"}', "other characters than letters"),
+    ],
 )
 def test_a_task_definition_that_is_none_is_told(relaunch, repository, text, message):
     (repository / "task-definition.json").write_text(text)

@@ -280,6 +280,12 @@ def test_quotas_are_requested_once_also_if_the_rest_fails(account: FakeAccount) 
     assert [each["QuotaCode"] for each in account.quotas.requested] == ["L-DB2E81BA", "L-3819A6DF"]
 
 
+@pytest.mark.parametrize("name", ["acme/..", "acme/x?per_page=1", "acme", "https://github.com/acme/vision"])
+def test_what_is_no_name_of_a_repository_is_not_asked_about(account: FakeAccount, name: str) -> None:
+    with pytest.raises(RefusedError, match="is no repository at GitHub: write it like OWNER/NAME"):
+        survey("relaunch", {"GitHubRepository": name}, account, pytest.fail)
+
+
 def test_github_that_does_not_answer_is_told(account: FakeAccount) -> None:
     plan = survey("relaunch", {"GitHubRepository": "acme/vision"}, account, lambda _: None)
 

@@ -153,6 +153,7 @@ def test_disks_that_ec2_can_make_are_taken(values: dict[str, str]) -> None:
         ({"DiskThroughput": "fast"}, "DiskThroughput=fast is no number of MiB per second"),
         ({"DiskIops": "many"}, "DiskIops=many is no number of operations per second"),
         ({"DiskGiB": "1.5"}, "DiskGiB=1.5 is no number of GiB"),
+        ({"DiskGiB": "9" * 5_000}, "DiskGiB=9+ is no number of GiB"),
     ],
 )
 def test_disks_that_ec2_would_refuse_at_each_launch_are_refused(values: dict[str, str], text: str) -> None:

@@ -1,3 +1,4 @@
+import os
 import subprocess
 from pathlib import Path
 
@@ -29,6 +30,13 @@ def add_origin(folder: Path, url: str) -> None:
         ("https://www.GitHub.com/acme/vision", "acme/vision"),
         ("https://gitlab.com/acme/vision.git", ""),
         ("https://github.com.evil.example/acme/vision", ""),
+        # Names that GitHub gives no repository, and that would be more than a name where they are written.
+        ("https://github.com/acme/x,event:push}#", ""),
+        ("https://github.com/acme/..", ""),
+        ("https://github.com/acme/.", ""),
+        ("https://github.com/acme/x?per_page=1", ""),
+        ("git@github.com:-acme/vision", ""),
+        ("https://github.com/acme/vision/..", ""),
         ("../vision", ""),
         ("", ""),
     ],
@@ -62,3 +70,11 @@ def test_a_clone_at_github_has_a_commit(folder: Path):
     github, commit = find_commit(folder)
 
     assert (github, len(commit)) == ("acme/relaunch", 40)
+
+
+def test_a_remote_of_any_bytes_is_no_name(folder: Path):
+    subprocess.run(
+        [b"git", b"-C", os.fsencode(folder), b"remote", b"add", b"origin", b"git@github.com:a/\xff"], check=True
+    )
+
+    assert find_repository(folder).github == ""

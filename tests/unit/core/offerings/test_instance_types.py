@@ -29,6 +29,10 @@ def test_a_name_near_to_nothing_finds_nothing(name: str) -> None:
     assert nearest_names(name, TYPES) == ()
 
 
+def test_nothing_is_near_to_a_name_that_is_longer_than_any() -> None:
+    assert nearest_names("g5.xlarge" * 20_000, TYPES) == ()
+
+
 def test_no_more_names_than_asked_for_are_named() -> None:
     assert nearest_names("g5.xlarge", TYPES, limit=1) == ("g5.xlarge",)
     assert len(nearest_names("g5.xlarge", TYPES)) == 3

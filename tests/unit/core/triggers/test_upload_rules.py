@@ -238,9 +238,10 @@ class TestCompareRules:
     def test_a_rule_that_somebody_changed_is_replaced(self, found: FoundRule) -> None:
         assert compare_rules([self.rule], [found]) == (ChangedRule(RuleChange.REPLACED, self.rule),)
 
-    def test_a_rule_without_a_trigger_is_removed_after_the_others_are_written(self) -> None:
+    @pytest.mark.parametrize("pattern", ["no JSON", "[" * 2_048])
+    def test_a_rule_without_a_trigger_is_removed_after_the_others_are_written(self, pattern: str) -> None:
         old = FoundRule(f"{PREFIX}aaaaaaaaaaaa", rules_for(S3Trigger("old"))[0].pattern, is_complete=True)
-        odd = FoundRule(f"{PREFIX}bbbbbbbbbbbb", "no JSON", is_complete=True)
+        odd = FoundRule(f"{PREFIX}bbbbbbbbbbbb", pattern, is_complete=True)
 
         assert compare_rules([self.rule], [old, odd]) == (
             ChangedRule(RuleChange.CREATED, self.rule),

@@ -5,7 +5,7 @@ import pytest
 from fakes.builders import make_definition
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.triggers.matching import derive_job_id
-from relaunch.core.triggers.waiting_jobs import WaitingJobs, count_waiting, read_limit
+from relaunch.core.triggers.waiting_jobs import WaitingJobs, count_waiting, limits_of_requests, read_limit
 
 LIMITS = StackLimits(max_running_jobs=2, max_waiting_jobs=3)
 
@@ -38,6 +38,31 @@ def test_a_limit_that_is_met_lets_no_further_job_in(of_definition, of_stack, is_
     assert waiting.reached_limit == (
         f"too many jobs wait: {of_definition} of resnet (max_waiting_jobs is 2), {of_stack} in the stack "
         "(MaxWaitingJobs is 3); no job was started: try again when fewer wait, or raise the limit"
+        if is_reached
+        else ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("limits", "has_triggers", "of_requests"),
+    [((1000, 5000), True, (500, 2500)), ((1000, 5000), False, (1000, 2500)), ((1, 3), True, (1, 2))],
+)
+def test_requests_fill_half_of_what_may_wait_and_all_of_a_definition_that_no_event_starts(
+    limits: tuple[int, int], has_triggers: bool, of_requests: tuple[int, int]
+):
+    assert limits_of_requests(*limits, has_triggers=has_triggers) == of_requests
+
+
+@pytest.mark.parametrize(
+    ("of_definition", "of_stack", "is_reached"), [(1, 2, False), (2, 2, True), (1, 3, True), (3, 5, True)]
+)
+def test_a_request_is_refused_where_an_event_still_starts_its_job(of_definition, of_stack, is_reached):
+    waiting = WaitingJobs("resnet", of_definition, 4, of_stack, 6)
+
+    assert waiting.reached_limit == ""
+    assert waiting.reached_limit_of_requests == (
+        f"too many jobs wait: {waiting}; requests of job_api may fill 2 of the first and 3 of the second limit, what "
+        "is left is kept for events; no job was started: try again when fewer wait, or raise the limit"
         if is_reached
         else ""
     )

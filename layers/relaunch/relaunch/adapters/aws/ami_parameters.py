@@ -47,6 +47,6 @@ def _read_value(value: str) -> dict[str, Any]:
     """Return the members of a JSON object; empty for other values, because the AMI ID has its own parameter too."""
     try:
         members = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return members if isinstance(members, dict) else {}

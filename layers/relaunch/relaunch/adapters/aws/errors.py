@@ -21,6 +21,7 @@ from botocore.exceptions import ConnectionError as BotoConnectionError
 from relaunch.ports import NotGrantedError, PermanentError, TransientError
 
 AwsError = (ClientError, BotoCoreError)
+_LONGEST_REASON = 200
 
 # Besides those of throttled requests.
 _TRANSIENT_CODES = frozenset(
@@ -136,3 +137,19 @@ def aws_errors(doing: str) -> Iterator[None]:
         yield
     except AwsError as error:
         raise to_port_error(error, doing) from error
+
+
+@contextmanager
+def readable_answer(doing: str) -> Iterator[None]:
+    """Raise what an answer of another form than AWS documents leads to as a temporary error.
+
+    It is for readings that the stack can do without until the next time, so that one keeps none of the others away.
+
+    Raises:
+        TransientError: a part is missing, or of another type.
+    """
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as error:
+        why = f"{type(error).__name__}: {error}"[:_LONGEST_REASON]
+        raise TransientError(f"{doing}: AWS answers in a form that this release does not read: {why}") from error

@@ -1,10 +1,11 @@
 """List prices from the AWS Price List ("GetProducts", AWS Price List API Reference)."""
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from relaunch.adapters.aws.errors import aws_errors
+from relaunch.adapters.aws.errors import aws_errors, readable_answer
 from relaunch.ports import PermanentError, TransientError
 
 if TYPE_CHECKING:
@@ -47,19 +48,21 @@ class PriceList:
         wanted = frozenset(instance_types)
         prices: dict[str, float] = {}
         currencies: set[str] = set()
-        for attributes in _INSTANCES:
-            for product in self._products(attributes):
-                name = product["product"]["attributes"].get("instanceType")
-                for currency, price in _prices(product) if name in wanted else ():
-                    currencies.add(currency)
-                    if currency == _CURRENCY:
-                        prices[name] = price
+        with readable_answer(f"reading the Price List of {self._region}"):
+            for attributes in _INSTANCES:
+                for product in self._products(attributes):
+                    name = product["product"]["attributes"].get("instanceType")
+                    for currency, price in _prices(product) if name in wanted else ():
+                        currencies.add(currency)
+                        if currency == _CURRENCY:
+                            prices[name] = price
         if not prices:
             self._raise_missing("on-demand prices of instance types with accelerators", currencies)
         return prices
 
     def gp3_price(self) -> float:
-        offered = [each for product in self._products(_GP3) for each in _prices(product)]
+        with readable_answer(f"reading the Price List of {self._region}"):
+            offered = [each for product in self._products(_GP3) for each in _prices(product)]
         prices = [price for currency, price in offered if currency == _CURRENCY]
         if not prices:
             self._raise_missing("a price of gp3 volumes", {currency for currency, _ in offered})
@@ -89,5 +92,5 @@ def _prices(product: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     for term in product["terms"].get("OnDemand", {}).values():
         for dimension in term["priceDimensions"].values():
             for currency, price in dimension["pricePerUnit"].items():
-                if float(price) > 0:
+                if 0 < float(price) < math.inf:
                     yield currency, float(price)

@@ -5,7 +5,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from relaunch.adapters.aws.errors import aws_errors, error_code
+from relaunch.adapters.aws.errors import aws_errors, error_code, readable_answer
 
 
 class Ec2Quotas:
@@ -15,7 +15,8 @@ class Ec2Quotas:
         self._client = client
 
     def vcpu_quotas(self, codes: Iterable[str]) -> Mapping[str, float]:
-        with aws_errors("reading the account's quotas"):
+        doing = "reading the account's quotas"
+        with aws_errors(doing), readable_answer(doing):
             return {code: vcpus for code in codes if (vcpus := self._quota(code)) is not None}
 
     def _quota(self, code: str) -> float | None:

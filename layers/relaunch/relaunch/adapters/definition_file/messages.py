@@ -36,10 +36,11 @@ _KINDS = {
 _LIMITS = {
     "union_tag_not_found": f"`event` is missing: one of {', '.join(GITHUB_EVENTS)}",
     "greater_than_equal": "must be {ge:g} or more",
-    "less_than_equal": "must be {le:g} or less",
+    "less_than_equal": "must be {le:,.15g} or less",
     "greater_than": "must be more than {gt:g}",
     "finite_number": "must be a finite number",
     "too_short": "is empty: leave the key out, or give it something",
+    "too_long": "has more than {max_length:,} items",
     "string_too_short": "is empty: leave the key out, or give it something",
     "string_too_long": "is longer than {max_length} characters",
 }

@@ -8,6 +8,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from relaunch.adapters.definition_file.kubernetes import KubernetesModel
 from relaunch.adapters.definition_file.triggers import Choice, StrictModel, TriggerModel
 from relaunch.adapters.definition_file.values import (
+    Caller,
     CheckpointUri,
     ComputeCapability,
     ContainerName,
@@ -40,6 +41,10 @@ from relaunch.core.offerings.instance_types import is_inference_model
 from relaunch.core.selection.gpu_share import MAX_COMPUTE_PERCENT, MIN_COMPUTE_PERCENT, check_requirement
 
 DEFAULT_MAX_RUNTIME = timedelta(hours=48)
+MOST = 1_000_000
+"""The highest of what is counted: beyond it DynamoDB or a division would have no such number."""
+MOST_STEPS = 10**12
+"""The highest step, as in requests of job_api."""
 JOB_NAME_PATTERN = "[a-z][a-z0-9-]{0,47}"
 ACCELERATOR_CHOICE = Choice(frozenset({"gpu", "neuron"}), "give `gpu` or `neuron`, not both: no machine has both")
 WORK_MISSING = "how much work is left must be known: add `estimated_duration`, or `total_steps` with a `checkpoint`"
@@ -49,7 +54,7 @@ NEURON_CHOICE = Choice(frozenset({"devices", "cores"}), "give exactly one of `de
 class GpuModelRequirement(StrictModel, json_schema_extra={"dependentRequired": {"compute_percent": ["memory"]}}):
     """NVIDIA GPUs: whole ones, or with `compute_percent` a share of one."""
 
-    count: int = Field(default=1, ge=1)
+    count: int = Field(default=1, ge=1, le=MOST)
     """How many GPUs, all in one machine."""
     memory: MemoryMib | None = None
     """Least memory of each GPU, as the card is sold (a 24 GiB card satisfies `24GiB`); of a share, what it gets."""
@@ -57,7 +62,7 @@ class GpuModelRequirement(StrictModel, json_schema_extra={"dependentRequired": {
     """Ask for a share of one GPU: `memory` of it, and at most this percentage of its compute."""
     isolation: Literal["best-effort", "required"] = "best-effort"
     """How a share is kept apart from others: `best-effort` (NVIDIA MPS) or `required` (a part of a GPU: g6f, gr6f)."""
-    models: list[GpuModel] = Field(default_factory=list, min_length=1)
+    models: list[GpuModel] = Field(default_factory=list, min_length=1, max_length=100)
     """Acceptable GPU models (`A10G`, `L4`); any when left out."""
     compute_capability: ComputeCapability | None = None
     """Least compute capability (`8.0`), or `bf16` for GPUs that have bfloat16."""
@@ -89,11 +94,11 @@ class NeuronModelRequirement(
 ):
     """AWS Trainium or Inferentia."""
 
-    devices: int | None = Field(default=None, ge=1)
+    devices: int | None = Field(default=None, ge=1, le=MOST)
     """How many Neuron devices (chips), all in one machine."""
-    cores: int | None = Field(default=None, ge=1)
+    cores: int | None = Field(default=None, ge=1, le=MOST)
     """How many Neuron cores, all in one machine."""
-    models: list[NeuronModel] = Field(default_factory=list, min_length=1)
+    models: list[NeuronModel] = Field(default_factory=list, min_length=1, max_length=100)
     """Acceptable models of devices (`Trainium2`); any that serves the purpose when left out."""
     purpose: Literal["training", "inference"] = "training"
     """What the devices are for: Inferentia serves `inference` only, Trainium both."""
@@ -125,7 +130,7 @@ class AcceleratorModel(StrictModel, json_schema_extra={"minProperties": 1, "not"
     """NVIDIA GPUs."""
     neuron: NeuronModelRequirement | None = None
     """AWS Trainium or Inferentia."""
-    instance_types: list[InstanceTypeName] = Field(default_factory=list, min_length=1)
+    instance_types: list[InstanceTypeName] = Field(default_factory=list, min_length=1, max_length=200)
     """The only instance types allowed; beside `gpu` or `neuron` it narrows the choice."""
 
     @model_validator(mode="after")
@@ -174,7 +179,7 @@ ExitCode = Annotated[int, Field(ge=1, le=255)]
 class RetryModel(StrictModel):
     """When a program that failed is started again, besides `max_failures`."""
 
-    max_early_failures: int = Field(default=1, ge=0)
+    max_early_failures: int = Field(default=1, ge=0, le=MOST)
     """How many times in a row the program may fail within ten minutes, before any checkpoint, and be started again."""
     on_exit_codes: list[ExitCode] = Field(default_factory=list, min_length=1)
     """Exit codes that are retried up to `max_failures` times, however soon after the start."""
@@ -182,7 +187,7 @@ class RetryModel(StrictModel):
     """Exit codes after which the job fails at once."""
     machine_exit_codes: list[ExitCode] = Field(default_factory=list, min_length=1)
     """Exit codes by which the program blames its machine: it goes on on another one, and that is no failure."""
-    max_attempts_without_progress: int = Field(default=3, ge=1)
+    max_attempts_without_progress: int = Field(default=3, ge=1, le=MOST)
     """After so many attempts in a row that outlive the time between checkpoints and gain no step the job fails."""
 
     @field_validator("never_on_exit_codes", "machine_exit_codes")
@@ -254,7 +259,7 @@ class JobModel(
     """Longest running time of a job, all attempts together."""
     estimated_duration: Duration | None = None
     """How long the training takes on a machine that is never taken away."""
-    total_steps: int | None = Field(default=None, ge=1)
+    total_steps: int | None = Field(default=None, ge=1, le=MOST_STEPS)
     """The step at which the training has finished, as its checkpoints count them; needs `checkpoint`."""
     deadline: Duration | None = None
     """Within which time after it was accepted the job should be done; needs `estimated_duration` or `total_steps`."""
@@ -264,11 +269,13 @@ class JobModel(
     """What chooses between spot, on-demand and waiting, for a job with `deadline` or `patience`."""
     padding: float = Field(default=DEFAULT_PADDING, ge=0, le=1, allow_inf_nan=False)
     """By which share `estimated_duration` may be too low (`0.1`: 10 %) with the deadline still met."""
-    max_running_jobs: int = Field(default=5, ge=1)
+    max_running_jobs: int = Field(default=5, ge=1, le=MOST)
     """How many jobs of this definition may run at a time; others wait."""
-    max_waiting_jobs: int = Field(default=1000, ge=1)
+    max_waiting_jobs: int = Field(default=1000, ge=1, le=MOST)
     """How many jobs of this definition may wait at a time; a further event starts none."""
-    max_failures: int = Field(default=2, ge=0)
+    callers: list[Caller] = Field(default_factory=list, min_length=1, max_length=100)
+    """The callers of job_api that may start a job, by ARN, or `invoke` for all who invoke it; all when left out."""
+    max_failures: int = Field(default=2, ge=0, le=MOST)
     """How many times the program may fail and be started again; interruptions do not count."""
     retry: RetryModel = Field(default_factory=RetryModel)
     """Which failures are retried, besides how many of them."""
@@ -354,6 +361,7 @@ class JobModel(
             max_runtime=self.max_runtime,
             max_running_jobs=self.max_running_jobs,
             max_waiting_jobs=self.max_waiting_jobs,
+            callers=tuple(self.callers),
             max_failures=self.max_failures,
             retry=self.retry.to_core(),
             max_price_usd_per_hour=self.max_price_per_hour,

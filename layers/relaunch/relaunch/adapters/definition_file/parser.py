@@ -1,7 +1,7 @@
 """Parses a definition file to job definitions, or reports all problems of the file at once."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import ValidationError
 
@@ -16,6 +16,9 @@ from relaunch.adapters.definition_file.values import KnownHardware, suggest
 from relaunch.adapters.definition_file.yaml_document import DefinitionProblem, Document, read_document
 from relaunch.core.definitions.definition import JobDefinition, Overlap, find_overlaps
 from relaunch.core.offerings.instance_types import InstanceType, known_models, known_neuron_models
+
+MAX_PROBLEMS = 200
+"""After so many problems no further definition is read: nobody reads on, and to each a similar name is looked for."""
 
 
 class DefinitionFileError(Exception):
@@ -79,8 +82,17 @@ def _parse_jobs(document: Document, known: KnownHardware) -> list[JobDefinition]
         return []
     if not jobs:
         document.report(("jobs",), "is empty: it names no job definition")
-    parsed = [_parse_job(document, name, value, known) for name, value in jobs.items()]
-    return [definition for definition in parsed if definition is not None]
+    return list(_parse_each(document, jobs, known))
+
+
+def _parse_each(document: Document, jobs: Mapping[str, object], known: KnownHardware) -> Iterator[JobDefinition]:
+    for name, value in jobs.items():
+        if len(document.problems) > MAX_PROBLEMS:
+            document.report(("jobs", name), f"not read: more than {MAX_PROBLEMS} problems are before it", at_key=True)
+            return
+        definition = _parse_job(document, name, value, known)
+        if definition is not None:
+            yield definition
 
 
 def _parse_job(document: Document, name: str, value: object, known: KnownHardware) -> JobDefinition | None:

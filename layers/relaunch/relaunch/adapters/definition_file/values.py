@@ -10,14 +10,18 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, StringConstraints, ValidationInfo, WithJsonSchema
 
 from relaunch.adapters.input_patterns import compile_pattern
+from relaunch.core.definitions.callers import CALLER_PATTERN
+from relaunch.core.definitions.definition import GITHUB_REPOSITORY_PATTERN
 from relaunch.core.offerings.instance_types import nearest_names
 from relaunch.ports import UnsupportedPatternError
 
 MAX_RUNTIME = timedelta(days=30)
 _RESERVED_PREFIXES = ("RELAUNCH_", "ECS_")
 _MIB_PER_UNIT = {"MiB": 1, "GiB": 1024, "TiB": 1024 * 1024}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-z]*)")
-_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)")
+_DURATION = re.compile(r"(?:([0-9]+)d)?(?:([0-9]+)h)?(?:([0-9]+)m)?(?:([0-9]+)s)?")
+# Numbers of more digits are none of a size or a time, and Python does not even read those of thousands.
+_MOST_DIGITS = 9
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 
 
@@ -50,6 +54,8 @@ def parse_size_mib(value: object) -> int:
     number, unit = match.groups()
     if not unit:
         raise ValueError(f"{number} has no unit: write {number}GiB or {number}MiB")
+    if len(number) > 2 * _MOST_DIGITS or len(number.partition(".")[0]) > _MOST_DIGITS:
+        raise ValueError(f"`{value}` is more than any machine has, or more exact than any size")
     if unit not in _MIB_PER_UNIT:
         raise ValueError(
             f"`{value}` is not in a binary unit: write memory in GiB or MiB, not {unit}{_as_gib(number, unit)}"
@@ -105,10 +111,11 @@ def parse_duration(value: object) -> timedelta:
     match = _DURATION.fullmatch(text)
     if match is None or not text:
         raise ValueError(f"`{text}` is not a duration: write it like 20h, 30m or 1h30m")
-    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    if max(days, hours, minutes, seconds) > 10**9:
+    if any(len(part or "") > _MOST_DIGITS for part in match.groups()):
         raise ValueError(f"`{text}` is longer than {MAX_RUNTIME.days} days")
-    duration = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    # A timedelta has no more than 999,999,999 days.
+    duration = timedelta(days=min(days, 10**6), hours=hours, minutes=minutes, seconds=seconds)
     if not duration:
         raise ValueError(f"`{text}` is no time at all")
     if duration > MAX_RUNTIME:
@@ -293,7 +300,6 @@ _IMAGE = r"[A-Za-z0-9][A-Za-z0-9.:/_-]*(?:@sha256:[0-9a-f]{64})?"
 _REGION = r"[a-z]{2,}(?:-[a-z0-9]+)+"
 _OWN_LABEL_PREFIXES = ("relaunch", "batch.kubernetes.io")
 _OWN_LABELS = ("job-name", "controller-uid", "app.kubernetes.io/managed-by")
-_GITHUB_REPOSITORY = r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}"
 _ECR_REPOSITORY = r"(?:[a-z0-9]+(?:[._-]+[a-z0-9]+)*/)*[a-z0-9]+(?:[._-]+[a-z0-9]+)*"
 _BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 _ENVIRONMENT_NAME = r"(?!RELAUNCH_|ECS_)[A-Za-z_][A-Za-z0-9_]*"
@@ -307,7 +313,9 @@ Family = Annotated[
 ]
 ContainerName = Annotated[str, _check(_FAMILY, "a container name (letters, digits, - and _)"), _text(_FAMILY)]
 GithubRepository = Annotated[
-    str, _check(_GITHUB_REPOSITORY, "a GitHub repository: write it like owner/name"), _text(_GITHUB_REPOSITORY)
+    str,
+    _check(GITHUB_REPOSITORY_PATTERN, "a GitHub repository: write it like owner/name"),
+    _text(GITHUB_REPOSITORY_PATTERN),
 ]
 EcrRepository = Annotated[
     str,
@@ -335,6 +343,15 @@ RegularExpression = Annotated[
 ]
 InputName = Annotated[
     str, _check(_INPUT_NAME, "an input's name (lower-case letters, digits and _, a letter first)"), _text(_INPUT_NAME)
+]
+Caller = Annotated[
+    str,
+    _check(
+        CALLER_PATTERN,
+        "a caller of job_api: write it like arn:aws:iam::111122223333:role/ci-vision, where a * may follow the "
+        "beginning of the name, or `invoke`",
+    ),
+    _text(CALLER_PATTERN),
 ]
 WorkflowEvent = Annotated[
     str,

@@ -71,6 +71,7 @@ def _job(definition: JobDefinition) -> dict[str, Any]:
             "padding": ("padding", float),
             "max_running_jobs": ("max_running_jobs", int),
             "max_waiting_jobs": ("max_waiting_jobs", int),
+            "callers": ("callers", list),
             "max_failures": ("max_failures", int),
             "retry": ("retry", _retry),
             "max_price_usd_per_hour": ("max_price_per_hour", float),

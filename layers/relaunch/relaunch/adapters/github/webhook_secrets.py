@@ -14,6 +14,8 @@ from datetime import datetime
 DEFAULT_SCOPE = "/"
 _OWNER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")  # the logins of managed users have a `_`
 _NAME = _OWNER | {"."}
+_FIRST_YEAR = 1970
+_LAST_YEAR = 9999
 _REPLACED = frozenset(("secret", "previous", "replaced_at"))
 
 
@@ -117,6 +119,7 @@ def _parse_time(scope: str, text: str | None) -> float:
         at = datetime.fromisoformat(text)
     except ValueError:
         at = None
-    if at is None or at.tzinfo is None:
+    # Nothing was replaced before there was a webhook; the first and last years have no time in every time zone.
+    if at is None or at.tzinfo is None or not _FIRST_YEAR <= at.year < _LAST_YEAR:
         raise MalformedSecretError(f"replaced_at of scope {scope} of the webhook's secrets is no time with a time zone")
     return at.timestamp()

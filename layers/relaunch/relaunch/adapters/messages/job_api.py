@@ -157,9 +157,9 @@ class Refusal(BaseModel):
     code: str = Field(
         pattern="^[A-Z][A-Za-z]+$",
         description="InvalidRequest, InvalidInputs, IdempotentParameterMismatch, CannotRetry, UnknownDefinition, "
-        "UnknownJob (also if it is another caller's), WaitingLimitReached (too many jobs wait), of the function URL "
-        "also MalformedBody, "
-        "MethodNotAllowed, UnknownCaller and Unavailable, or the name of another error.",
+        "UnknownJob (also if it is another caller's), CallerNotListed (the definition lists others), "
+        "WaitingLimitReached (too many jobs wait), of the function URL also MalformedBody, MethodNotAllowed, "
+        "UnknownCaller and Unavailable, or the name of another error.",
     )
     message: str = Field(min_length=1, description="A description of the error.")
 

@@ -11,6 +11,9 @@ from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
 from relaunch.core.market.policies import DEFAULT_PADDING, DEFAULT_POLICY, PolicyName
 
+GITHUB_REPOSITORY_PATTERN = r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}"
+"""OWNER/NAME of a repository at GitHub, which gives no repository the name of a folder (`.`, `..`)."""
+
 
 class TriggerSource(StrEnum):
     """The source of a trigger's events."""
@@ -113,6 +116,8 @@ class JobDefinition:
 
     On ECS a task runs the family `task_definition`, which is empty in a definition for Kubernetes alone; on Kubernetes
     it runs the workload `kubernetes`. A definition may have both, and `target` chooses.
+
+    `callers` are the callers of job_api that may start its jobs (core.definitions.callers); all of them if empty.
     """
 
     name: str
@@ -140,6 +145,7 @@ class JobDefinition:
     max_price_usd_per_hour: float | None = None
     target: Target = Target.ECS
     kubernetes: KubernetesWorkload | None = None
+    callers: tuple[str, ...] = ()
 
 
 def trigger_origins(definition: JobDefinition) -> frozenset[tuple[TriggerSource, str]]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 NVIDIA = "NVIDIA"
 AWS_NEURON = "AWS"
@@ -111,21 +112,34 @@ def is_same_name(left: str, right: str) -> bool:
     return left == right or _letters(left) == _letters(right)
 
 
+_LONGEST_NAME = 100
+
+
 def nearest_names(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     """Return the known names that are most similar to `name`, at most `limit`, the most similar first.
 
     Case, spaces, dots, dashes and underscores are ignored. Similar names have an edit distance of at most a third of
-    the longer name, or one contains the other.
+    the longer name, or one contains the other. Nothing is similar to a name that is longer than any.
     """
+    if len(name) > _LONGEST_NAME:
+        return ()
     wanted = _letters(name)
     ranked = []
-    for candidate in sorted(set(known)):
-        letters = _letters(candidate)
-        distance = _edit_distance(wanted, letters)
+    for candidate, letters in _spelled(frozenset(known)):
+        allowed = max(len(wanted), len(letters)) // 3
         is_part = min(len(wanted), len(letters)) > 1 and (letters in wanted or wanted in letters)
-        if distance <= max(len(wanted), len(letters)) // 3 or is_part:
+        # The distance is at least the difference of the lengths, and is counted where that says too little.
+        if abs(len(wanted) - len(letters)) > allowed and not is_part:
+            continue
+        distance = _edit_distance(wanted, letters)
+        if distance <= allowed or is_part:
             ranked.append((distance, candidate))
     return tuple(candidate for _, candidate in sorted(ranked)[:limit])
+
+
+@lru_cache(maxsize=32)
+def _spelled(known: frozenset[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((candidate, _letters(candidate)) for candidate in sorted(known))
 
 
 def _letters(name: str) -> str:

@@ -138,7 +138,8 @@ class DirectRequest:
     """A request for a job by the name of its definition; `caller` is who sent it (core.jobs.job).
 
     With `image_tag` the job runs that image of a repository whose images triggers of the definition watch; with
-    `retried` it goes on where another job ended.
+    `retried` it goes on where another job ended. `through_api`: it came to job_api, whose callers are limited; who
+    submits by the command may write the table, and with that any job.
     """
 
     identity: str
@@ -148,6 +149,7 @@ class DirectRequest:
     requested_at: datetime | None = None
     image_tag: str = ""
     retried: RetriedJob | None = None
+    through_api: bool = False
 
 
 WatchedEvent = GithubEvent | ObjectCreated | ImagePushed

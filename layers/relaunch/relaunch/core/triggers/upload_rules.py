@@ -110,7 +110,7 @@ def _is_there(rule: UploadRule, found: FoundRule | None) -> bool:
 def _loads(pattern: str) -> object:
     try:
         return json.loads(pattern)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

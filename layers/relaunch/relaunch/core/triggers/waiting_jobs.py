@@ -1,4 +1,7 @@
-"""How many jobs wait, and whether one more may: a flood of events must not become jobs that all run in the end."""
+"""How many jobs wait, and whether one more may: a flood of events must not become jobs that all run in the end.
+
+Requests of job_api fill half of what may wait, so that however many a caller sends, events start their jobs.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +15,8 @@ from relaunch.core.triggers.matching import job_id_prefix
 class WaitingJobs:
     """How many open jobs are on no instance, whatever they wait for: a slot, an image, capacity, their launch.
 
-    `limit_of_definition` and `limit_of_stack` are the limits: max_waiting_jobs and MaxWaitingJobs.
+    `limit_of_definition` and `limit_of_stack` are the limits: max_waiting_jobs and MaxWaitingJobs. `has_triggers`:
+    events start jobs of the definition.
     """
 
     definition: str
@@ -20,6 +24,7 @@ class WaitingJobs:
     limit_of_definition: int
     of_stack: int
     limit_of_stack: int
+    has_triggers: bool = True
 
     def __str__(self) -> str:
         """Return the numbers with their limits."""
@@ -33,7 +38,35 @@ class WaitingJobs:
         """Return why no further job of the definition may wait; empty if it may."""
         if self.of_definition < self.limit_of_definition and self.of_stack < self.limit_of_stack:
             return ""
-        return f"too many jobs wait: {self}; no job was started: try again when fewer wait, or raise the limit"
+        return f"too many jobs wait: {self}; {_ADVICE}"
+
+    @property
+    def reached_limit_of_requests(self) -> str:
+        """Return why no further request of job_api may start a job of the definition; empty if it may."""
+        of_definition, of_stack = limits_of_requests(
+            self.limit_of_definition, self.limit_of_stack, has_triggers=self.has_triggers
+        )
+        if self.of_definition < of_definition and self.of_stack < of_stack:
+            return ""
+        return (
+            f"too many jobs wait: {self}; requests of job_api may fill {of_definition} of the first and {of_stack} of "
+            f"the second limit, what is left is kept for events; {_ADVICE}"
+        )
+
+
+_ADVICE = "no job was started: try again when fewer wait, or raise the limit"
+
+
+def limits_of_requests(of_definition: int, of_stack: int, *, has_triggers: bool) -> tuple[int, int]:
+    """Return how many jobs of a definition, and of the stack, may wait where a request of job_api starts another one.
+
+    That is half of what may wait, at least one; of a definition without triggers no event needs the other half.
+    """
+    return _half(of_definition) if has_triggers else of_definition, _half(of_stack)
+
+
+def _half(limit: int) -> int:
+    return (limit + 1) // 2
 
 
 def read_limit(limits: StackLimits) -> int:
@@ -53,4 +86,5 @@ def count_waiting(
         definition.max_waiting_jobs,
         len(waiting),
         limits.max_waiting_jobs,
+        has_triggers=bool(definition.triggers),
     )

@@ -48,6 +48,7 @@ def test_types_of_all_pages_are_read_and_those_without_an_accelerator_left_out(s
     [
         pytest.param(described("x9.large", GpuInfo={"Gpus": [{"Name": "A"}, {"Name": "B"}]}), id="two kinds"),
         pytest.param(described("x9.large", GpuInfo={"Gpus": [{"Name": "A"}]}), id="half a card"),
+        pytest.param(described("x9.large", ProcessorInfo={}), id="no architecture"),
     ],
 )
 def test_a_type_that_cannot_be_read_is_left_out_and_named(stubber: Stubber, odd: dict[str, Any]) -> None:

@@ -94,3 +94,11 @@ def test_a_failed_call_is_transient_and_not_repeated_within_a_minute(stubber: St
 
 def test_nothing_is_asked_for_no_types(stubber: Stubber) -> None:
     assert Ec2SpotPrices(stubber.client, FakeClock()).spot_prices([]) == {}
+
+
+@pytest.mark.parametrize("price", ["", "free", "nan", "inf"])
+def test_what_is_no_price_is_asked_for_again(stubber: Stubber, price: str) -> None:
+    stubber.add_response("describe_spot_price_history", page(entry("g5.xlarge", "us-east-1a", price, 1)))
+
+    with pytest.raises(TransientError, match=r"spot prices of g5\.xlarge cannot be loaded: reading spot prices: AWS"):
+        Ec2SpotPrices(stubber.client, FakeClock()).spot_prices(["g5.xlarge"])

@@ -220,6 +220,7 @@ def test_size_of_a_task_is_read_in_both_its_forms(cpu, memory, expected):
     [
         pytest.param([{"type": "GPU", "value": "4"}], 4, 0, 0.0, id="whole cards"),
         pytest.param([{"type": "GPU", "value": "ALL"}], 1, 0, 0.0, id="all is at least one"),
+        pytest.param([{"type": "GPU", "value": "9" * 5_000}], 1, 0, 0.0, id="a number that nobody reads"),
         pytest.param(
             [{"type": "GPU", "sharingStrategy": {"nvidiaMps": {"memory": 2048, "maxComputePercent": 30}}}],
             0,

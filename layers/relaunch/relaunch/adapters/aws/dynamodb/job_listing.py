@@ -74,6 +74,6 @@ def _cursor(item: Item) -> str:
 def _read_cursor(cursor: str) -> Item:
     try:
         pk, accepted_at = json.loads(base64.urlsafe_b64decode(cursor))
-    except (binascii.Error, ValueError, TypeError) as error:
+    except (binascii.Error, ValueError, TypeError, RecursionError) as error:
         raise PermanentError(f"{cursor!r} is no cursor of a list of jobs") from error
     return key(str(pk), "JOB") | {"listing": text(LISTING), "accepted_at": text(str(accepted_at))}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from relaunch.adapters.aws.errors import aws_errors
+from relaunch.adapters.aws.errors import aws_errors, readable_answer
 from relaunch.core.offerings.instance_types import AWS_NEURON, InstanceType
 from relaunch.ports import DecisionLog
 
@@ -34,7 +34,8 @@ class Ec2InstanceTypes:
 
     def instance_types(self) -> Mapping[str, InstanceType]:
         found: dict[str, InstanceType] = {}
-        with aws_errors("asking EC2 for its instance types"):
+        doing = "asking EC2 for its instance types"
+        with aws_errors(doing), readable_answer(doing):
             pages = self._client.get_paginator("describe_instance_types").paginate(
                 PaginationConfig={"PageSize": _PAGE_SIZE}
             )
@@ -48,8 +49,8 @@ class Ec2InstanceTypes:
     def _read(self, name: str, described: Mapping[str, Any]) -> InstanceType | None:
         try:
             return read_type(name, described, "EC2")
-        except (UnreadableTypeError, KeyError) as error:
-            self._log.decided("instance-type-left-out", instance_type=name, reason=str(error))
+        except (UnreadableTypeError, LookupError, TypeError, AttributeError) as error:
+            self._log.decided("instance-type-left-out", instance_type=name, reason=f"{type(error).__name__}: {error}")
             return None
 
 
@@ -142,7 +143,8 @@ class Ec2InstanceTypeOfferings:
     def zones(self, instance_types: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
         wanted = frozenset(instance_types)
         found: dict[str, list[str]] = defaultdict(list)
-        with aws_errors("asking EC2 for the zones of instance types"):
+        doing = "asking EC2 for the zones of instance types"
+        with aws_errors(doing), readable_answer(doing):
             # All types are read: a filter takes at most 200 values.
             pages = self._client.get_paginator("describe_instance_type_offerings").paginate(
                 LocationType="availability-zone", PaginationConfig={"PageSize": _OFFERINGS_PAGE_SIZE}

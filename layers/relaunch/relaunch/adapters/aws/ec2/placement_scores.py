@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from relaunch.adapters.aws.errors import AwsError, aws_errors
+from relaunch.adapters.aws.errors import AwsError, aws_errors, readable_answer
 from relaunch.core.offerings.offering import MIN_TYPES
-from relaunch.ports import Clock, DecisionLog
+from relaunch.ports import Clock, DecisionLog, TransientError
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -29,7 +29,8 @@ class Ec2RegionScores:
         self._region = region
 
     def region_score(self, instance_types: Sequence[str], vcpus: int) -> int | None:
-        with aws_errors(f"requesting the placement score of {', '.join(instance_types)}"):
+        doing = f"requesting the placement score of {', '.join(instance_types)}"
+        with aws_errors(doing), readable_answer(doing):
             answer = self._client.get_spot_placement_scores(
                 InstanceTypes=instance_types,
                 TargetCapacity=vcpus,
@@ -37,7 +38,7 @@ class Ec2RegionScores:
                 SingleAvailabilityZone=False,
                 RegionNames=[self._region],
             )
-        return next((each["Score"] for each in answer["SpotPlacementScores"]), None)
+            return next((each["Score"] for each in answer["SpotPlacementScores"]), None)
 
 
 class Ec2ZoneScores:
@@ -72,11 +73,12 @@ class Ec2ZoneScores:
                 RegionNames=[self._region],
             )
             scores: list[Any] = [score for page in pages for score in page["SpotPlacementScores"]]
-        except AwsError as error:
+            names = self._zone_names
+            with readable_answer("reading placement scores"):
+                return {names[zone]: each["Score"] for each in scores if (zone := each["AvailabilityZoneId"]) in names}
+        except (*AwsError, TransientError) as error:
             self._log.decided("placement-scores-unknown", reason=str(error))
             return _NO_SCORES
-        names = self._zone_names
-        return {names[zone]: each["Score"] for each in scores if (zone := each["AvailabilityZoneId"]) in names}
 
     def _ask_zone_names(self) -> Mapping[str, str]:
         zones = self._client.describe_availability_zones()["AvailabilityZones"]

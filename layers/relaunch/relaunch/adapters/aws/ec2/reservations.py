@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from relaunch.adapters.aws.ec2.instances import ask_about_each
+from relaunch.adapters.aws.errors import readable_answer
 from relaunch.core.offerings.reservations import Reservation, ReservationType
 from relaunch.ports import Clock, TransientError
 
@@ -36,7 +37,8 @@ class Ec2Reservations:
         if self._kept is not None and self._kept[1] == reservation_ids and now - self._kept[0] < MAX_AGE:
             return self._kept[2]
         try:
-            described = ask_about_each(reservation_ids, self._describe, _ABSENT)
+            with readable_answer("reading reservations"):
+                described = ask_about_each(reservation_ids, self._describe, _ABSENT)
         except (BotoCoreError, ClientError) as error:
             raise TransientError(f"reservations {', '.join(reservation_ids)} cannot be read: {error}") from error
         found = tuple(each for each in described.values() if each is not None)

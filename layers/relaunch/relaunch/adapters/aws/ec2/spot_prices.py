@@ -1,5 +1,6 @@
 """Current spot prices by zone (DescribeSpotPriceHistory, EC2 API Reference)."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from relaunch.adapters.aws.errors import readable_answer
 from relaunch.ports import Clock, TransientError
 
 if TYPE_CHECKING:
@@ -45,8 +47,9 @@ class Ec2SpotPrices:
 
     def _ask(self, wanted: frozenset[str], now: datetime) -> Prices:
         try:
-            prices = _newest_per_zone(self._entries(wanted, now))
-        except (BotoCoreError, ClientError) as error:
+            with readable_answer("reading spot prices"):
+                prices = _newest_per_zone(self._entries(wanted, now))
+        except (BotoCoreError, ClientError, TransientError) as error:
             message = f"spot prices of {', '.join(sorted(wanted))} cannot be loaded: {error}"
             self._failure = (now, message)
             raise TransientError(message) from error
@@ -74,4 +77,6 @@ def _newest_per_zone(entries: "Iterator[SpotPriceTypeDef]") -> Prices:
         key = (entry["InstanceType"], entry["AvailabilityZone"])
         if key not in newest or newest[key][1] < entry["Timestamp"]:
             newest[key] = (float(entry["SpotPrice"]), entry["Timestamp"])
+    if not all(0 <= price < math.inf for price, _ in newest.values()):
+        raise ValueError("a price is not a number")
     return MappingProxyType(newest)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mypy_boto3_ecs import ECSClient
 
 _GPU_FRACTION = re.compile(r"0?\.[0-9]+")
+_NUMBER = re.compile(r"[0-9]{1,6}")
 # Attempts to describe a listed revision, which may have been deregistered since.
 _MAX_DESCRIBED = 3
 
@@ -164,7 +165,7 @@ def _gpus(requirements: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         elif _GPU_FRACTION.fullmatch(value):
             fields["gpu_partition"] = float(value)
         else:
-            fields["gpu_count"] = int(value) if value.isdecimal() else 1
+            fields["gpu_count"] = int(value) if _NUMBER.fullmatch(value) else 1
     return fields
 
 

@@ -37,7 +37,7 @@ class DeadLetterSender:
 
     def note_failure(self, record: "SQSRecord", error: Exception) -> None:
         """Log a failure."""
-        number = int(record.attributes.get("ApproximateReceiveCount") or 0)
+        number = system_number(record, "ApproximateReceiveCount")
         text = f"{type(error).__name__}: {error}"
         # Any other error is a bug, whose traceback is logged.
         is_expected = isinstance(error, TransientError | NotGrantedError)
@@ -69,7 +69,20 @@ class DeadLetterSender:
 def first_seen(record: "SQSRecord") -> str:
     """Return when a message was first received: one that was sent again, by a function or a person, says when."""
     earlier = record.message_attributes[FIRST_SEEN]
-    if earlier is not None and earlier.string_value:
-        return earlier.string_value
-    milliseconds = int(record.attributes.get("ApproximateFirstReceiveTimestamp") or 0)
+    if earlier is not None and _is_time(earlier.string_value):
+        return str(earlier.string_value)
+    milliseconds = system_number(record, "ApproximateFirstReceiveTimestamp")
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()
+
+
+def _is_time(text: str | None) -> bool:
+    try:
+        return datetime.fromisoformat(text or "").tzinfo is not None
+    except ValueError:
+        return False
+
+
+def system_number(record: "SQSRecord", name: str) -> int:
+    """Return a number that SQS gives a message; 0 if it gives none, or none of the next thousand years."""
+    text = str(record.attributes.get(name) or "")
+    return int(text) if re.fullmatch(r"[0-9]{1,13}", text) else 0

@@ -5,6 +5,7 @@ must succeed: without it a message is received after the visibility time-out of 
 that was sent again and cannot be deleted is there twice, which its handling takes.
 """
 
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -12,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from relaunch.adapters.aws.errors import AwsError, aws_errors
-from relaunch.adapters.aws.sqs.dead_letter_queue import first_seen
+from relaunch.adapters.aws.sqs.dead_letter_queue import first_seen, system_number
 from relaunch.adapters.aws.sqs.delayed_message import MAX_DELAY_SECONDS
 from relaunch.core.messages.dead_letter import FIRST_SEEN
 
@@ -31,15 +32,19 @@ _FAILING_SINCE = "failing_since"
 
 def tries_of(record: "SQSRecord") -> int:
     """Return which try of a message this receive is."""
-    return _tries_before(record) + int(record.attributes.get("ApproximateReceiveCount") or 0)
+    return _tries_before(record) + system_number(record, "ApproximateReceiveCount")
 
 
 def failing_since(record: "SQSRecord", now: datetime) -> datetime:
-    """Return since when a message fails for temporary reasons: now, if it did not before."""
+    """Return since when a message fails for temporary reasons: now, if it did not before, or says no time before now.
+
+    Whoever may send to the queue may give a message any attributes.
+    """
     try:
-        return datetime.fromisoformat(_attribute(record, _FAILING_SINCE))
+        since = datetime.fromisoformat(_attribute(record, _FAILING_SINCE))
     except ValueError:
         return now
+    return min(since, now) if since.tzinfo is not None else now
 
 
 def spread_of(record: "SQSRecord") -> int:
@@ -49,7 +54,7 @@ def spread_of(record: "SQSRecord") -> int:
 
 def _tries_before(record: "SQSRecord") -> int:
     given = _attribute(record, _TRIES_BEFORE)
-    return int(given) if given.isdecimal() else 0
+    return int(given) if re.fullmatch(r"[0-9]{1,6}", given) else 0
 
 
 def _attribute(record: "SQSRecord", name: str) -> str:
