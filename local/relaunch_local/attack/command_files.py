@@ -345,7 +345,7 @@ def _stack_for(github: str) -> TrainingStack:
         checkpoint_bucket="acme-checkpoints",
         task_role_arn=f"{_ROLE}/task",
         execution_role_arn=f"{_ROLE}/execution",
-        family_prefix="relaunch-",
+        families=("relaunch-*",),
         job_api_url="https://example.lambda-url.eu-central-1.on.aws/",
         webhook_url="https://webhook.lambda-url.eu-central-1.on.aws/",
         submit_role_arn=f"{_ROLE}/submit",

@@ -33,7 +33,7 @@ _PRICES_KEPT = timedelta(minutes=12)
 _FORGOTTEN_AFTER = timedelta(hours=1)
 # The prices and the memory of a plan that took longer are not those of its end.
 _LONGEST_PLAN = timedelta(minutes=5)
-# What lacked capacity lately is chosen after others that cost up to a quarter more.
+# What lacked capacity a while ago is chosen after others that cost up to a quarter more.
 _COMPARABLE = 1.26
 
 
@@ -131,8 +131,19 @@ class Choices:
         for each in self._on_sale():
             prices = self._prices(each, now)
             is_sold = each.purchase in definition.purchase.options and prices and (cap is None or max(prices) <= cap)
-            if is_sold and not self._is_avoided(each, now) and self._fits(each, definition):
+            if (
+                is_sold
+                and self._is_worth_it(each, prices)
+                and not self._is_avoided(each, now)
+                and self._fits(each, definition)
+            ):
                 yield each
+
+    def _is_worth_it(self, offered: OnSale, prices: Sequence[float]) -> bool:
+        """Return whether spot saves as much as the stack demands (MaxSpotRatio)."""
+        on_demand = self._scenario.on_demand_usd_per_hour.get(offered.instance_type)
+        is_compared = offered.purchase is PurchaseOption.SPOT and on_demand is not None
+        return not is_compared or max(prices) <= self._scenario.limits.selection.max_spot_ratio * (on_demand or 0.0)
 
     def _check_cheapest(self, definition: JobDefinition, bought: OnSale, what: str) -> None:
         now = self._clock.now()
@@ -169,11 +180,11 @@ class Choices:
         if any(at > now - _PRICES_KEPT for at in self._failed_at["ec2:describe_spot_price_history"]):
             return []
         zones = (offered.zone,) if offered.zone else ZONES
-        told = [self._told(offered.instance_type, zone, now) for zone in zones]
-        return [max(min(each) for each in told), max(max(each) for each in told)] if all(told) else []
+        known = [self._spot_prices(offered.instance_type, zone, now) for zone in zones]
+        return [max(min(each) for each in known), max(max(each) for each in known)] if all(known) else []
 
-    def _told(self, name: str, zone: str, now: datetime) -> list[float]:
-        """Return the spot prices of a zone that EC2 has told since a function may have read them."""
+    def _spot_prices(self, name: str, zone: str, now: datetime) -> list[float]:
+        """Return the spot prices of a zone that EC2 has answered since a function may have read them."""
         since = now - _PRICES_KEPT
         known: list[SpotPrice] = [
             each for each in self._scenario.spot_prices if (each.instance_type, each.zone) == (name, zone)
