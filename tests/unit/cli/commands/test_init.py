@@ -99,7 +99,6 @@ def test_without_one_it_gets_that_of_all_trainings_unless_its_own_is_asked_for(r
     assert refused.exit_code != 0
     assert "there is no stack 'relaunch-training-vision' with a role of vision" in flat(refused.stderr)
     assert "relaunch deploy --training vision, then relaunch init again" in flat(refused.stderr)
-    assert written(repository) == {}
     assert relaunch("init", "--yes", "--action", "").exit_code == 0
     assert task_role(repository) == f"{ROLE}/task"
 
@@ -112,8 +111,7 @@ def test_a_training_that_mounts_buckets_is_refused_by_a_stack_that_gives_no_cont
     assert result.exit_code != 0
     assert "task-definition.json has add SYS_ADMIN: this gives a container its machine" in flat(result.stderr)
     assert "relaunch deploy HostAccess=on, then relaunch init again" in flat(result.stderr)
-    assert written(repository) == {}
-    assert revisions() == []
+    assert (written(repository), revisions()) == ({}, [])
 
 
 def test_a_training_that_mounts_buckets_is_made_where_the_stack_allows_it(relaunch: Relaunch, repository: Path):
