@@ -168,6 +168,18 @@ def test_too_many_waiting_jobs_are_429_and_the_key_of_a_waiting_one_still_finds_
     assert call(stack, SUBMIT)[0] == 200
 
 
+def test_the_waiting_jobs_of_one_caller_keep_no_other_one_from_starting_jobs() -> None:
+    stack = BusyStack()
+    stack.functions.deps = replace(stack.functions.deps, limits=StackLimits(max_waiting_jobs=8))
+    flood = [call(stack, {**SUBMIT, "idempotency_key": f"flood-{each}"}) for each in range(4)]
+
+    assert [status for status, _ in flood] == [201, 201, 429, 429]
+    assert "too many of your jobs wait: 2" in flood[-1][1]["error"]["message"]
+    other = call(stack, {**SUBMIT, "idempotency_key": "b"}, arn=ADA)
+    assert (other[0], len(stack.started)) == (201, 3)
+    assert call(stack, {**SUBMIT, "idempotency_key": "flood-0"})[0] == 200
+
+
 LISTED = "arn:aws:iam::111122223333:role/relaunch/ci-vision"
 
 
@@ -223,14 +235,16 @@ def test_who_submits_by_the_command_is_not_asked_for() -> None:
     assert submit_request(DirectRequest("cli:1", "resnet", {}, ADA), stack.functions.deps).is_new
 
 
-def test_however_many_requests_a_caller_sends_events_start_their_jobs() -> None:
+def test_however_many_requests_callers_send_events_start_their_jobs() -> None:
     stack = BusyStack()
     stack.functions.deps = replace(stack.functions.deps, limits=StackLimits(max_waiting_jobs=6))
 
-    answers = [call(stack, {**SUBMIT, "idempotency_key": f"flood-{number}"}) for number in range(9)]
+    answers = [
+        call(stack, {**SUBMIT, "idempotency_key": f"flood-{number}"}, (CI, ADA)[number % 2]) for number in range(8)
+    ]
     stack.functions.deliver("submit_job", json.dumps(load_event("s3.notification")))
 
-    assert [status for status, _ in answers] == [201] * 3 + [429] * 6
+    assert [status for status, _ in answers] == [201] * 3 + [429] * 5
     assert "may fill 500 of the first and 3 of the second limit, what is left is kept for events" in str(answers[-1])
     assert len(stack.started) == 4
 

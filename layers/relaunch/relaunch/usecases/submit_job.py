@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from relaunch.core.definitions.callers import is_listed
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.effects import RequestLaunch
-from relaunch.core.jobs.job import Job, TimelineEntry
+from relaunch.core.jobs.job import INVOKE, Job, TimelineEntry
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.kubernetes.pod_grants import find_grant_problems
 from relaunch.core.kubernetes.rules import find_problems, kubernetes_revision
@@ -29,7 +29,7 @@ from relaunch.core.triggers.events import (
     happened_at,
     trigger_keys,
 )
-from relaunch.core.triggers.matching import InvalidInputs, Match, NoMatch, derive_job_id, is_watched, match
+from relaunch.core.triggers.matching import InvalidInputs, Match, NoMatch, derive_job_id, is_watched, match, with_caller
 from relaunch.ports import (
     NoActiveRevisionError,
     PermanentError,
@@ -233,12 +233,15 @@ def _submit(definition: JobDefinition, event: TriggerEvent, deps: SubmitDependen
     matched = match_event(definition, event, deps)
     if isinstance(matched, NoMatch | InvalidInputs):
         return Submission(definition.name, None, matched.reason)
+    through_api = isinstance(event, DirectRequest) and event.through_api
+    # Whoever may call the function itself is limited by no name.
+    caller = event.caller if isinstance(event, DirectRequest) and through_api and event.caller != INVOKE else ""
     job_id = derive_job_id(event.identity, definition.name)
+    job_id = with_caller(job_id, caller) if caller else job_id
     existing = deps.jobs.load_job(job_id)
     if existing is not None:
         return Submission(definition.name, finish_pending(existing, deps), f"job {job_id} is there already")
-    through_api = isinstance(event, DirectRequest) and event.through_api
-    reached = find_reached_limit(definition, deps, through_api=through_api)
+    reached = find_reached_limit(definition, deps, through_api=through_api, caller=caller)
     if reached:
         deps.metrics.record(MetricDatum(Metric.JOBS_REJECTED))
         return Submission(definition.name, None, reached, is_over_limit=True)

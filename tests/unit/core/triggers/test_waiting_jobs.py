@@ -4,7 +4,7 @@ import pytest
 
 from fakes.builders import make_definition
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.triggers.matching import derive_job_id
+from relaunch.core.triggers.matching import derive_job_id, with_caller
 from relaunch.core.triggers.waiting_jobs import WaitingJobs, count_waiting, limits_of_requests, read_limit
 
 LIMITS = StackLimits(max_running_jobs=2, max_waiting_jobs=3)
@@ -66,3 +66,21 @@ def test_a_request_is_refused_where_an_event_still_starts_its_job(of_definition,
         if is_reached
         else ""
     )
+
+
+def test_one_caller_fills_half_of_what_requests_may_and_leaves_the_other_half_to_others():
+    limits = StackLimits(max_running_jobs=2, max_waiting_jobs=8)
+    ours = [with_caller(job_id, "ours") for job_id in ids("bert", 3)]
+    definition = make_definition(max_waiting_jobs=8)
+
+    def count(caller: str, jobs: list[str]) -> WaitingJobs:
+        return count_waiting(definition, jobs, ["bert-held", ours[2]], limits, caller)
+
+    assert [count(caller, ours).of_caller for caller in ("ours", "theirs", "")] == [2, 0, 0]
+    assert count("ours", ours).reached_limit_of_requests == (
+        "too many of your jobs wait: 2, and one caller of job_api may have 2 waiting in the stack (MaxWaitingJobs is "
+        "8), so that others start theirs; no job was started: try again when fewer wait, or raise the limit"
+    )
+    assert count("ours", ours[:1]).reached_limit_of_requests == ""
+    assert count("theirs", ours).reached_limit_of_requests == ""
+    assert count("ours", ours).reached_limit == ""

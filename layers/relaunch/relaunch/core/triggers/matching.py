@@ -93,7 +93,9 @@ def _shorten(text: str) -> str:
 
 
 MAX_JOB_ID_LENGTH = 100  # startedBy is `<job>/<attempt>`, and ECS takes 128 characters
+_CALLER_LENGTH = 4
 _HASH_LENGTH = 12  # 60 bits: a collision among a million jobs of a definition has a probability of 1 in 2 million
+_LONGEST_PREFIX = MAX_JOB_ID_LENGTH - _CALLER_LENGTH - _HASH_LENGTH - 1
 _SHA_LENGTH = 40
 _SHA_PLACEHOLDERS = {"{sha}": "[0-9a-f]" * _SHA_LENGTH, "{short_sha}": "[0-9a-f]" * 7}
 
@@ -139,11 +141,31 @@ class IgnoredEvent:
 def derive_job_id(identity: str, definition: str) -> str:
     """Return the id of the job that an event starts for a definition.
 
-    `<definition>-<hash of both>`: at most 100 characters of a-z, 0-9 and hyphen, equal for equal arguments.
+    `<definition>-<hash of both>`: at most 96 characters of a-z, 0-9 and hyphen, equal for equal arguments.
     """
-    digest = hashlib.sha256(f"{definition}\0{identity}".encode("utf-8", "surrogatepass")).digest()
-    suffix = base64.b32encode(digest)[:_HASH_LENGTH].decode("ascii").lower()
+    suffix = _hash(f"{definition}\0{identity}", _HASH_LENGTH)
     return f"{job_id_prefix(definition)}-{suffix}"
+
+
+def with_caller(job_id: str, caller: str) -> str:
+    """Return the id of a job that a caller of job_api asks for: four more characters say whose it is.
+
+    So the jobs of a caller are counted by their ids, which is all that the index of open jobs has. Two callers with the
+    same four characters, one pair in a million, share their limit.
+    """
+    prefix, _, suffix = job_id.rpartition("-")
+    return f"{prefix}-{_hash(caller, _CALLER_LENGTH)}{suffix}"
+
+
+def is_of_caller(job_id: str, caller: str) -> bool:
+    """Return whether the id of a job says that this caller of job_api asked for it."""
+    suffix = job_id.rpartition("-")[2]
+    return len(suffix) == _CALLER_LENGTH + _HASH_LENGTH and suffix.startswith(_hash(caller, _CALLER_LENGTH))
+
+
+def _hash(text: str, length: int) -> str:
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return base64.b32encode(digest)[:length].decode("ascii").lower()
 
 
 def job_id_prefix(definition: str) -> str:
@@ -151,7 +173,7 @@ def job_id_prefix(definition: str) -> str:
 
     The prefix is the same for names that differ only in repeated or trailing hyphens.
     """
-    name = re.sub(r"[^a-z0-9]+", "-", definition.lower())[: MAX_JOB_ID_LENGTH - _HASH_LENGTH - 1].strip("-")
+    name = re.sub(r"[^a-z0-9]+", "-", definition.lower())[:_LONGEST_PREFIX].strip("-")
     return name or "job"
 
 

@@ -1,6 +1,7 @@
 """How many jobs wait, and whether one more may: a flood of events must not become jobs that all run in the end.
 
-Requests of job_api fill half of what may wait, so that however many a caller sends, events start their jobs.
+Requests of job_api fill half of what may wait, so that however many a caller sends, events start their jobs; those of
+one caller fill half of that, so that others still start theirs.
 """
 
 from collections.abc import Iterable
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.triggers.matching import job_id_prefix
+from relaunch.core.triggers.matching import is_of_caller, job_id_prefix
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,8 @@ class WaitingJobs:
     """How many open jobs are on no instance, whatever they wait for: a slot, an image, capacity, their launch.
 
     `limit_of_definition` and `limit_of_stack` are the limits: max_waiting_jobs and MaxWaitingJobs. `has_triggers`:
-    events start jobs of the definition.
+    events start jobs of the definition. `of_caller`: those that the caller of job_api asked for who asks now; 0 if none
+    does.
     """
 
     definition: str
@@ -25,6 +27,7 @@ class WaitingJobs:
     of_stack: int
     limit_of_stack: int
     has_triggers: bool = True
+    of_caller: int = 0
 
     def __str__(self) -> str:
         """Return the numbers with their limits."""
@@ -46,6 +49,12 @@ class WaitingJobs:
         of_definition, of_stack = limits_of_requests(
             self.limit_of_definition, self.limit_of_stack, has_triggers=self.has_triggers
         )
+        of_caller = limit_of_caller(self.limit_of_stack)
+        if self.of_caller >= of_caller:
+            return (
+                f"too many of your jobs wait: {self.of_caller}, and one caller of job_api may have {of_caller} waiting "
+                f"in the stack (MaxWaitingJobs is {self.limit_of_stack}), so that others start theirs; {_ADVICE}"
+            )
         if self.of_definition < of_definition and self.of_stack < of_stack:
             return ""
         return (
@@ -65,6 +74,11 @@ def limits_of_requests(of_definition: int, of_stack: int, *, has_triggers: bool)
     return _half(of_definition) if has_triggers else of_definition, _half(of_stack)
 
 
+def limit_of_caller(of_stack: int) -> int:
+    """Return how many jobs one caller of job_api may have waiting: half of those that requests may, at least one."""
+    return _half(_half(of_stack))
+
+
 def _half(limit: int) -> int:
     return (limit + 1) // 2
 
@@ -75,9 +89,16 @@ def read_limit(limits: StackLimits) -> int:
 
 
 def count_waiting(
-    definition: JobDefinition, open_jobs: Iterable[str], slot_holders: Iterable[str], limits: StackLimits
+    definition: JobDefinition,
+    open_jobs: Iterable[str],
+    slot_holders: Iterable[str],
+    limits: StackLimits,
+    caller: str = "",
 ) -> WaitingJobs:
-    """Count the waiting jobs among the ids of open jobs: those that have no slot for an instance."""
+    """Count the waiting jobs among the ids of open jobs: those that have no slot for an instance.
+
+    `caller` is the caller of job_api who asks for another one, empty if none does, or it calls the function itself.
+    """
     waiting = set(open_jobs).difference(slot_holders)
     prefix = job_id_prefix(definition.name)
     return WaitingJobs(
@@ -87,4 +108,5 @@ def count_waiting(
         len(waiting),
         limits.max_waiting_jobs,
         has_triggers=bool(definition.triggers),
+        of_caller=sum(is_of_caller(job_id, caller) for job_id in waiting) if caller else 0,
     )
