@@ -19,6 +19,8 @@ from replaced_modules import VARIABLE
 _TOGETHER = 40
 _GROUPS = "together.json"
 _TESTS_OF_CALLERS = ("tests/unit/cli", "tests/unit/adapters", "tests/contracts")
+_ALL_TESTS = ("tests/unit/core", "tests/unit/usecases", *_TESTS_OF_CALLERS)
+_PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
 
 
 @dataclass
@@ -165,11 +167,18 @@ class Trials:
         return found
 
     def run_unit_tests(self, trials: Sequence[Trial]) -> None:
-        """Run, with each mutant, the unit tests of its package, then those of its callers, until one fails."""
+        """Run, with each mutant, the unit tests of its package, then those of its callers, until one fails.
+
+        Tests that fail without a mutant, for something that this machine lacks, are left out.
+        """
+        self._say("running the unit tests without a mutant")
+        with ThreadPoolExecutor(self._processes) as pool:
+            failing = [test for found in pool.map(self._find_failing, _ALL_TESTS) for test in found]
+        self._say(f"{len(failing)} fail without a mutant, and are left out: {', '.join(failing)[:200]}")
 
         def run(trial: Trial) -> None:
             folders = (f"tests/unit/{trial.mutant.file.rpartition('/')[0]}", *_TESTS_OF_CALLERS)
-            failures = (self._run_tests(trial.mutant, folder) for folder in folders)
+            failures = (self._run_tests(trial.mutant, folder, failing) for folder in folders)
             if trial.test is None:
                 trial.test = next((failure for failure in failures if failure), "")
                 self._keep(trial)
@@ -178,13 +187,18 @@ class Trials:
         with ThreadPoolExecutor(self._processes) as pool:
             list(pool.map(run, trials))
 
-    def _run_tests(self, mutant: Mutant, folder: str) -> str | None:
+    def _find_failing(self, folder: str) -> list[str]:
+        """Return the tests of a folder that fail without a mutant."""
+        process = self._start([*_PYTEST, folder], {}, "")
+        return _failed(process.stdout)
+
+    def _run_tests(self, mutant: Mutant, folder: str, left_out: Sequence[str]) -> str | None:
         """Return the first test that fails, None if all pass."""
-        options = ["-m", "pytest", "-x", "-q", "-p", "replaced_modules", "-p", "no:cacheprovider"]
-        process = self._start([*options, folder], {mutant.module: mutant.mutated}, mutant.name)
-        failed = [line for line in process.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        options = ["-x", "-p", "replaced_modules", *(f"--deselect={test}" for test in left_out)]
+        process = self._start([*_PYTEST, *options, folder], {mutant.module: mutant.mutated}, mutant.name)
+        failed = _failed(process.stdout)
         if failed:
-            return failed[0].split(" - ")[0].split(" ", 1)[1]
+            return failed[0]
         return folder if process.returncode else None
 
     def _run(
@@ -217,6 +231,12 @@ class Trials:
         for file in files.values():
             file.unlink()
         return process
+
+
+def _failed(output: str) -> list[str]:
+    """Return the tests that failed, by what pytest prints."""
+    lines = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return [line.split(" - ")[0].split(" ", 1)[1] for line in lines]
 
 
 def _halves(trials: Sequence[Trial]) -> tuple[Sequence[Trial], Sequence[Trial]]:
