@@ -46,7 +46,7 @@ def test_a_seed_without_violations_is_not_shrunk() -> None:
 
 def test_a_planted_bug_is_reproduced_with_few_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     # No attempt resumes: the first interruption of a job with a checkpoint violates an invariant.
-    monkeypatch.setattr(choose_placement, "_resume_uri", lambda _job, _deps: (None, None))
+    monkeypatch.setattr(choose_placement, "_resume_uri", lambda *_given: (None, None))
     name = "an attempt resumes from the newest complete checkpoint"
     whole = next(result for seed in range(20) if breaks(name, result := run_seed(seed)))
 
