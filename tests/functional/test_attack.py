@@ -107,7 +107,6 @@ def read_to_the_end(self: checkpoints.S3Checkpoints, bucket: str, key: str) -> b
         ("roles", roles, "deployed", lambda name: DeployedStacks(name, {}, f"relaunch-{name}-")),
         ("foreign task definitions", revision, "_role_problem", always("")),
         ("keys and jobs of other callers", job_api, "is_own", always(value=True)),
-        ("keys and jobs of other callers", job_api, "keyed_identity", lambda _caller, key: f"api:key:{key}"),
         ("manifests of checkpoints", checkpoints, "find_defect", always("")),
         ("manifests of checkpoints", checkpoints, "find_defect", find_defect_carelessly),
         ("manifests of checkpoints", checkpoints.S3Checkpoints, "_read", read_to_the_end),

@@ -94,7 +94,8 @@ class Commands:
         def plan() -> None:
             plans = planning.plan_jobs(deps.definitions.list_definitions(), deps)
             for each in plans if is_own else ():
-                self._account.choices.check_plan(each.definition, each.selection, each.at)
+                revision = each.revision.arn if each.revision is not None else ""
+                self._account.choices.check_plan(each.definition, revision, each.selection, each.at)
 
         self._run("plan", plan, self._plan)
 

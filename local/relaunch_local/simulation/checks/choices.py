@@ -16,8 +16,8 @@ from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.effects import RememberCapacity
 from relaunch.core.jobs.job import Job
 from relaunch.core.machines.machine import Machine
-from relaunch.core.offerings.capacity_memory import find_failures
-from relaunch.core.offerings.offering import Offering
+from relaunch.core.offerings.capacity_memory import find_failures, refused_placements, with_job_failures
+from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.selection.selection import Selection
 from relaunch_local.ecs import Clock, EcsSimulator, Purchase, SpotPrice
 from relaunch_local.ecs.engine.instances import LaunchSpecification
@@ -31,6 +31,7 @@ from relaunch_local.simulation.scenario import ZONES, Scenario
 _PRICES_KEPT = timedelta(minutes=12)
 # A launch that succeeds ends a failure, which a slow function may have read before.
 _FORGOTTEN_AFTER = timedelta(hours=1)
+_LONGEST_FUNCTION = timedelta(seconds=67)
 # The prices and the memory of a plan that took longer are not those of its end.
 _LONGEST_PLAN = timedelta(minutes=5)
 # What lacked capacity a while ago is chosen after others that cost up to a quarter more.
@@ -90,7 +91,7 @@ class Choices:
                 bought = OnSale(key.instance_type, key.purchase, key.zone, None)
                 self._check_choice(job, bought, is_first=is_first and place == 0)
 
-    def check_plan(self, definition: JobDefinition, selection: Selection | None, at: datetime) -> None:
+    def check_plan(self, definition: JobDefinition, revision: str, selection: Selection | None, at: datetime) -> None:
         """Check that a plan of `relaunch plan` keeps what is on sale, fits, and is not avoided, and nothing else."""
         is_compared = self._may_compare(definition) and definition.target is Target.ECS
         if selection is None or not is_compared or self._clock.now() - at > _LONGEST_PLAN:
@@ -102,19 +103,19 @@ class Choices:
         wrong = [each for each in kept if not (self._is_sold(each, definition) and self._fits(each, definition))]
         message = f"{definition.name}: {', '.join(map(str, wrong))}"
         self._check("what a plan keeps is on sale and fits the job", not wrong, message)
-        left_out = [each for each in self._open_to(definition, now) if each not in kept]
+        left_out = [each for each in self._open_to(definition, revision, now) if each not in kept]
         message = f"{definition.name}: {', '.join(map(str, left_out))}"
         self._check("a plan keeps whatever fits the job and may be bought", not left_out, message)
         first = selection.kept[0] if selection.kept else None
         if first is not None:
             chosen = OnSale(first.instance_type.name, first.purchase, first.zone, first.capacity_provider)
-            self._check_cheapest(definition, chosen, f"the plan of {definition.name}")
+            self._check_cheapest(definition, revision, chosen, f"the plan of {definition.name}")
 
     def find_open(self, job: Job) -> str:
         """Return what a job may be launched on now, empty if there is nothing, or if it must not be compared."""
         if not self._may_compare(job.definition) or job.faults.own_failures or self._scenario.machines.has_close_quota:
             return ""
-        return ", ".join(map(str, self._open_to(job.definition, self._clock.now())))
+        return ", ".join(map(str, self._open_to(job.definition, job.revision.arn, self._clock.now())))
 
     def _may_compare(self, definition: JobDefinition) -> bool:
         """Return whether jobs of a definition are to have what is cheapest by the hour."""
@@ -125,8 +126,11 @@ class Choices:
     def _is_sold(self, offered: OnSale, definition: JobDefinition) -> bool:
         return offered.purchase in definition.purchase.options and offered in self._on_sale()
 
-    def _open_to(self, definition: JobDefinition, now: datetime) -> Iterator[OnSale]:
-        """Yield what jobs of a definition may be launched on, at a price that is known."""
+    def _open_to(self, definition: JobDefinition, revision: str, now: datetime) -> Iterator[OnSale]:
+        """Yield what jobs of a definition and its revision may be launched on, at a price that is known."""
+        # A function decides on what it read up to a minute ago.
+        memory = self._memory.load_capacity_memory(now - _LONGEST_FUNCTION)
+        memory = with_job_failures(memory, refused_placements(revision, memory))
         cap = definition.max_price_usd_per_hour
         for each in self._on_sale():
             prices = self._prices(each, now)
@@ -134,7 +138,7 @@ class Choices:
             if (
                 is_sold
                 and self._is_worth_it(each, prices)
-                and not self._is_avoided(each, now)
+                and not self._is_avoided(each, memory, now)
                 and self._fits(each, definition)
             ):
                 yield each
@@ -145,13 +149,13 @@ class Choices:
         is_compared = offered.purchase is PurchaseOption.SPOT and on_demand is not None
         return not is_compared or max(prices) <= self._scenario.limits.selection.max_spot_ratio * (on_demand or 0.0)
 
-    def _check_cheapest(self, definition: JobDefinition, bought: OnSale, what: str) -> None:
+    def _check_cheapest(self, definition: JobDefinition, revision: str, bought: OnSale, what: str) -> None:
         now = self._clock.now()
         paid = self._prices(bought, now)
         if paid:
             cheaper = [
                 each
-                for each in self._open_to(definition, now)
+                for each in self._open_to(definition, revision, now)
                 if max(self._prices(each, now)) * _COMPARABLE < min(paid)
             ]
             message = f"{what}: {bought} for {min(paid)}, beside {', '.join(map(str, cheaper))}"
@@ -161,7 +165,7 @@ class Choices:
         is_sold = self._is_sold(bought, job.definition) and self._fits(bought, job.definition)
         self._check("what is bought is on sale and fits the job", is_sold, f"{job.job_id}: {bought}")
         if is_first and self._may_compare(job.definition) and not job.faults.own_failures:
-            self._check_cheapest(job.definition, bought, job.job_id)
+            self._check_cheapest(job.definition, job.revision.arn, bought, job.job_id)
 
     def _on_sale(self) -> Iterator[OnSale]:
         machines = self._scenario.machines
@@ -193,7 +197,7 @@ class Choices:
         later = [each for each in known if each.since is not None and since < each.since <= now]
         return [each.price_usd_per_hour for each in (*earlier[-1:], *later)]
 
-    def _is_avoided(self, offered: OnSale, now: datetime) -> bool:
+    def _is_avoided(self, offered: OnSale, memory: CapacityMemory, now: datetime) -> bool:
         """Return whether the stack remembers that a launch of this failed, or did when the function read it."""
         offering = Offering(
             load_catalogue()[offered.instance_type],
@@ -204,7 +208,7 @@ class Choices:
         )
         remembered_at = self._effects.get((RememberCapacity, str(offering.key)))
         is_fresh = remembered_at is not None and now - remembered_at < _FORGOTTEN_AFTER
-        return is_fresh or bool(find_failures(offering, self._memory.load_capacity_memory(now)))
+        return is_fresh or bool(find_failures(offering, memory))
 
     def _fits(self, offered: OnSale, definition: JobDefinition) -> bool:
         """Return whether the machine has the GPUs of a definition, and ECS places its tasks there."""
