@@ -53,6 +53,7 @@ class CheckedWrites:
         before = self.invariants.jobs.get(job.job_id)
         self.invariants.job_saved(job, timeline, is_new=job.version == 1)
         self.metrics.job_saved(before, job, timeline)
+        self.wait_reasons.job_saved(before, job)
         if job.definition.target is not Target.ECS:
             return
         recipes = self.scenario.recipes
@@ -63,7 +64,6 @@ class CheckedWrites:
         check_market_wait(self.invariants.check, job, recipes, self.objects, now, is_sold=is_sold)
         check_move(self.invariants.check, before, job, recipes, self.objects, now)
         self.choices.job_saved(before, job)
-        self.wait_reasons.job_saved(before, job)
         self.machines.claims.job_saved(before, job)
         self.agents.job_saved(before, job)
         self.deadlines.job_saved(job)

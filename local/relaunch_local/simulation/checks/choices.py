@@ -93,8 +93,7 @@ class Choices:
 
     def check_plan(self, definition: JobDefinition, revision: str, selection: Selection | None, at: datetime) -> None:
         """Check that a plan of `relaunch plan` keeps what is on sale, fits, and is not avoided, and nothing else."""
-        is_compared = self._may_compare(definition) and definition.target is Target.ECS
-        if selection is None or not is_compared or self._clock.now() - at > _LONGEST_PLAN:
+        if selection is None or not self._may_compare(definition) or self._clock.now() - at > _LONGEST_PLAN:
             return
         now = self._clock.now()
         kept = {
@@ -120,7 +119,7 @@ class Choices:
     def _may_compare(self, definition: JobDefinition) -> bool:
         """Return whether jobs of a definition are to have what is cheapest by the hour."""
         has_limit = definition.deadline is not None or definition.patience is not None
-        is_by_price = not has_limit and definition.estimated_duration is None
+        is_by_price = not has_limit and definition.estimated_duration is None and definition.target is Target.ECS
         return is_by_price and not (self._scenario.has_refreshes or self._scenario.limits.machines.max_usd_per_hour)
 
     def _is_sold(self, offered: OnSale, definition: JobDefinition) -> bool:
@@ -162,6 +161,8 @@ class Choices:
             self._check("nothing that fits a job is much cheaper than its first choice", not cheaper, message)
 
     def _check_choice(self, job: Job, bought: OnSale, *, is_first: bool) -> None:
+        if self._scenario.has_refreshes:
+            return  # until the first refresh the offerings are the bundled ones of the region, which sells others here
         is_sold = self._is_sold(bought, job.definition) and self._fits(bought, job.definition)
         self._check("what is bought is on sale and fits the job", is_sold, f"{job.job_id}: {bought}")
         if is_first and self._may_compare(job.definition) and not job.faults.own_failures:

@@ -56,7 +56,10 @@ class WaitReasons:
                 message = f"{job.job_id} waits for {waiting.reason}, beside {found}"
                 self._check("a job waits for capacity or a price only while nothing is open to it", not found, message)
             case WaitReason.BACKOFF:
-                has_failed = (job.attempt is not None and job.attempt.stop is not None) or job.machines.requested > 0
+                has_stopped = job.attempt is not None and job.attempt.stop is not None
+                has_failed = (
+                    has_stopped or job.machines.requested > 0 or (before is not None and bool(before.machine_id))
+                )
                 self._check("a job pauses only after a stop, or a machine that was refused", has_failed, job.job_id)
             case WaitReason.CHECKPOINT:
                 self._check("a job waits for its checkpoints only while they cannot be read", self._is_unread(now), "")
