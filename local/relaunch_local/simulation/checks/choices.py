@@ -34,6 +34,8 @@ _FORGOTTEN_AFTER = timedelta(hours=1)
 _LONGEST_FUNCTION = timedelta(seconds=67)
 # The prices and the memory of a plan that took longer are not those of its end.
 _LONGEST_PLAN = timedelta(minutes=5)
+# A job that has been saved more often has waited for something, and knows what others do not.
+_FIRST_VERSIONS = 3
 # What lacked capacity a while ago is chosen after others that cost up to a quarter more.
 _COMPARABLE = 1.26
 
@@ -80,13 +82,14 @@ class Choices:
         bought = OnSale(
             placement.offering.instance_type, placement.offering.purchase, None, placement.capacity_provider
         )
-        self._check_choice(job, bought, is_first=known is None and not attempt.closed_placements)
+        is_first = known is None and not attempt.closed_placements and job.version <= _FIRST_VERSIONS
+        self._check_choice(job, bought, is_first=is_first)
 
     def machine_requested(self, machine: Machine, jobs: Mapping[str, Job]) -> None:
         """Check a machine of our own that is requested; `jobs` are the jobs as they were saved last."""
         keys = [each.offering for each in machine.request.overrides]
         for job in (jobs[each.job_id] for each in machine.claims):
-            is_first = job.attempt is None and job.machines.requested <= 1
+            is_first = job.attempt is None and job.machines.requested <= 1 and job.version <= _FIRST_VERSIONS
             for place, key in enumerate(keys):
                 bought = OnSale(key.instance_type, key.purchase, key.zone, None)
                 self._check_choice(job, bought, is_first=is_first and place == 0)
