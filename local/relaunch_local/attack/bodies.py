@@ -31,13 +31,14 @@ def mutate(payload: Any, dice: random.Random) -> Any:
     """Return a payload with one to four places dropped, renamed, wrapped, or given another value."""
     document = copy.deepcopy(payload)
     for _ in range(dice.randint(1, 4)):
-        places = list(_places(document))
-        if places:
-            _change(*dice.choice(places), dice)
+        found = list(places(document))
+        if found:
+            _change(*dice.choice(found), dice)
     return document
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield each container of a document with each of its keys or indexes, the outer ones first."""
     keys: Iterable[Any] = ()
     if isinstance(value, dict):
         keys = list(value)
@@ -45,7 +46,7 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
         keys = range(len(value))
     for key in keys:
         yield value, key
-        yield from _places(value[key])
+        yield from places(value[key])
 
 
 def _change(container: Any, key: Any, dice: random.Random) -> None:

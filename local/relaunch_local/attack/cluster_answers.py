@@ -9,7 +9,7 @@ import copy
 import gzip
 import json
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import cycle
@@ -42,7 +42,7 @@ from relaunch.core.offerings.offering import OfferingKey
 from relaunch.core.revisions.image_name import parse_image_name
 from relaunch.ports import PortError
 from relaunch_local.attack.attempts import Attempt, attempt
-from relaunch_local.attack.bodies import bombs, mutate
+from relaunch_local.attack.bodies import bombs, mutate, places
 from relaunch_local.ecs.clock import Clock
 from relaunch_local.ecs.processes.port import Script, ScriptedProcesses
 from relaunch_local.kubernetes.cluster import KubernetesCluster
@@ -174,16 +174,7 @@ def _kind_of(key: str) -> str:
 
 def _leaves(value: Any) -> Iterator[tuple[Any, Any]]:
     """Yield where the texts and numbers of an answer are."""
-    keys: Iterable[Any] = ()
-    if isinstance(value, dict):
-        keys = list(value)
-    elif isinstance(value, list):
-        keys = range(len(value))
-    for key in keys:
-        if isinstance(value[key], dict | list):
-            yield from _leaves(value[key])
-        else:
-            yield value, key
+    return ((holder, key) for holder, key in places(value) if not isinstance(holder[key], dict | list))
 
 
 def _written(content: Any) -> bytes:
