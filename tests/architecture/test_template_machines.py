@@ -159,7 +159,7 @@ class TestOff:
         statements = [each for document in policies.documents for each in document["Statement"]]
         actions = {action for each in statements for action in as_list(each["Action"])}
 
-        assert actions & {"ec2:CreateFleet", "ec2:RunInstances", "ec2:CreateTags", "ssm:GetParameters"} == set()
+        assert actions & {"ec2:CreateFleet", "ec2:RunInstances", "ec2:CreateTags", "ssm:GetParameter", "ssm:GetParameters"} == set()
 
     @pytest.mark.parametrize("function", ENDING)
     def test_what_lives_is_still_ended(self, template: Template, function: str) -> None:
@@ -180,7 +180,7 @@ class TestOff:
 
 class TestRequesting:
     def test_only_request_machine_may_launch(self, template: Template) -> None:
-        for action in ("ec2:CreateFleet", "ec2:RunInstances", "ec2:CreateTags", "ssm:GetParameters"):
+        for action in ("ec2:CreateFleet", "ec2:RunInstances", "ec2:CreateTags", "ssm:GetParameter", "ssm:GetParameters"):
             assert list(template.allowing(action)) == ["RequestMachineFunction"]
 
     @pytest.mark.parametrize("function", FUNCTIONS)
@@ -294,8 +294,9 @@ class TestRequesting:
     def test_only_the_parameters_of_public_images_are_read(self, requesting: RolePolicies) -> None:
         parameter = "/aws/service/ecs/optimized-ami/amazon-linux-2023/gpu/recommended/image_id"
 
-        assert requesting.allows("ssm:GetParameters", f"arn:aws:ssm:us-east-1::parameter{parameter}")
-        assert not requesting.allows("ssm:GetParameters", "arn:aws:ssm:us-east-1:111122223333:parameter/password")
+        for action in ("ssm:GetParameter", "ssm:GetParameters"):
+            assert requesting.allows(action, f"arn:aws:ssm:us-east-1::parameter{parameter}")
+            assert not requesting.allows(action, "arn:aws:ssm:us-east-1:111122223333:parameter/password")
 
 
 class TestEnding:

@@ -18,6 +18,7 @@ Tags = Mapping[str, Mapping[str, str]]
 """Tags by resource type."""
 
 _DISK_KEY_ACTIONS = ("Decrypt", "DescribeKey", "GenerateDataKeyWithoutPlaintext", "ReEncryptFrom", "ReEncryptTo")
+_READING_IMAGES = ("ssm:GetParameter", "ssm:GetParameters")
 _CREATED = ("instance", "volume", "network-interface")
 
 
@@ -52,9 +53,16 @@ class Ec2Permissions:
         self._demand(permissions)
 
     def check_image_parameters(self, access_key: str, names: Iterable[str]) -> None:
-        """Check that the caller may read the parameters that name images; raises SsmAccessDenied."""
+        """Check that the caller may read the parameters that name images; raises SsmAccessDenied.
+
+        Both actions are demanded: "Actions, resources, and condition keys for Amazon EC2" names ssm:GetParameters for
+        RunInstances, and a user of CreateFleet was refused until the role had ssm:GetParameter
+        (https://github.com/kent8192/reinhardt-web/issues/2027).
+        """
         for name in names:
-            if not self.authorize(Permission(access_key, "ssm:GetParameters", self.arns.parameter(name))):
+            arn = self.arns.parameter(name)
+            needed = [Permission(access_key, action, arn) for action in _READING_IMAGES]
+            if not all(map(self.authorize, needed)):
                 raise EcsError("SsmAccessDenied", f"You are not authorized to read the parameter {name}.")
 
     def may_run(self, access_key: str, offer: Offer, tags: Tags) -> bool:

@@ -98,9 +98,11 @@ def test_what_the_call_itself_lacks_is_raised(statements: list[dict[str, Any]], 
 def test_an_image_by_parameter_needs_the_callers_permission_to_read_it(parameter: str, resource: str) -> None:
     request = fleet_request(override(ImageId=f"resolve:ssm:{parameter}"))
 
-    assert caller(*ALL).raised("create_fleet", **request) == "SsmAccessDenied"
-    launched = caller(*ALL, allow("ssm:GetParameters", resource)).ec2.create_fleet(**request)
-    assert launched["Instances"]
+    reading = [allow(action, resource) for action in ("ssm:GetParameter", "ssm:GetParameters")]
+
+    for granted in ([], reading[:1], reading[1:]):
+        assert caller(*ALL, *granted).raised("create_fleet", **request) == "SsmAccessDenied"
+    assert caller(*ALL, *reading).ec2.create_fleet(**request)["Instances"]
 
 
 def test_a_dry_run_passes_without_the_role() -> None:
