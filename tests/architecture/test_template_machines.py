@@ -159,7 +159,10 @@ class TestOff:
         statements = [each for document in policies.documents for each in document["Statement"]]
         actions = {action for each in statements for action in as_list(each["Action"])}
 
-        assert actions & {"ec2:CreateFleet", "ec2:RunInstances", "ec2:CreateTags", "ssm:GetParameter", "ssm:GetParameters"} == set()
+        assert (
+            actions & {"ec2:CreateFleet", "ec2:RunInstances", "ec2:CreateTags", "ssm:GetParameter", "ssm:GetParameters"}
+            == set()
+        )
 
     @pytest.mark.parametrize("function", ENDING)
     def test_what_lives_is_still_ended(self, template: Template, function: str) -> None:
@@ -180,7 +183,13 @@ class TestOff:
 
 class TestRequesting:
     def test_only_request_machine_may_launch(self, template: Template) -> None:
-        for action in ("ec2:CreateFleet", "ec2:RunInstances", "ec2:CreateTags", "ssm:GetParameter", "ssm:GetParameters"):
+        for action in (
+            "ec2:CreateFleet",
+            "ec2:RunInstances",
+            "ec2:CreateTags",
+            "ssm:GetParameter",
+            "ssm:GetParameters",
+        ):
             assert list(template.allowing(action)) == ["RequestMachineFunction"]
 
     @pytest.mark.parametrize("function", FUNCTIONS)

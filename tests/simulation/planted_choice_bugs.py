@@ -10,6 +10,7 @@ from relaunch.core.jobs.state import WaitReason
 from relaunch.core.lifecycle import metrics
 from relaunch.core.lifecycle.events import JobEvent, NothingKept, SlotDenied
 from relaunch.core.selection import selection as selecting
+from relaunch.core.selection.neuron_devices import NeuronClaim
 from relaunch.core.selection.selection import Selection
 from relaunch.ports import PermanentError
 from relaunch.usecases import advance_job, choose_placement, plan_jobs
@@ -140,6 +141,13 @@ CHOICE_BUGS = (
         "a plan keeps every other offering that fits",
         _selected(plan_jobs, lambda selection: _with_kept(selection, is_kept=lambda place: place % 2 == 1)),
         "a plan keeps whatever fits the job and may be bought",
+        within=60,
+    ),
+    PlantedBug(
+        "neuron-device-of-two-tasks",
+        "no host port keeps two tasks from one Neuron device",
+        lambda: patched(NeuronClaim, host_ports=property(lambda _claim: ())),
+        "no two tasks have one Neuron device",
         within=60,
     ),
 )

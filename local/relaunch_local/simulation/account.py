@@ -40,7 +40,7 @@ from relaunch_local.simulation.aws.fleet import EC2_ERRORS, FaultyEc2
 from relaunch_local.simulation.aws.lambda_functions import Lambdas
 from relaunch_local.simulation.aws.machine_queue import NotedQueue
 from relaunch_local.simulation.aws.machine_table import CalledMachines, MachineIndexes
-from relaunch_local.simulation.aws.outages import Outages
+from relaunch_local.simulation.aws.outages import SSM, Outages
 from relaunch_local.simulation.aws.pages import in_pages, in_small_queries
 from relaunch_local.simulation.aws.runtime import FunctionClock, Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
@@ -56,6 +56,7 @@ from relaunch_local.simulation.checks.absent_agents import AbsentAgentChecks
 from relaunch_local.simulation.checks.agents import AgentChecks
 from relaunch_local.simulation.checks.choices import Choices
 from relaunch_local.simulation.checks.deadlines import Deadlines
+from relaunch_local.simulation.checks.devices import NeuronDevices
 from relaunch_local.simulation.checks.endings import Endings
 from relaunch_local.simulation.checks.facts import AccountFacts
 from relaunch_local.simulation.checks.failed_tasks import FailedTasks
@@ -71,7 +72,7 @@ from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.checks.useless_cost import UselessCost
 from relaunch_local.simulation.checks.useless_machines import UselessMachines
 from relaunch_local.simulation.checks.wait_reasons import WaitReasons
-from relaunch_local.simulation.cluster import make_cluster, make_targets
+from relaunch_local.simulation.cluster import ModelSts, make_cluster, make_targets
 from relaunch_local.simulation.drawn_scenario import draw_scenario
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
 from relaunch_local.simulation.offerings import own_and_provided
@@ -237,6 +238,7 @@ class SimulatedAccount(CheckedWrites):
             self.agents.observe,
             self.absent_agents.observe,
             self.invariants.task_changed,
+            NeuronDevices(self.invariants.check, self._hosts).observe,
             self.useless.observe,
             self.delayed_ecs.observe,
             self.faulty_ec2.observe,
@@ -296,6 +298,7 @@ class SimulatedAccount(CheckedWrites):
         ecs: Any = CallingClient("ecs", delayed, self.calls, on_answer=told.ecs_answered)
         in_process = in_pages(InProcessClient(self.simulator, "ec2", validate=False), self.scenario.page_size)
         self.faulty_ec2 = self.ec2_type(in_process, self.simulator, self.clock, self.chance, self.machines)
+        self.faulty_ec2.image_fault = partial(self.outages.fault_of, SSM)
         ec2: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=told.ec2_answered)
         fleet: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS, on_answer=told.fleet_answered)
         once = (SINGLE_SEND_CONFIG, told.fleet_answered)
@@ -303,9 +306,10 @@ class SimulatedAccount(CheckedWrites):
         objects = self._authorized("s3", in_pages(ModelS3(self.objects), self.scenario.page_size))
         s3: Any = CallingClient("s3", objects, self.calls, on_answer=told.s3_answered)
         ecr: Any = CallingClient("ecr", self._authorized("ecr", self.ecr), self.calls)
+        sts: Any = CallingClient("sts", self._authorized("sts", ModelSts()), self.calls)
         target = self.per_container(lambda: EcsTarget(ecs, CLUSTER, rate_limiter=self.rate_limiter()))
         ports: dict[str, Any] = {
-            "targets": make_targets(target, self.cluster, self.calls, self.scenario.page_size, self.invariants),
+            "targets": make_targets(target, self.cluster, self.calls, sts, self.scenario, self.invariants),
             "revisions": self.per_container(lambda: EcsRevisions(ecs, clock)),
             "offerings": own_and_provided(self.scenario, Ec2SpotPrices(ec2, clock), self.trace, self.snapshots.store),
             "fleet": Ec2Fleet(fleet, single_send, STACK),

@@ -81,7 +81,11 @@ class FunctionAuthorization:
     def _demand(self, permission: Permission, operation: str) -> None:
         if not self(permission):
             message = f"User is not authorized to perform: {permission.action} on resource: {permission.resource}"
-            raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": message}}, operation)
+            answer: Any = {
+                "Error": {"Code": "AccessDeniedException", "Message": message},
+                "ResponseMetadata": {"HTTPStatusCode": 400},
+            }
+            raise ClientError(answer, operation)
 
 
 @dataclass(frozen=True, slots=True)

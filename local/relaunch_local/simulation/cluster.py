@@ -1,4 +1,4 @@
-"""The ACK cluster of a run: the fake API server on the run's clock, called by the application's own client.
+"""The cluster of a run, ACK or ACS: the fake API server on the run's clock, called by the application's own client.
 
 What a pod does reaches the invariants as an event of a task of ECS, so that those of tasks hold for pods too.
 """
@@ -6,19 +6,24 @@ What a pod does reaches the invariants as an event of a task of ECS, so that tho
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl
 
 import httpx
 from botocore.exceptions import BotoCoreError, ClientError
 
+from relaunch.adapters.alibaba.cluster_access import KUBECONFIG_MINUTES
+from relaunch.adapters.alibaba.ram_role import AUDIENCE
 from relaunch.adapters.aws.client_config import SINGLE_SEND_CONFIG
+from relaunch.adapters.aws.web_identity import WebIdentity
 from relaunch.adapters.kubernetes.api.client import KubernetesClient
+from relaunch.adapters.kubernetes.api.connection import EXPIRY_MARGIN
 from relaunch.adapters.kubernetes.labels import OWNER, TASK
 from relaunch.adapters.kubernetes.target import KubernetesTarget, kubernetes_target
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.effects import Effect, StopTask
+from relaunch.core.kubernetes.ack import SHARING
 from relaunch.ports import Targets, TaskTarget
 from relaunch_local.ecs import Clock, Event, ProcessSpec
 from relaunch_local.ecs.engine.region import iso
@@ -37,10 +42,12 @@ from relaunch_local.simulation.aws.template import STACK
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.invariants import Invariants
-from relaunch_local.simulation.scenario import Scenario
+from relaunch_local.simulation.scenario import ClusterScenario, Scenario
 
 NAMESPACE = "training"
 _ADDRESS = "https://cluster.invalid"
+_GPU_GIB = 15
+_STATUSES = {"ThrottlingException": 429, "AccessDeniedException": 403}
 
 
 class WatchedCluster(KubernetesCluster):
@@ -109,7 +116,7 @@ class _Transport(httpx.BaseTransport):
                 "kubernetes", action, lambda: self._answer(asked), AWS_ERRORS, SINGLE_SEND_CONFIG
             )
         except ClientError as error:
-            code = 429 if "Throttling" in str(error) else 500
+            code = _STATUSES.get(error.response["Error"]["Code"], 500)
             return httpx.Response(code, json={"kind": "Status", "message": str(error), "code": code})
         except BotoCoreError as error:
             raise httpx.ReadTimeout(str(error), request=request) from error
@@ -128,21 +135,41 @@ class _Transport(httpx.BaseTransport):
             return error.code, error.to_status(), {}
 
 
+class ModelSts:
+    """Implements what is asked of the client of STS."""
+
+    def get_web_identity_token(self, **_parameters: Any) -> dict[str, str]:
+        """GetWebIdentityToken."""
+        return {"WebIdentityToken": "a.b.c"}
+
+
 class _Connection:
-    """Implements what the client needs of a connection."""
+    """Implements what the client needs of a connection: one of all functions, each of which signs in for itself."""
 
     namespace = NAMESPACE
     server = _ADDRESS
 
-    def __init__(self, transport: httpx.BaseTransport) -> None:
-        self.http = httpx.Client(transport=transport, base_url=_ADDRESS)
+    def __init__(self, transport: httpx.BaseTransport, identity: WebIdentity, clock: Clock) -> None:
+        self._http = httpx.Client(transport=transport, base_url=_ADDRESS)
+        self._identity = identity
+        self._clock = clock
+        self._signed_in_until: datetime | None = None
+
+    @property
+    def http(self) -> httpx.Client:
+        """The client, once there are credentials: for a token of STS, Alibaba Cloud gives some for 15 minutes."""
+        if self._signed_in_until is None or self._clock.now() >= self._signed_in_until:
+            self._identity.issue_token()
+            self._signed_in_until = self._clock.now() + timedelta(minutes=KUBECONFIG_MINUTES) - EXPIRY_MARGIN
+        return self._http
 
     def renew(self) -> None:
-        """Do nothing: the credentials do not expire."""
+        """Drop the credentials."""
+        self._signed_in_until = None
 
     def close(self) -> None:
         """Close the client."""
-        self.http.close()
+        self._http.close()
 
 
 class _NotingTarget:
@@ -163,11 +190,13 @@ class _NotingTarget:
 class ClusterWorld:
     """The cluster of one run."""
 
-    def __init__(self, clock: Clock, trainings: Trainings, minor: int, nodes: int) -> None:
+    def __init__(self, clock: Clock, trainings: Trainings, scenario: ClusterScenario) -> None:
         """Create it with nodes of two GPUs each."""
         self.trainings = trainings
         self.processes = _PodProcesses(trainings)
-        self.cluster = WatchedCluster(clock, self.processes, minor=minor, pull_seconds=20.0)
+        self._scenario = scenario
+        is_ack = scenario.definition.target is Target.ACK
+        self.cluster = WatchedCluster(clock, self.processes, minor=scenario.minor, is_ack=is_ack, pull_seconds=20.0)
         self.cluster.on_pod = self._pod_changed
         self.on_event: Callable[[Event], None] = lambda _event: None
         self.asked_at: dict[str, datetime] = {}
@@ -177,14 +206,18 @@ class ClusterWorld:
         self._clock = clock
         self._tasks: dict[str, dict[str, Any]] = {}
         self._numbers = iter(range(1_000_000))
-        for _ in range(nodes):
+        for _ in range(scenario.nodes):
             self.add_node()
 
     def add_node(self) -> None:
         """Add a node."""
         name = f"cn-beijing.10.0.0.{next(self._numbers)}"
         labels = {"node.kubernetes.io/instance-type": "ecs.gn7i", "topology.kubernetes.io/zone": "cn-beijing-a"}
-        self.cluster.add_node(name, gpus=2, labels=labels)
+        if self._scenario.gpu_sharing is not None:
+            labels[SHARING] = self._scenario.gpu_sharing.value
+        if self._scenario.definition.target is Target.ACS:
+            labels["type"] = "virtual-kubelet"
+        self.cluster.add_node(name, gpus=2, gpu_gib=_GPU_GIB, labels=labels)
 
     def nodes(self) -> list[str]:
         """Return the nodes that are there and heard of."""
@@ -202,11 +235,12 @@ class ClusterWorld:
     def make_target(
         self,
         calls: Calls,
+        sts: Any,
         page_size: int | None,
         on_effect: Callable[[type[Effect], str], None],
         on_refused: Callable[[str], None],
     ) -> TaskTarget:
-        """Return the target of the application's functions."""
+        """Return the target of the application's functions, which sign in by `sts`."""
 
         def stopped(kind: type[Effect], task_id: str) -> None:
             self.asked_at.setdefault(task_id, self._clock.now())
@@ -214,8 +248,9 @@ class ClusterWorld:
 
         transport = _Transport(self.cluster, calls, page_size)
         transport.on_refused = on_refused
-        connection: Any = _Connection(transport)
-        target: Any = _NotingTarget(kubernetes_target(KubernetesClient(connection), Target.ACK, STACK), stopped)
+        connection: Any = _Connection(transport, WebIdentity(sts, AUDIENCE), self._clock)
+        name = self._scenario.definition.target
+        target: Any = _NotingTarget(kubernetes_target(KubernetesClient(connection), name, STACK), stopped)
         found: TaskTarget = target
         return found
 
@@ -244,21 +279,21 @@ def make_cluster(
     if scenario.cluster is None:
         return None
     trainings = Trainings(clock, chance, objects, scenario.recipes, invariants.container_started)
-    world = ClusterWorld(clock, trainings, scenario.cluster.minor, scenario.cluster.nodes)
+    world = ClusterWorld(clock, trainings, scenario.cluster)
     world.on_event = invariants.task_changed
     return world
 
 
 def make_targets(
-    ecs: TaskTarget, world: ClusterWorld | None, calls: Calls, page_size: int | None, invariants: Invariants
+    ecs: TaskTarget, world: ClusterWorld | None, calls: Calls, sts: Any, scenario: Scenario, invariants: Invariants
 ) -> Targets:
-    """Return the targets of a stack: ECS, and the cluster if there is one."""
+    """Return the targets of a stack: ECS, and the cluster if there is one; `sts` is the client of functions."""
     makers: dict[Target, Callable[[], TaskTarget]] = {Target.ECS: lambda: ecs}
-    if world is not None:
+    if world is not None and scenario.cluster is not None:
 
         def refused(what: str) -> None:
             invariants.check("the role in the cluster allows what is asked of it", holds=False, message=what)
 
-        on_cluster = world.make_target(calls, page_size, invariants.effects.done, refused)
-        makers[Target.ACK] = lambda: on_cluster
+        on_cluster = world.make_target(calls, sts, scenario.page_size, invariants.effects.done, refused)
+        makers[scenario.cluster.definition.target] = lambda: on_cluster
     return Targets(makers)

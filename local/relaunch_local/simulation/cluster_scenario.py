@@ -1,12 +1,13 @@
-"""The ACK cluster of some seeds: one definition whose jobs run there, its trainings, and its events."""
+"""The cluster of some seeds, ACK or ACS: one definition whose jobs run there, its trainings, and its events."""
 
 import random
 from dataclasses import replace
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchasePolicy
 from relaunch.core.definitions.definition import GithubTrigger, JobDefinition, RetryRules, S3Trigger
-from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.kubernetes_workload import GpuSharing, KubernetesWorkload
 from relaunch.core.definitions.targets import Target
+from relaunch_local.simulation.aws.outages import KUBERNETES, STS, Kind, Outage
 from relaunch_local.simulation.aws.trainings import Recipe
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.scenario import BUCKET, CHECKPOINTS, ClusterScenario, PlannedEvent, Scenario
@@ -14,12 +15,13 @@ from relaunch_local.simulation.scenario import BUCKET, CHECKPOINTS, ClusterScena
 NAME = "atari"
 IMAGE = "registry.cn-beijing.aliyuncs.com/acme/atari:1"
 _SHARE_OF_SEEDS = 0.1
+_OUTAGES_SHARE = 0.3
 _OLD_SERVER = 20
 _NEW_SERVER = 36
 
 
 def with_cluster(chance: Chance, scenario: Scenario) -> Scenario:
-    """Let some companies have an ACK cluster beside what they have on AWS."""
+    """Let some companies have a cluster beside what they have on AWS."""
     dice = chance.stream("scenario/cluster")
     if dice.random() >= _SHARE_OF_SEEDS or scenario.burst_family:
         return scenario
@@ -55,10 +57,40 @@ def with_cluster(chance: Chance, scenario: Scenario) -> Scenario:
     events = [_draw_event(dice, scenario.chaos_seconds, number) for number in range(dice.randint(2, 4))]
     return replace(
         scenario,
-        cluster=cluster,
+        cluster=_vary_cluster(chance.stream("scenario/cluster/kind"), cluster),
         recipes={**scenario.recipes, NAME: recipe},
         events=(*scenario.events, *events),
+        outages=(*scenario.outages, *_draw_outages(chance.stream("scenario/cluster/outages"), scenario)),
     )
+
+
+def _vary_cluster(dice: random.Random, cluster: ClusterScenario) -> ClusterScenario:
+    """Let a third of the clusters share GPUs, and let a third be ACS, where pods have GPUs of a model."""
+    kind = dice.choice(("ack", "shared", "acs"))
+    if kind == "ack":
+        return cluster
+    definition = cluster.definition
+    workload = definition.kubernetes
+    if workload is None:
+        raise AssertionError("the definition is for a cluster")
+    if kind == "acs":
+        purchase = dice.choice((PurchasePolicy.SPOT, PurchasePolicy.ON_DEMAND, PurchasePolicy.SPOT_THEN_ON_DEMAND))
+        on_acs = replace(workload, gpu_model="T4", gpu_driver=dice.choice(("", "535.161.08")))
+        return replace(cluster, definition=replace(definition, target=Target.ACS, kubernetes=on_acs, purchase=purchase))
+    percent = dice.choice((None, 30, 60))
+    sharing = GpuSharing.CGPU if percent is None else GpuSharing.CORE_MEM
+    gpu = GpuRequirement(count=1, memory_mib=dice.choice((4, 10)) * 1_024, compute_percent=percent)
+    shared = replace(definition, accelerator=AcceleratorRequirement(gpu=gpu))
+    return replace(cluster, definition=shared, gpu_sharing=sharing)
+
+
+def _draw_outages(dice: random.Random, scenario: Scenario) -> list[Outage]:
+    """Let the cluster's API, or the STS that signs in to it, be away in some runs that spare nothing else."""
+    if scenario.outages or dice.random() >= _OUTAGES_SHARE:
+        return []
+    seconds = 60.0 * 180.0 ** dice.random()
+    begins_at = dice.uniform(0.0, scenario.chaos_seconds)
+    return [Outage(dice.choice((KUBERNETES, STS)), begins_at, seconds, dice.choice(tuple(Kind)))]
 
 
 def _draw_event(dice: random.Random, chaos_seconds: float, number: int) -> PlannedEvent:

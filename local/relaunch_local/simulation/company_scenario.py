@@ -2,14 +2,17 @@
 
 import random
 from dataclasses import replace
+from datetime import timedelta
 
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, NeuronPurpose, NeuronRequirement
 from relaunch.core.machines.limits import TaskStop
+from relaunch.core.offerings.instance_types import AmiKind
 from relaunch_local.ecs import Purchase, SpotPrice
 from relaunch_local.ecs.processes.port import SIGTERM_EXIT
 from relaunch_local.simulation.aws.trainings import Sidecar
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.definition_scenario import draw_constraints, draw_memory
-from relaunch_local.simulation.instance_types import LARGE_TYPES
+from relaunch_local.simulation.instance_types import LARGE_TYPES, NEURON_TYPES, NEURON_USD_PER_HOUR
 from relaunch_local.simulation.machine_scenario import draw_machines
 from relaunch_local.simulation.scenario import INSTANCE_TYPES, ZONES, PlannedEvent, Scenario, price_of
 
@@ -18,6 +21,8 @@ _LARGE_TYPES_SHARE = 0.2
 # A big company takes as long to simulate as dozens of others.
 _BIG_COMPANY_EVERY = 100
 _SIDECARS_SHARE = 0.1
+_NEURON_SHARE = 0.08
+_ESTIMATES_SHARE = 0.15
 _HUNDREDS = 250
 _MACHINES_FOR_HUNDREDS = 20
 
@@ -90,6 +95,44 @@ def with_constraints(chance: Chance, scenario: Scenario) -> Scenario:
         for each in scenario.definitions
     }
     return replace(scenario, task_definitions=members)
+
+
+def with_neuron(dice: random.Random, scenario: Scenario) -> Scenario:
+    """Let some companies run on Neuron devices instead of GPUs: on types with one, or with six, that tasks share."""
+    names = {each.instance_type for each in scenario.providers} | set(scenario.machines.types)
+    is_spared = scenario.has_close_deadlines or scenario.returning or scenario.has_shortages or scenario.burst_family
+    if is_spared or names & set(LARGE_TYPES.values()) or dice.random() >= _NEURON_SHARE:
+        return scenario
+    neuron = AcceleratorRequirement(neuron=NeuronRequirement(devices=1, purpose=NeuronPurpose.INFERENCE))
+    machines = replace(
+        scenario.machines.with_types([NEURON_TYPES[name] for name in scenario.machines.types]),
+        ami=AmiKind.NEURON,
+        has_close_quota=False,
+    )
+    return replace(
+        scenario,
+        machines=machines,
+        limits=replace(scenario.limits, machines=machines.limits),
+        providers=tuple(replace(each, instance_type=NEURON_TYPES[each.instance_type]) for each in scenario.providers),
+        definitions=tuple(
+            replace(each, accelerator=neuron, max_price_usd_per_hour=None) for each in scenario.definitions
+        ),
+        on_demand_usd_per_hour=NEURON_USD_PER_HOUR,
+        spot_prices=[
+            SpotPrice(name, zone, price_of(name, zone, Purchase.SPOT)) for name in NEURON_USD_PER_HOUR for zone in ZONES
+        ],
+    )
+
+
+def with_estimates(dice: random.Random, scenario: Scenario) -> Scenario:
+    """Let some definitions say how long their trainings take, more or less right."""
+    if scenario.has_close_deadlines or scenario.returning or dice.random() >= _ESTIMATES_SHARE:
+        return scenario
+    definitions = []
+    for each in scenario.definitions:
+        seconds = min(scenario.recipes[each.name].work_seconds, 4_000.0) * dice.uniform(0.4, 1.6)
+        definitions.append(each if each.deadline else replace(each, estimated_duration=timedelta(seconds=seconds)))
+    return replace(scenario, definitions=tuple(definitions))
 
 
 def _with_large_types(scenario: Scenario) -> Scenario:

@@ -17,11 +17,18 @@ from relaunch.core.definitions.definition import (
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import Purchase, SpotPrice, Timing
-from relaunch_local.simulation.aws.outages import SERVICES, Kind, Outage
+from relaunch_local.simulation.aws.outages import SERVICES, SSM, Kind, Outage
 from relaunch_local.simulation.aws.trainings import MACHINE_EXIT_CODE, Recipe
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.cluster_scenario import with_cluster
-from relaunch_local.simulation.company_scenario import vary_company, with_constraints, with_machines, with_sidecars
+from relaunch_local.simulation.company_scenario import (
+    vary_company,
+    with_constraints,
+    with_estimates,
+    with_machines,
+    with_neuron,
+    with_sidecars,
+)
 from relaunch_local.simulation.definition_scenario import is_constrained
 from relaunch_local.simulation.instance_types import ON_DEMAND_USD_PER_HOUR
 from relaunch_local.simulation.job_scenario import with_burst, with_limits, with_returns, with_stalled_trainings
@@ -42,6 +49,7 @@ _COMMAND = ("train", "--fast")
 _INPUTS = {"batch-size": InputRule("[0-9]+", "32"), "note": InputRule(".*", "")}
 """The command and the inputs of some definitions; the other trainings run the command of their task definition."""
 _OUTAGES_SHARE = 0.12
+_SSM_OUTAGES_SHARE = 0.05
 _SMALL_PAGES_SHARE = 0.2
 _REFRESHES_SHARE = 0.15
 _COMMANDS_SHARE = 0.4
@@ -95,12 +103,16 @@ def draw_scenario(chance: Chance) -> Scenario:
     retry = RetryRules(machine_exit_codes=(MACHINE_EXIT_CODE,))
     drawn = replace(drawn, definitions=tuple(replace(each, retry=retry) for each in drawn.definitions))
     drawn = with_cluster(chance, with_triggers(chance, drawn))
+    drawn = _with_ssm_outage(chance.stream("scenario/ssm"), drawn)
+    drawn = with_estimates(chance.stream("scenario/estimates"), drawn)
     # Where jobs go back to spot, they would not where EC2's placement scores call it scarce.
     has_refreshes = chance.stream("scenario/refreshes").random() < _REFRESHES_SHARE and not drawn.returning
     has_commands = chance.stream("scenario/commands").random() < _COMMANDS_SHARE
     drawn = replace(drawn, has_refreshes=has_refreshes, has_commands=has_commands)
     drawn = replace(drawn, page_size=_draw_page_size(chance.stream("scenario/pages"), drawn))
-    return with_constraints(chance, drawn) if is_constrained(chance.seed) else drawn
+    if is_constrained(chance.seed):
+        return with_constraints(chance, drawn)
+    return with_neuron(chance.stream("scenario/neuron"), drawn)
 
 
 def with_outages(dice: random.Random, scenario: Scenario) -> Scenario:
@@ -110,6 +122,16 @@ def with_outages(dice: random.Random, scenario: Scenario) -> Scenario:
     seconds = 60.0 * 180.0 ** dice.random()
     begins_at = dice.uniform(0.0, scenario.chaos_seconds)
     return replace(scenario, outages=(Outage(dice.choice(SERVICES), begins_at, seconds, dice.choice(tuple(Kind))),))
+
+
+def _with_ssm_outage(dice: random.Random, scenario: Scenario) -> Scenario:
+    """Let Systems Manager, which names the AMI of machines of our own, be away in some runs without other outages."""
+    is_spared = scenario.has_close_deadlines or scenario.returning or scenario.outages or not scenario.machines.types
+    if is_spared or dice.random() >= _SSM_OUTAGES_SHARE:
+        return scenario
+    seconds = 60.0 * 180.0 ** dice.random()
+    begins_at = dice.uniform(0.0, scenario.chaos_seconds * 0.6)
+    return replace(scenario, outages=(Outage(SSM, begins_at, seconds, dice.choice(tuple(Kind))),))
 
 
 def _draw_page_size(dice: random.Random, scenario: Scenario) -> int | None:

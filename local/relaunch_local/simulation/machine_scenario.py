@@ -53,6 +53,7 @@ class MachineScenario:
     has_watchdog: bool = True
     has_close_quota: bool = False
     """Whether the account's quota is so low that each launch counts the instances of other jobs."""
+    ami: AmiKind = AmiKind.GPU
 
     @property
     def settings(self) -> MachineSettings:
@@ -63,7 +64,7 @@ class MachineScenario:
             STACK,
             MACHINES_QUEUE,
             subnets={zone: subnet_of(zone) for zone in self.zones},
-            launch_templates={AmiKind.GPU: LaunchTemplate(_TEMPLATE_ID, str(len(_VERSIONS)))},
+            launch_templates={self.ami: LaunchTemplate(_TEMPLATE_ID, str(len(_VERSIONS)))},
             disk_gib=100,
         )
 

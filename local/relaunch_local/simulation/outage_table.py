@@ -1,6 +1,7 @@
 """What an outage of each service costs: `make outages` prints accepted events, jobs and dead letters by its minutes."""
 
 import argparse
+import itertools
 import multiprocessing
 import os
 import sys
@@ -8,7 +9,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from relaunch_local.simulation.aws.outages import SERVICES, Kind, Outage
+from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.outages import RARELY_CALLED, SERVICES, SSM, Kind, Outage
+from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.drawn_scenario import draw_scenario
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.run import SeedRun
 
@@ -48,10 +52,19 @@ class Row:
 
 def rows(seeds: int, first: int) -> Iterator[Row]:
     """Return the rows of the table; no seed is in two of them."""
-    for number, service in enumerate(SERVICES):
-        for place, minutes in enumerate(MINUTES):
-            begin = first + seeds * (number * len(MINUTES) + place)
-            yield Row(service, minutes, range(begin, begin + seeds))
+    untried = itertools.count(first)
+    for service in (*SERVICES, *RARELY_CALLED):
+        for minutes in MINUTES:
+            calling = (seed for seed in untried if _calls(seed, service))
+            yield Row(service, minutes, tuple(itertools.islice(calling, seeds)))
+
+
+def _calls(seed: int, service: str) -> bool:
+    """Return whether the company of a seed calls a service at all."""
+    if service not in RARELY_CALLED:
+        return True
+    scenario = draw_scenario(Chance(seed, Clock().now))
+    return bool(scenario.machines.types) if service == SSM else scenario.cluster is not None
 
 
 def main() -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.definitions.kubernetes_workload import GpuSharing
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import (
@@ -38,6 +39,10 @@ _UNPULLABLE_DIGEST = f"sha256:{'9' * 64}"
 EVERY_IMAGE = {(IMAGES, "latest"): f"sha256:{'1' * 64}", (UNPULLABLE_IMAGES, "latest"): _UNPULLABLE_DIGEST}
 """The digests of the images that are in ECR from the start."""
 TASK_DEFINITION_COMMAND = ("train",)
+_CLUSTER_ID = "c0123456789abcdef0123456789abcdef"
+_GPU = {"resourceRequirements": [{"type": "GPU", "value": "1"}]}
+_DEVICE = {"hostPath": "/dev/neuron0", "containerPath": "/dev/neuron0", "permissions": ["read", "write"]}
+_NEURON_DEVICE = {"linuxParameters": {"devices": [_DEVICE]}}
 _REGISTRY = f"{ACCOUNT}.dkr.ecr.{REGION}.amazonaws.com"
 _SPOT_SHARE = {"us-east-1a": 0.35, "us-east-1b": 0.42}
 
@@ -60,11 +65,13 @@ class PlannedEvent:
 
 @dataclass(frozen=True, slots=True)
 class ClusterScenario:
-    """An ACK cluster of a minor version of Kubernetes 1 with so many nodes, and the definition whose jobs run there."""
+    """A cluster of a minor version of Kubernetes 1 with so many nodes, and the definition whose jobs run there."""
 
     definition: JobDefinition
     minor: int
     nodes: int
+    gpu_sharing: GpuSharing | None = None
+    """How its nodes share their GPUs; None: jobs have whole ones."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +127,9 @@ class Scenario:
     def role_parameters(self) -> Mapping[str, str]:
         """Return the template's parameters that say what the roles of functions allow."""
         families = sorted({each.task_definition for each in self.definitions})
-        return self.granted or {"TaskDefinitionFamilies": ",".join(families)}
+        # Without a kubeconfig in Secrets Manager: functions sign in by their role.
+        cluster = {} if self.cluster is None else {"AckClusterId": _CLUSTER_ID}
+        return self.granted or {"TaskDefinitionFamilies": ",".join(families), **cluster}
 
     def simulator_settings(self, seed: int) -> SimulatorSettings:
         """Return the settings of the ECS simulator."""
@@ -160,6 +169,8 @@ def provision(simulator: EcsSimulator, scenario: Scenario) -> None:
             family = definition.task_definition
             members = scenario.task_definitions.get(definition.name, {})
             has_sidecar = family in scenario.sidecars
+            if definition.accelerator.neuron is not None:
+                members = {**members, "accelerator": _NEURON_DEVICE}
             described = _task_definition(family, image, members, has_sidecar=has_sidecar)
             simulator.call("RegisterTaskDefinition", described)
     simulator.set_timing(scenario.timing)
@@ -181,7 +192,9 @@ def _known_price_of(instance_type: str, zone: str, purchase: Purchase) -> float 
 def shape_of(instance_type: str) -> InstanceShape:
     """Return the resources of an instance type as the catalogue has them."""
     row = load_catalogue()[instance_type]
-    return InstanceShape(row.vcpus, row.memory_mib, row.gpu_count, row.gpu_memory_mib, gpu_name=row.accelerator_model)
+    devices = row.neuron_devices
+    model = row.accelerator_model
+    return InstanceShape(row.vcpus, row.memory_mib, row.gpu_count, row.gpu_memory_mib, devices, gpu_name=model)
 
 
 def _task_definition(family: str, image: str, members: Mapping[str, Any], *, has_sidecar: bool) -> dict[str, Any]:
@@ -192,7 +205,7 @@ def _task_definition(family: str, image: str, members: Mapping[str, Any], *, has
         **members.get("container", MAIN_MEMORY),
         "essential": True,
         "command": [*TASK_DEFINITION_COMMAND],
-        "resourceRequirements": [{"type": "GPU", "value": "1"}],
+        **members.get("accelerator", _GPU),
     }
     roles = {name: f"arn:aws:iam::{ACCOUNT}:role/relaunch/{name}" for name in ("taskRoleArn", "executionRoleArn")}
     own = {"placementConstraints": members.get("placementConstraints", [])}

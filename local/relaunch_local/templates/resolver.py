@@ -90,7 +90,7 @@ class Resolver:
             case "Fn::Equals":
                 return bool(self.resolve(argument[0]) == self.resolve(argument[1]))
             case "Fn::Not":
-                return not self.resolve(argument[0])
+                return not self._is_met(argument[0])
             case "Fn::And":
                 return all(map(self._is_met, argument))
             case "Fn::Or":

@@ -55,6 +55,7 @@ _RAISED = (
     "Unavailable",
     "InternalError",
 )
+_SSM_ERRORS = {"call-denied": "SsmAccessDenied", "call-throttled": "RequestLimitExceeded"}
 # From the launch to the registration: half within 90 s, 95 % within 180 s.
 _MEDIAN_SECONDS = 90.0
 _SPREAD = math.log(2) / 1.645
@@ -121,6 +122,8 @@ class FaultyEc2:
     _unknown_until: dict[str, datetime] = field(default_factory=dict)
     obeys: Callable[[Instance], bool] = lambda _host: True
     """Returns whether EC2 ends an instance that it is told to end."""
+    image_fault: Callable[[], str] = lambda: ""
+    """Returns the fault that EC2 meets when it reads the parameter of an AMI, empty for none."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Delegate every other action."""
@@ -140,6 +143,7 @@ class FaultyEc2:
         machine_id = _machine_of(parameters)
         note = machine_id[-6:]
         self._watcher.fleet_asked(machine_id)
+        self._read_image(machine_id)
         fleets = self._simulator.fleets
         dice = self._chance.stream("fleets")
         if self._chance.strikes("fleet-call-refused", REFUSED_SHARE, note=note):
@@ -167,6 +171,18 @@ class FaultyEc2:
             pool = (override["InstanceType"], override["AvailabilityZone"])
             self._watcher.fleet_refused(machine_id, pool, error["ErrorCode"])
         return answer
+
+    def _read_image(self, machine_id: str) -> None:
+        """Read the parameter that names the AMI; raise what EC2 says while Systems Manager is away.
+
+        Nobody documents that. SsmAccessDenied is what it says without the permission; that a caller need not know of an
+        outage of SSM in particular is an assumption.
+        """
+        fault = self.image_fault()
+        if fault:
+            code = _SSM_ERRORS.get(fault, "InternalError")
+            self._watcher.fleet_refused(machine_id, None, code)
+            raise ec2_error(code, "CreateFleet")
 
     def describe_instances(self, **parameters: Any) -> Any:
         """DescribeInstances: the state may be that of a minute ago; for some minutes EC2 may not know an instance."""

@@ -26,9 +26,14 @@ class Kind(StrEnum):
 EVENTBRIDGE = "eventbridge"
 LAMBDA = "lambda"
 SQS = "sqs"
+KUBERNETES = "kubernetes"
+STS = "sts"
+SSM = "ssm"
 _RECOVERY_SECONDS = 20 * 60.0
 SERVICES = ("dynamodb", SQS, "ecs", "ec2", "s3", "ecr", EVENTBRIDGE, LAMBDA)
 """EventBridge delivers late what it gets meanwhile; Lambda has no concurrency left, and throttles every invocation."""
+RARELY_CALLED = (KUBERNETES, STS, SSM)
+"""What only some stacks call: the API of a cluster, STS for the token that signs in to it, SSM for the ID of an AMI."""
 
 
 @dataclass(frozen=True, slots=True)

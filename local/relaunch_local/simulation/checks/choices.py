@@ -120,9 +120,9 @@ class Choices:
         return ", ".join(map(str, self._open_to(job.definition, job.revision.arn, self._clock.now())))
 
     def _may_compare(self, definition: JobDefinition) -> bool:
-        """Return whether jobs of a definition are to have what is cheapest by the hour."""
+        """Return whether jobs of a definition are to have what is cheapest."""
         has_limit = definition.deadline is not None or definition.patience is not None
-        is_by_price = not has_limit and definition.estimated_duration is None and definition.target is Target.ECS
+        is_by_price = not has_limit and definition.target is Target.ECS
         return is_by_price and not (self._scenario.has_refreshes or self._scenario.limits.machines.max_usd_per_hour)
 
     def _is_sold(self, offered: OnSale, definition: JobDefinition) -> bool:
@@ -158,7 +158,7 @@ class Choices:
             cheaper = [
                 each
                 for each in self._open_to(definition, revision, now)
-                if max(self._prices(each, now)) * _COMPARABLE < min(paid)
+                if _is_comparable(each, bought, definition) and max(self._prices(each, now)) * _COMPARABLE < min(paid)
             ]
             message = f"{what}: {bought} for {min(paid)}, beside {', '.join(map(str, cheaper))}"
             self._check("nothing that fits a job is much cheaper than its first choice", not cheaper, message)
@@ -229,3 +229,15 @@ class Choices:
         specs = [LaunchSpecification(offered.instance_type, bought, zone, cluster, DEFAULT_IMAGE_ID) for zone in zones]
         hosts = [self._simulator.instances.describe_new(spec) for spec in specs]
         return any(not find_violated(self._simulator, definition.task_definition, host) for host in hosts)
+
+
+def _is_comparable(offered: OnSale, bought: OnSale, definition: JobDefinition) -> bool:
+    """Return whether the price per hour says which of two is cheaper.
+
+    With an estimated duration the time until the job has finished counts too, in which spot may be interrupted, and a
+    capacity provider's instance is paid for beyond it.
+    """
+    if definition.estimated_duration is None:
+        return True
+    of_provider = bool(offered.capacity_provider), bool(bought.capacity_provider)
+    return offered.purchase is bought.purchase and len(set(of_provider)) == 1

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from fakes.builders import make_launch_request
+from fakes.builders import make_definition, make_launch_request
 from relaunch.core.definitions.accelerator import GpuRequirement, PurchaseOption
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import AttemptKey
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.offerings.offering import OfferingKey
@@ -18,6 +19,9 @@ from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.trainings import Recipe, Trainings
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.cluster import ClusterWorld
+from relaunch_local.simulation.scenario import ClusterScenario
+
+DEFINITION = make_definition(name="atari", target=Target.ACK, kubernetes=KubernetesWorkload("image:1"))
 
 
 class World:
@@ -26,7 +30,7 @@ class World:
         self.chance = Chance(1, self.clock.now)
         recipes = {"atari": Recipe(600.0, None)}
         trainings = Trainings(self.clock, self.chance, ObjectStore(), recipes)
-        self.world = ClusterWorld(self.clock, trainings, 36, 1)
+        self.world = ClusterWorld(self.clock, trainings, ClusterScenario(DEFINITION, 36, 1))
         self.events: list[tuple[str, str]] = []
         self.world.on_event = lambda event: self.events.append(
             (event["detail"]["taskArn"], event["detail"]["lastStatus"])
@@ -35,7 +39,12 @@ class World:
         self.refused: list[str] = []
         calls = Calls(Runtime(self.clock, self.chance, lambda _line: None), self.chance)
         note: Callable[..., None] = lambda _kind, of: self.stopped.append(of)  # noqa: E731
-        self.target = self.world.make_target(calls, 1, note, self.refused.append)
+        self.tokens = 0
+        self.target = self.world.make_target(calls, self, 1, note, self.refused.append)
+
+    def get_web_identity_token(self, **_parameters: Any) -> dict[str, str]:
+        self.tokens += 1
+        return {"WebIdentityToken": "a.b.c"}
 
     def launch(self, job_id: str) -> str:
         request = make_launch_request(
@@ -92,3 +101,11 @@ def test_lists_come_in_pages_of_the_run_and_nodes_need_not_be_listed(world: Worl
     assert {task.task_id for page in pages for task in page} == tasks
     assert list(world.target.list_nodes()) == []
     assert world.refused == []
+
+
+def test_functions_sign_in_again_before_their_credentials_expire(world: World) -> None:
+    for seconds in (0, 13 * 60, 60, 10):
+        world.clock.advance(seconds)
+        list(world.target.list_tasks())
+
+    assert world.tokens == 2

@@ -9,6 +9,7 @@ CONDITIONS = {
     "IsNamed": {"Fn::Not": [{"Fn::Equals": [{"Ref": "Name"}, ""]}]},
     "IsOther": {"Fn::Equals": [{"Ref": "Name"}, "other"]},
     "Both": {"Fn::And": [{"Condition": "IsNamed"}, {"Condition": "IsOther"}]},
+    "Neither": {"Fn::Not": [{"Condition": "Either"}]},
     "Either": {"Fn::Or": [{"Condition": "IsNamed"}, {"Condition": "IsOther"}]},
 }
 TEMPLATE = TemplateDocument({"Name": {"Default": ""}}, CONDITIONS, {"Queue": {"Type": "AWS::SQS::Queue"}})
@@ -16,7 +17,7 @@ TEMPLATE = TemplateDocument({"Name": {"Default": ""}}, CONDITIONS, {"Queue": {"T
 
 @pytest.mark.parametrize(
     ("name", "holding"),
-    [("", set()), ("some", {"IsNamed", "Either"}), ("other", {"IsNamed", "IsOther", "Both", "Either"})],
+    [("", {"Neither"}), ("some", {"IsNamed", "Either"}), ("other", {"IsNamed", "IsOther", "Both", "Either"})],
 )
 def test_conditions_hold_by_the_parameters(name: str, holding: set[str]) -> None:
     resolver = Resolver(TEMPLATE, Name=name)
