@@ -174,8 +174,8 @@ class SimulatedAccount(CheckedWrites):
         self.useless = UselessMachines(
             self.clock, check, jobs, machines.hosts, machines.bills, machines.terminations, machines.misled
         )
-        has_lacked = self.useless.have_lacked
-        self.refusals = Refusals(self.clock, self.runtime, check, jobs, self.facts.outage_time, has_lacked)
+        lacking = (self.useless.have_lacked, self.useless.pauses.until)
+        self.refusals = Refusals(self.clock, self.runtime, check, jobs, self.facts.outage_time, *lacking)
         self.endings = Endings(self.clock, check)
         self.metrics = MetricChecks(self.runtime, check, self.endings)
         self.useless_cost = UselessCost(

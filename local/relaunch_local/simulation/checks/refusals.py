@@ -62,6 +62,8 @@ class Refusals:
     _outage_time: Callable[[datetime, datetime], timedelta]
     _lack_machines: Callable[[], bool] = lambda: False
     """Returns whether machines were of no use lately, for which jobs wait by the same probes."""
+    _paused_until: Callable[[str, datetime], datetime] = lambda _family, now: now
+    """Returns until when no machine is bought for a family, for which several were useless."""
     _open: dict[str, _Episode] = field(default_factory=dict)
     _starts: Mapping[str, datetime] = field(default_factory=dict)
     """The jobs whose tasks were refused their start, since when, at the moment when it was granted."""
@@ -165,7 +167,12 @@ class Refusals:
         """Return how long the last job may wait that was refused, if everything is granted from now on."""
         now = self._clock.now()
         since = [*self._registrations, *self._starts.values(), *(episode.since for episode in self._open.values())]
-        return max((_until_probe(each, now) for each in since), default=timedelta(0))
+        pauses = [self._pause(job_id, now) for job_id in (*self._starts, *self._open)]
+        return max([*(_until_probe(each, now) for each in since), *pauses], default=timedelta(0))
+
+    def _pause(self, job_id: str, now: datetime) -> timedelta:
+        """Return for how long no machine is bought for the family of a job."""
+        return self._paused_until(self._jobs[job_id].definition.task_definition, now) - now
 
     def _next_try(self, episode: _Episode, now: datetime) -> timedelta:
         """Return the time until the job is tried again: by a probe, or by a call that is free."""
@@ -176,8 +183,10 @@ class Refusals:
 
     def _went_on(self, job_id: str, granted_at: datetime, *, is_postponed: bool = False) -> Callable[[], None]:
         def look() -> None:
-            late = self._outage_time(granted_at, self._clock.now())
-            if late and not is_postponed:
+            now = self._clock.now()
+            pause = self._pause(job_id, now - _LATE)
+            late = max(self._outage_time(granted_at, now), pause)
+            if late and (pause or not is_postponed):
                 self._clock.call_later(late.total_seconds(), self._went_on(job_id, granted_at, is_postponed=True))
                 return
             job = self._jobs[job_id]

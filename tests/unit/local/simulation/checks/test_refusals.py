@@ -10,10 +10,14 @@ from relaunch.core.jobs.state import Waiting, WaitReason
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.runtime import Invocation, Runtime
 from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.checks.family_pauses import FamilyPauses
 from relaunch_local.simulation.checks.refusals import Refusals
 
 JOB = "resnet-1f2e3d4c"
 TOO_MANY = "no more machines than probes are bought for a refusal"
+STAYS = "a job goes on by its next probe once it may"
+MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
 
 
 @dataclass
@@ -26,7 +30,9 @@ class World:
     def __post_init__(self) -> None:
         """Start with a job that nothing was refused to."""
         self.runtime = Runtime(self.clock, Chance(0, self.clock.now), lambda _line: None)
-        self.job = make_job(job_id=JOB)
+        self.pauses = FamilyPauses()
+        self.job = make_job(job_id=JOB, waiting=Waiting(WaitReason.REFUSED, self.clock.now(), "denied"))
+        self.family = self.job.definition.task_definition
         self.refusals = Refusals(
             self.clock, self.runtime, self._check, {JOB: self.job}, lambda _since, _until: timedelta(0)
         )
@@ -112,3 +118,60 @@ def test_a_refusal_that_a_function_handled_and_did_not_save_counts(world: World)
     world.function()
     world.refuse("i-2")
     assert world.broken == {TOO_MANY}
+
+
+def test_a_job_that_is_granted_its_launch_goes_on_by_its_next_probe(world: World) -> None:
+    world.refuse("i-1")
+    world.save()
+    world.clock.advance(120)
+    world.refusals.granted()
+    world.clock.advance(43 * 60 - 1)
+    assert not world.broken
+    world.clock.advance(2)
+    assert world.broken == {STAYS}
+
+
+def test_a_job_whose_family_is_paused_goes_on_when_that_is_over(world: World) -> None:
+    world.refuse("i-1")
+    world.save()
+    for number in range(5):
+        world.pauses.note_useless(world.family, f"i-{number}", world.clock.now())
+        world.clock.advance(15 * 60)
+    world.refusals.granted()
+    world.clock.advance(3_600 + 30 * 60 - 1)
+    assert not world.broken, "an hour from the last of them, and the time for the next look"
+    world.clock.advance(3 * 3_600)
+    assert world.broken == {STAYS}
+
+
+@pytest.mark.parametrize(
+    ("apart", "machines", "pause"),
+    [
+        (HOUR, 2, timedelta(0)),
+        (HOUR, 3, 15 * MINUTE),
+        (HOUR, 4, HOUR),
+        (HOUR, 5, 4 * HOUR),
+        (MINUTE, 6, 12 * MINUTE),
+        (HOUR, 8, 6 * HOUR),
+        (HOUR, 12, 13 * HOUR),
+    ],
+)
+def test_a_family_is_paused_for_longer_with_each_machine(apart: timedelta, machines: int, pause: timedelta) -> None:
+    pauses = FamilyPauses()
+    at = Clock().now()
+    for number in range(machines):
+        at += apart
+        pauses.note_useless("trainer", f"i-{number}", at)
+    assert pauses.until("trainer", at) - at == pause
+    pauses.note_useful("trainer")
+    assert pauses.until("trainer", at) == at
+
+
+def test_an_instance_counts_once_for_its_family_and_for_no_other() -> None:
+    pauses = FamilyPauses()
+    at = Clock().now()
+    for number in range(9):
+        pauses.note_useless("trainer", f"i-{number % 2}", at + number * MINUTE)
+        pauses.note_useless(f"trainer-{number}", "i-9", at)
+    assert pauses.until("trainer", at + 9 * MINUTE) == at + 9 * MINUTE
+    assert pauses.until("trainer-1", at) == at
