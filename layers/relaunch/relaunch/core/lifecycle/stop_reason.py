@@ -157,7 +157,7 @@ _RULES: tuple[_Rule, ...] = (
         lambda f: f.exit_code in {0, EXIT_SIGTERM, EXIT_SIGKILL} and f.follows_warning,
         lambda _: StopKind.INTERRUPTION,
     ),
-    # Whichever container ended first: what the driver says of its GPU is no less true.
+    # Whichever container ended first: what the driver reports about its GPU is no less true.
     (lambda f: f.is_machine_fault, lambda _: StopKind.MACHINE_FAULT),
     # ECS sends SIGTERM to the others when an essential container ends, and most trainings save then and exit with 0.
     (
