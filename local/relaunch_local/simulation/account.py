@@ -1,7 +1,7 @@
 """One simulated account: the ECS simulator, SQS, EventBridge, Lambda, S3 and ECR, and the application in it."""
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -137,7 +137,7 @@ class SimulatedAccount(CheckedWrites):
             self.queues,
             self.runtime,
             self.invariants.unhandled,
-            self.functions.message_handled,
+            self._message_handled,
             self.outages,
         )
         self._deploy()
@@ -175,7 +175,8 @@ class SimulatedAccount(CheckedWrites):
         self.useless = UselessMachines(
             self.clock, check, jobs, machines.hosts, machines.bills, machines.terminations, machines.misled
         )
-        self.refusals = Refusals(self.clock, check, jobs, self.facts.outage_time, self.useless.have_lacked)
+        lacking = (self.useless.have_lacked, self.useless.pauses.until)
+        self.refusals = Refusals(self.clock, self.runtime, check, jobs, self.facts.outage_time, *lacking)
         self.endings = Endings(self.clock, check)
         self.metrics = MetricChecks(self.runtime, check, self.endings)
         self.useless_cost = UselessCost(
@@ -364,6 +365,10 @@ class SimulatedAccount(CheckedWrites):
         self.invariants.effects.done(StopTask, task_arn)
         if self.chance.strikes("stop-races-with-exit", 0.15, note=task_arn[-6:]):
             self.trainings.exit_now(task_arn)
+
+    def _message_handled(self, function: str, body: str, began_at: datetime) -> None:
+        self.refusals.message_handled()
+        self.functions.message_handled(function, body, began_at)
 
     def _call_denied(self, permission: Permission) -> None:
         self.functions.call_denied(permission)

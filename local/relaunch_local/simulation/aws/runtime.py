@@ -45,6 +45,8 @@ class Invocation:
     kill_reason: str = ""
     told: set[str] = field(default_factory=set)
     """The tasks and instances that RunTask and CreateFleet named in answers since the current message was begun."""
+    refused: list[tuple[str, str, datetime]] = field(default_factory=list)
+    """The job and the instance of each RunTask that was refused since then, and when; of each registration, neither."""
     failed_calls: int = 0
     """How many calls failed for good since then, or since its beginning."""
     uncounted: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -61,6 +63,7 @@ class Invocation:
         self.messages[self.begun], self.messages[place] = self.messages[place], self.messages[self.begun]
         self.current, self.begun = self.begun, self.begun + 1
         self.told.clear()
+        self.refused.clear()
         self.failed_calls = 0
         self.uncounted.clear()
         self.durations.clear()

@@ -13,6 +13,7 @@ from typing import Any
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.runtime import Runtime
 
 # What the design says, written down here once more: the checks believe no constant of the application.
 _KEPT = timedelta(minutes=10)
@@ -28,12 +29,25 @@ _INSTANCE = re.compile(r"ec2InstanceId == (i-[0-9a-f]+)")
 
 @dataclass(slots=True)
 class _Episode:
-    """RunTask is refused for a job `since` then; it was refused on `instances`, in the order of the calls."""
+    """RunTask is refused for a job `since` then; it was refused on `instances`, in the order of the calls.
+
+    Both are what the application knows: a function that is killed, or fails, before it has saved the job leaves
+    nobody who knows of the refusal.
+    """
 
     since: datetime
     instances: list[str] = field(default_factory=list)
+    is_known: bool = False
     was_taken: bool = False
     """Whether ECS took the job's last call, and placed nothing: it waits for a machine, not for a permission."""
+
+    def note(self, instance: str, at: datetime) -> None:
+        """Note a refusal that the application knows, of a call `at` then; the instance is empty if it named none."""
+        if not self.is_known:
+            self.since = at
+        self.is_known = True
+        if instance and instance not in self.instances:
+            self.instances.append(instance)
 
 
 @dataclass(slots=True)
@@ -41,17 +55,22 @@ class Refusals:
     """Watches the jobs whose RunTask is refused."""
 
     _clock: Clock
+    _runtime: Runtime
     _check: Callable[[str, bool, str], None]
     _jobs: Mapping[str, Job]
     """The jobs as they were saved last."""
     _outage_time: Callable[[datetime, datetime], timedelta]
     _lack_machines: Callable[[], bool] = lambda: False
     """Returns whether machines were of no use lately, for which jobs wait by the same probes."""
+    _paused_until: Callable[[str, datetime], datetime] = lambda _family, now: now
+    """Returns until when no machine is bought for a family, for which several were useless."""
     _open: dict[str, _Episode] = field(default_factory=dict)
     _starts: Mapping[str, datetime] = field(default_factory=dict)
     """The jobs whose tasks were refused their start, since when, at the moment when it was granted."""
     _registrations: list[datetime] = field(default_factory=list)
     """When RegisterTaskDefinition was refused: for which job, ECS is not told."""
+    _not_registered_since: dict[str, datetime] = field(default_factory=dict)
+    """By job: since when it is known that its registration was refused, by the function that saved it then."""
     _went_on_at: dict[str, datetime] = field(default_factory=dict)
     """When each job was last saved as one that does not wait for a permission."""
     _kept_since: dict[tuple[str, str], datetime] = field(default_factory=dict)
@@ -59,7 +78,9 @@ class Refusals:
 
     def register_refused(self) -> None:
         """Note that RegisterTaskDefinition is refused, for a job that may have its machine already."""
-        self._registrations.append(self._clock.now())
+        now = self._clock.now()
+        self._registrations.append(now)
+        self._unsaved().append(("", "", now))
 
     def answered(self, started_by: str, *, has_task: bool) -> None:
         """Note that ECS took the call of a job: it made a task, or it has no machine for one.
@@ -69,6 +90,7 @@ class Refusals:
         job_id = started_by.rpartition("/")[0]
         if has_task:
             self._open.pop(job_id, None)
+            self._not_registered_since.pop(job_id, None)
         elif job_id in self._open:
             self._open[job_id].instances.clear()
             self._open[job_id].was_taken = True
@@ -80,17 +102,41 @@ class Refusals:
         episode = self._open.setdefault(job_id, _Episode(now))
         episode.was_taken = False
         found = _INSTANCE.search(str(parameters.get("placementConstraints")))
-        if found is None or found[1] in episode.instances:
+        instance = found[1] if found else ""
+        self._unsaved().append((job_id, instance, now))
+        if not instance or instance in episode.instances:
             return
-        episode.instances.append(found[1])
-        waited = now - episode.since + _CLOCK_SKEW
+        machines = len(episode.instances) + 1
+        since = episode.since if episode.is_known else now
+        waited = now - min(since, self._not_registered_since.get(job_id, since)) + _CLOCK_SKEW
         allowed = 1 + sum(each <= waited for each in _PROBES) + waited // _DAY
-        message = f"{job_id}: {len(episode.instances)} machines in {waited}, not {allowed}"
-        self._check("no more machines than probes are bought for a refusal", len(episode.instances) <= allowed, message)
+        message = f"{job_id}: {machines} machines in {waited}, not {allowed}"
+        self._check("no more machines than probes are bought for a refusal", machines <= allowed, message)
+
+    def message_handled(self) -> None:
+        """Note that a function has handled a message without an error: it knows what was refused meanwhile."""
+        for job_id, instance, at in self._unsaved():
+            if job_id in self._open:
+                self._open[job_id].note(instance, at)
+
+    def _note_known(self, saved: str) -> None:
+        """Note that the running function knows what was refused to the job that it has just saved."""
+        for each in tuple(self._unsaved()):
+            job_id, instance, at = each
+            if job_id in ("", saved):
+                self._unsaved().remove(each)
+            if not job_id:
+                self._not_registered_since.setdefault(saved, at)
+            elif job_id == saved and saved in self._open:
+                self._open[saved].note(instance, at)
+
+    def _unsaved(self) -> list[tuple[str, str, datetime]]:
+        return self._runtime.current.refused if self._runtime.current is not None else []
 
     def job_saved(self, job: Job) -> None:
         """Check that a refused job keeps a machine for some minutes only."""
         now = self._clock.now()
+        self._note_known(job.job_id)
         is_refused = job.waiting is not None and job.waiting.reason in (WaitReason.REFUSED, WaitReason.CHECKPOINT)
         if not is_refused:
             self._went_on_at[job.job_id] = now
@@ -121,7 +167,12 @@ class Refusals:
         """Return how long the last job may wait that was refused, if everything is granted from now on."""
         now = self._clock.now()
         since = [*self._registrations, *self._starts.values(), *(episode.since for episode in self._open.values())]
-        return max((_until_probe(each, now) for each in since), default=timedelta(0))
+        pauses = [self._pause(job_id, now) for job_id in (*self._starts, *self._open)]
+        return max([*(_until_probe(each, now) for each in since), *pauses], default=timedelta(0))
+
+    def _pause(self, job_id: str, now: datetime) -> timedelta:
+        """Return for how long no machine is bought for the family of a job."""
+        return self._paused_until(self._jobs[job_id].definition.task_definition, now) - now
 
     def _next_try(self, episode: _Episode, now: datetime) -> timedelta:
         """Return the time until the job is tried again: by a probe, or by a call that is free."""
@@ -132,8 +183,10 @@ class Refusals:
 
     def _went_on(self, job_id: str, granted_at: datetime, *, is_postponed: bool = False) -> Callable[[], None]:
         def look() -> None:
-            late = self._outage_time(granted_at, self._clock.now())
-            if late and not is_postponed:
+            now = self._clock.now()
+            pause = self._pause(job_id, now - _LATE)
+            late = max(self._outage_time(granted_at, now), pause)
+            if late and (pause or not is_postponed):
                 self._clock.call_later(late.total_seconds(), self._went_on(job_id, granted_at, is_postponed=True))
                 return
             job = self._jobs[job_id]

@@ -17,6 +17,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.machines.settings import JOB_TAG, MACHINE_TAG
 from relaunch_local.ecs import Clock, Event
 from relaunch_local.ecs.engine.model import BillLine, Instance, StateReason
+from relaunch_local.simulation.checks.family_pauses import FamilyPauses
 
 # What the design says, written down here once more: the checks believe no constant of the application.
 MOST_PER_JOB = 6
@@ -74,6 +75,7 @@ class UselessMachines:
     """By ARN of the container instance: the jobs whose task ran there."""
     _not_allowed: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """By ARN of the container instance: the jobs whose task was refused its start there."""
+    pauses: FamilyPauses = field(default_factory=FamilyPauses)
 
     def observe(self, event: Event) -> None:
         """Note a task that is placed, and an instance that EC2 says it takes back."""
@@ -89,17 +91,24 @@ class UselessMachines:
     def _note_start(self, detail: Mapping[str, Any], job_id: str) -> None:
         """Note whether a task runs, or its start was refused for lack of a permission."""
         host = detail["containerInstanceArn"]
+        family = _family_of(detail["taskDefinitionArn"])
         if detail.get("startedAt"):
             self._ran_task[host].add(job_id)
+            if detail["lastStatus"] == "RUNNING":
+                self.pauses.note_useful(family)
         elif _REFUSED_START.search(_told_of(detail)):
-            self._starts_refused[host] = _family_of(detail["taskDefinitionArn"])
+            self._starts_refused[host] = family
+            if any(each.arn == host for each in self._in_order()):
+                self.pauses.note_useless(family, host, self._clock.now())
             self._not_allowed[host].add(job_id)
 
     def unplaced(self, parameters: Mapping[str, Any], reason: str) -> None:
         """Note that ECS placed nothing, and its words."""
         found = _INSTANCE.search(str(parameters.get("placementConstraints")))
         if found is not None:
-            self._refused[found[1]] = f"{_family_of(parameters['taskDefinition'])}: {reason}"
+            family = _family_of(parameters["taskDefinition"])
+            self._refused[found[1]] = f"{family}: {reason}"
+            self.pauses.note_useless(family, found[1], self._clock.now())
             self.tried[found[1]].add(str(parameters.get("startedBy", "")).rpartition("/")[0])
 
     def have_lacked(self) -> bool:

@@ -265,6 +265,15 @@ STOP_CASES = {
     "gpu-that-fell-off-the-bus": exited(
         K.MACHINE_FAULT, 1, reasons={"main": "NVRM: Xid (PCI:0000:00:1e): 79, GPU has fallen off the bus."}
     ),
+    "gpu-fault-after-a-sidecar-had-ended": sidecar_and_main(
+        K.MACHINE_FAULT, 139, 134, ended_first="log", reasons={"main": "NVRM: Xid (PCI:0000:00:1e): 48, DBE"}
+    ),
+    "exit-code-of-the-machine-after-a-sidecar-had-ended": sidecar_and_main(
+        K.MACHINE_FAULT, 139, 79, ended_first="log", machine_exit_codes=frozenset({79})
+    ),
+    "gpu-fault-that-the-program-survived-after-a-sidecar-had-ended": sidecar_and_main(
+        K.SIDECAR, 139, 0, ended_first="log", reasons={"main": "Xid 63"}
+    ),
     "gpu-fault-without-an-exit-code": exited(K.MACHINE_FAULT, None, reasons={"main": "Xid 48"}),
     "gpu-fault-that-the-program-survived": exited(K.SUCCESS, 0, reasons={"main": "Xid 63"}),
     "memory-fault-of-the-program-on-a-gpu": exited(K.USER_ERROR, 1, reasons={"main": "NVRM: Xid (PCI:0): 31, MMU"}),

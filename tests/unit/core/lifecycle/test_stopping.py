@@ -156,6 +156,17 @@ def test_an_offering_without_capacity_is_remembered_before_the_next_launch_is_as
     assert job.waiting == Waiting(WaitReason.LAUNCH, SOON, job.reason)
 
 
+@pytest.mark.parametrize(("node", "remembered"), [(None, [RememberCapacity]), (container_instance_arn(), [])])
+def test_a_withdrawn_task_that_got_a_machine_before_its_stop_took_effect_shuts_no_offering(node, remembered):
+    withdrawn = with_attempt("pl", intent=intent(IntentKind.PLACEMENT_WITHDRAWN), node=node)
+
+    job = stopped(replace(withdrawn, state=JobState.STOPPING), **NO_CAPACITY)
+
+    assert job.current_attempt.stop is not None
+    assert job.current_attempt.stop.kind is StopKind.NO_CAPACITY
+    assert [type(effect) for effect in job.pending] == [*remembered, RequestLaunch]
+
+
 def test_gpus_are_not_asked_of_an_instance_with_part_of_one():
     job = SITUATIONS["pl"]
     part = replace(job.current_attempt.placement, gpu_partition_size=0.5)

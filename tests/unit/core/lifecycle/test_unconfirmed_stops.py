@@ -13,7 +13,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.core.lifecycle.events import HostWarned, TimePassed
+from relaunch.core.lifecycle.events import HostWarned, TaskMissing, TimePassed
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum, decision_metrics
 from relaunch.core.lifecycle.table import decide
 
@@ -72,6 +72,16 @@ def test_a_machine_of_our_own_is_abandoned_ten_minutes_after_the_stop_time_out()
     assert kinds_of(after) == [StopTask, AbandonMachine]
     assert kinds_of(wake(stopping(None, machine_id="m-1"), 12)) == [AbandonMachine]
     assert kinds_of(wake(stopping(), 12)) == [StopTask]
+
+
+def test_a_machine_is_not_abandoned_for_a_task_that_the_target_does_not_know():
+    missing = stopping(machine_id="m-1", missing=(NOW + 6 * MINUTE, NOW + 10 * MINUTE))
+
+    unanswered = decide(missing, TimePassed(), NOW + 12 * MINUTE, StackLimits())
+    gone = decide(unanswered.job, TaskMissing(missing.current_attempt.task_id or ""), NOW + 13 * MINUTE, StackLimits())
+
+    assert kinds_of(unanswered) == [StopTask]
+    assert gone.job.state is JobState.CANCELLED
 
 
 def test_a_task_is_lost_ten_minutes_after_the_end_of_its_host():

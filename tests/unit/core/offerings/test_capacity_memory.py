@@ -268,14 +268,14 @@ def test_a_pool_whose_machines_do_not_become_ready_is_avoided_four_times_as_long
     assert avoided == [3, 12, 48, 192, 240, 240]
 
 
-def test_an_image_is_avoided_from_the_third_machine_on_for_six_hours_at_most():
+def test_an_image_is_avoided_from_the_third_machine_on_for_four_hours_at_most():
     memory, avoided = None, []
     for _ in range(8):
         at = NOW if memory is None else memory.until + timedelta(minutes=5)
         memory = remember(memory, unready(at))
         avoided.append((memory.until - memory.at).total_seconds() / 3600)
 
-    assert avoided == [0, 0, 0.25, 1, 6, 6, 6, 6]
+    assert avoided == [0, 0, 0.25, 1, 4, 4, 4, 4]
 
 
 def test_one_machine_of_an_image_counts_once_however_often_it_is_remembered():
@@ -284,6 +284,17 @@ def test_one_machine_of_an_image_counts_once_however_often_it_is_remembered():
     for minutes in range(3):
         again = remember(memory, replace(unready(NOW + timedelta(minutes=minutes)), machine_id="m-1"))
         assert again == memory
+
+
+def test_a_machine_counts_once_although_another_one_failed_in_between():
+    memory = None
+    for number, machine_id in enumerate(["m-1", "m-2", "m-1", "m-2", "m-1"]):
+        memory = remember(memory, replace(unready(NOW + timedelta(minutes=number)), machine_id=machine_id))
+    assert memory.consecutive_failures == 2
+    assert memory.until == NOW + timedelta(minutes=1)
+
+    third = remember(memory, replace(unready(NOW + timedelta(minutes=9)), machine_id="m-3"))
+    assert (third.consecutive_failures, third.until) == (3, NOW + timedelta(minutes=24))
 
 
 def test_machines_of_an_image_that_were_launched_before_it_was_avoided_do_not_extend_that():

@@ -10,7 +10,8 @@ call refused
        ├─ the machine is up, refused for less than MACHINE_KEPT ──▶ kept, and again after 1, 2, 4… minutes
        └─ else, and if its machines are of no use ──▶ released; another one is bought as a probe
                    15 minutes, 1, 4 and 24 hours after the first refusal, then daily; and no sooner than
-                   the machines of no use of all jobs with the revision let it (core.machines.starts)
+                   the useless machines of all jobs with the revision let it: 15 minutes, 1 or 4 hours after the
+                   third, fourth and later ones (core.offerings.capacity_memory, core.machines.starts)
 
 What a refusal that may heal means for a job, and what to grant, in words.
 

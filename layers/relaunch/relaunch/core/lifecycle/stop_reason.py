@@ -157,13 +157,14 @@ _RULES: tuple[_Rule, ...] = (
         lambda f: f.exit_code in {0, EXIT_SIGTERM, EXIT_SIGKILL} and f.follows_warning,
         lambda _: StopKind.INTERRUPTION,
     ),
+    # Whichever container ended first: what the driver reports about its GPU is no less true.
+    (lambda f: f.is_machine_fault, lambda _: StopKind.MACHINE_FAULT),
     # ECS sends SIGTERM to the others when an essential container ends, and most trainings save then and exit with 0.
     (
         lambda f: f.exit_code is not None and bool(f.sidecar) and f.tells(ReportedCause.ENDED),
         lambda _: StopKind.SIDECAR,
     ),
     (lambda f: f.exit_code == 0 and f.tells(ReportedCause.ENDED), lambda _: StopKind.SUCCESS),
-    (lambda f: f.is_machine_fault, lambda _: StopKind.MACHINE_FAULT),
     # 137 without OutOfMemory and without a lost host: the container's own doing, or the host is out of memory. Both
     # recur on the next instance, so it counts against max_failures.
     (lambda f: f.exit_code is not None and f.exit_code != 0, lambda _: StopKind.USER_ERROR),

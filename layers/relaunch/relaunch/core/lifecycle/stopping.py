@@ -139,7 +139,7 @@ def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
             before = (*before, useless_for_all(job, machine_id, verdict.reason, now))
         held = wait_until_granted(job, RefusedCall.START, verdict.reason, now)
         return replace(held, job=replace(held.job, pending=(*before, *held.job.pending)))
-    if stop.kind is StopKind.NO_CAPACITY and not job.current_attempt.placement.machine_id:
+    if stop.kind is StopKind.NO_CAPACITY and _lacked_machine(job.current_attempt):
         job, remembered = avoid(job, verdict.reason, stop.at)
         before = (*before, *remembered)
     if stop.kind is StopKind.UNKNOWN_START and job.definition.target.capabilities.offers_instance_types:
@@ -156,6 +156,15 @@ def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
         delay_seconds=verdict.delay_seconds,
         before=before,
     )
+
+
+def _lacked_machine(attempt: Attempt) -> bool:
+    """Return whether a launch without capacity says something of its offering: not if a machine came after all.
+
+    A task that was withdrawn because it had none may get one before its stop takes effect.
+    """
+    is_withdrawn = attempt.intent is not None and attempt.intent.kind is IntentKind.PLACEMENT_WITHDRAWN
+    return not attempt.placement.machine_id and not (is_withdrawn and attempt.node is not None)
 
 
 def task_lost(job: Job, at: datetime, reason: str, now: datetime) -> Decision:

@@ -5,7 +5,8 @@ STOPPED (aws/containers-roadmap#2040, aws/amazon-ecs-agent#339, NVIDIA/nvidia-do
 
 not STOPPED when its stop time-out is over
   ├─ EC2 said that the host ends, HOST_END_GRACE ago, and the target still shows the task ──▶ the task is lost
-  ├─ after CONFIRMED_WITHIN, on a machine of our own ──▶ the other jobs leave the machine, then it is terminated
+  ├─ after CONFIRMED_WITHIN, on a machine of our own, unless the target does not know the task ──▶ the other jobs
+  │      leave the machine, then it is terminated
   └─ after STOP_LIMIT ──▶ the job ends, and its reason names what may live on
 """
 
@@ -132,7 +133,9 @@ def _is_repetition_due(job: Job, now: datetime) -> bool:
 
 def _abandoned(job: Job, now: datetime) -> tuple[Effect, ...]:
     machine_id = job.current_attempt.placement.machine_id
-    if not machine_id or not is_unconfirmed(job, now):
+    # What the target does not show has no host that fails to confirm: it is lost before long, and its machine released.
+    is_missing = job.current_attempt.missing is not None
+    if not machine_id or is_missing or not is_unconfirmed(job, now):
         return ()
     return (AbandonMachine(machine_id, f"it does not confirm the stop of {job.current_attempt.task_id}"),)
 

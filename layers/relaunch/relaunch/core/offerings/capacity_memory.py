@@ -10,7 +10,7 @@ long as each failure says: it changes with what the stack itself runs, and when 
 
 A machine of our own that did not become ready was paid for, so its offering is avoided for four times as long with each
 failure, not twice. Where several in a row did not, whatever their offerings, they share a cause: image, launch template
-or network. All offerings with that image are avoided then: for 15 minutes, an hour, then six hours. So are all for the
+or network. All offerings with that image are avoided then: for 15 minutes, an hour, then four hours. So are all for the
 tasks of a revision of which the cluster placed none on several machines that were bought for them. A machine that
 becomes ready, or takes such a task, ends that, and the failures do not count any more (`sound`).
 
@@ -154,8 +154,8 @@ SAME_EVENT = timedelta(minutes=5)
 _MAX_CONSECUTIVE_FAILURES = 8
 # One that did not become ready may be chance, and so may be two.
 _UNREADY_BY_CHANCE = 2
-# No longer than a quarter of the day for which a job that never trained is held back: it is tried again until its end.
-_UNREADY_AVOIDED = (timedelta(minutes=15), timedelta(hours=1), timedelta(hours=6))
+# As far apart as the probes of a job that is refused, and no offering is avoided for longer than LONGEST.
+_UNREADY_AVOIDED = (timedelta(minutes=15), timedelta(hours=1), LONGEST)
 
 
 def remember(before: CapacityFailure | None, failure: CapacityFailure) -> CapacityFailure:
@@ -201,15 +201,17 @@ def _of_queue(before: CapacityFailure, failure: CapacityFailure) -> CapacityFail
 def _of_cause(before: CapacityFailure, failure: CapacityFailure) -> CapacityFailure:
     """Return the failure with those before it; while the image is avoided only late ones fail.
 
-    What is remembered again after a lost answer is the same machine, and no second one.
+    What is remembered again after a lost answer is the same machine, and no second one; so is one that another job of
+    the revision takes while it is kept.
     """
-    is_same_machine = bool(failure.machine_id) and failure.machine_id == before.machine_id
-    if failure.at < before.until or is_same_machine:
+    machines = before.machine_id.split()
+    if failure.at < before.until or failure.machine_id in machines:
         return before
     count = min(remaining_failures(before, failure.at) + 1, _MAX_CONSECUTIVE_FAILURES)
     step = count - _UNREADY_BY_CHANCE - 1
     avoided_for = _UNREADY_AVOIDED[min(step, len(_UNREADY_AVOIDED) - 1)] if step >= 0 else timedelta(0)
-    return replace(failure, consecutive_failures=count, until=failure.at + avoided_for)
+    counted = " ".join([*machines, failure.machine_id][-_MAX_CONSECUTIVE_FAILURES:]).strip()
+    return replace(failure, consecutive_failures=count, until=failure.at + avoided_for, machine_id=counted)
 
 
 def sound(failure: CapacityFailure, at: datetime) -> CapacityFailure:

@@ -250,7 +250,7 @@ class CapacityFailure:
     EC2 launched a machine, which is paid for, and it did not become ready.
     `is_queue`: the capacity provider has machines, and other tasks of the stack run on them. That says nothing of EC2's
     capacity, as a group at its maximum size asks EC2 for nothing, and ends when one of them is free. `machine_id` is
-    the machine of our own that was of no use, where each counts once.
+    the machine of our own that was of no use, where each counts once; once stored, those before it too, with blanks.
     """
 
     offering: OfferingKey
