@@ -36,7 +36,7 @@ def make_host(launched_at: datetime) -> Instance:
     return cast("Instance", SimpleNamespace(**host))
 
 
-def broken_after(first_task: dict[str, str], told_usd: float) -> list[str]:
+def broken_after(first_task: dict[str, str], said_usd: float) -> list[str]:
     """Place a task two minutes after the launch, another one an hour later, which runs; return what is violated."""
     clock = Clock()
     began_at = clock.now()
@@ -65,13 +65,13 @@ def broken_after(first_task: dict[str, str], told_usd: float) -> list[str]:
         )
     line.billing_ended_at = began_at + timedelta(hours=2)
     job = make_job(JOB)
-    job = replace(job, machines=replace(job.machines, useless_usd=told_usd))
+    job = replace(job, machines=replace(job.machines, useless_usd=said_usd))
     cost.check_jobs({JOB: job}, hosts.values(), machines.tasks_on)
     return broken
 
 
 @pytest.mark.parametrize(
-    ("first_task", "told_usd", "is_kept"),
+    ("first_task", "said_usd", "is_kept"),
     [
         ({"stoppedReason": REFUSED}, USD_PER_HOUR * 2 / 60, True),
         ({"stoppedReason": REFUSED}, USD_PER_HOUR * 78 / 60, False),
@@ -80,6 +80,6 @@ def broken_after(first_task: dict[str, str], told_usd: float) -> list[str]:
     ],
 )
 def test_what_a_machine_cost_until_a_job_came_back_to_it(
-    first_task: dict[str, str], told_usd: float, *, is_kept: bool
+    first_task: dict[str, str], said_usd: float, *, is_kept: bool
 ) -> None:
-    assert (broken_after(first_task, told_usd) == []) is is_kept
+    assert (broken_after(first_task, said_usd) == []) is is_kept
