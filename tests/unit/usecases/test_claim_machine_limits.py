@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import make_definition, make_offering
-from fakes.machine_story import G5, MachineStory, make_own_offering
+from fakes.machine_story import G5, G6, MachineStory, make_own_offering
 from fakes.story import MINUTE, OTHER_SHA, push
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.core.machines.machine import MachineState
@@ -117,6 +117,23 @@ class TestLimits:
         assert [each.capacity_provider for each in machines.tasks.requests] == ["g5-xlarge-spot"] * is_used
         assert machines.job(job_id).state is (JobState.LAUNCHING if is_used else JobState.WAITING)
         assert machines.fleet.requests == []
+
+    @pytest.mark.parametrize(("usd", "is_used"), [(0.45, True), (0.55, False)])
+    def test_beside_a_pool_that_is_tried_already_the_best_of_all_others_is_used(self, usd: float, is_used: bool):
+        machines = MachineStory()
+        tried = make_own_offering(G5, 0.40)
+        other = make_own_offering(G6, 0.50)
+        provider = make_offering(capacity_provider="g5-xlarge-spot", price_usd_per_hour=usd)
+        machines.offerings.available = (tried, provider, other)
+        known = Starts(tried.key, {"starts": machines.now}, {"late": machines.now})
+        machines.deps.machines.load_starts = lambda: {tried.key: known}
+
+        machines.submit_and_deliver()
+        machines.make_ec2_calls()
+
+        assert [each.capacity_provider for each in machines.tasks.requests] == ["g5-xlarge-spot"] * is_used
+        asked = [override.offering for request in machines.fleet.requests for override in request.overrides]
+        assert asked == [other.key] * (not is_used)
 
     def test_a_cause_that_costs_as_much_as_it_may_in_a_day_is_waited_for_like_a_refusal(self):
         machines = MachineStory()

@@ -56,8 +56,9 @@ def claim_machine(
 ) -> Job | Offering:
     """Claim a machine with room of a type that selection kept, or request one; return the job after that.
 
-    A machine that another job takes at the same time is passed over. While none may be requested for hours, the best
-    offering of a capacity provider that selection kept is returned for a job that waits.
+    A machine that another job takes at the same time is passed over. Where the best of what may be requested now is an
+    offering of a capacity provider, it is returned for a job that waits; while none of our own may be, but within
+    minutes, the job waits for that.
 
     Raises:
         StaleWriteError: the job was changed since it was loaded.
@@ -165,11 +166,13 @@ def _new_claim(
         return MachineLost(job.machine_id, Consequence.PAUSE, describe_bound(job))
     known = deps.machines.load_starts()
     kept, limit = startable(selection.kept, job.revision.family, known, now)
-    if limit is not None and not any(each.is_own_machine for each in kept):
-        if limit.until is None:
-            return MachineLimitReached("starting", limit.reason)
-        if kept and job.state is JobState.WAITING:
-            return kept[0]
+    has_own = any(each.is_own_machine for each in kept)
+    if limit is not None and not has_own and limit.until is None:
+        return MachineLimitReached("starting", limit.reason)
+    # What may not be requested now may have been the only one of our own that is better than a capacity provider.
+    if kept and not kept[0].is_own_machine and job.state is JobState.WAITING:
+        return kept[0]
+    if limit is not None and not has_own:
         return NothingKept(selection, limit.reason, WaitReason.REFUSED, limit.until)
     limits = deps.limits.machines
     attempt_number = _attempt_number(job)

@@ -30,6 +30,8 @@ NOTICE_LEAD = timedelta(seconds=10)
 """The metadata of an instance has a notice so long before its event at most; who left earlier had another one."""
 STOPPED_KEPT = timedelta(hours=1)
 """How long ECS describes a stopped task."""
+HOST_GONE_AFTER = timedelta(minutes=10)
+"""Nothing runs any more on an instance that began to end so long ago: accelerated ones take up to six minutes."""
 UNCONFIRMED_AFTER = timedelta(minutes=10)
 """A task that is not STOPPED so long after StopTask, four times its time-out, has a host that does not confirm it."""
 
@@ -53,6 +55,8 @@ class AccountFacts:
     """By instance: when EC2 first told of it a function that was not killed over that, or one that described it."""
     stop_asked_at: dict[str, datetime] = field(default_factory=dict)
     """By task: when the application first sent StopTask."""
+    stop_wanted_at: dict[str, datetime] = field(default_factory=dict)
+    """By task: when its desired status became STOPPED, as StopTask had effect, or it ended by itself."""
     ended_at: dict[str, datetime] = field(default_factory=dict)
     """By instance: when it began to end."""
     _stop_told_at: dict[str, datetime] = field(default_factory=dict)
@@ -86,17 +90,24 @@ class AccountFacts:
         detail = event["detail"]
         if kind == _MACHINE_STATE_CHANGE:
             self._note_agent(detail["ec2InstanceId"], is_connected=detail["agentConnected"])
-        if kind == TASK_STATE_CHANGE and detail["lastStatus"] == "STOPPED":
-            self._stopped_at.setdefault(detail["taskArn"], self._clock.now())
-        if kind == TASK_STATE_CHANGE and detail.get("containerInstanceArn"):
-            if detail["taskArn"] not in self._hosts:
-                self._hosts[detail["taskArn"]] = self._instance_of(detail["containerInstanceArn"])
-            if detail["lastStatus"] == "STOPPED" and "startedAt" not in detail:
-                self._unstarted.add(self._hosts[detail["taskArn"]])
+        if kind == TASK_STATE_CHANGE:
+            self._observe_task(detail)
         elif kind in _NOTICES:
             self._notices[detail["instance-id"]].append((_time_of(event), kind == _WARNING))
         elif kind == _INSTANCE_STATE_CHANGE and detail["state"] in _ENDING:
             self.ended_at.setdefault(detail["instance-id"], self._clock.now())
+
+    def _observe_task(self, detail: Mapping[str, Any]) -> None:
+        arn = detail["taskArn"]
+        if detail.get("desiredStatus") == "STOPPED":
+            self.stop_wanted_at.setdefault(arn, self._clock.now())
+        if detail["lastStatus"] == "STOPPED":
+            self._stopped_at.setdefault(arn, self._clock.now())
+        if detail.get("containerInstanceArn"):
+            if arn not in self._hosts:
+                self._hosts[arn] = self._instance_of(detail["containerInstanceArn"])
+            if detail["lastStatus"] == "STOPPED" and "startedAt" not in detail:
+                self._unstarted.add(self._hosts[arn])
 
     def message_handled(self, function: str, body: str, told: Collection[str], *, has_failed: bool) -> None:
         """Note a message that a function handled without an error, and the tasks that RunTask told it of meanwhile.
@@ -195,6 +206,19 @@ class AccountFacts:
         for arn, asked_at in self.stop_asked_at.items():
             if self._stop_told_at.get(arn, now) - asked_at >= after:
                 yield arn
+
+    def is_host_gone(self, task_arn: str) -> bool:
+        """Return whether EC2 began to end the host of a task so long ago that the task is over, whatever ECS says.
+
+        "Instances with disconnected agents aren't automatically deregistered when terminated"
+        (DeregisterContainerInstance, Amazon ECS API Reference): nobody reports the stops of their tasks.
+        """
+        ended_at = self.ended_at.get(self.host_of(task_arn))
+        return ended_at is not None and self._clock.now() - ended_at >= HOST_GONE_AFTER - _SKEW
+
+    def is_stop_unheard(self, task_arn: str) -> bool:
+        """Return whether ECS wants a task stopped, and has lost the agent of its host, which cannot hear of it."""
+        return task_arn in self.stop_wanted_at and self.host_of(task_arn) in self._cut_off_since
 
     def was_cut_off(self, instance_id: str) -> bool:
         """Return whether ECS lost the agent of an instance for so long that a stop could not be confirmed in time."""

@@ -80,7 +80,7 @@ class Invariants:
     def __post_init__(self) -> None:
         """Let the checks of effects, slots, starts and wakes count here."""
         self.effects = Effects(self.check, self._clock)
-        self._slots = Slots(self.check, self._max_running_jobs)
+        self._slots = Slots(self.check, self._max_running_jobs, lambda job_id: bool(self._unended(job_id)))
         self._failed_starts = FailedStarts(self.check)
         self._wakes = Wakes(self.check, self._clock, self._facts, self._saved_at, self._failed_starts.machines)
 
@@ -229,10 +229,6 @@ class Invariants:
         if shown_at is None or shown_at <= self._clock.now():
             return
         self.denied.add(task_arn)
-        for job_id in [
-            job_id for job_id, live in self._live.items() if task_arn in live and not self._undenied(job_id)
-        ]:
-            self._slots.task_gone(job_id)
         self._look_for_end(task_arn)
 
     def _look_for_end(self, task_arn: str) -> None:
@@ -240,9 +236,11 @@ class Invariants:
         shown_at = self._facts.shown_at(task_arn) or self._clock.now()
         now = self._clock.now()
         due_at = shown_at + LONGEST_ORPHANED
-        if now < due_at:
-            # The task may be hidden for less time, or for more, than it seemed.
-            self._clock.call_later(min((due_at - now).total_seconds(), 600.0), lambda: self._look_for_end(task_arn))
+        is_unheard = self._facts.is_stop_unheard(task_arn) and any(task_arn in live for live in self._live.values())
+        if now < due_at or is_unheard:
+            # The task may be hidden for less time, or for more, than it seemed; a host that is cut off stops nothing.
+            seconds = min((due_at - now).total_seconds(), 600.0) if now < due_at else 600.0
+            self._clock.call_later(seconds, lambda: self._look_for_end(task_arn))
             return
         self.denied.discard(task_arn)
         for job_id, live in self._live.items():
@@ -264,8 +262,13 @@ class Invariants:
         return len(self._live[job_id])
 
     def _undenied(self, job_id: str) -> set[str]:
-        """Return the live tasks of a job that ECS did not deny."""
-        return self._live[job_id] - self.denied
+        """Return the live tasks of a job that ECS did not deny, and whose host is not gone."""
+        return {arn for arn in self._live[job_id] - self.denied if not self._facts.is_host_gone(arn)}
+
+    def _unended(self, job_id: str) -> set[str]:
+        """Return the live tasks of a job that it may not give up."""
+        # A stop that no host has confirmed for an hour is given up; the verdict checks that it was asked for.
+        return self._undenied(job_id).difference(self._facts.unconfirmed_stops(timedelta(hours=1)))
 
     def lives(self, job_id: str, task_arn: str) -> bool:
         """Return whether a task has not stopped."""
@@ -296,11 +299,9 @@ class Invariants:
 
     def _check_end(self, before: Job | None, job: Job) -> None:
         if job.state.is_final and not (before and before.state.is_final):
-            # A stop that no host has confirmed for an hour is given up; the verdict checks that it was asked for.
-            given_up = set(self._facts.unconfirmed_stops(timedelta(hours=1)))
             # No answer of RunTask named a task of these jobs, and ECS lists none that it hides: sweeps stop them.
             unlisted = self.hidden if job.job_id in self._facts.unanswered_jobs else set[str]()
-            live = [arn for arn in self._undenied(job.job_id) if arn not in given_up | unlisted]
+            live = self._unended(job.job_id) - unlisted
             self.check("no job ends before its task", not live, f"{job.job_id} {job.state}: {len(live)} live")
 
     def _check_warning(self, job: Job) -> None:

@@ -1,6 +1,7 @@
 """Checks that no more jobs hold slots, and no more tasks run, than the limits allow."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from relaunch.core.jobs.job import Job
@@ -32,6 +33,8 @@ class Slots:
 
     _check: Check
     _max_running_jobs: int
+    _may_run: Callable[[str], bool]
+    """Returns whether a job has a live task that it may not give up."""
     _holders: _JobCounts = field(default_factory=_JobCounts)
     """The jobs that hold a slot."""
     _running: _JobCounts = field(default_factory=_JobCounts)
@@ -57,10 +60,16 @@ class Slots:
         if job is None:
             return
         self._running.note(job)
-        same = self._running.of[job.definition.name]
-        is_kept = same <= job.definition.max_running_jobs and len(self._running.jobs) <= self._max_running_jobs
-        self._check("no more tasks than max_running_jobs", is_kept, f"{same} of {job.definition.name}")
+        if not self._is_kept(job):
+            for each in [each for each in self._running.jobs if not self._may_run(each)]:
+                self._running.forget(each)
+        counts = f"{self._running.of[job.definition.name]} of {job.definition.name}, {len(self._running.jobs)} in all"
+        self._check("no more tasks than max_running_jobs", self._is_kept(job), counts)
         self._check("only open jobs get tasks", job.state is not JobState.SUCCEEDED, f"{job_id} is {job.state}")
+
+    def _is_kept(self, job: Job) -> bool:
+        same = self._running.of[job.definition.name]
+        return same <= job.definition.max_running_jobs and len(self._running.jobs) <= self._max_running_jobs
 
     def task_gone(self, job_id: str) -> None:
         """Note that a job has no live task any more."""

@@ -178,8 +178,12 @@ class Times:
                 self._invariants.check(name, is_in_time, f"{job.job_id}: {arn[-6:]} waited {waited}")
 
     def _check_orphans(self, job: Job) -> None:
+        silent = self._on_silent_hosts()
         for arn, task in self._invariants.tasks[job.job_id].items():
             stopped_at = timestamp(task, "stoppedAt")
+            if arn in silent:
+                # The application can do no more than ask until ECS wants it stopped.
+                stopped_at = self._facts.stop_wanted_at.get(arn, stopped_at)
             orphan_at = self._invariants.orphans.get(arn)
             if stopped_at is not None and orphan_at is not None:
                 took = stopped_at - orphan_at

@@ -52,7 +52,7 @@ class UselessCost:
     tasks: Mapping[str, Mapping[str, Mapping[str, object]]]
     """By job and task: ECS's latest state."""
     tried: Mapping[str, Collection[str]]
-    """By instance: the jobs whose task ECS was asked to place there, and placed nothing, or refused to."""
+    """By instance: the jobs whose task ECS placed nothing of there, refused to, or was refused its start."""
 
     def check_jobs(
         self,
@@ -105,7 +105,8 @@ class UselessCost:
     def _may_have_left(self, host: Instance, job_id: str, used_at: datetime) -> bool:
         """Return whether a job may have released a machine, and come back to it to run a task there at `used_at`.
 
-        RunTask refused to place its task there before, or its task on another machine ended while this one was there.
+        Its task was not placed there before, or not allowed to start, or its task on another machine ended while this
+        one was there.
         """
         others = (each for arn, each in self.tasks[job_id].items() if self.facts.host_of(arn) != host.instance_id)
         ends = (at for each in others if (at := timestamp(each, "stoppedAt")) is not None)

@@ -62,19 +62,19 @@ class UselessMachines:
     """The instances that the application asked EC2 to terminate."""
     _denied: Collection[str] = ()
     """The machines of which EC2 said that it launched none, and had."""
-    _took_task: dict[str, dict[str, datetime]] = field(default_factory=lambda: defaultdict(dict))
-    """By ARN of the container instance and job: when the job's first task was placed there."""
+    _took_task: dict[str, dict[str, tuple[str, datetime]]] = field(default_factory=lambda: defaultdict(dict))
+    """By ARN of the container instance and task: whose it is, and when it was placed there."""
     _warned: set[str] = field(default_factory=set)
     tried: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """By instance: the jobs whose task ECS was asked to place there, and placed nothing, or refused to."""
+    """By instance: the jobs whose task ECS placed nothing of there, refused to, or was refused its start."""
     _refused: dict[str, str] = field(default_factory=dict)
     """By instance: the family and the words with which ECS placed nothing on it, or refused to."""
     _starts_refused: dict[str, str] = field(default_factory=dict)
     """By ARN of the container instance: the family whose task was refused its start there."""
     _ran_task: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """By ARN of the container instance: the jobs whose task ran there."""
-    _not_allowed: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """By ARN of the container instance: the jobs whose task was refused its start there."""
+    _not_allowed: set[str] = field(default_factory=set)
+    """The tasks that were refused their start."""
     pauses: FamilyPauses = field(default_factory=FamilyPauses)
 
     def observe(self, event: Event) -> None:
@@ -83,7 +83,8 @@ class UselessMachines:
         detail = event["detail"]
         if kind == "ECS Task State Change" and detail.get("containerInstanceArn"):
             job_id = str(detail.get("startedBy", "")).rpartition("/")[0]
-            self._took_task[detail["containerInstanceArn"]].setdefault(job_id, self._clock.now())
+            placed = (job_id, self._clock.now())
+            self._took_task[detail["containerInstanceArn"]].setdefault(detail["taskArn"], placed)
             self._note_start(detail, job_id)
         elif kind in ("EC2 Spot Instance Interruption Warning", "EC2 Instance Rebalance Recommendation"):
             self._warned.add(detail["instance-id"])
@@ -98,9 +99,11 @@ class UselessMachines:
                 self.pauses.note_useful(family)
         elif _REFUSED_START.search(_told_of(detail)):
             self._starts_refused[host] = family
+            self._not_allowed.add(detail["taskArn"])
             if any(each.arn == host for each in self._in_order()):
                 self.pauses.note_useless(family, host, self._clock.now())
-            self._not_allowed[host].add(job_id)
+            for instance_id in (each.instance_id for each in self._hosts.values() if each.arn == host):
+                self.tried[instance_id].add(job_id)
 
     def unplaced(self, parameters: Mapping[str, Any], reason: str) -> None:
         """Note that ECS placed nothing, and its words."""
@@ -122,9 +125,12 @@ class UselessMachines:
         return next((each.launched_at for each in self._in_order() if self._is_useless(each)), None)
 
     def tasks_on(self, host: Instance) -> Mapping[str, datetime]:
-        """Return by job when its first task was placed on an instance, those left out whose start was refused there."""
-        without = self._not_allowed[host.arn] - self._ran_task[host.arn]
-        return {job_id: at for job_id, at in self._took_task.get(host.arn, {}).items() if job_id not in without}
+        """Return by job when its first task was placed on an instance whose start was not refused."""
+        first: dict[str, datetime] = {}
+        for arn, (job_id, at) in self._took_task.get(host.arn, {}).items():
+            if arn not in self._not_allowed:
+                first.setdefault(job_id, at)
+        return first
 
     def check_end(self) -> Waste:
         """Check a run in which nothing happens any more; return what it paid for nothing."""

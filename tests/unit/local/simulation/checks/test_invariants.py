@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fakes.builders import make_job, make_placement, make_running_attempt
+from fakes.builders import make_definition, make_job, make_placement, make_running_attempt
 from relaunch.core.jobs.job import Job
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.s3 import ObjectStore
@@ -14,6 +14,7 @@ from relaunch_local.simulation.checks.facts import LONGEST_MISSING, TASK_STATE_C
 from relaunch_local.simulation.checks.invariants import LONGEST_ORPHANED, Invariants
 
 JOB = "resnet-1"
+HOST = "i-1"
 HIDDEN = "arn:aws:ecs:us-east-1:111122223333:task/relaunch/hidden"
 OTHER = "arn:aws:ecs:us-east-1:111122223333:task/relaunch/other"
 
@@ -24,14 +25,24 @@ class World:
     def __init__(self) -> None:
         self.clock = Clock()
         self.span: tuple[datetime, datetime] | None = None
-        facts = AccountFacts(self.clock, lambda _arn: "")
-        facts.hidden_span = lambda arn: self.span if arn == HIDDEN else None
-        self.invariants = Invariants(self.clock, ObjectStore(), 5, facts)
+        self.facts = AccountFacts(self.clock, lambda _arn: HOST)
+        self.facts.hidden_span = lambda arn: self.span if arn == HIDDEN else None
+        self.invariants = Invariants(self.clock, ObjectStore(), 5, self.facts)
         self.invariants.jobs[JOB] = make_job(JOB)
 
-    def task(self, arn: str, status: str = "RUNNING") -> None:
-        detail: dict[str, Any] = {"taskArn": arn, "startedBy": f"{JOB}/1", "lastStatus": status, "version": 1}
-        self.invariants.task_changed({"detail-type": TASK_STATE_CHANGE, "detail": detail})
+    def task(self, arn: str, status: str = "RUNNING", job_id: str = JOB, **words: Any) -> None:
+        detail: dict[str, Any] = {"taskArn": arn, "startedBy": f"{job_id}/1", "lastStatus": status, "version": 1}
+        event = {"detail-type": TASK_STATE_CHANGE, "detail": {**detail, "containerInstanceArn": "arn:node", **words}}
+        self.facts.observe(event)
+        self.invariants.task_changed(event)
+
+    def connect(self, *, is_connected: bool) -> None:
+        words = {"ec2InstanceId": HOST, "agentConnected": is_connected}
+        self.facts.observe({"detail-type": "ECS Container Instance State Change", "detail": words})
+
+    def end_host(self) -> None:
+        words = {"instance-id": HOST, "state": "shutting-down"}
+        self.facts.observe({"detail-type": "EC2 Instance State-change Notification", "detail": words})
 
     def hide(self, minutes: int) -> None:
         now = self.clock.now()
@@ -100,6 +111,68 @@ def test_what_was_hidden_is_stopped_or_kept_once_ecs_has_shown_it_for_long_enoug
     world.wait(LONGEST_ORPHANED - timedelta(minutes=1))
     assert world.broken == set()
     world.wait(timedelta(minutes=1))
+    assert world.broken == broken
+
+
+@pytest.mark.parametrize(
+    ("is_wanted", "is_back", "broken"),
+    [
+        (False, False, {"what was hidden is stopped or kept once it is shown"}),
+        (True, False, set()),
+        (True, True, {"what was hidden is stopped or kept once it is shown"}),
+    ],
+    ids=["nobody-asked", "asked", "its-agent-is-back"],
+)
+def test_what_was_hidden_lives_on_while_ecs_has_lost_the_agent_that_is_to_stop_it(
+    world: World, *, is_wanted: bool, is_back: bool, broken: set[str]
+) -> None:
+    world.hide(40)
+    world.connect(is_connected=False)
+    world.wait(timedelta(minutes=40))
+    if is_wanted:
+        world.task(HIDDEN, desiredStatus="STOPPED")
+    world.wait(LONGEST_ORPHANED)
+    if is_back:
+        world.connect(is_connected=True)
+        world.wait(timedelta(minutes=10))
+
+    assert world.broken == broken
+
+
+@pytest.mark.parametrize(("minutes", "broken"), [(9, {"never two live tasks of one job"}), (10, set())])
+def test_another_task_may_run_beside_one_whose_host_ended_so_long_ago(minutes: int, broken: set[str]) -> None:
+    world = World()
+    world.task(HIDDEN)
+    world.end_host()
+    world.wait(timedelta(minutes=minutes))
+
+    world.task(OTHER, containerInstanceArn=None)
+
+    assert world.broken == broken
+
+
+@pytest.mark.parametrize(
+    ("minutes", "is_asked", "broken"),
+    [
+        (59, True, {"no more tasks than max_running_jobs"}),
+        (60, True, set()),
+        (60, False, {"no more tasks than max_running_jobs"}),
+    ],
+)
+def test_a_task_whose_stop_nobody_confirms_for_an_hour_keeps_no_other_job_from_its_slot(
+    minutes: int, *, is_asked: bool, broken: set[str]
+) -> None:
+    world = World()
+    job_ids = [f"resnet-{number}" for number in range(6)]
+    world.invariants.jobs |= {each: make_job(each, definition=make_definition(max_running_jobs=5)) for each in job_ids}
+    for job_id in job_ids[:5]:
+        world.task(f"arn:{job_id}", job_id=job_id)
+    if is_asked:
+        world.facts.stop_asked("arn:resnet-0")
+    world.wait(timedelta(minutes=minutes))
+
+    world.task("arn:resnet-5", job_id="resnet-5")
+
     assert world.broken == broken
 
 

@@ -61,3 +61,44 @@ def test_a_cancelled_job_ends_in_time(
     violations = broken_by_an_end_after(minutes * MINUTE, is_cut_off=is_cut_off, own_hosts=own_hosts)
 
     assert any("what is cancelled ends in time" in each for each in violations) is not is_kept
+
+
+@pytest.mark.parametrize(
+    ("minutes", "is_cut_off", "own_hosts", "is_kept"),
+    [
+        (90, False, {}, True),
+        (91, False, {}, False),
+        (0, True, {}, True),
+        (91, True, {}, False),
+        (0, True, OWN_HOSTS, False),
+    ],
+)
+def test_an_orphaned_task_stops_in_time_or_is_to_stop_on_a_host_of_others_that_hears_of_nothing(
+    minutes: int, *, is_cut_off: bool, own_hosts: Mapping[str, Instance], is_kept: bool
+) -> None:
+    """The orphan is wanted to stop after these minutes, and has stopped after four hours if its host is cut off."""
+    clock = Clock()
+    began_at = clock.now()
+    facts = AccountFacts(clock, lambda _arn: HOST)
+    invariants = Invariants(clock, ObjectStore(), 5, facts)
+
+    def tell(after: timedelta, **words: Any) -> None:
+        clock.advance_to(began_at + after)
+        detail = {"taskArn": TASK, "startedBy": f"{JOB}/1", "version": 1, "containerInstanceArn": "arn:node", **words}
+        facts.observe(event(TASK_STATE_CHANGE, **detail))
+        invariants.task_changed(event(TASK_STATE_CHANGE, **detail))
+
+    tell(timedelta(0), lastStatus="RUNNING")
+    invariants.orphans[TASK] = began_at
+    if is_cut_off:
+        facts.observe(event("ECS Container Instance State Change", ec2InstanceId=HOST, agentConnected=False))
+    clock.advance_to(began_at + minutes * MINUTE)
+    facts.stop_asked(TASK)
+    tell(minutes * MINUTE, lastStatus="RUNNING", desiredStatus="STOPPED")
+    ends_after = 240 * MINUTE if is_cut_off else minutes * MINUTE
+    stopped_at = (began_at + ends_after).isoformat()
+    tell(ends_after, lastStatus="STOPPED", desiredStatus="STOPPED", stoppedAt=stopped_at)
+    job = replace(make_job(JOB), state=JobState.SUCCEEDED, accepted_at=began_at, ended_at=clock.now())
+    Times(clock, invariants, facts, StackLimits(), {}, own_hosts).check(job)
+    broken = [each for each in invariants.violations if "an orphaned task stops in time" in each]
+    assert (broken == []) is is_kept
