@@ -33,6 +33,9 @@ STOPPED_KEPT = timedelta(hours=1)
 UNCONFIRMED_AFTER = timedelta(minutes=10)
 """A task that is not STOPPED so long after StopTask, four times its time-out, has a host that does not confirm it."""
 
+GIVEN_UP_AFTER = timedelta(hours=24)
+"""How long a job waits for a stop that its host does not confirm, as the design says: its task may live on."""
+
 
 @dataclass(slots=True)
 class AccountFacts:
@@ -55,6 +58,8 @@ class AccountFacts:
     """By task: when the application first sent StopTask."""
     ended_at: dict[str, datetime] = field(default_factory=dict)
     """By instance: when it began to end."""
+    stopping_since: dict[str, datetime] = field(default_factory=dict)
+    """By task: since when ECS has said that it is to be STOPPED, whoever stopped it and although nobody may have."""
     _stop_told_at: dict[str, datetime] = field(default_factory=dict)
     """By task: when the application first handled an event, or got an answer, by which it has stopped."""
     _told_by_request: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
@@ -86,17 +91,24 @@ class AccountFacts:
         detail = event["detail"]
         if kind == _MACHINE_STATE_CHANGE:
             self._note_agent(detail["ec2InstanceId"], is_connected=detail["agentConnected"])
-        if kind == TASK_STATE_CHANGE and detail["lastStatus"] == "STOPPED":
-            self._stopped_at.setdefault(detail["taskArn"], self._clock.now())
-        if kind == TASK_STATE_CHANGE and detail.get("containerInstanceArn"):
-            if detail["taskArn"] not in self._hosts:
-                self._hosts[detail["taskArn"]] = self._instance_of(detail["containerInstanceArn"])
-            if detail["lastStatus"] == "STOPPED" and "startedAt" not in detail:
-                self._unstarted.add(self._hosts[detail["taskArn"]])
+        if kind == TASK_STATE_CHANGE:
+            self._note_task(detail)
         elif kind in _NOTICES:
             self._notices[detail["instance-id"]].append((_time_of(event), kind == _WARNING))
         elif kind == _INSTANCE_STATE_CHANGE and detail["state"] in _ENDING:
             self.ended_at.setdefault(detail["instance-id"], self._clock.now())
+
+    def _note_task(self, task: Mapping[str, Any]) -> None:
+        arn = task["taskArn"]
+        if task.get("desiredStatus") == "STOPPED":
+            self.stopping_since.setdefault(arn, self._clock.now())
+        if task["lastStatus"] == "STOPPED":
+            self._stopped_at.setdefault(arn, self._clock.now())
+        if task.get("containerInstanceArn"):
+            if arn not in self._hosts:
+                self._hosts[arn] = self._instance_of(task["containerInstanceArn"])
+            if task["lastStatus"] == "STOPPED" and "startedAt" not in task:
+                self._unstarted.add(self._hosts[arn])
 
     def message_handled(self, function: str, body: str, told: Collection[str], *, has_failed: bool) -> None:
         """Note a message that a function handled without an error, and the tasks that RunTask told it of meanwhile.
@@ -196,6 +208,14 @@ class AccountFacts:
             if self._stop_told_at.get(arn, now) - asked_at >= after:
                 yield arn
 
+    def stops_for_long(self, task_arn: str) -> bool:
+        """Return whether ECS has said for so long that a task is to be STOPPED that its host does not confirm it."""
+        return self._clock.now() - self.stopping_since.get(task_arn, self._clock.now()) >= UNCONFIRMED_AFTER
+
+    def stop_told_at(self, task_arn: str) -> datetime | None:
+        """Return when the application first knew that a task has stopped, None if it never did."""
+        return self._stop_told_at.get(task_arn)
+
     def was_cut_off(self, instance_id: str) -> bool:
         """Return whether ECS lost the agent of an instance for so long that a stop could not be confirmed in time."""
         since = self._cut_off_since.get(instance_id)
@@ -205,6 +225,11 @@ class AccountFacts:
     def was_away(self, instance_id: str, since: datetime, until: datetime) -> bool:
         """Return whether ECS had lost the agent of an instance at any time between these."""
         return any(began <= until and (ended is None or ended >= since) for began, ended in self._away[instance_id])
+
+    def away_time(self, instance_id: str, since: datetime, until: datetime) -> timedelta:
+        """Return for how long ECS had lost the agent of an instance between two times."""
+        spans = ((max(began, since), min(ended or until, until)) for began, ended in self._away[instance_id])
+        return sum((max(ended - began, timedelta(0)) for began, ended in spans), timedelta(0))
 
     def _note_agent(self, instance_id: str, *, is_connected: bool) -> None:
         spans = self._away[instance_id]

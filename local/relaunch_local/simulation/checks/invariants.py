@@ -17,7 +17,7 @@ from relaunch_local.ecs import Clock, Event, ProcessSpec
 from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.effects import Effects
-from relaunch_local.simulation.checks.facts import LONGEST_MISSING, TASK_STATE_CHANGE, AccountFacts
+from relaunch_local.simulation.checks.facts import GIVEN_UP_AFTER, LONGEST_MISSING, TASK_STATE_CHANGE, AccountFacts
 from relaunch_local.simulation.checks.failed_starts import FailedStarts
 from relaunch_local.simulation.checks.record import check_explanation, check_parameters, check_record, check_write
 from relaunch_local.simulation.checks.retries import chain_of, check_retry, newest_checkpoint
@@ -296,8 +296,8 @@ class Invariants:
 
     def _check_end(self, before: Job | None, job: Job) -> None:
         if job.state.is_final and not (before and before.state.is_final):
-            # A stop that no host has confirmed for an hour is given up; the verdict checks that it was asked for.
-            given_up = set(self._facts.unconfirmed_stops(timedelta(hours=1)))
+            # A stop that no host has confirmed for a day is given up; the verdict checks that it was asked for.
+            given_up = set(self._facts.unconfirmed_stops(GIVEN_UP_AFTER))
             # No answer of RunTask named a task of these jobs, and ECS lists none that it hides: sweeps stop them.
             unlisted = self.hidden if job.job_id in self._facts.unanswered_jobs else set[str]()
             live = [arn for arn in self._undenied(job.job_id) if arn not in given_up | unlisted]
