@@ -67,8 +67,8 @@ AGENT_BUGS = (
     ),
     PlantedBug(
         "ended-while-its-host-is-silent",
-        "a job ends an hour after a stop that the host of somebody else does not confirm, although its task lives on",
-        lambda: patched(unconfirmed_stops, STOP_LIMIT=timedelta(hours=1)),
+        "a job ends minutes after a stop that its host does not confirm, although its task lives on",
+        lambda: patched(unconfirmed_stops, STOP_LIMIT=timedelta(minutes=15)),
         "no job ends before its task",
         60,
         world=_silent_hosts,

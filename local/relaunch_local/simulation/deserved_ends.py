@@ -47,6 +47,8 @@ class DeservedEnds:
     def wrong_end(self, job: Job) -> str:
         """Return what is wrong with the end of a job, empty if nothing is."""
         log = self._account.trainings.logs[job.job_id]
+        if job.job_id in self._workload.without_checkpoint and self._invariants.tasks[job.job_id]:
+            return "it ran without the checkpoint from which it was to resume"
         match job.state:
             case JobState.SUCCEEDED:
                 return "" if log.finished or self._left_unwarned(job) else "its program never finished"
@@ -97,6 +99,9 @@ class DeservedEnds:
         return self._wrong_bound(job)
 
     def _wrong_bound(self, job: Job) -> str:
+        if job.attempt is None and job.reason.startswith("there is no complete "):
+            is_right = job.job_id in self._workload.without_checkpoint
+            return "" if is_right else "nobody asked for a checkpoint that is not there"
         if job.reason.startswith("refused for "):
             return "" if self._useless_machines.may_end(job) else "what it needs was there"
         if "gained no step" in job.reason:
