@@ -60,9 +60,17 @@ AGENT_BUGS = (
     PlantedBug(
         "stop-waited-for-for-ever",
         "a stop that no host confirms is waited for without an end",
-        lambda: _unconfirmed(CONFIRMED_WITHIN=_DAY, STOP_LIMIT=_DAY),
+        lambda: _unconfirmed(CONFIRMED_WITHIN=_DAY, STOP_LIMIT=9 * _DAY),
         "a stop ends within its bound",
         90,
+        world=_silent_hosts,
+    ),
+    PlantedBug(
+        "ended-while-its-host-is-silent",
+        "a job ends minutes after a stop that its host does not confirm, although its task lives on",
+        lambda: patched(unconfirmed_stops, STOP_LIMIT=timedelta(minutes=15)),
+        "no job ends before its task",
+        60,
         world=_silent_hosts,
     ),
     PlantedBug(

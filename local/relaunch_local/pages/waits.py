@@ -23,6 +23,7 @@ from relaunch.core.lifecycle.unconfirmed_stops import (
     CONFIRMED_WITHIN,
     HOST_END_GRACE,
     STOP_LIMIT,
+    TOLD_AFTER,
     UNTOLD_HOST_END_GRACE,
 )
 from relaunch.core.lifecycle.verdicts import VERDICT_WAIT
@@ -97,7 +98,9 @@ JOB_STATES: Mapping[JobState, Wait] = {
         f"{NOTICE_LEAD.seconds} seconds after its program ended, while EC2 may say yet that it took the machine away, "
         f"{_minutes(VERDICT_WAIT)} if a signal ended it or EC2 does not answer; "
         f"its stop time-out and {_minutes(CONFIRMED_WITHIN)}, then a machine of our own is terminated; "
-        f"{_minutes(STOP_LIMIT)}, then the job ends and its reason names what may live on",
+        f"{_minutes(TOLD_AFTER)}, then an alert names the host; the job waits until the agent of "
+        f"that is back or the host is gone, for {STOP_LIMIT // timedelta(hours=1)} hours at most: then it ends, and "
+        "its reason says so",
         (Metric.STOPS_UNCONFIRMED, Metric.MACHINES_ABANDONED),
         "terminate the instance, or deregister it from the cluster",
     ),

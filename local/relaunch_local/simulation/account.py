@@ -199,7 +199,8 @@ class SimulatedAccount(CheckedWrites):
     def _watch_deadlines(self) -> Deadlines:
         self.on_demand = OnDemand(self.scenario, self.simulator, self.stores.machines, self.stores.capacity)
         sold = (self.scenario, self.simulator, self.stores.capacity, self.calls.failed_at)
-        self.choices = Choices(self.clock, self.invariants.check, *sold, self.invariants.effects.when)
+        done = (self.invariants.effects.when, self.useless.is_tried_alone)
+        self.choices = Choices(self.clock, self.invariants.check, *sold, *done)
         self.wait_reasons = WaitReasons(
             self.clock,
             self.invariants.check,

@@ -110,6 +110,7 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "rebalance-recommended": 100,
     "registrations-overlap": 100,
     "requests-of-others": 300,
+    "retry-from-no-step": 15,
     "retry-sent-twice": 120,
     "revision-deregistered": 80,
     "run-task-forbidden": 60,

@@ -8,6 +8,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.checks.facts import GIVEN_UP_AFTER
 from relaunch_local.simulation.checks.times import CLOCK_SKEW, Times, run_seconds, timestamp
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.faults.useless_machines import UselessMachineFaults
@@ -46,6 +47,8 @@ class DeservedEnds:
     def wrong_end(self, job: Job) -> str:
         """Return what is wrong with the end of a job, empty if nothing is."""
         log = self._account.trainings.logs[job.job_id]
+        if job.job_id in self._workload.without_checkpoint and self._invariants.tasks[job.job_id]:
+            return "it ran without the checkpoint from which it was to resume"
         match job.state:
             case JobState.SUCCEEDED:
                 return "" if log.finished or self._left_unwarned(job) else "its program never finished"
@@ -79,12 +82,8 @@ class DeservedEnds:
     def _wrong_failure(self, job: Job) -> str:
         log = self._account.trainings.logs[job.job_id]
         if unpullable := self._unpullable(job):
-            told = [
-                arn
-                for arn in unpullable
-                if not self._times.is_end_unknown(arn, self._invariants.tasks[job.job_id][arn])
-            ]
-            return "" if len(told) <= 1 else f"{len(told)} machines tried to pull an image that none can"
+            in_vain = [arn for arn in unpullable if self._was_tried_again(job, arn)]
+            return f"{len(unpullable)} machines tried to pull an image that none can" if in_vain else ""
         if job.totals.failures > job.definition.max_failures:
             failed = log.failed + len(log.deserted)
             return "" if failed >= job.totals.failures else f"it failed {failed} times, not {job.totals.failures}"
@@ -100,6 +99,9 @@ class DeservedEnds:
         return self._wrong_bound(job)
 
     def _wrong_bound(self, job: Job) -> str:
+        if job.attempt is None and job.reason.startswith("there is no complete "):
+            is_right = job.job_id in self._workload.without_checkpoint
+            return "" if is_right else "nobody asked for a checkpoint that is not there"
         if job.reason.startswith("refused for "):
             return "" if self._useless_machines.may_end(job) else "what it needs was there"
         if "gained no step" in job.reason:
@@ -107,7 +109,7 @@ class DeservedEnds:
         if job.reason.startswith(("not running within ", "not running for ")):
             return self._not_idle(job)
         if "its stop was not confirmed within" in job.reason:
-            unconfirmed = {self._facts.host_of(arn) for arn in self._facts.unconfirmed_stops()}
+            unconfirmed = {self._facts.host_of(arn) for arn in self._facts.unconfirmed_stops(GIVEN_UP_AFTER)}
             last = {self._facts.host_of(arn) for arn in self._invariants.tasks[job.job_id]}
             return "" if unconfirmed & last else "its stop was confirmed"
         return "its reason is unknown"
@@ -166,6 +168,18 @@ class DeservedEnds:
             and task.get("lastStatus") == "STOPPED"
             and is_unpullable(str(task.get("stoppedReason", "")))
         ]
+
+    def _was_tried_again(self, job: Job, arn: str) -> bool:
+        """Return whether another task was created for the job after the application knew of the stop of this one.
+
+        Of a task whose RunTask was not answered it may know later than it launches the next one.
+        """
+        tasks = self._invariants.tasks[job.job_id]
+        told_at = self._facts.stop_told_at(arn)
+        if told_at is None or self._times.is_end_unknown(arn, tasks[arn]):
+            return False
+        created = (timestamp(each, "createdAt") for each in tasks.values())
+        return any(at is not None and at > told_at + CLOCK_SKEW for at in created)
 
     def _offers(self) -> list[CapacityProviderOffer]:
         """Return what is offered: by capacity providers, and as machines of our own as if each were of a provider."""

@@ -1,5 +1,9 @@
-"""People who retry jobs that have ended: each sends a request until it is answered, and some send it twice."""
+"""People who retry jobs that have ended: each sends a request until it is answered, and some send it twice.
 
+In few seeds one asks for a checkpoint that was never written: such a job ends without a task.
+"""
+
+from collections.abc import Mapping
 from typing import Any
 
 from relaunch.core.jobs.job import Job
@@ -11,6 +15,9 @@ from relaunch_local.simulation.workload import Workload
 # In the other seeds nobody retries a job.
 _SHARE_OF_SEEDS = 0.4
 _MOST = 3
+_EVERY = 40
+_FIRST = 21
+_NEVER_REACHED = 10**9
 
 
 class Retries:
@@ -21,12 +28,28 @@ class Retries:
         self._account = account
         self._workload = workload
         self._dice = account.chance.stream("retries")
+        # A stream of its own: nothing else is drawn otherwise for it.
+        self._step_dice = account.chance.stream("retries-from-a-step")
         self._answered: dict[str, str] = {}
         """By the key of a request: the job that it was answered with."""
         if self._dice.random() < _SHARE_OF_SEEDS:
             for number in range(self._dice.randint(1, _MOST)):
                 seconds = self._dice.uniform(0.4, 1.0) * account.scenario.chaos_seconds
                 account.clock.call_later(seconds, lambda key=f"retry-{number}": self._retry_any_job(key))  # type: ignore[misc]  # mypy cannot infer a lambda with a default
+
+        if account.chance.seed % _EVERY == _FIRST:
+            seconds = self._step_dice.uniform(0.6, 1.0) * account.scenario.chaos_seconds
+            account.clock.call_later(seconds, self._retry_from_no_step)
+
+    def _retry_from_no_step(self) -> None:
+        account = self._account
+        jobs = account.invariants.jobs.values()
+        ended = [job for job in jobs if job.state.is_final and job.definition.checkpoint_uri is not None]
+        if ended and account.chance.strikes("retry-from-no-step", 2.0):
+            job = self._step_dice.choice(ended)
+            key = "retry-from-no-step"
+            self._workload.planned.add((job.definition.name, key, 1))
+            self._send(job, key, {"step": _NEVER_REACHED})
 
     def _retry_any_job(self, key: str) -> None:
         account = self._account
@@ -41,9 +64,11 @@ class Retries:
         if self._dice.random() < 0.5 and account.chance.strikes("retry-sent-twice", 2.0):
             account.clock.call_later(self._dice.choice((0.0, 1.0, 300.0)), lambda: self._send(job, key))
 
-    def _send(self, job: Job, key: str) -> None:
+    def _send(self, job: Job, key: str, point: Mapping[str, int] | None = None) -> None:
         account = self._account
-        request = {"action": "retry", "job_id": job.job_id, "idempotency_key": key}
+        request = {"action": "retry", "job_id": job.job_id, "idempotency_key": key, **(point or {})}
+
+        dice = self._dice if point is None else self._step_dice
 
         def on_end(answer: Any, error: BaseException | None) -> None:
             if error is not None:
@@ -51,10 +76,12 @@ class Retries:
             else:
                 account.invariants.check("a request that is right is granted", "job" in answer, f"{request}: {answer}")
             if error is not None or "job" not in answer:
-                account.clock.call_later(self._dice.uniform(5.0, 120.0), lambda: self._send(job, key))
+                account.clock.call_later(dice.uniform(5.0, 120.0), lambda: self._send(job, key, point))
                 return
             self._workload.accepted.add((job.definition.name, key, 1))
             self._check_answer(job, key, answer["job"]["job_id"])
+            if point is not None:
+                self._workload.without_checkpoint.add(answer["job"]["job_id"])
 
         account.lambdas.call("job_api", lambda: answer_request(request, "", account.deps), on_end)
 

@@ -16,6 +16,7 @@ from relaunch.core.lifecycle.restart_policy import is_failure
 from relaunch.core.lifecycle.running import UNKNOWN_TASK
 from relaunch.core.machines.machine import MachineState
 from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.checks.facts import GIVEN_UP_AFTER
 from relaunch_local.simulation.checks.progress import check_progress
 from relaunch_local.simulation.checks.stop_causes import StopFacts, is_cause
 from relaunch_local.simulation.checks.times import CLOCK_SKEW, Times, run_seconds, timestamp
@@ -27,7 +28,7 @@ from relaunch_local.simulation.workload import UNREADABLE, Workload
 
 # ECS's timestamps have milliseconds; a task has two of them.
 TIMESTAMP_PRECISION = timedelta(milliseconds=2)
-# An hour after its stop time-out, and what calls and looks that fail take at most.
+# An hour after its stop time-out, and what calls and looks that fail take at most; while an agent is away, longer.
 _STOP_BOUND = timedelta(minutes=60 + 2 + 30)
 # Ten minutes after its stop time-out, and ten for the others on the machine.
 _UNWANTED_BOUND = timedelta(minutes=10 + 10 + 2 + 30)
@@ -95,7 +96,12 @@ class Verdict:
             if arn not in owner or (recorded_at is None and arn in self._invariants.orphans):
                 continue
             until = recorded_at or self._account.clock.now()
-            is_bounded = until - asked_at <= _STOP_BOUND + self._facts.outage_time(asked_at, until)
+            host = self._facts.host_of(arn)
+            allowed = _STOP_BOUND + self._facts.outage_time(asked_at, until)
+            if host not in self._account.machines.hosts:
+                # Only a machine of our own is ended for it: of others the agent has to come back.
+                allowed += self._facts.away_time(host, asked_at, until)
+            is_bounded = until - asked_at <= min(allowed, GIVEN_UP_AFTER + _STOP_BOUND)
             message = f"{owner[arn]}: {arn[-6:]} {until - asked_at}"
             self._check("a stop ends within its bound", is_bounded, message)
             if self._facts.host_of(arn) in self._account.machines.hosts:
@@ -250,7 +256,7 @@ class Verdict:
             ran = ran + seconds
             bill = bill + seconds / 3600 * price
             left_open = TIMESTAMP_PRECISION.total_seconds()
-            is_given_up = arn in set(self._facts.unconfirmed_stops(timedelta(hours=1)))
+            is_given_up = arn in set(self._facts.unconfirmed_stops(GIVEN_UP_AFTER))
             if is_given_up or self._times.is_end_unknown(arn, self._invariants.tasks[job.job_id].get(arn, {})):
                 # Its end is unknown: it may have been any time until it was given up, or be later than that.
                 began_at = timestamp(self._invariants.tasks[job.job_id].get(arn, {}), "startedAt")

@@ -74,6 +74,8 @@ class Workload:
         self.dead_letters = 0
         self.deleted_dead_letters: list[DeadLetter] = []
         """Those that somebody deleted, or sent back to where they came from."""
+        self.without_checkpoint: set[str] = set()
+        """Jobs that are to resume from a checkpoint that was never written."""
         self.last_arrival = account.clock.now()
         """When the last event arrives that EventBridge may deliver hours late."""
         # What a deadline promises is seen of the jobs that nobody cancels.

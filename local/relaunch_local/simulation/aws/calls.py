@@ -113,6 +113,21 @@ class Calls:
             raise _error_of(fault, errors)(name)
         return answer
 
+    def fail_by_chance(self, service: str, action: str, share: float, errors: CallErrors) -> None:
+        """Fail a call for good that is made at once otherwise; it draws from a stream of its own, and moves no other.
+
+        Raises:
+            ClientError: it failed.
+        """
+        invocation = self.runtime.current
+        name = f"{service}:{action}"
+        note = f"{invocation.function}#{invocation.number}" if invocation is not None else ""
+        if invocation is None or not self.chance.strikes("call-refused", share, site=name, note=note):
+            return
+        invocation.failed_calls += 1
+        self.failed_at[name].append(self.runtime.clock.now())
+        raise errors.refused(name)
+
     def _retries_of(self, service: str, config: Config) -> SdkRetries:
         key = (service, id(config))
         if key not in self._retries:

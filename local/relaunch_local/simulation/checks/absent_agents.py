@@ -121,12 +121,17 @@ class AbsentAgentChecks:
         return [each for each in host.tasks.values() if each.last_status != "STOPPED"]
 
     def _wanted_on(self, host: Instance) -> list[Task]:
-        """Return the tasks on the host that nobody asked to stop, and that ECS did not say it does not know."""
+        """Return the tasks on the host that nobody asked to stop, and that ECS did not say it does not know.
+
+        One that stops by itself, and whose stop is not confirmed for long, is as good as one that was asked to.
+        """
         now = self._clock.now()
         return [
             each
             for each in self._tasks_on(host)
-            if each.arn not in self._facts.stop_asked_at and not self._facts.may_be_lost(each.arn, None, now)
+            if each.arn not in self._facts.stop_asked_at
+            and not self._facts.stops_for_long(each.arn)
+            and not self._facts.may_be_lost(each.arn, None, now)
         ]
 
     def _saved_at(self, host: Instance) -> datetime | None:

@@ -34,8 +34,6 @@ _FORGOTTEN_AFTER = timedelta(hours=1)
 _LONGEST_FUNCTION = timedelta(seconds=67)
 # The prices and the memory of a plan that took longer are not those of its end.
 _LONGEST_PLAN = timedelta(minutes=5)
-# A job that has been saved more often has waited for something, and knows what others do not.
-_FIRST_VERSIONS = 3
 # What lacked capacity a while ago is chosen after others that cost up to a quarter more.
 _COMPARABLE = 1.26
 
@@ -67,6 +65,8 @@ class Choices:
     """When the calls of each action failed for good."""
     _effects: Mapping[tuple[type, str], datetime]
     """When each effect was done last."""
+    _is_tried_alone: Callable[[str, str, str], bool]
+    """Whether one machine at a time is tried in a pool, of a type, a purchase option and a zone, and one starts now."""
 
     def job_saved(self, before: Job | None, job: Job) -> None:
         """Check a new placement by a capacity provider."""
@@ -82,14 +82,14 @@ class Choices:
         bought = OnSale(
             placement.offering.instance_type, placement.offering.purchase, None, placement.capacity_provider
         )
-        is_first = known is None and not attempt.closed_placements and job.version <= _FIRST_VERSIONS
+        is_first = known is None and not attempt.closed_placements
         self._check_choice(job, bought, is_first=is_first)
 
     def machine_requested(self, machine: Machine, jobs: Mapping[str, Job]) -> None:
         """Check a machine of our own that is requested; `jobs` are the jobs as they were saved last."""
         keys = [each.offering for each in machine.request.overrides]
         for job in (jobs[each.job_id] for each in machine.claims):
-            is_first = job.attempt is None and job.machines.requested <= 1 and job.version <= _FIRST_VERSIONS
+            is_first = job.attempt is None and job.machines.requested <= 1
             for place, key in enumerate(keys):
                 bought = OnSale(key.instance_type, key.purchase, key.zone, None)
                 self._check_choice(job, bought, is_first=is_first and place == 0)
@@ -158,7 +158,9 @@ class Choices:
             cheaper = [
                 each
                 for each in self._open_to(definition, revision, now)
-                if _is_comparable(each, bought, definition) and max(self._prices(each, now)) * _COMPARABLE < min(paid)
+                if _is_comparable(each, bought, definition)
+                and max(self._prices(each, now)) * _COMPARABLE < min(paid)
+                and not (each.zone and self._is_tried_alone(each.instance_type, each.purchase.value, each.zone))
             ]
             message = f"{what}: {bought} for {min(paid)}, beside {', '.join(map(str, cheaper))}"
             self._check("nothing that fits a job is much cheaper than its first choice", not cheaper, message)

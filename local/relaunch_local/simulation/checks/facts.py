@@ -35,6 +35,9 @@ HOST_GONE_AFTER = timedelta(minutes=10)
 UNCONFIRMED_AFTER = timedelta(minutes=10)
 """A task that is not STOPPED so long after StopTask, four times its time-out, has a host that does not confirm it."""
 
+GIVEN_UP_AFTER = timedelta(hours=24)
+"""How long a job waits for a stop that its host does not confirm, as the design says: its task may live on."""
+
 
 @dataclass(slots=True)
 class AccountFacts:
@@ -220,6 +223,14 @@ class AccountFacts:
         """Return whether ECS wants a task stopped, and has lost the agent of its host, which cannot hear of it."""
         return task_arn in self.stop_wanted_at and self.host_of(task_arn) in self._cut_off_since
 
+    def stops_for_long(self, task_arn: str) -> bool:
+        """Return whether ECS has said for so long that a task is to be STOPPED that its host does not confirm it."""
+        return self._clock.now() - self.stop_wanted_at.get(task_arn, self._clock.now()) >= UNCONFIRMED_AFTER
+
+    def stop_told_at(self, task_arn: str) -> datetime | None:
+        """Return when the application first knew that a task has stopped, None if it never did."""
+        return self._stop_told_at.get(task_arn)
+
     def was_cut_off(self, instance_id: str) -> bool:
         """Return whether ECS lost the agent of an instance for so long that a stop could not be confirmed in time."""
         since = self._cut_off_since.get(instance_id)
@@ -229,6 +240,11 @@ class AccountFacts:
     def was_away(self, instance_id: str, since: datetime, until: datetime) -> bool:
         """Return whether ECS had lost the agent of an instance at any time between these."""
         return any(began <= until and (ended is None or ended >= since) for began, ended in self._away[instance_id])
+
+    def away_time(self, instance_id: str, since: datetime, until: datetime) -> timedelta:
+        """Return for how long ECS had lost the agent of an instance between two times."""
+        spans = ((max(began, since), min(ended or until, until)) for began, ended in self._away[instance_id])
+        return sum((max(ended - began, timedelta(0)) for began, ended in spans), timedelta(0))
 
     def _note_agent(self, instance_id: str, *, is_connected: bool) -> None:
         spans = self._away[instance_id]

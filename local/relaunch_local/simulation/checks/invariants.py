@@ -17,7 +17,7 @@ from relaunch_local.ecs import Clock, Event, ProcessSpec
 from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.effects import Effects
-from relaunch_local.simulation.checks.facts import LONGEST_MISSING, TASK_STATE_CHANGE, AccountFacts
+from relaunch_local.simulation.checks.facts import GIVEN_UP_AFTER, LONGEST_MISSING, TASK_STATE_CHANGE, AccountFacts
 from relaunch_local.simulation.checks.failed_starts import FailedStarts
 from relaunch_local.simulation.checks.record import check_explanation, check_parameters, check_record, check_write
 from relaunch_local.simulation.checks.retries import chain_of, check_retry, newest_checkpoint
@@ -267,8 +267,8 @@ class Invariants:
 
     def _unended(self, job_id: str) -> set[str]:
         """Return the live tasks of a job that it may not give up."""
-        # A stop that no host has confirmed for an hour is given up; the verdict checks that it was asked for.
-        return self._undenied(job_id).difference(self._facts.unconfirmed_stops(timedelta(hours=1)))
+        # A stop that no host has confirmed for a day is given up; the verdict checks that it was asked for.
+        return self._undenied(job_id).difference(self._facts.unconfirmed_stops(GIVEN_UP_AFTER))
 
     def lives(self, job_id: str, task_arn: str) -> bool:
         """Return whether a task has not stopped."""

@@ -9,7 +9,7 @@ from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
 from relaunch_local.ecs import Clock
 from relaunch_local.ecs.engine.model import Instance
-from relaunch_local.simulation.checks.facts import AccountFacts
+from relaunch_local.simulation.checks.facts import GIVEN_UP_AFTER, AccountFacts
 from relaunch_local.simulation.checks.invariants import Invariants
 
 # The clocks of two functions differ by up to six seconds.
@@ -21,8 +21,6 @@ STOP_OVERSHOOT = timedelta(minutes=30)
 # A cancelled job whose RunTask was not answered waits until ECS certainly lists its task (6 minutes); a job past its
 # deadline is looked at when its task had to start (8 minutes, or 30). Then the task has to stop.
 CANCEL_OVERSHOOT = timedelta(minutes=45)
-# One whose host confirms no stop may train on there, and ends an hour after its stop time-out all the same.
-UNCONFIRMED_OVERSHOOT = timedelta(minutes=60 + 2 + 15)
 _LONG_UNCONFIRMED = timedelta(minutes=30)
 DEADLINE_OVERSHOOT = timedelta(minutes=65)
 # A job past its deadline waits for RunTask's answer until the try is too old.
@@ -77,9 +75,7 @@ class Times:
         if asked_at is None or job.ended_at is None or job.ended_at <= asked_at + CLOCK_SKEW:
             return
         took = job.ended_at - asked_at
-        allowed = CANCEL_OVERSHOOT
-        if self._confirmed_no_stop(job):
-            allowed = UNCONFIRMED_OVERSHOOT
+        allowed = CANCEL_OVERSHOOT + self._silent_time(job, asked_at, job.ended_at)
         allowed += self._facts.outage_time(asked_at, job.ended_at)
         self._invariants.check("what is cancelled ends in time", took <= allowed, f"{job.job_id} after {took}")
         was_late = self.was_late(job, asked_at + CLOCK_SKEW)
@@ -90,9 +86,11 @@ class Times:
             "what is cancelled ends as cancelled", is_kept, f"{job.job_id} is {job.state}: {job.reason}"
         )
 
-    def _confirmed_no_stop(self, job: Job) -> bool:
-        """Return whether a task that was to stop is on the host of somebody else whose agent ECS has lost."""
-        return not self._on_silent_hosts().isdisjoint(self._invariants.tasks[job.job_id])
+    def _silent_time(self, job: Job, since: datetime, until: datetime) -> timedelta:
+        """Return for how long a task that was to stop was on a host of others whose agent ECS had lost meanwhile."""
+        silent = self._on_silent_hosts().intersection(self._invariants.tasks[job.job_id])
+        away = [self._facts.away_time(self._facts.host_of(arn), since, until) for arn in silent]
+        return min(max(away, default=timedelta(0)), GIVEN_UP_AFTER)
 
     def _on_silent_hosts(self) -> frozenset[str]:
         """Return the tasks that were to stop on hosts of others whose agents ECS has lost.
@@ -128,15 +126,15 @@ class Times:
         latest = job.accepted_at + job.definition.deadline
         is_unanswered = job.job_id in self._facts.unanswered_jobs
         allowed = DEADLINE_OVERSHOOT + (UNANSWERED if is_unanswered else timedelta(0))
-        silent = UNCONFIRMED_OVERSHOOT if self._confirmed_no_stop(job) else timedelta(0)
-        self._check_end_after(job, "it", job.ended_at, latest, max(allowed, silent))
-        given_up = set(self._facts.unconfirmed_stops(timedelta(hours=1)))
+        silent = self._silent_time(job, latest, job.ended_at or self._clock.now())
+        self._check_end_after(job, "it", job.ended_at, latest, allowed + silent)
+        unconfirmed = set(self._facts.unconfirmed_stops(timedelta(hours=1)))
         for arn, task in self._invariants.tasks[job.job_id].items():
             stopped_at = timestamp(task, "stoppedAt")
             shown_at = self._facts.shown_at(arn)
             if stopped_at is None:
                 continue
-            if arn in given_up:
+            if arn in unconfirmed:
                 # Its host confirmed no stop: what can be done is to ask for it in time.
                 stopped_at = self._facts.stop_asked_at[arn]
             if shown_at is None:

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from relaunch.core.jobs.job import Job
@@ -23,6 +23,10 @@ from relaunch_local.simulation.checks.family_pauses import FamilyPauses
 MOST_PER_JOB = 6
 MOST_PER_CAUSE = 12
 _DAY = timedelta(hours=24)
+# A machine that has taken no task by then is not waited for.
+_SHOWS_WITHIN = timedelta(hours=1)
+_LONGEST_FUNCTION = timedelta(seconds=67)
+_NEVER = datetime.max.replace(tzinfo=UTC)
 # So many that were of no use to a job begin its wait for one.
 _IN_A_ROW = 3
 _INSTANCE = re.compile(r"ec2InstanceId == (i-[0-9a-f]+)")
@@ -124,6 +128,23 @@ class UselessMachines:
         """Return when the first machine was launched that was of no use, None without one: a wait may begin with it."""
         return next((each.launched_at for each in self._in_order() if self._is_useless(each)), None)
 
+    def is_tried_alone(self, instance_type: str, purchase: str, zone: str) -> bool:
+        """Return whether a pool is tried with one machine at a time, and one was launched there that took no task yet.
+
+        It is once a machine there took no task, until one does that was launched later. What a function does it read a
+        minute ago.
+        """
+        now = self._clock.now()
+        pool = [each for each in self._in_order() if _pool_of(each) == (instance_type, purchase, zone)]
+        shown = {each.instance_id for each in pool if self._took_task_at(each) <= now - _LONGEST_FUNCTION}
+        last = max((each.launched_at for each in pool if each.instance_id in shown), default=now - _DAY)
+        later = [each for each in pool if each.instance_id not in shown and each.launched_at > max(last, now - _DAY)]
+        is_doubted = any(not each.is_alive and self._is_useless(each) for each in later)
+        return is_doubted and any(each.is_alive and now - each.launched_at < _SHOWS_WITHIN for each in later)
+
+    def _took_task_at(self, host: Instance) -> datetime:
+        return min((at for _, at in self._took_task.get(host.arn, {}).values()), default=_NEVER) if host.arn else _NEVER
+
     def tasks_on(self, host: Instance) -> Mapping[str, datetime]:
         """Return by job when its first task was placed on an instance whose start was not refused."""
         first: dict[str, datetime] = {}
@@ -223,3 +244,7 @@ def _told_of(task: Mapping[str, Any]) -> str:
 
 def _family_of(task_definition: str) -> str:
     return task_definition.rpartition("/")[2].partition(":")[0].partition("--")[0]
+
+
+def _pool_of(host: Instance) -> tuple[str, str, str | None]:
+    return host.instance_type, host.purchase.value, host.zone

@@ -147,6 +147,11 @@ def last_chance(job: Job) -> Job:
     return replace(job, totals=replace(job.totals, failures=job.definition.max_failures))
 
 
+def tireless(job: Job) -> Job:
+    """Return a job with time left for days."""
+    return replace(job, definition=make_definition(max_runtime=timedelta(days=9)))
+
+
 def worn_out(job: Job) -> Job:
     """Return a job whose interruptions have cost it all its time, but that has no deadline."""
     began_at = NOW - timedelta(hours=30)
@@ -158,6 +163,7 @@ def worn_out(job: Job) -> Job:
 DESCRIBED = TimePassed(is_described=True)
 ENDED = {"host_ended_at": SOON - timedelta(minutes=10)}
 TWO_HOURS_LATER = NOW + timedelta(hours=2)
+TWO_DAYS_LATER = NOW + timedelta(days=2)
 SUCCESS = HeldStop(Stop(StopKind.SUCCESS, NOW), NOW, StopKind.HOST_LOST, StopKind.INTERRUPTION)
 HELD = {"held_since": NOW, "held": SUCCESS}
 
@@ -199,7 +205,8 @@ RARE = {
     "running-host-gone-too-late": (with_attempt("ru", **ENDED), DESCRIBED, PAST_DEADLINE, "TIMED_OUT"),
     "running-host-gone-worn-out": (worn_out(with_attempt("ru", **ENDED)), DESCRIBED, SOON, "FAILED"),
     "stopping-host-gone": (with_attempt("so", **ENDED), DESCRIBED, SOON, "WAITING"),
-    "stopping-unconfirmed": (SITUATIONS["so"], TimePassed(), TWO_HOURS_LATER, "FAILED"),
+    "stopping-unconfirmed": (SITUATIONS["so"], TimePassed(), TWO_HOURS_LATER, "STOPPING"),
+    "stopping-given-up": (tireless(SITUATIONS["so"]), TimePassed(), TWO_DAYS_LATER, "FAILED"),
     "stopping-held": (with_attempt("sn", **HELD), TimePassed(), TWO_HOURS_LATER, "SUCCEEDED"),
     "stopping-held-and-gone": (with_attempt("sn", **HELD, **GONE), MISSING, AGAIN, "SUCCEEDED"),
     "waiting-worn-out": (worn_out(SITUATIONS["wr"]), TimePassed(), SOON, "FAILED"),

@@ -18,6 +18,8 @@ from relaunch.core.lifecycle.metrics import Metric, MetricDatum, decision_metric
 from relaunch.core.lifecycle.table import decide
 
 MINUTE = timedelta(minutes=1)
+A_DAY = 24 * 60 + 2
+"""So many minutes after a stop began the job is given up: a day after the stop time-out."""
 
 
 def stopping(kind: IntentKind | None = IntentKind.CANCEL, *, machine_id: str = "", **attempt) -> Job:
@@ -31,20 +33,25 @@ def wake(job: Job, minutes: float) -> Decision:
     return decide(job, TimePassed(is_described=True), NOW + minutes * MINUTE, StackLimits())
 
 
+def metrics_of(job: Job, decision: Decision) -> tuple[MetricDatum, ...]:
+    return decision_metrics(job, decision, NOW)
+
+
 def kinds_of(decision: Decision) -> list[type]:
     return [type(effect) for effect in decision.job.pending]
 
 
-def test_a_stop_is_repeated_every_five_minutes_at_least_and_never_after_an_hour():
+def test_a_stop_is_repeated_every_five_minutes_at_least_and_after_an_hour_ever_more_rarely():
     job, minutes, repeated = stopping(), 3.0, []
-    while job.state is JobState.STOPPING:
+    while minutes < A_DAY - 1:
         decision = wake(job, minutes)
         repeated += [round(minutes)] * kinds_of(decision).count(StopTask)
         job = replace(decision.job, pending=())
         minutes = (job.wake_at - NOW) / MINUTE if job.wake_at else minutes
 
-    assert repeated == [3, 6, 11, 12, 16, 22, 26, 32, 36, 42, 46, 52, 56]
-    assert job.state is JobState.CANCELLED
+    assert repeated[:14] == [3, 6, 11, 12, 16, 22, 26, 32, 36, 42, 46, 52, 56, 62]
+    assert repeated[14:] == [96, 196, 386, 772]
+    assert wake(job, A_DAY).job.state is JobState.CANCELLED
 
 
 def test_a_task_of_a_polled_target_is_stopped_again_as_rarely():
@@ -126,9 +133,26 @@ ENDS = {
 
 
 @pytest.mark.parametrize("kind", ENDS)
-def test_after_an_hour_the_job_ends_and_names_what_may_live_on(kind):
-    job = wake(stopping(kind), 62).job
+def test_no_job_ends_while_its_task_may_live_on_through_an_outage_and_there_is_one_alert(kind):
+    job = stopping(kind)
+    minutes = 3.0
+    told_at = []
+    while minutes < A_DAY - 1:
+        decision = wake(job, minutes)
+        told_at += [round(minutes)] if MetricDatum(Metric.STOPS_UNCONFIRMED) in metrics_of(job, decision) else []
+        job = replace(decision.job, pending=())
+        assert job.state is JobState.STOPPING
+        minutes = (job.wake_at - NOW) / MINUTE
 
+    assert told_at == [62]
+    assert f"task {job.current_attempt.task_id} may live on, and cost, on {INSTANCE_ID}" in job.reason
+
+
+@pytest.mark.parametrize("kind", ENDS)
+def test_after_a_day_the_job_ends_and_names_what_may_live_on(kind):
+    job = wake(stopping(kind), A_DAY).job
+
+    assert wake(stopping(kind), A_DAY - 1).job.state is JobState.STOPPING
     assert (job.state, job.current_attempt.stop.kind) == ENDS[kind]
     assert f"task {job.current_attempt.task_id} may live on, and cost, on {INSTANCE_ID}" in job.reason
 
@@ -137,23 +161,23 @@ def test_a_job_that_is_cancelled_meanwhile_or_out_of_time_ends_so():
     cancelled = replace(stopping(IntentKind.INTERRUPTION), cancel_requested="enough")
     late = replace(stopping(IntentKind.INTERRUPTION), definition=make_definition(deadline=30 * MINUTE))
 
-    assert wake(cancelled, 62).job.state is JobState.CANCELLED
-    assert wake(late, 62).job.state is JobState.TIMED_OUT
+    assert wake(cancelled, A_DAY).job.state is JobState.CANCELLED
+    assert wake(late, A_DAY).job.state is JobState.TIMED_OUT
 
 
 def test_a_task_without_a_main_container_or_a_known_start_has_the_usual_stop_time_out():
     job = stopping(instance_id=None, node=None)
     unknown = replace(job, definition=make_definition(container="other"), state_since=None, accepted_at=NOW)
 
-    assert "on an unknown host" in wake(unknown, 62).job.reason
-    assert wake(unknown, 61).job.state is JobState.STOPPING
+    assert "on an unknown host" in wake(unknown, A_DAY).job.reason
+    assert wake(unknown, A_DAY - 1).job.state is JobState.STOPPING
 
 
 def test_a_job_that_ends_with_its_task_is_counted_and_a_confirmed_end_is_not():
-    job, now = stopping(), NOW + 62 * MINUTE
+    job = stopping()
 
-    assert MetricDatum(Metric.STOPS_UNCONFIRMED) in decision_metrics(job, wake(job, 62), now)
-    assert MetricDatum(Metric.STOPS_UNCONFIRMED) not in decision_metrics(job, wake(job, 3), now)
+    assert MetricDatum(Metric.STOPS_UNCONFIRMED) in metrics_of(job, wake(job, A_DAY))
+    assert MetricDatum(Metric.STOPS_UNCONFIRMED) not in metrics_of(job, wake(job, 3))
 
 
 def test_a_neighbour_is_told_why_it_leaves_and_until_when():

@@ -101,7 +101,7 @@ def tell(job: Job, event: JobEvent, lasts: timedelta) -> list[timedelta]:
 def starve(job: Job, event: JobEvent, lasts: timedelta) -> Job:
     """Return the job after its wakes, at each of which the event tells that nothing has changed."""
     now, until = NOW, NOW + lasts
-    for _ in range(5_000):
+    for _ in range(10_000):
         if job.state.is_final or job.wake_at is None or job.wake_at > until:
             return job
         now = max(now, job.wake_at)
@@ -132,11 +132,11 @@ ENDS: dict[str, tuple[Job, JobEvent, timedelta, JobState]] = {
         14 * DAY,
         JobState.FAILED,
     ),
-    "stopping": (stopping(), TimePassed(), 62 * MINUTE, JobState.CANCELLED),
+    "stopping": (stopping(), TimePassed(), DAY + 2 * MINUTE, JobState.CANCELLED),
     "running and then stopping": (
         make_running_job(definition=make_definition(max_runtime=2 * HOUR)),
         TimePassed(),
-        2 * HOUR + 62 * MINUTE,
+        2 * HOUR + DAY + 2 * MINUTE,
         JobState.TIMED_OUT,
     ),
     "waiting for capacity after an interruption": (
@@ -216,7 +216,7 @@ ENDS: dict[str, tuple[Job, JobEvent, timedelta, JobState]] = {
             wake_at=NOW,
         ),
         TimePassed(),
-        DAY + 70 * MINUTE,
+        2 * DAY + 10 * MINUTE,
         JobState.FAILED,
     ),
 }

@@ -7,11 +7,16 @@ not STOPPED when its stop time-out is over
   ├─ EC2 said that the host ends, HOST_END_GRACE ago, and the target still shows the task ──▶ the task is lost
   ├─ after CONFIRMED_WITHIN, on a machine of our own, unless the target does not know the task ──▶ the other jobs
   │      leave the machine, then it is terminated
+  ├─ after TOLD_AFTER ──▶ an alert names the host; the job waits: a task of it may live there
   └─ after STOP_LIMIT ──▶ the job ends, and its reason names what may live on
+
+Once the agent is back, the cluster reports the stop. Once the host is gone, EC2 says so.
 """
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
+from relaunch.core.definitions.durations import write_duration
 from relaunch.core.jobs.attempt import IntentKind, StopKind
 from relaunch.core.jobs.effects import AbandonMachine, Effect
 from relaunch.core.jobs.job import Job
@@ -35,8 +40,11 @@ from relaunch.core.revisions.revision import STOP_TIMEOUT_SECONDS, find_stop_tim
 CONFIRMED_WITHIN = timedelta(minutes=10)
 """How long after its stop time-out a task may take to be STOPPED: agents disconnect "several times per hour as part of
 normal operation" ("Amazon ECS container instance state change events", ECS Developer Guide)."""
-STOP_LIMIT = timedelta(hours=1)
-"""How long after its stop time-out a job waits for a task to be STOPPED, whatever becomes of the host."""
+TOLD_AFTER = timedelta(hours=1)
+"""How long after its stop time-out a task may take to be STOPPED until an alert names it and its host."""
+STOP_LIMIT = timedelta(hours=24)
+"""How long after its stop time-out a job waits for a task to be STOPPED: as long as for a machine. Outages of ECS in
+which agents are away last for hours; a job that ended in one would leave a task behind that trains on."""
 HOST_END_GRACE = timedelta(minutes=10)
 """How long after the end of its host a task may be reported as running: accelerated instances take up to six minutes
 to terminate, and ECS reports their tasks as STOPPED about a minute after that."""
@@ -47,10 +55,12 @@ UNTOLD_HOST_END_GRACE = timedelta(minutes=30)
 _LONGEST_INTERVAL = timedelta(minutes=5)
 
 UNCONFIRMED = "stop not confirmed"
-"""The timeline event of a job that ended although its task may live on."""
+"""The timeline event of a job whose task may live on, at the alert, and when the job ends for it."""
 HOST_ENDED = "its host ended, and the cluster did not report its stop"
 """The reason of a stop that only the end of the host tells."""
 
+# How the reason of a job ends after the alert.
+_WHAT_TO_DO = "; see to that host"
 # A task that stops for the user, or because the time is over: the job does not go on elsewhere.
 _ENDS = {
     IntentKind.CANCEL: (JobState.CANCELLED, StopKind.CANCELLED),
@@ -87,8 +97,11 @@ def wake_stopping(job: Job, event: TimePassed, now: datetime, _limits: StackLimi
         return follow_stop(job, held_stop(attempt, attempt.held), now) if is_over else set_next_check(job, verdict_at)
     if is_host_gone(job, event, now):
         return lose_host(job, now)
-    if now >= _stop_due_at(job) + STOP_LIMIT:
+    due_at = _stop_due_at(job)
+    if now >= due_at + STOP_LIMIT:
         return _end_unconfirmed(job, now)
+    if now >= due_at + TOLD_AFTER and not job.reason.endswith(_WHAT_TO_DO):
+        return _tell(job, now)
     wake_at = _next_look(job, now)
     abandoned = _abandoned(job, now)
     intent = job.current_attempt.intent
@@ -112,15 +125,15 @@ def _stop_due_at(job: Job) -> datetime:
 def _next_look(job: Job, now: datetime) -> datetime:
     """Return when to look next: after as long as it took until now, five minutes at most, or at the next bound."""
     due_at = _stop_due_at(job)
-    bounds = (due_at + CONFIRMED_WITHIN, due_at + STOP_LIMIT)
+    bounds = (due_at + CONFIRMED_WITHIN, due_at + TOLD_AFTER, due_at + STOP_LIMIT)
     again = watch_closely(job, now + min(max(now - _stopping_since(job), STOP_TIMEOUT), _LONGEST_INTERVAL), now)
     return min(again, *(each for each in bounds if each > now))
 
 
 def _is_repetition_due(job: Job, now: datetime) -> bool:
-    """Return whether the task is to be stopped again: at each look, of a polled job each time after twice as long.
+    """Return whether the task is to be stopped again: at each look, later each time after twice as long.
 
-    On a host that has ended nobody is there to stop it.
+    A polled job has a look every minute: it is always the latter. On a host that has ended nobody is there to stop it.
     """
     if job.current_attempt.host_ended_at is not None:
         return False
@@ -128,7 +141,9 @@ def _is_repetition_due(job: Job, now: datetime) -> bool:
     due = STOP_TIMEOUT
     while due * 2 <= since:
         due *= 2
-    return not is_polled(job) or due <= since < due + POLL_INTERVAL
+    if is_polled(job):
+        return due <= since < due + POLL_INTERVAL
+    return now < _stop_due_at(job) + TOLD_AFTER or due <= since < due + _LONGEST_INTERVAL
 
 
 def _abandoned(job: Job, now: datetime) -> tuple[Effect, ...]:
@@ -140,16 +155,18 @@ def _abandoned(job: Job, now: datetime) -> tuple[Effect, ...]:
     return (AbandonMachine(machine_id, f"it does not confirm the stop of {job.current_attempt.task_id}"),)
 
 
-def _end_unconfirmed(job: Job, now: datetime) -> Decision:
-    attempt = job.current_attempt
+def _tell(job: Job, now: datetime) -> Decision:
+    """Say where the task may live on, and stop it again; the job waits on: nothing may be launched beside the task."""
     intent = job.current_attempt.intent
-    host = attempt.instance_id or attempt.placement.instance_id or attempt.node or "an unknown host"
-    why = f"{job.cancel_requested or (intent.detail if intent else 'the task was stopping')}; "
-    minutes = int((now - _stopping_since(job)).total_seconds() // 60)
-    reason = (
-        f"{why}its stop was not confirmed within {minutes} minutes: task {attempt.task_id} may live on, and cost, on "
-        f"{host}; see to that host"
-    )
+    stops = stop_effect(job, intent.detail) if intent is not None else ()
+    reason = _describe(job, now)
+    waits = replace(job, reason=reason)
+    effects = (*stops, *_abandoned(job, now))
+    return move(waits, job.state, now, event=UNCONFIRMED, detail=reason, wake_at=_next_look(job, now), effects=effects)
+
+
+def _end_unconfirmed(job: Job, now: datetime) -> Decision:
+    intent = job.current_attempt.intent
     verdict = out_of_time(job, now)
     state = verdict.state if verdict is not None else JobState.FAILED
     kind = StopKind.HOST_LOST
@@ -157,4 +174,16 @@ def _end_unconfirmed(job: Job, now: datetime) -> Decision:
         state, kind = _ENDS.get(intent.kind, (state, kind))
     if job.cancel_requested:
         state, kind = _ENDS[IntentKind.CANCEL]
-    return end_with_task(job, state, kind, reason, now, event=UNCONFIRMED)
+    return end_with_task(job, state, kind, _describe(job, now), now, event=UNCONFIRMED)
+
+
+def _describe(job: Job, now: datetime) -> str:
+    attempt = job.current_attempt
+    intent = attempt.intent
+    host = attempt.instance_id or attempt.placement.instance_id or attempt.node or "an unknown host"
+    why = job.cancel_requested or (intent.detail if intent else "the task was stopping")
+    waited = write_duration(timedelta(minutes=(now - _stopping_since(job)) // timedelta(minutes=1)))
+    return (
+        f"{why}; its stop was not confirmed within {waited}: task {attempt.task_id} may live on, and cost, on {host}"
+        f"{_WHAT_TO_DO}"
+    )

@@ -98,3 +98,19 @@ def test_the_error_of_a_second_send_says_that_it_is_one(world: World) -> None:
 
     assert isinstance(world.error, ClientError)
     assert was_repeated(world.error)
+
+
+def test_a_call_that_is_made_at_once_fails_for_good_by_a_draw_that_moves_no_other(world: World) -> None:
+    world.runtime.chance.is_calm = False
+    before = world.runtime.chance.stream("calls/reconcile").getstate()
+    errors: list[BaseException | None] = []
+
+    def body() -> None:
+        world.calls.fail_by_chance("dynamodb", "load_open", 1.0, AWS_ERRORS)
+
+    world.calls.fail_by_chance("dynamodb", "load_open", 1.0, AWS_ERRORS)
+    world.runtime.start(Invocation(1, "reconcile"), body, lambda _answer, error: errors.append(error))
+
+    assert [type(each) for each in errors] == [ClientError]
+    assert len(world.calls.failed_at["dynamodb:load_open"]) == 1
+    assert world.runtime.chance.stream("calls/reconcile").getstate() == before

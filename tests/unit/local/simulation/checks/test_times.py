@@ -18,6 +18,7 @@ from relaunch_local.simulation.checks.invariants import Invariants
 from relaunch_local.simulation.checks.times import Times
 
 JOB, TASK, HOST, MINUTE = "resnet-1", "arn:task", "i-1", timedelta(minutes=1)
+A_DAY = 24 * 60
 OWN_HOSTS = cast("Mapping[str, Instance]", {HOST: None})
 
 
@@ -51,8 +52,8 @@ def broken_by_an_end_after(took: timedelta, *, is_cut_off: bool, own_hosts: Mapp
         (46, False, {}, False),
         (46, True, {}, True),
         (46, True, OWN_HOSTS, False),
-        (77, True, {}, True),
-        (78, True, {}, False),
+        (A_DAY + 45, True, {}, True),
+        (A_DAY + 46, True, {}, False),
     ],
 )
 def test_a_cancelled_job_ends_in_time(

@@ -1,0 +1,80 @@
+"""Whether a pool is tried with one machine at a time: by what EC2 launched there, and ECS placed."""
+
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from relaunch.core.machines.settings import JOB_TAG
+from relaunch_local.ecs import Clock, Purchase
+from relaunch_local.ecs.engine.model import Instance
+from relaunch_local.simulation.checks.useless_machines import UselessMachines
+
+MINUTE = timedelta(minutes=1)
+POOL = ("g4dn.xlarge", "spot", "us-east-1b")
+
+
+class Pool:
+    """Machines that are launched in one pool, each a minute after the other."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.hosts: dict[str, Any] = {}
+        hosts = cast("dict[str, Instance]", self.hosts)
+        self.checks = UselessMachines(self.clock, lambda *_: None, {}, hosts, {}, ())
+
+    def launch(self, name: str, *, is_alive: bool = True, zone: str = POOL[2], warned: bool = False) -> None:
+        self.clock.advance_to(self.clock.now() + MINUTE)
+        self.hosts[name] = SimpleNamespace(
+            instance_id=name,
+            instance_type=POOL[0],
+            purchase=Purchase.SPOT,
+            zone=zone,
+            launched_at=self.clock.now(),
+            tags={JOB_TAG: "resnet-1"},
+            arn=f"arn:{name}",
+            is_alive=is_alive,
+            state_reason=None,
+            registered_at=None,
+        )
+        if warned:
+            detail = {"instance-id": name}
+            self.checks.observe({"detail-type": "EC2 Spot Instance Interruption Warning", "detail": detail})
+
+    def place(self, name: str) -> None:
+        detail = {"containerInstanceArn": f"arn:{name}", "startedBy": "resnet-1/1", "startedAt": "now"}
+        self.checks.observe({"detail-type": "ECS Task State Change", "detail": detail})
+        self.clock.advance_to(self.clock.now() + 2 * MINUTE)
+
+
+@pytest.fixture
+def pool() -> Pool:
+    return Pool()
+
+
+def test_a_pool_is_tried_alone_while_a_machine_starts_after_one_that_took_no_task(pool: Pool) -> None:
+    pool.launch("i-1", is_alive=False)
+    assert not pool.checks.is_tried_alone(*POOL)
+
+    pool.launch("i-2")
+    assert pool.checks.is_tried_alone(*POOL)
+    assert not pool.checks.is_tried_alone(POOL[0], POOL[1], "us-east-1a")
+
+    pool.place("i-2")
+    assert not pool.checks.is_tried_alone(*POOL)
+
+
+def test_a_machine_that_shows_nothing_within_an_hour_is_not_waited_for(pool: Pool) -> None:
+    pool.launch("i-1", is_alive=False)
+    pool.launch("i-2")
+    pool.clock.advance_to(pool.clock.now() + 60 * MINUTE)
+
+    assert not pool.checks.is_tried_alone(*POOL)
+
+
+def test_a_machine_that_ec2_took_back_says_nothing_of_its_pool(pool: Pool) -> None:
+    pool.launch("i-1", is_alive=False, warned=True)
+    pool.launch("i-2")
+
+    assert not pool.checks.is_tried_alone(*POOL)
