@@ -59,6 +59,7 @@ def broken_after(first_task: dict[str, str], said_usd: float) -> list[str]:
             "taskArn": f"arn:{number}",
             "taskDefinitionArn": "arn/trainer:1",
             "startedBy": f"{JOB}/1",
+            "lastStatus": "RUNNING",
         }
         machines.observe(
             {"detail-type": TASK_STATE_CHANGE, "detail": {**words, **detail, "containerInstanceArn": NODE}}
