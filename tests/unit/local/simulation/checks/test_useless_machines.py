@@ -43,7 +43,14 @@ class Pool:
             self.checks.observe({"detail-type": "EC2 Spot Instance Interruption Warning", "detail": detail})
 
     def place(self, name: str) -> None:
-        detail = {"containerInstanceArn": f"arn:{name}", "startedBy": "resnet-1/1", "startedAt": "now"}
+        detail = {
+            "taskArn": f"arn:task-{name}",
+            "taskDefinitionArn": "arn/trainer:1",
+            "containerInstanceArn": f"arn:{name}",
+            "startedBy": "resnet-1/1",
+            "startedAt": "now",
+            "lastStatus": "RUNNING",
+        }
         self.checks.observe({"detail-type": "ECS Task State Change", "detail": detail})
         self.clock.advance_to(self.clock.now() + 2 * MINUTE)
 
