@@ -55,7 +55,8 @@ class Training:
         self.permutation = state["permutation"]
         self.step = state["step"]
         torch.set_rng_state(state["random"])
-        if DEVICE == "cuda":
+        # A checkpoint of a machine without a GPU has no state of one.
+        if DEVICE == "cuda" and state["random_cuda"] is not None:
             torch.cuda.set_rng_state(state["random_cuda"])
 
     def take_step(self, points: Tensor, labels: Tensor) -> float:

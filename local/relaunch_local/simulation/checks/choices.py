@@ -236,10 +236,10 @@ class Choices:
 def _is_comparable(offered: OnSale, bought: OnSale, definition: JobDefinition) -> bool:
     """Return whether the price per hour says which of two is cheaper.
 
-    With an estimated duration the time until the job has finished counts too, in which spot may be interrupted, and a
-    capacity provider's instance is paid for beyond it.
+    With an estimated duration the time until the job has finished counts too, in which spot may be interrupted as often
+    as it has been, and a capacity provider's instance is paid for beyond it.
     """
     if definition.estimated_duration is None:
         return True
     of_provider = bool(offered.capacity_provider), bool(bought.capacity_provider)
-    return offered.purchase is bought.purchase and len(set(of_provider)) == 1
+    return offered.purchase is bought.purchase is PurchaseOption.ON_DEMAND and len(set(of_provider)) == 1
