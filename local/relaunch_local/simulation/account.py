@@ -176,6 +176,7 @@ class SimulatedAccount(CheckedWrites):
             self.clock, check, jobs, machines.hosts, machines.bills, machines.terminations, machines.misled
         )
         lacking = (self.useless.have_lacked, self.useless.pauses.until)
+        self.invariants.wakes.has_used_up = self.useless.has_used_up
         self.refusals = Refusals(self.clock, self.runtime, check, jobs, self.facts.outage_time, *lacking)
         self.endings = Endings(self.clock, check)
         self.metrics = MetricChecks(self.runtime, check, self.endings)

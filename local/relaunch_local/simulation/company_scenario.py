@@ -101,7 +101,8 @@ def with_neuron(dice: random.Random, scenario: Scenario) -> Scenario:
     """Let some companies run on Neuron devices instead of GPUs: on types with one, or with six, that tasks share."""
     names = {each.instance_type for each in scenario.providers} | set(scenario.machines.types)
     is_spared = scenario.has_close_deadlines or scenario.returning or scenario.has_shortages or scenario.burst_family
-    if is_spared or names & set(LARGE_TYPES.values()) or dice.random() >= _NEURON_SHARE:
+    # The simulated EC2 describes no Neuron devices.
+    if is_spared or scenario.has_refreshes or names & set(LARGE_TYPES.values()) or dice.random() >= _NEURON_SHARE:
         return scenario
     neuron = AcceleratorRequirement(neuron=NeuronRequirement(devices=1, purpose=NeuronPurpose.INFERENCE))
     machines = replace(

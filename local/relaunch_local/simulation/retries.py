@@ -80,7 +80,8 @@ class Retries:
                 return
             self._workload.accepted.add((job.definition.name, key, 1))
             self._check_answer(job, key, answer["job"]["job_id"])
-            if point is not None:
+            # The retry of such a job begins at the same step, as the job itself saved none.
+            if point is not None or job.job_id in self._workload.without_checkpoint:
                 self._workload.without_checkpoint.add(answer["job"]["job_id"])
 
         account.lambdas.call("job_api", lambda: answer_request(request, "", account.deps), on_end)

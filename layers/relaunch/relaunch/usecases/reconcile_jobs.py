@@ -14,7 +14,7 @@ from relaunch.core.machines.events import InstanceState
 from relaunch.core.machines.machine import MachineState
 from relaunch.ports import PortError, ReconcileDependencies, TransientError
 from relaunch.usecases.advance_job import advance_job
-from relaunch.usecases.observe_task import task_seen
+from relaunch.usecases.observe_task import look_at_host, task_seen
 
 # More than one invocation has time for.
 _MAX_JOBS = 2_000
@@ -121,7 +121,9 @@ def _look(job_id: str, seen: _Seen, deps: ReconcileDependencies) -> None:
 def _time_passed(job: Job, seen: _Seen, deps: ReconcileDependencies) -> TimePassed | None:
     if job.wake_at is None or job.wake_at > deps.clock.now():
         return None
-    return TimePassed(is_described=seen.get(_task_id(job) or "") is not None)
+    is_held = job.attempt is not None and job.attempt.held is not None
+    host = look_at_host(job, deps) if is_held else None
+    return TimePassed(is_described=seen.get(_task_id(job) or "") is not None, host=host)
 
 
 def _warned(job: Job, seen: _Seen) -> HostWarned | None:
@@ -141,7 +143,8 @@ def _observed(job: Job, seen: _Seen, deps: ReconcileDependencies) -> JobEvent | 
         return None
     observation = seen[task_id]
     if observation is None:
-        return TaskMissing(task_id)
+        # Of a task whose verdict waits the target has told the end.
+        return None if job.current_attempt.held is not None else TaskMissing(task_id)
     event = task_seen(observation, job, deps)
     return event if is_news(job, event) else _host_end(job, deps)
 

@@ -75,14 +75,14 @@ class Invariants:
     effects: Effects = field(init=False)
     _slots: Slots = field(init=False)
     _failed_starts: FailedStarts = field(init=False)
-    _wakes: Wakes = field(init=False)
+    wakes: Wakes = field(init=False)
 
     def __post_init__(self) -> None:
         """Let the checks of effects, slots, starts and wakes count here."""
         self.effects = Effects(self.check, self._clock)
         self._slots = Slots(self.check, self._max_running_jobs, lambda job_id: bool(self._unended(job_id)))
         self._failed_starts = FailedStarts(self.check)
-        self._wakes = Wakes(self.check, self._clock, self._facts, self._saved_at, self._failed_starts.machines)
+        self.wakes = Wakes(self.check, self._clock, self._facts, self._saved_at, self._failed_starts.machines)
 
     def check(self, name: str, holds: bool, message: str = "") -> None:  # noqa: FBT001 - is read as an assert
         """Count a check, and record a violation if it does not hold."""
@@ -117,11 +117,11 @@ class Invariants:
         check_write(self.check, before, job, is_new=is_new)
         self._check_end(before, job)
         self._check_warning(job)
-        self._wakes.check_due(before)
+        self.wakes.check_due(before)
         self._saved_at[job.job_id] = self._clock.now()
         self.effects.check_job(job)
         self._check_intent(job)
-        self._wakes.check_wake(before, job)
+        self.wakes.check_wake(before, job)
         self._check_explanation(job)
         self._check_placement(before, job)
         self._account(before, job)

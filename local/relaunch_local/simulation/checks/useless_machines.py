@@ -124,9 +124,20 @@ class UselessMachines:
         ended = (each for each in self._in_order() if each.launched_at > since and not each.is_alive)
         return sum(not self._ran(each) or self._is_start_refused(each) for each in ended) >= _IN_A_ROW
 
+    def has_used_up(self, job_id: str) -> bool:
+        """Return whether a job has had as many machines in the last day that never ran its task as it may have."""
+        since = self._clock.now() - _DAY
+        of_job = (
+            each
+            for each in self._hosts.values()
+            if each.launched_at > since and (each.tags.get(JOB_TAG) == job_id or job_id in self.tried[each.instance_id])
+        )
+        return sum(job_id not in self._ran_task[each.arn or ""] for each in of_job) >= MOST_PER_JOB
+
     def first_at(self) -> datetime | None:
         """Return when the first machine was launched that was of no use, None without one: a wait may begin with it."""
-        return next((each.launched_at for each in self._in_order() if self._is_useless(each)), None)
+        useless = (each for each in self._in_order() if self._is_useless(each) or self._is_start_refused(each))
+        return next((each.launched_at for each in useless), None)
 
     def is_tried_alone(self, instance_type: str, purchase: str, zone: str) -> bool:
         """Return whether a pool is tried with one machine at a time, and one was launched there that took no task yet.

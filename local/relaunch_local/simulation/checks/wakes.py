@@ -1,6 +1,6 @@
 """Checks that every open job is looked at again, and in time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -30,6 +30,8 @@ class Wakes:
     """By job: when it was last saved."""
     _failed_starts: Mapping[str, Sequence[str]]
     """By job: the machines that did not start it, since it last ran."""
+    has_used_up: Callable[[str], bool] = lambda _job_id: False
+    """Returns whether a job has had as many machines in a day that never ran its task as it may have."""
     _probes_at: dict[str, datetime | None] = field(default_factory=dict)
     """By job: until when it waits for the next machine after it gave one up because of a refusal."""
 
@@ -62,7 +64,8 @@ class Wakes:
     def _waits_for_probe(self, before: Job | None, job: Job) -> bool:
         """Return whether a refused job gave a machine up, so that its next try, up to a day away, buys another one.
 
-        A start that is refused had a machine, ours or a capacity provider's.
+        A start that is refused had a machine, ours or a capacity provider's. One that had its six of a day may have
+        run on another since.
         """
         if job.waiting is None or job.waiting.reason not in (WaitReason.REFUSED, WaitReason.CHECKPOINT):
             return False
@@ -70,6 +73,7 @@ class Wakes:
         stop = job.attempt.stop if job.attempt is not None else None
         is_refused = stop is not None and stop.kind is StopKind.START_REFUSED
         has_stopped = before is not None and before.state is not JobState.WAITING
+        has_tried = has_tried or self.has_used_up(job.job_id)
         if (has_tried or (is_refused and has_stopped)) and not job.machine_id:
             self._probes_at[job.job_id] = job.waiting.until
         return not job.machine_id and job.waiting.until == self._probes_at.get(job.job_id)

@@ -314,6 +314,23 @@ def test_a_held_verdict_is_made_after_a_minute_by_what_is_known_though_the_clust
 
 
 @pytest.mark.parametrize(
+    ("host", "end"),
+    [
+        (HostObservation(warned_at=EXITED_AT + 4 * SECOND), StopKind.INTERRUPTION),
+        (HostObservation(has_ended=True, ended_at=EXITED_AT, is_answered=False), StopKind.HOST_LOST),
+        (HostObservation(), StopKind.SUCCESS),
+        (None, StopKind.SUCCESS),
+    ],
+)
+def test_a_held_verdict_is_made_by_what_is_known_of_the_instance_then(host, end):
+    held = stopped_at(EXITED_AT + SECOND)
+
+    over = decide(held, TimePassed(host=host), EXITED_AT + timedelta(minutes=3), StackLimits()).job
+
+    assert over.current_attempt.stop.kind is end
+
+
+@pytest.mark.parametrize(
     ("task_stop", "end"),
     [(TaskStop.WHEN_NEXT_READY, JobState.SUCCEEDED), (TaskStop.AT_WARNING, JobState.WAITING)],
 )

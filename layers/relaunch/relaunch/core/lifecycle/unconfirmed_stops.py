@@ -34,7 +34,7 @@ from relaunch.core.lifecycle.decision import (
 from relaunch.core.lifecycle.events import TimePassed
 from relaunch.core.lifecycle.restart_policy import out_of_time
 from relaunch.core.lifecycle.stopping import STOP_TIMEOUT, end_with_task, follow_stop, task_lost
-from relaunch.core.lifecycle.verdicts import VERDICT_WAIT, held_stop
+from relaunch.core.lifecycle.verdicts import VERDICT_WAIT, decide_held
 from relaunch.core.revisions.revision import STOP_TIMEOUT_SECONDS, find_stop_timeout
 
 CONFIRMED_WITHIN = timedelta(minutes=10)
@@ -93,8 +93,10 @@ def wake_stopping(job: Job, event: TimePassed, now: datetime, _limits: StackLimi
     attempt = job.current_attempt
     if attempt.held is not None and attempt.held_since is not None:
         verdict_at = attempt.held_since + VERDICT_WAIT
-        is_over = now >= verdict_at
-        return follow_stop(job, held_stop(attempt, attempt.held), now) if is_over else set_next_check(job, verdict_at)
+        if now < verdict_at:
+            return set_next_check(job, verdict_at)
+        noted, stop = decide_held(job, attempt.held, event.host, now)
+        return follow_stop(noted, stop, now)
     if is_host_gone(job, event, now):
         return lose_host(job, now)
     due_at = _stop_due_at(job)

@@ -90,10 +90,21 @@ def with_notices(job: Job, seen: TaskObservation, host: HostObservation | None, 
     instance that ends since nobody knows when is taken to have ended the program, if that is not long ago: one that had
     finished finishes again.
     """
+    return _with_notices(job, ended_at(seen, now), host, now, seen.warned_at)
+
+
+def decide_held(job: Job, held: HeldStop, host: HostObservation | None, now: datetime) -> tuple[Job, Stop]:
+    """Return the job with what is known of its instance, and its stop by that: the target does not tell it again."""
+    noted = _with_notices(job, held.program_ended_at, host, now)
+    return noted, held_stop(noted.current_attempt, held)
+
+
+def _with_notices(
+    job: Job, at: datetime, host: HostObservation | None, now: datetime, warned_at: datetime | None = None
+) -> Job:
     host = host or HostObservation()
     attempt = job.current_attempt
-    at = ended_at(seen, now)
-    warned_at = _relevant(at, attempt.warned_at, host.warned_at, seen.warned_at)
+    warned_at = _relevant(at, attempt.warned_at, host.warned_at, warned_at)
     host_ended_at = min((each for each in (attempt.host_ended_at, host.ended_at) if each is not None), default=None)
     if host.has_ended and host_ended_at is None and now - at <= NOTICE_WINDOW:
         host_ended_at = at
