@@ -50,7 +50,8 @@ class ClusterJobs:
             case JobState.CANCELLED:
                 return "" if job.job_id in self._workload.cancelled else "nobody cancelled it"
             case JobState.FAILED:
-                is_known = failed > job.definition.max_failures or "program" in job.reason
+                lacks_step = job.attempt is None and job.job_id in self._workload.without_checkpoint
+                is_known = lacks_step or failed > job.definition.max_failures or "program" in job.reason
                 return "" if is_known else f"its program failed {failed} times: {job.reason}"
             case _:
                 return job.reason
