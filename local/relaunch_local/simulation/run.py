@@ -216,9 +216,9 @@ class SeedRun:
             return False
         if self.workload.github.left():
             return False
-        is_told = not any(job.outbox.unsent for job in jobs.values())
+        is_sent = not any(job.outbox.unsent for job in jobs.values())
         return (
-            is_told
+            is_sent
             and all(job.state.is_final and not job.pending for job in jobs.values())
             and not any(account.invariants.live_tasks(job_id) for job_id in jobs)
         )

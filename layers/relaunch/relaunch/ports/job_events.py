@@ -29,7 +29,7 @@ class JobEvents(Protocol):
 
 
 class NoJobEvents:
-    """Implements JobEvents where nobody is told."""
+    """Implements JobEvents where nobody listens."""
 
     def send(self, events: Sequence[JobStateChange]) -> Sent:
         """Take all."""

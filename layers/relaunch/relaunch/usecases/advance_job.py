@@ -34,7 +34,7 @@ from relaunch.ports import JobDependencies, PermanentError, PortError, StaleWrit
 from relaunch.usecases.advance_machine import admit_jobs, advance_machine
 from relaunch.usecases.lifecycle import Lifecycle
 from relaunch.usecases.reopen_offerings import learn_pool, offer_machine
-from relaunch.usecases.send_changes import note_given_up, send_changes
+from relaunch.usecases.send_changes import ChangeSender
 
 # Each costs a read, at most once for a launch without capacity.
 _MAX_LOOKED_AT = 100
@@ -70,15 +70,6 @@ def finish_pending(job: Job, deps: JobDependencies) -> Job:
     return JobLifecycle(deps).finish(job)
 
 
-def follow_creation(job: Job, deps: JobDependencies) -> Job:
-    """Do what follows from the creation of a job, which was saved just now.
-
-    Raises:
-        TransientError: an effect failed; it stays pending and is repeated when the job is loaded next.
-    """
-    return JobLifecycle(deps).follow(job)
-
-
 class JobLifecycle(Lifecycle[Job, JobEvent, Decision]):
     """What advances jobs."""
 
@@ -97,7 +88,7 @@ class JobLifecycle(Lifecycle[Job, JobEvent, Decision]):
         _note_use(job, decision.job, self.deps)
         saved = self.deps.jobs.save_job(decision)
         self.deps.metrics.record(*decision_metrics(job, decision, now))
-        note_given_up(job, decision.job, self.deps)
+        ChangeSender(self.deps).note_dropped(job, decision.job)
         _offer_machine(job, saved, self.deps)
         return saved
 
@@ -114,7 +105,7 @@ class JobLifecycle(Lifecycle[Job, JobEvent, Decision]):
             return self.finish(job)
         launches = tuple(effect for effect in job.pending if isinstance(effect, RequestLaunch))
         events = self.perform_all(job, [effect for effect in job.pending if effect not in launches])
-        outbox = send_changes(job, self.deps)
+        outbox = ChangeSender(self.deps).send(job)
         if launches == job.pending:
             saved = self.save_done(job, launches, outbox=outbox)
             self.perform_all(job, launches)
@@ -127,7 +118,7 @@ class JobLifecycle(Lifecycle[Job, JobEvent, Decision]):
         outbox = job.outbox
         if outbox.resend_at is None or outbox.resend_at > self.deps.clock.now():
             return job
-        return self.save_done(job, job.pending, outbox=send_changes(job, self.deps))
+        return self.save_done(job, job.pending, outbox=ChangeSender(self.deps).send(job))
 
     def save_done(
         self,
@@ -201,7 +192,7 @@ class JobLifecycle(Lifecycle[Job, JobEvent, Decision]):
 
 
 def _is_being_sent(job: Job) -> bool:
-    """Return whether the placement of the job is sent now: EventBridge is told with the answer, or a minute later."""
+    """Return whether the placement of the job is sent now: its change goes out with the answer, or a minute later."""
     attempt = job.attempt
     return job.state is JobState.LAUNCHING and attempt is not None and attempt.placement.state is PlacementState.PENDING
 

@@ -39,7 +39,7 @@ from relaunch.ports import (
     TransientError,
     UnsupportedPatternError,
 )
-from relaunch.usecases.advance_job import advance_job, finish_pending, follow_creation
+from relaunch.usecases.advance_job import JobLifecycle, advance_job, finish_pending
 from relaunch.usecases.count_waiting_jobs import find_reached_limit
 from relaunch.usecases.prepare_revision import WantedImage, pin_images
 
@@ -255,7 +255,7 @@ def _submit(definition: JobDefinition, event: TriggerEvent, deps: SubmitDependen
         return Submission(definition.name, deps.jobs.load_job(job_id), f"job {job_id} is there already")
     deps.log.decided("accepted", job_id=job_id, revision=job.revision.arn, reason=job.reason, state=str(job.state))
     deps.metrics.record(*acceptance_metrics(job))
-    job = follow_creation(replace(job, version=1), deps)
+    job = JobLifecycle(deps).follow(replace(job, version=1))
     return Submission(definition.name, job, f"started job {job_id}", is_new=True)
 
 

@@ -36,7 +36,7 @@ SERVICES = ("dynamodb", SQS, "ecs", "ec2", "s3", "ecr", EVENTBRIDGE, LAMBDA)
 RARELY_CALLED = (KUBERNETES, STS, SSM)
 """What only some stacks call: the API of a cluster, STS for the token that signs in to it, SSM for the ID of an AMI."""
 HOLDS_UP_NOTHING = EVENTS
-"""PutEvents, with which the application tells of its jobs: while it fails, nothing else takes longer or is excused."""
+"""PutEvents, which takes the changes of jobs: while it fails, nothing else takes longer or is excused."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""PutEvents of EventBridge's default event bus, as the application calls it to tell of its jobs."""
+"""PutEvents of EventBridge's default event bus, which takes the changes of jobs."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
-"""Checks that every change of a job is one event: none is missing in the end, none is told twice with other words.
+"""Checks that every change of a job is one event: none is missing in the end, and none comes again with other words.
 
-What changed is computed from the jobs as they were saved, what was told from what EventBridge took.
+What changed is computed from the jobs as they were saved, what was sent from what EventBridge took.
 """
 
 import json
@@ -46,7 +46,7 @@ def _is_change(before: Seen, after: Seen) -> bool:
 
 @dataclass(slots=True)
 class JobEventChecks:
-    """Knows the changes of each job, what was told of them, and a receiver that honours `sequence`."""
+    """Knows the changes of each job, the events that were sent, and a receiver that honours `sequence`."""
 
     _clock: Clock
     _chance: Chance
@@ -72,7 +72,8 @@ class JobEventChecks:
     def event_taken(self, entry: Mapping[str, Any]) -> None:
         """Check an event that EventBridge takes, and deliver it to the receiver."""
         event = json.loads(entry["Detail"])
-        job_id, sequence = event["job_id"], event["sequence"]
+        job_id = event["job_id"]
+        sequence = event["sequence"]
         is_named = event["id"] == f"{job_id}:{sequence}" and event["time"].endswith("Z")
         self._check("an event is named by its job and its number", is_named, event["id"])
         known = self.taken.setdefault(event["id"], entry["Detail"])
@@ -89,11 +90,11 @@ class JobEventChecks:
     def _check_content(self, event: Mapping[str, Any], changes: list[Seen]) -> None:
         sequence = event["sequence"]
         change = changes[sequence - 1]
-        told = (event["state"], event.get("waiting_for"), event.get("attempt"))
-        self._check("an event tells what the change was", told == change[:3], f"{event['id']}: {told}, not {change}")
+        sent = (event["state"], event.get("waiting_for"), event.get("attempt"))
+        self._check("an event says what the change was", sent == change[:3], f"{event['id']}: {sent}, not {change}")
         before = changes[sequence - 2].state if sequence > 1 else None
-        is_told = event.get("state_before") == before
-        self._check("an event tells what was before", is_told, f"{event['id']}: {event.get('state_before')}, {before}")
+        is_same = event.get("state_before") == before
+        self._check("an event says what was before", is_same, f"{event['id']}: {event.get('state_before')}, {before}")
 
     def _receive(self, job_id: str, sequence: int, state: str) -> None:
         known, _ = self._received.get(job_id, (0, ""))
@@ -101,7 +102,7 @@ class JobEventChecks:
             self._received[job_id] = sequence, state
 
     def check_end(self) -> None:
-        """Check that every change was told, once there is nothing to do for anybody."""
+        """Check that every change was sent, once there is nothing to do for anybody."""
         for job_id, changes in self.changes.items():
             missing = [number for number in range(1, len(changes) + 1) if f"{job_id}:{number}" not in self.taken]
             self._check("every change of a job is one event", not missing, f"{job_id}: {missing} of {len(changes)}")

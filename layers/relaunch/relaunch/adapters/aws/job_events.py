@@ -57,7 +57,7 @@ class EventBridgeJobEvents:
 
     def _put(self, request: Sequence[tuple[int, Mapping[str, Any]]]) -> Sent:
         try:
-            answer: Any = self._client.put_events(Entries=[entry for _, entry in request])  # type: ignore[list-item, misc]
+            answer: Any = self._client.put_events(Entries=[entry for _, entry in request])  # type: ignore[misc]
         except AwsError as error:
             reason = str(error)[:_MAX_REASON]
             if error_code(error) not in _NEVER:
@@ -87,7 +87,8 @@ def _requests(entries: Sequence[tuple[int, dict[str, Any]]]) -> Iterator[list[tu
         length = len(entry["Detail"].encode())
         if request and (len(request) == MAX_ENTRIES or size + length > _MAX_DETAILS):
             yield request
-            request, size = [], 0
+            request = []
+            size = 0
         request.append((sequence, entry))
         size += length
     if request:

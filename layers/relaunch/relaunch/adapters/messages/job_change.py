@@ -53,7 +53,9 @@ def _without_none(schema: Any) -> Any:
         return schema
     found = {name: _without_none(each) for name, each in schema.items() if not (name == "default" and each is None)}
     choices = [each for each in found.pop("anyOf", []) if each != {"type": "null"}]
-    return found | (choices[0] if len(choices) == 1 else {"anyOf": choices} if choices else {})
+    if not choices:
+        return found
+    return found | (choices[0] if len(choices) == 1 else {"anyOf": choices})
 
 
 if __name__ == "__main__":

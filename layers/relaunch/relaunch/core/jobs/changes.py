@@ -1,4 +1,4 @@
-"""The changes of a job of which everybody may be told: numbered, and kept with the job until EventBridge has them.
+"""The changes of a job that everybody may see: numbered, and kept with the job until EventBridge has them.
 
 They are a field of their own beside the pending effects: those hold up what is decided next, and a release that does
 not know one of them cannot read the job.
@@ -72,7 +72,7 @@ class Outbox:
     """The number of the latest change of a job, and the changes that EventBridge does not have yet, oldest first."""
 
     sequence: int = 0
-    """0 of a job that has not changed since a release that told nobody."""
+    """0 of a job that has not changed since a release that sent none."""
     unsent: tuple[JobChange, ...] = ()
     resend_at: datetime | None = None
     """When they are to be sent again if nobody does before; None if there are none."""

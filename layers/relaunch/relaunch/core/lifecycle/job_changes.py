@@ -21,8 +21,8 @@ def with_change(before: Job, _event: object, decision: Decision, now: datetime) 
     changed = () if decision.is_ignored else changed_parts(before, decision.job)
     if not changed:
         return decision
-    told = "; ".join(entry.detail or entry.event for entry in decision.timeline)
-    change = _change(before, decision.job, changed, told or decision.job.reason, now)
+    words = "; ".join(entry.detail or entry.event for entry in decision.timeline)
+    change = _change(before, decision.job, changed, words or decision.job.reason, now)
     return replace(decision, job=replace(decision.job, outbox=decision.job.outbox.with_change(change)))
 
 
