@@ -23,6 +23,7 @@ from relaunch.core.jobs.effects import (
     RequestMachine,
     StopTask,
 )
+from relaunch.core.lifecycle.job_changes import as_created
 from relaunch.core.machines.machine import (
     AdmitJobs,
     AskFleet,
@@ -37,7 +38,7 @@ from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
 from relaunch.entrypoints.consumers import CONSUMERS
 from relaunch.ports import PortError
-from relaunch.usecases.advance_job import finish_pending
+from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.advance_machine import finish_effects
 
 WEBHOOK_SECRET, INTAKE_QUEUE = "RELAUNCH_WEBHOOK_SECRET_ARN", "RELAUNCH_INTAKE_QUEUE_URL"
@@ -115,9 +116,10 @@ def tell_of_effects_left_behind(stories: Stories) -> None:
             ReleaseMachine(machine_id, "left undone"),
         )
         job = make_running_job(job_id, attempt=make_running_attempt(), pending=pending, machine_id=machine_id)
-        assert stores.jobs.create_job(job, [make_timeline_entry()])
+        unsent = replace(as_created(job, "left undone").outbox, resend_at=job.accepted_at - timedelta(days=365))
+        assert stores.jobs.create_job(replace(job, outbox=unsent), [make_timeline_entry()])
         with world.function(function) as dependencies:
-            finish_pending(replace(job, version=1), dependencies.deps)
+            advance_job(job_id, lambda _job: None, dependencies.deps)
     for function in (*CONSUMERS, "job_api", "reconcile"):
         machine_id, instance_id = unique("m"), launch_instance(stories)
         effects = (

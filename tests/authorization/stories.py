@@ -61,6 +61,7 @@ class Stories:
             ("s3", "GetObject"): self._object,
             ("secretsmanager", "GetSecretValue"): self._kubeconfig,
             ("sts", "GetWebIdentityToken"): lambda **_: {"WebIdentityToken": "t"},
+            ("events", "PutEvents"): lambda **_: {"FailedEntryCount": 0, "Entries": [{"EventId": "taken"}]},
             ("pricing", "GetProducts"): lambda **_: {"PriceList": []},
             ("service-quotas", "GetServiceQuota"): lambda **_: {"Quota": {"Value": 64.0}},
             ("ec2", "DescribeSpotPriceHistory"): self._prices,

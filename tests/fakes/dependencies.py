@@ -6,7 +6,16 @@ from typing import Any
 from fakes.clock import FakeClock
 from fakes.fleet import FakeMachineQueue, FakeMachineSource
 from fakes.registry import FakeRegistry
-from fakes.sources import FakeCheckpoints, FakeHosts, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
+from fakes.sources import (
+    FakeCheckpoints,
+    FakeHosts,
+    FakeImages,
+    FakeJobEvents,
+    FakeLaunchQueue,
+    FakeOfferings,
+    FakeRevisions,
+    ListLog,
+)
 from fakes.tasks import FakeTasks
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.market_thresholds import load_thresholds
@@ -37,6 +46,7 @@ def make_dependencies(**overrides: Any) -> Dependencies:
         "checkpoints": FakeCheckpoints(),
         "load_thresholds": load_thresholds,
         "launches": FakeLaunchQueue(),
+        "job_events": FakeJobEvents(),
         "machine_queue": FakeMachineQueue(),
         "fleet": FakeMachineSource(),
         "hosts": FakeHosts(),

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -10,12 +10,13 @@ from fakes.builders import NOW, make_offering, make_revision
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.progress import SavedCheckpoint
 from relaunch.core.launches.launch import HostObservation
+from relaunch.core.lifecycle.change_events import JobStateChange
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
 from relaunch.core.revisions.images import FoundImage
 from relaunch.core.revisions.revision import Revision
-from relaunch.ports import NoActiveRevisionError
+from relaunch.ports import NoActiveRevisionError, Sent
 from relaunch.ports.checkpoints import ignore_unusable
 
 MAX_DELAY_SECONDS = 900
@@ -225,6 +226,21 @@ class FakeLaunchQueue(_FailsOnce):
     def count_requests(self) -> int:
         self._fail_once()
         return len(self.requested)
+
+
+class FakeJobEvents:
+    """Implements JobEvents: `sent` has what was taken; while `answer` is set, that is what becomes of events."""
+
+    def __init__(self) -> None:
+        self.sent: list[JobStateChange] = []
+        self.calls = 0
+        self.answer: Sent | None = None
+
+    def send(self, events: Sequence[JobStateChange]) -> Sent:
+        self.calls += 1
+        answer = self.answer or Sent(frozenset(each.sequence for each in events))
+        self.sent += [each for each in events if each.sequence in answer.taken]
+        return answer
 
 
 class ListLog:

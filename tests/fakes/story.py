@@ -9,7 +9,16 @@ from fakes.dependencies import make_dependencies
 from fakes.jobs import InMemoryJobs
 from fakes.metrics import ListMetrics
 from fakes.registry import FakeRegistry
-from fakes.sources import FakeCheckpoints, FakeHosts, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
+from fakes.sources import (
+    FakeCheckpoints,
+    FakeHosts,
+    FakeImages,
+    FakeJobEvents,
+    FakeLaunchQueue,
+    FakeOfferings,
+    FakeRevisions,
+    ListLog,
+)
 from fakes.tasks import FakeTasks
 from relaunch.core.definitions.definition import GithubTrigger, ImageWait, JobDefinition
 from relaunch.core.jobs.attempt import Attempt, AttemptKey
@@ -63,6 +72,7 @@ class Story:
         self.tasks = FakeTasks()
         self.clock = FakeClock()
         self.launches = FakeLaunchQueue()
+        self.job_events = FakeJobEvents()
         self.revisions = FakeRevisions()
         self.offerings = FakeOfferings()
         self.images = FakeImages()

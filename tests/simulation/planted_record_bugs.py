@@ -4,13 +4,16 @@ import itertools
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
+from relaunch.core.jobs.changes import JobChange, Outbox
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches import launch_plan
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle import decision as deciding
 from relaunch.core.lifecycle import explanation, wait_explanation
+from relaunch.core.lifecycle.change_events import event_of
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection import selection as selecting
 from relaunch.core.selection.rejection import Rejection
@@ -20,6 +23,8 @@ from relaunch.ports import JobDependencies
 from relaunch.usecases import observe_task as observing
 from relaunch.usecases import retry_job as retrying
 from relaunch.usecases import send_placement as sending
+from relaunch.usecases.advance_job import JobLifecycle
+from relaunch.usecases.send_changes import ChangeSender
 from simulation.broken_parts import Planting, action, changed, replaced
 from simulation.planted_bugs import PlantedBug
 from simulation.planting import patched, writes
@@ -92,7 +97,51 @@ def _looking_at_machines(original: Callable[..., object]) -> Callable[..., objec
     return observe
 
 
+def _dropped(_sender: ChangeSender, job: Job) -> Outbox:
+    _sender_send(_sender, job)
+    return Outbox(job.outbox.sequence)
+
+
+def _numbered_alike(outbox: Outbox, change: JobChange) -> Outbox:
+    return replace(_with_change(outbox, change), sequence=1)
+
+
+def _sent_and_saved(lifecycle: JobLifecycle, job: Job, decision: Decision, now: datetime) -> Job:
+    unsent = decision.job.outbox.unsent
+    lifecycle.deps.job_events.send([event_of(decision.job, change) for change in unsent])
+    return _save(lifecycle, job, decision, now)
+
+
+_sender_send = ChangeSender.send
+_with_change = Outbox.with_change
+_save = JobLifecycle.save
+
 RECORD_BUGS = (
+    PlantedBug(
+        "event-dropped",
+        "a change that EventBridge did not take is forgotten",
+        changed(ChangeSender, send=_dropped),
+        "every change of a job is one event",
+    ),
+    PlantedBug(
+        "event-not-sent-again",
+        "a change that EventBridge did not take is sent with the next one alone",
+        changed(JobLifecycle, leave=lambda _self, job: job),
+        "every change of a job is one event",
+        30,
+    ),
+    PlantedBug(
+        "event-number-kept",
+        "the number of the changes of a job is not advanced",
+        changed(Outbox, with_change=_numbered_alike),
+        "an event that is sent again is the same",
+    ),
+    PlantedBug(
+        "event-before-its-change",
+        "a change is sent before it is saved, which may fail then",
+        changed(JobLifecycle, save=_sent_and_saved),
+        "no event comes before its change is saved",
+    ),
     PlantedBug(
         "retry-from-the-beginning",
         "a retry does not resume from the checkpoints of the job that it retries",

@@ -12,7 +12,7 @@ import boto3
 from botocore.config import Config
 
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
-from relaunch.adapters.aws.client_config import CLIENT_CONFIG, SINGLE_SEND_CONFIG, TABLE_CONFIG
+from relaunch.adapters.aws.client_config import CLIENT_CONFIG, EVENTS_CONFIG, SINGLE_SEND_CONFIG, TABLE_CONFIG
 from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
@@ -20,6 +20,7 @@ from relaunch.adapters.aws.ec2.hosts import Ec2Hosts
 from relaunch.adapters.aws.ec2.reservations import Ec2Reservations
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
+from relaunch.adapters.aws.job_events import EventBridgeJobEvents
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
@@ -254,6 +255,9 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         checkpoints=_checkpoints(settings, clients),
         load_thresholds=load_thresholds,
         launches=SqsLaunchQueue(clients.lazy("sqs"), settings.attempts_queue_url),
+        job_events=EventBridgeJobEvents(
+            clients.lazy("events", config=EVENTS_CONFIG), f"relaunch.{settings.machines.stack}", clock
+        ),
         clock=clock,
         log=log,
         limits=settings.limits,

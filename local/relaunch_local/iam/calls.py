@@ -243,6 +243,14 @@ def _put_targets(account: CalledAccount, parameters: Parameters) -> Iterator[Req
     yield "events:PutTargets", account.arn("events", f"rule/{parameters['Rule']}"), {"events:TargetArn": targets}
 
 
+def _put_events(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
+    """Require a permission for each entry, with its source and its detail type."""
+    for entry in parameters["Entries"]:
+        bus = entry.get("EventBusName", "default")
+        keys = {"events:source": (str(entry["Source"]),), "events:detail-type": (str(entry["DetailType"]),)}
+        yield "events:PutEvents", account.arn("events", f"event-bus/{bus}"), keys
+
+
 _RULES: Mapping[tuple[str, str], Rule] = {
     ("dynamodb", "GetItem"): _item_action("GetItem", "Key"),
     ("dynamodb", "PutItem"): _item_action("PutItem", "Item"),
@@ -276,6 +284,7 @@ _RULES: Mapping[tuple[str, str], Rule] = {
     ("events", "PutTargets"): _put_targets,
     ("events", "RemoveTargets"): _event_rule("RemoveTargets"),
     ("events", "DeleteRule"): _event_rule("DeleteRule", "Name"),
+    ("events", "PutEvents"): _put_events,
     ("logs", "GetLogEvents"): _log_events,
     ("secretsmanager", "GetSecretValue"): _named("secretsmanager:GetSecretValue", "secret:{SecretId}"),
     ("secretsmanager", "PutSecretValue"): _named("secretsmanager:PutSecretValue", "secret:{SecretId}"),

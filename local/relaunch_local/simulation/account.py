@@ -25,7 +25,7 @@ from relaunch.adapters.market_thresholds import load_thresholds
 from relaunch.core.jobs.effects import StopTask
 from relaunch.core.messages.dead_letter import DeadLetterQueue
 from relaunch.entrypoints.function import FunctionDependencies
-from relaunch.ports import Dependencies
+from relaunch.ports import Dependencies, JobEvents
 from relaunch_local.ecs import Clock, EcsSimulator, Event, InProcessClient, ProcessSpec
 from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.iam.permission import Permission
@@ -42,6 +42,7 @@ from relaunch_local.simulation.aws.machine_queue import NotedQueue
 from relaunch_local.simulation.aws.machine_table import CalledMachines, MachineIndexes
 from relaunch_local.simulation.aws.outages import SSM, Outages
 from relaunch_local.simulation.aws.pages import in_pages, in_small_queries
+from relaunch_local.simulation.aws.put_events import make_job_events
 from relaunch_local.simulation.aws.runtime import FunctionClock, Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.s3_client import ModelS3
@@ -63,6 +64,7 @@ from relaunch_local.simulation.checks.failed_tasks import FailedTasks
 from relaunch_local.simulation.checks.free_hour import FreeHour
 from relaunch_local.simulation.checks.functions import FunctionChecks
 from relaunch_local.simulation.checks.invariants import Invariants
+from relaunch_local.simulation.checks.job_events import JobEventChecks
 from relaunch_local.simulation.checks.machines import MachineInvariants
 from relaunch_local.simulation.checks.metrics import MetricChecks
 from relaunch_local.simulation.checks.on_demand import OnDemand
@@ -179,6 +181,7 @@ class SimulatedAccount(CheckedWrites):
         self.invariants.wakes.has_used_up = self.useless.has_used_up
         self.refusals = Refusals(self.clock, self.runtime, check, jobs, self.facts.outage_time, *lacking)
         self.endings = Endings(self.clock, check)
+        self.job_events = JobEventChecks(self.clock, self.chance, check)
         self.metrics = MetricChecks(self.runtime, check, self.endings)
         self.useless_cost = UselessCost(
             check,
@@ -324,6 +327,7 @@ class SimulatedAccount(CheckedWrites):
             "checkpoints": S3Checkpoints(s3),
             "load_thresholds": load_thresholds,
             "launches": SqsLaunchQueue(self._sqs(), "AttemptsQueue"),
+            "job_events": self.per_container(self._job_events),
             "clock": clock,
             "log": self.trace,
             "metrics": self.metrics,
@@ -331,6 +335,10 @@ class SimulatedAccount(CheckedWrites):
             "registry": self.per_container(lambda: EcsRegistry(ecs, clock)),
         }
         return Dependencies(**ports, **self._stores())
+
+    def _job_events(self) -> JobEvents:
+        clock = FunctionClock(self.runtime)
+        return make_job_events(self.calls, self.chance, clock, self._authorized, self.job_events.event_taken)
 
     def _stores(self) -> dict[str, Any]:
         if self.emulated is not None:

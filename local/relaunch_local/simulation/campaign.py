@@ -42,6 +42,7 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "event-delayed": 300,
     "event-duplicated": 2_000,
     "event-lost": 800,
+    "event-not-taken": 500,
     "event-reordered": 2_000,
     "event-retried-for-hours": 40,
     "fleet-answer-empty": 150,

@@ -17,7 +17,7 @@ from relaunch.core.definitions.definition import (
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import Purchase, SpotPrice, Timing
-from relaunch_local.simulation.aws.outages import SERVICES, SSM, Kind, Outage
+from relaunch_local.simulation.aws.outages import EVENTS, SERVICES, SSM, Kind, Outage
 from relaunch_local.simulation.aws.trainings import MACHINE_EXIT_CODE, Recipe
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.cluster_scenario import with_cluster
@@ -49,6 +49,7 @@ _COMMAND = ("train", "--fast")
 _INPUTS = {"batch-size": InputRule("[0-9]+", "32"), "note": InputRule(".*", "")}
 """The command and the inputs of some definitions; the other trainings run the command of their task definition."""
 _OUTAGES_SHARE = 0.12
+_EVENTS_OUTAGES_SHARE = 0.1
 _SSM_OUTAGES_SHARE = 0.05
 _SMALL_PAGES_SHARE = 0.2
 _REFRESHES_SHARE = 0.15
@@ -104,6 +105,7 @@ def draw_scenario(chance: Chance) -> Scenario:
     drawn = replace(drawn, definitions=tuple(replace(each, retry=retry) for each in drawn.definitions))
     drawn = with_cluster(chance, with_triggers(chance, drawn))
     drawn = _with_ssm_outage(chance.stream("scenario/ssm"), drawn)
+    drawn = _with_events_outage(chance.stream("scenario/events"), drawn)
     drawn = with_estimates(chance.stream("scenario/estimates"), drawn)
     # Where jobs go back to spot, they would not where EC2's placement scores call it scarce.
     has_refreshes = chance.stream("scenario/refreshes").random() < _REFRESHES_SHARE and not drawn.returning
@@ -132,6 +134,15 @@ def _with_ssm_outage(dice: random.Random, scenario: Scenario) -> Scenario:
     seconds = 60.0 * 180.0 ** dice.random()
     begins_at = dice.uniform(0.0, scenario.chaos_seconds * 0.6)
     return replace(scenario, outages=(Outage(SSM, begins_at, seconds, dice.choice(tuple(Kind))),))
+
+
+def _with_events_outage(dice: random.Random, scenario: Scenario) -> Scenario:
+    """Let PutEvents fail in some runs without other outages, for most of the time with faults."""
+    if scenario.outages or dice.random() >= _EVENTS_OUTAGES_SHARE:
+        return scenario
+    begins_at = dice.uniform(0.0, 0.3) * scenario.chaos_seconds
+    seconds = dice.uniform(0.3, 1.0) * scenario.chaos_seconds
+    return replace(scenario, outages=(Outage(EVENTS, begins_at, seconds, dice.choice(tuple(Kind))),))
 
 
 def _draw_page_size(dice: random.Random, scenario: Scenario) -> int | None:

@@ -176,6 +176,7 @@ class SeedRun:
             self._check_returns()
             self._advance(_MACHINE_GRACE_SECONDS)
             self._check_instances()
+            account.job_events.check_received()
             self.refreshes.check_end(calm_since)
             self.retention.check_end()
         except EndOfRunError:
@@ -215,8 +216,11 @@ class SeedRun:
             return False
         if self.workload.github.left():
             return False
-        return all(job.state.is_final and not job.pending for job in jobs.values()) and not any(
-            account.invariants.live_tasks(job_id) for job_id in jobs
+        is_sent = not any(job.outbox.unsent for job in jobs.values())
+        return (
+            is_sent
+            and all(job.state.is_final and not job.pending for job in jobs.values())
+            and not any(account.invariants.live_tasks(job_id) for job_id in jobs)
         )
 
     def _check_instances(self) -> None:

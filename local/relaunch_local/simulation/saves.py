@@ -16,6 +16,7 @@ from relaunch_local.simulation.checks.deadlines import Deadlines
 from relaunch_local.simulation.checks.facts import AccountFacts
 from relaunch_local.simulation.checks.free_hour import FreeHour
 from relaunch_local.simulation.checks.invariants import Invariants
+from relaunch_local.simulation.checks.job_events import JobEventChecks
 from relaunch_local.simulation.checks.machines import MachineInvariants
 from relaunch_local.simulation.checks.market import check_market_wait, check_move
 from relaunch_local.simulation.checks.metrics import MetricChecks
@@ -46,6 +47,7 @@ class CheckedWrites:
     agents: AgentChecks
     absent_agents: AbsentAgentChecks
     free_hour: FreeHour
+    job_events: JobEventChecks
 
     def job_saved(self, job: Job, timeline: Sequence[TimelineEntry]) -> None:
         """Check a job that was created or saved."""
@@ -54,6 +56,7 @@ class CheckedWrites:
         self.invariants.job_saved(job, timeline, is_new=job.version == 1)
         self.metrics.job_saved(before, job, timeline)
         self.wait_reasons.job_saved(before, job)
+        self.job_events.job_saved(job)
         if job.definition.target is not Target.ECS:
             return
         recipes = self.scenario.recipes

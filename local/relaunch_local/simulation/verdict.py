@@ -81,6 +81,7 @@ class Verdict:
             recipe = self._account.scenario.recipes[job.definition.name]
             check_progress(self._check, job, tasks, recipe, self._account.objects, self._facts)
         self._check_waits()
+        self._account.job_events.check_end()
         self._account.absent_agents.check_end()
         self._account.deadlines.check_end()
         slots = getattr(self._account.stores.jobs, "slots", {})

@@ -32,14 +32,15 @@ def test_a_launch_chooses_the_cheapest_freezes_it_and_notes_its_task(story):
     assert story.launches.requested == []
 
 
-def test_a_launch_needs_one_read_of_the_job_and_two_writes(story):
+def test_a_launch_needs_one_read_of_the_job_two_writes_and_one_that_its_change_was_sent(story):
     story.submit()
+    story.jobs.decisions.clear()
     story.jobs.load_job = Mock(wraps=story.jobs.load_job)
 
     story.deliver()
 
     assert story.jobs.load_job.call_count == 1
-    assert len(story.jobs.decisions) == 2
+    assert [len(decision.job.outbox.unsent) for decision in story.jobs.decisions] == [1, 1, 0]
 
 
 def test_a_job_that_is_not_there_is_nobodys(story):

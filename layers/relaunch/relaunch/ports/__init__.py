@@ -38,6 +38,9 @@ from relaunch.ports.errors import StartsChangedError as StartsChangedError
 from relaunch.ports.errors import TransientError as TransientError
 from relaunch.ports.errors import UnsupportedPatternError as UnsupportedPatternError
 from relaunch.ports.images import ImageSource as ImageSource
+from relaunch.ports.job_events import JobEvents as JobEvents
+from relaunch.ports.job_events import NoJobEvents as NoJobEvents
+from relaunch.ports.job_events import Sent as Sent
 from relaunch.ports.machines import MachineQueue as MachineQueue
 from relaunch.ports.machines import MachineSource as MachineSource
 from relaunch.ports.machines import MachineStore as MachineStore

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ZoneSource,
     )
     from relaunch.ports.images import ImageSource
+    from relaunch.ports.job_events import JobEvents
     from relaunch.ports.machines import MachineQueue, MachineSource, MachineStore
     from relaunch.ports.observability import Clock, DecisionLog, Metrics
     from relaunch.ports.offerings import OfferingSource
@@ -69,6 +70,7 @@ class JobDependencies(_Observed):
     targets: Targets
     launches: LaunchQueue
     capacity: CapacityStore
+    job_events: JobEvents
     limits: StackLimits = field(default_factory=_no_limits)
 
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
-from relaunch.core.jobs.attempt import Attempt
+from relaunch.core.jobs.attempt import Attempt, PlacementState
+from relaunch.core.jobs.changes import Outbox
 from relaunch.core.jobs.effects import (
     AbandonMachine,
     AdmitWaiting,
@@ -19,6 +20,7 @@ from relaunch.core.jobs.effects import (
     StopTask,
 )
 from relaunch.core.jobs.job import MACHINES_SLOT, STACK_SLOT, Job
+from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import HostWarned, JobEvent, UnusedMachinePaid
 from relaunch.core.lifecycle.metrics import decision_metrics, stop_metrics
@@ -32,6 +34,7 @@ from relaunch.ports import JobDependencies, PermanentError, PortError, StaleWrit
 from relaunch.usecases.advance_machine import admit_jobs, advance_machine
 from relaunch.usecases.lifecycle import Lifecycle
 from relaunch.usecases.reopen_offerings import learn_pool, offer_machine
+from relaunch.usecases.send_changes import ChangeSender
 
 # Each costs a read, at most once for a launch without capacity.
 _MAX_LOOKED_AT = 100
@@ -85,6 +88,7 @@ class JobLifecycle(Lifecycle[Job, JobEvent, Decision]):
         _note_use(job, decision.job, self.deps)
         saved = self.deps.jobs.save_job(decision)
         self.deps.metrics.record(*decision_metrics(job, decision, now))
+        ChangeSender(self.deps).note_dropped(job, decision.job)
         _offer_machine(job, saved, self.deps)
         return saved
 
@@ -92,20 +96,52 @@ class JobLifecycle(Lifecycle[Job, JobEvent, Decision]):
         """Return a launch request without other effects: the launch replaces it, and it may be repeated."""
         return job.pending if all(isinstance(effect, RequestLaunch) for effect in job.pending) else ()
 
-    def save_done(self, job: Job, left: tuple[Effect, ...], events: Sequence[JobEvent] = ()) -> Job:
-        """Save that all effects but those left are done, and with it what their events change."""
-        if left == job.pending:
+    def follow(self, job: Job) -> Job:
+        """Do the effects of a decision that was saved just now, and send what changed.
+
+        Nothing waits for EventBridge but a launch request: whoever gets that loads the job, which is saved before.
+        """
+        if not job.outbox.unsent or _is_being_sent(job):
+            return self.finish(job)
+        launches = tuple(effect for effect in job.pending if isinstance(effect, RequestLaunch))
+        events = self.perform_all(job, [effect for effect in job.pending if effect not in launches])
+        outbox = ChangeSender(self.deps).send(job)
+        if launches == job.pending:
+            saved = self.save_done(job, launches, outbox=outbox)
+            self.perform_all(job, launches)
+            return saved
+        self.perform_all(job, launches)
+        return self.save_done(job, (), events, outbox=outbox)
+
+    def leave(self, job: Job) -> Job:
+        """Send the changes that are due to be sent again."""
+        outbox = job.outbox
+        if outbox.resend_at is None or outbox.resend_at > self.deps.clock.now():
+            return job
+        return self.save_done(job, job.pending, outbox=ChangeSender(self.deps).send(job))
+
+    def save_done(
+        self,
+        job: Job,
+        left: tuple[Effect, ...],
+        events: Sequence[JobEvent] = (),
+        *,
+        outbox: Outbox | None = None,
+    ) -> Job:
+        """Save that all effects but those left are done and which changes were sent, and what the events change."""
+        outbox = outbox or job.outbox
+        if left == job.pending and outbox == job.outbox:
             return job
         now = self.deps.clock.now()
-        done = Decision(replace(job, pending=left))
+        done = Decision(replace(job, pending=left, outbox=outbox))
         for event in events:
             decision = self.decide(done.job, event, now)
             self.log(done.job, event, decision)
             done = done.followed_by(decision)
         if done.timeline:
-            return self.finish(self.save(job, done, now))
+            return self.follow(self.save(replace(job, outbox=outbox), done, now))
         try:
-            wake_at = None if job.state.is_final else job.wake_at
+            wake_at = None if job.state.is_final and not left else job.wake_at
             return self.deps.jobs.save_job(Decision(replace(done.job, wake_at=wake_at)))
         except StaleWriteError:
             # Another writer has repeated these effects already.
@@ -153,6 +189,12 @@ class JobLifecycle(Lifecycle[Job, JobEvent, Decision]):
             offering=str(attempt.placement.offering) if attempt else None,
             effects=[effect.kind for effect in after.pending],
         )
+
+
+def _is_being_sent(job: Job) -> bool:
+    """Return whether the placement of the job is sent now: its change goes out with the answer, or a minute later."""
+    attempt = job.attempt
+    return job.state is JobState.LAUNCHING and attempt is not None and attempt.placement.state is PlacementState.PENDING
 
 
 def _note_use(before: Job, after: Job, deps: JobDependencies) -> None:

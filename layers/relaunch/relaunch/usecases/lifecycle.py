@@ -59,7 +59,7 @@ class Lifecycle(ABC, Generic[Item, Event, Decided]):
             try:
                 item = self.finish(item)
                 event = event_for(item)
-                return item if event is None else self.apply(item, event)
+                return self.leave(item) if event is None else self.apply(item, event)
             except StaleWriteError:
                 continue
         raise StaleWriteError(
@@ -75,7 +75,7 @@ class Lifecycle(ABC, Generic[Item, Event, Decided]):
         now = self.deps.clock.now()
         decision = self.decide(item, event, now)
         self.log(item, event, decision)
-        return item if decision.is_ignored else self.finish(self.save(item, decision, now))
+        return self.leave(item) if decision.is_ignored else self.follow(self.save(item, decision, now))
 
     def finish(self, item: Item) -> Item:
         """Do the pending effects of an item, then save that they are done.
@@ -83,8 +83,19 @@ class Lifecycle(ABC, Generic[Item, Event, Decided]):
         Raises:
             TransientError: an effect failed; it stays pending and is repeated when the item is loaded next.
         """
-        events = [event for effect in item.pending if (event := self.perform(item, effect)) is not None]
-        return self.save_done(item, self.left(item), events)
+        return self.save_done(item, self.left(item), self.perform_all(item, item.pending))
+
+    def perform_all(self, item: Item, effects: Sequence[Any]) -> list[Event]:
+        """Do these effects of an item; return the events that they brought about."""
+        return [event for effect in effects if (event := self.perform(item, effect)) is not None]
+
+    def follow(self, item: Item) -> Item:
+        """Do what follows from a decision that was saved just now; return the item after that."""
+        return self.finish(item)
+
+    def leave(self, item: Item) -> Item:
+        """Return an item that is not decided on any more, after what is due of it whatever is decided."""
+        return item
 
     @abstractmethod
     def load(self, item_id: str) -> Item | None:

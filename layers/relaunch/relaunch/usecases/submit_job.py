@@ -12,6 +12,7 @@ from relaunch.core.kubernetes.pod_grants import find_grant_problems
 from relaunch.core.kubernetes.rules import find_problems, kubernetes_revision
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.events import ImageArrived
+from relaunch.core.lifecycle.job_changes import as_created
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum, acceptance_metrics
 from relaunch.core.lifecycle.waiting import IMAGE_POLL_INTERVAL
 from relaunch.core.offerings.instance_types import nearest_names
@@ -38,7 +39,7 @@ from relaunch.ports import (
     TransientError,
     UnsupportedPatternError,
 )
-from relaunch.usecases.advance_job import advance_job, finish_pending
+from relaunch.usecases.advance_job import JobLifecycle, advance_job, finish_pending
 from relaunch.usecases.count_waiting_jobs import find_reached_limit
 from relaunch.usecases.prepare_revision import WantedImage, pin_images
 
@@ -249,11 +250,12 @@ def _submit(definition: JobDefinition, event: TriggerEvent, deps: SubmitDependen
     if obstacle:
         return Submission(definition.name, None, obstacle)
     job, entries = _accept(job_id, definition, matched, event, deps)
+    job = as_created(job, "; ".join(entry.detail for entry in entries))
     if not deps.jobs.create_job(job, entries):
         return Submission(definition.name, deps.jobs.load_job(job_id), f"job {job_id} is there already")
     deps.log.decided("accepted", job_id=job_id, revision=job.revision.arn, reason=job.reason, state=str(job.state))
     deps.metrics.record(*acceptance_metrics(job))
-    job = finish_pending(replace(job, version=1), deps)
+    job = JobLifecycle(deps).follow(replace(job, version=1))
     return Submission(definition.name, job, f"started job {job_id}", is_new=True)
 
 

@@ -24,6 +24,7 @@ class Kind(StrEnum):
 
 
 EVENTBRIDGE = "eventbridge"
+EVENTS = "events"
 LAMBDA = "lambda"
 SQS = "sqs"
 KUBERNETES = "kubernetes"
@@ -34,6 +35,8 @@ SERVICES = ("dynamodb", SQS, "ecs", "ec2", "s3", "ecr", EVENTBRIDGE, LAMBDA)
 """EventBridge delivers late what it gets meanwhile; Lambda has no concurrency left, and throttles every invocation."""
 RARELY_CALLED = (KUBERNETES, STS, SSM)
 """What only some stacks call: the API of a cluster, STS for the token that signs in to it, SSM for the ID of an AMI."""
+HOLDS_UP_NOTHING = EVENTS
+"""PutEvents, which takes the changes of jobs: while it fails, nothing else takes longer or is excused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,8 @@ class Outages:
     def fault_of(self, service: str) -> str:
         """Return the fault that a call of a service meets now, empty if the service is there."""
         found = self._now(service)
+        if found is None and service == EVENTS:
+            found = self._now(EVENTBRIDGE)
         return found.kind if found is not None else ""
 
     def is_away(self, service: str) -> bool:
@@ -93,7 +98,8 @@ class Outages:
         """
         begins = self._seconds_at(since)
         ends = self._seconds_at(until)
-        shares = (min(each.ends_at + _RECOVERY_SECONDS, ends) - max(each.begins_at, begins) for each in self._outages)
+        away = (each for each in self._outages if each.service != HOLDS_UP_NOTHING)
+        shares = (min(each.ends_at + _RECOVERY_SECONDS, ends) - max(each.begins_at, begins) for each in away)
         return timedelta(seconds=sum(max(share, 0.0) for share in shares))
 
     @property

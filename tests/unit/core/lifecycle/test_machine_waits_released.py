@@ -50,5 +50,5 @@ def test_a_finished_job_is_due_until_its_machine_is_released():
     assert after.state is JobState.TIMED_OUT
     assert [type(each) for each in after.pending] == [ReleaseMachine]
     # Not at once: who has saved it does its effects.
-    assert due_at(after) == after.wake_at
     assert after.wake_at == later + timedelta(minutes=5)
+    assert due_at(after) == after.outbox.resend_at == later + timedelta(minutes=1)

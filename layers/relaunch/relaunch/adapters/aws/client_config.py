@@ -1,4 +1,6 @@
-"""How the clients of AWS call: short time-outs, and up to three sends of a call, two to DynamoDB, one of CreateFleet.
+"""How the clients of AWS call: short time-outs, and up to three sends of a call, two to DynamoDB and EventBridge.
+
+CreateFleet is sent once.
 
 So any other call may take effect, lose its answer, and be sent again by its client alone.
 """
@@ -17,6 +19,11 @@ CLIENT_CONFIG = Config(
 # on an instance that EC2 takes away.
 TABLE_CONFIG = CLIENT_CONFIG.merge(
     Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 2})
+)
+
+# Nothing may wait long for EventBridge: what it does not take at once is sent later.
+EVENTS_CONFIG = CLIENT_CONFIG.merge(
+    Config(connect_timeout=1, read_timeout=1, retries={"mode": "standard", "total_max_attempts": 2})
 )
 
 # CreateFleet of an instant fleet answers once it has tried the offerings, about one per second. The use case decides

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.attempt import Attempt, AttemptKey, PlacementState
+from relaunch.core.jobs.changes import Outbox
 from relaunch.core.jobs.effects import Effect
 from relaunch.core.jobs.state import (
     HELD_BACK_BY,
@@ -212,6 +213,8 @@ class Job:
     progress: SavedProgress = SavedProgress()
     measured: MeasuredTimes = MeasuredTimes()
     market: MarketHistory = MarketHistory()
+    outbox: Outbox = field(default_factory=Outbox)
+    """Its latest changes, as far as EventBridge does not have them."""
     version: int = 0
     """The version of the item, on which every write is conditional."""
 
@@ -279,16 +282,19 @@ class TimelineEntry:
 def due_at(job: Job) -> datetime | None:
     """Return when the job is to be checked again, None if never.
 
-    A finished job is due while effects are pending; loading it for the next event repeats them.
+    A finished job is due while effects are pending; loading it for the next event repeats them. Every job is due when
+    EventBridge is to be sent its changes again.
 
     Raises:
         ValueError: the job is open and has no `wake_at`.
     """
-    if job.state.is_final:
-        return (job.wake_at or job.ended_at or job.accepted_at) if job.pending else None
-    if job.wake_at is None:
+    resend_at = job.outbox.resend_at
+    if job.state.is_final and not job.pending:
+        return resend_at
+    wake_at = (job.wake_at or job.ended_at or job.accepted_at) if job.state.is_final else job.wake_at
+    if wake_at is None:
         raise ValueError(f"job {job.job_id} is {job.state} and has no wake_at")
-    return job.wake_at
+    return min(wake_at, resend_at or wake_at)
 
 
 def waited_slot(job: Job) -> str | None:

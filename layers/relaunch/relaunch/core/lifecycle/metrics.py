@@ -42,6 +42,8 @@ class Metric(StrEnum):
     JOBS_ACCEPTED = "JobsAccepted"
     JOBS_REJECTED = "JobsRejected"
     EVENTS_IGNORED = "EventsIgnored"
+    EVENTS_POSTPONED = "EventsPostponed"
+    EVENTS_GIVEN_UP = "EventsGivenUp"
     TASKS_LAUNCHED = "TasksLaunched"
     EVENT_TO_RUN_TASK = "EventToRunTask"
     WARNING_TO_STOP = "WarningToStop"
@@ -82,6 +84,8 @@ METRICS: Mapping[Metric, MetricKind] = {
     Metric.JOBS_ACCEPTED: MetricKind(),
     Metric.JOBS_REJECTED: MetricKind(),
     Metric.EVENTS_IGNORED: MetricKind(),
+    Metric.EVENTS_POSTPONED: MetricKind(),
+    Metric.EVENTS_GIVEN_UP: MetricKind(),
     Metric.TASKS_LAUNCHED: MetricKind(),
     Metric.EVENT_TO_RUN_TASK: MetricKind(Unit.SECONDS),
     Metric.WARNING_TO_STOP: MetricKind(Unit.SECONDS),

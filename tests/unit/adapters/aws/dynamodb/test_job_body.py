@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from fakes.builders import NOW, make_capacity_failure, make_job
 from relaunch.adapters.aws.dynamodb.job_body import STORED_NAMES, read_job_body, write_job_body
+from relaunch.core.jobs.changes import ChangedPart, ChangeMachine, JobChange, Outbox
 from relaunch.core.jobs.job import (
     FailedStart,
     Faults,
@@ -17,7 +18,7 @@ from relaunch.core.jobs.job import (
     Totals,
     WaitTimes,
 )
-from relaunch.core.jobs.state import CostBasis
+from relaunch.core.jobs.state import CostBasis, JobState, WaitReason
 
 RECORDS = {
     "totals": Totals,
@@ -27,6 +28,7 @@ RECORDS = {
     "progress": SavedProgress,
     "measured": MeasuredTimes,
     "market": MarketHistory,
+    "outbox": Outbox,
 }
 # As it was stored, from `accepted_at` on: before that there are the definition, the trigger and the revision.
 STORED = (
@@ -108,7 +110,20 @@ def test_a_body_that_was_stored_before_a_job_had_records_is_read() -> None:
 def test_a_body_is_written_as_it_was_before_a_job_had_records() -> None:
     _, name, rest = write_job_body(JOB).partition(',"accepted_at"')
 
-    assert name + rest == STORED
+    unsent = '"event_sequence":0,"unsent_events":[],"resend_events_at":null,'
+    assert name + rest.replace(unsent, "") == STORED
+
+
+def test_changes_that_were_not_sent_are_stored_with_the_job() -> None:
+    machine = ChangeMachine("g5.xlarge", "spot", "us-east-1a", "i-0123456789abcdef0", "node", "g5-spot", "m-1")
+    created = JobChange(1, NOW, JobState.WAITING, None, (ChangedPart.STATE,), "accepted", WaitReason.LAUNCH)
+    changed = (ChangedPart.STATE, ChangedPart.ATTEMPT)
+    started = JobChange(
+        2, NOW, JobState.RUNNING, JobState.LAUNCHING, changed, "running", None, 1, machine, 300, 1.5, CostBasis.LIMIT
+    )
+    job = replace(JOB, outbox=Outbox(2, (created, started), NOW + MINUTE))
+
+    assert read_job_body(write_job_body(job)) == job
 
 
 def test_a_body_without_the_fields_of_records_is_read_with_their_defaults() -> None:

@@ -66,6 +66,9 @@ STORED_NAMES: Mapping[str, str] = {
     "saving_seconds": "progress.saving_seconds",
     "moved_at": "market.moved_at",
     "wait_told_at": "waits.told_at",
+    "event_sequence": "outbox.sequence",
+    "unsent_events": "outbox.unsent",
+    "resend_events_at": "outbox.resend_at",
     "version": "version",
 }
 """The name of each field in the body, and where the job has it.

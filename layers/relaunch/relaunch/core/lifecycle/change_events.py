@@ -1,0 +1,160 @@
+"""The event of a change of a job, as receivers get it (docs/events.md); docs/events.schema.json is written from it.
+
+It is made of the change, and of what a job never changes: sent again it is the same, byte for byte.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from relaunch.core.jobs.changes import ChangedPart, JobChange, cut
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.state import CostBasis, JobState, WaitReason
+from relaunch.core.launches.launch_plan import job_checkpoint_uri
+
+DETAIL_TYPE = "Job State Change"
+SCHEMA_VERSION = 1
+"""Raised when a field changes its meaning or goes; new fields and new members of enumerations do not raise it."""
+
+_MAX_TEXT = 500
+# Of all variables together: an entry of PutEvents has 256 KB at most, and a character up to six bytes.
+_MAX_VARIABLES = 8_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventTrigger:
+    """What started the job."""
+
+    source: str
+    """`github`, `s3`, `image` or `direct`."""
+    identity: str
+    """What identifies it: the same for a delivery that comes again."""
+    summary: str
+    """In words."""
+    variables: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What the training gets of it (`RELAUNCH_GIT_SHA`, `RELAUNCH_OBJECT_URI` …); long values are left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventMachine:
+    """The machine of the attempt, as far as it is known."""
+
+    instance_type: str | None = None
+    purchase: str | None = None
+    """`spot`, `on-demand` or `reserved`."""
+    zone: str | None = None
+    instance_id: str | None = None
+    node: str | None = None
+    """The name of the node in the target."""
+    capacity_provider: str | None = None
+    machine_id: str | None = None
+    """That of a machine of Relaunch's own (`relaunch machines`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventProgress:
+    """How far the training was."""
+
+    step: int
+    """The step of the checkpoint from which the current attempt resumed."""
+    total_steps: int | None = None
+    """`total_steps` of the definition."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventCost:
+    """What the job has cost until then."""
+
+    usd: float
+    basis: CostBasis
+    """`price`; `limit`: in part an upper limit; `unknown`: in part nothing, as there is no price."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStateChange:
+    """The `detail` of an event: one change of one job. A member without a value is absent."""
+
+    schema_version: int = SCHEMA_VERSION
+    id: str
+    """`<job_id>:<sequence>`: the same whenever the event is sent again."""
+    sequence: int
+    """1, 2, 3 … for each job, without gaps: a receiver ignores what is not greater than what it has seen."""
+    job_id: str
+    definition: str
+    target: str
+    """`ecs`, `ack` or `acs`."""
+    trigger: EventTrigger
+    changed: tuple[ChangedPart, ...]
+    """Which of these is not as it was in the event before; `warning`: the machine will be taken away."""
+    state: JobState
+    state_before: JobState | None = None
+    """Absent of a job that was created."""
+    waiting_for: WaitReason | None = None
+    """What a WAITING job waits for."""
+    reason: str
+    """In words, cut to 1,000 characters."""
+    attempt: int | None = None
+    """The number of the attempt; absent before the first."""
+    machine: EventMachine | None = None
+    progress: EventProgress | None = None
+    cost: EventCost
+    checkpoints: str | None = None
+    """The URI below which the job leaves its checkpoints and results; absent if its definition has none."""
+    time: datetime
+
+
+def event_of(job: Job, change: JobChange) -> JobStateChange:
+    """Return the event of a change of a job."""
+    definition = job.definition
+    step = change.step
+    return JobStateChange(
+        id=f"{job.job_id}:{change.sequence}",
+        sequence=change.sequence,
+        job_id=job.job_id,
+        definition=definition.name,
+        target=definition.target.value,
+        trigger=EventTrigger(
+            source=job.trigger.source,
+            identity=cut(job.trigger.identity, _MAX_TEXT),
+            summary=cut(job.trigger.summary, _MAX_TEXT),
+            variables=_short_variables(job.trigger.environment),
+        ),
+        changed=change.changed,
+        state=change.state,
+        state_before=change.state_before,
+        waiting_for=change.waiting_for,
+        reason=change.reason,
+        attempt=change.attempt,
+        machine=_machine(change),
+        progress=None if step is None else EventProgress(step=step, total_steps=definition.total_steps),
+        cost=EventCost(usd=change.cost_usd, basis=change.cost_basis),
+        checkpoints=job_checkpoint_uri(job) if definition.checkpoint_uri is not None else None,
+        time=change.at,
+    )
+
+
+def _machine(change: JobChange) -> EventMachine | None:
+    machine = change.machine
+    if machine is None:
+        return None
+    return EventMachine(
+        instance_type=machine.instance_type or None,
+        purchase=machine.purchase or None,
+        zone=machine.zone or None,
+        instance_id=machine.instance_id or None,
+        node=machine.node or None,
+        capacity_provider=machine.capacity_provider or None,
+        machine_id=machine.machine_id or None,
+    )
+
+
+def _short_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables, the shortest first, as many as there is room for: a part of a URI would be a wrong one."""
+    found: dict[str, str] = {}
+    room = _MAX_VARIABLES
+    for name, value in sorted(environment.items(), key=lambda each: (len(each[0]) + len(each[1]), each[0])):
+        room -= len(name) + len(value)
+        if room < 0:
+            break
+        found[name] = value
+    return dict(sorted(found.items()))

@@ -1,0 +1,36 @@
+"""Everybody who wants to know of changes of jobs: EventBridge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from relaunch.core.lifecycle.change_events import JobStateChange
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What became of events, by their sequence; what is in neither may be sent later."""
+
+    taken: frozenset[int] = frozenset()
+    refused: Mapping[int, str] = field(default_factory=dict, hash=False)
+    """Those that never can be sent, and why."""
+    postponed: str = ""
+    """Why the others were not taken; empty if there are none."""
+
+
+class JobEvents(Protocol):
+    """Takes the events of jobs."""
+
+    def send(self, events: Sequence[JobStateChange]) -> Sent:
+        """Send events of one job in their order, at least once, within seconds; errors are not raised."""
+
+
+class NoJobEvents:
+    """Implements JobEvents where nobody listens."""
+
+    def send(self, events: Sequence[JobStateChange]) -> Sent:
+        """Take all."""
+        return Sent(frozenset(each.sequence for each in events))
