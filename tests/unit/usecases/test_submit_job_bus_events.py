@@ -1,5 +1,7 @@
 """Events that a pattern selects: each starts a job once, and jobs that start one another end."""
 
+from dataclasses import replace
+
 import pytest
 
 from fakes.builders import make_definition
@@ -59,6 +61,18 @@ def test_jobs_that_start_one_another_end(names: tuple[str, ...]) -> None:
 
     assert rounds == [*[len(names)] * 5, 0]
     assert submissions[0].note.startswith(f"job {last} is the last of 6 that events about the one before started")
+
+
+def test_of_a_job_of_another_stack_the_event_says_how_many_came_before() -> None:
+    story = Story(watching("eval", PATTERN))
+    variables = {"RELAUNCH_CHAIN_DEPTH": "5"}
+    content = {"detail": {"job_id": "theirs-1", "trigger": {"variables": variables}}}
+
+    (last,) = submit_event(replace(ended("theirs-1"), content=content), story.deps)
+    variables["RELAUNCH_CHAIN_DEPTH"] = "4"
+    (other,) = submit_event(replace(ended("theirs-1"), content=content), story.deps)
+
+    assert (last.job, other.is_new) == (None, True)
 
 
 def test_each_job_says_how_many_came_before_it() -> None:

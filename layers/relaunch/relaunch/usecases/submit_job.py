@@ -18,7 +18,7 @@ from relaunch.core.offerings.instance_types import nearest_names
 from relaunch.core.revisions.images import FoundImage, with_platforms
 from relaunch.core.revisions.revision import Revision, family_problem, revision_problem
 from relaunch.core.selection.requirements import container_problem
-from relaunch.core.triggers.chains import next_depth
+from relaunch.core.triggers.chains import next_depth, sent_environment
 from relaunch.core.triggers.dispatch_rate import TooManyStarts, admit_dispatch
 from relaunch.core.triggers.events import (
     BusEvent,
@@ -145,12 +145,13 @@ def submit_event(event: TriggerEvent, deps: SubmitDependencies) -> tuple[Submiss
 def _count_chain(event: WatchedEvent, deps: SubmitDependencies) -> WatchedEvent:
     """Add to an event about a job how many jobs were started one by the other before it.
 
-    A job of another stack is not known here, and is taken for the first of its chain.
+    Of a job of another stack, which is not known here, the event says it.
     """
     if not isinstance(event, BusEvent) or not event.job_id:
         return event
     job = deps.jobs.load_job(event.job_id)
-    return replace(event, depth=next_depth(job.trigger.environment) if job is not None else 1)
+    environment = job.trigger.environment if job is not None else sent_environment(event.content)
+    return replace(event, depth=next_depth(environment))
 
 
 def _submit_separately(

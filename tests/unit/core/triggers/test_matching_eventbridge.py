@@ -6,7 +6,7 @@ import pytest
 from fakes.builders import make_definition
 from relaunch.core.definitions.definition import EventBridgeTrigger, InputRule
 from relaunch.core.definitions.event_pattern import pattern_key
-from relaunch.core.triggers.chains import MAX_CHAIN_DEPTH, job_of, next_depth, read_inputs
+from relaunch.core.triggers.chains import MAX_CHAIN_DEPTH, identity_of, job_of, next_depth, read_inputs
 from relaunch.core.triggers.events import BusEvent
 from relaunch.core.triggers.matching import InvalidInputs
 from unit.core.triggers.matched import UPLOAD, UPLOAD_TRIGGER, facts_of, match_event, matched, reason_against
@@ -92,3 +92,16 @@ def test_a_job_is_one_further_in_its_chain_than_the_one_before(environment: dict
 )
 def test_the_job_that_an_event_is_about_is_named_in_its_detail(detail: object, job_id: str) -> None:
     assert job_of({"detail": detail}) == job_id
+
+
+@pytest.mark.parametrize(
+    ("source", "detail", "identity"),
+    [
+        ("relaunch.vision", {"id": "bert-1:12"}, "eventbridge:relaunch.vision:bert-1:12"),
+        ("relaunch.vision", {"id": "anything"}, "eventbridge:relaunch.vision:e-1"),
+        ("relaunch.vision", "text", "eventbridge:relaunch.vision:e-1"),
+        ("com.acme", {"id": "bert-1:12"}, "eventbridge:com.acme:e-1"),
+    ],
+)
+def test_a_change_of_a_job_that_is_sent_twice_is_one_event(source: str, detail: object, identity: str) -> None:
+    assert identity_of(source, "e-1", {"detail": detail}) == identity

@@ -12,7 +12,7 @@ from urllib.parse import unquote_plus
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from relaunch.adapters.validation import permanent_if_invalid
-from relaunch.core.triggers.chains import job_of
+from relaunch.core.triggers.chains import identity_of, job_of
 from relaunch.core.triggers.events import BusEvent, ImagePushed, ObjectCreated
 from relaunch.core.triggers.matching import IgnoredEvent
 
@@ -85,7 +85,7 @@ def parse_bus_event(message: Mapping[str, object]) -> BusEvent:
     with permanent_if_invalid("the message has no event with the key of a pattern"):
         parsed = _BusMessage.model_validate(message)
         event = _BusEvent.model_validate(parsed.event)
-    identity = f"eventbridge:{event.source}:{event.id}"
+    identity = identity_of(event.source, event.id, parsed.event)
     job_id = job_of(parsed.event)
     return BusEvent(identity, parsed.key, event.id, event.source, event.detail_type, parsed.event, job_id)
 

@@ -16,6 +16,7 @@ MAX_CHAIN_DEPTH = 5
 """How many jobs may come before one in its chain: a pipeline has fewer steps, and a mistake ends after six jobs."""
 
 _JOB_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
+_CHANGE_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,99}:[0-9]{1,9}")
 
 
 def job_of(content: Mapping[str, object]) -> str:
@@ -23,6 +24,26 @@ def job_of(content: Mapping[str, object]) -> str:
     detail = content.get("detail")
     job_id = detail.get("job_id") if isinstance(detail, Mapping) else None
     return job_id if isinstance(job_id, str) and _JOB_ID.fullmatch(job_id) else ""
+
+
+def identity_of(source: str, event_id: str, content: Mapping[str, object]) -> str:
+    """Return what identifies an event: its source and ID; of a change of a job, the ID of the change.
+
+    A stack sends a change at least once, and EventBridge gives each sending another ID ("PutEvents", API reference).
+    """
+    detail = content.get("detail")
+    change = detail.get("id") if isinstance(detail, Mapping) and source.startswith("relaunch.") else None
+    is_change = isinstance(change, str) and _CHANGE_ID.fullmatch(change) is not None
+    return f"eventbridge:{source}:{change if is_change else event_id}"
+
+
+def sent_environment(content: Mapping[str, object]) -> Mapping[str, str]:
+    """Return what the job that an event is about was given, as the event says: of a job of another stack."""
+    value: object = content
+    for part in ("detail", "trigger", "variables"):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    depth = value.get(CHAIN_DEPTH) if isinstance(value, Mapping) else None
+    return {CHAIN_DEPTH: depth} if isinstance(depth, str) else {}
 
 
 def next_depth(environment: Mapping[str, str]) -> int:

@@ -9,9 +9,9 @@ A rule is named after its pattern, so that a bucket's new rules stand beside its
 trigger that moves from one rule of its bucket to another is in a rule throughout. What two rules select is delivered
 twice, as EventBridge delivers any event at times; the event has the same identity and becomes one job.
 
-The pattern of an `eventbridge` trigger is a rule as it is. Its target gets the event with the key of the pattern, by
-which its definitions are found, so that nothing but EventBridge compares events with patterns. None of these patterns
-names aws.s3, so a rule's pattern says which of the two it is.
+The pattern of an `eventbridge` trigger is a rule as it is. Its target gets the event with the key of the pattern,
+under which its definitions are found, so that nothing but EventBridge compares events with patterns. None of these
+patterns names aws.s3, so a rule's pattern says which of the two it is.
 
 Sources: "Amazon EventBridge event patterns" and "Comparison operators" (prefix, suffix, wildcard; the elements of an
 array are alternatives), "Amazon EventBridge quotas", and PutRule in the API reference; "General purpose bucket naming
