@@ -118,11 +118,32 @@ def test_an_operator_stops_the_tasks_of_its_cluster_and_reads_manifests_alone() 
         pytest.param({"events__detail-type": None}, id="any event of S3"),
     ],
 )
-def test_an_operators_rules_are_for_uploads_alone(rule: dict[str, ContextValue]) -> None:
+def test_an_operators_rules_for_s3_are_for_uploads_alone(rule: dict[str, ContextValue]) -> None:
     policies = policies_of("OperatorRole")
 
     assert policies.allows("events:PutRule", RESOURCES["events"], **RULE)
     assert not policies.allows("events:PutRule", RESOURCES["events"], **{**RULE, **rule})
+
+
+@pytest.mark.parametrize(
+    ("named", "source", "is_allowed"),
+    [
+        ("", ("relaunch.relaunch",), True),
+        ("", ("relaunch.relaunch-b",), False),
+        ("", ("com.acme",), False),
+        ("com.acme,com.other", ("relaunch.relaunch", "com.other"), True),
+        ("com.acme,com.other", ("com.acme", "aws.health"), False),
+        ("com.acme", None, False),
+    ],
+)
+def test_an_operators_rules_are_for_the_stacks_jobs_and_for_sources_that_are_named(
+    named: str, source: ContextValue, *, is_allowed: bool
+) -> None:
+    template = written_template("infrastructure/training.yaml")
+    policies = RolePolicies(template, "OperatorRole", **ZONES, EventSources=named)
+    rule = {**RULE, "events__source": source, "events__detail-type": ("Job State Change",)}
+
+    assert policies.allows("events:PutRule", RESOURCES["events"], **rule) == is_allowed
 
 
 @pytest.mark.parametrize(

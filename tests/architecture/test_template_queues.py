@@ -136,7 +136,7 @@ class TestRules:
                 assert dead_letters == template.dead_letter_queue_of(referred(target["Arn"])), name
 
     def test_every_sample_event_matches_exactly_one(self, template: Template) -> None:
-        # Rules for uploads are written by `apply`.
+        # Rules of triggers are written by `apply`.
         samples = sorted(
             set((REPOSITORY / "events").glob("aws.*.json")) - set((REPOSITORY / "events").glob("aws.s3.*"))
         )

@@ -214,6 +214,13 @@ def tell_of_a_capacity_block_that_ends(stories: Stories) -> None:
     stories.deliver("observe_capacity", _body("sqs.warnings.capacity-block-expiration-warning"))
 
 
+def tell_of_an_event_about_a_job(stories: Stories) -> None:
+    """The job that an event is about is looked up, by its ID."""
+    message = json.loads(_body("sqs.intake.eventbridge"))
+    message["event"]["detail"] = {"job_id": unique("ended")}
+    stories.deliver("submit_job", json.dumps(message), "UploadsQueue")
+
+
 def tell_of_a_delivery(stories: Stories) -> None:
     """The webhook reads its secret, and enqueues what GitHub signed."""
     variables = {name: stories.world.variable("github_webhook", name) for name in (WEBHOOK_SECRET, INTAKE_QUEUE)}

@@ -37,6 +37,7 @@ STORIES = (
     machine_stories.tell_of_a_refresh,
     machine_stories.tell_of_a_sweep_of_failed_deliveries,
     job_stories.tell_of_a_delivery,
+    job_stories.tell_of_an_event_about_a_job,
 )
 # Resources that CreateFleet has, and that no call of ours shows whether EC2 looks at.
 KEPT = {

@@ -19,7 +19,7 @@ DEFINITIONS = f"""jobs:
     container: main
     accelerator: {{gpu: {{memory: 16GiB}}}}
     checkpoint: s3://acme-checkpoints/demo/
-    on: [s3: {{bucket: acme-datasets, prefix: in/}}]
+    on: [s3: {{bucket: acme-datasets, prefix: in/}}, eventbridge: {{pattern: {{source: [relaunch.relaunch]}}}}]
 """
 Arguments = Callable[[str, Path], list[str]]
 COMMANDS: dict[str, Arguments] = {

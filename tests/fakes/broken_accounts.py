@@ -279,7 +279,7 @@ BROKEN: dict[str, Broken] = {
     "no repository": Broken(
         _no_repository, "images of relaunch/trainer", "create-repository --repository-name relaunch/trainer"
     ),
-    "no rule": Broken(_no_rule, "rules for uploads", "relaunch apply"),
+    "no rule": Broken(_no_rule, "rules of triggers", "relaunch apply"),
     "dead letter": Broken(_dead_letter, "queue IntakeDeadLetterQueue", "relaunch dead-letters list"),
     "webhook failed": Broken(_alarm, "alarm WebhookFailuresAlarm", "docs/operations.md"),
     "no managed scaling": Broken(_no_scaling, "capacity provider g5", "'managedScaling={status=ENABLED}'"),

@@ -18,7 +18,14 @@ from fakes.functions import Functions
 from fakes.jobs import InMemoryJobs
 from fakes.tasks import FakeTasks
 from fakes.webhook import EVENTS, load_event, make_delivery
-from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, InputRule, S3Trigger, Trigger
+from relaunch.core.definitions.definition import (
+    EventBridgeTrigger,
+    GithubTrigger,
+    ImageTrigger,
+    InputRule,
+    S3Trigger,
+    Trigger,
+)
 from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.entrypoints.consumers import CONSUMERS
@@ -30,6 +37,7 @@ NOW = ACCEPTED_AT + timedelta(hours=1, minutes=45)
 GITHUB_EVENTS = ("push", "workflow_dispatch", "repository_dispatch", "release", "package")
 JOB_ID = "resnet-1f2e3d4c"
 TASK_ARN = "arn:aws:ecs:us-east-1:111122223333:task/relaunch/5f1c0e9a7b3d4c21a8e6f0d2b4c69713"
+FEATURES_BUILT = '{"detail-type":["Features Built"],"source":["com.acme.features"]}'
 MACHINE = make_node(
     name="arn:aws:ecs:us-east-1:111122223333:container-instance/relaunch/0c9f3a6e2d7b4418b5a1e8c7f6d30219",
     instance_id="i-0a1b2c3d4e5f60718",
@@ -48,6 +56,7 @@ class BusyStack:
             GithubTrigger("acme/vision", "workflow_run", workflows=("Build image",)),
             S3Trigger("acme-datasets"),
             ImageTrigger("trainer"),
+            EventBridgeTrigger(FEATURES_BUILT, (("learning_rate", "detail.learning_rate"),)),
         )
         anything = InputRule("(?s).*", "0.1")
         deps = make_dependencies(jobs=self.jobs, tasks=self.tasks, clock=FakeClock(NOW))
@@ -87,7 +96,9 @@ def sample_messages(function: str) -> list[Any]:
             make_delivery(name.split(".")[1], load_event(name), name)
             for name in sorted(path.stem for path in EVENTS.glob("github.*.json"))
         ]
-        return [*deliveries, *map(load_event, ("aws.s3.object-created", "s3.notification", "aws.ecr.image-action"))]
+        selected = json.loads(load_event("sqs.intake.eventbridge")["Records"][0]["body"])
+        others = map(load_event, ("aws.s3.object-created", "s3.notification", "aws.ecr.image-action"))
+        return [*deliveries, *others, selected]
     events = {"observe_capacity": "aws.ec2.*.json", "observe_task": "aws.ecs.*.json"}.get(function, "none")
     batches = [load_event(path.stem) for path in sorted(EVENTS.glob(f"sqs.{CONSUMERS[function]}.*.json"))]
     bodies = [json.loads(record["body"]) for batch in batches for record in batch["Records"]]

@@ -1,4 +1,4 @@
-"""Rules for uploads in memory."""
+"""Rules of triggers in memory."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -62,7 +62,7 @@ MESSAGE_BUGS = (
     ),
     PlantedBug(
         "rules-without-suffix",
-        "the rules for uploads select every key with the prefix of a trigger",
+        "the rules of triggers select every key with the prefix of a trigger",
         changed(upload_rules, _matchers=lambda trigger: [{"prefix": trigger.prefix}]),
         "only watched uploads become messages",
     ),

@@ -62,12 +62,14 @@ def check_uploads(bucket: str, notifications: Notifications | None) -> Check:
 
 
 def check_upload_rules(changes: Iterable[ChangedRule]) -> Iterator[Check]:
-    """Check the rules of EventBridge that the registered S3 triggers need; one too many costs nothing."""
-    name = "rules for uploads"
+    """Check the rules of EventBridge that the registered triggers need; one too many costs nothing."""
+    name = "rules of triggers"
     missing = [each.rule for each in changes if each.change is not RuleChange.REMOVED]
     if not missing:
-        yield is_ok(name, "every upload that a definition watches reaches the stack")
+        yield is_ok(name, "what definitions watch reaches the stack")
         return
-    buckets = ", ".join(sorted({each.bucket for each in missing}))
-    text = f"{len(missing)} missing or changed, for uploads to {buckets}: they start no job"
+    buckets = ", ".join(sorted({each.bucket for each in missing if not each.sources}))
+    sources = ", ".join(sorted({source for each in missing for source in each.sources}))
+    what = [f"{kind} {names}" for kind, names in (("uploads to", buckets), ("events of", sources)) if names]
+    text = f"{len(missing)} missing or changed, for {' and '.join(what)}: they start no job"
     yield problem(name, text, "relaunch apply FILE, which writes them, with the file of any registered definition")

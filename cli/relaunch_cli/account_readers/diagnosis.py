@@ -27,7 +27,7 @@ _AT_ONCE = 6
 
 @dataclass(frozen=True)
 class StackAccess:
-    """What a stack is told and gives access to: its outputs, its dependencies and its rules for uploads."""
+    """What a stack is told and gives access to: its outputs, its dependencies and its rules of triggers."""
 
     outputs: Mapping[str, str]
     cluster: str
@@ -125,7 +125,7 @@ def parts_of_definitions(region: str, access: StackAccess, registered: Registere
             FAILED_DELIVERIES,
             lambda: check_failed_deliveries(named, access.outputs, deps.clock.now(), calls),
         ),
-        Part("rules for uploads", lambda: check_upload_rules(plan_upload_rules(named, access.rules))),
+        Part("rules of triggers", lambda: check_upload_rules(plan_upload_rules(named, access.rules))),
     ]
     # Of definitions that could not be read, or planned, nothing follows.
     if registered.unread:

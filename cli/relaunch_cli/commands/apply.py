@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _CONSEQUENCE = "nothing was registered"
 _INCOMPLETE = "perhaps not all definitions are registered: apply again"
-_UNSETTLED = "the definitions are registered, but not all rules for uploads are up to date: apply again"
+_UNSETTLED = "the definitions are registered, but not all rules of triggers are up to date: apply again"
 
 
 def apply(  # noqa: PLR0913 - a command has the options it has
@@ -55,7 +55,8 @@ def apply(  # noqa: PLR0913 - a command has the options it has
     revisions and containers of the task definitions, that some offering satisfies every job, and that what triggers
     watch is there and tells of itself (buckets with EventBridge switched on, repositories). Jobs that were
     accepted before keep the definition they were accepted with. A definition belongs to the file that it was registered
-    from. The EventBridge rules that send uploads to the stack become those of all registered definitions.
+    from. The EventBridge rules that send uploads and other watched events to the stack become those of all registered
+    definitions.
     """
     from relaunch.usecases.arrange_upload_rules import plan_upload_rules
     from relaunch.usecases.plan_jobs import plan_jobs
@@ -79,7 +80,7 @@ def apply(  # noqa: PLR0913 - a command has the options it has
     changed = {each.name for each in changes}
     unlisted = [each.definition for each in registered if each.definition.name not in changed]
     removed = [each.before for each in changes if each.change is Change.REMOVED and each.before]
-    with progress("reading the rules for uploads"):
+    with progress("reading the rules of triggers"):
         changed_rules = plan_upload_rules([*definitions, *unlisted], connection.upload_rules)
     for plan in plans:
         for notice in plan.notices:
@@ -97,18 +98,18 @@ def _register(
     definitions: "Sequence[JobDefinition]",
     connection: "Connection",
 ) -> None:
-    """Register the changes, after which these are the definitions, and arrange the rules for uploads around that."""
+    """Register the changes, after which these are the definitions, and arrange the rules of triggers around that."""
     from relaunch.usecases.arrange_upload_rules import settle_upload_rules, widen_upload_rules
     from relaunch.usecases.register_definitions import register_definitions
     from relaunch_cli.views.screen import noting_consequence, progress
 
     deps = connection.deps
     rules = connection.upload_rules
-    with progress("putting the rules for uploads"), noting_consequence(_CONSEQUENCE):
+    with progress("putting the rules of triggers"), noting_consequence(_CONSEQUENCE):
         widen_upload_rules(definitions, rules, connection.pause)
     with progress("registering"), noting_consequence(_INCOMPLETE):
         register_definitions(changes, owner, deps)
-    with progress("settling the rules for uploads (a minute if one is removed)"), noting_consequence(_UNSETTLED):
+    with progress("settling the rules of triggers (a minute if one is removed)"), noting_consequence(_UNSETTLED):
         settle_upload_rules(deps.definitions, rules, connection.pause)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from relaunch.core.triggers.upload_rules import ChangedRule
     from relaunch_cli.aws.connection import Connection
 
-_UNSETTLED = "the definition is deleted, but not all rules for uploads are up to date: `relaunch apply` settles them"
+_UNSETTLED = "the definition is deleted, but not all rules of triggers are up to date: `relaunch apply` settles them"
 Name = Annotated[
     str,
     typer.Argument(metavar="NAME", help="Name of a registered job definition.", autocompletion=complete_definition),
@@ -92,7 +92,7 @@ def delete(
     """Delete a job definition: nothing starts a job of it any more.
 
     Jobs that were accepted go on, with the definition they were accepted with. The EventBridge rules that send uploads
-    to the stack become those of the definitions that are left.
+    and other watched events to the stack become those of the definitions that are left.
     """
     from relaunch_cli.views.definitions import describe_changed_rule
     from relaunch_cli.views.json_output.definitions import deletion_json
@@ -135,7 +135,7 @@ def _confirm(registered: "RegisteredDefinition") -> None:
 
 
 def _delete(registered: "RegisteredDefinition", connection: "Connection") -> "tuple[ChangedRule, ...]":
-    """Delete a definition unless others have changed it meanwhile, then settle the rules for uploads.
+    """Delete a definition unless others have changed it meanwhile, then settle the rules of triggers.
 
     Returns how the rules change.
     """
@@ -150,6 +150,6 @@ def _delete(registered: "RegisteredDefinition", connection: "Connection") -> "tu
         changed_rules = plan_upload_rules(left, rules)
         if not definitions.delete_definition(name, version=registered.version):
             raise_no_definition(connection.deps, name)
-    with progress("settling the rules for uploads (a minute if one is removed)"), noting_consequence(_UNSETTLED):
+    with progress("settling the rules of triggers (a minute if one is removed)"), noting_consequence(_UNSETTLED):
         settle_upload_rules(definitions, rules, connection.pause)
     return changed_rules

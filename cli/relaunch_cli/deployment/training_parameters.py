@@ -19,6 +19,7 @@ OWN_PARAMETERS = (
     "CheckpointBucket",
     "DataBucket",
     "DeepLearningContainersAccount",
+    "EventSources",
     "ExistingCluster",
     "ExistingRepository",
     "GitHubEnvironment",

@@ -78,7 +78,7 @@ class Uninstallation:
         self.tell("no event starts a job any more")
 
     def drain(self, deps: "Dependencies", rules: "UploadRules") -> None:
-        """Cancel the open jobs, wait until they and their machines are gone, and remove the rules for uploads.
+        """Cancel the open jobs, wait until they and their machines are gone, and remove the rules of triggers.
 
         Raises:
             RefusedError: something still runs; nothing was deleted.

@@ -4,7 +4,15 @@ from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, Isolation, NeuronPurpose
-from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, JobDefinition, S3Trigger, Trigger
+from relaunch.core.definitions.definition import (
+    EventBridgeTrigger,
+    GithubTrigger,
+    ImageTrigger,
+    JobDefinition,
+    S3Trigger,
+    Trigger,
+)
+from relaunch.core.definitions.event_pattern import pattern_sources
 from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.instance_type_filters import format_gpu_memory
@@ -104,8 +112,8 @@ def describe_accelerator(accelerator: AcceleratorRequirement) -> str:
 
 
 def describe_changed_rule(changed: ChangedRule) -> str:
-    """Describe the change of a rule for uploads."""
-    return f"rule {changed.rule.name} for uploads to {changed.rule.bucket}: {changed.change.value}"
+    """Describe the change of a rule."""
+    return f"rule {changed.rule.name} for {changed.rule}: {changed.change.value}"
 
 
 def describe_trigger(trigger: Trigger) -> str:
@@ -118,6 +126,8 @@ def describe_trigger(trigger: Trigger) -> str:
         return f"image {trigger.repository}:{trigger.tag}"
     if isinstance(trigger, S3Trigger):
         return f"s3://{trigger.bucket}/{trigger.prefix}*{trigger.suffix}"
+    if isinstance(trigger, EventBridgeTrigger):
+        return f"events of {', '.join(pattern_sources(trigger.pattern))}"
     assert_never(trigger)
 
 

@@ -160,6 +160,16 @@ def image(stage: Stage) -> Scene:
     return f"{job.job_id} waits for its launch: {job.trigger.summary}"
 
 
+def selected(stage: Stage) -> Scene:
+    """The event that a pattern selects started one job, with the input that it has."""
+    before = stage.job_ids()
+    answer = yield {}
+    job = _expect_started(stage, before, answer)
+    expect("the source", job.trigger.environment.get("RELAUNCH_EVENT_SOURCE"), "com.acme.features")
+    expect("the inputs", dict(job.inputs), {"learning_rate": "0.01"})
+    return f"{job.job_id} waits for its launch: {job.trigger.summary}"
+
+
 def _expect_started(stage: Stage, before: set[str], answer: Answer) -> Job:
     expect_handled(answer)
     started = sorted(stage.job_ids() - before)
@@ -184,4 +194,5 @@ REQUESTS: Mapping[str, tuple[Outcome, ...]] = {
     "sqs.intake.s3": (Outcome("accepted", upload),),
     "sqs.intake.s3-notification": (Outcome("known", known_upload),),
     "sqs.intake.image": (Outcome("accepted", image),),
+    "sqs.intake.eventbridge": (Outcome("accepted", selected),),
 }

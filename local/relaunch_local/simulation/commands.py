@@ -150,7 +150,7 @@ class Commands:
         self._check_rules()
 
     def _check_rules(self) -> None:
-        """Check that the rules for uploads are those of the definitions, if nobody else applies any just now."""
+        """Check that the rules of triggers are those of the definitions, if nobody else applies any just now."""
         account = self._account
         definitions = account.stores.definitions.list_definitions()
         wanted = {each.name for each in upload_rules(definitions)}
@@ -158,7 +158,7 @@ class Commands:
         is_alone = self._applying == 1
         message = f"{sorted(found)}, not {sorted(wanted)}"
         account.invariants.check(
-            "rules for uploads are those of the definitions", found == wanted or not is_alone, message
+            "rules of triggers are those of the definitions", found == wanted or not is_alone, message
         )
 
     def _pause(self, seconds: float) -> None:

@@ -1,11 +1,12 @@
 """Job definitions."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import assert_never
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
-from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, S3Trigger, Trigger
+from relaunch.core.definitions.definition import EventBridgeTrigger, GithubTrigger, ImageTrigger, S3Trigger, Trigger
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
 from relaunch.core.triggers.upload_rules import ChangedRule
@@ -34,7 +35,15 @@ def deletion_json(deleted: RegisteredDefinition, changed_rules: Iterable[Changed
 
 
 def _rules_json(changed_rules: Iterable[ChangedRule]) -> list[JsonObject]:
-    return [{"name": each.rule.name, "change": each.change.value, "bucket": each.rule.bucket} for each in changed_rules]
+    return [
+        {
+            "name": each.rule.name,
+            "change": each.change.value,
+            "bucket": each.rule.bucket,
+            "sources": list(each.rule.sources),
+        }
+        for each in changed_rules
+    ]
 
 
 def _change_json(change: DefinitionChange, plan: Plan | None) -> JsonObject:
@@ -143,4 +152,6 @@ def trigger_json(trigger: Trigger) -> JsonObject:
         return {"image": {"repository": trigger.repository, "tag": trigger.tag}}
     if isinstance(trigger, S3Trigger):
         return {"s3": {"bucket": trigger.bucket, "prefix": trigger.prefix, "suffix": trigger.suffix}}
+    if isinstance(trigger, EventBridgeTrigger):
+        return {"eventbridge": {"pattern": json.loads(trigger.pattern), "inputs": dict(trigger.inputs)}}
     assert_never(trigger)

@@ -1,4 +1,4 @@
-"""Arrange the EventBridge rules for uploads around the registration of job definitions.
+"""Arrange the EventBridge rules of triggers around the registration of job definitions.
 
 Rules are created before definitions are registered, and those that nobody needs any more are removed afterwards, once
 the others have taken effect. So whenever it ends, every upload that an unchanged definition watches is selected, and
@@ -84,7 +84,7 @@ def _repeat(plan: Callable[[], Sequence[ChangedRule]], rules: UploadRules, pause
         except TransientError:
             if number + 1 == MAX_PASSES:
                 raise
-    raise TransientError(f"the rules for uploads were changed by others {MAX_PASSES} times in a row")
+    raise TransientError(f"the rules of triggers were changed by others {MAX_PASSES} times in a row")
 
 
 def _carry_out(changed: ChangedRule, rules: UploadRules) -> None:

@@ -19,13 +19,16 @@ from relaunch.core.offerings.instance_types import nearest_names
 from relaunch.core.revisions.images import FoundImage, with_platforms
 from relaunch.core.revisions.revision import Revision, family_problem, revision_problem
 from relaunch.core.selection.requirements import container_problem
+from relaunch.core.triggers.chains import next_depth, sent_environment
 from relaunch.core.triggers.dispatch_rate import TooManyStarts, admit_dispatch
 from relaunch.core.triggers.events import (
+    BusEvent,
     DirectRequest,
     ImagePushed,
     ObjectCreated,
     RepositoryDispatch,
     TriggerEvent,
+    WatchedEvent,
     WorkflowDispatch,
     happened_at,
     trigger_keys,
@@ -116,6 +119,7 @@ def submit_event(event: TriggerEvent, deps: SubmitDependencies) -> tuple[Submiss
     errors: list[PortError] = []
     if isinstance(event, ImagePushed):
         _continue_waiting(event, deps, errors)
+    event = _count_chain(event, deps)
     source, name = trigger_keys(event)
     found = deps.definitions.find_definitions(source, name)
     if isinstance(event, ObjectCreated) and not is_watched(event, found):
@@ -137,6 +141,18 @@ def submit_event(event: TriggerEvent, deps: SubmitDependencies) -> tuple[Submiss
         # A redriven message finds the jobs that were created and creates the others.
         raise errors[0]
     return submissions
+
+
+def _count_chain(event: WatchedEvent, deps: SubmitDependencies) -> WatchedEvent:
+    """Add to an event about a job how many jobs were started one by the other before it.
+
+    Of a job of another stack, which is not known here, the event says it.
+    """
+    if not isinstance(event, BusEvent) or not event.job_id:
+        return event
+    job = deps.jobs.load_job(event.job_id)
+    environment = job.trigger.environment if job is not None else sent_environment(event.content)
+    return replace(event, depth=next_depth(environment))
 
 
 def _submit_separately(

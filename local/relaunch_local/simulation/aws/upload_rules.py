@@ -1,4 +1,4 @@
-"""EventBridge's actions on the rules for uploads, which `apply` calls."""
+"""EventBridge's actions on the rules of triggers, which `apply` calls."""
 
 import json
 from collections.abc import Callable, Mapping

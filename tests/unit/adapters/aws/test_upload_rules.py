@@ -1,4 +1,4 @@
-"""Rules for uploads: against moto, which keeps rules, and against scripted answers, which fail."""
+"""Rules of triggers: against moto, which keeps rules, and against scripted answers, which fail."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +10,7 @@ from fakes.aws import Faults, aws_in_process, make_client
 from fakes.builders import make_definition
 from fakes.scripted_aws import ScriptedAws
 from relaunch.adapters.aws.upload_rules import EventBridgeUploadRules
-from relaunch.core.definitions.definition import S3Trigger
+from relaunch.core.definitions.definition import EventBridgeTrigger, S3Trigger
 from relaunch.core.triggers.upload_rules import FoundRule, UploadRule, compare_rules, wanted_rules
 from relaunch.ports import PermanentError, TransientError
 
@@ -55,6 +55,20 @@ class TestRules:
 
         (target,) = client.list_targets_by_rule(Rule=RULE.name)["Targets"]
         assert (target["Arn"], target["DeadLetterConfig"]["Arn"]) == (QUEUE, DEAD_LETTERS)
+
+    def test_an_event_of_a_pattern_comes_with_its_key(self, rules: EventBridgeUploadRules, client: Any) -> None:
+        definition = make_definition(triggers=(EventBridgeTrigger('{"source":["com.acme"]}'),))
+        (rule,) = wanted_rules([definition], PREFIX)
+
+        rules.put_rule(rule)
+
+        (target,) = client.list_targets_by_rule(Rule=rule.name)["Targets"]
+        assert target["InputTransformer"]["InputTemplate"] == (
+            f'{{"source":"eventbridge","format":1,"key":"{rule.name[-12:]}","event":<aws.events.event.json>}}'
+        )
+        assert compare_rules([rule], rules.list_rules()) == ()
+        client.put_targets(Rule=rule.name, Targets=[{"Id": "uploads", "Arn": QUEUE}])
+        assert [each.is_complete for each in rules.list_rules()] == [False]
 
     def test_a_rule_is_removed_with_all_its_targets_and_removing_it_again_changes_nothing(
         self, rules: EventBridgeUploadRules, client: Any
@@ -118,7 +132,7 @@ class TestFailures:
             ("InternalException", TransientError, ""),
             ("LimitExceededException", PermanentError, "the event bus is full"),
             ("ManagedRuleException", PermanentError, "another AWS service manages the rule"),
-            ("InvalidEventPatternException", PermanentError, "too many or too complex"),
+            ("InvalidEventPatternException", PermanentError, "EventBridge refuses the pattern"),
             ("AccessDeniedException", PermanentError, "AccessDenied"),
         ],
     )
@@ -127,7 +141,7 @@ class TestFailures:
     ) -> None:
         aws.refuse("PutRule", code, status=500 if code == "InternalException" else 400)
 
-        with pytest.raises(error, match=f"putting rule {RULE.name} for bucket acme.*{hint}"):
+        with pytest.raises(error, match=f"putting rule {RULE.name} for uploads to acme.*{hint}"):
             scripted.put_rule(RULE)
 
     @pytest.mark.parametrize(
@@ -189,7 +203,7 @@ class TestFailures:
     def test_an_unreachable_service_is_transient(self, aws: ScriptedAws, scripted: EventBridgeUploadRules) -> None:
         aws.fail("ListRules", ConnectTimeoutError(endpoint_url="events"))
 
-        with pytest.raises(TransientError, match="listing the rules for uploads"):
+        with pytest.raises(TransientError, match="listing the rules of triggers"):
             scripted.list_rules()
 
     def test_a_stack_with_too_long_a_name_is_told_how_long_it_may_be(self, scripted: EventBridgeUploadRules) -> None:

@@ -17,6 +17,7 @@ from relaunch.core.definitions.accelerator import (
     PurchasePolicy,
 )
 from relaunch.core.definitions.definition import (
+    EventBridgeTrigger,
     GithubTrigger,
     ImageTrigger,
     ImageWait,
@@ -238,6 +239,16 @@ def test_every_github_event_takes_its_own_filters(event, filters, expected):
     written = ", ".join(["repository: acme/x", f"event: {event}", *filters])
 
     assert parse_one(f"on: [github: {{{written}}}]\n{GPU}").triggers == (GithubTrigger("acme/x", event, **expected),)
+
+
+def test_a_pattern_is_kept_in_one_form_with_what_of_the_event_becomes_inputs():
+    pattern = "{source: [com.acme], detail: {rows: [{numeric: ['>', 5]}], state: [ok, true]}}"
+    written = f"eventbridge: {{pattern: {pattern}, inputs: {{rows: detail.rows}}}}"
+    text = '{"detail":{"rows":[{"numeric":[">",5]}],"state":["ok",true]},"source":["com.acme"]}'
+
+    definition = parse_one(f"on: [{written}]\ninputs: {{rows: {{pattern: '[0-9]+'}}}}\n{GPU}")
+
+    assert definition.triggers == (EventBridgeTrigger(text, (("rows", "detail.rows"),)),)
 
 
 def test_on_is_a_key_and_not_true():

@@ -24,6 +24,7 @@ from relaunch.core.definitions.accelerator import (
     PurchasePolicy,
 )
 from relaunch.core.definitions.definition import (
+    EventBridgeTrigger,
     GithubTrigger,
     ImageTrigger,
     ImageWait,
@@ -62,6 +63,7 @@ EVERY_KEY = JobDefinition(
         GithubTrigger("acme/vision", "package", packages=("trainer",)),
         ImageTrigger("trainer", "v*"),
         S3Trigger("acme", "in/", ".csv"),
+        EventBridgeTrigger('{"detail":{"rows":[{"prefix":"x"}]},"source":["com.acme"]}', (("needed", "detail.rows"),)),
     ),
     inputs={"rate": InputRule("[0-9.]+", "0.1"), "name": InputRule(".*", ""), "needed": InputRule("x")},
     command=("sh", "-c", "set -e\nexec train\n"),

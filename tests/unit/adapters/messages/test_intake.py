@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fakes.json_values import JSON
 from fakes.webhook import EVENTS, load_event
 from relaunch.adapters.messages.intake import parse_intake_message
-from relaunch.core.triggers.events import GithubEvent, ImagePushed, ObjectCreated
+from relaunch.core.triggers.events import BusEvent, GithubEvent, ImagePushed, ObjectCreated
 from relaunch.core.triggers.matching import IgnoredEvent
 from relaunch.ports import PermanentError, TransientError
 
@@ -44,7 +44,7 @@ def test_the_sample_batches_of_the_intake_queue_carry_readable_messages(path: Pa
     (record,) = json.loads(path.read_text(encoding="utf-8"))["Records"]
 
     (event,) = parse_intake_message(record["body"])
-    assert isinstance(event, GithubEvent | ObjectCreated | ImagePushed)
+    assert isinstance(event, GithubEvent | ObjectCreated | ImagePushed | BusEvent)
     assert record["md5OfBody"] == hashlib.md5(record["body"].encode(), usedforsecurity=False).hexdigest()
 
 
@@ -262,3 +262,51 @@ def test_an_event_knows_when_it_happened_as_far_as_its_message_tells(
     assert isinstance(event, ObjectCreated)
     assert event.happened_at == happened_at
     assert event == upload()
+
+
+SELECTED: dict[str, Any] = json.loads(load_event("sqs.intake.eventbridge")["Records"][0]["body"])
+
+
+def test_an_event_that_a_pattern_selected_is_read_with_its_key() -> None:
+    event_id = SELECTED["event"]["id"]
+
+    (event,) = parse_intake_message(SELECTED)
+
+    assert event == BusEvent(
+        f"eventbridge:com.acme.features:{event_id}",
+        SELECTED["key"],
+        event_id,
+        "com.acme.features",
+        "Features Built",
+        SELECTED["event"],
+    )
+    assert isinstance(event, BusEvent)
+    assert event.happened_at == datetime(2026, 11, 3, 12, 41, 7, tzinfo=UTC)
+
+
+def test_an_event_about_a_job_names_it() -> None:
+    (event,) = parse_intake_message({**SELECTED, "event": {**SELECTED["event"], "detail": {"job_id": "bert-1"}}})
+
+    assert isinstance(event, BusEvent)
+    assert event.job_id == "bert-1"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"key": "../../.."},
+        {"key": None},
+        {"event": None},
+        {"event": {**SELECTED["event"], "id": ""}},
+        {"event": {**SELECTED["event"], "source": 1}},
+        {"event": {**SELECTED["event"], "detail": {"a": "\ud800"}}},
+    ],
+)
+def test_an_event_without_what_it_needs_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(PermanentError):
+        parse_intake_message({**SELECTED, **changes})
+
+
+def test_a_rule_that_a_newer_release_put_is_read_later() -> None:
+    with pytest.raises(TransientError, match="the message has format 2"):
+        parse_intake_message({**SELECTED, "format": 2})

@@ -2,10 +2,11 @@ import pytest
 
 from fakes.builders import make_definition
 from relaunch.core.checks import Verdict
-from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, S3Trigger
+from relaunch.core.definitions.definition import EventBridgeTrigger, GithubTrigger, ImageTrigger, S3Trigger
 from relaunch_cli.account_checks.sources import check_sources
 
 OUTPUTS = {"WebhookUrl": "https://hook", "UploadsQueueArn": "arn"}
+SELECTED = EventBridgeTrigger('{"source":["com.acme"]}')
 PUSH, UPLOAD = GithubTrigger(repository="acme/vision", event="push"), S3Trigger("acme-data")
 
 
@@ -23,7 +24,12 @@ def test_what_the_stack_takes_is_well():
 
 
 @pytest.mark.parametrize(
-    ("trigger", "name", "switch"), [(PUSH, "events of GitHub", "Webhook=on"), (UPLOAD, "uploads", "Uploads=on")]
+    ("trigger", "name", "switch"),
+    [
+        (PUSH, "events of GitHub", "Webhook=on"),
+        (UPLOAD, "uploads", "Uploads=on"),
+        (SELECTED, "events of EventBridge", "Uploads=on"),
+    ],
 )
 def test_what_the_stack_was_deployed_without_is_told_with_the_command(trigger, name, switch):
     assert found(trigger) == [(name, Verdict.PROBLEM, f"relaunch deploy {switch}")]

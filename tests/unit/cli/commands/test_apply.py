@@ -50,7 +50,7 @@ def test_a_dry_run_registers_nothing(relaunch, session, file):
             {"name": "resnet", "change": "replaced", **OF_THE_SAME_OWNER, "notices": [], **OWN_STOP_TIMEOUT},
             {"name": "bert", "change": "created", **OF_NOBODY, "notices": [], **OWN_STOP_TIMEOUT},
         ],
-        "rules": [{"name": "relaunch-relaunch-iv6x4gppdng4", "change": "created", "bucket": "acme"}],
+        "rules": [{"name": "relaunch-relaunch-iv6x4gppdng4", "change": "created", "bucket": "acme", "sources": []}],
     }
     assert session.upload_rules.log == []
     assert [each.name for each in session.deps.definitions.list_definitions()] == ["resnet"]
@@ -146,7 +146,7 @@ def test_rules_that_cannot_be_settled_leave_the_definitions_registered_and_say_s
     repeated = relaunch("apply", str(file))
 
     assert failed.exit_code == 5
-    assert failed.stderr.startswith("the definitions are registered, but not all rules for uploads are up to date: app")
+    assert failed.stderr.startswith("the definitions are registered, but not all rules of triggers are up to date: app")
     assert [each.name for each in session.deps.definitions.list_definitions()] == ["resnet"]
     assert repeated.exit_code == 0
     assert "removed" in repeated.stderr
@@ -177,7 +177,7 @@ def test_what_ends_with_ctrl_c_says_what_was_registered(relaunch, session, file)
     late = relaunch("apply", str(file))
 
     assert early.stderr.startswith("nothing was registered")
-    assert late.stderr.startswith("the definitions are registered, but not all rules for uploads are up to date")
+    assert late.stderr.startswith("the definitions are registered, but not all rules of triggers are up to date")
     assert len(session.upload_rules.list_rules()) == 2
 
 

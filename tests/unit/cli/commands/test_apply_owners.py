@@ -209,7 +209,7 @@ class TestPrune:
 
 
 class TestRaces:
-    """Somebody registers or removes a definition after it was compared, while the rules for uploads are put."""
+    """Somebody registers or removes a definition after it was compared, while the rules of triggers are put."""
 
     @pytest.fixture
     def meanwhile(self, session):

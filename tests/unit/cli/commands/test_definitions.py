@@ -168,7 +168,7 @@ def test_rules_that_cannot_be_settled_are_told(relaunch, session, file):
     result = relaunch("definitions", "delete", "bert", "--yes")
 
     assert result.exit_code == 5
-    assert "the definition is deleted, but not all rules for uploads are up to date" in result.stderr
+    assert "the definition is deleted, but not all rules of triggers are up to date" in result.stderr
     assert session.deps.definitions.load_definition("bert") is None
 
 

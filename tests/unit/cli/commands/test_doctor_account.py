@@ -90,7 +90,7 @@ DENIED = {
     "s3:GetBucketEncryption": ("checkpoint bucket acme-checkpoints", "s3:GetEncryptionConfiguration"),
     "s3:GetBucketLocation": ("checkpoint bucket acme-checkpoints", "s3:GetBucketLocation"),
     "s3:GetBucketNotificationConfiguration": ("uploads to acme-data", "s3:GetBucketNotification"),
-    "eventbridge:ListRules": ("rules for uploads", "ListRules"),
+    "eventbridge:ListRules": ("rules of triggers", "ListRules"),
     "sqs:GetQueueAttributes": ("queue IntakeDeadLetterQueue", "sqs:GetQueueAttributes"),
     "cloudwatch:DescribeAlarms": ("alarms", "cloudwatch:DescribeAlarms"),
     "dynamodb:Query": ("job definitions", "Query"),
@@ -127,7 +127,7 @@ def test_of_definitions_that_cannot_be_read_nothing_follows(bed: AccountBed) -> 
     result = look(bed)
 
     assert names(result, "unknown") == ["job definitions"]
-    assert {"vCPU quotas", "rules for uploads"}.isdisjoint(names(result, "ok"))
+    assert {"vCPU quotas", "rules of triggers"}.isdisjoint(names(result, "ok"))
 
 
 def test_definitions_that_cannot_be_planned_still_have_buckets(bed: AccountBed) -> None:
@@ -136,7 +136,7 @@ def test_definitions_that_cannot_be_planned_still_have_buckets(bed: AccountBed) 
     result = look(bed)
 
     assert names(result, "unknown") == ["job definitions"]
-    assert {"checkpoint bucket acme-checkpoints", "rules for uploads"} <= set(names(result, "ok"))
+    assert {"checkpoint bucket acme-checkpoints", "rules of triggers"} <= set(names(result, "ok"))
     assert "vCPU quotas" not in names(result, "ok")
 
 

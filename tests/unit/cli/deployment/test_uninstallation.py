@@ -14,7 +14,7 @@ TRAINING_OUTPUTS = {"CheckpointBucketName": "made-a", "DataBucketName": "made-b"
 
 
 class Draining:
-    """Jobs and machines that are gone after some polls, and the rules for uploads."""
+    """Jobs and machines that are gone after some polls, and the rules of triggers."""
 
     def __init__(self, polls: int) -> None:
         self.polls = polls

@@ -11,7 +11,7 @@ from relaunch.core.definitions.accelerator import (
     NeuronPurpose,
     NeuronRequirement,
 )
-from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait, S3Trigger
+from relaunch.core.definitions.definition import EventBridgeTrigger, GithubTrigger, ImageTrigger, ImageWait, S3Trigger
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
 from relaunch_cli.views.definitions import describe_accelerator, describe_runnable, describe_trigger
@@ -64,6 +64,11 @@ def test_what_a_definition_runs_is_that_of_its_target(target, text):
         ),
         (ImageTrigger("t", "{sha}"), "image t:{sha}", {"image": {"repository": "t", "tag": "{sha}"}}),
         (S3Trigger("b", "p/", ".x"), "s3://b/p/*.x", {"s3": {"bucket": "b", "prefix": "p/", "suffix": ".x"}}),
+        (
+            EventBridgeTrigger('{"source":["com.acme","relaunch.b"]}', (("rows", "detail.rows"),)),
+            "events of com.acme, relaunch.b",
+            {"eventbridge": {"pattern": {"source": ["com.acme", "relaunch.b"]}, "inputs": {"rows": "detail.rows"}}},
+        ),
     ],
 )
 def test_triggers_are_described_in_short_and_as_json(trigger, text, document):

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from fakes.builders import make_definition
 from fakes.webhook import load_event
-from relaunch.core.definitions.definition import GithubTrigger, JobDefinition, S3Trigger
+from relaunch.core.definitions.definition import (
+    EventBridgeTrigger,
+    GithubTrigger,
+    JobDefinition,
+    S3Trigger,
+    trigger_origins,
+)
 from relaunch.core.triggers.events import ObjectCreated
 from relaunch.core.triggers.matching import is_watched
 from relaunch.core.triggers.upload_rules import (
@@ -17,6 +23,7 @@ from relaunch.core.triggers.upload_rules import (
     RuleChange,
     UploadRule,
     compare_rules,
+    event_template,
     is_rule_of,
     wanted_rules,
 )
@@ -25,7 +32,7 @@ from relaunch_local.simulation.aws.event_patterns import matches
 PREFIX = "relaunch-relaunch-"
 
 
-def watching(*triggers: S3Trigger | GithubTrigger) -> JobDefinition:
+def watching(*triggers: S3Trigger | GithubTrigger | EventBridgeTrigger) -> JobDefinition:
     return make_definition(triggers=triggers)
 
 
@@ -262,3 +269,34 @@ class TestCompareRules:
 )
 def test_rules_of_other_stacks_and_of_people_are_not_ours(name: str, is_ours: bool) -> None:
     assert is_rule_of("relaunch-a-", name) is is_ours
+
+
+def test_a_pattern_is_one_rule_however_many_definitions_have_it() -> None:
+    pattern = '{"detail-type":["Job State Change"],"source":["relaunch.vision"]}'
+    trigger = EventBridgeTrigger(pattern)
+    other = EventBridgeTrigger(pattern, (("job", "detail.job_id"),))
+
+    (rule,) = wanted_rules([watching(trigger), watching(other)], PREFIX)
+
+    assert (rule.pattern, rule.sources, str(rule)) == (pattern, ("relaunch.vision",), "events of relaunch.vision")
+    assert is_rule_of(PREFIX, rule.name)
+    # Under the key that its messages have the definitions are found.
+    template = json.loads(event_template(rule.name, pattern).replace("<aws.events.event.json>", "{}"))
+    assert trigger_origins(watching(trigger)) == {("eventbridge", template.pop("key"))}
+    assert template == {"source": "eventbridge", "format": 1, "event": {}}
+
+
+def test_a_rule_for_uploads_has_no_template() -> None:
+    (rule,) = rules_for(S3Trigger("acme"))
+
+    assert event_template(rule.name, rule.pattern) == ""
+    assert event_template(rule.name, "somebody's") == ""
+
+
+def test_the_rule_of_a_pattern_goes_with_its_last_definition() -> None:
+    (rule,) = wanted_rules([watching(EventBridgeTrigger('{"source":["com.acme"]}'))], PREFIX)
+    found = FoundRule(rule.name, rule.pattern, is_complete=True)
+
+    assert compare_rules([rule], [found]) == ()
+    (removed,) = compare_rules([], [found])
+    assert (removed.change, str(removed.rule)) == (RuleChange.REMOVED, "events of com.acme")

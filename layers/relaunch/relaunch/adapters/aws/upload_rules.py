@@ -1,4 +1,8 @@
-"""Rules for uploads on EventBridge's default event bus, where S3 sends its events; only `apply` uses it.
+"""Rules of triggers on EventBridge's default event bus, where AWS's services send their events; only `apply` uses it.
+
+An event pattern's rule sends its events with the pattern's key, by an input transformer ("Amazon EventBridge input
+transformation": `<aws.events.event.json>` is the whole event, and its content is not escaped).
+
 
 ListRules, ListTargetsByRule, PutRule, PutTargets, RemoveTargets, DeleteRule. PutTargets and RemoveTargets answer 200
 with FailedEntryCount when a target failed (API reference).
@@ -9,7 +13,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from relaunch.adapters.aws.errors import AwsError, error_code, to_port_error
-from relaunch.core.triggers.upload_rules import MAX_NAME_LENGTH, NAME_HASH_LENGTH, FoundRule, UploadRule, is_rule_of
+from relaunch.core.triggers.upload_rules import (
+    MAX_NAME_LENGTH,
+    NAME_HASH_LENGTH,
+    FoundRule,
+    UploadRule,
+    event_template,
+    is_rule_of,
+)
 from relaunch.ports import PermanentError, TransientError
 
 if TYPE_CHECKING:
@@ -25,7 +36,7 @@ _HINTS = {
         "buckets, or raise the quota"
     ),
     "ManagedRuleException": "another AWS service manages the rule",
-    "InvalidEventPatternException": "the triggers of the bucket are too many or too complex for one rule",
+    "InvalidEventPatternException": "EventBridge refuses the pattern, or it is too complex for one rule",
 }
 
 
@@ -54,17 +65,23 @@ class EventBridgeUploadRules:
         return bool(self._target["Arn"])
 
     def list_rules(self) -> list[FoundRule]:
-        with _errors("listing the rules for uploads"):
+        with _errors("listing the rules of triggers"):
             pages = self._client.get_paginator("list_rules").paginate(NamePrefix=self._name_prefix)
             rules = [rule for page in pages for rule in page["Rules"] if is_rule_of(self._name_prefix, rule["Name"])]
         return [
             FoundRule(
                 rule["Name"],
                 rule.get("EventPattern", ""),
-                rule.get("State") == "ENABLED" and self._target in self._targets(rule["Name"]),
+                rule.get("State") == "ENABLED"
+                and self._target_of(rule["Name"], rule.get("EventPattern", "")) in self._targets(rule["Name"]),
             )
             for rule in rules
         ]
+
+    def _target_of(self, name: str, pattern: str) -> Any:
+        """Return the target that a rule must have."""
+        template = event_template(name, pattern)
+        return {**self._target, "InputTransformer": {"InputTemplate": template}} if template else self._target
 
     def _targets(self, name: str) -> list[Any]:
         """Return the targets of a rule; a rule that somebody else has removed meanwhile has none."""
@@ -81,14 +98,15 @@ class EventBridgeUploadRules:
                 f"rule {rule.name} has a name of more than {MAX_NAME_LENGTH} characters: a stack whose jobs are "
                 f"started by uploads has a name of at most {longest}"
             )
-        with _errors(f"putting rule {rule.name} for bucket {rule.bucket}"):
+        with _errors(f"putting rule {rule.name} for {rule}"):
             self._client.put_rule(
                 Name=rule.name,
                 EventPattern=rule.pattern,
                 State="ENABLED",
-                Description=f"Uploads to {rule.bucket} that job definitions watch; written by `relaunch apply`",
+                Description=_describe(rule),
             )
-            _check(self._client.put_targets(Rule=rule.name, Targets=[self._target]), f"the target of rule {rule.name}")
+            target = self._target_of(rule.name, rule.pattern)
+            _check(self._client.put_targets(Rule=rule.name, Targets=[target]), f"the target of rule {rule.name}")
 
     def remove_rule(self, name: str) -> None:
         targets = [target["Id"] for target in self._targets(name)]
@@ -99,6 +117,12 @@ class EventBridgeUploadRules:
                 self._client.delete_rule(Name=name)
             except self._client.exceptions.ResourceNotFoundException:
                 return
+
+
+def _describe(rule: UploadRule) -> str:
+    """Describe a rule in at most 512 characters, which PutRule takes."""
+    text = str(rule)
+    return f"{text[0].upper()}{text[1:400]} that job definitions watch; written by `relaunch apply`"
 
 
 @contextmanager

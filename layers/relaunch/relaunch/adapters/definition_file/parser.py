@@ -13,8 +13,8 @@ from relaunch.adapters.definition_file.messages import (
 )
 from relaunch.adapters.definition_file.models import JOB_NAME_PATTERN, JobModel
 from relaunch.adapters.definition_file.values import KnownHardware, suggest
-from relaunch.adapters.definition_file.yaml_document import DefinitionProblem, Document, read_document
-from relaunch.core.definitions.definition import JobDefinition, Overlap, find_overlaps
+from relaunch.adapters.definition_file.yaml_document import DefinitionProblem, Document, KeyPath, read_document
+from relaunch.core.definitions.definition import EventBridgeTrigger, JobDefinition, Overlap, find_overlaps
 from relaunch.core.offerings.instance_types import InstanceType, known_models, known_neuron_models
 
 MAX_PROBLEMS = 200
@@ -112,7 +112,17 @@ def _parse_job(document: Document, name: str, value: object, known: KnownHardwar
         return None
     definition = model.to_core(name)
     report_rule_problems(document, path, definition)
+    _report_undeclared(document, path, definition)
     return definition
+
+
+def _report_undeclared(document: Document, path: KeyPath, definition: JobDefinition) -> None:
+    """Add a problem for each input that a trigger takes from events, and that the definition does not declare."""
+    for index, trigger in enumerate(definition.triggers):
+        for name, _ in trigger.inputs if isinstance(trigger, EventBridgeTrigger) else ():
+            if name not in definition.inputs:
+                place = (*path, "on", index, "eventbridge", "inputs", name)
+                document.report(place, f"`{name}` is no input: declare it under `inputs` of the job", at_key=True)
 
 
 def _report_overlaps(

@@ -3,20 +3,30 @@
 from datetime import timedelta
 from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, field_validator, model_validator
 
 from relaunch.adapters.definition_file.values import (
     AwaitedTag,
     Bucket,
     Duration,
     EcrRepository,
+    EventPath,
     FilterPattern,
     GithubRepository,
     ImageTag,
+    InputName,
     ObjectKeyPart,
     WorkflowEvent,
 )
-from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait, S3Trigger, Trigger
+from relaunch.core.definitions.definition import (
+    EventBridgeTrigger,
+    GithubTrigger,
+    ImageTrigger,
+    ImageWait,
+    S3Trigger,
+    Trigger,
+)
+from relaunch.core.definitions.event_pattern import find_pattern_problem, write_pattern
 
 
 class StrictModel(BaseModel):
@@ -33,8 +43,8 @@ class Choice(NamedTuple):
 
 
 TRIGGER_CHOICE = Choice(
-    frozenset({"github", "image", "s3"}),
-    "a trigger has exactly one of `github`, `image` and `s3`: write each as an item of its own",
+    frozenset({"github", "image", "s3", "eventbridge"}),
+    "a trigger has exactly one of `github`, `image`, `s3` and `eventbridge`: write each as an item of its own",
 )
 
 
@@ -200,8 +210,36 @@ class S3Model(StrictModel):
         return S3Trigger(self.bucket, self.prefix, self.suffix)
 
 
+_SOURCES = {"type": "array", "minItems": 1, "items": {"type": "string", "minLength": 1}}
+EventPattern = Annotated[
+    dict[str, JsonValue],
+    WithJsonSchema({"type": "object", "required": ["source"], "properties": {"source": _SOURCES}}),
+]
+
+
+class EventBridgeModel(StrictModel):
+    """An event of the account's default event bus that a pattern selects."""
+
+    pattern: EventPattern
+    """The event pattern, as EventBridge has it; its `source` is a list of names."""
+    inputs: dict[InputName, EventPath] = Field(default_factory=dict)
+    """Values of the event that become declared inputs: `epochs: detail.epochs`."""
+
+    @field_validator("pattern")
+    @classmethod
+    def check_pattern(cls, pattern: EventPattern) -> EventPattern:
+        """Reject a pattern that no event could ever have, or that every job would bring about."""
+        if problem := find_pattern_problem(pattern):
+            raise ValueError(problem)
+        return pattern
+
+    def to_core(self) -> EventBridgeTrigger:
+        """Return the core type."""
+        return EventBridgeTrigger(write_pattern(self.pattern), tuple(self.inputs.items()))
+
+
 class TriggerModel(StrictModel, json_schema_extra={"minProperties": 1, "maxProperties": 1}):
-    """One trigger: exactly one of `github`, `image` and `s3`."""
+    """One trigger: exactly one of `github`, `image`, `s3` and `eventbridge`."""
 
     github: GithubEventModel | None = None
     """A GitHub event of one repository."""
@@ -209,19 +247,21 @@ class TriggerModel(StrictModel, json_schema_extra={"minProperties": 1, "maxPrope
     """An image pushed to ECR."""
     s3: S3Model | None = None
     """An object created in S3."""
+    eventbridge: EventBridgeModel | None = None
+    """An event of the event bus."""
 
     @model_validator(mode="after")
     def check_one_source(self) -> Self:
         """Reject a trigger with several sources or none."""
         # A key without a value is none: `- s3:`.
-        is_given = self.github or self.image or self.s3
+        is_given = self.github or self.image or self.s3 or self.eventbridge
         if len(self.model_fields_set) != 1 or is_given is None:
             raise ValueError(TRIGGER_CHOICE.message)
         return self
 
     def to_core(self) -> Trigger:
         """Return the core type."""
-        source = self.github or self.image or self.s3
+        source = self.github or self.image or self.s3 or self.eventbridge
         if source is None:
             raise ValueError(TRIGGER_CHOICE.message)
         return source.to_core()

@@ -304,6 +304,7 @@ _ECR_REPOSITORY = r"(?:[a-z0-9]+(?:[._-]+[a-z0-9]+)*/)*[a-z0-9]+(?:[._-]+[a-z0-9
 _BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 _ENVIRONMENT_NAME = r"(?!RELAUNCH_|ECS_)[A-Za-z_][A-Za-z0-9_]*"
 _INPUT_NAME = r"[a-z][a-z0-9_]{0,62}"
+_EVENT_PATH = r"[A-Za-z0-9_-]{1,64}(\.[A-Za-z0-9_-]{1,64}){0,9}"
 
 Family = Annotated[
     str,
@@ -343,6 +344,9 @@ RegularExpression = Annotated[
 ]
 InputName = Annotated[
     str, _check(_INPUT_NAME, "an input's name (lower-case letters, digits and _, a letter first)"), _text(_INPUT_NAME)
+]
+EventPath = Annotated[
+    str, _check(_EVENT_PATH, "a path within the event: write it like detail.epochs"), _text(_EVENT_PATH)
 ]
 Caller = Annotated[
     str,

@@ -1,5 +1,6 @@
 """Writes job definitions as a definition file, which `parse_definitions` reads as the same definitions."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from enum import Enum
@@ -10,6 +11,7 @@ import yaml
 from relaunch.adapters.core_schema import CORE_SCHEMA_RESOLVERS
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
 from relaunch.core.definitions.definition import (
+    EventBridgeTrigger,
     GithubTrigger,
     ImageTrigger,
     InputRule,
@@ -148,6 +150,8 @@ def _trigger(trigger: Trigger) -> dict[str, Any]:
         return {"image": _given(trigger, {"repository": ("repository", str), "tag": ("tag", str)})}
     if isinstance(trigger, S3Trigger):
         return {"s3": _given(trigger, {name: (name, str) for name in ("bucket", "prefix", "suffix")})}
+    if isinstance(trigger, EventBridgeTrigger):
+        return {"eventbridge": _given(trigger, {"pattern": ("pattern", json.loads), "inputs": ("inputs", dict)})}
     assert_never(trigger)
 
 

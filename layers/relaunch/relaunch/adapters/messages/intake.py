@@ -8,14 +8,22 @@ from datetime import datetime
 from relaunch.adapters.github.deliveries import parse_delivery
 from relaunch.adapters.github.webhook_request import FORMAT
 from relaunch.adapters.messages.body import check_format, load_message
-from relaunch.adapters.messages.trigger_events import parse_image_action, parse_notification_record, parse_upload
+from relaunch.adapters.messages.trigger_events import (
+    parse_bus_event,
+    parse_image_action,
+    parse_notification_record,
+    parse_upload,
+)
 from relaunch.core.triggers.events import DirectRequest, TriggerEvent
 from relaunch.core.triggers.matching import IgnoredEvent
+from relaunch.core.triggers.upload_rules import EVENT_MESSAGE, EVENT_MESSAGE_FORMAT
 from relaunch.ports import PermanentError
 
 
 def parse_intake_message(body: str | Mapping[str, object]) -> tuple[TriggerEvent | IgnoredEvent, ...]:
     """Parse a message: a GitHub delivery, an EventBridge event, or an S3 notification with one or more records.
+
+    An EventBridge event comes as it is, or with the key of the pattern that selected it.
 
     Raises:
         PermanentError: the message is of an unknown kind or format, or lacks required fields.
@@ -25,7 +33,7 @@ def parse_intake_message(body: str | Mapping[str, object]) -> tuple[TriggerEvent
     events = _parse(message)
     for event in events:
         _require_unicode(event)
-    happened_at = _parse_timestamp(message.get("received_at") or message.get("time"))
+    happened_at = _parse_timestamp(message.get("received_at") or message.get("time") or _time_within(message))
     return tuple(
         event if isinstance(event, IgnoredEvent | DirectRequest) else replace(event, happened_at=happened_at)
         for event in events
@@ -36,6 +44,9 @@ def _parse(message: Mapping[str, object]) -> tuple[TriggerEvent | IgnoredEvent, 
     if message.get("source") == "github":
         check_format(message, FORMAT)
         return (parse_delivery(message),)
+    if message.get("source") == EVENT_MESSAGE:
+        check_format(message, EVENT_MESSAGE_FORMAT)
+        return (parse_bus_event(message),)
     if "detail-type" in message:
         return (_parse_eventbridge_event(message),)
     records = message.get("Records")
@@ -44,6 +55,11 @@ def _parse(message: Mapping[str, object]) -> tuple[TriggerEvent | IgnoredEvent, 
     if message.get("Event") == "s3:TestEvent":
         return (IgnoredEvent("S3 tests whether it can send notifications"),)
     raise PermanentError(f"nobody we know sends a message with the keys {sorted(map(ascii, message))[:10]}")
+
+
+def _time_within(message: Mapping[str, object]) -> object:
+    event = message.get("event")
+    return event.get("time") if isinstance(event, dict) else None
 
 
 def _parse_timestamp(text: object) -> datetime | None:

@@ -1,4 +1,4 @@
-"""Parses S3 uploads and ECR image pushes into trigger events.
+"""Parses S3 uploads, ECR image pushes and events that patterns selected into trigger events.
 
 Supports "Object Created" of aws.s3 (Amazon S3 User Guide, "EventBridge event message structure"), S3 notifications
 ("Event message structure") and "ECR Image Action" of aws.ecr (Amazon ECR User Guide, "Amazon ECR events
@@ -12,7 +12,8 @@ from urllib.parse import unquote_plus
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from relaunch.adapters.validation import permanent_if_invalid
-from relaunch.core.triggers.events import ImagePushed, ObjectCreated
+from relaunch.core.triggers.chains import identity_of, job_of
+from relaunch.core.triggers.events import BusEvent, ImagePushed, ObjectCreated
 from relaunch.core.triggers.matching import IgnoredEvent
 
 
@@ -57,6 +58,36 @@ class _ImageAction(_Payload):
     result: str = ""
     digest: str = Field(alias="image-digest")
     tag: str | None = Field(default=None, alias="image-tag")
+
+
+class _BusMessage(_Payload):
+    """What the rule of a pattern sends."""
+
+    key: str = Field(pattern="^[a-z2-7]{12}$")
+    event: dict[str, object]
+
+
+class _BusEvent(_Payload):
+    id: str = Field(min_length=1, max_length=200)
+    source: str = Field(min_length=1, max_length=256)
+    detail_type: str = Field(alias="detail-type", max_length=256)
+
+
+def parse_bus_event(message: Mapping[str, object]) -> BusEvent:
+    """Parse an event that the pattern of a trigger selected, with the pattern's key.
+
+    EventBridge delivers an event at least once, with the same ID ("Event delivery level", EventBridge User Guide), and
+    once for each rule that selects it: it is one event, whichever pattern selected it.
+
+    Raises:
+        PermanentError: key, ID, source or detail type is missing.
+    """
+    with permanent_if_invalid("the message has no event with the key of a pattern"):
+        parsed = _BusMessage.model_validate(message)
+        event = _BusEvent.model_validate(parsed.event)
+    identity = identity_of(event.source, event.id, parsed.event)
+    job_id = job_of(parsed.event)
+    return BusEvent(identity, parsed.key, event.id, event.source, event.detail_type, parsed.event, job_id)
 
 
 def parse_upload(event: Mapping[str, object]) -> ObjectCreated:

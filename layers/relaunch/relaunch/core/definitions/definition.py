@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, PurchasePolicy
+from relaunch.core.definitions.event_pattern import pattern_key
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
 from relaunch.core.market.policies import DEFAULT_PADDING, DEFAULT_POLICY, PolicyName
@@ -21,6 +22,7 @@ class TriggerSource(StrEnum):
     GITHUB = "github"
     S3 = "s3"
     IMAGE = "image"
+    EVENTBRIDGE = "eventbridge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,19 @@ class ImageTrigger:
     tag: str = "*"
 
 
-Trigger = GithubTrigger | S3Trigger | ImageTrigger
+@dataclass(frozen=True, slots=True)
+class EventBridgeTrigger:
+    """An event of the account's default event bus that EventBridge finds by a pattern.
+
+    `pattern` is in JSON (core.definitions.event_pattern). `inputs` has the names of declared inputs, each with the path
+    of its value in the event, as `detail.epochs`.
+    """
+
+    pattern: str
+    inputs: tuple[tuple[str, str], ...] = ()
+
+
+Trigger = GithubTrigger | S3Trigger | ImageTrigger | EventBridgeTrigger
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +176,7 @@ def watched_images(definition: JobDefinition) -> Iterator[tuple[str, str]]:
     """Yield the repository of each image that a trigger watches or waits for, with the pattern of its tag."""
     for trigger in definition.triggers:
         image = trigger.wait_for_image if isinstance(trigger, GithubTrigger) else trigger
-        if image is not None and not isinstance(image, S3Trigger):
+        if isinstance(image, ImageWait | ImageTrigger):
             yield image.repository, image.tag
 
 
@@ -175,6 +189,8 @@ def _origin(trigger: Trigger) -> tuple[TriggerSource, str]:
             return TriggerSource.S3, trigger.bucket
         case ImageTrigger():
             return TriggerSource.IMAGE, trigger.repository
+        case EventBridgeTrigger():
+            return TriggerSource.EVENTBRIDGE, pattern_key(trigger.pattern)
         case _:
             assert_never(trigger)
 

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+CHAIN_DEPTH = "RELAUNCH_CHAIN_DEPTH"
+"""The variable that says how many jobs came before this one, each started by an event of the one before it."""
+
 
 @dataclass(frozen=True, slots=True)
 class TriggerFacts:

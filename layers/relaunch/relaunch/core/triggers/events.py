@@ -1,17 +1,17 @@
-"""Trigger events, which facts they give a job, and the rules of GitHub Actions with which triggers match GitHub's.
+"""Trigger events, and the rules of GitHub Actions with which triggers match GitHub's.
 
 `happened_at` is when the event was received or sent, to the second, None if its message has no time. It is not part of
 comparisons.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar, assert_never
 
 from relaunch.core.definitions.definition import GithubTrigger, TriggerSource
 from relaunch.core.definitions.filter_patterns import matches_filters
-from relaunch.core.jobs.trigger_facts import ResumePoint, TriggerFacts
+from relaunch.core.jobs.trigger_facts import ResumePoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +121,25 @@ class ImagePushed:
 
 
 @dataclass(frozen=True, slots=True)
+class BusEvent:
+    """An event of the event bus that the pattern of a trigger selected; `key` is the pattern's.
+
+    `content` is the whole event. `job_id` is the job that it is about, empty if none, and `depth` says how many jobs
+    were started one by the other before it (core.triggers.chains).
+    """
+
+    identity: str
+    key: str
+    event_id: str
+    source: str
+    detail_type: str
+    content: Mapping[str, object] = field(default_factory=dict)
+    job_id: str = ""
+    depth: int = 0
+    happened_at: datetime | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class RetriedJob:
     """What a job takes over from the one that it retries, apart from inputs.
 
@@ -152,7 +171,7 @@ class DirectRequest:
     through_api: bool = False
 
 
-WatchedEvent = GithubEvent | ObjectCreated | ImagePushed
+WatchedEvent = GithubEvent | ObjectCreated | ImagePushed | BusEvent
 """An event of what triggers watch."""
 
 TriggerEvent = WatchedEvent | DirectRequest
@@ -172,6 +191,8 @@ def trigger_keys(event: WatchedEvent) -> tuple[TriggerSource, str]:
             return TriggerSource.S3, event.bucket
         case ImagePushed():
             return TriggerSource.IMAGE, event.repository
+        case BusEvent():
+            return TriggerSource.EVENTBRIDGE, event.key
         case _:
             assert_never(event)
 
@@ -272,108 +293,3 @@ def _list_workflow_obstacles(trigger: GithubTrigger, workflow: str) -> Iterator[
 def _list_name_obstacles(kind: str, names: tuple[str, ...], name: str) -> Iterator[str]:
     if names and name not in names:
         yield f"the {kind} {name} is not {' or '.join(names)}"
-
-
-def collect_facts(event: TriggerEvent, sha: str = "", repository: str = "") -> TriggerFacts:
-    """Return the trigger facts of an event.
-
-    `sha` is a commit id found in the tag of an image, `repository` that of the image that a request names.
-    """
-    if isinstance(event, GithubEvent):
-        return _collect_github_facts(event)
-    if isinstance(event, ObjectCreated):
-        return _collect_object_facts(event)
-    if isinstance(event, ImagePushed):
-        return _collect_image_facts(event, sha)
-    if event.retried is not None:
-        return _collect_retry_facts(event, event.retried)
-    summary = f"asked for by {event.caller}" if event.caller else "asked for"
-    short = _shorten_caller(event.caller) or "direct call"
-    if not event.image_tag:
-        return TriggerFacts("direct", event.identity, summary, caller=event.caller, short=short)
-    environment = _image_environment(repository, event.image_tag, sha)
-    facts = _facts("direct", event, f"{summary} with image {repository}:{event.image_tag}", environment, short)
-    return replace(facts, caller=event.caller)
-
-
-def _shorten_caller(caller: str) -> str:
-    """Return the last part of an ARN: `alice`, `root`, the name of a session."""
-    return caller.rpartition("/")[2].rpartition(":")[2]
-
-
-def _collect_retry_facts(event: DirectRequest, retried: RetriedJob) -> TriggerFacts:
-    summary = f"retry of {retried.job_id}" + (f", asked for by {event.caller}" if event.caller else "")
-    return TriggerFacts(
-        "direct", event.identity, summary, retried.environment, event.caller, f"retry of {retried.job_id}"
-    )
-
-
-def _collect_github_facts(event: GithubEvent) -> TriggerFacts:
-    environment = {
-        "RELAUNCH_GIT_REPOSITORY": event.repository,
-        "RELAUNCH_GIT_REF": event.ref,
-        "RELAUNCH_GIT_SHA": event.sha,
-    }
-    if isinstance(event, Package):
-        environment |= {"RELAUNCH_PACKAGE": event.package, "RELAUNCH_PACKAGE_TAG": event.tag}
-    sender = f" by {event.sender}" if event.sender else ""
-    summary = f"{_summarize_github(event)} in {event.repository}{sender}"
-    return _facts("github", event, summary, environment, _shorten_github(event))
-
-
-def _shorten_github(event: GithubEvent) -> str:
-    name = _name_of(event.ref)
-    match event:
-        case Push():
-            return f"push {event.sha[:7]} {name}"
-        case WorkflowDispatch() | WorkflowRun():
-            return f"workflow {event.workflow.rpartition('/')[2]} {name}"
-        case RepositoryDispatch():
-            return f"dispatch {event.event_type}"
-        case Release():
-            return f"release {name}"
-        case _:
-            return f"package {':'.join(part for part in (event.package, event.tag) if part)}"
-
-
-def _name_of(ref: str) -> str:
-    return ref.removeprefix("refs/heads/").removeprefix("refs/tags/")
-
-
-def _summarize_github(event: GithubEvent) -> str:
-    name = _name_of(event.ref)
-    match event:
-        case Push():
-            is_tag = event.ref.startswith("refs/tags/")
-            return f"push of tag {name}" if is_tag else f"push of {event.sha[:7]} to {name}"
-        case WorkflowDispatch():
-            return f"workflow {event.workflow} dispatched on {name}"
-        case WorkflowRun():
-            return f"workflow {event.workflow} completed on {name}"
-        case RepositoryDispatch():
-            return f"dispatch of {event.event_type}"
-        case Release():
-            return f"release {name} {event.action}"
-        case _:
-            return f"package {':'.join(part for part in (event.package, event.tag) if part)} {event.action}"
-
-
-def _collect_object_facts(event: ObjectCreated) -> TriggerFacts:
-    uri = f"s3://{event.bucket}/{event.key}"
-    environment = {"RELAUNCH_OBJECT_URI": uri, "RELAUNCH_OBJECT_VERSION_ID": event.version_id}
-    return _facts("s3", event, f"upload of {uri}", environment, f"upload {event.key.rpartition('/')[2] or event.key}")
-
-
-def _collect_image_facts(event: ImagePushed, sha: str) -> TriggerFacts:
-    environment = _image_environment(event.repository, event.tag, sha) | {"RELAUNCH_IMAGE_DIGEST": event.digest}
-    image = f"image {event.repository}:{event.tag}"
-    return _facts("image", event, f"{image} pushed", environment, image)
-
-
-def _image_environment(repository: str, tag: str, sha: str) -> dict[str, str]:
-    return {"RELAUNCH_IMAGE_REPOSITORY": repository, "RELAUNCH_IMAGE_TAG": tag, "RELAUNCH_GIT_SHA": sha}
-
-
-def _facts(source: str, event: TriggerEvent, summary: str, environment: dict[str, str], short: str) -> TriggerFacts:
-    known = {name: text for name, text in environment.items() if text}
-    return TriggerFacts(source, event.identity, summary, known, short=short)

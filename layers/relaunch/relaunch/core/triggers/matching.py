@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import assert_never
 
 from relaunch.core.definitions.definition import (
+    EventBridgeTrigger,
     GithubTrigger,
     ImageTrigger,
     InputRule,
@@ -21,9 +22,12 @@ from relaunch.core.definitions.definition import (
     Trigger,
     watched_images,
 )
+from relaunch.core.definitions.event_pattern import pattern_key
 from relaunch.core.definitions.filter_patterns import CompiledPattern, parse_pattern
 from relaunch.core.jobs.trigger_facts import TriggerFacts
+from relaunch.core.triggers.chains import find_chain_obstacle, read_inputs
 from relaunch.core.triggers.events import (
+    BusEvent,
     DirectRequest,
     GithubEvent,
     ImagePushed,
@@ -32,9 +36,9 @@ from relaunch.core.triggers.events import (
     TriggerEvent,
     WatchedEvent,
     WorkflowDispatch,
-    collect_facts,
     list_github_obstacles,
 )
+from relaunch.core.triggers.facts import collect_facts
 
 _MAX_NAMED = 5  # the message is stored and logged, and a dispatch may have thousands
 MAX_INPUT_LENGTH = 1024  # characters; RunTask limits all overrides together to 8,192
@@ -213,8 +217,7 @@ def is_watched(upload: ObjectCreated, definitions: Iterable[JobDefinition]) -> b
 def _accept(
     definition: JobDefinition, trigger: Trigger | None, event: TriggerEvent, match_pattern: MatchPattern
 ) -> Match | InvalidInputs:
-    given = event.inputs if isinstance(event, WorkflowDispatch | RepositoryDispatch | DirectRequest) else {}
-    checked = check_inputs(definition.inputs, given, match_pattern)
+    checked = check_inputs(definition.inputs, _given_inputs(trigger, event), match_pattern)
     if checked.errors:
         return InvalidInputs("; ".join(checked.errors), checked.errors)
     if isinstance(trigger, ImageTrigger) and isinstance(event, ImagePushed):
@@ -226,6 +229,14 @@ def _accept(
         return Match(trigger, checked.values, facts)
     tag = wait.tag.replace("{sha}", event.sha).replace("{short_sha}", event.sha[:7])
     return Match(trigger, checked.values, facts, (wait.repository, tag), wait.timeout)
+
+
+def _given_inputs(trigger: Trigger | None, event: TriggerEvent) -> Mapping[str, str]:
+    if isinstance(event, WorkflowDispatch | RepositoryDispatch | DirectRequest):
+        return event.inputs
+    if isinstance(trigger, EventBridgeTrigger) and isinstance(event, BusEvent):
+        return read_inputs(event.content, trigger.inputs)
+    return {}
 
 
 def _accept_request(
@@ -258,6 +269,8 @@ def _find_obstacle(trigger: Trigger, event: WatchedEvent) -> str | None:
             return _find_object_obstacle(trigger, event) if isinstance(event, ObjectCreated) else ""
         case ImageTrigger():
             return _find_image_obstacle(trigger, event) if isinstance(event, ImagePushed) else ""
+        case EventBridgeTrigger():
+            return _find_bus_obstacle(trigger, event) if isinstance(event, BusEvent) else ""
         case GithubTrigger():
             return _find_github_obstacle(trigger, event) if isinstance(event, GithubEvent) else ""
         case _:
@@ -291,6 +304,11 @@ def _find_image_obstacle(trigger: ImageTrigger, event: ImagePushed) -> str | Non
     if not _compile_tag(trigger.tag).matches(event.tag):
         return f"the tag {event.tag} does not match {trigger.tag}"
     return None
+
+
+def _find_bus_obstacle(trigger: EventBridgeTrigger, event: BusEvent) -> str | None:
+    """EventBridge has compared the event with the pattern already."""
+    return find_chain_obstacle(event) if event.key == pattern_key(trigger.pattern) else ""
 
 
 @lru_cache(maxsize=256)

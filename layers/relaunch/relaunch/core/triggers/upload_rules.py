@@ -1,4 +1,4 @@
-"""The EventBridge rules of S3 triggers: which ones the definitions need, and how they differ from those there are.
+"""The EventBridge rules of triggers: which ones the definitions need, and how they differ from those there are.
 
 EventBridge filters, so that an upload nobody watches costs no message. A rule watches one bucket; its pattern selects
 exactly the keys of the bucket's triggers. `apply` rejects triggers that overlap a checkpoint prefix, so nothing below
@@ -9,24 +9,29 @@ A rule is named after its pattern, so that a bucket's new rules stand beside its
 trigger that moves from one rule of its bucket to another is in a rule throughout. What two rules select is delivered
 twice, as EventBridge delivers any event at times; the event has the same identity and becomes one job.
 
+The pattern of an `eventbridge` trigger is a rule as it is. Its target gets the event with the key of the pattern,
+under which its definitions are found, so that nothing but EventBridge compares events with patterns. None of these
+patterns names aws.s3, so a rule's pattern says which of the two it is.
+
 Sources: "Amazon EventBridge event patterns" and "Comparison operators" (prefix, suffix, wildcard; the elements of an
 array are alternatives), "Amazon EventBridge quotas", and PutRule in the API reference; "General purpose bucket naming
 rules" (Amazon S3 User Guide).
 """
 
-import base64
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from relaunch.core.definitions.definition import JobDefinition, S3Trigger
+from relaunch.core.definitions.definition import EventBridgeTrigger, JobDefinition, S3Trigger
+from relaunch.core.definitions.event_pattern import KEY_LENGTH, MAX_PATTERN_LENGTH, pattern_key, pattern_sources
 
-MAX_PATTERN_LENGTH = 2048  # characters, the default quota; PutRule takes 4,096 at most
 MAX_NAME_LENGTH = 64
-NAME_HASH_LENGTH = 12
+NAME_HASH_LENGTH = KEY_LENGTH
+EVENT_MESSAGE = "eventbridge"
+"""The `source` of a message that has an event and the key of the pattern that selected it."""
+EVENT_MESSAGE_FORMAT = 1
 # With every character escaped as \u0000 it still fits into a pattern.
 _LONGEST_SHORTENED_PREFIX = 256
 
@@ -43,11 +48,16 @@ class RuleChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UploadRule:
-    """A rule for a bucket; `pattern` is an event pattern in JSON, and `name` follows from it."""
+    """A rule for a bucket, or for the events of `sources`; `pattern` is in JSON, and `name` follows from it."""
 
     name: str
     bucket: str
     pattern: str
+    sources: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return what the rule selects."""
+        return f"events of {', '.join(self.sources)}" if self.sources else f"uploads to {self.bucket}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +78,38 @@ class ChangedRule:
 
 
 def wanted_rules(definitions: Iterable[JobDefinition], name_prefix: str) -> tuple[UploadRule, ...]:
-    """Return the rules for the S3 triggers: one per bucket, or several if a pattern would get too long."""
+    """Return the rules: one per watched bucket, or several if a pattern would get too long, and one per pattern."""
     by_bucket: dict[str, set[S3Trigger]] = {}
+    watched: set[str] = set()
     for definition in definitions:
         for trigger in definition.triggers:
             if isinstance(trigger, S3Trigger):
                 by_bucket.setdefault(trigger.bucket, set()).add(trigger)
-    return tuple(
+            if isinstance(trigger, EventBridgeTrigger):
+                watched.add(trigger.pattern)
+    of_buckets = (
         UploadRule(_rule_name(name_prefix, pattern), bucket, pattern)
         for bucket, triggers in sorted(by_bucket.items())
         for pattern in _patterns(bucket, triggers)
     )
+    return (*of_buckets, *(_event_rule(_rule_name(name_prefix, pattern), pattern) for pattern in sorted(watched)))
+
+
+def event_template(rule_name: str, pattern: str) -> str:
+    """Return what the target of a rule gets for an event, as an input template; empty if the rule is for uploads.
+
+    The whole event is `<aws.events.event.json>`, which EventBridge replaces with JSON.
+    """
+    if pattern_sources(pattern) in ((), ("aws.s3",)):
+        return ""
+    key = rule_name[-KEY_LENGTH:]
+    return (
+        f'{{"source":"{EVENT_MESSAGE}","format":{EVENT_MESSAGE_FORMAT},"key":"{key}","event":<aws.events.event.json>}}'
+    )
+
+
+def _event_rule(name: str, pattern: str) -> UploadRule:
+    return UploadRule(name, "", pattern, pattern_sources(pattern))
 
 
 def compare_rules(wanted: Sequence[UploadRule], found: Iterable[FoundRule]) -> tuple[ChangedRule, ...]:
@@ -90,11 +121,7 @@ def compare_rules(wanted: Sequence[UploadRule], found: Iterable[FoundRule]) -> t
         if not _is_there(rule, known.get(rule.name))
     ]
     names = {rule.name for rule in wanted}
-    removed = [
-        ChangedRule(RuleChange.REMOVED, UploadRule(rule.name, _bucket_of(rule.pattern), ""))
-        for rule in known.values()
-        if rule.name not in names
-    ]
+    removed = [ChangedRule(RuleChange.REMOVED, _removed(rule)) for rule in known.values() if rule.name not in names]
     return (*changes, *removed)
 
 
@@ -122,9 +149,13 @@ def _bucket_of(pattern: str) -> str:
             return ""
 
 
+def _removed(rule: FoundRule) -> UploadRule:
+    bucket = _bucket_of(rule.pattern)
+    return UploadRule(rule.name, bucket, "", () if bucket else pattern_sources(rule.pattern))
+
+
 def _rule_name(name_prefix: str, pattern: str) -> str:
-    digest = hashlib.sha256(pattern.encode("utf-8", "surrogatepass")).digest()
-    return name_prefix + base64.b32encode(digest).decode("ascii").lower()[:NAME_HASH_LENGTH]
+    return name_prefix + pattern_key(pattern)
 
 
 def _patterns(bucket: str, triggers: set[S3Trigger]) -> Iterator[str]:

@@ -11,8 +11,8 @@ from relaunch.core.triggers.events import (
     RetriedJob,
     TriggerEvent,
     WorkflowRun,
-    collect_facts,
 )
+from relaunch.core.triggers.facts import collect_facts
 from unit.core.triggers.matched import IMAGE, PUSH, SHA, UPLOAD, WORKFLOW
 
 ORIGIN = {"identity": "github:1", "repository": "acme/vision", "ref": "refs/heads/main"}
