@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
@@ -16,28 +16,34 @@ _LONGEST_ANSWER = 1_048_576
 
 @dataclass(frozen=True)
 class Request:
-    """A request; without a body it is a GET."""
+    """A request; without a body and a verb it is a GET, with a body a POST."""
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
+    verb: str = ""
 
     @property
     def method(self) -> str:
         """Return the method."""
-        return "GET" if self.body is None else "POST"
+        return self.verb or ("GET" if self.body is None else "POST")
 
 
 @dataclass(frozen=True)
 class Response:
-    """A response, whatever its status."""
+    """A response, whatever its status; the names of its headers are in lower case."""
 
     status: int
     body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 class NoResponseError(Exception):
     """There was no response; whether the request had an effect is not known."""
+
+
+class TooLongError(NoResponseError):
+    """The response is longer than any that is read."""
 
 
 Send = Callable[[Request], Response]
@@ -63,14 +69,20 @@ def send(request: Request) -> Response:
         with urllib.request.build_opener(_NoRedirects).open(made, timeout=TIMEOUT_SECONDS) as response:
             body = response.read(_LONGEST_ANSWER)
             # Reading part of a body does not notice that its connection has ended.
+            if len(body) == _LONGEST_ANSWER and response.read(1):
+                raise TooLongError(f"the response is longer than {_LONGEST_ANSWER:,} bytes")
             if response.length:
                 raise NoResponseError("the response is cut off")
-            return Response(response.status, body)
+            return Response(response.status, body, _lower(response.headers.items()))
     except urllib.error.HTTPError as error:
         with error:
-            return Response(error.code, _read_error(error))
+            return Response(error.code, _read_error(error), _lower(error.headers.items() if error.headers else ()))
     except (OSError, http.client.HTTPException) as error:
         raise NoResponseError(str(error) or type(error).__name__) from error
+
+
+def _lower(headers: Iterable[tuple[str, str]]) -> Mapping[str, str]:
+    return {name.lower(): value for name, value in headers}
 
 
 def _read_error(error: urllib.error.HTTPError) -> bytes:

@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 from relaunch_action.errors import ActionError
 
 VARIABLE = "RELAUNCH_ACTION_INPUTS"
+PLAN_MODE = "plan"
+_MODES = ("submit", PLAN_MODE)
 MAX_WAIT_MINUTES = 7_200
 """Five days: the longest a job of a self-hosted runner may take ("Actions limits", GitHub Docs)."""
 
@@ -23,7 +25,10 @@ _FLAGS = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs, checked; `role_arn` and `idempotency_key` are empty if they were not given."""
+    """The inputs, checked; `role_arn` and `idempotency_key` are empty if they were not given.
+
+    So is `definition` where a definition file is planned.
+    """
 
     url: str
     region: str
@@ -36,6 +41,10 @@ class Inputs:
     wait_seconds: float
     dry_run: bool
     cancel_with_workflow: bool
+    mode: str = "submit"
+    definition_file: str = ""
+    github_token: str = ""
+    comment: bool = True
 
 
 def parse_inputs(environment: Mapping[str, str]) -> Inputs:
@@ -45,12 +54,13 @@ def parse_inputs(environment: Mapping[str, str]) -> Inputs:
         ActionError: some are invalid; the message lists all errors.
     """
     parser = _Parser(_load(environment))
-    url = parser.url()
+    mode = parser.mode()
+    url = parser.url(mode)
     inputs = Inputs(
         url=url,
         region=parser.region(url, environment),
         role_arn=parser.role(),
-        definition=parser.text("definition", required=True),
+        definition=parser.text("definition", required=mode != PLAN_MODE),
         inputs=parser.job_inputs(),
         image_tag=parser.text("image-tag"),
         idempotency_key=parser.text("idempotency-key"),
@@ -58,6 +68,10 @@ def parse_inputs(environment: Mapping[str, str]) -> Inputs:
         wait_seconds=parser.minutes("wait-timeout-minutes") * 60,
         dry_run=parser.flag("dry-run"),
         cancel_with_workflow=parser.flag("cancel-with-workflow"),
+        mode=mode,
+        definition_file=parser.file(mode),
+        github_token=parser.text("github-token"),
+        comment=parser.flag("comment"),
     )
     if parser.errors:
         raise ActionError("; ".join(parser.errors))
@@ -101,10 +115,24 @@ class _Parser:
             return 1
         return int(text)
 
-    def url(self) -> str:
+    def mode(self) -> str:
+        mode = self.text("mode") or _MODES[0]
+        if mode not in _MODES:
+            self._fail("mode", f"is {mode!r}: write {' or '.join(_MODES)}")
+        return mode
+
+    def file(self, mode: str) -> str:
+        file = self.text("definition-file")
+        parts = file.split("/")
+        if mode == PLAN_MODE and (not file or any(each in ("", ".", "..") for each in parts)):
+            self._fail("definition-file", f"is {file!r}: write its path in the repository, for example relaunch.yaml")
+        return file
+
+    def url(self, mode: str) -> str:
         url = self.text("url", required=True)
-        if url and not _is_allowed(url):
-            self._fail("url", f"is {url!r}: write the stack's output JobApiUrl, which begins with https://")
+        if url and not is_allowed_url(url):
+            output = "PlanApiUrl" if mode == PLAN_MODE else "JobApiUrl"
+            self._fail("url", f"is {url!r}: write the stack's output {output}, which begins with https://")
         return url
 
     def region(self, url: str, environment: Mapping[str, str]) -> str:
@@ -141,7 +169,7 @@ class _Parser:
         self.errors.append(f"the input {name} {problem}")
 
 
-def _is_allowed(url: str) -> bool:
+def is_allowed_url(url: str) -> bool:
     """Return whether a signed request may go there: never over a network unencrypted."""
     if not url.isascii() or not url.isprintable() or " " in url:
         return False  # no request has such a line

@@ -1,4 +1,4 @@
-"""A client of `job_api` by its function URL (docs/job-api.md)."""
+"""A client of `job_api` and of `plan_api` by their function URLs (docs/job-api.md)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,10 @@ class Submission:
 
 @dataclass(frozen=True)
 class JobApi:
-    """Sends signed requests; what is not answered is sent again: every submission has a key, so none counts twice."""
+    """Sends signed requests; what is not answered is sent again: every submission has a key, so none counts twice.
+
+    `name` is that of the function: `plan_api` has a URL of its own, and answers `compare` alone.
+    """
 
     url: str
     region: str
@@ -77,6 +80,7 @@ class JobApi:
     send: Send
     patience: Patience
     now: Callable[[], datetime]
+    name: str = "job_api"
 
     def submit(self, definition: str, inputs: Mapping[str, str], key: str, image_tag: str = "") -> Submission:
         """Submit a job, which runs the image with that tag; the same key finds the same job.
@@ -94,8 +98,15 @@ class JobApi:
         answer = self._ask({"action": "plan", "definition": definition, "inputs": dict(inputs)})
         plan = answer.get("plan")
         if not isinstance(plan, dict):
-            raise _not_understood(200)
+            raise _not_understood(200, self.name)
         return plan
+
+    def compare(self, definitions: str | None, base: str | None) -> Mapping[str, Any]:
+        """Return what a definition file changes of another one, and the plans of that; None is no file."""
+        comparison = self._ask({"action": "compare", "definitions": definitions, "base": base}).get("comparison")
+        if not isinstance(comparison, dict):
+            raise _not_understood(200, self.name)
+        return comparison
 
     def show(self, job_id: str) -> JobStatus:
         """Return a job."""
@@ -112,32 +123,32 @@ class JobApi:
     def _ask_once(self, body: bytes) -> Mapping[str, Any]:
         # Signed anew each time: a signature is valid for five minutes.
         request = signed_post(self.url, body, self.credentials(), Scope(self.region, "lambda"), self.now())
-        return _read_answer(self._respond(request))
+        return _read_answer(self._respond(request), self.name)
 
     def _respond(self, request: Request) -> Response:
         try:
             return self.send(request)
         except NoResponseError as error:
-            raise UnavailableError(f"job_api did not answer: {error}") from error
+            raise UnavailableError(f"{self.name} did not answer: {error}") from error
 
 
-def _read_answer(response: Response) -> Mapping[str, Any]:
+def _read_answer(response: Response, name: str) -> Mapping[str, Any]:
     answer = _read_json(response.body)
     error = answer.get("error") if answer else None
     if response.status >= _LOWEST_SERVER_ERROR:
-        raise UnavailableError(f"job_api is not available: status {response.status}")
+        raise UnavailableError(f"{name} is not available: status {response.status}")
     if answer and isinstance(error, dict):
         raise RefusedError(_text(error.get("code")) or str(response.status), _text(error.get("message")))
     if response.status == _TOO_MANY_REQUESTS:
-        raise UnavailableError("Lambda has no room for another call of job_api now (status 429)")
+        raise UnavailableError(f"Lambda has no room for another call of {name} now (status 429)")
     if response.status == _FORBIDDEN:
         raise ActionError(
             "Lambda did not let this caller in (status 403): its role needs lambda:InvokeFunctionUrl and "
-            "lambda:InvokeFunction on the function job_api, as docs/job-api.md has it, and the input aws-region has to "
+            f"lambda:InvokeFunction on the function {name}, as docs/job-api.md has it, and the input aws-region has to "
             f"be the stack's; Lambda says: {_read_message(answer or {})}"
         )
     if not answer or response.status not in (200, 201):
-        raise _not_understood(response.status)
+        raise _not_understood(response.status, name)
     return answer
 
 
@@ -175,9 +186,10 @@ def _read_json(body: bytes) -> Mapping[str, Any] | None:
     return answer if isinstance(answer, dict) else None
 
 
-def _not_understood(status: int) -> ActionError:
+def _not_understood(status: int, name: str = "job_api") -> ActionError:
+    output = "PlanApiUrl" if name == "plan_api" else "JobApiUrl"
     return ActionError(
-        f"the answer (status {status}) is not one of job_api: the input url has to be the stack's output JobApiUrl, "
+        f"the answer (status {status}) is not one of {name}: the input url has to be the stack's output {output}, "
         "and the stack as new as this version of the action"
     )
 

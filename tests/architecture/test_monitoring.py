@@ -133,7 +133,8 @@ def test_queues_and_functions_are_drawn_completely(template: Template, widgets: 
 
     for queue in set(template.queues) - template.dead_letter_queues:
         assert ("AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", f"${{{queue}.QueueName}}") in drawn
-    for function in template.functions:
+    # No job depends on plan_api, whose caller is answered what failed; more than 50 metrics of a dashboard are paid.
+    for function in set(template.functions) - {"PlanApiFunction"}:
         assert ("AWS/Lambda", "Errors", "FunctionName", f"${{{function}}}") in drawn
 
 

@@ -39,7 +39,7 @@ class TestFunctions:
         public = [each for each in template.of_type("Lambda::Permission").values() if each["Principal"] == "*"]
 
         kinds = {referred(url["TargetFunctionArn"]): url["AuthType"] for url in urls}
-        assert kinds == {"GithubWebhookFunction": "NONE", "JobApiFunction": "AWS_IAM"}
+        assert kinds == {"GithubWebhookFunction": "NONE", "JobApiFunction": "AWS_IAM", "PlanApiFunction": "AWS_IAM"}
         assert {referred(each["FunctionName"]) for each in public} == {"GithubWebhookFunction"}
 
     def test_what_a_deployment_reserves_is_a_parameter_and_enough_for_the_queue(self, template: Template) -> None:
@@ -74,7 +74,8 @@ class TestFunctions:
             assert queue in template.named_for("sqs:SendMessage", function)
 
     @pytest.mark.parametrize(
-        "function", sorted(set(FUNCTIONS) - {"GithubWebhookFunction", "JobApiFunction", "ReconcileFunction"})
+        "function",
+        sorted(set(FUNCTIONS) - {"GithubWebhookFunction", "JobApiFunction", "PlanApiFunction", "ReconcileFunction"}),
     )
     def test_each_is_told_its_own_dead_letter_queue(self, template: Template, function: str) -> None:
         queue = template.queue_of(function)

@@ -10,7 +10,7 @@ from relaunch_local.templates.document import read_template
 from relaunch_local.templates.roles import roles_of_functions
 
 # They load no job.
-WITHOUT_JOBS = {"GithubWebhookFunction", "RefreshOfferingsFunction", "RequestMachineFunction"}
+WITHOUT_JOBS = {"GithubWebhookFunction", "PlanApiFunction", "RefreshOfferingsFunction", "RequestMachineFunction"}
 # Service Authorization Reference: these actions name no resource, or none before it is known.
 ACTIONS_WITHOUT_RESOURCE = {
     "ecs:DescribeTaskDefinition",
@@ -120,7 +120,7 @@ def test_only_one_function_may(template: Template, actions: list[str], function:
 def test_whoever_selects_or_plans_may_read_prices(template: Template) -> None:
     reading = set(template.allowing("ec2:DescribeSpotPriceHistory"))
 
-    assert reading == {"JobApiFunction", "LaunchAttemptFunction", "RefreshOfferingsFunction"}
+    assert reading == {"JobApiFunction", "LaunchAttemptFunction", "PlanApiFunction", "RefreshOfferingsFunction"}
 
 
 def test_only_the_webhook_reads_its_secret_and_others_the_kubeconfigs_that_are_given(template: Template) -> None:
@@ -204,6 +204,15 @@ def test_checkpoints_are_decrypted_only_through_s3_and_only_by_who_reads_them(
 
     assert statement["Resource"] == {"Fn::Split": [",", {"Ref": "CheckpointKeyArns"}]}
     assert statement["Condition"] == {"StringLike": {"kms:ViaService": {"Fn::Sub": "s3.*.${AWS::URLSuffix}"}}}
+
+
+def test_whoever_plans_a_file_that_is_not_applied_only_reads(template: Template) -> None:
+    reading = {"logs:CreateLogStream", "logs:PutLogEvents", "dynamodb:GetItem", "dynamodb:Query"}
+    reading |= {"ecs:DescribeTaskDefinition", "ecs:ListTaskDefinitions"}
+    reading |= {"ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer", "ec2:DescribeSpotPriceHistory"}
+
+    statements = template.statements_of("PlanApiFunction")
+    assert actions_of(statements) == reading | {"ec2:DescribeCapacityReservations"}
 
 
 def test_the_webhook_may_enqueue_and_nothing_else(template: Template) -> None:

@@ -221,12 +221,12 @@ def test_an_operator_reads_what_a_reader_does_and_passes_no_role_but_those_of_tr
 
 
 def test_without_a_repository_nobody_comes_from_github(training: Template) -> None:
-    assert "SubmitRole" not in made(training)
-    assert "SubmitRoleArn" not in outputs(training)
+    assert not {"SubmitRole", "PlanRole"} & set(made(training))
+    assert not {"SubmitRoleArn", "PlanRoleArn"} & set(outputs(training))
 
 
-def trust_of(training: Template, **parameters: str) -> dict[str, Any]:
-    (trust,) = made(training, **GITHUB, **parameters)["SubmitRole"]["AssumeRolePolicyDocument"]["Statement"]
+def trust_of(training: Template, role: str = "SubmitRole", **parameters: str) -> dict[str, Any]:
+    (trust,) = made(training, **GITHUB, **parameters)[role]["AssumeRolePolicyDocument"]["Statement"]
     assert trust["Principal"] == {"Federated": PROVIDER}
     assert set(trust["Condition"]) == {"StringEquals"}
     return {key.rpartition(":")[2]: value for key, value in trust["Condition"]["StringEquals"].items()}
@@ -245,6 +245,36 @@ def test_an_environment_is_let_in_instead_of_a_branch(training: Template) -> Non
     trust = trust_of(training, GitHubEnvironment="training", GitHubOwnerId="11", GitHubRepositoryId="22")
 
     assert trust["sub"] == ["repo:acme/vision:environment:training", "repo:acme@11/vision@22:environment:training"]
+
+
+def test_pull_requests_are_let_in_only_to_plan_by_both_forms_of_their_subject(training: Template) -> None:
+    assert trust_of(training, "PlanRole") == {"aud": "sts.amazonaws.com", "sub": ["repo:acme/vision:pull_request"]}
+    numbers = {"GitHubOwnerId": "11", "GitHubRepositoryId": "22"}
+    assert trust_of(training, "PlanRole", **numbers, GitHubEnvironment="training") == {
+        "aud": "sts.amazonaws.com",
+        "sub": ["repo:acme/vision:pull_request", "repo:acme@11/vision@22:pull_request"],
+        "repository_id": "22",
+    }
+
+
+def test_a_pull_request_can_do_nothing_but_plan(training: Template) -> None:
+    policies = RolePolicies(training, "PlanRole", **GITHUB, **ZONES)
+    function = "arn:aws:lambda:us-east-1:111122223333:function:relaunch"
+    by_url = {"lambda__FunctionUrlAuthType": "AWS_IAM", "lambda__InvokedViaFunctionUrl": "true"}
+
+    (role,) = [each for name, each in made(training, **GITHUB).items() if name == "PlanRole"]
+    actions = {
+        action
+        for policy in role["Policies"]
+        for statement in policy["PolicyDocument"]["Statement"]
+        for action in as_list(statement["Action"])
+    }
+    assert actions == {"lambda:InvokeFunctionUrl", "lambda:InvokeFunction"}
+    for action in actions:
+        assert policies.allows(action, f"{function}-PlanApiFunction-Z1Y2", **by_url)
+        assert not policies.allows(action, f"{function}-PlanApiFunction-Z1Y2")
+        assert not policies.allows(action, f"{function}-JobApiFunction-Z1Y2", **by_url)
+        assert not policies.allows(action, f"{function}-other-PlanApiFunction-Z1Y2", **by_url)
 
 
 @pytest.mark.parametrize("ref", ["refs/heads/*", "*", "main", "refs/pull/1/merge", "refs/heads/main:x"])

@@ -6,12 +6,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 from authorization.machine_stories import launch_instance
-from authorization.stories import INDEX, Stories
+from authorization.stories import INDEX, Stories, make_demo
 from fakes.builders import NOW, make_running_attempt, make_running_job, make_timeline_entry
 from fakes.role_world import ACCOUNT, CLUSTER, FAMILY, REGION, unique
 from fakes.simulated_region import container, gpu
 from fakes.stored_machines import change, make_machine
 from fakes.webhook import EVENTS
+from relaunch.adapters.definition_file.writer import write_definitions
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.effects import (
     AdmitWaiting,
@@ -35,6 +36,8 @@ from relaunch.core.machines.machine import (
     TerminateInstance,
 )
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
+from relaunch.core.offerings.quotas import QUOTA_CODES
+from relaunch.core.offerings.snapshot import Origin, SnapshotPart
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
 from relaunch.entrypoints.consumers import CONSUMERS
 from relaunch.ports import PortError
@@ -161,12 +164,32 @@ def tell_of_requests(stories: Stories) -> None:
     stories.ask(action="retry", job_id=job_id, idempotency_key=unique("key"))
 
 
+def tell_of_a_file_that_is_planned(stories: Stories) -> None:
+    """Whoever may invoke plan_api has a definition file planned."""
+    (compared,) = stories.compare(write_definitions([make_demo()]))["comparison"]["definitions"]
+    assert compared["plan"]["kept"] > 0
+    _run_short_of_quota(stories)
+    stories.compare(write_definitions([make_demo()]))
+
+
+def _run_short_of_quota(stories: Stories) -> None:
+    """Have a machine and a running job counted against quotas that are nearly used up."""
+    stories.world.stores.machines.save_machine(change(make_machine(unique("m"))))
+    job = make_running_job(unique("counted"), attempt=make_running_attempt())
+    assert stories.world.stores.jobs.create_job(job, [make_timeline_entry()])
+    snapshot = stories.world.snapshots.load_snapshot()
+    assert snapshot is not None
+    quotas = dict.fromkeys(QUOTA_CODES, 4.0)
+    short = snapshot.with_part(SnapshotPart.QUOTAS, quotas, Origin("EC2", stories.world.region.clock.now()))
+    stories.world.snapshots.save_snapshot(short)
+
+
 def tell_of_an_image_of_one_platform(stories: Stories) -> None:
     """What such an image is for is not in its manifest, but in its configuration."""
     stories.image = SINGLE_IMAGE
     with suppress(PortError):
         stories.ask(action="submit", definition="demo", idempotency_key=unique("key"))
-    for function in ("submit_job", "reconcile"):
+    for function in ("submit_job", "plan_api", "reconcile"):
         with stories.world.function(function) as dependencies, suppress(PortError):
             dependencies.deps.images.find_image("trainer", "latest")
     stories.image = INDEX
@@ -180,7 +203,7 @@ def tell_of_a_family_whose_newest_revision_is_inactive(stories: Stories) -> None
         ("ecs", "DescribeTaskDefinition"): lambda **_: inactive,
         ("ecs", "ListTaskDefinitions"): lambda **_: {"taskDefinitionArns": []},
     }
-    for function in ("submit_job", "job_api"):
+    for function in ("submit_job", "job_api", "plan_api"):
         with stories.world.function(function) as dependencies, suppress(PortError):
             dependencies.deps.revisions.newest_active(FAMILY)
     for name in ("DescribeTaskDefinition", "ListTaskDefinitions"):

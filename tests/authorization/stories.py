@@ -18,6 +18,7 @@ from relaunch.core.offerings.quotas import QUOTA_CODES
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, SnapshotPart
 from relaunch.entrypoints.consumers import CONSUMERS, consumer
 from relaunch.entrypoints.job_api import answer_request
+from relaunch.entrypoints.plan_api import answer_plan_request
 from relaunch.entrypoints.reconcile import reconcile
 from relaunch.ports import PortError
 
@@ -111,6 +112,11 @@ class Stories:
         """Send a request to job_api, and return the answer."""
         with self.world.function("job_api") as dependencies:
             return answer_request(request, unique("request"), dependencies.deps)
+
+    def compare(self, definitions: str) -> dict[str, Any]:
+        """Have plan_api plan a definition file, and return the answer."""
+        with self.world.function("plan_api") as dependencies:
+            return answer_plan_request({"action": "compare", "definitions": definitions}, dependencies.deps)
 
     def reconcile(self) -> None:
         """Invoke reconcile."""

@@ -14,7 +14,7 @@ from relaunch_local.templates.roles import roles_of_functions
 
 FLEET = "https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html"
 FUNCTIONS = (
-    *("github_webhook", "submit_job", "job_api", "launch_attempt", "request_machine"),
+    *("github_webhook", "submit_job", "job_api", "plan_api", "launch_attempt", "request_machine"),
     *("observe_capacity", "observe_task", "reconcile", "refresh_offerings"),
 )
 STORIES = (
@@ -25,6 +25,7 @@ STORIES = (
     machine_stories.tell_of_what_the_cluster_is_asked,
     job_stories.tell_of_a_revision_that_is_run_as_it_is,
     job_stories.tell_of_requests,
+    job_stories.tell_of_a_file_that_is_planned,
     machine_stories.tell_of_a_request_that_ec2_refuses,
     job_stories.tell_of_an_image_of_one_platform,
     job_stories.tell_of_a_family_whose_newest_revision_is_inactive,

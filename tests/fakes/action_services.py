@@ -1,4 +1,7 @@
-"""What the GitHub Action calls: GitHub's OIDC provider, STS, and job_api by its URL, whose real function answers."""
+"""What the GitHub Action calls: GitHub's OIDC provider, STS, its REST API, and the functions by their URLs.
+
+The real functions answer.
+"""
 
 import base64
 import json
@@ -8,12 +11,18 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from fakes.busy_stack import BusyStack
+from fakes.github_api import TOKEN as GITHUB_TOKEN
+from fakes.github_api import GithubApi
+from fakes.github_repository import FakeRepository
 from fakes.webhook import load_event
 from relaunch_action.http_requests import NoResponseError, Request, Response
 from relaunch_action.inputs import VARIABLE
 from relaunch_action.retries import Cancellation, Patience
+from relaunch_local.simulation.github import GithubWebhooks
 
 JOB_API_URL = "https://bcdefghijklmnopqrstuvwxyz0123456.lambda-url.us-east-1.on.aws/"
+PLAN_API_URL = "https://cdefghijklmnopqrstuvwxyz01234567.lambda-url.us-east-1.on.aws/"
+GITHUB_API_URL = "https://api.github.com"
 TOKEN_URL = "https://token.actions.example/token?api-version=2.0"
 ROLE = "arn:aws:iam::111122223333:role/ci-vision"
 SUBJECT = "repo:acme@1234/vision@5678:ref:refs/heads/main"
@@ -64,12 +73,16 @@ def action_inputs(**given: Any) -> dict[str, str]:
         "wait-timeout-minutes": "330",
         "dry-run": "false",
         "cancel-with-workflow": "false",
+        "mode": "submit",
+        "definition-file": "relaunch.yaml",
+        "comment": "true",
+        "github-token": GITHUB_TOKEN,
     }
     return {VARIABLE: json.dumps(defaults | {name.replace("_", "-"): value for name, value in given.items()})}
 
 
 class FakeServices:
-    """Answers the action's requests; `answers` come first, one for each request to job_api, then those of the function.
+    """Answers the action's requests; `answers` come first, one for each request to a function, then the function's.
 
     An answer is a Response, or an exception; `late_answers` take the place of the function's, which has done its work.
     """
@@ -83,6 +96,9 @@ class FakeServices:
         self.token_answers: list[Response | Exception] = []
         self.sts_answers: list[Response | Exception] = []
         self.on_ask: Callable[[dict[str, Any]], None] = lambda _: None
+        self.repository = FakeRepository()
+        self.github = GithubApi(GithubWebhooks(self.stack.functions.deps.clock.now, lambda *_: None))
+        self.github.repository = self.repository
 
     def send(self, request: Request) -> Response:
         """Answer a request."""
@@ -92,8 +108,17 @@ class FakeServices:
             return _next(self.token_answers) or Response(200, json.dumps({"value": make_token()}).encode())
         if re.match(r"https://sts\.[a-z0-9-]+\.amazonaws\.com/$", request.url):
             return self._assume(request)
-        assert request.url == JOB_API_URL
-        return self._call_job_api(request)
+        if request.url.startswith(f"{GITHUB_API_URL}/"):
+            return self._call_github(request)
+        assert request.url in {JOB_API_URL, PLAN_API_URL}
+        return self._call_function("plan_api" if request.url == PLAN_API_URL else "job_api", request)
+
+    def _call_github(self, request: Request) -> Response:
+        target = request.url.removeprefix(GITHUB_API_URL)
+        status, headers, body = self.github.answer(request.method, target, request.headers, request.body or b"")
+        if status == 0:
+            raise NoResponseError("timed out")
+        return Response(status, body.encode(), {name.lower(): value for name, value in headers.items()})
 
     def _assume(self, request: Request) -> Response:
         form = {name: values[0] for name, values in parse_qs((request.body or b"").decode()).items()}
@@ -104,7 +129,7 @@ class FakeServices:
         text = _STS.format(subject=SUBJECT, session=form["RoleSessionName"], number=len(self.assumed))
         return Response(200, text.encode())
 
-    def _call_job_api(self, request: Request) -> Response:
+    def _call_function(self, name: str, request: Request) -> Response:
         assert request.headers["authorization"].startswith("AWS4-HMAC-SHA256 Credential=")
         asked = json.loads(request.body or b"")
         self.asked.append(asked)
@@ -112,7 +137,7 @@ class FakeServices:
         if answer := _next(self.answers):
             return answer
         event = load_event("function-url.job-api") | {"body": (request.body or b"").decode()}
-        answered = self.stack.functions.invoke("job_api", event)
+        answered = self.stack.functions.invoke(name, event)
         return _next(self.late_answers) or Response(answered["statusCode"], answered["body"].encode())
 
 

@@ -1,4 +1,7 @@
-"""GitHub's REST API of webhooks, served on loopback over simulated webhooks."""
+"""GitHub's REST API: webhooks, over simulated ones, and a repository; served on loopback, or called in process.
+
+How it refuses is the table of github_refusals.
+"""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -6,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
 
+from fakes.github_repository import FakeRepository
 from fakes.loopback import LoopbackHandler, serve_on_loopback
 from relaunch.core.triggers.failed_deliveries import DeliveryAttempt
 from relaunch.ports import PermanentError
@@ -19,7 +23,7 @@ Answer = tuple[int, Mapping[str, str], str]
 
 @dataclass
 class GithubApi:
-    """The API over `webhooks`, which deliver to `hook_url`.
+    """The API over `webhooks`, which deliver to `hook_url`, and over `repository`, if it has one.
 
     `refuse` gets the method and the path of a request before it takes effect, `lose` after; either may answer instead.
     """
@@ -30,19 +34,25 @@ class GithubApi:
     lose: Callable[[str, str], Answer | None] = lambda _method, _path: None
     requests: list[tuple[str, str, Mapping[str, str]]] = field(default_factory=list)
     url: str = ""
+    repository: FakeRepository | None = None
 
-    def answer(self, method: str, target: str, headers: Mapping[str, str]) -> Answer:
+    def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes = b"") -> Answer:
         """Answer a request: status, headers and body."""
         self.requests.append((method, target, headers))
         url = urlsplit(target)
-        path = url.path.removeprefix("/api/v3/")
+        path = url.path.removeprefix("/api/v3").lstrip("/")
         if (refused := self.refuse(method, path)) is not None:
             return refused
-        if headers.get("Authorization") != f"Bearer {TOKEN}":
+        names = {name.lower(): value for name, value in headers.items()}
+        if names.get("authorization") != f"Bearer {TOKEN}":
             return 401, {}, json.dumps({"message": "Bad credentials", "status": "401"})
         query = {name: values[0] for name, values in parse_qs(url.query).items()}
-        answer = self._take_effect(method, path, query)
+        answer = self._find(method, path, query, body) or self._take_effect(method, path, query)
         return self.lose(method, path) or answer
+
+    def _find(self, method: str, path: str, query: Mapping[str, str], body: bytes) -> Answer | None:
+        content = json.loads(body) if body else None
+        return self.repository.answer(method, path, query, content) if self.repository else None
 
     def _take_effect(self, method: str, path: str, query: Mapping[str, str]) -> Answer:
         owner, _, rest = path.partition("/hooks")
@@ -95,13 +105,13 @@ def serve_github(api: GithubApi) -> Iterator[GithubApi]:
 
     class Handler(LoopbackHandler):
         def do_GET(self) -> None:  # noqa: N802 - the name that http.server calls
-            status, headers, body = api.answer(self.command, self.path, dict(self.headers))
+            status, headers, body = api.answer(self.command, self.path, dict(self.headers), self.read_body())
             if status == 0:  # no answer
                 self.close_connection = True
                 return
             self.respond(status, body.encode(), headers.items())
 
-        do_POST = do_GET  # noqa: N815
+        do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815
 
     with serve_on_loopback(Handler) as url:
         api.url = f"{url}/api/v3"

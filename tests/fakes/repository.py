@@ -7,6 +7,7 @@ FUNCTIONS = {
     "GithubWebhookFunction": "github_webhook",
     "SubmitJobFunction": "submit_job",
     "JobApiFunction": "job_api",
+    "PlanApiFunction": "plan_api",
     "LaunchAttemptFunction": "launch_attempt",
     "RequestMachineFunction": "request_machine",
     "ObserveCapacityFunction": "observe_capacity",

@@ -19,6 +19,7 @@ SAMPLES = {
     "observe_capacity": "sqs.warnings.",
     "observe_task": "sqs.task-changes.",
     "job_api": "job_api.",
+    "plan_api": "plan_api.",
     "reconcile": "schedule.reconcile",
     "refresh_offerings": "schedule.refresh-offerings",
 }
@@ -48,7 +49,9 @@ def test_every_function_has_a_sample() -> None:
 def test_every_sample_of_an_invocation_is_of_some_function() -> None:
     of_functions = {sample for function in SAMPLES for sample in samples_of(function)} | {BY_URL}
     invocations = {
-        path.stem for kind in ("function-url", "sqs", "job_api", "schedule") for path in EVENTS.glob(f"{kind}.*")
+        path.stem
+        for kind in ("function-url", "sqs", "job_api", "plan_api", "schedule")
+        for path in EVENTS.glob(f"{kind}.*")
     }
 
     assert of_functions == invocations

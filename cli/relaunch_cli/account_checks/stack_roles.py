@@ -12,7 +12,7 @@ from typing import Any
 from relaunch.core.checks import Check, is_ok, problem, unknown
 
 _FUNCTIONS = (
-    *("GithubWebhook", "SubmitJob", "JobApi", "LaunchAttempt", "RequestMachine"),
+    *("GithubWebhook", "SubmitJob", "JobApi", "PlanApi", "LaunchAttempt", "RequestMachine"),
     *("ObserveCapacity", "ObserveTask", "Reconcile", "RefreshOfferings"),
 )
 OWN_POLICIES: Mapping[str, frozenset[str]] = {
@@ -22,6 +22,7 @@ OWN_POLICIES: Mapping[str, frozenset[str]] = {
     "ReaderRole": frozenset({"read"}),
     "OperatorRole": frozenset({"read", "operate"}),
     "SubmitRole": frozenset({"submit"}),
+    "PlanRole": frozenset({"plan"}),
     "InstanceRole": frozenset({"machine"}),
 }
 """The names of the inline policies that a role has of its own."""
@@ -29,7 +30,7 @@ ATTACHED_POLICIES: Mapping[str, tuple[str, frozenset[str]]] = {
     "RequestMachinePolicy": ("LaunchMachines", frozenset({"RequestMachineRole"})),
     "AskForMachinesPolicy": (
         "AskForMachines",
-        frozenset(f"{name}Role" for name in _FUNCTIONS if name not in ("GithubWebhook", "RefreshOfferings")),
+        frozenset(f"{name}Role" for name in _FUNCTIONS if name not in ("GithubWebhook", "PlanApi", "RefreshOfferings")),
     ),
     "EndMachinesPolicy": ("EndMachines", frozenset({"RequestMachineRole", "ReconcileRole"})),
     "ReadCheckpointsPolicy": ("ReadCheckpoints", frozenset({"LaunchAttemptRole", "ReconcileRole"})),
@@ -41,6 +42,7 @@ ATTACHED_POLICIES: Mapping[str, tuple[str, frozenset[str]]] = {
 """By logical ID: policies that are resources of their own, with their names, and the roles that have them."""
 _OF_TASKS = ("TaskRole", "ExecutionRole")
 _OF_PEOPLE = ("ReaderRole", "OperatorRole")
+_OF_GITHUB = ("SubmitRole", "PlanRole")
 _GITHUB = "token.actions.githubusercontent.com"
 NAME = "roles"
 
@@ -127,22 +129,23 @@ def expected_trust(logical_id: str, stack: StackFacts) -> Mapping[str, Any]:
             "ArnLike": {"aws:SourceArn": f"arn:{partition}:ecs:{region}:{account}:*"},
             "StringEquals": {"aws:SourceAccount": account},
         }
-    elif logical_id == "SubmitRole":
+    elif logical_id in _OF_GITHUB:
         statement["Principal"] = {"Federated": stack.parameters.get("GitHubOidcProviderArn", "")}
         statement["Action"] = "sts:AssumeRoleWithWebIdentity"
-        statement["Condition"] = {"StringEquals": _workflows(stack.parameters)}
+        statement["Condition"] = {"StringEquals": _workflows(stack.parameters, logical_id)}
     else:
         service = "ec2" if logical_id == "InstanceRole" else "lambda"
         statement["Principal"] = {"Service": f"{service}.amazonaws.com"}
     return {"Version": "2012-10-17", "Statement": [statement]}
 
 
-def _workflows(parameters: Mapping[str, str]) -> dict[str, Any]:
+def _workflows(parameters: Mapping[str, str], logical_id: str) -> dict[str, Any]:
     repository = parameters.get("GitHubRepository", "")
     owner, _, name = repository.partition("/")
     owner_id, repository_id = (parameters.get(each, "") for each in ("GitHubOwnerId", "GitHubRepositoryId"))
     environment = parameters.get("GitHubEnvironment", "")
     place = f"environment:{environment}" if environment else f"ref:{parameters.get('GitHubRef', '')}"
+    place = "pull_request" if logical_id == "PlanRole" else place
     subjects = [f"repo:{repository}:{place}"]
     if owner_id and repository_id:
         subjects.append(f"repo:{owner}@{owner_id}/{name}@{repository_id}:{place}")

@@ -20,9 +20,8 @@ from relaunch_cli.repository_setup.revisions import newest_revision, register
 from relaunch_cli.repository_setup.task_definition import is_registered, task_definition
 from relaunch_cli.repository_setup.training import Training
 from relaunch_cli.repository_setup.training_stack import TrainingStack
-from relaunch_cli.repository_setup.workflow_text import workflow_text
+from relaunch_cli.repository_setup.workflow_text import DEFINITION_FILE, PLAN_FILE, plan_workflow_text, workflow_text
 
-DEFINITION_FILE = "relaunch.yaml"
 TASK_DEFINITION_FILE = "task-definition.json"
 # "family", RegisterTaskDefinition, Amazon ECS API Reference.
 _FAMILY = re.compile(r"[A-Za-z0-9_-]{1,255}")
@@ -30,10 +29,10 @@ _WORKFLOW_FILE = ".github/workflows/train.yml"
 _DOCKERFILE = "Dockerfile"
 _IGNORE_FILE = ".dockerignore"
 # The two that say what the training is come last: while one of them is missing, a run that failed is begun anew.
-_FILES = (_DOCKERFILE, _IGNORE_FILE, _WORKFLOW_FILE, TASK_DEFINITION_FILE, DEFINITION_FILE)
+_FILES = (_DOCKERFILE, _IGNORE_FILE, _WORKFLOW_FILE, PLAN_FILE, TASK_DEFINITION_FILE, DEFINITION_FILE)
 _DECIDING = (DEFINITION_FILE, TASK_DEFINITION_FILE)
 # A Dockerfile belongs to whoever wrote it; what runs is the task definition's command.
-_OVERWRITTEN = (DEFINITION_FILE, TASK_DEFINITION_FILE, _WORKFLOW_FILE)
+_OVERWRITTEN = (DEFINITION_FILE, TASK_DEFINITION_FILE, _WORKFLOW_FILE, PLAN_FILE)
 
 
 @dataclass(frozen=True)
@@ -91,13 +90,13 @@ def survey(repository: GitRepository, wanted: Wanted, stack: TrainingStack, outs
     reason = _find_workflow_obstacle(repository, stack, before[_WORKFLOW_FILE])
     if reason:
         made.pop(_WORKFLOW_FILE, None)
+        made.pop(PLAN_FILE, None)
     elif before[_WORKFLOW_FILE] is not None:
         # Its image is built of something else.
         made.pop(_DOCKERFILE, None)
         made.pop(_IGNORE_FILE, None)
-    is_foreign = bool(reason) and before[_WORKFLOW_FILE] is not None
-    overwritten = [each for each in _OVERWRITTEN if not (is_foreign and each == _WORKFLOW_FILE)]
-    overwritten = overwritten if wanted.overwrites else []
+    foreign = _find_foreign(made, before, stack, is_left=bool(reason))
+    overwritten = [each for each in _OVERWRITTEN if each not in foreign] if wanted.overwrites else []
     kept = {path: text for path, text in before.items() if text is not None and path not in overwritten}
     after = {**made, **kept}
     definition = _read_task_definition(after[TASK_DEFINITION_FILE])
@@ -149,7 +148,21 @@ def _write(
         TASK_DEFINITION_FILE: json.dumps(task_definition(training, family, stack), indent=2) + "\n",
         _WORKFLOW_FILE: workflow_text(training, stack, wanted.action, is_large=is_large(text)),
     }
+    if wanted.action and stack.plan_role_arn and stack.plan_api_url:
+        made[PLAN_FILE] = plan_workflow_text(stack, wanted.action)
     return {**made, _DOCKERFILE: text, _IGNORE_FILE: IGNORED} if dockerfile is None else made
+
+
+def _find_foreign(
+    made: Mapping[str, str], before: Mapping[str, str | None], stack: TrainingStack, *, is_left: bool
+) -> set[str]:
+    """Return the workflows that are there for something else, and are never written over.
+
+    `is_left`: the one that builds images is.
+    """
+    foreign = {_WORKFLOW_FILE} if is_left and before[_WORKFLOW_FILE] is not None else set()
+    is_own_plan = PLAN_FILE in made and stack.plan_role_arn in (before[PLAN_FILE] or "")
+    return foreign if is_own_plan else {*foreign, PLAN_FILE}
 
 
 def _check_family(family: str, stack: TrainingStack) -> None:

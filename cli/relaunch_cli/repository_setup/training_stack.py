@@ -35,6 +35,8 @@ class TrainingStack:
     github_repository: str = ""
     github_ref: str = ""
     github_environment: str = ""
+    plan_role_arn: str = ""
+    plan_api_url: str = ""
 
     @property
     def family_prefix(self) -> str:
@@ -102,6 +104,8 @@ def read_training_stack(stack: str, region: str, stacks: Any) -> TrainingStack:
             takes_uploads=bool(application.outputs.get("UploadsQueueArn")),
             has_host_access=application.outputs.get("HostAccess") == "on",
             submit_role_arn=outputs.get("SubmitRoleArn", ""),
+            plan_role_arn=outputs.get("PlanRoleArn", ""),
+            plan_api_url=application.outputs.get("PlanApiUrl", ""),
             github_repository=repository,
             github_ref=ref,
             github_environment=environment,

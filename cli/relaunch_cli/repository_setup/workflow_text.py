@@ -1,4 +1,4 @@
-"""The workflow that builds the image of a commit, and can start a job with inputs."""
+"""The workflows of a training: one builds the image of a commit, another one plans what a pull request changes."""
 
 import json
 
@@ -15,7 +15,7 @@ name: Train
 on:
   push:
     {refs}: [{ref}]
-{dispatch}permissions: {{}}
+{paths}{dispatch}permissions: {{}}
 jobs:
   train:
     name: Build and train
@@ -52,6 +52,11 @@ jobs:
           fi
 {submit}"""
 
+_PATHS = """\
+    # A push that changes nothing else builds no image, and so starts no job.
+    paths-ignore: [{definition_file}, {plan_file}]
+"""
+
 _DISPATCH = """\
   # Inputs that relaunch.yaml declares can be asked for here, under the same names.
   workflow_dispatch:
@@ -77,6 +82,45 @@ _SUBMIT = """\
 """
 
 
+_PLAN = """\
+# Shows in each pull request that changes {definition_file} what that would run, where and for how much.
+name: Plan
+on:
+  pull_request:
+    paths: [{definition_file}]
+permissions: {{}}
+concurrency:
+  group: plan-${{{{ github.event.pull_request.number }}}}
+  cancel-in-progress: true  # an older run would write over a newer plan
+jobs:
+  plan:
+    name: Plan
+    runs-on: ubuntu-latest
+    # No environment: it would give the job another subject, which the role does not trust.
+    permissions:
+      contents: read  # the file, at the pull request's commit and at its base
+      id-token: write  # AWS gives credentials for the token, which may plan and nothing else
+      pull-requests: write  # the one comment
+    steps:
+      - uses: {action}
+        with:
+          mode: plan
+          url: {url}
+          role-to-assume: {role}
+          definition-file: {definition_file}
+"""
+
+DEFINITION_FILE = "relaunch.yaml"
+PLAN_FILE = ".github/workflows/plan.yml"
+
+
+def plan_workflow_text(stack: TrainingStack, action: str) -> str:
+    """Return the workflow of pull requests, with the Action as OWNER/NAME@COMMIT."""
+    return _PLAN.format(
+        definition_file=DEFINITION_FILE, action=action, url=stack.plan_api_url, role=stack.plan_role_arn
+    )
+
+
 def workflow_text(training: Training, stack: TrainingStack, action: str, *, is_large: bool) -> str:
     """Return the workflow.
 
@@ -90,6 +134,10 @@ def workflow_text(training: Training, stack: TrainingStack, action: str, *, is_l
         refs="tags" if kind == "tags" else "branches",
         # Quoted: a branch may be called 1.0.
         ref=json.dumps(ref or "main"),
+        # With the webhook a job waits for the image of every push that starts one. Pushes of tags have no paths.
+        paths=""
+        if training.has_webhook or kind == "tags"
+        else _PATHS.format(definition_file=DEFINITION_FILE, plan_file=PLAN_FILE),
         dispatch=_DISPATCH if action else "",
         environment=f"    environment: {json.dumps(stack.github_environment)}\n" if stack.github_environment else "",
         checkout=_CHECKOUT,

@@ -38,7 +38,8 @@ from relaunch_local.attack.attempts import Attempt, attempt
 _ROLE = "arn:aws:iam::111122223333:role/relaunch"
 _SECRET = "of somebody else\n"  # noqa: S105 - not a secret
 _CONFIG = "[core]\n\tbare = false\n"
-_FILES = ("relaunch.yaml", "task-definition.json", "Dockerfile", ".dockerignore", ".github/workflows/train.yml")
+_WORKFLOW = ".github/workflows/train.yml"
+_FILES = ("relaunch.yaml", "task-definition.json", "Dockerfile", ".dockerignore", _WORKFLOW)
 _LINKS = (*_FILES, ".github", ".github/workflows")
 _TARGETS = (
     *("../outside/secret", "../outside/new", "../outside", "../../outside/secret", "..", "/dev/zero", "/dev/null"),
@@ -351,6 +352,8 @@ def _stack_for(github: str) -> TrainingStack:
         submit_role_arn=f"{_ROLE}/submit",
         github_repository=github,
         github_ref="refs/heads/main",
+        plan_role_arn=f"{_ROLE}/plan",
+        plan_api_url="https://plan.lambda-url.eu-central-1.on.aws/",
     )
 
 

@@ -12,7 +12,7 @@ from relaunch_local.templates.deployed import DeployedStacks
 NAMES = ("a", "a-b", "relaunch", "relaunch-vision")
 """Each begins with the name of another one, and two with what the templates have by default."""
 
-_LOOKS_UP_IMAGES = ("SubmitJobRole", "JobApiRole", "ReconcileRole")
+_LOOKS_UP_IMAGES = ("SubmitJobRole", "JobApiRole", "PlanApiRole", "ReconcileRole")
 SHARED = {
     (role, f"ecr:{action}") for role in _LOOKS_UP_IMAGES for action in ("BatchGetImage", "GetDownloadUrlForLayer")
 }

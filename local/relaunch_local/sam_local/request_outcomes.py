@@ -1,4 +1,4 @@
-"""What must come of the samples of requests and triggers: of the webhook, of `job_api`, and of the intake queue."""
+"""What must come of the samples of requests and triggers: the webhook, both APIs, the intake queue."""
 
 import json
 from collections.abc import Mapping
@@ -80,6 +80,16 @@ def planning(_stage: Stage) -> Scene:
     expect("the problem", answer["plan"]["problem"], "")
     expect("the cheapest is the first", prices[0], min(prices))
     return f"{len(offerings)} offerings, of which {offerings[0]['offering']} is the first"
+
+
+def comparing(_stage: Stage) -> Scene:
+    """The answer has what the file changes, and a plan; nothing is registered."""
+    answer = yield {}
+    (compared,) = answer["comparison"]["definitions"]
+    changed = [each["key"] for each in compared["changes"]]
+    expect("what is changed", changed, ["accelerator.gpu.memory", "max_price_per_hour"])
+    expect("what is planned", compared["plan"]["definition"], "resnet")
+    return f"{' and '.join(changed)} of {compared['definition']} are changed, and it is planned"
 
 
 def showing(stage: Stage) -> Scene:
@@ -187,6 +197,7 @@ REQUESTS: Mapping[str, tuple[Outcome, ...]] = {
         Outcome("known", repeated_submission, changes_nothing=True),
     ),
     "job_api.plan": (Outcome("planned", planning, changes_nothing=True),),
+    "plan_api.compare": (Outcome("planned", comparing, changes_nothing=True),),
     "job_api.show": (Outcome("shown", showing, changes_nothing=True),),
     "job_api.cancel": (Outcome("stopped", cancellation),),
     "job_api.retry": (Outcome("accepted", retrying),),

@@ -19,6 +19,7 @@ FUNCTIONS = {
     "sqs.warnings.": "ObserveCapacityFunction",
     "sqs.task-changes.": "ObserveTaskFunction",
     "job_api.": "JobApiFunction",
+    "plan_api.": "PlanApiFunction",
     "schedule.reconcile": "ReconcileFunction",
     "schedule.refresh-offerings": "RefreshOfferingsFunction",
 }

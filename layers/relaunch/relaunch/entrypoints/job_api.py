@@ -57,11 +57,11 @@ def answer_request(event: object, request_id: str, deps: RequestDependencies) ->
     try:
         answer = _answer(read_json(event), read_caller(event), request_id, deps)
     except PermanentError as error:
-        answer = _refusal(error)
+        answer = describe_refusal(error)
     except TransientError as error:
         deps.log.decided("failed", reason=str(error))
         return make_response(_UNAVAILABLE, {"error": {"code": "Unavailable", "message": "try again later"}})
-    return make_response(_status(answer), answer)
+    return make_response(status_of(answer), answer)
 
 
 def _answer(event: object, caller: str, request_id: str, deps: RequestDependencies) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def _answer(event: object, caller: str, request_id: str, deps: RequestDependenci
         # What this function may not do, its caller cannot change: an asynchronous call comes back.
         raise TransientError(str(error)) from error
     except PermanentError as error:
-        return _refusal(error)
+        return describe_refusal(error)
 
 
 def _submit(request: SubmitRequest, caller: str, request_id: str, deps: RequestDependencies) -> dict[str, Any]:
@@ -145,11 +145,13 @@ def _unknown(job_id: str) -> UnknownJobError:
     return UnknownJobError(f"there is no job {job_id!r}")
 
 
-def _refusal(error: PermanentError) -> dict[str, Any]:
+def describe_refusal(error: PermanentError) -> dict[str, Any]:
+    """Return the answer to a request that is refused."""
     return {"error": {"code": type(error).__name__.removesuffix("Error"), "message": str(error)}}
 
 
-def _status(answer: Mapping[str, Any]) -> int:
+def status_of(answer: Mapping[str, Any]) -> int:
+    """Return the status of HTTP of an answer."""
     if "error" in answer:
         return _STATUSES.get(answer["error"]["code"], _UNPROCESSABLE)
     return _CREATED if answer.get("is_new") else _OK

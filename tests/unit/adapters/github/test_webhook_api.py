@@ -7,6 +7,7 @@ import pytest
 
 from fakes.clock import FakeClock
 from fakes.github_api import TOKEN, Answer, GithubApi, serve_github
+from fakes.github_refusals import REFUSALS
 from relaunch.adapters.github.webhook_api import GithubWebhookApi
 from relaunch.core.triggers.failed_deliveries import DeliveryAttempt
 from relaunch.ports import NotGrantedError, PermanentError, PortError, TransientError
@@ -73,6 +74,17 @@ def test_a_webhook_is_ours_by_its_url(github: GithubApi, hook: dict[str, object]
     client = GithubWebhookApi(github.url, [OURS, "https://edge.example/hooks"], lambda: TOKEN)
 
     assert client.find_webhooks("orgs/acme") == (["orgs/acme/hooks/7"] if is_ours else [])
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_refusal_is_an_error_that_says_whether_it_may_pass(
+    github: GithubApi, client: GithubWebhookApi, name: str
+) -> None:
+    github.refuse = lambda _method, _path: REFUSALS[name].answer
+
+    with pytest.raises(PortError, match=f"HTTP {REFUSALS[name].status}") as raised:
+        client.find_webhooks(VISION)
+    assert isinstance(raised.value, TransientError) == REFUSALS[name].may_pass
 
 
 def test_without_a_url_of_the_stack_no_webhook_is_ours(github: GithubApi) -> None:

@@ -12,40 +12,12 @@ import pytest
 from fakes.aws import REGION, aws_in_process, make_client
 from fakes.builders import make_revision
 from fakes.cli_session import CliSession, Outcome, flat
+from fakes.training_stacks import APPLICATION, PARAMETERS, ROLE, TRAINING, create_stack
 from relaunch_cli.views import screen
 from unit.cli.repository_setup.fake_gh import FakeGh
 
-ROLE = "arn:aws:iam::123456789012:role/relaunch"
-TRAINING = {
-    "RepositoryName": "relaunch/trainer",
-    "RepositoryUri": "123456789012.dkr.ecr.us-east-1.amazonaws.com/relaunch/trainer",
-    "LogGroupName": "/relaunch/relaunch",
-    "CheckpointBucketName": "acme-checkpoints",
-    "TaskRoleArn": f"{ROLE}/task",
-    "ExecutionRoleArn": f"{ROLE}/execution",
-    "SubmitRoleArn": f"{ROLE}/submit",
-}
-APPLICATION = {
-    "TaskDefinitionFamilies": "*",
-    "JobApiUrl": "https://api.example/",
-    "WebhookUrl": "https://hook.example/",
-    "UploadsQueueArn": "arn:aws:sqs:us-east-1:123456789012:uploads",
-}
-PARAMETERS = {"GitHubRepository": "acme/vision", "GitHubRef": "refs/heads/main"}
+PLAN = ".github/workflows/plan.yml"
 FILES = ["Dockerfile", ".dockerignore", ".github/workflows/train.yml", "task-definition.json", "relaunch.yaml"]
-
-
-def create_stack(name: str, outputs: dict[str, str], **parameters: str) -> None:
-    template = {
-        "Parameters": {each: {"Type": "String"} for each in parameters},
-        "Resources": {"Queue": {"Type": "AWS::SQS::Queue"}},
-        "Outputs": {each: {"Value": value} for each, value in outputs.items()},
-    }
-    boto3.client("cloudformation", REGION).create_stack(
-        StackName=name,
-        TemplateBody=json.dumps(template),
-        Parameters=[{"ParameterKey": each, "ParameterValue": value} for each, value in parameters.items()],
-    )
 
 
 @pytest.fixture
@@ -131,11 +103,12 @@ def test_it_makes_what_is_missing_and_again_makes_nothing(relaunch: Relaunch, se
     second = relaunch("init", "--yes")
 
     assert (first.exit_code, second.exit_code) == (0, 0), first.stderr + second.stderr
-    assert sorted(made) == sorted(FILES)
+    assert sorted(made) == sorted([*FILES, PLAN])
     assert written(repository) == made
     assert len(revisions()) == 1
     assert f"uses: acme/relaunch@{'0' * 40}" in made[".github/workflows/train.yml"]
-    assert f"  git add {' '.join(FILES)}\n" in first.stdout
+    assert f"  git add {' '.join([*FILES[:3], PLAN, *FILES[3:]])}\n" in first.stdout
+    assert f"role-to-assume: {ROLE}/plan" in made[PLAN]
     assert "acme/vision has what a training needs" in second.stdout
     assert "git add" not in second.stdout
     assert [each.name for each in session.deps.definitions.list_definitions()] == ["resnet", "vision"]
@@ -371,6 +344,7 @@ def test_what_could_not_be_written_before_is_written_when_it_can(relaunch: Relau
 def test_a_workflow_of_another_tool_is_never_replaced_and_is_told(relaunch: Relaunch, repository: Path):
     (repository / ".github" / "workflows").mkdir(parents=True)
     (repository / ".github" / "workflows" / "train.yml").write_text("name: theirs\n")
+    (repository / PLAN).write_text("name: terraform plan\n")
 
     first = relaunch("init", "--yes")
     second = relaunch("init", "--gpu", "2", "--overwrite", "--yes")
@@ -378,6 +352,7 @@ def test_a_workflow_of_another_tool_is_never_replaced_and_is_told(relaunch: Rela
     for outcome in (first, second):
         assert "train.yml is there for something else: rename it" in flat(outcome.stdout)
     assert written(repository)[".github/workflows/train.yml"] == "name: theirs\n"
+    assert written(repository)[PLAN] == "name: terraform plan\n"
 
 
 def test_a_task_definition_that_is_there_gives_its_family(relaunch: Relaunch, repository: Path):

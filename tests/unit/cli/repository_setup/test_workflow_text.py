@@ -6,7 +6,7 @@ import yaml
 
 from fakes.repository import REPOSITORY
 from relaunch_cli.repository_setup.training import Training
-from relaunch_cli.repository_setup.workflow_text import workflow_text
+from relaunch_cli.repository_setup.workflow_text import plan_workflow_text, workflow_text
 from unit.cli.repository_setup.trainings import STACK
 
 ACTION = f"acme/relaunch@{'0' * 40}"
@@ -26,7 +26,8 @@ def test_a_push_to_the_branch_that_is_let_in_builds_the_image_of_its_commit():
     build = steps_of(workflow)[-1]
 
     # YAML 1.1 reads the key `on` as true.
-    assert workflow[True] == {"push": {"branches": ["1.0"]}}
+    ignored = ["relaunch.yaml", ".github/workflows/plan.yml"]
+    assert workflow[True] == {"push": {"branches": ["1.0"], "paths-ignore": ignored}}
     assert workflow["permissions"] == {}
     assert workflow["jobs"]["train"]["permissions"] == {"contents": "read", "id-token": "write"}
     assert build["env"] == {"NAME": "relaunch/trainer", "REPOSITORY": STACK.repository_uri, "TRAINING": "vision"}
@@ -71,8 +72,37 @@ def test_room_is_made_for_a_large_base_image_only(is_large):
     assert ("Make room for the base image" in names) == is_large
 
 
-def test_the_example_is_what_is_written():
+def test_with_the_webhook_every_push_builds_an_image_that_its_job_waits_for():
+    training = Training("vision", has_webhook=True)
+
+    workflow = yaml.safe_load(workflow_text(training, STACK, "", is_large=False))
+
+    assert workflow[True] == {"push": {"branches": ["main"]}}
+
+
+def test_a_pull_request_that_changes_the_definition_is_planned_by_a_role_that_can_do_nothing_else():
+    workflow = yaml.safe_load(plan_workflow_text(STACK, ACTION))
+    job = workflow["jobs"]["plan"]
+
+    assert workflow[True] == {"pull_request": {"paths": ["relaunch.yaml"]}}
+    assert workflow["permissions"] == {}
+    assert workflow["concurrency"]["cancel-in-progress"] is True
+    assert job["permissions"] == {"contents": "read", "id-token": "write", "pull-requests": "write"}
+    assert "environment" not in job
+    (step,) = job["steps"]
+    assert step["uses"] == ACTION
+    assert step["with"] == {
+        "mode": "plan",
+        "url": STACK.plan_api_url,
+        "role-to-assume": STACK.plan_role_arn,
+        "definition-file": "relaunch.yaml",
+    }
+    assert set(step["with"]) <= set(yaml.safe_load((REPOSITORY / "action.yml").read_text())["inputs"])
+
+
+def test_the_examples_are_what_is_written():
     """`make workflows` checks it as it checks our own."""
     example = REPOSITORY / "examples" / "workflows" / "train.yml"
 
     assert example.read_text() == workflow_text(Training("vision"), STACK, ACTION, is_large=True)
+    assert example.with_name("plan.yml").read_text() == plan_workflow_text(STACK, ACTION)

@@ -17,4 +17,6 @@ STACK = TrainingStack(
     submit_role_arn=f"{ROLE}/submit",
     github_repository="acme/vision",
     github_ref="refs/heads/main",
+    plan_role_arn=f"{ROLE}/plan",
+    plan_api_url="https://plan.lambda-url.eu-central-1.on.aws/",
 )

@@ -10,7 +10,7 @@ NOW = datetime(2027, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
 
 
 def test_every_sample_of_an_invocation_is_invoked() -> None:
-    kinds = ("function-url.", "sqs.", "job_api.", "schedule.")
+    kinds = ("function-url.", "sqs.", "job_api.", "plan_api.", "schedule.")
 
     invoked = samples()
 

@@ -28,7 +28,7 @@ _WIDTH = 120
 
 def write_definitions(definitions: Iterable[JobDefinition]) -> str:
     """Return the text of a definition file: ASCII, without the keys whose values are their defaults."""
-    document = {"jobs": {definition.name: _job(definition) for definition in definitions}}
+    document = {"jobs": {definition.name: written_keys(definition) for definition in definitions}}
     return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=_WIDTH, default_flow_style=False)
 
 
@@ -49,7 +49,8 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_representer(str, _Dumper.represent_text)
 
 
-def _job(definition: JobDefinition) -> dict[str, Any]:
+def written_keys(definition: JobDefinition) -> dict[str, Any]:
+    """Return the keys of a definition in a file, without those whose values are their defaults."""
     written = _given(
         definition,
         {
