@@ -143,7 +143,7 @@ def _observed(job: Job, seen: _Seen, deps: ReconcileDependencies) -> JobEvent | 
         return None
     observation = seen[task_id]
     if observation is None:
-        # Of a task whose verdict waits the target has told the end.
+        # The target has reported the end of a task whose verdict waits.
         return None if job.current_attempt.held is not None else TaskMissing(task_id)
     event = task_seen(observation, job, deps)
     return event if is_news(job, event) else _host_end(job, deps)

@@ -73,7 +73,7 @@ class Wakes:
         stop = job.attempt.stop if job.attempt is not None else None
         is_refused = stop is not None and stop.kind is StopKind.START_REFUSED
         has_stopped = before is not None and before.state is not JobState.WAITING
-        has_tried = has_tried or self.has_used_up(job.job_id)
-        if (has_tried or (is_refused and has_stopped)) and not job.machine_id:
+        is_used_up = self.has_used_up(job.job_id)
+        if (has_tried or is_used_up or (is_refused and has_stopped)) and not job.machine_id:
             self._probes_at[job.job_id] = job.waiting.until
         return not job.machine_id and job.waiting.until == self._probes_at.get(job.job_id)

@@ -254,7 +254,7 @@ class TimePassed:
     """The job's `wake_at` is reached.
 
     `is_described`: the target was asked just now and described the task, which had not stopped. `host` is what is known
-    of the instance of a task whose verdict waits; None if that was not looked up.
+    about the instance of a task whose verdict waits; None if that was not looked up.
     """
 
     is_described: bool = False

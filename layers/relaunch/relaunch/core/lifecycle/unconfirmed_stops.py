@@ -17,7 +17,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.durations import write_duration
-from relaunch.core.jobs.attempt import IntentKind, StopKind
+from relaunch.core.jobs.attempt import HeldStop, IntentKind, StopKind
 from relaunch.core.jobs.effects import AbandonMachine, Effect
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
@@ -90,13 +90,9 @@ def wake_stopping(job: Job, event: TimePassed, now: datetime, _limits: StackLimi
 
     A task that the target told to have stopped needs none of that: its verdict waited, and is due.
     """
-    attempt = job.current_attempt
-    if attempt.held is not None and attempt.held_since is not None:
-        verdict_at = attempt.held_since + VERDICT_WAIT
-        if now < verdict_at:
-            return set_next_check(job, verdict_at)
-        noted, stop = decide_held(job, attempt.held, event.host, now)
-        return follow_stop(noted, stop, now)
+    held = job.current_attempt.held
+    if held is not None:
+        return _wake_held(job, held, event, now)
     if is_host_gone(job, event, now):
         return lose_host(job, now)
     due_at = _stop_due_at(job)
@@ -111,6 +107,15 @@ def wake_stopping(job: Job, event: TimePassed, now: datetime, _limits: StackLimi
         return set_next_check(job, wake_at, abandoned)
     effects = (*stop_effect(job, intent.detail), *abandoned)
     return move(job, job.state, now, event="stop repeated", detail=intent.detail, wake_at=wake_at, effects=effects)
+
+
+def _wake_held(job: Job, held: HeldStop, event: TimePassed, now: datetime) -> Decision:
+    """Make the verdict that waited, once it has waited long enough."""
+    verdict_at = (job.current_attempt.held_since or _stopping_since(job)) + VERDICT_WAIT
+    if now < verdict_at:
+        return set_next_check(job, verdict_at)
+    noted, stop = decide_held(job, held, event.host, now)
+    return follow_stop(noted, stop, now)
 
 
 def _stopping_since(job: Job) -> datetime:

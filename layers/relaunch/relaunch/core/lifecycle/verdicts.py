@@ -94,7 +94,7 @@ def with_notices(job: Job, seen: TaskObservation, host: HostObservation | None, 
 
 
 def decide_held(job: Job, held: HeldStop, host: HostObservation | None, now: datetime) -> tuple[Job, Stop]:
-    """Return the job with what is known of its instance, and its stop by that: the target does not tell it again."""
+    """Return the job with what is known about its instance, and its stop by that."""
     noted = _with_notices(job, held.program_ended_at, host, now)
     return noted, held_stop(noted.current_attempt, held)
 
