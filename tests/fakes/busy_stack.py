@@ -16,6 +16,7 @@ from fakes.clock import FakeClock
 from fakes.dependencies import make_dependencies
 from fakes.functions import Functions
 from fakes.jobs import InMemoryJobs
+from fakes.sources import FakeJobEvents
 from fakes.tasks import FakeTasks
 from fakes.webhook import EVENTS, load_event, make_delivery
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, InputRule, S3Trigger, Trigger
@@ -42,6 +43,7 @@ class BusyStack:
     def __init__(self) -> None:
         self.jobs = InMemoryJobs()
         self.tasks = FakeTasks()
+        self.job_events = FakeJobEvents()
         triggers: tuple[Trigger, ...] = (
             *(GithubTrigger("acme/vision", event) for event in GITHUB_EVENTS),
             GithubTrigger("acme/vision", "push", tags=("*",)),
@@ -50,7 +52,7 @@ class BusyStack:
             ImageTrigger("trainer"),
         )
         anything = InputRule("(?s).*", "0.1")
-        deps = make_dependencies(jobs=self.jobs, tasks=self.tasks, clock=FakeClock(NOW))
+        deps = make_dependencies(jobs=self.jobs, tasks=self.tasks, job_events=self.job_events, clock=FakeClock(NOW))
         deps.definitions.save_definition(
             make_definition(triggers=triggers, inputs=dict.fromkeys(("learning_rate", "dataset", "epochs"), anything))
         )
