@@ -16,7 +16,7 @@ def test_the_published_schema_is_that_of_the_events() -> None:
     published = json.loads((REPOSITORY / "docs" / "events.schema.json").read_text(encoding="utf-8"))
 
     assert published == published_schema(), (
-        "write it anew: python -m relaunch.adapters.messages.job_change docs/events.schema.json"
+        "write it: python -m relaunch.adapters.messages.job_change docs/events.schema.json"
     )
     assert published["version"] == SCHEMA_VERSION
 
