@@ -16,6 +16,7 @@ from fakes.clock import FakeClock
 from fakes.dependencies import make_dependencies
 from fakes.functions import Functions
 from fakes.jobs import InMemoryJobs
+from fakes.sources import FakeJobEvents
 from fakes.tasks import FakeTasks
 from fakes.webhook import EVENTS, load_event, make_delivery
 from relaunch.core.definitions.definition import (
@@ -50,6 +51,7 @@ class BusyStack:
     def __init__(self) -> None:
         self.jobs = InMemoryJobs()
         self.tasks = FakeTasks()
+        self.job_events = FakeJobEvents()
         triggers: tuple[Trigger, ...] = (
             *(GithubTrigger("acme/vision", event) for event in GITHUB_EVENTS),
             GithubTrigger("acme/vision", "push", tags=("*",)),
@@ -59,7 +61,7 @@ class BusyStack:
             EventBridgeTrigger(FEATURES_BUILT, (("learning_rate", "detail.learning_rate"),)),
         )
         anything = InputRule("(?s).*", "0.1")
-        deps = make_dependencies(jobs=self.jobs, tasks=self.tasks, clock=FakeClock(NOW))
+        deps = make_dependencies(jobs=self.jobs, tasks=self.tasks, job_events=self.job_events, clock=FakeClock(NOW))
         deps.definitions.save_definition(
             make_definition(triggers=triggers, inputs=dict.fromkeys(("learning_rate", "dataset", "epochs"), anything))
         )

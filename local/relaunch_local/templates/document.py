@@ -46,10 +46,15 @@ def _function(loader: Any, tag: str, node: yaml.Node) -> Any:
 _Loader.add_multi_constructor("!", _function)
 
 
+def parse_yaml(text: str) -> Any:
+    """Return the document in a text."""
+    return yaml.load(text, _Loader)  # noqa: S506 - a safe loader
+
+
 @cache
 def read_yaml(file: str) -> Any:
     """Return the whole document in a file of the repository."""
-    return yaml.load((REPOSITORY / file).read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a safe loader
+    return parse_yaml((REPOSITORY / file).read_text(encoding="utf-8"))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Event patterns of EventBridge: literals, prefix, suffix, wildcard and exists ("Comparison operators", user guide).
+"""Event patterns of EventBridge: literals, prefix, suffix, wildcard, exists and $or ("Comparison operators", user guide).
 
 An array in an event matches if one of its members does ("Arrays in event patterns"), also if they are objects.
 """
@@ -11,6 +11,10 @@ from typing import Any
 def matches(pattern: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
     """Return whether an event matches: every key of the pattern has one of its values."""
     for key, wanted in pattern.items():
+        if key == "$or":
+            if not any(matches(each, event) for each in wanted):
+                return False
+            continue
         found = event.get(key)
         if not any(_matches_member(wanted, each) for each in (found if isinstance(found, list) else [found])):
             return False
