@@ -136,7 +136,7 @@ def _widened_statements(statement: Mapping[str, Any], name: str) -> Iterator[tup
     for operator, keys in statement.get("Condition", {}).items():
         for key, values in keys.items():
             for number, value in enumerate(listed(values)):
-                if not value.startswith("arn:") or (wide := widen(value, name)) is None:
+                if not str(value).startswith("arn:") or (wide := widen(value, name)) is None:
                     continue
                 more = {**keys, key: [*listed(values)[:number], wide, *listed(values)[number + 1 :]]}
                 yield {**statement, "Condition": {**statement["Condition"], operator: more}}, wide

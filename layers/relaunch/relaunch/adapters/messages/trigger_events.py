@@ -6,14 +6,15 @@ and EventBridge"). Samples: events/aws.s3.object-created.json, s3.notification.j
 """
 
 from collections.abc import Mapping
+from datetime import UTC
 from typing import Literal
 from urllib.parse import unquote_plus
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field
 
 from relaunch.adapters.validation import permanent_if_invalid
 from relaunch.core.triggers.chains import identity_of, job_of
-from relaunch.core.triggers.events import BusEvent, ImagePushed, ObjectCreated
+from relaunch.core.triggers.events import BusEvent, ImagePushed, ObjectCreated, ScheduledTime
 from relaunch.core.triggers.matching import IgnoredEvent
 
 
@@ -88,6 +89,25 @@ def parse_bus_event(message: Mapping[str, object]) -> BusEvent:
     identity = identity_of(event.source, event.id, parsed.event)
     job_id = job_of(parsed.event)
     return BusEvent(identity, parsed.key, event.id, event.source, event.detail_type, parsed.event, job_id)
+
+
+class _ScheduleMessage(_Payload):
+    """What a schedule sends."""
+
+    key: str = Field(pattern="^[a-z2-7]{12}$")
+    scheduled_time: AwareDatetime
+
+
+def parse_scheduled_time(message: Mapping[str, object]) -> ScheduledTime:
+    """Parse a time of a schedule; one that comes twice is the same event.
+
+    Raises:
+        PermanentError: key or time is missing or invalid.
+    """
+    with permanent_if_invalid("the message has no time of a schedule"):
+        parsed = _ScheduleMessage.model_validate(message)
+        at = parsed.scheduled_time.astimezone(UTC)
+    return ScheduledTime(f"schedule:{at:%Y-%m-%dT%H:%M:%SZ}", parsed.key, at)
 
 
 def parse_upload(event: Mapping[str, object]) -> ObjectCreated:

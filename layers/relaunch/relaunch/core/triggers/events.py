@@ -140,6 +140,20 @@ class BusEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class ScheduledTime:
+    """A time of a schedule; `key` is the schedule's.
+
+    The same time is the same event, whichever schedule has it. `handled_at` is when it is handled, None until then.
+    """
+
+    identity: str
+    key: str
+    scheduled_at: datetime
+    happened_at: datetime | None = field(default=None, compare=False)
+    handled_at: datetime | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class RetriedJob:
     """What a job takes over from the one that it retries, apart from inputs.
 
@@ -171,7 +185,7 @@ class DirectRequest:
     through_api: bool = False
 
 
-WatchedEvent = GithubEvent | ObjectCreated | ImagePushed | BusEvent
+WatchedEvent = GithubEvent | ObjectCreated | ImagePushed | BusEvent | ScheduledTime
 """An event of what triggers watch."""
 
 TriggerEvent = WatchedEvent | DirectRequest
@@ -193,6 +207,8 @@ def trigger_keys(event: WatchedEvent) -> tuple[TriggerSource, str]:
             return TriggerSource.IMAGE, event.repository
         case BusEvent():
             return TriggerSource.EVENTBRIDGE, event.key
+        case ScheduledTime():
+            return TriggerSource.SCHEDULE, event.key
         case _:
             assert_never(event)
 
