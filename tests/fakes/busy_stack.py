@@ -100,7 +100,10 @@ def sample_messages(function: str) -> list[Any]:
         ]
         names = ("sqs.intake.eventbridge", "sqs.intake.schedule")
         sent = [json.loads(load_event(name)["Records"][0]["body"]) for name in names]
-        others = map(load_event, ("aws.s3.object-created", "s3.notification", "aws.ecr.image-action"))
+        others = map(
+            load_event,
+            ("aws.s3.object-created", "s3.notification", "aws.ecr.image-action", "aws.ecr.replication-action"),
+        )
         return [*deliveries, *others, *sent]
     events = {"observe_capacity": "aws.ec2.*.json", "observe_task": "aws.ecs.*.json"}.get(function, "none")
     batches = [load_event(path.stem) for path in sorted(EVENTS.glob(f"sqs.{CONSUMERS[function]}.*.json"))]

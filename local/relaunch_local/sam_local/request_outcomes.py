@@ -203,6 +203,7 @@ REQUESTS: Mapping[str, tuple[Outcome, ...]] = {
     "sqs.intake.s3": (Outcome("accepted", upload),),
     "sqs.intake.s3-notification": (Outcome("known", known_upload),),
     "sqs.intake.image": (Outcome("accepted", image),),
+    "sqs.intake.image-replicated": (Outcome("accepted", image),),
     "sqs.intake.schedule": (Outcome("accepted", scheduled),),
     "sqs.intake.eventbridge": (Outcome("accepted", selected),),
 }

@@ -332,3 +332,18 @@ def test_a_time_of_a_schedule_is_read_as_one_event_however_it_is_written(written
 def test_a_time_without_what_it_needs_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(PermanentError):
         parse_intake_message({**SCHEDULED, **changes})
+
+
+def test_an_image_that_was_replicated_is_one_that_was_pushed() -> None:
+    replicated = load_event("aws.ecr.replication-action")
+    failed = {**replicated, "detail": {**replicated["detail"], "result": "FAILED"}}
+    (pushed,) = parse_intake_message(IMAGE)
+
+    (event,) = parse_intake_message(replicated)
+    (ignored,) = parse_intake_message(failed)
+
+    assert isinstance(event, ImagePushed)
+    assert isinstance(pushed, ImagePushed)
+    assert (event.repository, event.tag, event.digest) == (pushed.repository, pushed.tag, pushed.digest)
+    assert event.identity != pushed.identity
+    assert ignored == IgnoredEvent("ECR image action REPLICATE FAILED starts nothing")

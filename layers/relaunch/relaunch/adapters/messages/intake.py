@@ -89,7 +89,7 @@ def _parse_eventbridge_event(event: Mapping[str, object]) -> TriggerEvent | Igno
     match (event.get("source"), event["detail-type"]):
         case ("aws.s3", "Object Created"):
             return parse_upload(event)
-        case ("aws.ecr", "ECR Image Action"):
+        case ("aws.ecr", "ECR Image Action" | "ECR Replication Action"):
             return parse_image_action(event)
         case (source, detail_type):
             return IgnoredEvent(f"{detail_type} of {source} starts nothing")

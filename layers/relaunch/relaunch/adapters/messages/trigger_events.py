@@ -1,8 +1,9 @@
 """Parses S3 uploads, ECR image pushes and events that patterns selected into trigger events.
 
 Supports "Object Created" of aws.s3 (Amazon S3 User Guide, "EventBridge event message structure"), S3 notifications
-("Event message structure") and "ECR Image Action" of aws.ecr (Amazon ECR User Guide, "Amazon ECR events
-and EventBridge"). Samples: events/aws.s3.object-created.json, s3.notification.json, aws.ecr.image-action.json.
+("Event message structure"), and "ECR Image Action" and "ECR Replication Action" of aws.ecr (Amazon ECR User Guide,
+"Amazon ECR events and EventBridge"). Samples: events/aws.s3.object-created.json, s3.notification.json,
+aws.ecr.image-action.json, aws.ecr.replication-action.json.
 """
 
 from collections.abc import Mapping
@@ -136,8 +137,9 @@ def parse_notification_record(record: object) -> ObjectCreated | IgnoredEvent:
 
 
 def parse_image_action(event: Mapping[str, object]) -> ImagePushed | IgnoredEvent:
-    """Parse "ECR Image Action"; the same image with the same tag at the same time is the same event.
+    """Parse "ECR Image Action", or "ECR Replication Action": an image has come from another region or account.
 
+    The same image with the same tag at the same time is the same event.
     ECR refuses a push that changes nothing ("PutImage", ImageAlreadyExistsException), so an image that gets a tag again
     had lost it. EventBridge delivers an event more than once, with the same `time`.
 
@@ -146,7 +148,7 @@ def parse_image_action(event: Mapping[str, object]) -> ImagePushed | IgnoredEven
     """
     with permanent_if_invalid(f"EventBridge event {event.get('id')} is no image action"):
         image = _ImageAction.model_validate(event.get("detail"))
-    if image.action != "PUSH" or image.result != "SUCCESS":
+    if image.action not in ("PUSH", "REPLICATE") or image.result != "SUCCESS":
         return IgnoredEvent(f"ECR image action {image.action} {image.result} starts nothing")
     tag = image.tag or ""
     moment = event.get("time") or event.get("id") or ""
