@@ -46,6 +46,7 @@ SERVICES = {
     "S3": "S3",
     "SQS": "SQS",
     "SecretsManager": "Secrets Manager",
+    "Scheduler": "EventBridge Scheduler",
     "Serverless": "Lambda",
 }
 

@@ -38,11 +38,13 @@ def test_the_policy_has_every_call_and_reads_only() -> None:
 
     allowed = {action for each in STATEMENTS for action in as_list(each["Action"])}
     assert called - allowed == set()
-    # Images in ECR, and what follows from a revision that is not the latest, are not in this account.
+    # Images in ECR, schedules, and what follows from a revision that is not the latest, are not in this account.
     assert allowed - called == {
         "ecr:BatchGetImage",
         "ecr:GetDownloadUrlForLayer",
         "ecs:DescribeContainerInstances",
         "ecs:ListTaskDefinitions",
+        "scheduler:GetSchedule",
+        "scheduler:ListSchedules",
     }
     assert {action for action in allowed if not re.search(r":(?:Describe|Get|List|Query|BatchGet)", action)} == set()

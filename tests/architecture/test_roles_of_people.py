@@ -29,6 +29,8 @@ RESOURCES = {
     "s3": "arn:aws:s3:::NewCheckpointBucket",
     "s3:GetBucketNotification": "arn:aws:s3:::NewDataBucket",
     "s3:GetObject": "arn:aws:s3:::NewCheckpointBucket/vision/0a1b/attempt-1/step-0000100/manifest.json",
+    "scheduler": f"arn:aws:scheduler:{IN_REGION}:schedule/relaunch-Schedules-Z1Y2/abcdefghijkl",
+    "scheduler:ListSchedules": "*",
     "sqs": f"arn:aws:sqs:{IN_REGION}:relaunch-AttemptsDeadLetterQueue-Z1Y2",
     "sqs:SendMessage": f"arn:aws:sqs:{IN_REGION}:relaunch-AttemptsQueue-Z1Y2",
     "ssm": "arn:aws:ssm:eu-central-1::parameter/aws/service/ecs/optimized-ami/amazon-linux-2023/gpu/recommended",
@@ -162,6 +164,19 @@ def test_an_operators_rules_have_the_queue_for_uploads_as_their_one_target(targe
     assert policies.allows("events:PutTargets", RESOURCES["events"], **RULE)
     for targets in ((target,), (*(own or ()), target), None):
         assert not policies.allows("events:PutTargets", RESOURCES["events"], **{**RULE, "events__TargetArn": targets})
+
+
+def test_an_operator_makes_schedules_of_the_stack_with_its_one_role() -> None:
+    policies = policies_of("OperatorRole")
+    role = "arn:aws:iam::111122223333:role/relaunch-SchedulesRole-Z1Y2"
+    to_scheduler: dict[str, ContextValue] = {"iam__PassedToService": "scheduler.amazonaws.com"}
+
+    assert policies.allows("scheduler:CreateSchedule", RESOURCES["scheduler"])
+    for other in ("default/nightly", "relaunch-b-Schedules-Z1Y2/abcdefghijkl"):
+        assert not policies.allows("scheduler:CreateSchedule", f"arn:aws:scheduler:{IN_REGION}:schedule/{other}")
+    assert policies.allows("iam:PassRole", role, **to_scheduler)
+    assert not policies.allows("iam:PassRole", role, iam__PassedToService="ecs-tasks.amazonaws.com")
+    assert not policies.allows("iam:PassRole", role.replace("Schedules", "Reconcile"), **to_scheduler)
 
 
 def test_an_operator_reads_no_events_before_their_function_does() -> None:

@@ -39,11 +39,24 @@ def actions_of(statements: list[dict[str, Any]]) -> set[str]:
 def test_every_function_has_its_own_made_for_lambda_alone(template: Template) -> None:
     roles = [referred(function["Role"]) for function in template.functions.values()]
 
-    assert sorted(roles) == sorted(template.of_type("IAM::Role"))
+    others = {"SchedulesRole": "scheduler.amazonaws.com"}
+    assert sorted([*roles, *others]) == sorted(template.of_type("IAM::Role"))
     for name, role in template.of_type("IAM::Role").items():
         assert "ManagedPolicyArns" not in role, name
         (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
-        assert statement["Principal"] == {"Service": "lambda.amazonaws.com"}, name
+        assert statement["Principal"] == {"Service": others.get(name, "lambda.amazonaws.com")}, name
+
+
+def test_scheduler_sends_to_one_queue_and_its_dead_letters_for_schedules_of_the_stack_alone(template: Template) -> None:
+    role = template.of_type("IAM::Role")["SchedulesRole"]
+    (statement,) = role["Policies"][0]["PolicyDocument"]["Statement"]
+    (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
+
+    assert statement["Action"] == "sqs:SendMessage"
+    assert [referred(each) for each in statement["Resource"]] == ["UploadsQueue", "IntakeDeadLetterQueue"]
+    assert trust["Condition"]["StringEquals"] == {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
+    source = trust["Condition"]["ArnLike"]["aws:SourceArn"]["Fn::Sub"]
+    assert source.endswith(":schedule-group/${AWS::StackName}-Schedules-*")
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

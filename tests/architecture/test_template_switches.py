@@ -142,6 +142,16 @@ def test_without_a_webhook_nothing_of_it_is_left(template: Template) -> None:
 def test_without_uploads_their_queue_is_not_there(template: Template) -> None:
     with_it, without = Deployed(template, {}), Deployed(template, {"Uploads": "off"})
 
-    assert set(with_it.resources) - set(without.resources) == {"UploadsQueue", "SubmitJobFunctionUploads"}
-    assert set(with_it.outputs) - set(without.outputs) == {"UploadsQueueUrl", "UploadsQueueArn"}
+    assert set(with_it.resources) - set(without.resources) == {
+        "UploadsQueue",
+        "SubmitJobFunctionUploads",
+        "Schedules",
+        "SchedulesRole",
+    }
+    assert set(with_it.outputs) - set(without.outputs) == {
+        "UploadsQueueUrl",
+        "UploadsQueueArn",
+        "ScheduleGroupName",
+        "SchedulesRoleArn",
+    }
     assert "UploadsQueue" not in json.dumps(dashboard_of(without))

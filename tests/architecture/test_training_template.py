@@ -24,6 +24,7 @@ ACTIONS_WITHOUT_RESOURCE = {
     "ec2:DescribeSpotPriceHistory",
     "ec2:GetSpotPlacementScores",
     "events:ListRules",
+    "scheduler:ListSchedules",
 }
 
 
@@ -214,10 +215,12 @@ def test_an_operator_reads_what_a_reader_does_and_passes_no_role_but_those_of_tr
     operator = statements(resources, "OperatorRole")
 
     assert all(each in operator for each in statements(resources, "ReaderRole"))
-    (passing,) = [each for each in operator if "iam:PassRole" in as_list(each["Action"])]
+    of_schedules, passing = [each for each in operator if "iam:PassRole" in as_list(each["Action"])]
     of_single_trainings = "arn:aws:iam::111122223333:role/*trainings/relaunch/*"
     assert passing["Resource"] == ["TaskRole.Arn", "ExecutionRole.Arn", of_single_trainings]
     assert passing["Condition"] == {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
+    assert of_schedules["Resource"] == "arn:aws:iam::111122223333:role/relaunch-SchedulesRole-*"
+    assert of_schedules["Condition"] == {"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}}
 
 
 def test_without_a_repository_nobody_comes_from_github(training: Template) -> None:

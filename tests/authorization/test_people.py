@@ -19,7 +19,10 @@ DEFINITIONS = f"""jobs:
     container: main
     accelerator: {{gpu: {{memory: 16GiB}}}}
     checkpoint: s3://acme-checkpoints/demo/
-    on: [s3: {{bucket: acme-datasets, prefix: in/}}, eventbridge: {{pattern: {{source: [relaunch.relaunch]}}}}]
+    on:
+      - s3: {{bucket: acme-datasets, prefix: in/}}
+      - eventbridge: {{pattern: {{source: [relaunch.relaunch]}}}}
+      - schedule: {{expression: rate(1 day)}}
 """
 Arguments = Callable[[str, Path], list[str]]
 COMMANDS: dict[str, Arguments] = {
@@ -65,6 +68,8 @@ def told() -> Iterator[tuple[RoleWorld, str]]:
             ("events", "ListRules"): lambda **_: {"Rules": []},
             ("events", "PutRule"): lambda **_: {"RuleArn": "arn"},
             ("events", "PutTargets"): lambda **_: {"FailedEntryCount": 0, "FailedEntries": []},
+            ("scheduler", "ListSchedules"): lambda **_: {"Schedules": []},
+            ("scheduler", "CreateSchedule"): lambda **_: {"ScheduleArn": "arn"},
             ("s3", "HeadBucket"): lambda **_: {"BucketRegion": REGION},
             ("s3", "GetBucketEncryption"): lambda **_: {"ServerSideEncryptionConfiguration": {"Rules": []}},
             ("s3", "GetBucketNotificationConfiguration"): lambda **_: {"EventBridgeConfiguration": {}},

@@ -25,6 +25,7 @@ from relaunch.core.definitions.definition import (
     ImageTrigger,
     InputRule,
     S3Trigger,
+    ScheduleTrigger,
     Trigger,
 )
 from relaunch.core.jobs.attempt import PlacementState
@@ -58,6 +59,7 @@ class BusyStack:
             GithubTrigger("acme/vision", "workflow_run", workflows=("Build image",)),
             S3Trigger("acme-datasets"),
             ImageTrigger("trainer"),
+            ScheduleTrigger("cron(45 13 ? * TUE *)", "Europe/Berlin", catches_up=True),
             EventBridgeTrigger(FEATURES_BUILT, (("learning_rate", "detail.learning_rate"),)),
         )
         anything = InputRule("(?s).*", "0.1")
@@ -98,9 +100,13 @@ def sample_messages(function: str) -> list[Any]:
             make_delivery(name.split(".")[1], load_event(name), name)
             for name in sorted(path.stem for path in EVENTS.glob("github.*.json"))
         ]
-        selected = json.loads(load_event("sqs.intake.eventbridge")["Records"][0]["body"])
-        others = map(load_event, ("aws.s3.object-created", "s3.notification", "aws.ecr.image-action"))
-        return [*deliveries, *others, selected]
+        names = ("sqs.intake.eventbridge", "sqs.intake.schedule")
+        sent = [json.loads(load_event(name)["Records"][0]["body"]) for name in names]
+        others = map(
+            load_event,
+            ("aws.s3.object-created", "s3.notification", "aws.ecr.image-action", "aws.ecr.replication-action"),
+        )
+        return [*deliveries, *others, *sent]
     events = {"observe_capacity": "aws.ec2.*.json", "observe_task": "aws.ecs.*.json"}.get(function, "none")
     batches = [load_event(path.stem) for path in sorted(EVENTS.glob(f"sqs.{CONSUMERS[function]}.*.json"))]
     bodies = [json.loads(record["body"]) for batch in batches for record in batch["Records"]]

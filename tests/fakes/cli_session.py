@@ -24,6 +24,7 @@ from fakes.clock import FakeClock
 from fakes.dead_letters import FakeDeadLetters
 from fakes.dependencies import make_dependencies
 from fakes.jobs import InMemoryJobs
+from fakes.schedules import FakeSchedules
 from fakes.sources import FakeOfferings
 from fakes.tasks import FakeTasks
 from fakes.upload_rules import FakeUploadRules
@@ -240,6 +241,7 @@ class CliSession:
         self.recommended_amis = FakeAmis()
         self.dead_letters = FakeDeadLetters()
         self.upload_rules = FakeUploadRules()
+        self.schedules = FakeSchedules()
         self.webhook = FakeWebhookSecret()
         self.watched: list[Check] = []
         self.local_world = FakeLocalWorld()

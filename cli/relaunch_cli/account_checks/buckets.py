@@ -1,10 +1,11 @@
-"""The buckets of checkpoints and of uploads."""
+"""The buckets of checkpoints and of uploads, and what sends the events of triggers to the stack."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from relaunch.core.checks import Check, is_ok, problem
 from relaunch.core.definitions.checkpoint_bucket import BucketFacts, CheckpointGrants, bucket_notices
+from relaunch.core.triggers.schedules import ChangedSchedule
 from relaunch.core.triggers.upload_rules import ChangedRule, RuleChange
 
 
@@ -73,3 +74,14 @@ def check_upload_rules(changes: Iterable[ChangedRule]) -> Iterator[Check]:
     what = [f"{kind} {names}" for kind, names in (("uploads to", buckets), ("events of", sources)) if names]
     text = f"{len(missing)} missing or changed, for {' and '.join(what)}: they start no job"
     yield problem(name, text, "relaunch apply FILE, which writes them, with the file of any registered definition")
+
+
+def check_schedules(changes: Iterable[ChangedSchedule]) -> Iterator[Check]:
+    """Check the schedules that the registered triggers need; one too many starts nothing."""
+    name = "schedules of triggers"
+    missing = [str(each.schedule) for each in changes if each.change is not RuleChange.REMOVED]
+    if not missing:
+        yield is_ok(name, "every time of a schedule reaches the stack")
+        return
+    text = f"missing or changed: {', '.join(missing)}; their times start no job"
+    yield problem(name, text, "relaunch apply FILE, which writes them, with the file of any definition with a schedule")

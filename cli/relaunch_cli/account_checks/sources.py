@@ -3,13 +3,21 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from relaunch.core.checks import Check, is_ok, problem
-from relaunch.core.definitions.definition import EventBridgeTrigger, GithubTrigger, JobDefinition, S3Trigger, Trigger
+from relaunch.core.definitions.definition import (
+    EventBridgeTrigger,
+    GithubTrigger,
+    JobDefinition,
+    S3Trigger,
+    ScheduleTrigger,
+    Trigger,
+)
 
 # A source, the output that a stack with it has, the parameter that turns it on, and what it is.
 _SOURCES: tuple[tuple[type[Trigger], str, str, str], ...] = (
     (GithubTrigger, "WebhookUrl", "Webhook", "events of GitHub"),
     (S3Trigger, "UploadsQueueArn", "Uploads", "uploads"),
     (EventBridgeTrigger, "UploadsQueueArn", "Uploads", "events of EventBridge"),
+    (ScheduleTrigger, "ScheduleGroupName", "Uploads", "schedules"),
 )
 
 

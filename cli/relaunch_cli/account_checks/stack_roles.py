@@ -17,6 +17,7 @@ _FUNCTIONS = (
 )
 OWN_POLICIES: Mapping[str, frozenset[str]] = {
     **{f"{name}Role": frozenset({name}) for name in _FUNCTIONS},
+    "SchedulesRole": frozenset({"Schedules"}),
     "TaskRole": frozenset({"train"}),
     "ExecutionRole": frozenset({"start"}),
     "ReaderRole": frozenset({"read"}),
@@ -127,6 +128,13 @@ def expected_trust(logical_id: str, stack: StackFacts) -> Mapping[str, Any]:
         statement["Principal"] = {"Service": "ecs-tasks.amazonaws.com"}
         statement["Condition"] = {
             "ArnLike": {"aws:SourceArn": f"arn:{partition}:ecs:{region}:{account}:*"},
+            "StringEquals": {"aws:SourceAccount": account},
+        }
+    elif logical_id == "SchedulesRole":
+        group = f"schedule-group/{stack.arn.split('/')[1]}-Schedules-*"
+        statement["Principal"] = {"Service": "scheduler.amazonaws.com"}
+        statement["Condition"] = {
+            "ArnLike": {"aws:SourceArn": f"arn:{partition}:scheduler:{region}:{account}:{group}"},
             "StringEquals": {"aws:SourceAccount": account},
         }
     elif logical_id in _OF_GITHUB:

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from relaunch.core.checks import Check
 from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.ports import CapacityProviderOffer, Dependencies, UploadRules
+from relaunch.core.triggers.schedules import has_schedules
+from relaunch.ports import CapacityProviderOffer, Dependencies, Schedules, UploadRules
+from relaunch.usecases.arrange_schedules import plan_schedules
 from relaunch.usecases.arrange_upload_rules import plan_upload_rules
 from relaunch.usecases.plan_jobs import Plan, plan_jobs
-from relaunch_cli.account_checks.buckets import check_upload_rules
+from relaunch_cli.account_checks.buckets import check_schedules, check_upload_rules
 from relaunch_cli.account_checks.deliveries import NAME as FAILED_DELIVERIES
 from relaunch_cli.account_checks.quotas import find_needs
 from relaunch_cli.account_checks.ram_trust import NAME as RAM_TRUST
@@ -27,13 +29,14 @@ _AT_ONCE = 6
 
 @dataclass(frozen=True)
 class StackAccess:
-    """What a stack is told and gives access to: its outputs, its dependencies and its rules of triggers."""
+    """What a stack is told and gives access to: its outputs, its dependencies, its rules and schedules."""
 
     outputs: Mapping[str, str]
     cluster: str
     providers: tuple[CapacityProviderOffer, ...]
     deps: Dependencies
     rules: UploadRules
+    schedules: Schedules
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,9 @@ def parts_of_definitions(region: str, access: StackAccess, registered: Registere
         ),
         Part("rules of triggers", lambda: check_upload_rules(plan_upload_rules(named, access.rules))),
     ]
+    if has_schedules(named):
+        schedules = Part("schedules of triggers", lambda: check_schedules(plan_schedules(named, access.schedules)))
+        of_named.append(schedules)
     # Of definitions that could not be read, or planned, nothing follows.
     if registered.unread:
         return of_named if named else []

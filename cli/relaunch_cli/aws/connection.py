@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from relaunch.core.checks import Check
     from relaunch.core.definitions.definition import JobDefinition
     from relaunch.core.offerings.instance_types import Ami, AmiKind, AmiSystem
-    from relaunch.ports import DeadLetters, Dependencies, JobListing, UploadRules
+    from relaunch.ports import DeadLetters, Dependencies, JobListing, Schedules, UploadRules
     from relaunch.settings import Settings
     from relaunch_cli.account_readers.diagnosis import StackAccess
     from relaunch_cli.aws.account import AwsAccount
@@ -117,6 +117,15 @@ class Connection(Protocol):
     @property
     def upload_rules(self) -> "UploadRules":
         """Return the rules of EventBridge that send uploads to the stack.
+
+        Raises:
+            CommandError: as `deps`.
+        """
+        ...
+
+    @property
+    def schedules(self) -> "Schedules":
+        """Return the schedules of EventBridge Scheduler that start jobs.
 
         Raises:
             CommandError: as `deps`.
@@ -274,6 +283,16 @@ class AwsConnection:
         return EventBridgeUploadRules(self._session.client("events"), prefix, queue, dead_letters)
 
     @cached_property
+    def schedules(self) -> "Schedules":
+        from relaunch.adapters.aws.schedules import SchedulerGroup
+
+        outputs = self._outputs()
+        # A stack that was deployed without a queue of uploads, or by an earlier release, has none of them.
+        names = ("ScheduleGroupName", "SchedulesRoleArn", "UploadsQueueArn", "IntakeDeadLetterQueueArn")
+        group, role, queue, dead_letters = (outputs.get(name, "") for name in names)
+        return SchedulerGroup(self._session.client("scheduler"), group, role, queue, dead_letters)
+
+    @cached_property
     def webhook(self) -> "WebhookSecretStore":
         outputs = self._outputs()
         missing = [name for name in _WEBHOOK_OUTPUTS if name not in outputs]
@@ -302,7 +321,7 @@ class AwsConnection:
         from relaunch_cli.account_readers.diagnosis import StackAccess
 
         providers = settings.capacity_providers
-        return StackAccess(self._outputs(), settings.cluster, providers, self.deps, self.upload_rules)
+        return StackAccess(self._outputs(), settings.cluster, providers, self.deps, self.upload_rules, self.schedules)
 
     @cached_property
     def local_world(self) -> "LocalControls":

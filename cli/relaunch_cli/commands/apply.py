@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
     from relaunch.core.definitions.definition import JobDefinition
     from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
+    from relaunch.core.triggers.schedules import ChangedSchedule
     from relaunch.core.triggers.upload_rules import ChangedRule
-    from relaunch.ports import Targets
+    from relaunch.ports import Schedules, Targets
     from relaunch.usecases.plan_jobs import Plan
     from relaunch.usecases.register_definitions import DefinitionChange
     from relaunch_cli.aws.connection import Connection
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _CONSEQUENCE = "nothing was registered"
 _INCOMPLETE = "perhaps not all definitions are registered: apply again"
 _UNSETTLED = "the definitions are registered, but not all rules of triggers are up to date: apply again"
+_UNSETTLED_SCHEDULES = "the definitions are registered, but not all schedules are up to date: apply again"
 
 
 def apply(  # noqa: PLR0913 - a command has the options it has
@@ -58,7 +60,6 @@ def apply(  # noqa: PLR0913 - a command has the options it has
     from. The EventBridge rules that send uploads and other watched events to the stack become those of all registered
     definitions.
     """
-    from relaunch.usecases.arrange_upload_rules import plan_upload_rules
     from relaunch.usecases.plan_jobs import plan_jobs
     from relaunch.usecases.register_definitions import Change
     from relaunch_cli.views.screen import print_note, progress
@@ -80,16 +81,36 @@ def apply(  # noqa: PLR0913 - a command has the options it has
     changed = {each.name for each in changes}
     unlisted = [each.definition for each in registered if each.definition.name not in changed]
     removed = [each.before for each in changes if each.change is Change.REMOVED and each.before]
-    with progress("reading the rules of triggers"):
-        changed_rules = plan_upload_rules([*definitions, *unlisted], connection.upload_rules)
+    schedules = _schedules_of([*definitions, *(each.definition for each in registered)], connection)
+    changed_rules, changed_schedules = _plan_sources([*definitions, *unlisted], connection, schedules)
     for plan in plans:
         for notice in plan.notices:
             print_note(f"{plan.definition.name}: {notice}")
     _note_owners(changes, unlisted if prune else ())
     if not is_dry_run:
         _confirm_removal(removed, is_sure=is_sure)
-        _register(changes, owner, [*definitions, *unlisted], connection)
-    _print_changes(changes, changed_rules, plans, is_dry_run=is_dry_run, as_json=as_json)
+        _register(changes, owner, [*definitions, *unlisted], connection, schedules)
+    _print_changes(changes, changed_rules, changed_schedules, plans, is_dry_run=is_dry_run, as_json=as_json)
+
+
+def _plan_sources(
+    definitions: "Sequence[JobDefinition]", connection: "Connection", schedules: "Schedules | None"
+) -> "tuple[Sequence[ChangedRule], Sequence[ChangedSchedule]]":
+    """Return how rules and schedules differ from those that the definitions need."""
+    from relaunch.usecases.arrange_schedules import plan_schedules
+    from relaunch.usecases.arrange_upload_rules import plan_upload_rules
+    from relaunch_cli.views.screen import progress
+
+    with progress("reading the rules of triggers"):
+        rules = plan_upload_rules(definitions, connection.upload_rules)
+        return rules, plan_schedules(definitions, schedules) if schedules else ()
+
+
+def _schedules_of(definitions: "Sequence[JobDefinition]", connection: "Connection") -> "Schedules | None":
+    """Return the stack's schedules; None if no definition has one: then nothing of Scheduler is needed."""
+    from relaunch.core.triggers.schedules import has_schedules
+
+    return connection.schedules if has_schedules(definitions) else None
 
 
 def _register(
@@ -97,8 +118,10 @@ def _register(
     owner: "Owner",
     definitions: "Sequence[JobDefinition]",
     connection: "Connection",
+    schedules: "Schedules | None",
 ) -> None:
-    """Register the changes, after which these are the definitions, and arrange the rules of triggers around that."""
+    """Register the changes, after which these are the definitions, and arrange rules and schedules around that."""
+    from relaunch.usecases.arrange_schedules import add_schedules, settle_schedules
     from relaunch.usecases.arrange_upload_rules import settle_upload_rules, widen_upload_rules
     from relaunch.usecases.register_definitions import register_definitions
     from relaunch_cli.views.screen import noting_consequence, progress
@@ -107,10 +130,15 @@ def _register(
     rules = connection.upload_rules
     with progress("putting the rules of triggers"), noting_consequence(_CONSEQUENCE):
         widen_upload_rules(definitions, rules, connection.pause)
+        if schedules:
+            add_schedules(definitions, schedules, connection.pause)
     with progress("registering"), noting_consequence(_INCOMPLETE):
         register_definitions(changes, owner, deps)
     with progress("settling the rules of triggers (a minute if one is removed)"), noting_consequence(_UNSETTLED):
         settle_upload_rules(deps.definitions, rules, connection.pause)
+    if schedules:
+        with progress("settling the schedules"), noting_consequence(_UNSETTLED_SCHEDULES):
+            settle_schedules(deps.definitions, schedules, connection.pause)
 
 
 def _compare(
@@ -214,20 +242,23 @@ def _check_watched(definitions: "Sequence[JobDefinition]", connection: "Connecti
 def _print_changes(
     changes: "Sequence[DefinitionChange]",
     changed_rules: "Sequence[ChangedRule]",
+    changed_schedules: "Sequence[ChangedSchedule]",
     plans: "Sequence[Plan]",
     *,
     is_dry_run: bool,
     as_json: bool,
 ) -> None:
-    from relaunch_cli.views.definitions import describe_changed_rule, render_changes
+    from relaunch_cli.views.definitions import describe_changed_rule, describe_changed_schedule, render_changes
     from relaunch_cli.views.json_output.definitions import changes_json
     from relaunch_cli.views.screen import print_json, print_note, print_result
 
     if as_json:
-        print_json(changes_json(changes, changed_rules, plans, is_dry_run=is_dry_run))
+        print_json(changes_json(changes, changed_rules, changed_schedules, plans, is_dry_run=is_dry_run))
         return
     print_result(render_changes(changes, plans))
     for changed in changed_rules:
         print_note(describe_changed_rule(changed))
+    for schedule in changed_schedules:
+        print_note(describe_changed_schedule(schedule))
     if is_dry_run:
         print_note("dry run: nothing was registered")

@@ -13,6 +13,7 @@ from relaunch_cli.terminal import one_line
 
 if TYPE_CHECKING:
     from relaunch.core.definitions.ownership import RegisteredDefinition
+    from relaunch.core.triggers.schedules import ChangedSchedule
     from relaunch.core.triggers.upload_rules import ChangedRule
     from relaunch_cli.aws.connection import Connection
 
@@ -94,7 +95,7 @@ def delete(
     Jobs that were accepted go on, with the definition they were accepted with. The EventBridge rules that send uploads
     and other watched events to the stack become those of the definitions that are left.
     """
-    from relaunch_cli.views.definitions import describe_changed_rule
+    from relaunch_cli.views.definitions import describe_changed_rule, describe_changed_schedule
     from relaunch_cli.views.json_output.definitions import deletion_json
     from relaunch_cli.views.screen import print_json, print_note, print_text, progress
 
@@ -103,13 +104,15 @@ def delete(
         registered = load_registered(connection.deps, name)
     if not is_sure:
         _confirm(registered)
-    changed_rules = _delete(registered, connection)
+    changed_rules, changed_schedules = _delete(registered, connection)
     if as_json:
-        print_json(deletion_json(registered, changed_rules))
+        print_json(deletion_json(registered, changed_rules, changed_schedules))
         return
     print_text(f"{name} is deleted")
     for changed in changed_rules:
         print_note(describe_changed_rule(changed))
+    for schedule in changed_schedules:
+        print_note(describe_changed_schedule(schedule))
 
 
 def _confirm(registered: "RegisteredDefinition") -> None:
@@ -134,11 +137,15 @@ def _confirm(registered: "RegisteredDefinition") -> None:
         raise CommandError("not confirmed: nothing was deleted", exit_code=exit_codes.CANCELLED)
 
 
-def _delete(registered: "RegisteredDefinition", connection: "Connection") -> "tuple[ChangedRule, ...]":
-    """Delete a definition unless others have changed it meanwhile, then settle the rules of triggers.
+def _delete(
+    registered: "RegisteredDefinition", connection: "Connection"
+) -> "tuple[tuple[ChangedRule, ...], tuple[ChangedSchedule, ...]]":
+    """Delete a definition unless others have changed it meanwhile, then settle the rules of triggers and schedules.
 
-    Returns how the rules change.
+    Returns how they change.
     """
+    from relaunch.core.triggers.schedules import has_schedules
+    from relaunch.usecases.arrange_schedules import plan_schedules, settle_schedules
     from relaunch.usecases.arrange_upload_rules import plan_upload_rules, settle_upload_rules
     from relaunch_cli.views.screen import noting_consequence, progress
 
@@ -148,8 +155,12 @@ def _delete(registered: "RegisteredDefinition", connection: "Connection") -> "tu
     with progress("deleting"):
         left = [each for each in definitions.list_definitions() if each.name != name]
         changed_rules = plan_upload_rules(left, rules)
+        schedules = connection.schedules if has_schedules([registered.definition]) else None
+        changed_schedules = plan_schedules(left, schedules) if schedules else ()
         if not definitions.delete_definition(name, version=registered.version):
             raise_no_definition(connection.deps, name)
     with progress("settling the rules of triggers (a minute if one is removed)"), noting_consequence(_UNSETTLED):
         settle_upload_rules(definitions, rules, connection.pause)
-    return changed_rules
+        if schedules:
+            settle_schedules(definitions, schedules, connection.pause)
+    return changed_rules, changed_schedules

@@ -10,12 +10,14 @@ from relaunch.core.definitions.definition import (
     ImageTrigger,
     JobDefinition,
     S3Trigger,
+    ScheduleTrigger,
     Trigger,
 )
 from relaunch.core.definitions.event_pattern import pattern_sources
 from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.instance_type_filters import format_gpu_memory
+from relaunch.core.triggers.schedules import ChangedSchedule
 from relaunch.core.triggers.upload_rules import ChangedRule
 from relaunch.usecases.plan_jobs import Plan
 from relaunch.usecases.register_definitions import Change, DefinitionChange
@@ -116,6 +118,11 @@ def describe_changed_rule(changed: ChangedRule) -> str:
     return f"rule {changed.rule.name} for {changed.rule}: {changed.change.value}"
 
 
+def describe_changed_schedule(changed: ChangedSchedule) -> str:
+    """Describe the change of a schedule."""
+    return f"schedule {changed.schedule.name} ({changed.schedule}): {changed.change.value}"
+
+
 def describe_trigger(trigger: Trigger) -> str:
     """Describe a trigger in a few words."""
     if isinstance(trigger, GithubTrigger):
@@ -128,6 +135,8 @@ def describe_trigger(trigger: Trigger) -> str:
         return f"s3://{trigger.bucket}/{trigger.prefix}*{trigger.suffix}"
     if isinstance(trigger, EventBridgeTrigger):
         return f"events of {', '.join(pattern_sources(trigger.pattern))}"
+    if isinstance(trigger, ScheduleTrigger):
+        return f"{trigger.expression} {trigger.time_zone}" + (", catching up" if trigger.catches_up else "")
     assert_never(trigger)
 
 

@@ -251,6 +251,19 @@ def _put_events(account: CalledAccount, parameters: Parameters) -> Iterator[Requ
         yield "events:PutEvents", account.arn("events", f"event-bus/{bus}"), keys
 
 
+def _schedule(action: str) -> Rule:
+    """Require a permission for a schedule, and to pass the role that it is given."""
+
+    def schedule(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
+        name = f"schedule/{parameters['GroupName']}/{parameters['Name']}"
+        yield f"scheduler:{action}", account.arn("scheduler", name), {}
+        if "Target" in parameters:
+            service = {"iam:PassedToService": "scheduler.amazonaws.com"}
+            yield "iam:PassRole", str(parameters["Target"]["RoleArn"]), service
+
+    return schedule
+
+
 _RULES: Mapping[tuple[str, str], Rule] = {
     ("dynamodb", "GetItem"): _item_action("GetItem", "Key"),
     ("dynamodb", "PutItem"): _item_action("PutItem", "Item"),
@@ -285,6 +298,11 @@ _RULES: Mapping[tuple[str, str], Rule] = {
     ("events", "RemoveTargets"): _event_rule("RemoveTargets"),
     ("events", "DeleteRule"): _event_rule("DeleteRule", "Name"),
     ("events", "PutEvents"): _put_events,
+    ("scheduler", "ListSchedules"): _anything("scheduler:ListSchedules"),
+    ("scheduler", "GetSchedule"): _schedule("GetSchedule"),
+    ("scheduler", "CreateSchedule"): _schedule("CreateSchedule"),
+    ("scheduler", "UpdateSchedule"): _schedule("UpdateSchedule"),
+    ("scheduler", "DeleteSchedule"): _schedule("DeleteSchedule"),
     ("logs", "GetLogEvents"): _log_events,
     ("secretsmanager", "GetSecretValue"): _named("secretsmanager:GetSecretValue", "secret:{SecretId}"),
     ("secretsmanager", "PutSecretValue"): _named("secretsmanager:PutSecretValue", "secret:{SecretId}"),

@@ -180,6 +180,15 @@ def selected(stage: Stage) -> Scene:
     return f"{job.job_id} waits for its launch: {job.trigger.summary}"
 
 
+def scheduled(stage: Stage) -> Scene:
+    """The time of a schedule started one job, although it is long ago."""
+    before = stage.job_ids()
+    answer = yield {}
+    job = _expect_started(stage, before, answer)
+    expect("the time", job.trigger.environment.get("RELAUNCH_SCHEDULED_TIME"), "2026-11-03T12:45:00Z")
+    return f"{job.job_id} waits for its launch: {job.trigger.summary}"
+
+
 def _expect_started(stage: Stage, before: set[str], answer: Answer) -> Job:
     expect_handled(answer)
     started = sorted(stage.job_ids() - before)
@@ -205,5 +214,7 @@ REQUESTS: Mapping[str, tuple[Outcome, ...]] = {
     "sqs.intake.s3": (Outcome("accepted", upload),),
     "sqs.intake.s3-notification": (Outcome("known", known_upload),),
     "sqs.intake.image": (Outcome("accepted", image),),
+    "sqs.intake.image-replicated": (Outcome("accepted", image),),
+    "sqs.intake.schedule": (Outcome("accepted", scheduled),),
     "sqs.intake.eventbridge": (Outcome("accepted", selected),),
 }

@@ -126,6 +126,8 @@ class DeployedStacks:
         yield arn.removesuffix(":*")
         if kind == "AWS::DynamoDB::Table":
             yield from (f"{arn}/index/{index}" for index in ("due", "slots", "listing"))
+        elif kind == "AWS::Scheduler::ScheduleGroup":
+            yield arn.replace(":schedule-group/", ":schedule/") + "/abcdefghijkl"
         elif kind == "AWS::S3::Bucket":
             yield from (f"{arn}/resnet/{name}" for name in ("weights.bin", "manifest.json"))
         elif kind == "AWS::Logs::LogGroup":
@@ -251,6 +253,7 @@ class DeployedStacks:
 _OTHER_ARNS: Mapping[str, tuple[str, str]] = {
     "AWS::Events::Rule": ("events", "rule/"),
     "AWS::IAM::InstanceProfile": ("iam", "instance-profile/"),
+    "AWS::Scheduler::ScheduleGroup": ("scheduler", "schedule-group/"),
     "AWS::Serverless::Function": ("lambda", "function:"),
 }
 

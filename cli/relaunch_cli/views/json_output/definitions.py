@@ -6,9 +6,17 @@ from dataclasses import asdict
 from typing import assert_never
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
-from relaunch.core.definitions.definition import EventBridgeTrigger, GithubTrigger, ImageTrigger, S3Trigger, Trigger
+from relaunch.core.definitions.definition import (
+    EventBridgeTrigger,
+    GithubTrigger,
+    ImageTrigger,
+    S3Trigger,
+    ScheduleTrigger,
+    Trigger,
+)
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
+from relaunch.core.triggers.schedules import ChangedSchedule
 from relaunch.core.triggers.upload_rules import ChangedRule
 from relaunch.usecases.plan_jobs import Plan
 from relaunch.usecases.register_definitions import DefinitionChange
@@ -19,6 +27,7 @@ from relaunch_cli.views.json_output.values import JsonObject, json_seconds, stop
 def changes_json(
     changes: Iterable[DefinitionChange],
     changed_rules: Iterable[ChangedRule],
+    changed_schedules: Iterable[ChangedSchedule],
     plans: Iterable[Plan],
     *,
     is_dry_run: bool,
@@ -26,12 +35,32 @@ def changes_json(
     """Return the document of `apply`."""
     by_name = {plan.definition.name: plan for plan in plans}
     documents = [_change_json(each, by_name.get(each.name)) for each in changes]
-    return {"is_dry_run": is_dry_run, "definitions": documents, "rules": _rules_json(changed_rules)}
+    return {"is_dry_run": is_dry_run, "definitions": documents, **_sources_json(changed_rules, changed_schedules)}
 
 
-def deletion_json(deleted: RegisteredDefinition, changed_rules: Iterable[ChangedRule]) -> JsonObject:
+def deletion_json(
+    deleted: RegisteredDefinition,
+    changed_rules: Iterable[ChangedRule],
+    changed_schedules: Iterable[ChangedSchedule],
+) -> JsonObject:
     """Return the document of `definitions delete`."""
-    return {"deleted": definition_json(deleted), "rules": _rules_json(changed_rules)}
+    return {"deleted": definition_json(deleted), **_sources_json(changed_rules, changed_schedules)}
+
+
+def _sources_json(rules: Iterable[ChangedRule], schedules: Iterable[ChangedSchedule]) -> JsonObject:
+    return {"rules": _rules_json(rules), "schedules": _schedules_json(schedules)}
+
+
+def _schedules_json(changed_schedules: Iterable[ChangedSchedule]) -> list[JsonObject]:
+    return [
+        {
+            "name": each.schedule.name,
+            "change": each.change.value,
+            "expression": each.schedule.expression,
+            "time_zone": each.schedule.time_zone,
+        }
+        for each in changed_schedules
+    ]
 
 
 def _rules_json(changed_rules: Iterable[ChangedRule]) -> list[JsonObject]:
@@ -154,4 +183,7 @@ def trigger_json(trigger: Trigger) -> JsonObject:
         return {"s3": {"bucket": trigger.bucket, "prefix": trigger.prefix, "suffix": trigger.suffix}}
     if isinstance(trigger, EventBridgeTrigger):
         return {"eventbridge": {"pattern": json.loads(trigger.pattern), "inputs": dict(trigger.inputs)}}
+    if isinstance(trigger, ScheduleTrigger):
+        missed = "catch_up" if trigger.catches_up else "skip"
+        return {"schedule": {"expression": trigger.expression, "time_zone": trigger.time_zone, "missed": missed}}
     assert_never(trigger)

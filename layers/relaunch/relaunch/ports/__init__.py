@@ -55,6 +55,7 @@ from relaunch.ports.offerings import OfferingSource as OfferingSource
 from relaunch.ports.patterns import InputPatterns as InputPatterns
 from relaunch.ports.queues import DeadLetters as DeadLetters
 from relaunch.ports.queues import LaunchQueue as LaunchQueue
+from relaunch.ports.schedules import Schedules as Schedules
 from relaunch.ports.stores import CapacityStore as CapacityStore
 from relaunch.ports.stores import DefinitionStore as DefinitionStore
 from relaunch.ports.stores import EventRecord as EventRecord

@@ -6,10 +6,13 @@ nothing is registered if a rule is refused.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.triggers.upload_rules import ChangedRule, RuleChange, compare_rules, wanted_rules
 from relaunch.ports import DefinitionStore, TransientError, UploadRules
+
+Change = TypeVar("Change")
 
 MAX_PASSES = 6
 EFFECT_SECONDS = 60.0  # PutRule: "Allow a short period of time for changes to take effect"; no number is documented
@@ -36,7 +39,12 @@ def widen_upload_rules(
         TransientError: throttled, unreachable or changed by others, also after several passes.
         PermanentError: a rule is refused.
     """
-    _repeat(lambda: _without_removals(plan_upload_rules(definitions, rules)), rules, pause)
+    repeat(
+        lambda: _without_removals(plan_upload_rules(definitions, rules)),
+        lambda each: _carry_out(each, rules),
+        pause,
+        "rules of triggers",
+    )
 
 
 def settle_upload_rules(definitions: DefinitionStore, rules: UploadRules, pause: Callable[[float], None]) -> None:
@@ -64,14 +72,25 @@ def settle_upload_rules(definitions: DefinitionStore, rules: UploadRules, pause:
             return plan()
         return changes
 
-    _repeat(plan, rules, pause)
+    repeat(plan, lambda each: _carry_out(each, rules), pause, "rules of triggers")
 
 
 def _without_removals(changes: Iterable[ChangedRule]) -> list[ChangedRule]:
     return [each for each in changes if each.change is not RuleChange.REMOVED]
 
 
-def _repeat(plan: Callable[[], Sequence[ChangedRule]], rules: UploadRules, pause: Callable[[float], None]) -> None:
+def repeat(
+    plan: Callable[[], Sequence[Change]],
+    carry_out: Callable[[Change], None],
+    pause: Callable[[float], None],
+    what: str,
+) -> None:
+    """Carry out what is planned until nothing is; `what` is changed.
+
+    Raises:
+        TransientError: a call failed in the last of several passes, or others changed it in all of them.
+        PermanentError: a change is refused.
+    """
     for number in range(MAX_PASSES):
         if number > 1:  # the first pass changes, the second one finds it done, unless something is in the way
             pause(2.0 ** (number - 3))
@@ -80,11 +99,11 @@ def _repeat(plan: Callable[[], Sequence[ChangedRule]], rules: UploadRules, pause
             if not changes:
                 return
             for each in changes:
-                _carry_out(each, rules)
+                carry_out(each)
         except TransientError:
             if number + 1 == MAX_PASSES:
                 raise
-    raise TransientError(f"the rules of triggers were changed by others {MAX_PASSES} times in a row")
+    raise TransientError(f"the {what} were changed by others {MAX_PASSES} times in a row")
 
 
 def _carry_out(changed: ChangedRule, rules: UploadRules) -> None:

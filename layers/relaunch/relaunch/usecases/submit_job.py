@@ -19,7 +19,6 @@ from relaunch.core.offerings.instance_types import nearest_names
 from relaunch.core.revisions.images import FoundImage, with_platforms
 from relaunch.core.revisions.revision import Revision, family_problem, revision_problem
 from relaunch.core.selection.requirements import container_problem
-from relaunch.core.triggers.chains import next_depth, sent_environment
 from relaunch.core.triggers.dispatch_rate import TooManyStarts, admit_dispatch
 from relaunch.core.triggers.events import (
     BusEvent,
@@ -27,6 +26,7 @@ from relaunch.core.triggers.events import (
     ImagePushed,
     ObjectCreated,
     RepositoryDispatch,
+    ScheduledTime,
     TriggerEvent,
     WatchedEvent,
     WorkflowDispatch,
@@ -43,6 +43,7 @@ from relaunch.ports import (
     UnsupportedPatternError,
 )
 from relaunch.usecases.advance_job import JobLifecycle, advance_job, finish_pending
+from relaunch.usecases.complete_event import complete_event
 from relaunch.usecases.count_waiting_jobs import find_reached_limit
 from relaunch.usecases.prepare_revision import WantedImage, pin_images
 
@@ -119,7 +120,7 @@ def submit_event(event: TriggerEvent, deps: SubmitDependencies) -> tuple[Submiss
     errors: list[PortError] = []
     if isinstance(event, ImagePushed):
         _continue_waiting(event, deps, errors)
-    event = _count_chain(event, deps)
+    event = _complete(event, deps)
     source, name = trigger_keys(event)
     found = deps.definitions.find_definitions(source, name)
     if isinstance(event, ObjectCreated) and not is_watched(event, found):
@@ -143,16 +144,8 @@ def submit_event(event: TriggerEvent, deps: SubmitDependencies) -> tuple[Submiss
     return submissions
 
 
-def _count_chain(event: WatchedEvent, deps: SubmitDependencies) -> WatchedEvent:
-    """Add to an event about a job how many jobs were started one by the other before it.
-
-    Of a job of another stack, which is not known here, the event says it.
-    """
-    if not isinstance(event, BusEvent) or not event.job_id:
-        return event
-    job = deps.jobs.load_job(event.job_id)
-    environment = job.trigger.environment if job is not None else sent_environment(event.content)
-    return replace(event, depth=next_depth(environment))
+def _complete(event: WatchedEvent, deps: SubmitDependencies) -> WatchedEvent:
+    return complete_event(event, deps) if isinstance(event, BusEvent | ScheduledTime) else event
 
 
 def _submit_separately(

@@ -32,6 +32,7 @@ from relaunch.core.definitions.definition import (
     JobDefinition,
     RetryRules,
     S3Trigger,
+    ScheduleTrigger,
 )
 from relaunch.core.definitions.kubernetes_workload import (
     ComputeClass,
@@ -63,6 +64,8 @@ EVERY_KEY = JobDefinition(
         GithubTrigger("acme/vision", "package", packages=("trainer",)),
         ImageTrigger("trainer", "v*"),
         S3Trigger("acme", "in/", ".csv"),
+        ScheduleTrigger("cron(0 6 ? * MON-FRI *)", "Europe/Berlin", catches_up=True),
+        ScheduleTrigger("rate(2 days)"),
         EventBridgeTrigger('{"detail":{"rows":[{"prefix":"x"}]},"source":["com.acme"]}', (("needed", "detail.rows"),)),
     ),
     inputs={"rate": InputRule("[0-9.]+", "0.1"), "name": InputRule(".*", ""), "needed": InputRule("x")},

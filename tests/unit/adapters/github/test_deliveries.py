@@ -6,6 +6,7 @@ import pytest
 from fakes.webhook import EVENTS, load_event
 from relaunch.adapters.github.payload_trimming import trim_payload
 from relaunch.adapters.messages.intake import parse_intake_message
+from relaunch.core.definitions.definition import GithubTrigger
 from relaunch.core.triggers.events import (
     GithubEvent,
     Package,
@@ -14,6 +15,7 @@ from relaunch.core.triggers.events import (
     RepositoryDispatch,
     WorkflowDispatch,
     WorkflowRun,
+    list_github_obstacles,
 )
 from relaunch.core.triggers.matching import IgnoredEvent
 from relaunch.ports import PermanentError
@@ -241,6 +243,28 @@ def test_the_pushed_commit_is_taken_where_no_head_commit_is_told() -> None:
 )
 def test_changed_paths_are_unknown_when_the_payload_cannot_tell_all(change: dict[str, Any]) -> None:
     assert parse_event("push", {**PUSH, **change}).paths is None
+
+
+@pytest.mark.parametrize(
+    ("sample", "filters", "starts"),
+    [
+        ("branch-cut", {}, True),
+        ("branch-cut", {"branches": ("experiment/**",)}, True),
+        ("branch-cut", {"branches": ("main",)}, False),
+        ("branch-cut", {"paths": ("train/**",)}, False),
+        ("forced-back", {}, True),
+        ("forced-back", {"paths": ("train/**",)}, True),
+    ],
+)
+def test_a_branch_that_is_cut_or_set_back_starts_what_watches_it(
+    sample: str, filters: dict[str, tuple[str, ...]], *, starts: bool
+) -> None:
+    push = parse_event("push", load_event(f"github.push.{sample}"))
+
+    obstacles = list(list_github_obstacles(GithubTrigger("acme/vision", "push", **filters), push))
+
+    assert (obstacles == []) == starts
+    assert push.sha == load_event(f"github.push.{sample}")["after"]
 
 
 # --- dispatches

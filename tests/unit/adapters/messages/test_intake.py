@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fakes.json_values import JSON
 from fakes.webhook import EVENTS, load_event
 from relaunch.adapters.messages.intake import parse_intake_message
-from relaunch.core.triggers.events import BusEvent, GithubEvent, ImagePushed, ObjectCreated
+from relaunch.core.triggers.events import BusEvent, GithubEvent, ImagePushed, ObjectCreated, ScheduledTime
 from relaunch.core.triggers.matching import IgnoredEvent
 from relaunch.ports import PermanentError, TransientError
 
@@ -44,7 +44,7 @@ def test_the_sample_batches_of_the_intake_queue_carry_readable_messages(path: Pa
     (record,) = json.loads(path.read_text(encoding="utf-8"))["Records"]
 
     (event,) = parse_intake_message(record["body"])
-    assert isinstance(event, GithubEvent | ObjectCreated | ImagePushed | BusEvent)
+    assert isinstance(event, GithubEvent | ObjectCreated | ImagePushed | BusEvent | ScheduledTime)
     assert record["md5OfBody"] == hashlib.md5(record["body"].encode(), usedforsecurity=False).hexdigest()
 
 
@@ -310,3 +310,40 @@ def test_an_event_without_what_it_needs_is_refused(changes: dict[str, Any]) -> N
 def test_a_rule_that_a_newer_release_put_is_read_later() -> None:
     with pytest.raises(TransientError, match="the message has format 2"):
         parse_intake_message({**SELECTED, "format": 2})
+
+
+SCHEDULED: dict[str, Any] = json.loads(load_event("sqs.intake.schedule")["Records"][0]["body"])
+
+
+@pytest.mark.parametrize("written", ["2026-11-03T12:45:00Z", "2026-11-03T13:45:00+01:00"])
+def test_a_time_of_a_schedule_is_read_as_one_event_however_it_is_written(written: str) -> None:
+    (event,) = parse_intake_message({**SCHEDULED, "scheduled_time": written})
+
+    at = datetime(2026, 11, 3, 12, 45, tzinfo=UTC)
+    assert event == ScheduledTime("schedule:2026-11-03T12:45:00Z", SCHEDULED["key"], at)
+    assert isinstance(event, ScheduledTime)
+    assert event.happened_at == at
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"key": "x"}, {"scheduled_time": "<aws.scheduler.scheduled-time>"}, {"scheduled_time": "2026-11-03T12:45:00"}],
+)
+def test_a_time_without_what_it_needs_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(PermanentError):
+        parse_intake_message({**SCHEDULED, **changes})
+
+
+def test_an_image_that_was_replicated_is_one_that_was_pushed() -> None:
+    replicated = load_event("aws.ecr.replication-action")
+    failed = {**replicated, "detail": {**replicated["detail"], "result": "FAILED"}}
+    (pushed,) = parse_intake_message(IMAGE)
+
+    (event,) = parse_intake_message(replicated)
+    (ignored,) = parse_intake_message(failed)
+
+    assert isinstance(event, ImagePushed)
+    assert isinstance(pushed, ImagePushed)
+    assert (event.repository, event.tag, event.digest) == (pushed.repository, pushed.tag, pushed.digest)
+    assert event.identity != pushed.identity
+    assert ignored == IgnoredEvent("ECR image action REPLICATE FAILED starts nothing")

@@ -2,7 +2,13 @@ import pytest
 
 from fakes.builders import make_definition
 from relaunch.core.checks import Verdict
-from relaunch.core.definitions.definition import EventBridgeTrigger, GithubTrigger, ImageTrigger, S3Trigger
+from relaunch.core.definitions.definition import (
+    EventBridgeTrigger,
+    GithubTrigger,
+    ImageTrigger,
+    S3Trigger,
+    ScheduleTrigger,
+)
 from relaunch_cli.account_checks.sources import check_sources
 
 OUTPUTS = {"WebhookUrl": "https://hook", "UploadsQueueArn": "arn"}
@@ -29,6 +35,7 @@ def test_what_the_stack_takes_is_well():
         (PUSH, "events of GitHub", "Webhook=on"),
         (UPLOAD, "uploads", "Uploads=on"),
         (SELECTED, "events of EventBridge", "Uploads=on"),
+        (ScheduleTrigger("rate(1 hour)"), "schedules", "Uploads=on"),
     ],
 )
 def test_what_the_stack_was_deployed_without_is_told_with_the_command(trigger, name, switch):

@@ -51,6 +51,7 @@ def test_a_dry_run_registers_nothing(relaunch, session, file):
             {"name": "bert", "change": "created", **OF_NOBODY, "notices": [], **OWN_STOP_TIMEOUT},
         ],
         "rules": [{"name": "relaunch-relaunch-iv6x4gppdng4", "change": "created", "bucket": "acme", "sources": []}],
+        "schedules": [],
     }
     assert session.upload_rules.log == []
     assert [each.name for each in session.deps.definitions.list_definitions()] == ["resnet"]

@@ -11,7 +11,14 @@ from relaunch.core.definitions.accelerator import (
     NeuronPurpose,
     NeuronRequirement,
 )
-from relaunch.core.definitions.definition import EventBridgeTrigger, GithubTrigger, ImageTrigger, ImageWait, S3Trigger
+from relaunch.core.definitions.definition import (
+    EventBridgeTrigger,
+    GithubTrigger,
+    ImageTrigger,
+    ImageWait,
+    S3Trigger,
+    ScheduleTrigger,
+)
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
 from relaunch_cli.views.definitions import describe_accelerator, describe_runnable, describe_trigger
@@ -64,6 +71,11 @@ def test_what_a_definition_runs_is_that_of_its_target(target, text):
         ),
         (ImageTrigger("t", "{sha}"), "image t:{sha}", {"image": {"repository": "t", "tag": "{sha}"}}),
         (S3Trigger("b", "p/", ".x"), "s3://b/p/*.x", {"s3": {"bucket": "b", "prefix": "p/", "suffix": ".x"}}),
+        (
+            ScheduleTrigger("rate(1 hour)", catches_up=True),
+            "rate(1 hour) UTC, catching up",
+            {"schedule": {"expression": "rate(1 hour)", "time_zone": "UTC", "missed": "catch_up"}},
+        ),
         (
             EventBridgeTrigger('{"source":["com.acme","relaunch.b"]}', (("rows", "detail.rows"),)),
             "events of com.acme, relaunch.b",

@@ -67,6 +67,8 @@ PACKAGE = Package(
         pytest.param(WORKFLOW, {}, id="any-workflow-dispatch"),
         pytest.param(WORKFLOW, {"workflows": ("train.yml",)}, id="workflow-by-file"),
         pytest.param(WORKFLOW, {"workflows": (".github/workflows/train.yml",)}, id="workflow-by-path"),
+        pytest.param(replace(PUSH, has_commits=False, paths=()), {}, id="branch-cut-from-a-commit"),
+        pytest.param(replace(PUSH, has_commits=False, paths=None), {"paths": ("train/**",)}, id="branch-set-back"),
         pytest.param(DISPATCH, {}, id="any-dispatch"),
         pytest.param(DISPATCH, {"types": ("train",)}, id="dispatch-by-type"),
         pytest.param(RELEASE, {}, id="release"),
@@ -85,7 +87,12 @@ def test_an_event_starts_the_job_whose_trigger_it_fits(event, filters):
     [
         pytest.param(replace(PUSH, is_deleted=True, sha=""), {}, "was deleted", id="branch-deleted"),
         pytest.param(replace(TAG, is_deleted=True), {"tags": ("*",)}, "was deleted", id="tag-deleted"),
-        pytest.param(replace(PUSH, has_commits=False), {}, "brought no commits", id="empty-push"),
+        pytest.param(
+            replace(PUSH, has_commits=False, paths=()),
+            {"paths": ("train/**",)},
+            "no changed path matches train/**: the push to main brought no commits",
+            id="branch-cut-from-a-commit",
+        ),
         pytest.param(TAG, {}, "names no tags", id="tag-unasked"),
         pytest.param(TAG, {"branches": ("main",)}, "names no tags", id="tag-beside-branches"),
         pytest.param(TAG, {"tags": ("x*", "y*")}, "the tag v1.0 does not match x* or y*", id="other-tag"),

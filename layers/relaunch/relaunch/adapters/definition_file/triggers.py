@@ -16,6 +16,7 @@ from relaunch.adapters.definition_file.values import (
     ImageTag,
     InputName,
     ObjectKeyPart,
+    TimeZone,
     WorkflowEvent,
 )
 from relaunch.core.definitions.definition import (
@@ -24,9 +25,11 @@ from relaunch.core.definitions.definition import (
     ImageTrigger,
     ImageWait,
     S3Trigger,
+    ScheduleTrigger,
     Trigger,
 )
 from relaunch.core.definitions.event_pattern import find_pattern_problem, write_pattern
+from relaunch.core.definitions.schedule_expression import find_schedule_problem
 
 
 class StrictModel(BaseModel):
@@ -43,8 +46,9 @@ class Choice(NamedTuple):
 
 
 TRIGGER_CHOICE = Choice(
-    frozenset({"github", "image", "s3", "eventbridge"}),
-    "a trigger has exactly one of `github`, `image`, `s3` and `eventbridge`: write each as an item of its own",
+    frozenset({"github", "image", "s3", "eventbridge", "schedule"}),
+    "a trigger has exactly one of `github`, `image`, `s3`, `eventbridge` and `schedule`: write each as an item of its "
+    "own",
 )
 
 
@@ -238,8 +242,31 @@ class EventBridgeModel(StrictModel):
         return EventBridgeTrigger(write_pattern(self.pattern), tuple(self.inputs.items()))
 
 
+class ScheduleModel(StrictModel):
+    """Times of a schedule of EventBridge Scheduler."""
+
+    expression: Annotated[str, Field(min_length=1)]
+    """`cron(minutes hours day-of-month month day-of-week year)` or `rate(1 hour)`, as Scheduler has them."""
+    time_zone: TimeZone = "UTC"
+    """The IANA time zone in which cron is read."""
+    missed: Literal["skip", "catch_up"] = "skip"
+    """Whether a time that is more than an hour late starts no job, or its job all the same."""
+
+    @field_validator("expression")
+    @classmethod
+    def check_expression(cls, expression: str) -> str:
+        """Reject an expression that Scheduler would refuse."""
+        if problem := find_schedule_problem(expression):
+            raise ValueError(problem)
+        return expression
+
+    def to_core(self) -> ScheduleTrigger:
+        """Return the core type."""
+        return ScheduleTrigger(self.expression, self.time_zone, self.missed == "catch_up")
+
+
 class TriggerModel(StrictModel, json_schema_extra={"minProperties": 1, "maxProperties": 1}):
-    """One trigger: exactly one of `github`, `image`, `s3` and `eventbridge`."""
+    """One trigger: exactly one of `github`, `image`, `s3`, `eventbridge` and `schedule`."""
 
     github: GithubEventModel | None = None
     """A GitHub event of one repository."""
@@ -249,19 +276,21 @@ class TriggerModel(StrictModel, json_schema_extra={"minProperties": 1, "maxPrope
     """An object created in S3."""
     eventbridge: EventBridgeModel | None = None
     """An event of the event bus."""
+    schedule: ScheduleModel | None = None
+    """Times of a schedule."""
 
     @model_validator(mode="after")
     def check_one_source(self) -> Self:
         """Reject a trigger with several sources or none."""
         # A key without a value is none: `- s3:`.
-        is_given = self.github or self.image or self.s3 or self.eventbridge
+        is_given = self.github or self.image or self.s3 or self.eventbridge or self.schedule
         if len(self.model_fields_set) != 1 or is_given is None:
             raise ValueError(TRIGGER_CHOICE.message)
         return self
 
     def to_core(self) -> Trigger:
         """Return the core type."""
-        source = self.github or self.image or self.s3 or self.eventbridge
+        source = self.github or self.image or self.s3 or self.eventbridge or self.schedule
         if source is None:
             raise ValueError(TRIGGER_CHOICE.message)
         return source.to_core()

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, StringConstraints, Validat
 from relaunch.adapters.input_patterns import compile_pattern
 from relaunch.core.definitions.callers import CALLER_PATTERN
 from relaunch.core.definitions.definition import GITHUB_REPOSITORY_PATTERN
+from relaunch.core.definitions.schedule_expression import MAX_ZONE_LENGTH, TIME_ZONE_PATTERN
 from relaunch.core.offerings.instance_types import nearest_names
 from relaunch.ports import UnsupportedPatternError
 
@@ -347,6 +348,12 @@ InputName = Annotated[
 ]
 EventPath = Annotated[
     str, _check(_EVENT_PATH, "a path within the event: write it like detail.epochs"), _text(_EVENT_PATH)
+]
+TimeZone = Annotated[
+    str,
+    StringConstraints(max_length=MAX_ZONE_LENGTH),
+    _check(TIME_ZONE_PATTERN, "a time zone: write it like Europe/Berlin or UTC"),
+    _text(TIME_ZONE_PATTERN),
 ]
 Caller = Annotated[
     str,

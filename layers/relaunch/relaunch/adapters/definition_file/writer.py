@@ -18,6 +18,7 @@ from relaunch.core.definitions.definition import (
     JobDefinition,
     RetryRules,
     S3Trigger,
+    ScheduleTrigger,
     Trigger,
 )
 from relaunch.core.definitions.durations import write_duration
@@ -153,6 +154,9 @@ def _trigger(trigger: Trigger) -> dict[str, Any]:
         return {"s3": _given(trigger, {name: (name, str) for name in ("bucket", "prefix", "suffix")})}
     if isinstance(trigger, EventBridgeTrigger):
         return {"eventbridge": _given(trigger, {"pattern": ("pattern", json.loads), "inputs": ("inputs", dict)})}
+    if isinstance(trigger, ScheduleTrigger):
+        written = _given(trigger, {"expression": ("expression", str), "time_zone": ("time_zone", str)})
+        return {"schedule": {**written, **({"missed": "catch_up"} if trigger.catches_up else {})}}
     assert_never(trigger)
 
 

@@ -75,9 +75,13 @@ def _parse_push(delivery: Delivery) -> Push:
 def _collect_paths(push: PushPayload) -> tuple[str, ...] | None:
     """Return all changed paths, None if the payload does not list all of them.
 
-    The commits of a new branch or a forced push are not the difference to the previous state.
+    The commits of a new branch or a forced push are not the difference to the previous state. A branch that is cut from
+    a commit which GitHub has already changes none: GitHub compares a new branch with the parent of the deepest commit
+    pushed ("Workflow syntax for GitHub Actions", Git diff comparisons), and none was.
     """
     commits = push.commits or []
+    if push.created and not commits and not push.forced:
+        return ()
     if push.created or push.forced or len(commits) >= MAX_LISTED_COMMITS:
         return None
     lists = [paths for commit in commits for paths in (commit.added, commit.modified, commit.removed)]

@@ -12,10 +12,12 @@ from relaunch.adapters.messages.trigger_events import (
     parse_bus_event,
     parse_image_action,
     parse_notification_record,
+    parse_scheduled_time,
     parse_upload,
 )
 from relaunch.core.triggers.events import DirectRequest, TriggerEvent
 from relaunch.core.triggers.matching import IgnoredEvent
+from relaunch.core.triggers.schedules import SCHEDULE_MESSAGE, SCHEDULE_MESSAGE_FORMAT
 from relaunch.core.triggers.upload_rules import EVENT_MESSAGE, EVENT_MESSAGE_FORMAT
 from relaunch.ports import PermanentError
 
@@ -33,7 +35,7 @@ def parse_intake_message(body: str | Mapping[str, object]) -> tuple[TriggerEvent
     events = _parse(message)
     for event in events:
         _require_unicode(event)
-    happened_at = _parse_timestamp(message.get("received_at") or message.get("time") or _time_within(message))
+    happened_at = _parse_timestamp(_time_of(message))
     return tuple(
         event if isinstance(event, IgnoredEvent | DirectRequest) else replace(event, happened_at=happened_at)
         for event in events
@@ -47,6 +49,9 @@ def _parse(message: Mapping[str, object]) -> tuple[TriggerEvent | IgnoredEvent, 
     if message.get("source") == EVENT_MESSAGE:
         check_format(message, EVENT_MESSAGE_FORMAT)
         return (parse_bus_event(message),)
+    if message.get("source") == SCHEDULE_MESSAGE:
+        check_format(message, SCHEDULE_MESSAGE_FORMAT)
+        return (parse_scheduled_time(message),)
     if "detail-type" in message:
         return (_parse_eventbridge_event(message),)
     records = message.get("Records")
@@ -57,9 +62,10 @@ def _parse(message: Mapping[str, object]) -> tuple[TriggerEvent | IgnoredEvent, 
     raise PermanentError(f"nobody we know sends a message with the keys {sorted(map(ascii, message))[:10]}")
 
 
-def _time_within(message: Mapping[str, object]) -> object:
+def _time_of(message: Mapping[str, object]) -> object:
     event = message.get("event")
-    return event.get("time") if isinstance(event, dict) else None
+    within = event.get("time") if isinstance(event, dict) else message.get("scheduled_time")
+    return message.get("received_at") or message.get("time") or within
 
 
 def _parse_timestamp(text: object) -> datetime | None:
@@ -83,7 +89,7 @@ def _parse_eventbridge_event(event: Mapping[str, object]) -> TriggerEvent | Igno
     match (event.get("source"), event["detail-type"]):
         case ("aws.s3", "Object Created"):
             return parse_upload(event)
-        case ("aws.ecr", "ECR Image Action"):
+        case ("aws.ecr", "ECR Image Action" | "ECR Replication Action"):
             return parse_image_action(event)
         case (source, detail_type):
             return IgnoredEvent(f"{detail_type} of {source} starts nothing")

@@ -1,19 +1,21 @@
 """Parses S3 uploads, ECR image pushes and events that patterns selected into trigger events.
 
 Supports "Object Created" of aws.s3 (Amazon S3 User Guide, "EventBridge event message structure"), S3 notifications
-("Event message structure") and "ECR Image Action" of aws.ecr (Amazon ECR User Guide, "Amazon ECR events
-and EventBridge"). Samples: events/aws.s3.object-created.json, s3.notification.json, aws.ecr.image-action.json.
+("Event message structure"), and "ECR Image Action" and "ECR Replication Action" of aws.ecr (Amazon ECR User Guide,
+"Amazon ECR events and EventBridge"). Samples: events/aws.s3.object-created.json, s3.notification.json,
+aws.ecr.image-action.json, aws.ecr.replication-action.json.
 """
 
 from collections.abc import Mapping
+from datetime import UTC
 from typing import Literal
 from urllib.parse import unquote_plus
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field
 
 from relaunch.adapters.validation import permanent_if_invalid
 from relaunch.core.triggers.chains import identity_of, job_of
-from relaunch.core.triggers.events import BusEvent, ImagePushed, ObjectCreated
+from relaunch.core.triggers.events import BusEvent, ImagePushed, ObjectCreated, ScheduledTime
 from relaunch.core.triggers.matching import IgnoredEvent
 
 
@@ -90,6 +92,25 @@ def parse_bus_event(message: Mapping[str, object]) -> BusEvent:
     return BusEvent(identity, parsed.key, event.id, event.source, event.detail_type, parsed.event, job_id)
 
 
+class _ScheduleMessage(_Payload):
+    """What a schedule sends."""
+
+    key: str = Field(pattern="^[a-z2-7]{12}$")
+    scheduled_time: AwareDatetime
+
+
+def parse_scheduled_time(message: Mapping[str, object]) -> ScheduledTime:
+    """Parse a time of a schedule; one that comes twice is the same event.
+
+    Raises:
+        PermanentError: key or time is missing or invalid.
+    """
+    with permanent_if_invalid("the message has no time of a schedule"):
+        parsed = _ScheduleMessage.model_validate(message)
+        at = parsed.scheduled_time.astimezone(UTC)
+    return ScheduledTime(f"schedule:{at:%Y-%m-%dT%H:%M:%SZ}", parsed.key, at)
+
+
 def parse_upload(event: Mapping[str, object]) -> ObjectCreated:
     """Parse "Object Created" of EventBridge; its keys are not encoded.
 
@@ -116,8 +137,9 @@ def parse_notification_record(record: object) -> ObjectCreated | IgnoredEvent:
 
 
 def parse_image_action(event: Mapping[str, object]) -> ImagePushed | IgnoredEvent:
-    """Parse "ECR Image Action"; the same image with the same tag at the same time is the same event.
+    """Parse "ECR Image Action", or "ECR Replication Action": an image has come from another region or account.
 
+    The same image with the same tag at the same time is the same event.
     ECR refuses a push that changes nothing ("PutImage", ImageAlreadyExistsException), so an image that gets a tag again
     had lost it. EventBridge delivers an event more than once, with the same `time`.
 
@@ -126,7 +148,7 @@ def parse_image_action(event: Mapping[str, object]) -> ImagePushed | IgnoredEven
     """
     with permanent_if_invalid(f"EventBridge event {event.get('id')} is no image action"):
         image = _ImageAction.model_validate(event.get("detail"))
-    if image.action != "PUSH" or image.result != "SUCCESS":
+    if image.action not in ("PUSH", "REPLICATE") or image.result != "SUCCESS":
         return IgnoredEvent(f"ECR image action {image.action} {image.result} starts nothing")
     tag = image.tag or ""
     moment = event.get("time") or event.get("id") or ""

@@ -23,6 +23,7 @@ class TriggerSource(StrEnum):
     S3 = "s3"
     IMAGE = "image"
     EVENTBRIDGE = "eventbridge"
+    SCHEDULE = "schedule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,20 @@ class EventBridgeTrigger:
     inputs: tuple[tuple[str, str], ...] = ()
 
 
-Trigger = GithubTrigger | S3Trigger | ImageTrigger | EventBridgeTrigger
+@dataclass(frozen=True, slots=True)
+class ScheduleTrigger:
+    """The times of a schedule of EventBridge Scheduler, in an IANA time zone.
+
+    A time that could not be sent or handled in time is skipped, or with `catches_up` starts its job late
+    (core.triggers.schedules).
+    """
+
+    expression: str
+    time_zone: str = "UTC"
+    catches_up: bool = False
+
+
+Trigger = GithubTrigger | S3Trigger | ImageTrigger | EventBridgeTrigger | ScheduleTrigger
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +194,12 @@ def watched_images(definition: JobDefinition) -> Iterator[tuple[str, str]]:
             yield image.repository, image.tag
 
 
+def schedule_key(trigger: ScheduleTrigger) -> str:
+    """Return the key of a schedule, which its messages have; the schedule is named by it."""
+    missed = "catch_up" if trigger.catches_up else "skip"
+    return pattern_key(f"{trigger.expression} {trigger.time_zone} {missed}")
+
+
 def _origin(trigger: Trigger) -> tuple[TriggerSource, str]:
     match trigger:
         case GithubTrigger():
@@ -191,6 +211,8 @@ def _origin(trigger: Trigger) -> tuple[TriggerSource, str]:
             return TriggerSource.IMAGE, trigger.repository
         case EventBridgeTrigger():
             return TriggerSource.EVENTBRIDGE, pattern_key(trigger.pattern)
+        case ScheduleTrigger():
+            return TriggerSource.SCHEDULE, schedule_key(trigger)
         case _:
             assert_never(trigger)
 

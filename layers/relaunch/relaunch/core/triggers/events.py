@@ -34,7 +34,9 @@ class _GithubDelivery:
 class Push(_GithubDelivery):
     """A push of a branch or a tag.
 
-    `paths` is None if the payload does not list every changed path (more than 2,048 commits, a new branch).
+    `paths` is None if the payload does not list every changed path (more than 2,048 commits, a new branch with commits,
+    a forced push). A branch that is cut from an existing commit, or set back to one, has no commits, and starts what
+    watches it, as it starts workflows at GitHub.
     """
 
     name: ClassVar = "push"
@@ -140,6 +142,20 @@ class BusEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class ScheduledTime:
+    """A time of a schedule; `key` is the schedule's.
+
+    The same time is the same event, whichever schedule has it. `handled_at` is when it is handled, None until then.
+    """
+
+    identity: str
+    key: str
+    scheduled_at: datetime
+    happened_at: datetime | None = field(default=None, compare=False)
+    handled_at: datetime | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class RetriedJob:
     """What a job takes over from the one that it retries, apart from inputs.
 
@@ -171,7 +187,7 @@ class DirectRequest:
     through_api: bool = False
 
 
-WatchedEvent = GithubEvent | ObjectCreated | ImagePushed | BusEvent
+WatchedEvent = GithubEvent | ObjectCreated | ImagePushed | BusEvent | ScheduledTime
 """An event of what triggers watch."""
 
 TriggerEvent = WatchedEvent | DirectRequest
@@ -193,6 +209,8 @@ def trigger_keys(event: WatchedEvent) -> tuple[TriggerSource, str]:
             return TriggerSource.IMAGE, event.repository
         case BusEvent():
             return TriggerSource.EVENTBRIDGE, event.key
+        case ScheduledTime():
+            return TriggerSource.SCHEDULE, event.key
         case _:
             assert_never(event)
 
@@ -249,14 +267,13 @@ def _list_branch_obstacles(trigger: GithubTrigger, event: Push, branch: str) -> 
         yield f"only tags are watched, and {branch} is a branch"
     if trigger.branches and not matches_filters(branch, trigger.branches):
         yield f"the branch {branch} does not match {' or '.join(trigger.branches)}"
-    if not event.has_commits:
-        yield f"the push to {branch} brought no commits"
     if (
         trigger.paths
         and event.paths is not None
         and not any(matches_filters(path, trigger.paths) for path in event.paths)
     ):
-        yield f"no changed path matches {' or '.join(trigger.paths)}"
+        why = "" if event.has_commits else f": the push to {branch} brought no commits"
+        yield f"no changed path matches {' or '.join(trigger.paths)}{why}"
 
 
 def _list_workflow_run_obstacles(trigger: GithubTrigger, event: WorkflowRun) -> Iterator[str]:

@@ -15,6 +15,7 @@ from relaunch.core.triggers.events import (
     Release,
     RepositoryDispatch,
     RetriedJob,
+    ScheduledTime,
     TriggerEvent,
     WatchedEvent,
     WorkflowDispatch,
@@ -42,6 +43,9 @@ def _collect_watched_facts(event: WatchedEvent, sha: str) -> TriggerFacts:
             return _collect_image_facts(event, sha)
         case BusEvent():
             return _collect_bus_facts(event)
+        case ScheduledTime():
+            time = f"{event.scheduled_at:%Y-%m-%dT%H:%M:%SZ}"
+            return _facts("schedule", event, f"schedule at {time}", {"RELAUNCH_SCHEDULED_TIME": time}, "schedule")
         case _:
             assert_never(event)
 

@@ -19,7 +19,9 @@ from relaunch.core.definitions.definition import (
     InputRule,
     JobDefinition,
     S3Trigger,
+    ScheduleTrigger,
     Trigger,
+    schedule_key,
     watched_images,
 )
 from relaunch.core.definitions.event_pattern import pattern_key
@@ -33,12 +35,14 @@ from relaunch.core.triggers.events import (
     ImagePushed,
     ObjectCreated,
     RepositoryDispatch,
+    ScheduledTime,
     TriggerEvent,
     WatchedEvent,
     WorkflowDispatch,
     list_github_obstacles,
 )
 from relaunch.core.triggers.facts import collect_facts
+from relaunch.core.triggers.schedules import SKIPPED_AFTER
 
 _MAX_NAMED = 5  # the message is stored and logged, and a dispatch may have thousands
 MAX_INPUT_LENGTH = 1024  # characters; RunTask limits all overrides together to 8,192
@@ -271,6 +275,8 @@ def _find_obstacle(trigger: Trigger, event: WatchedEvent) -> str | None:
             return _find_image_obstacle(trigger, event) if isinstance(event, ImagePushed) else ""
         case EventBridgeTrigger():
             return _find_bus_obstacle(trigger, event) if isinstance(event, BusEvent) else ""
+        case ScheduleTrigger():
+            return _find_schedule_obstacle(trigger, event) if isinstance(event, ScheduledTime) else ""
         case GithubTrigger():
             return _find_github_obstacle(trigger, event) if isinstance(event, GithubEvent) else ""
         case _:
@@ -309,6 +315,16 @@ def _find_image_obstacle(trigger: ImageTrigger, event: ImagePushed) -> str | Non
 def _find_bus_obstacle(trigger: EventBridgeTrigger, event: BusEvent) -> str | None:
     """EventBridge has compared the event with the pattern already."""
     return find_chain_obstacle(event) if event.key == pattern_key(trigger.pattern) else ""
+
+
+def _find_schedule_obstacle(trigger: ScheduleTrigger, event: ScheduledTime) -> str | None:
+    if event.key != schedule_key(trigger):
+        return ""
+    late = (event.handled_at or event.scheduled_at) - event.scheduled_at
+    if late > SKIPPED_AFTER and not trigger.catches_up:
+        hours = late.total_seconds() / 3600
+        return f"the time was missed by {hours:.1f} hours, and `missed` is skip: with catch_up it would start a job"
+    return None
 
 
 @lru_cache(maxsize=256)
