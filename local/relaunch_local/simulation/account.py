@@ -338,7 +338,8 @@ class SimulatedAccount(CheckedWrites):
 
     def _job_events(self) -> JobEvents:
         clock = FunctionClock(self.runtime)
-        return make_job_events(self.calls, self.chance, clock, self._authorized, self.job_events.event_taken)
+        events = (self.calls, self.chance, clock, self._authorized, self.job_events.event_taken)
+        return make_job_events(*events, may_fail=self.scenario.has_event_faults)
 
     def _stores(self) -> dict[str, Any]:
         if self.emulated is not None:

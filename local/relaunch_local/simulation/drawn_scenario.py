@@ -50,6 +50,7 @@ _INPUTS = {"batch-size": InputRule("[0-9]+", "32"), "note": InputRule(".*", "")}
 """The command and the inputs of some definitions; the other trainings run the command of their task definition."""
 _OUTAGES_SHARE = 0.12
 _EVENTS_OUTAGES_SHARE = 0.1
+_EVENT_FAULTS_SHARE = 0.4
 _SSM_OUTAGES_SHARE = 0.05
 _SMALL_PAGES_SHARE = 0.2
 _REFRESHES_SHARE = 0.15
@@ -137,8 +138,10 @@ def _with_ssm_outage(dice: random.Random, scenario: Scenario) -> Scenario:
 
 
 def _with_events_outage(dice: random.Random, scenario: Scenario) -> Scenario:
-    """Let PutEvents fail in some runs without other outages, for most of the time with faults."""
-    if scenario.outages or dice.random() >= _EVENTS_OUTAGES_SHARE:
+    """Let calls of PutEvents fail in some runs, in some without other outages for most of the time with faults."""
+    draw = dice.random()
+    scenario = replace(scenario, has_event_faults=draw < _EVENT_FAULTS_SHARE)
+    if scenario.outages or draw >= _EVENTS_OUTAGES_SHARE:
         return scenario
     begins_at = dice.uniform(0.0, 0.3) * scenario.chaos_seconds
     seconds = dice.uniform(0.3, 1.0) * scenario.chaos_seconds

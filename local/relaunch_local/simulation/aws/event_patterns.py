@@ -1,4 +1,4 @@
-"""Event patterns of EventBridge: literals, prefix, suffix, wildcard, exists and $or ("Comparison operators", user guide).
+"""Event patterns of EventBridge: literals, prefix, suffix, wildcard, exists, $or ("Comparison operators", user guide).
 
 An array in an event matches if one of its members does ("Arrays in event patterns"), also if they are objects.
 """

@@ -34,7 +34,8 @@ _ERRORS = CallErrors(
 class ModelEvents:
     """PutEvents: takes entries, or some of them; `on_taken` gets each that it takes."""
 
-    _chance: Chance
+    _chance: Chance | None
+    """None: whatever is right is taken."""
     _on_taken: Callable[[Mapping[str, Any]], None]
 
     def put_events(self, **parameters: Any) -> Any:
@@ -52,7 +53,7 @@ class ModelEvents:
             is_object = False
         if not is_object:
             return {"ErrorCode": "MalformedDetail", "ErrorMessage": "Detail is malformed."}
-        if self._chance.strikes("event-not-taken", _FAILED_SHARE):
+        if self._chance is not None and self._chance.strikes("event-not-taken", _FAILED_SHARE):
             return {"ErrorCode": "InternalFailure", "ErrorMessage": "injected"}
         self._on_taken(entry)
         return {"EventId": "taken"}
@@ -69,8 +70,13 @@ def make_job_events(
     clock: Clock,
     authorize: Callable[[str, Any], Any],
     on_taken: Callable[[Mapping[str, Any]], None],
+    *,
+    may_fail: bool,
 ) -> JobEvents:
-    """Return the adapter of EventBridge over calls that may fail, or that a role does not allow."""
-    model = authorize(EVENTS, ModelEvents(chance, on_taken))
-    client: Any = CallingClient(EVENTS, model, calls, _ERRORS, EVENTS_CONFIG)
+    """Return the adapter of EventBridge over calls that a role may not allow, and that may fail.
+
+    In runs where they cannot they take no time either, so that seeds keep what they draw for other calls.
+    """
+    model = authorize(EVENTS, ModelEvents(chance if may_fail else None, on_taken))
+    client: Any = CallingClient(EVENTS, model, calls, _ERRORS, EVENTS_CONFIG) if may_fail else model
     return EventBridgeJobEvents(client, SOURCE, clock)
