@@ -57,6 +57,7 @@ SERVICES = {
         "template.yaml",
         "infrastructure/training.yaml",
         "infrastructure/training-role.yaml",
+        "infrastructure/github-repository.yaml",
         "infrastructure/machines.yaml",
         "infrastructure/capacity-provider.yaml",
     ],

@@ -8,6 +8,8 @@ from relaunch_cli.account_checks.roles import read_policy
 from relaunch_cli.account_checks.stack_roles import RoleFacts, StackFacts, check_roles
 from relaunch_cli.account_readers.calls import AccountCalls
 from relaunch_cli.account_readers.ecs import read_stack
+from relaunch_cli.deployment.change_set import stack_of
+from relaunch_cli.deployment.github_stacks import is_github_stack
 
 _ENDS = ("", "-training", "-machines")
 _ROLE = "AWS::IAM::Role"
@@ -15,12 +17,22 @@ _POLICY = "AWS::IAM::Policy"
 
 
 def check_stack_roles(stack: str, calls: AccountCalls) -> Iterator[Check]:
-    """Check the roles of the application, of what trainings need, and of machines; those that are there.
+    """Check the roles of the application, of what trainings need, of machines and of repositories on GitHub.
+
+    A stack that is not there has none.
 
     Raises:
         UnreadError: something of them cannot be read.
     """
-    yield from check_roles([role for end in _ENDS for role in _read_roles(f"{stack}{end}", calls)])
+    names = [*(f"{stack}{end}" for end in _ENDS), *_find_github_stacks(stack, calls)]
+    yield from check_roles([role for name in names for role in _read_roles(name, calls)])
+
+
+def _find_github_stacks(stack: str, calls: AccountCalls) -> Iterator[str]:
+    for each in calls.list("cloudformation", "describe_stacks", "Stacks"):
+        found = stack_of(str(each["StackName"]), each)
+        if is_github_stack(found, stack):
+            yield found.name
 
 
 def _read_roles(name: str, calls: AccountCalls) -> Iterator[RoleFacts]:

@@ -16,6 +16,7 @@ from relaunch_cli.definition_files import parse_file
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
+from relaunch_cli.repository_setup.findings import DEFINITION_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +81,7 @@ def init(  # noqa: PLR0913, PLR0917 - a command has the options it has
     registers the task definition, lets EventBridge know of uploads, and applies relaunch.yaml. Files that are there are
     left as they are, without --overwrite: edit them, and run it again, and the account follows.
     """
-    from relaunch_cli.repository_setup.setup import DEFINITION_FILE, make
+    from relaunch_cli.repository_setup.setup import make
     from relaunch_cli.views.init import describe_next, render_setup, setup_json
     from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, print_text
 
@@ -126,7 +127,7 @@ def _survey(stack: str, want: "Callable[[GitRepository], Wanted]", *, has_own_ro
     from relaunch_cli.repository_setup.git_repository import find_repository
     from relaunch_cli.repository_setup.github_webhook import Gh
     from relaunch_cli.repository_setup.setup import Outside, survey
-    from relaunch_cli.repository_setup.training_stack import prefer_own_role, read_training_stack
+    from relaunch_cli.repository_setup.training_stack import prefer_own_access, prefer_own_role, read_training_stack
     from relaunch_cli.views.screen import progress
 
     repository = find_repository(Path.cwd())
@@ -136,6 +137,7 @@ def _survey(stack: str, want: "Callable[[GitRepository], Wanted]", *, has_own_ro
         training_stack = read_training_stack(stack, account.region, stacks)
     wanted = want(repository)
     training_stack = prefer_own_role(training_stack, stack, wanted.training.name, stacks, is_wanted=has_own_role)
+    training_stack = prefer_own_access(training_stack, stack, repository.github, stacks)
     outside = Outside(account.client, Gh(), partial(_watched, repository=repository.github))
     with progress("looking at the repository"):
         return survey(repository, wanted, training_stack, outside), outside
@@ -153,7 +155,7 @@ def _wanted(
 ) -> "Wanted":
     from relaunch_cli.repository_setup.file_changes import read_text
     from relaunch_cli.repository_setup.form import read_training
-    from relaunch_cli.repository_setup.setup import DEFINITION_FILE, Wanted, has_files
+    from relaunch_cli.repository_setup.setup import Wanted, has_files
     from relaunch_cli.repository_setup.training import AcceleratorKind, name_of
 
     if given.get("has_webhook") and not repository.github:
@@ -210,8 +212,6 @@ def _confirm(*, is_confirmed: bool) -> None:
 
 
 def _definitions(text: str) -> "Sequence[JobDefinition]":
-    from relaunch_cli.repository_setup.setup import DEFINITION_FILE
-
     return parse_file(text, Path(DEFINITION_FILE), consequence=_NOTHING)
 
 

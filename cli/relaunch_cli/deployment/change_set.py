@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -169,6 +169,21 @@ def read_stack(name: str, stacks: Any) -> Stack | None:
             return None
         raise
     return stack_of(name, found)
+
+
+def list_stacks(stacks: Any) -> Iterator[Stack]:
+    """Yield all stacks of the region.
+
+    Raises:
+        ClientError, BotoCoreError: a call failed.
+    """
+    token: Mapping[str, str] = {}
+    while True:
+        answer = stacks.describe_stacks(**token)
+        yield from (stack_of(each["StackName"], each) for each in answer["Stacks"])
+        if not answer.get("NextToken"):
+            return
+        token = {"NextToken": answer["NextToken"]}
 
 
 def stack_of(name: str, found: Mapping[str, Any]) -> Stack:

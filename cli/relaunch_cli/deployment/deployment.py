@@ -13,6 +13,7 @@ from relaunch_cli.deployment.capacity_providers import ENTRIES, PROVIDERS, Provi
 from relaunch_cli.deployment.change_set import ChangeSets, check_status, read_stack
 from relaunch_cli.deployment.findings import Stack, Survey, role_stack_name
 from relaunch_cli.deployment.github_repository import RepositoryIds
+from relaunch_cli.deployment.github_stacks import find_github_stacks
 from relaunch_cli.deployment.machine_parameters import SUBNETS, Way, read_parameters
 from relaunch_cli.deployment.machines import MachineClients, prepare_machines
 from relaunch_cli.deployment.quotas import read_quotas, request_quotas
@@ -75,7 +76,8 @@ def survey(
     names = (stack, f"{stack}-training", f"{stack}-machines")
     found = {name: found for name in names if (found := read_stack(name, stacks)) is not None}
     role_stacks = {each.name: each for each in find_role_stacks(stack, stacks)}
-    found |= role_stacks
+    repositories = find_github_stacks(stack, stacks)
+    found |= role_stacks | {each.name: each for each in repositories}
     before = {name: each for name, each in found.items() if each.status != "REVIEW_IN_PROGRESS"}
     for each in before.values():
         check_status(each)
@@ -109,6 +111,7 @@ def survey(
         roles=roles,
         quotas=read_quotas(account.client("service-quotas")),
         notes=(*notes, *roles.unread),
+        repositories=repositories,
         trainings=() if wanted is None else sorted({*trainings, *map(training_of, role_stacks.values())}),
     )
 
@@ -176,6 +179,9 @@ class Deployment:
             given = application_parameters(given, plan.before.get(plan.stack), made.outputs)
             repository_arn = made.outputs.get("RepositoryArn", "")
             self._roles(plan, made, change_sets)
+        for each in plan.repositories:
+            # With the template of this release; what it lets in is changed by `relaunch github add` alone.
+            change_sets.deploy(each.name, self.source.github_repository, each.parameters, each)
         ec2 = self.account.client("ec2")
         clients = MachineClients(ec2, self.account.client("ecs"), self.source.machines, repository_arn)
         arguments = [f"{name}={value}" for name, value in given.items()]

@@ -1,5 +1,7 @@
 """What a deployment finds in an account, and what follows from it."""
 
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -59,7 +61,7 @@ class Survey:
 
     `training` are the parameters of the stack of what trainings need, None if there is to be none. `before` are the
     stacks that exist, by the names of the application's, the training's and the machines'. `trainings` are those with a
-    role of their own.
+    role of their own, and `repositories` the stacks of those on GitHub that are let in beside the training's.
     """
 
     stack: str
@@ -73,6 +75,7 @@ class Survey:
     quotas: QuotaState
     notes: Sequence[str] = field(default=())
     trainings: Sequence[str] = ()
+    repositories: Sequence[Stack] = ()
 
     @property
     def is_new(self) -> bool:
@@ -96,6 +99,16 @@ class Survey:
 def role_stack_name(stack: str, training: str) -> str:
     """Return the name of the stack with the role of a training of the application `stack`."""
     return f"{stack}-training-{training}"
+
+
+def github_stack_name(stack: str, repository: str) -> str:
+    """Return the name of the stack with the roles of a repository on GitHub, of the application `stack`.
+
+    Its end tells `a-b/c` from `a/b-c`; names of GitHub are the same in capitals.
+    """
+    name = repository.lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", name).strip("-")[:60].strip("-")
+    return f"{stack}-github-{slug}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 
 
 def request_command(quota: Quota, least: int = 0) -> str:

@@ -25,6 +25,11 @@ class Source:
         return self._text("training-role.yaml")
 
     @property
+    def github_repository(self) -> str:
+        """The template of the roles of a repository on GitHub."""
+        return self._text("github-repository.yaml")
+
+    @property
     def machines(self) -> str:
         """The template of what machines of our own are launched with."""
         return self._text("machines.yaml")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from relaunch_cli.deployment.change_set import stack_of
+from relaunch_cli.deployment.change_set import list_stacks
 from relaunch_cli.deployment.findings import Stack, role_stack_name
 from relaunch_cli.deployment.refusals import RefusedError
 
@@ -31,15 +31,8 @@ def find_role_stacks(stack: str, stacks: Any) -> Sequence[Stack]:
     Raises:
         ClientError, BotoCoreError: a call failed.
     """
-    found: list[Stack] = []
-    token: Mapping[str, str] = {}
-    while True:
-        answer = stacks.describe_stacks(**token)
-        named = (stack_of(each["StackName"], each) for each in answer["Stacks"])
-        found += [each for each in named if each.name == _name_of(each) and each.parameters[_APPLICATION] == stack]
-        if not answer.get("NextToken"):
-            return sorted(found, key=lambda each: each.name)
-        token = {"NextToken": answer["NextToken"]}
+    named = (each for each in list_stacks(stacks) if each.name == _name_of(each))
+    return sorted((each for each in named if each.parameters[_APPLICATION] == stack), key=lambda each: each.name)
 
 
 def _name_of(found: Stack) -> str:

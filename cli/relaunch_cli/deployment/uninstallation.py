@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 from relaunch_cli.deployment.capacity_providers import ProviderStacks
 from relaunch_cli.deployment.change_set import ChangeSets, read_stack
 from relaunch_cli.deployment.findings import Kept, Stack
+from relaunch_cli.deployment.github_stacks import find_github_stacks
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.stack_events import StackEvents, progress_line
 from relaunch_cli.deployment.training_roles import find_role_stacks
@@ -49,6 +50,7 @@ class Uninstallation:
         names = (f"{self.stack}-machines", f"{self.stack}-training")
         others += [each for name in names if (each := read_stack(name, stacks)) is not None]
         others += find_role_stacks(self.stack, stacks)
+        others += find_github_stacks(self.stack, stacks)
         return [application, *others] if application else others
 
     def _providers(self, application: Stack) -> Sequence[str]:

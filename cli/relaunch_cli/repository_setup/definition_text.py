@@ -36,12 +36,19 @@ def definition_text(training: Training, family: str, repository: str, stack: Tra
         f"    checkpoint: s3://{stack.checkpoint_bucket}/{training.name}/",
         f"    estimated_duration: {training.duration}",
         f"    max_price_per_hour: {_price_cap(training):.2f}          # USD, of the machine",
+        *_callers(stack),
         "    # Inputs come from `relaunch submit -i learning_rate=0.1`, for example, and are the training's variables",
         "    # RELAUNCH_INPUT_*.",
         "    # inputs:",
         '    #   learning_rate: {pattern: "[0-9.e-]+", default: "0.05"}',
     ]
     return "\n".join(lines) + "\n"
+
+
+def _callers(stack: TrainingStack) -> list[str]:
+    if not stack.callers:
+        return []
+    return ["    # Roles of other repositories start no job of it.", f"    callers: [{', '.join(stack.callers)}]"]
 
 
 def _price_cap(training: Training) -> float:

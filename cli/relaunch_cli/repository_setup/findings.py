@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+DEFINITION_FILE = "relaunch.yaml"
+PLAN_FILE = ".github/workflows/plan.yml"
 EVENT_BRIDGE = "EventBridgeConfiguration"
 """What the notification configuration of a bucket has whose events go to EventBridge."""
 

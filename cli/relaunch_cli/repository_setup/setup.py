@@ -14,13 +14,13 @@ from relaunch_cli.repository_setup.bucket_events import read_bucket_events, swit
 from relaunch_cli.repository_setup.definition_text import definition_text
 from relaunch_cli.repository_setup.dockerfile_text import IGNORED, dockerfile_text, is_large
 from relaunch_cli.repository_setup.file_changes import read_text, write_files
-from relaunch_cli.repository_setup.findings import FileChange, GitRepository, Setup
+from relaunch_cli.repository_setup.findings import DEFINITION_FILE, PLAN_FILE, FileChange, GitRepository, Setup
 from relaunch_cli.repository_setup.github_webhook import Gh, find_webhook, make_webhook
 from relaunch_cli.repository_setup.revisions import newest_revision, register
 from relaunch_cli.repository_setup.task_definition import is_registered, task_definition
 from relaunch_cli.repository_setup.training import Training
 from relaunch_cli.repository_setup.training_stack import TrainingStack
-from relaunch_cli.repository_setup.workflow_text import DEFINITION_FILE, PLAN_FILE, plan_workflow_text, workflow_text
+from relaunch_cli.repository_setup.workflow_text import plan_workflow_text, workflow_text
 
 TASK_DEFINITION_FILE = "task-definition.json"
 # "family", RegisterTaskDefinition, Amazon ECS API Reference.
@@ -235,10 +235,15 @@ def _find_workflow_obstacle(repository: GitRepository, stack: TrainingStack, wor
     github = repository.github
     if not github:
         return "the remote `origin` is not at GitHub: push images in another way, each with its commit as the tag"
-    if not stack.submit_role_arn or stack.github_repository.lower() != github.lower():
-        let_in = f"only {stack.github_repository} is let in" if stack.submit_role_arn else "no repository is let in"
-        instead = f" lets in {github} instead" if stack.submit_role_arn else ""
-        return f"{let_in} by the account: relaunch deploy --github {github}{instead}, then relaunch init again"
+    add = f"relaunch github add {github} --images {stack.repository_name}"
+    if not stack.submit_role_arn:
+        return f"no repository is let in by the account: relaunch deploy --github {github}, then relaunch init again"
+    if stack.github_repository.lower() != github.lower():
+        return (
+            f"only {stack.github_repository} is let in by the account: {add} lets it in too, then relaunch init again"
+        )
+    if stack.image_repository != stack.repository_name:
+        return f"the role of {github} may not push images into {stack.repository_name}: {add}, then relaunch init again"
     if workflow is not None and stack.submit_role_arn not in workflow:
         return f"{_WORKFLOW_FILE} is there for something else: rename it, then relaunch init again"
     return ""

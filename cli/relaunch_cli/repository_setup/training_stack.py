@@ -5,7 +5,7 @@ from typing import Any
 
 from relaunch_cli import exit_codes
 from relaunch_cli.deployment.change_set import read_stack
-from relaunch_cli.deployment.findings import role_stack_name
+from relaunch_cli.deployment.findings import github_stack_name, role_stack_name
 from relaunch_cli.errors import CommandError
 
 _GITHUB_PARAMETERS = ("GitHubRepository", "GitHubRef", "GitHubEnvironment")
@@ -16,7 +16,8 @@ class TrainingStack:
     """The names that a training needs; those of GitHub are empty if no repository is let in.
 
     `families` are the patterns of the families that jobs may run and operators may register in; `any` allows all.
-    `has_host_access`: jobs may run task definitions that give a container its machine.
+    `has_host_access`: jobs may run task definitions that give a container its machine. `image_repository` is what
+    the repository's workflows may push into, and `callers` are those that its definition is held to, empty for all.
     """
 
     region: str
@@ -37,6 +38,8 @@ class TrainingStack:
     github_environment: str = ""
     plan_role_arn: str = ""
     plan_api_url: str = ""
+    image_repository: str = ""
+    callers: tuple[str, ...] = ()
 
     @property
     def family_prefix(self) -> str:
@@ -64,6 +67,30 @@ def prefer_own_role(found: TrainingStack, stack: str, training: str, stacks: Any
             exit_codes.NOT_FOUND,
         )
     return found
+
+
+def prefer_own_access(found: TrainingStack, stack: str, repository: str, stacks: Any) -> TrainingStack:
+    """Return what a training needs with the roles of its repository, if `relaunch github add` has made some.
+
+    Its definition is held to its own role then: those of other repositories could start its jobs else.
+
+    Raises:
+        ClientError, BotoCoreError: the call failed.
+    """
+    own = read_stack(github_stack_name(stack, repository), stacks) if repository else None
+    if own is None or not own.outputs.get("SubmitRoleArn"):
+        return found
+    name, ref, environment = (own.parameters.get(each, "") for each in _GITHUB_PARAMETERS)
+    return replace(
+        found,
+        submit_role_arn=own.outputs["SubmitRoleArn"],
+        plan_role_arn=own.outputs.get("PlanRoleArn", ""),
+        github_repository=name,
+        github_ref=ref,
+        github_environment=environment,
+        image_repository=own.parameters.get("ImageRepository", ""),
+        callers=(own.outputs["SubmitRoleArn"],),
+    )
 
 
 def read_training_stack(stack: str, region: str, stacks: Any) -> TrainingStack:
@@ -103,6 +130,7 @@ def read_training_stack(stack: str, region: str, stacks: Any) -> TrainingStack:
             webhook_url=application.outputs.get("WebhookUrl", ""),
             takes_uploads=bool(application.outputs.get("UploadsQueueArn")),
             has_host_access=application.outputs.get("HostAccess") == "on",
+            image_repository=outputs["RepositoryName"],
             submit_role_arn=outputs.get("SubmitRoleArn", ""),
             plan_role_arn=outputs.get("PlanRoleArn", ""),
             plan_api_url=application.outputs.get("PlanApiUrl", ""),

@@ -2,6 +2,7 @@
 
 import json
 
+from relaunch_cli.repository_setup.findings import DEFINITION_FILE, PLAN_FILE
 from relaunch_cli.repository_setup.training import Training
 from relaunch_cli.repository_setup.training_stack import TrainingStack
 
@@ -109,9 +110,6 @@ jobs:
           role-to-assume: {role}
           definition-file: {definition_file}
 """
-
-DEFINITION_FILE = "relaunch.yaml"
-PLAN_FILE = ".github/workflows/plan.yml"
 
 
 def plan_workflow_text(stack: TrainingStack, action: str) -> str:

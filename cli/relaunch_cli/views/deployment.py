@@ -83,6 +83,7 @@ def _stacks(plan: Survey) -> Sequence[tuple[str, str]]:
         (role_stack_name(plan.stack, each), f"the role of the training {each}, for its own checkpoints")
         for each in plan.trainings
     ]
+    rows += [(each.name, f"the roles of {each.parameters['GitHubRepository']} on GitHub") for each in plan.repositories]
     if plan.has_machines:
         rows.append((f"{plan.stack}-machines", "launch templates for GPUs and for Neuron, role, security group"))
     rows += [
@@ -97,7 +98,7 @@ def _stacks(plan: Survey) -> Sequence[tuple[str, str]]:
 
 def _application(plan: Survey) -> str:
     has_webhook = plan.is_on("Webhook")
-    functions = ("nine", "eight")[not has_webhook]
+    functions = ("ten", "nine")[not has_webhook]
     queues = ("six", "five")[not plan.is_on("Uploads")]
     webhook = "the webhook with its secret, " if has_webhook else ""
     before = plan.before[plan.stack].parameters if not plan.is_new else {}

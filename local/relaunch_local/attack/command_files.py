@@ -352,6 +352,7 @@ def _stack_for(github: str) -> TrainingStack:
         submit_role_arn=f"{_ROLE}/submit",
         github_repository=github,
         github_ref="refs/heads/main",
+        image_repository="relaunch/trainer",
         plan_role_arn=f"{_ROLE}/plan",
         plan_api_url="https://plan.lambda-url.eu-central-1.on.aws/",
     )

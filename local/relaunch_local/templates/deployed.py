@@ -22,7 +22,9 @@ _FILES = {
     "-training": "infrastructure/training.yaml",
     "-training-resnet": "infrastructure/training-role.yaml",
     "-machines": "infrastructure/machines.yaml",
+    "-github-acme-speech-0a1b2c": "infrastructure/github-repository.yaml",
 }
+_WHOSE = {"-training-resnet": " of resnet", "-github-acme-speech-0a1b2c": " of acme/speech"}
 _GITHUB = "oidc-provider/token.actions.githubusercontent.com"
 
 
@@ -45,9 +47,9 @@ class DeployedStacks:
 
     @cached_property
     def roles(self) -> Mapping[str, Sequence[PolicyDocument]]:
-        """The policies of each role, by its logical ID; that of a single training is `TaskRole of resnet`."""
+        """The policies of each role, by its logical ID; those of a single training or repository say whose they are."""
         return {
-            f"{role} of resnet" if end == "-training-resnet" else role: policies_of_role(template, role, resolver)
+            f"{role}{_WHOSE.get(end, '')}": policies_of_role(template, role, resolver)
             for end, (template, resolver) in self._resolved.items()
             for role in template.of_type("IAM::Role")
             if resolver.holds(template.resources[role].get("Condition"))

@@ -13,6 +13,7 @@ from fakes.aws import REGION, aws_in_process, make_client
 from fakes.builders import make_revision
 from fakes.cli_session import CliSession, Outcome, flat
 from fakes.training_stacks import APPLICATION, PARAMETERS, ROLE, TRAINING, create_stack
+from relaunch_cli.deployment.findings import github_stack_name
 from relaunch_cli.views import screen
 from unit.cli.repository_setup.fake_gh import FakeGh
 
@@ -248,11 +249,15 @@ def test_a_stack_that_was_deployed_without_says_how_to_get_it(relaunch, reposito
     ("remote", "note"),
     [
         ("https://gitlab.com/acme/vision.git", "is not at GitHub: push images in another way"),
-        ("https://github.com/acme/other.git", "only acme/vision is let in by the account: relaunch deploy --github"),
+        (
+            "https://github.com/acme/other.git",
+            "only acme/vision is let in by the account: relaunch github add acme/other --images",
+        ),
     ],
 )
 def test_a_repository_that_is_not_let_in_gets_no_workflow_and_is_told(relaunch, repository, remote, note):
     subprocess.run(["git", "remote", "set-url", "origin", remote], check=True)
+    create_stack(github_stack_name("relaunch", "acme/mute"), {"SubmitRoleArn": ROLE}, GitHubRepository="acme/mute")
 
     outcome = relaunch("init", "--name", "vision", "--yes")
 
@@ -339,6 +344,21 @@ def test_what_could_not_be_written_before_is_written_when_it_can(relaunch: Relau
     relaunch("init", "--yes")
 
     assert "TRAINING: vision" in written(repository)[".github/workflows/train.yml"]
+
+
+def test_a_repository_with_roles_of_its_own_is_held_to_them(relaunch: Relaunch, repository: Path):
+    subprocess.run(["git", "remote", "set-url", "origin", "https://github.com/acme/speech.git"], check=True)
+    own = {"SubmitRoleArn": f"{ROLE}/speech", "PlanRoleArn": f"{ROLE}/speech-plan"}
+    given = {"GitHubRepository": "acme/speech", "GitHubRef": "refs/heads/trunk", "ImageRepository": "relaunch/trainer"}
+    create_stack(github_stack_name("relaunch", "acme/speech"), own, **given)
+
+    relaunch("init", "--name", "vision", "--yes", "--action", f"acme/relaunch@{'0' * 40}")
+
+    made = written(repository)
+    assert f"    callers: [{ROLE}/speech]\n" in made["relaunch.yaml"]
+    assert f"role-to-assume: {ROLE}/speech\n" in made[".github/workflows/train.yml"]
+    assert 'branches: ["trunk"]' in made[".github/workflows/train.yml"]
+    assert f"role-to-assume: {ROLE}/speech-plan\n" in made[PLAN]
 
 
 def test_a_workflow_of_another_tool_is_never_replaced_and_is_told(relaunch: Relaunch, repository: Path):

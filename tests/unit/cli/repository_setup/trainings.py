@@ -17,6 +17,7 @@ STACK = TrainingStack(
     submit_role_arn=f"{ROLE}/submit",
     github_repository="acme/vision",
     github_ref="refs/heads/main",
+    image_repository="relaunch/trainer",
     plan_role_arn=f"{ROLE}/plan",
     plan_api_url="https://plan.lambda-url.eu-central-1.on.aws/",
 )

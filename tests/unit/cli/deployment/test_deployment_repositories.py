@@ -1,0 +1,34 @@
+"""A deployment updates the stacks of repositories on GitHub by its own template, and changes nobody's access."""
+
+from relaunch_cli.deployment.findings import github_stack_name
+from relaunch_cli.deployment.source import find_source
+from relaunch_cli.views.deployment import survey_json
+from unit.cli.deployment import test_deployment
+
+account = test_deployment.account
+SPEECH = github_stack_name("relaunch", "acme/speech")
+GIVEN = {"ApplicationStack": "relaunch", "GitHubRepository": "acme/speech", "GitHubRef": "refs/heads/trunk"}
+
+
+def test_the_stack_of_a_repository_gets_the_template_of_the_release_and_keeps_its_parameters(
+    account: test_deployment.FakeAccount,
+) -> None:
+    account.deploy()
+    account.stacks.have(SPEECH, **GIVEN)
+    account.stacks.stacks[SPEECH].template = "of an earlier release"
+
+    account.deploy()
+
+    assert account.stacks.stacks[SPEECH].template == find_source().github_repository
+    assert account.parameters(SPEECH) == GIVEN
+    shown = survey_json(account.survey(), is_deployed=False)["stacks"]
+    assert {"name": SPEECH, "exists": True} in shown
+
+
+def test_those_of_another_application_are_not_touched(account: test_deployment.FakeAccount) -> None:
+    account.deploy()
+    account.stacks.have(SPEECH, **GIVEN)
+    other = github_stack_name("relaunch-b", "acme/web")
+    account.stacks.have(other, **{**GIVEN, "ApplicationStack": "relaunch-b", "GitHubRepository": "acme/web"})
+
+    assert [each.name for each in account.survey().repositories] == [SPEECH]
