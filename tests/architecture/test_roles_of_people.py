@@ -24,6 +24,7 @@ RESOURCES = {
     "ecs:StopTask": f"arn:aws:ecs:{IN_REGION}:task/relaunch/0a1b",
     "events": f"arn:aws:events:{IN_REGION}:rule/relaunch-relaunch-0a1b2c3d4e5f",
     "events:ListRules": "*",
+    "events:PutEvents": f"arn:aws:events:{IN_REGION}:event-bus/default",
     "iam:PassRole": "TaskRole.Arn",
     "logs": f"arn:aws:logs:{IN_REGION}:log-group:/relaunch/relaunch:log-stream:main/main/0a1b",
     "s3": "arn:aws:s3:::NewCheckpointBucket",
@@ -42,6 +43,11 @@ RULE: dict[str, ContextValue] = {
     "events__source": ("aws.s3",),
     "events__detail-type": ("Object Created",),
     "events__TargetArn": (f"arn:aws:sqs:{IN_REGION}:relaunch-UploadsQueue-Z1Y2",),
+}
+# What a change of a job is sent with.
+CHANGE: dict[str, ContextValue] = {
+    "events__source": ("relaunch.relaunch",),
+    "events__detail-type": ("Job State Change",),
 }
 OF_WHOEVER_DEPLOYS = {"s3:PutBucketNotification", "secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"}
 
@@ -64,7 +70,8 @@ def policies_of(role: str) -> RolePolicies:
 
 def allows(role: str, action: str) -> bool:
     resource = RESOURCES.get(action, RESOURCES.get(action.partition(":")[0], "*"))
-    return policies_of(role).allows(action, resource, **RULE)
+    keys = CHANGE if action == "events:PutEvents" else RULE
+    return policies_of(role).allows(action, resource, **keys)
 
 
 def test_every_command_is_given_to_somebody() -> None:
@@ -146,6 +153,23 @@ def test_an_operators_rules_are_for_the_stacks_jobs_and_for_sources_that_are_nam
     rule = {**RULE, "events__source": source, "events__detail-type": ("Job State Change",)}
 
     assert policies.allows("events:PutRule", RESOURCES["events"], **rule) == is_allowed
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param({"events__source": ("relaunch.payroll",)}, id="of another stack"),
+        pytest.param({"events__source": None}, id="of anybody"),
+        pytest.param({"events__detail-type": ("Job Paid",)}, id="of another kind"),
+    ],
+)
+def test_an_operator_sends_changes_of_jobs_alone(entry: dict[str, ContextValue]) -> None:
+    policies = policies_of("OperatorRole")
+    bus = RESOURCES["events:PutEvents"]
+
+    assert policies.allows("events:PutEvents", bus, **CHANGE)
+    assert not policies.allows("events:PutEvents", bus, **{**CHANGE, **entry})
+    assert not policies.allows("events:PutEvents", bus.replace("default", "payroll"), **CHANGE)
 
 
 @pytest.mark.parametrize(

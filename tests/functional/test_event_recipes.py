@@ -22,7 +22,7 @@ from relaunch_local.simulation.aws.event_patterns import matches
 from relaunch_local.templates.document import parse_yaml
 
 PAGE = (REPOSITORY / "docs" / "events.md").read_text(encoding="utf-8")
-SAMPLE = json.loads((REPOSITORY / "events" / "aws.events.job-state-change.json").read_text(encoding="utf-8"))
+SAMPLE = json.loads((REPOSITORY / "events" / "relaunch.job-state-change.json").read_text(encoding="utf-8"))
 
 
 def block(recipe: str, language: str) -> str:
