@@ -6,7 +6,7 @@ the units of `rate`. The next time of an expression is for people alone: Schedul
 
 import re
 from calendar import monthrange
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import NamedTuple
@@ -155,7 +155,11 @@ def _list_cron_problems(text: str) -> Iterator[str]:
     if len(values) != len(_FIELDS):
         names = ", ".join(field.name for field in _FIELDS)
         yield f"cron has {len(values)} fields, and needs six: {names}"
-        return
+    else:
+        yield from _list_field_problems(values)
+
+
+def _list_field_problems(values: Sequence[str]) -> Iterator[str]:
     for field, value in zip(_FIELDS, values, strict=True):
         if not _is_valid(field, value.upper()):
             yield f"`{value}` is no {field.name}: {_describe(field)}"
