@@ -61,6 +61,8 @@ def calls_of(command: str) -> set[str]:
         calls |= calls_of(within if within in rows() else referred)
     if "`apply`'s calls of EventBridge" in row:
         calls |= {call for call in calls_of("apply") if call.startswith("events:")}
+    if "its calls of Scheduler" in row:
+        calls |= {call for call in calls_of("apply") if call.startswith("scheduler:")}
     return calls
 
 

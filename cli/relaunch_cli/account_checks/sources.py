@@ -16,7 +16,8 @@ from relaunch.core.definitions.definition import (
 _SOURCES: tuple[tuple[type[Trigger], str, str, str], ...] = (
     (GithubTrigger, "WebhookUrl", "Webhook", "events of GitHub"),
     (S3Trigger, "UploadsQueueArn", "Uploads", "uploads"),
-    (EventBridgeTrigger, "UploadsQueueArn", "Uploads", "events of EventBridge"),
+    # The queue alone has also a stack of an earlier release, whose function does not know these messages.
+    (EventBridgeTrigger, "ScheduleGroupName", "Uploads", "events of EventBridge"),
     (ScheduleTrigger, "ScheduleGroupName", "Uploads", "schedules"),
 )
 

@@ -14,6 +14,7 @@ from relaunch_cli.terminal import echo, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from relaunch.core.definitions.definition import JobDefinition
     from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
@@ -82,7 +83,7 @@ def apply(  # noqa: PLR0913 - a command has the options it has
     unlisted = [each.definition for each in registered if each.definition.name not in changed]
     removed = [each.before for each in changes if each.change is Change.REMOVED and each.before]
     schedules = _schedules_of([*definitions, *(each.definition for each in registered)], connection)
-    changed_rules, changed_schedules = _plan_sources([*definitions, *unlisted], connection, schedules)
+    sources = _plan_sources([*definitions, *unlisted], connection, schedules)
     for plan in plans:
         for notice in plan.notices:
             print_note(f"{plan.definition.name}: {notice}")
@@ -90,7 +91,8 @@ def apply(  # noqa: PLR0913 - a command has the options it has
     if not is_dry_run:
         _confirm_removal(removed, is_sure=is_sure)
         _register(changes, owner, [*definitions, *unlisted], connection, schedules)
-    _print_changes(changes, changed_rules, changed_schedules, plans, is_dry_run=is_dry_run, as_json=as_json)
+    now = deps.clock.now()
+    _print_changes(changes, sources, plans, now, is_dry_run=is_dry_run, as_json=as_json)
 
 
 def _plan_sources(
@@ -241,9 +243,9 @@ def _check_watched(definitions: "Sequence[JobDefinition]", connection: "Connecti
 
 def _print_changes(
     changes: "Sequence[DefinitionChange]",
-    changed_rules: "Sequence[ChangedRule]",
-    changed_schedules: "Sequence[ChangedSchedule]",
+    sources: "tuple[Sequence[ChangedRule], Sequence[ChangedSchedule]]",
     plans: "Sequence[Plan]",
+    now: "datetime",
     *,
     is_dry_run: bool,
     as_json: bool,
@@ -253,12 +255,13 @@ def _print_changes(
     from relaunch_cli.views.screen import print_json, print_note, print_result
 
     if as_json:
-        print_json(changes_json(changes, changed_rules, changed_schedules, plans, is_dry_run=is_dry_run))
+        print_json(changes_json(changes, *sources, plans, is_dry_run=is_dry_run))
         return
     print_result(render_changes(changes, plans))
+    changed_rules, changed_schedules = sources
     for changed in changed_rules:
         print_note(describe_changed_rule(changed))
     for schedule in changed_schedules:
-        print_note(describe_changed_schedule(schedule))
+        print_note(describe_changed_schedule(schedule, now))
     if is_dry_run:
         print_note("dry run: nothing was registered")

@@ -112,7 +112,7 @@ def delete(
     for changed in changed_rules:
         print_note(describe_changed_rule(changed))
     for schedule in changed_schedules:
-        print_note(describe_changed_schedule(schedule))
+        print_note(describe_changed_schedule(schedule, connection.deps.clock.now()))
 
 
 def _confirm(registered: "RegisteredDefinition") -> None:

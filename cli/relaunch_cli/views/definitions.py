@@ -1,7 +1,9 @@
 """Tables of job definitions."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import assert_never
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, Isolation, NeuronPurpose
 from relaunch.core.definitions.definition import (
@@ -15,10 +17,11 @@ from relaunch.core.definitions.definition import (
 )
 from relaunch.core.definitions.event_pattern import pattern_sources
 from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
+from relaunch.core.definitions.schedule_expression import next_time
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.instance_type_filters import format_gpu_memory
 from relaunch.core.triggers.schedules import ChangedSchedule
-from relaunch.core.triggers.upload_rules import ChangedRule
+from relaunch.core.triggers.upload_rules import ChangedRule, RuleChange
 from relaunch.usecases.plan_jobs import Plan
 from relaunch.usecases.register_definitions import Change, DefinitionChange
 from relaunch_cli.views.formatting import format_price
@@ -118,9 +121,18 @@ def describe_changed_rule(changed: ChangedRule) -> str:
     return f"rule {changed.rule.name} for {changed.rule}: {changed.change.value}"
 
 
-def describe_changed_schedule(changed: ChangedSchedule) -> str:
-    """Describe the change of a schedule."""
-    return f"schedule {changed.schedule.name} ({changed.schedule}): {changed.change.value}"
+def describe_changed_schedule(changed: ChangedSchedule, now: datetime) -> str:
+    """Describe the change of a schedule, with its next time unless it is removed."""
+    schedule = changed.schedule
+    text = f"schedule {schedule.name} ({schedule}): {changed.change.value}"
+    if changed.change is RuleChange.REMOVED:
+        return text
+    try:
+        zone = ZoneInfo(schedule.time_zone)
+    except (ZoneInfoNotFoundError, ValueError):
+        return f"{text}; this machine does not know the time zone"
+    following = next_time(schedule.expression, zone, now)
+    return f"{text}, next at {following.astimezone(zone):%Y-%m-%d %H:%M %Z}" if following else text
 
 
 def describe_trigger(trigger: Trigger) -> str:

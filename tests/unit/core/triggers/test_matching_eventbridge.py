@@ -6,7 +6,14 @@ import pytest
 from fakes.builders import make_definition
 from relaunch.core.definitions.definition import EventBridgeTrigger, InputRule
 from relaunch.core.definitions.event_pattern import pattern_key
-from relaunch.core.triggers.chains import MAX_CHAIN_DEPTH, identity_of, job_of, next_depth, read_inputs
+from relaunch.core.triggers.chains import (
+    MAX_CHAIN_DEPTH,
+    identity_of,
+    job_of,
+    next_depth,
+    read_inputs,
+    sent_environment,
+)
 from relaunch.core.triggers.events import BusEvent
 from relaunch.core.triggers.matching import InvalidInputs
 from unit.core.triggers.matched import UPLOAD, UPLOAD_TRIGGER, facts_of, match_event, matched, reason_against
@@ -105,3 +112,20 @@ def test_the_job_that_an_event_is_about_is_named_in_its_detail(detail: object, j
 )
 def test_a_change_of_a_job_that_is_sent_twice_is_one_event(source: str, detail: object, identity: str) -> None:
     assert identity_of(source, "e-1", {"detail": detail}) == identity
+
+
+@pytest.mark.parametrize(
+    ("detail", "environment"),
+    [
+        (
+            {"trigger": {"variables": {"RELAUNCH_CHAIN_DEPTH": "4", "RELAUNCH_GIT_SHA": "a"}}},
+            {"RELAUNCH_CHAIN_DEPTH": "4"},
+        ),
+        ({"trigger": {"variables": {"RELAUNCH_CHAIN_DEPTH": 4}}}, {}),
+        ({"trigger": {"variables": []}}, {}),
+        ({"trigger": "push"}, {}),
+        ("text", {}),
+    ],
+)
+def test_the_event_says_how_far_its_job_is_in_a_chain(detail: object, environment: dict[str, str]) -> None:
+    assert sent_environment({"detail": detail}) == environment

@@ -75,9 +75,8 @@ def _list_problems(pattern: Mapping[str, object]) -> Iterator[str]:
     sources = pattern.get("source")
     if not isinstance(sources, list) or not sources or not all(isinstance(each, str) and each for each in sources):
         yield "`source` must be a list of names, for example [com.acme.features]: other events are nobody's"
-        return
-    for source in sources:
-        if source in OWN_SOURCES:
+    for source in sources if isinstance(sources, list) else ():
+        if isinstance(source, str) and source in OWN_SOURCES:
             yield f"`{source}` cannot be watched: {OWN_SOURCES[source]}"
     yield from _list_value_problems(pattern, "", 0)
 

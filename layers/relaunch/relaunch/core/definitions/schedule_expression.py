@@ -1,11 +1,14 @@
 """Schedule expressions of EventBridge Scheduler: what is wrong with one, before Scheduler is asked.
 
 Source: "Schedule types in EventBridge Scheduler" in its User Guide, with the fields, values and wildcards of `cron` and
-the units of `rate`. The times of an expression are Scheduler's alone.
+the units of `rate`. The next time of an expression is for people alone: Scheduler decides.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from calendar import monthrange
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import NamedTuple
 
 MAX_LENGTH = 256
@@ -14,6 +17,8 @@ TIME_ZONE_PATTERN = r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}"
 
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+_SATURDAY = 5  # as datetime.weekday counts
+_FARTHEST_DAYS = 4 * 366
 _UNITS = ("minute", "hour", "day")
 _FORMS = "write it like cron(0 6 ? * MON-FRI *) or rate(1 hour)"
 
@@ -49,6 +54,92 @@ def find_schedule_problem(expression: str) -> str:
     return f"`{expression}` is no schedule: {_FORMS}"
 
 
+def next_time(expression: str, zone: tzinfo, after: datetime) -> datetime | None:
+    """Return the next time of a cron expression in a time zone after a moment, in UTC.
+
+    None for a rate, which counts from when its schedule was made, and if there is none within four years. A time that a
+    clock change leaves out is skipped, and one that it repeats is taken once ("Daylight savings time", Scheduler User
+    Guide).
+    """
+    match = re.fullmatch(r"cron\(([^()]*)\)", expression)
+    if match is None or find_schedule_problem(expression):
+        return None
+    values = dict(zip(_FIELDS, (value.upper() for value in match[1].split()), strict=True))
+    minutes, hours, of_month, months, of_week, years = (_numbers(field, value) for field, value in values.items())
+    _, _, day_text, _, weekday_text, _ = values.values()
+    first = after.astimezone(zone).date()
+    for day in (first + timedelta(days=number) for number in range(_FARTHEST_DAYS)):
+        if day.month not in months or day.year not in years:
+            continue
+        if not (
+            _is_day_of_month(day, day_text, of_month) if day_text != "?" else _is_weekday(day, weekday_text, of_week)
+        ):
+            continue
+        for hour in sorted(hours):
+            for minute in sorted(minutes):
+                moment = _at(day, hour, minute, zone)
+                if moment is not None and moment > after:
+                    return moment
+    return None
+
+
+def _at(day: date, hour: int, minute: int, zone: tzinfo) -> datetime | None:
+    """Return a local time in UTC, the first of two; None if a clock change leaves it out."""
+    local = datetime.combine(day, time(hour, minute))
+    moment = local.replace(tzinfo=zone).astimezone(UTC)
+    return moment if moment.astimezone(zone).replace(tzinfo=None) == local else None
+
+
+def _is_day_of_month(day: date, text: str, numbers: AbstractSet[int]) -> bool:
+    last = monthrange(day.year, day.month)[1]
+    if text == "L":
+        return day.day == last
+    if text.endswith("W"):
+        wanted = last if text == "LW" else int(text[:-1])
+        return wanted <= last and day.day == _nearest_working_day(day.replace(day=wanted), last)
+    return day.day in numbers
+
+
+def _nearest_working_day(day: date, last: int) -> int:
+    """Return the day of the month from Monday to Friday that is nearest to a day, within its month."""
+    if day.weekday() == _SATURDAY:
+        return day.day - 1 if day.day > 1 else 3
+    if day.weekday() == _SATURDAY + 1:
+        return day.day + 1 if day.day < last else day.day - 2
+    return day.day
+
+
+def _is_weekday(day: date, text: str, numbers: AbstractSet[int]) -> bool:
+    number = day.isoweekday() % 7 + 1  # 1 is Sunday
+    name, hash_sign, count = text.partition("#")
+    if hash_sign:
+        return number == _number(_FIELDS[4], name) and (day.day - 1) // 7 + 1 == int(count)
+    if text.endswith("L") and len(text) > 1:
+        is_last = day.day + 7 > monthrange(day.year, day.month)[1]
+        return is_last and number == _number(_FIELDS[4], text[:-1])
+    return number in (numbers if text != "L" else {7})
+
+
+def _numbers(field: _Field, value: str) -> frozenset[int]:
+    """Return the numbers that a value of a field stands for; none for one of days with a letter of its own."""
+    return frozenset(number for part in value.split(",") for number in _numbers_of_part(field, part))
+
+
+def _numbers_of_part(field: _Field, part: str) -> Iterable[int]:
+    span, slash, step = part.partition("/")
+    first, dash, last = span.partition("-")
+    start = field.lowest if span == "*" else _number(field, first)
+    if start is None:
+        return ()
+    end = _number(field, last) if dash else None
+    if end is None:
+        end = field.highest if slash or span == "*" else start
+    numbers = (
+        range(start, end + 1) if start <= end else (*range(start, field.highest + 1), *range(field.lowest, end + 1))
+    )
+    return numbers[:: int(step)] if slash else numbers
+
+
 def _find_rate_problem(number: int, unit: str) -> str:
     if unit.removesuffix("s") not in _UNITS:
         return f"`{unit}` is no unit: minutes, hours and days are"
@@ -64,7 +155,11 @@ def _list_cron_problems(text: str) -> Iterator[str]:
     if len(values) != len(_FIELDS):
         names = ", ".join(field.name for field in _FIELDS)
         yield f"cron has {len(values)} fields, and needs six: {names}"
-        return
+    else:
+        yield from _list_field_problems(values)
+
+
+def _list_field_problems(values: Sequence[str]) -> Iterator[str]:
     for field, value in zip(_FIELDS, values, strict=True):
         if not _is_valid(field, value.upper()):
             yield f"`{value}` is no {field.name}: {_describe(field)}"
