@@ -26,7 +26,7 @@ class EventTrigger:
     """What started the job."""
 
     source: str
-    """`github`, `s3`, `image` or `direct`."""
+    """`github`, `s3`, `image`, `eventbridge`, `schedule` or `direct`."""
     identity: str
     """What identifies it: the same for a delivery that comes again."""
     summary: str
