@@ -337,8 +337,7 @@ class SimulatedAccount(CheckedWrites):
         return Dependencies(**ports, **self._stores())
 
     def _job_events(self) -> JobEvents:
-        clock = FunctionClock(self.runtime)
-        events = (self.calls, self.chance, clock, self._authorized, self.job_events.event_taken)
+        events = (self.calls, self.chance, FunctionClock(self.runtime), self._authorized, self.job_events.event_taken)
         return make_job_events(*events, may_fail=self.scenario.has_event_faults)
 
     def _stores(self) -> dict[str, Any]:
