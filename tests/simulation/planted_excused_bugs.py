@@ -103,6 +103,7 @@ EXCUSED_BUGS = (
         replaced(verdicts, "classify_stop", _failures_are_interruptions),
         "a stop's reason is its cause",
         30,
+        first=10,
     ),
     PlantedBug(
         "run-time-counted-twice",

@@ -227,8 +227,8 @@ FLEET_BUGS = (
         "a job gets another machine at once, however many never ran its task",
         _machines_for_ever,
         "a job has few machines in a day that run no task",
-        100,
-        first=250,
+        30,
+        first=80,
     ),
     PlantedBug(
         "refused-machines-of-others",

@@ -122,6 +122,7 @@ RECORD_BUGS = (
         "a change that EventBridge did not take is forgotten",
         changed(ChangeSender, send=_dropped),
         "every change of a job is one event",
+        20,
     ),
     PlantedBug(
         "event-not-sent-again",

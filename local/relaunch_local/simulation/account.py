@@ -345,9 +345,8 @@ class SimulatedAccount(CheckedWrites):
             return vars(self.emulated.stores)
         stores: dict[str, Any] = {name: CalledStore(store, self.calls) for name, store in vars(self.stores).items()}
         on_effect = self.invariants.effects.done
-        stores["jobs"] = CalledJobs(
-            self.stores.jobs, self.calls, self.indexes, self.job_saved, on_effect, self.machine_saved
-        )
+        saved = (self.job_saved, on_effect, self.machine_saved, self.scenario.has_event_faults)
+        stores["jobs"] = CalledJobs(self.stores.jobs, self.calls, self.indexes, *saved)
         stores["machines"] = CalledMachines(self.stores.machines, self.calls, self.machine_indexes, self.machine_saved)
         stores["capacity"] = CalledCapacity(self.stores.capacity, self.calls, on_effect)
         return {port: AuthorizedStore(port, store, self.authorization) for port, store in stores.items()}

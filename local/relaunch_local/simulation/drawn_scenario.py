@@ -50,7 +50,7 @@ _INPUTS = {"batch-size": InputRule("[0-9]+", "32"), "note": InputRule(".*", "")}
 """The command and the inputs of some definitions; the other trainings run the command of their task definition."""
 _OUTAGES_SHARE = 0.12
 _EVENTS_OUTAGES_SHARE = 0.1
-_EVENT_FAULTS_SHARE = 0.4
+_EVENT_FAULTS_SHARE = 0.2
 _SSM_OUTAGES_SHARE = 0.05
 _SMALL_PAGES_SHARE = 0.2
 _REFRESHES_SHARE = 0.15
