@@ -7,6 +7,7 @@ import pytest
 
 from contracts.conftest import HOUR, OVER, Stores, create
 from fakes.builders import NOW, make_attempt, make_job, make_offering_key, make_running_attempt, make_running_job
+from relaunch.core.jobs.changes import ChangedPart, JobChange, Outbox
 from relaunch.core.jobs.cost import summarize_job
 from relaunch.core.jobs.effects import AdmitWaiting
 from relaunch.core.jobs.job import CAPACITY
@@ -63,6 +64,20 @@ class TestFindingJobs:
         assert sorted(store.load_open(10)) == ["b", "c"]
         store.save_job(Decision(replace(pending, pending=())))
         assert store.load_open(10) == ["c"]
+
+    def test_a_job_whose_changes_alone_are_left_is_due_after_the_open_ones_and_is_not_open(
+        self, store: JobStore
+    ) -> None:
+        over = create(store, make_job("a"))
+        job = create(store, make_job("b", wake_at=NOW + HOUR))
+        ended = JobChange(1, NOW, JobState.SUCCEEDED, JobState.RUNNING, (ChangedPart.STATE,), "the program finished")
+        over = store.save_job(Decision(replace(over, **OVER, outbox=Outbox(1, (ended,), NOW))))
+        assert store.load_open(10) == [job.job_id]
+        assert store.load_due(NOW, 10) == [over.job_id]
+        assert store.load_due(NOW + HOUR, 10) == [job.job_id, over.job_id]
+        assert store.load_due(NOW + HOUR, 1) == [job.job_id]
+        store.save_job(Decision(replace(over, outbox=Outbox(1))))
+        assert store.load_due(NOW + HOUR, 10) == [job.job_id]
 
     def test_jobs_wait_for_a_slot_the_oldest_first(self, store: JobStore) -> None:
         for job_id, minutes, slot in (("a", 3, "resnet"), ("b", 1, "resnet"), ("c", 2, "*"), ("d", 4, "resnet")):

@@ -16,6 +16,7 @@ import pytest
 
 from fakes.installed_command import install
 from fakes.repository import REPOSITORY
+from relaunch.adapters.aws.dynamodb.job_listing import UNSENT
 from relaunch_local.attack.neighbours import NAMES, SHARED, deployed, somebody
 from relaunch_local.iam.reach import Reached, Somebody, reach
 from relaunch_local.stack.deployment import read_stack
@@ -151,6 +152,20 @@ def train(user: User, world: LocalWorld, outputs: Mapping[str, str]) -> None:
         time.sleep(POLL_SECONDS)
     assert f"image {outputs['RepositoryName']}:{TAG} pushed" in json.dumps(user.ask("explain", job))
     assert re.search(r'"event": ?"finished"', user.run("logs", job))
+    # EventBridge took every change of the job: the roles of functions may send them.
+    while has_unsent_changes(world):
+        assert time.monotonic() < deadline
+        time.sleep(POLL_SECONDS)
+
+
+def has_unsent_changes(world: LocalWorld) -> bool:
+    found = world.client("dynamodb").query(
+        TableName=world.deployment.outputs["TableName"],
+        IndexName="due",
+        KeyConditionExpression="due = :due",
+        ExpressionAttributeValues={":due": {"S": UNSENT}},
+    )
+    return bool(found["Items"])
 
 
 def examine(user: User) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from relaunch.adapters.aws.dynamodb.job_listing import OPEN
+from relaunch.adapters.aws.dynamodb.job_listing import OPEN, UNSENT
 from relaunch.adapters.aws.dynamodb.machine_items import DUE, read_machine
 from relaunch.adapters.aws.dynamodb.table import stamp
 from relaunch_local.stack.local_world import LocalWorld
@@ -49,6 +49,7 @@ def _run(local: LocalWorld, is_over: threading.Event) -> None:
 
 def _open_jobs(table: Any, name: str) -> Iterator[dict[str, Any]]:
     yield from _due(table, name, OPEN)
+    yield from _due(table, name, UNSENT)
 
 
 def _ended_machines(table: Any, name: str) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,15 @@ from itertools import islice
 
 from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.cost import summarize_job
-from relaunch.core.jobs.job import Job, TimelineEntry, due_at, may_have_instance, selected_placement, waited_slot
+from relaunch.core.jobs.job import (
+    Job,
+    TimelineEntry,
+    due_at,
+    is_over,
+    may_have_instance,
+    selected_placement,
+    waited_slot,
+)
 from relaunch.core.jobs.state import JobSummary
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.selection import explain_rows
@@ -102,7 +110,7 @@ class InMemoryJobs(WriteFaults):
         if job.attempt:
             record.attempts[job.attempt.number] = job.attempt
         record.timeline.extend(timeline)
-        if due_at(job) is None:
+        if is_over(job):
             self._open.pop(job.job_id, None)
         else:
             self._open[job.job_id] = None
@@ -132,8 +140,8 @@ class InMemoryJobs(WriteFaults):
         )
 
     def load_due(self, now: datetime, limit: int) -> list[str]:
-        due = [(wake_at, job.job_id) for job in self._jobs() if (wake_at := due_at(job)) and wake_at <= now]
-        return [job_id for _, job_id in sorted(due)][:limit]
+        due = [(is_over(job), at, job.job_id) for job in self._jobs() if (at := due_at(job)) and at <= now]
+        return [job_id for *_, job_id in sorted(due)][:limit]
 
     def load_open(self, limit: int) -> list[str]:
         return list(islice(self._open, limit))

@@ -5,6 +5,7 @@ reconfigures itself for anybody, and allows every origin; nothing in its configu
 """
 
 import asyncio
+import json
 import os
 import re
 import sys
@@ -16,7 +17,7 @@ from typing import Any
 
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
-from ministack.core import lambda_runtime
+from ministack.core import iam_actions, lambda_runtime
 from ministack.core.iam_evaluator import (
     AuthError,
     ParsedStatement,
@@ -55,12 +56,12 @@ def main() -> None:
     account = os.environ["MINISTACK_ACCOUNT_ID"]
     region = os.environ["MINISTACK_REGION"]
     name_callers(lambda_svc, account)
+    calls = CallPermissions(CalledAccount(account, region))
+    give_event_keys(calls)
     unpacked = Path(tempfile.mkdtemp(prefix="layers-"))
     share_layers(lambda_runtime.Worker, SharedLayers(unpacked, lambda_svc._resolve_layer_zip))  # noqa: SLF001
     guard = RequestGuard(secrets_of(root, account), LOOPBACK_HOSTS.union(hosts))
-    authorizer = RequestAuthorizer(
-        partial(policies_of, account), CallPermissions(CalledAccount(account, region)), report_refusal
-    )
+    authorizer = RequestAuthorizer(partial(policies_of, account), calls, report_refusal)
     config = Config()
     config.bind = [f"{os.environ['BIND_HOST']}:{os.environ['GATEWAY_PORT']}"]
     # As MiniStack serves itself.
@@ -149,6 +150,21 @@ def name_callers(lambda_svc: Any, account: str) -> None:
         return event
 
     lambda_svc._build_function_url_event = build_named_event  # noqa: SLF001
+
+
+def give_event_keys(calls: CallPermissions) -> None:
+    """Give the condition keys of EventBridge their values, which MiniStack does not: it refused every event of ours."""
+    tag_keys = iam_actions.request_tag_context
+
+    def request_keys(service: str, action: str, body: bytes, parameters: dict[str, Any]) -> dict[str, Any]:
+        keys: dict[str, Any] = tag_keys(service, action, body, parameters)
+        if action in {"events:PutEvents", "events:PutRule"}:
+            for permission in calls.required("", "events", action.partition(":")[2], json.loads(body)):
+                for name, values in permission.context.items():
+                    keys[name.lower()] = list(dict.fromkeys([*keys.get(name.lower(), ()), *(values or ())])) or None
+        return keys
+
+    iam_actions.request_tag_context = request_keys
 
 
 def identity_of(access_key_id: str, account: str) -> dict[str, str | None]:

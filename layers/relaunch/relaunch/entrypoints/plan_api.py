@@ -1,7 +1,7 @@
 """The requests of `plan_api` (docs/plan_api.schema.json), by Invoke or its function URL.
 
 A function of its own, because IAM tells functions apart and not what their requests ask for: whoever may call this one
-can start nothing, nor can its role (docs/decisions/0028-plans-have-a-function-of-their-own.md).
+can start nothing, nor can its role (docs/decisions/0029-plans-have-a-function-of-their-own.md).
 """
 
 from collections.abc import Mapping, Sequence

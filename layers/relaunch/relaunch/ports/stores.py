@@ -74,7 +74,7 @@ class JobStore(JobListing, Protocol):
     """The jobs table. Reads are strongly consistent, except those of indexes.
 
     load_due, load_open, load_waiting, load_slot_holders and list_jobs read indexes. An open job must have a `wake_at`;
-    a finished job is due while effects are pending.
+    a finished job is due while effects are pending, or changes are to be sent: after all that are open.
     """
 
     def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:

@@ -279,6 +279,11 @@ class TimelineEntry:
     attempt_number: int | None = None
 
 
+def is_over(job: Job) -> bool:
+    """Return whether nothing of the job is left to do but to send its changes."""
+    return job.state.is_final and not job.pending
+
+
 def due_at(job: Job) -> datetime | None:
     """Return when the job is to be checked again, None if never.
 
@@ -289,7 +294,7 @@ def due_at(job: Job) -> datetime | None:
         ValueError: the job is open and has no `wake_at`.
     """
     resend_at = job.outbox.resend_at
-    if job.state.is_final and not job.pending:
+    if is_over(job):
         return resend_at
     wake_at = (job.wake_at or job.ended_at or job.accepted_at) if job.state.is_final else job.wake_at
     if wake_at is None:

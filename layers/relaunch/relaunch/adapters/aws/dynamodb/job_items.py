@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from relaunch.adapters.aws.dynamodb.job_body import JobBody, write_job_body
-from relaunch.adapters.aws.dynamodb.job_listing import LISTING, OPEN, summary_text
+from relaunch.adapters.aws.dynamodb.job_listing import LISTING, OPEN, UNSENT, summary_text
 from relaunch.adapters.aws.dynamodb.table import (
     READ_UNIT_BYTES,
     Item,
@@ -24,7 +24,15 @@ from relaunch.adapters.aws.dynamodb.table import (
 from relaunch.adapters.aws.dynamodb.unknown_fields import Body
 from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.cost import summarize_job
-from relaunch.core.jobs.job import Job, TimelineEntry, due_at, may_have_instance, selected_placement, waited_slot
+from relaunch.core.jobs.job import (
+    Job,
+    TimelineEntry,
+    due_at,
+    is_over,
+    may_have_instance,
+    selected_placement,
+    waited_slot,
+)
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.selection import Selection, explain_rows
 from relaunch.ports import StoredSelection
@@ -78,7 +86,7 @@ def job_item(job: Job, write_id: str) -> Item:
     if job.attempt:
         item["attempt_number"] = number(job.attempt.number)
     if wake_at := due_at(job):
-        item |= {"due": text(OPEN), "wake_at": text(stamp(wake_at))}
+        item |= {"due": text(UNSENT if is_over(job) else OPEN), "wake_at": text(stamp(wake_at))}
     if slot := HELD if may_have_instance(job) else waited_slot(job):
         item["slot"] = text(slot)
     return _expiring(item, job)

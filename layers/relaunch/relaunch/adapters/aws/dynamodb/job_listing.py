@@ -15,6 +15,9 @@ from relaunch.ports import PermanentError
 
 LISTING = "JOBS"
 OPEN = "OPEN"
+"""The key in the index `due` of jobs that are not over."""
+UNSENT = "UNSENT"
+"""The key in it of jobs that are over, and have changes that EventBridge does not have."""
 
 _SUMMARY = TypeAdapter(JobSummary)
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from relaunch.adapters.aws.dynamodb import job_items as items
-from relaunch.adapters.aws.dynamodb.job_listing import OPEN, DynamoDbJobListing, job_id_of, job_ids
+from relaunch.adapters.aws.dynamodb.job_listing import OPEN, UNSENT, DynamoDbJobListing, job_id_of, job_ids
 from relaunch.adapters.aws.dynamodb.machines import refusal, save_machines
 from relaunch.adapters.aws.dynamodb.slots import full_cap, release_slots, take_slots
 from relaunch.adapters.aws.dynamodb.table import MAX_ACTIONS, Action, CancelledError, Item, number, put, stamp, text
@@ -106,7 +106,12 @@ class DynamoDbJobs(DynamoDbJobListing):
         return _read_whole(job_id, lambda: list(self._table.query("pk = :pk", values)), _history)
 
     def load_due(self, now: datetime, limit: int) -> list[str]:
-        values = {":due": text(OPEN), ":now": text(stamp(now))}
+        found = self._due(OPEN, now, limit)
+        # What waits for EventBridge may be many, and keeps no open job waiting.
+        return found + self._due(UNSENT, now, limit - len(found)) if len(found) < limit else found
+
+    def _due(self, due: str, now: datetime, limit: int) -> list[str]:
+        values = {":due": text(due), ":now": text(stamp(now))}
         return job_ids(self._table.query("due = :due AND wake_at <= :now", values, index="due", limit=limit))
 
     def load_waiting(self, slot: str, limit: int) -> list[str]:
