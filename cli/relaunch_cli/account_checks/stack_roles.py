@@ -33,6 +33,13 @@ ATTACHED_POLICIES: Mapping[str, tuple[str, frozenset[str]]] = {
         "AskForMachines",
         frozenset(f"{name}Role" for name in _FUNCTIONS if name not in ("GithubWebhook", "PlanApi", "RefreshOfferings")),
     ),
+    "SendJobChangesPolicy": (
+        "SendJobChanges",
+        frozenset(
+            f"{name}Role"
+            for name in ("SubmitJob", "JobApi", "LaunchAttempt", "ObserveCapacity", "ObserveTask", "Reconcile")
+        ),
+    ),
     "EndMachinesPolicy": ("EndMachines", frozenset({"RequestMachineRole", "ReconcileRole"})),
     "ReadCheckpointsPolicy": ("ReadCheckpoints", frozenset({"LaunchAttemptRole", "ReconcileRole"})),
     "KubernetesPolicy": (

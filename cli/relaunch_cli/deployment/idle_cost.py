@@ -40,8 +40,8 @@ def idle_costs(*, has_machines: bool, has_monitoring: bool, has_webhook: bool, h
     if has_webhook:
         items.append(IdleCost("Secrets Manager: the webhook's secret", _USD_PER_SECRET, _USD_PER_SECRET))
     if has_monitoring:
-        alarms = 13 + 2 * has_machines + 2 * has_webhook
-        dashboards = 1 + has_machines
+        alarms = 14 + 2 * has_machines + 2 * has_webhook
+        dashboards = 2 + has_machines
         items += [
             IdleCost(
                 f"CloudWatch: {alarms} alarms, of which ten are free",

@@ -32,7 +32,9 @@ BOUNDARY = "arn:aws:iam::111122223333:policy/boundary"
 
 
 def role(logical_id: str = "SubmitJobRole", **changes: Any) -> RoleFacts:
-    inline = ["SubmitJob", "AskForMachines", "Kubernetes"] if logical_id == "SubmitJobRole" else ["train"]
+    inline = (
+        ["SubmitJob", "AskForMachines", "SendJobChanges", "Kubernetes"] if logical_id == "SubmitJobRole" else ["train"]
+    )
     trust = expected_trust(logical_id, STACK)
     return replace(RoleFacts(logical_id, f"relaunch-{logical_id}-Z1", [], inline, trust, "", STACK), **changes)
 

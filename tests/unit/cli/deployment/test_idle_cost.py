@@ -26,21 +26,21 @@ def test_the_items_are_those_of_the_template(webhook: bool, uploads: bool) -> No
 
     assert any(each.endswith(f"which Lambda makes for {len(queues)} queues") for each in told)
     assert f"CloudWatch: {len(alarms)} alarms, of which ten are free" in told
-    assert len(template.of_type("CloudWatch::Dashboard")) == 2
+    assert len(template.of_type("CloudWatch::Dashboard")) == 3
     assert ("Secrets Manager: the webhook's secret" in told) == bool(secrets)
 
 
 def test_a_new_deployment_costs_little_more_than_a_dollar() -> None:
-    assert costs(webhook=False, uploads=False) == pytest.approx(1.43, abs=0.005)
+    assert costs(webhook=False, uploads=False) == pytest.approx(1.53, abs=0.005)
 
 
 def test_what_is_told_is_what_the_page_says() -> None:
     page = (REPOSITORY / "docs" / "operations.md").read_text(encoding="utf-8")
 
-    assert costs(webhook=False, uploads=False) == pytest.approx(1.43, abs=0.005)
-    assert "About 1.43 USD a month" in page
-    assert costs() == pytest.approx(2.29, abs=0.01)
-    assert "2.29 with both" in page
+    assert costs(webhook=False, uploads=False) == pytest.approx(1.53, abs=0.005)
+    assert "About 1.53 USD a month" in page
+    assert costs() == pytest.approx(2.39, abs=0.01)
+    assert "2.39 with both" in page
     assert costs() - costs(machines=False) == pytest.approx(0.20, abs=0.005)
     assert costs(uploads=False) - costs(uploads=False, webhook=False) == pytest.approx(0.60, abs=0.005)
     assert costs(webhook=False) - costs(uploads=False, webhook=False) == pytest.approx(0.26, abs=0.005)
