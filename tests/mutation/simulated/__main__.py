@@ -1,10 +1,10 @@
 """Run the simulation with mutants of the core and the use cases that a seed draws: `make mutate-simulation`.
 
-Each mutant is run alone with the first seeds, until one violates an invariant; those that none of them finds are then
-run together with the others, and each alone in the seeds that find something. With each the unit tests of its package
-are run as well: the simulation is measured by what they find. survivors.toml says of each that neither finds why it is
-harmless, and the command fails where that is missing. Results are kept in .cache/simulated-mutants as long as the code
-stays as it is: an interrupted command goes on.
+Each mutant is run alone with the first seeds, until one violates an invariant that names a harm, or eight raise. Those
+that no seed finds are then run together with the others, and each alone in the seeds that find something. With each the
+unit tests of its package are run as well: the simulation is measured by what they find. survivors.toml says of each
+that neither finds why it is harmless, and the command fails where that is missing. Results are kept in
+.cache/simulated-mutants as long as the code stays as it is: an interrupted command goes on.
 """
 
 import argparse
