@@ -80,12 +80,17 @@ class WatchedCluster(KubernetesCluster):
 class _PodProcesses:
     """Starts the trainings of pods under the names of their tasks."""
 
-    def __init__(self, trainings: Trainings) -> None:
+    def __init__(self, trainings: Trainings, clock: Clock) -> None:
         self._trainings = trainings
+        self._clock = clock
         self.names: dict[str, str] = {}
+        self.started_at: dict[str, datetime] = {}
+        """When the training of each task started."""
 
     def start(self, spec: ProcessSpec) -> ProcessHandle:
-        return self._trainings.start(replace(spec, task_arn=self.names[spec.task_arn], log_target=None))
+        task = self.names[spec.task_arn]
+        self.started_at[task] = self._clock.now()
+        return self._trainings.start(replace(spec, task_arn=task, log_target=None))
 
     def close(self) -> None:
         self._trainings.close()
@@ -193,7 +198,7 @@ class ClusterWorld:
     def __init__(self, clock: Clock, trainings: Trainings, scenario: ClusterScenario) -> None:
         """Create it with nodes of two GPUs each."""
         self.trainings = trainings
-        self.processes = _PodProcesses(trainings)
+        self.processes = _PodProcesses(trainings, clock)
         self._scenario = scenario
         is_ack = scenario.definition.target is Target.ACK
         self.cluster = WatchedCluster(clock, self.processes, minor=scenario.minor, is_ack=is_ack, pull_seconds=20.0)

@@ -10,6 +10,8 @@ from relaunch_local.simulation.workload import Workload
 
 # The stop time-out of two minutes, and an old server that looks at a Job's deadline only when it is set again.
 _STOP_BOUND = timedelta(minutes=10)
+# The design's ten minutes, and a minute between the looks at a pod.
+_EARLY = timedelta(minutes=11)
 
 
 class ClusterJobs:
@@ -51,7 +53,19 @@ class ClusterJobs:
                 return "" if job.job_id in self._workload.cancelled else "nobody cancelled it"
             case JobState.FAILED:
                 lacks_step = job.attempt is None and job.job_id in self._workload.without_checkpoint
-                is_known = lacks_step or failed > job.definition.max_failures or "program" in job.reason
+                definition = job.definition
+                is_limit = failed > definition.max_failures or self._early(job) > definition.retry.max_early_failures
+                is_known = lacks_step or is_limit or "program" in job.reason
                 return "" if is_known else f"its program failed {failed} times: {job.reason}"
             case _:
                 return job.reason
+
+    def _early(self, job: Job) -> int:
+        """Return how often the program failed soon after its pod ran."""
+        cluster = self._account.cluster
+        if cluster is None:
+            return 0
+        endings = cluster.trainings.logs[job.job_id].endings
+        failed = [task for task, ending in endings.items() if ending in {"failed", "out of memory"}]
+        lasted = [cluster.ended_at[task] - cluster.processes.started_at[task] for task in failed]
+        return sum(each <= _EARLY for each in lasted)
