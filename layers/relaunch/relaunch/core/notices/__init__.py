@@ -1,1 +1,1 @@
-"""What somebody is to be shown of the changes of jobs, and when: pure."""
+"""Notices of jobs to people and services: what is sent to whom, when, in which words. Imports the events of jobs."""
