@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
 
 from fakes.github_repository import FakeRepository
+from fakes.github_statuses import FakeStatuses
 from fakes.loopback import LoopbackHandler, serve_on_loopback
 from relaunch.core.triggers.failed_deliveries import DeliveryAttempt
 from relaunch.ports import PermanentError
@@ -23,7 +24,7 @@ Answer = tuple[int, Mapping[str, str], str]
 
 @dataclass
 class GithubApi:
-    """The API over `webhooks`, which deliver to `hook_url`, and over `repository`, if it has one.
+    """The API over `webhooks`, which deliver to `hook_url`, and over `repository` and `statuses`, if it has them.
 
     `refuse` gets the method and the path of a request before it takes effect, `lose` after; either may answer instead.
     """
@@ -35,6 +36,7 @@ class GithubApi:
     requests: list[tuple[str, str, Mapping[str, str]]] = field(default_factory=list)
     url: str = ""
     repository: FakeRepository | None = None
+    statuses: FakeStatuses | None = None
 
     def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes = b"") -> Answer:
         """Answer a request: status, headers and body."""
@@ -52,7 +54,8 @@ class GithubApi:
 
     def _find(self, method: str, path: str, query: Mapping[str, str], body: bytes) -> Answer | None:
         content = json.loads(body) if body else None
-        return self.repository.answer(method, path, query, content) if self.repository else None
+        found = self.repository.answer(method, path, query, content) if self.repository else None
+        return found or (self.statuses.answer(method, path, content) if self.statuses else None)
 
     def _take_effect(self, method: str, path: str, query: Mapping[str, str]) -> Answer:
         owner, _, rest = path.partition("/hooks")

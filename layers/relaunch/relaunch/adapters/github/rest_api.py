@@ -6,13 +6,17 @@ Docs. Redirects, as of a repository that was renamed, are not followed: the toke
 
 import http.client
 import json
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from email.message import Message
 from typing import IO
 from urllib.parse import urlsplit
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from relaunch.ports import PermanentError, TransientError
 from relaunch.ports.deliveries import TokenRefusedError
@@ -21,6 +25,23 @@ _TIMEOUT_SECONDS = 10
 # A page of deliveries is some 40 KB.
 _MAX_BYTES = 4 << 20
 _MAX_MESSAGE = 200
+_TOKEN_AT_FAULT = (401, 403, 404)
+# Seconds since 1970 have ten digits until 2286.
+_NUMBER = re.compile("[0-9]{1,10}")
+
+
+class _FieldError(BaseModel):
+    message: str = ""
+
+
+class _Error(BaseModel):
+    """An error; of its fields GitHub writes objects, or texts."""
+
+    message: str = ""
+    errors: list[_FieldError | str] = []
+
+
+_ERROR = TypeAdapter(_Error)
 
 
 class _Unfollowed(urllib.request.HTTPRedirectHandler):
@@ -46,29 +67,59 @@ class RestAnswer:
 
     @property
     def message(self) -> str:
-        """Return GitHub's message of an error, empty without one, as from a proxy."""
+        """Return GitHub's message of an error with those of its fields, empty without one, as from a proxy."""
         try:
-            message = json.loads(self.content)["message"]
-        except (ValueError, KeyError, TypeError):
+            error = _ERROR.validate_json(self.content)
+        except ValidationError:
             return ""
-        return str(message)[:_MAX_MESSAGE]
+        texts = [error.message, *(each.message for each in error.errors if isinstance(each, _FieldError))]
+        return ": ".join(filter(None, texts))[:_MAX_MESSAGE]
 
     @property
-    def may_pass(self) -> bool:
-        """Return whether the same request may be taken later: GitHub limits the rate, or has an error."""
-        is_limited = (
+    def is_limited(self) -> bool:
+        """Return whether the rate of requests is limited."""
+        says_so = (
             "Retry-After" in self.headers
             or self.headers.get("X-RateLimit-Remaining") == "0"
             or "rate limit" in self.message.lower()
         )
-        return self.status >= 500 or self.status in (408, 429) or (self.status == 403 and is_limited)
+        return self.status == 429 or (self.status == 403 and says_so)
+
+    @property
+    def may_pass(self) -> bool:
+        """Return whether the same request may be taken later: GitHub limits the rate, or has an error."""
+        return self.status >= 500 or self.status == 408 or self.is_limited
+
+    def retry_at(self, now: datetime) -> datetime | None:
+        """Return when GitHub asks for the next request, None if it does not say: then in a minute at the soonest."""
+        after = self.headers.get("Retry-After", "").strip()
+        if _NUMBER.fullmatch(after):
+            return now + timedelta(seconds=int(after))
+        reset = self.headers.get("X-RateLimit-Reset", "").strip()
+        if self.headers.get("X-RateLimit-Remaining") == "0" and _NUMBER.fullmatch(reset):
+            return datetime.fromtimestamp(int(reset), UTC)
+        return None
+
+    @property
+    def token_expires_at(self) -> datetime | None:
+        """Return when the token expires, None if it never does, or GitHub does not say.
+
+        Written as `2027-01-31 09:00:00 UTC`, or with an offset ("Managing your personal access tokens", GitHub Docs;
+        https://github.com/google/go-github/issues/3708 has it with one, and the time of the answer in it).
+        """
+        text = self.headers.get("GitHub-Authentication-Token-Expiration", "").strip().replace(" UTC", " +0000")
+        try:
+            return datetime.strptime(text, "%Y-%m-%d %H:%M:%S %z").astimezone(UTC)
+        except ValueError:
+            return None
 
 
 class GithubRestApi:
     """Sends requests to one host.
 
     `api_url` is https://api.github.com, or https://HOST/api/v3 of a GitHub Enterprise Server. `read_token` is called
-    once, before the first request; `parameter` is the stack's parameter that names its secret.
+    before the first request, and again after one for which another token may be taken; `parameter` is the stack's
+    parameter that names its secret.
     """
 
     def __init__(self, api_url: str, read_token: Callable[[], str], parameter: str) -> None:
@@ -90,13 +141,20 @@ class GithubRestApi:
         headers = self._headers() if body is None else {**self._headers(), "Content-Type": "application/json"}
         request = urllib.request.Request(f"{self._api_url}/{path}", content, headers, method=method)  # noqa: S310 - the template allows https only
         try:
+            answer = self._exchange(request)
+        except (OSError, http.client.HTTPException) as error:
+            raise TransientError(f"{doing}: no answer from {urlsplit(self._api_url).netloc}: {error!r}") from error
+        if answer.status in _TOKEN_AT_FAULT:
+            self._token = ""
+        return answer
+
+    def _exchange(self, request: urllib.request.Request) -> RestAnswer:
+        try:
             with self._opener.open(request, timeout=_TIMEOUT_SECONDS) as answer:
                 return RestAnswer(answer.status, answer.read(_MAX_BYTES), answer.headers)
         except urllib.error.HTTPError as error:
             with error:
                 return RestAnswer(error.code, _read_error(error), error.headers)
-        except (OSError, http.client.HTTPException) as error:
-            raise TransientError(f"{doing}: no answer from {urlsplit(self._api_url).netloc}: {error!r}") from error
 
     def _headers(self) -> Mapping[str, str]:
         if not self._token:

@@ -47,7 +47,7 @@ class GithubWebhookApi:
     """Implements WebhookApi.
 
     `api_url` is https://api.github.com, or https://HOST/api/v3 of a GitHub Enterprise Server. `webhook_urls` are those
-    that deliveries to this stack are sent to, or below them. `read_token` is called once, before the first call.
+    that deliveries to this stack are sent to, or below them. `read_token` is called as GithubRestApi calls it.
     """
 
     def __init__(self, api_url: str, webhook_urls: Sequence[str], read_token: Callable[[], str]) -> None:

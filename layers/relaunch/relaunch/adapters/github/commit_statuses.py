@@ -1,0 +1,148 @@
+"""Sets statuses of commits at GitHub ("REST API endpoints for commit statuses", GitHub Docs).
+
+A status that was set twice is there twice, and shown once: after a time-out it is set again. Each counts for the limits
+of requests, and of statuses, of which a commit has 1,000 for one context at most.
+"""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from urllib.parse import quote
+
+from relaunch.adapters.github.rest_api import GithubRestApi, RestAnswer
+from relaunch.core.notices.commit_status import CommitState, CommitStatus, commit_status_of
+from relaunch.core.notices.notice import Notice, Subscription
+from relaunch.core.notices.status_budget import StatusBudget, hold_until, spread
+from relaunch.core.notices.status_report import StatusReport
+from relaunch.ports import Clock, PortError, StaleWriteError, TransientError
+from relaunch.ports.commit_statuses import CommitStatusStore, StoredBudget
+from relaunch.ports.notices import Delivered, Held, Outcome, Postponed, Refused
+
+NAME = "github-commit-status"
+"""The name of the receiver."""
+PARAMETER = "GithubStatusTokenSecretArn"
+"""The stack's parameter that names the secret of the token."""
+JOB_ID = "{job_id}"
+"""What the address of a job's page has in the place of the job's ID."""
+# Others write the budget at the same time only while statuses are set.
+_MOST_LOADS = 5
+_NOT_ACCEPTED = 401
+_REMEDIES = {
+    _NOT_ACCEPTED: f": GitHub does not accept the token: store another one as the secret of {PARAMETER}",
+    403: ': give the token "Commit statuses: read and write" of this repository',
+    404: ': give the token "Commit statuses: read and write" of this repository, if there still is one of this name',
+    422: ": the commit is gone, or has as many statuses as it may: the next commit gets its own",
+}
+_REPORT_READ_EVERY = timedelta(minutes=5)
+
+
+class GithubCommitStatuses:
+    """Implements NoticeReceiver.
+
+    `page_url` is where a status leads to, with `{job_id}` in it; empty if there is no page of jobs.
+    """
+
+    def __init__(self, api: GithubRestApi, store: CommitStatusStore, clock: Clock, page_url: str = "") -> None:
+        self._api = api
+        self._store = store
+        self._clock = clock
+        self._page_url = page_url
+        self._report: tuple[datetime, StatusReport] | None = None
+
+    @property
+    def subscription(self) -> Subscription:
+        return Subscription(name=NAME, wants_states=True)
+
+    def deliver(self, notice: Notice, thread: str) -> Outcome:
+        del thread
+        status = commit_status_of(notice.event)
+        if status is None:
+            return Delivered()
+        try:
+            turn = self._take_turn(status, notice)
+            return Held(turn) if isinstance(turn, datetime) else self._set(status, notice.event.job_id, turn)
+        except PortError as error:
+            return Postponed(str(error))
+
+    def _take_turn(self, status: CommitStatus, notice: Notice) -> StatusBudget | datetime:
+        """Count a request, and return the budget after it; or return when there may be room for it."""
+        is_end = status.state is not CommitState.PENDING
+        for _ in range(_MOST_LOADS):
+            now = self._clock.now()
+            stored = self._store.load_budget()
+            held_until = hold_until(stored.budget, notice.event, now, is_end=is_end)
+            if held_until is not None:
+                return held_until
+            used = stored.budget.used(now)
+            if self._save(stored, used):
+                return used
+        return self._clock.now() + spread(notice.event.job_id)
+
+    def _save(self, stored: StoredBudget, budget: StatusBudget) -> bool:
+        try:
+            self._store.save_budget(StoredBudget(budget, stored.version))
+        except StaleWriteError:
+            return False
+        return True
+
+    def _set(self, status: CommitStatus, job_id: str, budget: StatusBudget) -> Outcome:
+        body = {"state": status.state.value, "context": status.context, "description": status.description}
+        if self._page_url:
+            body["target_url"] = self._page_url.replace(JOB_ID, quote(job_id, safe=""))
+        doing = f"setting the status of a commit of {status.repository}"
+        answer = self._api.send("POST", f"repos/{status.repository}/statuses/{status.sha}", doing, body)
+        now = self._clock.now()
+        if answer.is_taken:
+            self._note_taken(status.repository, now, answer, budget)
+            return Delivered(answer=f"{status.context} of {status.repository} is {status.state}")
+        reason = f"{doing}: HTTP {answer.status} {answer.message}".rstrip() + _remedy(answer)
+        if answer.is_limited:
+            limited = self._note(lambda noted: noted.limited_at(now, answer.retry_at(now)))
+            return Postponed(reason, limited.closed_until)
+        if answer.may_pass or answer.status == _NOT_ACCEPTED:
+            return Postponed(reason)
+        return self._refused(status.repository, reason, now)
+
+    def _note(self, change: Callable[[StatusBudget], StatusBudget]) -> StatusBudget:
+        """Change the budget by what GitHub answered; where others always come first, that is theirs to note."""
+        changed = StatusBudget()
+        for _ in range(_MOST_LOADS):
+            stored = self._store.load_budget()
+            changed = change(stored.budget)
+            if self._save(stored, changed):
+                break
+        return changed
+
+    def _note_taken(self, repository: str, now: datetime, answer: RestAnswer, budget: StatusBudget) -> None:
+        """Note that a status was set, which it stays where that cannot be noted."""
+        try:
+            if budget.limited:
+                self._note(StatusBudget.answered)
+            report = self._load_report(now)
+            after = report.after_taken(repository, now, answer.token_expires_at)
+            if after != report:
+                self._save_report(after, now)
+        except TransientError:
+            return
+
+    def _refused(self, repository: str, reason: str, now: datetime) -> Refused:
+        report = self._load_report(now)
+        if report.is_said(repository, reason, now):
+            return Refused(reason, is_known=True)
+        self._save_report(report.with_problem(repository, reason, now), now)
+        return Refused(reason)
+
+    def _load_report(self, now: datetime) -> StatusReport:
+        if self._report is None or now - self._report[0] >= _REPORT_READ_EVERY:
+            self._report = now, self._store.load_report()
+        return self._report[1]
+
+    def _save_report(self, report: StatusReport, now: datetime) -> None:
+        self._report = now, report
+        self._store.save_report(report)
+
+
+def _remedy(answer: RestAnswer) -> str:
+    """Return what to do about an answer, empty if it is to wait."""
+    if 300 <= answer.status < 400:
+        return ": it has another name now: name that in the triggers"
+    return _REMEDIES.get(answer.status, "") if not answer.is_limited else ""
