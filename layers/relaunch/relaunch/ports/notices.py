@@ -86,6 +86,8 @@ class ReceiverPause:
     since: datetime
     until: datetime
     reason: str = ""
+    is_reported: bool = False
+    """Whether somebody was alerted."""
 
 
 class NoticeStore(Protocol):
@@ -106,3 +108,12 @@ class NoticeStore(Protocol):
 
     def save_pause(self, receiver: str, pause: ReceiverPause | None) -> None:
         """Replace the pause of a receiver; None ends it."""
+
+
+class NoReceivers:
+    """Implements ReceiverSource for functions that send no notices."""
+
+    def receivers_for(self, event: JobStateChange) -> Sequence[NoticeReceiver]:
+        """Return none."""
+        del event
+        return ()
