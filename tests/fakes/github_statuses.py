@@ -39,6 +39,7 @@ class SetStatus:
 class FakeStatuses:
     """The statuses of all commits of the repositories of `names`, the oldest first.
 
+    `refuse` may answer a request instead of what it asks for, `lose` after it took effect.
     `exceeded` has the limits of requests that were exceeded, and `too_soon` the requests that came though GitHub had
     asked to wait: a client that keeps to the rules leaves both empty.
     """
@@ -48,6 +49,8 @@ class FakeStatuses:
     statuses: dict[tuple[str, str, str], list[SetStatus]] = field(default_factory=dict)
     exceeded: list[tuple[datetime, str]] = field(default_factory=list)
     too_soon: list[datetime] = field(default_factory=list)
+    refuse: Callable[[], Answer | None] = lambda: None
+    lose: Callable[[], Answer | None] = lambda: None
     gone: set[str] = field(default_factory=set)
     requests: int = 0
     most_in_a_minute: int = 0
@@ -89,9 +92,24 @@ class FakeStatuses:
         """Answer a request for statuses, None if it is for something else."""
         match method, path.split("/"):
             case "POST", ["repos", owner, name, "statuses", sha]:
-                return self.count() or self._set(f"{owner}/{name}", sha, content)
+                refused = self.count() or self._obeyed(self.refuse())
+                return refused or self._taken(f"{owner}/{name}", sha, content)
             case _:
                 return None
+
+    def _obeyed(self, refusal: Answer | None) -> Answer | None:
+        """Keep to what a refusal asks for: "wait for at least one minute" where a limit says nothing."""
+        if refusal is not None and "Retry-After" in refusal[1]:
+            self.close(int(refusal[1]["Retry-After"]))
+        elif refusal is not None and refusal[1].get("X-RateLimit-Remaining") == "0":
+            self.close(int(refusal[1]["X-RateLimit-Reset"]) - self.now().timestamp())
+        elif refusal is not None and refusal[0] == 429:
+            self.close(60)
+        return refusal
+
+    def _taken(self, name: str, sha: str, content: Mapping[str, Any]) -> Answer:
+        answer = self._set(name, sha, content)
+        return self.lose() or answer
 
     def _set(self, name: str, sha: str, content: Mapping[str, Any]) -> Answer:
         if name not in self.names:

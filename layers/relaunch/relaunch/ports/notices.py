@@ -36,13 +36,21 @@ class Postponed:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """There is no room for this notice before `until`, where others go first; it holds up no other one."""
+
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
-    """The receiver will never take this notice."""
+    """The receiver will never take this notice; `is_known`: somebody was alerted of this reason already."""
 
     reason: str
+    is_known: bool = False
 
 
-Outcome: TypeAlias = Delivered | Postponed | Refused
+Outcome: TypeAlias = Delivered | Held | Postponed | Refused
 
 
 class NoticeReceiver(Protocol):

@@ -18,7 +18,16 @@ from relaunch.core.notices.notice import Notice
 from relaunch.core.notices.pauses import may_alert, next_pause_end
 from relaunch.core.notices.record import NoticeRecord
 from relaunch.ports import NoticeDependencies, NotYetError, StaleWriteError, TransientError
-from relaunch.ports.notices import Delivered, NoticeReceiver, Outcome, Postponed, ReceiverPause, Refused, StoredRecord
+from relaunch.ports.notices import (
+    Delivered,
+    Held,
+    NoticeReceiver,
+    Outcome,
+    Postponed,
+    ReceiverPause,
+    Refused,
+    StoredRecord,
+)
 
 # Others save the record of one job and receiver at the same time only while its events come together.
 _MOST_LOADS = 5
@@ -114,10 +123,13 @@ class _Turn:
                 self._end_pause(pause)
                 self._deps.log.decided("notice sent", **self._facts(notice))
                 return False, None
-            case Refused(reason):
+            case Refused(reason, is_known):
                 self._keep(notice, "")
-                self._say_given_up(notice, reason)
+                self._say_given_up(notice, reason, is_known=is_known)
                 return False, None
+            case Held(until):
+                self._release()
+                return True, until
             case Postponed():
                 self._release()
                 return True, self._pause(outcome, pause, notice)
@@ -168,10 +180,11 @@ class _Turn:
         if pause is not None:
             self._deps.notice_records.save_pause(self._name, None)
 
-    def _say_given_up(self, notice: Notice, reason: str) -> None:
-        facts = self._facts(notice) | {"reason": reason[:_MAX_REASON], "is_alert": True}
+    def _say_given_up(self, notice: Notice, reason: str, *, is_known: bool = False) -> None:
+        facts = self._facts(notice) | {"reason": reason[:_MAX_REASON], "is_alert": None if is_known else True}
         self._deps.log.decided("notice given up", **facts)
-        self._deps.metrics.record(MetricDatum(Metric.NOTICES_GIVEN_UP))
+        if not is_known:
+            self._deps.metrics.record(MetricDatum(Metric.NOTICES_GIVEN_UP))
 
     def _facts(self, notice: Notice) -> dict[str, object]:
         kind = notice.kind.value if notice.kind else "state"

@@ -1,37 +1,19 @@
 from dataclasses import replace
-from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
+from fakes.notices import SHA, make_change, with_commit
 from relaunch.core.jobs.changes import ChangedPart
 from relaunch.core.jobs.state import CostBasis, JobState, WaitReason
-from relaunch.core.lifecycle.change_events import EventCost, EventMachine, EventTrigger, JobStateChange
+from relaunch.core.lifecycle.change_events import EventCost, EventMachine
 from relaunch.core.notices.commit_status import MAX_DESCRIPTION, CommitState, CommitStatus, commit_status_of
 
-SHA = "4b1d8e6f02a97c35e8d0714b6a2f93c5d8e07b1a"
 SPOT = EventMachine(instance_type="g5.xlarge", purchase="spot", zone="us-east-1a")
-CHANGE = JobStateChange(
-    id="resnet-1f2e3d4c:1",
-    sequence=1,
-    job_id="resnet-1f2e3d4c",
-    definition="resnet",
-    target="ecs",
-    trigger=EventTrigger(
-        source="github",
-        identity="github:push:acme/vision",
-        summary="push of 4b1d8e6 to main in acme/vision",
-        variables={"RELAUNCH_GIT_REPOSITORY": "acme/vision", "RELAUNCH_GIT_SHA": SHA},
-    ),
-    changed=(ChangedPart.STATE,),
-    state=JobState.WAITING,
-    waiting_for=WaitReason.LAUNCH,
-    reason="push of 4b1d8e6 to main in acme/vision",
-    cost=EventCost(usd=0.6546, basis=CostBasis.PRICE),
-    time=datetime(2026, 11, 3, 12, 45, tzinfo=UTC),
-)
+CHANGE = make_change()
 
 
-def status_of(**fields: object) -> CommitStatus:
+def status_of(**fields: Any) -> CommitStatus:
     status = commit_status_of(replace(CHANGE, **fields))
     assert status is not None
     return status
@@ -116,7 +98,7 @@ def test_a_job_that_a_push_started_has_a_status_of_its_definition_on_the_commit(
         ),
     ],
 )
-def test_each_state_is_shown(fields: dict[str, object], state: str, description: str) -> None:
+def test_each_state_is_shown(fields: dict[str, Any], state: str, description: str) -> None:
     status = status_of(**fields)
 
     assert (status.state.value, status.description) == (state, f"{description} · resnet-1f2e3d4c")
@@ -162,14 +144,11 @@ def test_no_description_is_longer_than_github_takes_and_all_name_the_job(state: 
     ],
 )
 def test_without_a_commit_at_github_there_is_no_status(variables: dict[str, str]) -> None:
-    trigger = replace(CHANGE.trigger, variables=variables)
-
-    assert commit_status_of(replace(CHANGE, trigger=trigger)) is None
+    assert commit_status_of(with_commit(CHANGE, **variables)) is None
 
 
 def test_a_commit_of_a_repository_with_sha_256_has_one() -> None:
-    variables = {"RELAUNCH_GIT_REPOSITORY": "acme/vision", "RELAUNCH_GIT_SHA": "a1" * 32}
-    status = commit_status_of(replace(CHANGE, trigger=replace(CHANGE.trigger, variables=variables)))
+    status = commit_status_of(with_commit(CHANGE, RELAUNCH_GIT_REPOSITORY="acme/vision", RELAUNCH_GIT_SHA="a1" * 32))
 
     assert status is not None
     assert status.sha == "a1" * 32

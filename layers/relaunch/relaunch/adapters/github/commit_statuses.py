@@ -5,6 +5,7 @@ of requests, and of statuses, of which a commit has 1,000 for one context at mos
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
@@ -96,33 +97,33 @@ class GithubCommitStatuses:
             return Delivered(answer=f"{status.context} of {status.repository} is {status.state}")
         reason = f"{doing}: HTTP {answer.status} {answer.message}".rstrip() + _remedy(answer)
         if answer.is_limited:
-            limited = self._note(lambda noted: noted.limited_at(now, answer.retry_at(now)))
-            return Postponed(reason, limited.closed_until)
+            return Postponed(reason, self._note_limited(budget, now, answer.retry_at(now)))
         if answer.may_pass or answer.status == _NOT_ACCEPTED:
             return Postponed(reason)
         return self._refused(status.repository, reason, now)
 
-    def _note(self, change: Callable[[StatusBudget], StatusBudget]) -> StatusBudget:
+    def _note_limited(self, budget: StatusBudget, now: datetime, asked: datetime | None) -> datetime | None:
+        """Return until when GitHub is left alone, after every function was asked to do so."""
+        with suppress(TransientError):
+            self._note(lambda noted: noted.limited_at(now, asked))
+        return budget.limited_at(now, asked).closed_until
+
+    def _note(self, change: Callable[[StatusBudget], StatusBudget]) -> None:
         """Change the budget by what GitHub answered; where others always come first, that is theirs to note."""
-        changed = StatusBudget()
         for _ in range(_MOST_LOADS):
             stored = self._store.load_budget()
-            changed = change(stored.budget)
-            if self._save(stored, changed):
-                break
-        return changed
+            if self._save(stored, change(stored.budget)):
+                return
 
     def _note_taken(self, repository: str, now: datetime, answer: RestAnswer, budget: StatusBudget) -> None:
         """Note that a status was set, which it stays where that cannot be noted."""
-        try:
+        with suppress(TransientError):
             if budget.limited:
                 self._note(StatusBudget.answered)
             report = self._load_report(now)
             after = report.after_taken(repository, now, answer.token_expires_at)
             if after != report:
                 self._save_report(after, now)
-        except TransientError:
-            return
 
     def _refused(self, repository: str, reason: str, now: datetime) -> Refused:
         report = self._load_report(now)

@@ -65,9 +65,7 @@ def kind_of(event: JobStateChange) -> NoticeKind | None:
 
 def is_wanted(event: JobStateChange, subscription: Subscription) -> bool:
     """Return whether a receiver wants an event by itself, apart from how long the job waits after it."""
-    if subscription.wants_states:
-        return ChangedPart.STATE in event.changed
-    return kind_of(event) in subscription.kinds
+    return subscription.wants_states or kind_of(event) in subscription.kinds
 
 
 def decide(event: JobStateChange, subscription: Subscription, record: NoticeRecord, now: datetime) -> Decision:

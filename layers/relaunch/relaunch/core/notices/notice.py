@@ -14,8 +14,8 @@ LONGEST_WAIT = timedelta(hours=1)
 class Subscription:
     """What a receiver wants.
 
-    One with `wants_states` gets each new state of a job instead of `kinds`, the latest alone, and nothing is held back
-    to be put together: a commit status is one.
+    One with `wants_states` gets each change of a job instead of `kinds`, also what it waits for, the latest alone, and
+    nothing is held back to be put together: a commit status is one.
     """
 
     name: str
