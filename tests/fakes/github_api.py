@@ -7,11 +7,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from email.message import Message
 from urllib.parse import parse_qs, urlsplit
+from urllib.request import Request
 
 from fakes.github_repository import FakeRepository
 from fakes.github_statuses import FakeStatuses
 from fakes.loopback import LoopbackHandler, serve_on_loopback
+from relaunch.adapters.github.rest_api import GithubRestApi, RestAnswer
 from relaunch.core.triggers.failed_deliveries import DeliveryAttempt
 from relaunch.ports import PermanentError
 from relaunch_local.simulation.github import GithubWebhooks
@@ -100,6 +103,25 @@ def _listed(attempt: DeliveryAttempt) -> Mapping[str, object]:
         "repository_id": 456,
         "throttled_at": None,
     }
+
+
+class InProcessApi(GithubRestApi):
+    """The client of the API, whose requests are answered in process."""
+
+    def __init__(self, github: GithubApi) -> None:
+        super().__init__("https://api.github.com", lambda: TOKEN, "GithubStatusTokenSecretArn")
+        self._github = github
+
+    def _exchange(self, request: Request) -> RestAnswer:
+        headers = dict(request.header_items())
+        body = request.data if isinstance(request.data, bytes) else b""
+        status, answered, content = self._github.answer(request.get_method(), request.selector, headers, body)
+        if status == 0:
+            raise TimeoutError("timed out")
+        message = Message()
+        for name, value in answered.items():
+            message[name] = value
+        return RestAnswer(status, content.encode(), message)
 
 
 @contextmanager
