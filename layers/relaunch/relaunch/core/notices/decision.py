@@ -71,6 +71,8 @@ def is_wanted(event: JobStateChange, subscription: Subscription) -> bool:
 def decide(event: JobStateChange, subscription: Subscription, record: NoticeRecord, now: datetime) -> Decision:
     """Return what to do about an event for a receiver; it is pure, and may be asked as often as one likes."""
     noted = _note(event, subscription, record)
+    if noted != record:
+        noted = replace(noted, first_at=min(record.first_at or event.time, event.time))
     step = _of_itself(event, subscription, noted, now)
     return Decision(noted, step or _of_its_wait(event, subscription, noted, now))
 
@@ -115,6 +117,7 @@ def _of_itself(
         interruptions=record.unsaid,
         all_interruptions=len(record.interruptions),
         reason=event.reason,
+        first_at=record.first_at,
     )
     held_until = now
     if _is_between(kind, event) and record.said_between_at is not None:
@@ -134,6 +137,7 @@ def _of_its_wait(
         event=event,
         all_interruptions=len(record.interruptions),
         reason=record.wait_reason or event.reason,
+        first_at=record.first_at,
     )
     return _when(notice, record, event.time + subscription.waits_after, now)
 

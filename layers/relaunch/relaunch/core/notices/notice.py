@@ -50,6 +50,8 @@ class Notice:
     """How many this receiver's notices know of the job."""
     reason: str = ""
     """Why, in words: that of the event, or of what a job waits for meanwhile."""
+    first_at: datetime | None = None
+    """When the job changed first, as far as this receiver's notices know."""
     is_test: bool = False
     """Whether a person sends it to try the receiver out."""
 

@@ -34,6 +34,8 @@ class NoticeRecord:
     wait_reason: str = ""
     """What it waits for, in words, by the greatest event that says so."""
     claimed_until: datetime | None = None
+    first_at: datetime | None = None
+    """The time of the earliest event that changed the record."""
 
     def with_interruption(self, interruption: Interruption) -> "NoticeRecord":
         """Return the record with an interruption, which is counted once however often its event comes."""
