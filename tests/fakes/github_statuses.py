@@ -99,11 +99,16 @@ class FakeStatuses:
 
     def _obeyed(self, refusal: Answer | None) -> Answer | None:
         """Keep to what a refusal asks for: "wait for at least one minute" where a limit says nothing."""
-        if refusal is not None and "Retry-After" in refusal[1]:
-            self.close(int(refusal[1]["Retry-After"]))
-        elif refusal is not None and refusal[1].get("X-RateLimit-Remaining") == "0":
-            self.close(int(refusal[1]["X-RateLimit-Reset"]) - self.now().timestamp())
-        elif refusal is not None and refusal[0] == 429:
+        if refusal is None:
+            return None
+        status, headers, _ = refusal
+        after = headers.get("Retry-After", "").strip()
+        reset = headers.get("X-RateLimit-Reset", "")
+        if after.isdigit():
+            self.close(min(int(after), 3_600))
+        elif reset and headers.get("X-RateLimit-Remaining") == "0":
+            self.close(int(reset) - self.now().timestamp())
+        elif status == 429:
             self.close(60)
         return refusal
 
