@@ -4,22 +4,21 @@ A status that was set twice is there twice, and shown once: after a time-out it 
 of requests, and of statuses, of which a commit has 1,000 for one context at most.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from relaunch.adapters.github.rest_api import GithubRestApi, RestAnswer
-from relaunch.core.notices.commit_status import CommitState, CommitStatus, commit_status_of
+from relaunch.core.lifecycle.change_events import JobStateChange
+from relaunch.core.notices.commit_status import RECEIVER, CommitState, CommitStatus, commit_status_of
 from relaunch.core.notices.notice import Notice, Subscription
 from relaunch.core.notices.status_budget import StatusBudget, hold_until, spread
 from relaunch.core.notices.status_report import StatusReport
 from relaunch.ports import Clock, PortError, StaleWriteError, TransientError
 from relaunch.ports.commit_statuses import CommitStatusStore, StoredBudget
-from relaunch.ports.notices import Delivered, Held, Outcome, Postponed, Refused
+from relaunch.ports.notices import Delivered, Held, NoticeReceiver, Outcome, Postponed, ReceiverSource, Refused
 
-NAME = "github-commit-status"
-"""The name of the receiver."""
 PARAMETER = "GithubStatusTokenSecretArn"
 """The stack's parameter that names the secret of the token."""
 JOB_ID = "{job_id}"
@@ -47,11 +46,12 @@ class GithubCommitStatuses:
         self._store = store
         self._clock = clock
         self._page_url = page_url
+        self._subscription = Subscription(name=RECEIVER, wants_states=True)
         self._report: tuple[datetime, StatusReport] | None = None
 
     @property
     def subscription(self) -> Subscription:
-        return Subscription(name=NAME, wants_states=True)
+        return self._subscription
 
     def deliver(self, notice: Notice, thread: str) -> Outcome:
         del thread
@@ -140,6 +140,18 @@ class GithubCommitStatuses:
     def _save_report(self, report: StatusReport, now: datetime) -> None:
         self._report = now, report
         self._store.save_report(report)
+
+
+class WithCommitStatuses:
+    """Implements ReceiverSource: `others`, and the statuses of commits for jobs that have one."""
+
+    def __init__(self, others: ReceiverSource, statuses: GithubCommitStatuses) -> None:
+        self._others = others
+        self._statuses = statuses
+
+    def receivers_for(self, event: JobStateChange) -> Sequence[NoticeReceiver]:
+        found = self._others.receivers_for(event)
+        return found if commit_status_of(event) is None else [*found, self._statuses]
 
 
 def _remedy(answer: RestAnswer) -> str:

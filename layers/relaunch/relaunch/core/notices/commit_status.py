@@ -16,6 +16,9 @@ from relaunch.core.lifecycle.change_events import JobStateChange
 MAX_DESCRIPTION = 140
 """The most characters of a description; a longer one is refused with 422 (https://github.com/zalando/zappr/issues/378)."""
 CONTEXT_PREFIX = "relaunch/"
+"""What the context of a status begins with; the name of the definition follows."""
+RECEIVER = "github:commit-statuses"
+"""The name of the receiver that sets them, which is none that people can give one."""
 _REPOSITORY = re.compile(GITHUB_REPOSITORY_PATTERN)
 # SHA-1, or SHA-256 of a repository with that object format; a ref that was deleted has the one of zeros.
 _SHA = re.compile("(?!0+$)(?:[0-9a-f]{40}|[0-9a-f]{64})")
