@@ -9,11 +9,14 @@ from fakes.aws import create_jobs_table
 from fakes.builders import NOW
 from relaunch.adapters.aws.dynamodb.commit_statuses import DynamoDbCommitStatuses
 from relaunch.adapters.aws.dynamodb.table import JobsTable
+from relaunch.core.notices.commit_status import CommitState, CommitStatus, ShownChange
 from relaunch.core.notices.status_budget import StatusBudget
 from relaunch.core.notices.status_report import StatusReport
 from relaunch.ports import StaleWriteError
-from relaunch.ports.commit_statuses import CommitStatusStore, StoredBudget
+from relaunch.ports.commit_statuses import CommitStatusStore, StoredBudget, StoredShown
 from relaunch_local.in_memory.commit_statuses import InMemoryCommitStatuses
+
+STATUS = CommitStatus("acme/vision", "4b" * 20, CommitState.PENDING, "relaunch/resnet", "queued")
 
 
 @pytest.fixture(params=["in memory", "DynamoDB"])
@@ -53,6 +56,24 @@ def test_of_two_that_count_a_request_at_once_one_has_to_read_again(make_store: C
             other.save_budget(replace(also_seen, budget=also_seen.budget.used(NOW)))
 
     assert make_store().load_budget().budget.by_minute == ((int(NOW.timestamp()) // 60, 2),)
+
+
+def test_what_a_context_shows_is_replaced_by_whom_knows_it(make_store: Callable[[], CommitStatusStore]) -> None:
+    one = make_store()
+    other = make_store()
+    first = one.load_shown(STATUS)
+    assert first == StoredShown()
+    shown = StoredShown(ShownChange("resnet-1", NOW), first.version)
+    one.save_shown(STATUS, shown)
+
+    with pytest.raises(StaleWriteError):
+        other.save_shown(STATUS, shown)
+    assert other.load_shown(replace(STATUS, repository="Acme/Vision")).shown == shown.shown
+    assert other.load_shown(replace(STATUS, context="relaunch/bert")).shown is None
+    other.save_shown(STATUS, replace(other.load_shown(STATUS), shown=ShownChange("resnet-2", NOW)))
+
+    with pytest.raises(StaleWriteError):
+        one.save_shown(STATUS, replace(shown, version=1))
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
+from relaunch.core.notices.commit_status import CommitStatus
 from relaunch.core.notices.status_budget import StatusBudget
 from relaunch.core.notices.status_report import StatusReport
 from relaunch.ports import StaleWriteError
-from relaunch.ports.commit_statuses import StoredBudget
+from relaunch.ports.commit_statuses import StoredBudget, StoredShown
 
 
 class InMemoryCommitStatuses:
@@ -14,6 +15,15 @@ class InMemoryCommitStatuses:
     def __init__(self) -> None:
         self._budget = StoredBudget(StatusBudget())
         self._report = StatusReport()
+        self._shown: dict[tuple[str, str, str], StoredShown] = {}
+
+    def load_shown(self, status: CommitStatus) -> StoredShown:
+        return self._shown.get(_place(status), StoredShown())
+
+    def save_shown(self, status: CommitStatus, stored: StoredShown) -> None:
+        if stored.version != self.load_shown(status).version:
+            raise StaleWriteError(f"what {status.context} shows was changed since it was loaded")
+        self._shown[_place(status)] = replace(stored, version=stored.version + 1)
 
     def load_budget(self) -> StoredBudget:
         return self._budget
@@ -28,3 +38,7 @@ class InMemoryCommitStatuses:
 
     def save_report(self, report: StatusReport) -> None:
         self._report = report
+
+
+def _place(status: CommitStatus) -> tuple[str, str, str]:
+    return status.repository.lower(), status.sha, status.context

@@ -8,15 +8,17 @@ from fakes.github_api import TOKEN, Answer, GithubApi, InProcessApi, serve_githu
 from fakes.github_refusals import REFUSALS
 from fakes.github_statuses import MOST_STATUSES, FakeStatuses
 from fakes.notices import SHA, make_change, with_commit
-from relaunch.adapters.github.commit_statuses import PARAMETER, GithubCommitStatuses
+from relaunch.adapters.github.commit_statuses import PARAMETER, GithubCommitStatuses, WithCommitStatuses
 from relaunch.adapters.github.rest_api import GithubRestApi
 from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.change_events import JobStateChange
+from relaunch.core.notices.commit_status import CommitStatus
 from relaunch.core.notices.notice import Notice
 from relaunch.core.notices.status_budget import PER_MINUTE
 from relaunch.ports import PortError, StaleWriteError, TransientError
-from relaunch.ports.commit_statuses import StoredBudget
+from relaunch.ports.commit_statuses import StoredBudget, StoredShown
 from relaunch.ports.deliveries import TokenRefusedError
-from relaunch.ports.notices import Delivered, Held, Outcome, Postponed, Refused
+from relaunch.ports.notices import Delivered, Held, NoticeReceiver, Outcome, Postponed, Refused
 from relaunch_local.in_memory.commit_statuses import InMemoryCommitStatuses
 from relaunch_local.simulation.github import GithubWebhooks
 
@@ -248,6 +250,52 @@ def test_without_room_a_state_is_held_and_an_end_as_well_once_that_is_used_too(w
     assert isinstance(ends[0], Delivered)
     assert isinstance(ends[-1], Held)
     assert len(world.api.requests) == PER_MINUTE
+
+
+def test_the_end_of_a_job_that_was_retried_is_not_shown_after_that_of_its_retry(world: World) -> None:
+    failed_at = world.clock.now()
+    world.clock.advance(timedelta(hours=1))
+    world.deliver(job_id="resnet-retry", state=JobState.SUCCEEDED)
+
+    late = world.deliver(state=JobState.FAILED, time=failed_at)
+    other = world.deliver(state=JobState.FAILED, time=failed_at, definition="bert")
+
+    assert isinstance(late, Delivered)
+    assert "shows a later job" in late.answer
+    assert isinstance(other, Delivered)
+    assert [each.state for each in world.github.statuses["acme/vision", SHA, CONTEXT]] == ["success"]
+    assert len(world.api.requests) == 2
+
+
+@pytest.mark.parametrize(("times", "outcome"), [(3, Delivered), (99, Postponed)])
+def test_what_is_shown_is_noted_before_it_is_sent_also_where_others_note_something(
+    world: World, times: int, outcome: type[Outcome]
+) -> None:
+    class Contested(InMemoryCommitStatuses):
+        left = times
+
+        def save_shown(self, status: CommitStatus, stored: StoredShown) -> None:
+            self.left -= 1
+            if self.left >= 0:
+                raise StaleWriteError("changed")
+            super().save_shown(status, stored)
+
+    receiver = GithubCommitStatuses(InProcessApi(world.api), Contested(), world.clock)
+
+    assert isinstance(world.deliver(receiver), outcome)
+    assert len(world.api.requests) == (outcome is Delivered)
+
+
+def test_only_jobs_with_a_commit_have_the_receiver(world: World) -> None:
+    class Others:
+        def receivers_for(self, event: JobStateChange) -> list[NoticeReceiver]:
+            del event
+            return []
+
+    source = WithCommitStatuses(Others(), world.receiver)
+
+    assert source.receivers_for(make_change()) == [world.receiver]
+    assert source.receivers_for(with_commit(make_change())) == []
 
 
 class ContestedStore(InMemoryCommitStatuses):

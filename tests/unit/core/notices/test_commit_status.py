@@ -1,4 +1,5 @@
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -7,7 +8,13 @@ from fakes.notices import SHA, make_change, with_commit
 from relaunch.core.jobs.changes import ChangedPart
 from relaunch.core.jobs.state import CostBasis, JobState, WaitReason
 from relaunch.core.lifecycle.change_events import EventCost, EventMachine
-from relaunch.core.notices.commit_status import MAX_DESCRIPTION, CommitState, CommitStatus, commit_status_of
+from relaunch.core.notices.commit_status import (
+    MAX_DESCRIPTION,
+    CommitState,
+    CommitStatus,
+    ShownChange,
+    commit_status_of,
+)
 
 SPOT = EventMachine(instance_type="g5.xlarge", purchase="spot", zone="us-east-1a")
 CHANGE = make_change()
@@ -145,6 +152,15 @@ def test_no_description_is_longer_than_github_takes_and_all_name_the_job(state: 
 )
 def test_without_a_commit_at_github_there_is_no_status(variables: dict[str, str]) -> None:
     assert commit_status_of(with_commit(CHANGE, **variables)) is None
+
+
+def test_of_two_jobs_of_one_commit_the_later_change_is_shown() -> None:
+    shown = ShownChange("resnet-1f2e3d4c", CHANGE.time)
+    earlier = CHANGE.time - timedelta(seconds=1)
+
+    assert shown.is_followed_by(make_change(time=earlier, sequence=2))
+    assert shown.is_followed_by(make_change(job_id="resnet-2", time=CHANGE.time))
+    assert not shown.is_followed_by(make_change(job_id="resnet-2", time=earlier))
 
 
 def test_a_commit_of_a_repository_with_sha_256_has_one() -> None:

@@ -11,12 +11,12 @@ from urllib.parse import quote
 
 from relaunch.adapters.github.rest_api import GithubRestApi, RestAnswer
 from relaunch.core.lifecycle.change_events import JobStateChange
-from relaunch.core.notices.commit_status import RECEIVER, CommitState, CommitStatus, commit_status_of
+from relaunch.core.notices.commit_status import RECEIVER, CommitState, CommitStatus, ShownChange, commit_status_of
 from relaunch.core.notices.notice import Notice, Subscription
 from relaunch.core.notices.status_budget import StatusBudget, hold_until, spread
 from relaunch.core.notices.status_report import StatusReport
 from relaunch.ports import Clock, PortError, StaleWriteError, TransientError
-from relaunch.ports.commit_statuses import CommitStatusStore, StoredBudget
+from relaunch.ports.commit_statuses import CommitStatusStore, StoredBudget, StoredShown
 from relaunch.ports.notices import Delivered, Held, NoticeReceiver, Outcome, Postponed, ReceiverSource, Refused
 
 PARAMETER = "GithubStatusTokenSecretArn"
@@ -59,24 +59,48 @@ class GithubCommitStatuses:
         if status is None:
             return Delivered()
         try:
-            turn = self._take_turn(status, notice)
-            return Held(turn) if isinstance(turn, datetime) else self._set(status, notice.event.job_id, turn)
+            return self._deliver(status, notice.event)
         except PortError as error:
             return Postponed(str(error))
 
-    def _take_turn(self, status: CommitStatus, notice: Notice) -> StatusBudget | datetime:
-        """Count a request, and return the budget after it; or return when there may be room for it."""
+    def _deliver(self, status: CommitStatus, change: JobStateChange) -> Outcome:
         is_end = status.state is not CommitState.PENDING
+        # Looked at first, and counted after what is shown was claimed: what waits for room writes nothing.
+        held_until = hold_until(self._store.load_budget().budget, change, self._clock.now(), is_end=is_end)
+        if held_until is not None:
+            return Held(held_until)
+        if not self._claim(status, change):
+            return Delivered(answer=f"{status.context} shows a later job")
+        turn = self._take_turn(change, is_end=is_end)
+        return Held(turn) if isinstance(turn, datetime) else self._set(status, change.job_id, turn)
+
+    def _claim(self, status: CommitStatus, change: JobStateChange) -> bool:
+        """Note what a context is about to show; return False if that is a change of another job that is later.
+
+        Raises:
+            TransientError: others note something else again and again.
+        """
+        for _ in range(_MOST_LOADS):
+            stored = self._store.load_shown(status)
+            if stored.shown is not None and not stored.shown.is_followed_by(change):
+                return False
+            with suppress(StaleWriteError):
+                self._store.save_shown(status, StoredShown(ShownChange(change.job_id, change.time), stored.version))
+                return True
+        raise TransientError(f"what {status.context} shows is changed by others again and again")
+
+    def _take_turn(self, change: JobStateChange, *, is_end: bool) -> StatusBudget | datetime:
+        """Count a request, and return the budget after it; or return when there may be room for it."""
         for _ in range(_MOST_LOADS):
             now = self._clock.now()
             stored = self._store.load_budget()
-            held_until = hold_until(stored.budget, notice.event, now, is_end=is_end)
+            held_until = hold_until(stored.budget, change, now, is_end=is_end)
             if held_until is not None:
                 return held_until
             used = stored.budget.used(now)
             if self._save(stored, used):
                 return used
-        return self._clock.now() + spread(notice.event.job_id)
+        return self._clock.now() + spread(change.job_id)
 
     def _save(self, stored: StoredBudget, budget: StatusBudget) -> bool:
         try:

@@ -6,6 +6,7 @@ accounts, roles, buckets and registries in a job's reason are left out.
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from relaunch.core.definitions.definition import GITHUB_REPOSITORY_PATTERN
@@ -77,6 +78,21 @@ class CommitStatus:
     state: CommitState
     context: str
     description: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownChange:
+    """The change that a context of a commit shows, or is about to."""
+
+    job_id: str
+    at: datetime
+
+    def is_followed_by(self, change: JobStateChange) -> bool:
+        """Return whether a change may be shown after this one: of another job none that happened before.
+
+        The end of a job that was retried may be sent after that of its retry, where GitHub took neither for a while.
+        """
+        return change.job_id == self.job_id or change.time >= self.at
 
 
 def commit_status_of(change: JobStateChange) -> CommitStatus | None:

@@ -36,6 +36,7 @@ FORMATS: Mapping[str, int] = {
     "SELECTION": 1,
     "SLOTS": 1,
     "STARTS": 1,
+    "STATUS": 1,
     "STATUSES": 1,
     "TIMELINE": 1,
     "TRIGGER": 1,
