@@ -199,7 +199,7 @@ def test_each_job_ends_on_its_commit_as_it_ended_whatever_github_does(
 
 
 def test_of_many_jobs_at_once_ends_go_first_and_the_limits_are_used_and_kept_to() -> None:
-    world = World(Random(7), jobs=900, hours=0.5, failing=0)  # noqa: S311 - not a secret
+    world = World(Random(7), jobs=600, hours=0.4, failing=0)  # noqa: S311 - not a secret
 
     check(world)
 
