@@ -1,41 +1,94 @@
-"""Changes of jobs as receivers of notices get them."""
+"""Events of a job in their order, and receivers that take notices, or do not."""
 
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
+from fakes.builders import NOW
 from relaunch.core.jobs.changes import ChangedPart
 from relaunch.core.jobs.state import CostBasis, JobState, WaitReason
-from relaunch.core.lifecycle.change_events import EventCost, EventTrigger, JobStateChange
+from relaunch.core.lifecycle.change_events import EventCost, EventMachine, EventTrigger, JobStateChange
+from relaunch.core.notices.notice import Notice, Subscription
+from relaunch.ports.notices import Delivered, NoticeReceiver, Outcome
 
-SHA = "4b1d8e6f02a97c35e8d0714b6a2f93c5d8e07b1a"
-_CHANGE = JobStateChange(
-    id="resnet-1f2e3d4c:1",
-    sequence=1,
-    job_id="resnet-1f2e3d4c",
-    definition="resnet",
-    target="ecs",
-    trigger=EventTrigger(
-        source="github",
-        identity="github:push:acme/vision",
-        summary="push of 4b1d8e6 to main in acme/vision",
-        variables={"RELAUNCH_GIT_REPOSITORY": "acme/vision", "RELAUNCH_GIT_SHA": SHA},
-    ),
-    changed=(ChangedPart.STATE,),
-    state=JobState.WAITING,
-    waiting_for=WaitReason.LAUNCH,
-    reason="push of 4b1d8e6 to main in acme/vision",
-    cost=EventCost(usd=0.6546, basis=CostBasis.PRICE),
-    time=datetime(2026, 11, 3, 12, 45, tzinfo=UTC),
-)
+JOB_ID = "resnet-1f2e3d4c"
 
 
-def make_change(**fields: Any) -> JobStateChange:
-    """Build the first change of a job that a push to acme/vision started."""
-    change = replace(_CHANGE, **fields)
-    return replace(change, id=f"{change.job_id}:{change.sequence}")
+def make_event(sequence: int = 1, **members: Any) -> JobStateChange:
+    """Build an event: the job's creation, unless it is of another state."""
+    state = members.setdefault("state", JobState.WAITING)
+    job_id = members.setdefault("job_id", JOB_ID)
+    defaults: dict[str, Any] = {
+        "id": f"{job_id}:{sequence}",
+        "sequence": sequence,
+        "definition": "resnet",
+        "target": "ecs",
+        "trigger": EventTrigger(source="github", identity="g", summary="push"),
+        "changed": (ChangedPart.STATE,),
+        "waiting_for": WaitReason.LAUNCH if state is JobState.WAITING else None,
+        "reason": f"reason {sequence}",
+        "cost": EventCost(usd=0.25, basis=CostBasis.PRICE),
+        "time": NOW + timedelta(minutes=sequence),
+    }
+    return JobStateChange(**{**defaults, **members})
 
 
-def with_commit(change: JobStateChange, **variables: str) -> JobStateChange:
-    """Return a change of a job whose trigger gave it these variables instead."""
-    return replace(change, trigger=replace(change.trigger, variables=variables))
+def make_life(job_id: str, interruptions: int, end: JobState, start: datetime = NOW) -> list[JobStateChange]:
+    """Build the events of a job that is interrupted so often, an hour after each start, and then ends."""
+    states = [JobState.WAITING, JobState.LAUNCHING, JobState.RUNNING]
+    for _ in range(interruptions):
+        states += [JobState.STOPPING, JobState.WAITING, JobState.LAUNCHING, JobState.RUNNING]
+    states.append(end)
+    events: list[JobStateChange] = []
+    at = start
+    attempt = 0
+    before: JobState | None = None
+    for sequence, state in enumerate(states, 1):
+        attempt += state is JobState.LAUNCHING
+        members = {"state": state, "state_before": before, "attempt": attempt or None, "time": at, "job_id": job_id}
+        events.append(make_event(sequence, **members))
+        before = state
+        at += timedelta(hours=1) if state is JobState.RUNNING else timedelta(minutes=1)
+    return events
+
+
+def make_machine(**members: Any) -> EventMachine:
+    """Build the machine of an event."""
+    return EventMachine(**{"instance_type": "g5.xlarge", "purchase": "spot", "zone": "us-east-1a", **members})
+
+
+@dataclass
+class FakeReceiver:
+    """Implements NoticeReceiver: `answer` says what becomes of a notice; `delivered` are those that were taken."""
+
+    subscription: Subscription
+    answer: Callable[[Notice], Outcome] = lambda _notice: Delivered("thread")
+    delivered: list[Notice] = field(default_factory=list)
+    threads: list[str] = field(default_factory=list)
+    tries: int = 0
+
+    def deliver(self, notice: Notice, thread: str) -> Outcome:
+        """Take the notice, if that is the answer."""
+        self.tries += 1
+        outcome = self.answer(notice)
+        if isinstance(outcome, Delivered):
+            self.delivered.append(notice)
+            self.threads.append(thread)
+        return outcome
+
+    def about(self, job_id: str) -> list[Notice]:
+        """Return what it was sent about a job."""
+        return [each for each in self.delivered if each.event.job_id == job_id]
+
+
+@dataclass
+class FakeReceivers:
+    """Implements ReceiverSource."""
+
+    receivers: Sequence[NoticeReceiver]
+
+    def receivers_for(self, event: JobStateChange) -> Sequence[NoticeReceiver]:
+        """Return all of them, whatever the event is."""
+        del event
+        return self.receivers

@@ -60,6 +60,8 @@ PARAMETERS = {
     "AcsKubeconfigSecretArn": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:acs-AbCdEf",
     "KubernetesNamespace": "training",
     "TaskDefinitionFamilies": FAMILY,
+    "Notices": "on",
+    "NoticeTopicArns": f"arn:aws:sns:{REGION}:{ACCOUNT}:training",
     "GithubTokenSecretArn": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:github-AbCdEf",
 }
 """Everything that a stack can have is on."""

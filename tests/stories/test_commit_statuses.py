@@ -12,11 +12,12 @@ from itertools import count
 from random import Random
 
 from fakes.clock import FakeClock
+from fakes.commit_changes import make_change, with_commit
 from fakes.dependencies import make_dependencies
 from fakes.github_api import Answer, GithubApi, InProcessApi
 from fakes.github_refusals import REFUSALS
 from fakes.github_statuses import FakeStatuses
-from fakes.notices import make_change, with_commit
+from fakes.notices import FakeReceivers
 from fakes.sources import ListLog
 from relaunch.adapters.github.commit_statuses import GithubCommitStatuses
 from relaunch.core.jobs.changes import ChangedPart
@@ -25,7 +26,6 @@ from relaunch.core.lifecycle.change_events import EventMachine, JobStateChange
 from relaunch.core.notices.commit_status import commit_status_of
 from relaunch.core.notices.status_budget import MIDDLES_PER_HOUR, MIDDLES_PER_MINUTE, PER_HOUR, PER_MINUTE
 from relaunch.ports import NotYetError, TransientError
-from relaunch.ports.notices import NoticeReceiver
 from relaunch.usecases.send_notices import send_notices
 from relaunch_local.in_memory.commit_statuses import InMemoryCommitStatuses
 from relaunch_local.simulation.github import GithubWebhooks
@@ -36,17 +36,6 @@ LONGEST_DELAY_SECONDS = 900  # of a message, by SQS
 FOR_GOOD = {name: each for name, each in REFUSALS.items() if not each.may_pass and name != "a-bad-token"}
 PASSING = [*(name for name in REFUSALS if name not in FOR_GOOD), "timed-out", "timed-out-after-it-took-effect"]
 ENDS = (JobState.SUCCEEDED, JobState.SUCCEEDED, JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
-
-
-@dataclass
-class Receivers:
-    """The one receiver of a stack."""
-
-    receiver: NoticeReceiver
-
-    def receivers_for(self, event: JobStateChange) -> list[NoticeReceiver]:
-        del event
-        return [self.receiver]
 
 
 @dataclass
@@ -70,7 +59,7 @@ class World:
         api = GithubApi(GithubWebhooks(self.clock.now, lambda _webhook, _guid: None), statuses=self.github)
         api.refuse = self._refuse_for_good
         self.receiver = GithubCommitStatuses(InProcessApi(api), InMemoryCommitStatuses(), self.clock)
-        self.deps = make_dependencies(receivers=Receivers(self.receiver), clock=self.clock, log=self.log)
+        self.deps = make_dependencies(receivers=FakeReceivers([self.receiver]), clock=self.clock, log=self.log)
 
     def _refuse_for_good(self, _method: str, path: str) -> Answer | None:
         name = path.split("/")[2]

@@ -1,4 +1,4 @@
-"""What was said of jobs to receivers, in memory."""
+"""what was said about jobs to receivers, in memory."""
 
 from dataclasses import replace
 from datetime import datetime

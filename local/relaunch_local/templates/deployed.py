@@ -218,6 +218,8 @@ class DeployedStacks:
             "AckKubeconfigSecretArn": self._secret("ack"),
             "AcsClusterId": "c0123456789abcdef",
             "Uploads": "on",
+            "Notices": "on",
+            "NoticeTopicArns": self.arn("sns", f"{self.name}-training"),
             "Webhook": "on",
         }
 

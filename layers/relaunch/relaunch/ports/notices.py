@@ -99,7 +99,7 @@ class ReceiverPause:
 
 
 class NoticeStore(Protocol):
-    """What was said of each job to each receiver, and which receivers are left alone."""
+    """What was said about each job to each receiver, and which receivers are left alone."""
 
     def load_record(self, job_id: str, receiver: str) -> StoredRecord:
         """Return what a receiver knows of a job, strongly consistent; an empty record if that is nothing."""

@@ -13,7 +13,7 @@ from typing import assert_never
 
 from relaunch.core.lifecycle.change_events import JobStateChange
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
-from relaunch.core.notices.decision import GiveUp, LookAgain, Send, after, decide
+from relaunch.core.notices.decision import GiveUp, Later, Send, after, decide
 from relaunch.core.notices.notice import Notice
 from relaunch.core.notices.pauses import may_alert, next_pause_end
 from relaunch.core.notices.record import NoticeRecord
@@ -97,7 +97,7 @@ class _Turn:
             case None:
                 self._save_if_new(stored, decision.record)
                 return True, None
-            case LookAgain(at):
+            case Later(at):
                 self._save_if_new(stored, decision.record)
                 return True, at
             case GiveUp(notice):

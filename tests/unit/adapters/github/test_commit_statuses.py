@@ -4,10 +4,10 @@ from typing import Any
 import pytest
 
 from fakes.clock import FakeClock
+from fakes.commit_changes import SHA, make_change, with_commit
 from fakes.github_api import TOKEN, Answer, GithubApi, InProcessApi, serve_github
 from fakes.github_refusals import REFUSALS
 from fakes.github_statuses import MOST_STATUSES, FakeStatuses
-from fakes.notices import SHA, make_change, with_commit
 from relaunch.adapters.github.commit_statuses import PARAMETER, GithubCommitStatuses, WithCommitStatuses
 from relaunch.adapters.github.rest_api import GithubRestApi
 from relaunch.core.jobs.state import JobState

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fakes.notices import SHA, make_change, with_commit
+from fakes.commit_changes import SHA, make_change, with_commit
 from relaunch.core.jobs.changes import ChangedPart
 from relaunch.core.jobs.state import CostBasis, JobState, WaitReason
 from relaunch.core.lifecycle.change_events import EventCost, EventMachine

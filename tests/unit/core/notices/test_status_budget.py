@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fakes.notices import make_change
+from fakes.commit_changes import make_change
 from relaunch.core.notices.status_budget import (
     FIRST_PAUSE,
     LONGEST_END_HOLD,

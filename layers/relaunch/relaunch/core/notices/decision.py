@@ -31,7 +31,7 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True)
-class LookAgain:
+class Later:
     """Decide again at this time."""
 
     at: datetime
@@ -49,7 +49,7 @@ class Decision:
     """The record to save if it is another one, and what to do; None: the event is settled."""
 
     record: NoticeRecord
-    step: Send | LookAgain | GiveUp | None
+    step: Send | Later | GiveUp | None
 
 
 def kind_of(event: JobStateChange) -> NoticeKind | None:
@@ -107,7 +107,7 @@ def _note(event: JobStateChange, subscription: Subscription, record: NoticeRecor
 
 def _of_itself(
     event: JobStateChange, subscription: Subscription, record: NoticeRecord, now: datetime
-) -> Send | LookAgain | GiveUp | None:
+) -> Send | Later | GiveUp | None:
     if not is_wanted(event, subscription) or not record.said < event.sequence == record.noted:
         return None
     kind = None if subscription.wants_states else kind_of(event)
@@ -127,7 +127,7 @@ def _of_itself(
 
 def _of_its_wait(
     event: JobStateChange, subscription: Subscription, record: NoticeRecord, now: datetime
-) -> Send | LookAgain | GiveUp | None:
+) -> Send | Later | GiveUp | None:
     if subscription.wants_states or NoticeKind.WAITS_TOO_LONG not in subscription.kinds or not _begins_wait(event):
         return None
     if max(record.settled, record.wait_said) >= event.sequence:
@@ -142,11 +142,11 @@ def _of_its_wait(
     return _when(notice, record, event.time + subscription.waits_after, now)
 
 
-def _when(notice: Notice, record: NoticeRecord, due: datetime, now: datetime) -> Send | LookAgain | GiveUp:
+def _when(notice: Notice, record: NoticeRecord, due: datetime, now: datetime) -> Send | Later | GiveUp:
     """Return a notice when it is due and nobody else delivers one of this job to this receiver."""
     claimed_until = record.claimed_until or now
     if now < max(due, claimed_until):
-        return LookAgain(max(due, claimed_until))
+        return Later(max(due, claimed_until))
     first_due = due if notice.kind is NoticeKind.WAITS_TOO_LONG else notice.event.time
     return GiveUp(notice) if now - first_due > KEPT else Send(notice)
 

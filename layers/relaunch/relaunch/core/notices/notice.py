@@ -29,7 +29,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class Interruption:
-    """The change by which a job ceased to run."""
+    """The change with which a job ceased to run."""
 
     sequence: int
     at: datetime
@@ -37,7 +37,7 @@ class Interruption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """What is said of a job, once to each receiver.
+    """What is said about a job, once to each receiver.
 
     `kind` is None of a new state for a receiver that wants states. `event` is the newest change that it says.
     """

@@ -1,4 +1,4 @@
-"""What was said of a job to a receiver: the small state from which the next notice follows."""
+"""What was said about a job to a receiver: the small state from which the next notice follows."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

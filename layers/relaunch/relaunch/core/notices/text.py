@@ -10,8 +10,6 @@ from relaunch.core.jobs.state import CostBasis, JobState
 from relaunch.core.lifecycle.change_events import EventCost, EventMachine
 from relaunch.core.notices.notice import Notice
 
-MAX_TEXT = 1_500
-"""The most characters of a whole notice: Discord takes 2,000, and escapes add some."""
 _MAX_REASON = 600
 _MINUTE = timedelta(minutes=1)
 _OUTCOMES = {

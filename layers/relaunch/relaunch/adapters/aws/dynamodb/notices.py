@@ -1,4 +1,4 @@
-"""What was said of jobs to receivers, and which receivers are left alone, in the jobs table."""
+"""what was said about jobs to receivers, and which receivers are left alone, in the jobs table."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -12,7 +12,7 @@ from relaunch.ports.notices import ReceiverPause, StoredRecord
 
 _RECORD = TypeAdapter(NoticeRecord)
 _PAUSE = TypeAdapter(ReceiverPause | None)
-# Longer than a job may wait at most, after what was said of it last.
+# Longer than a job may wait at most, after what was said about it last.
 _KEPT = timedelta(days=90)
 _PAUSE_KEPT = timedelta(days=7)
 _SK = "PAUSE"
