@@ -147,6 +147,7 @@ def test_only_the_webhook_reads_its_secret_and_others_the_kubeconfigs_that_are_g
 
     assert "WebhookSecret" in str(reading.pop("GithubWebhookFunction"))
     assert reading.pop("RefreshOfferingsFunction") == [{"Ref": "GithubTokenSecretArn"}]
+    assert reading.pop("SendNoticesFunction") == [{"Ref": "GithubStatusTokenSecretArn"}]
     assert set(reading) == {"SubmitJobFunction", "JobApiFunction", "LaunchAttemptFunction", "ReconcileFunction"}
     for resources in reading.values():
         assert [each["Fn::If"][1] for each in resources] == [
@@ -215,11 +216,12 @@ def test_sending_notices_touches_no_item_of_the_table_but_its_own(template: Temp
 
     assert {each for each in actions if each.startswith("dynamodb:")} == {"dynamodb:GetItem", "dynamodb:PutItem"}
     assert own["Condition"]["ForAllValues:StringLike"] == {
-        "dynamodb:LeadingKeys": ["NOTICE#*", "RECEIVER#*", "MESSAGE#*"]
+        "dynamodb:LeadingKeys": ["NOTICE#*", "RECEIVER#*", "MESSAGE#*", "STATUS#*", "STATUSES"]
     }
     assert {each for each in actions if each.startswith(("ssm:", "sns:", "secretsmanager:"))} == {
         "ssm:GetParametersByPath",
         "sns:Publish",
+        "secretsmanager:GetSecretValue",
     }
 
 

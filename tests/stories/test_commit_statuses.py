@@ -181,7 +181,7 @@ def test_each_job_ends_on_its_commit_as_it_ended_whatever_github_does(
     assert world.changes >= 10_000
     assert world.faults.keys() == set(PASSING)
     alerts = Counter(str(each["reason"]) for each in world.given_up() if each["is_alert"])
-    # Each repository that GitHub refuses is said once a day, and nothing was tried in vain.
+    # Each repository that GitHub refuses is said once a day, and nothing else was given up.
     assert alerts.keys() == {str(each["reason"]) for each in world.given_up()}
     assert max(alerts.values()) <= 2
     assert len(alerts) == len(FOR_GOOD)

@@ -215,6 +215,7 @@ class DeployedStacks:
             "MachineDiskKeyArn": self._key,
             "CapacityReservations": self._reservation,
             "GithubTokenSecretArn": self._secret("github"),
+            "GithubStatusTokenSecretArn": self._secret("github-statuses"),
             "AckKubeconfigSecretArn": self._secret("ack"),
             "AcsClusterId": "c0123456789abcdef",
             "Uploads": "on",

@@ -221,7 +221,7 @@ class TestStates:
         assert decide(started(3), STATES, record, LATER).step is None
         assert record.settled == 0
 
-    def test_no_other_change_is(self) -> None:
+    def test_what_a_job_waits_for_is_one(self) -> None:
         event = make_event(2, changed=(ChangedPart.WAITING_FOR,), state_before=JobState.WAITING)
 
-        assert decide(event, STATES, EMPTY, LATER) == Decision(EMPTY, None)
+        assert isinstance(decide(event, STATES, EMPTY, LATER).step, Send)

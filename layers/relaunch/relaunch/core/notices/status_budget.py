@@ -110,7 +110,7 @@ def hold_until(budget: StatusBudget, event: JobStateChange, now: datetime, *, is
 
 
 def spread(job_id: str) -> timedelta:
-    """Return a part of a minute by which jobs that wait for room come back apart."""
+    """Return a part of a minute, another one for each job: so far apart they come back that wait for room."""
     return timedelta(seconds=zlib.crc32(job_id.encode()) % SPREAD_SECONDS)
 
 

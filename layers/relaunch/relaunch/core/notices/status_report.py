@@ -1,4 +1,4 @@
-"""What became of the statuses of commits lately, for `relaunch doctor`, and which refusals were said already."""
+"""What became of the last statuses of commits, for `relaunch doctor`, and which refusals were said already."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
