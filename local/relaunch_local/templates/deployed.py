@@ -108,7 +108,9 @@ class DeployedStacks:
         for end in _FILES:
             yield self.arn("cloudformation", f"stack/{self.name}{end}/{self._id(f'stack{end}', 32)}")
         yield self._key
-        yield from map(self._secret, ("github", "ack"))
+        yield from map(self._secret, ("github", "github-statuses", "ack"))
+        yield self.arn("sns", f"{self.name}-training")
+        yield self.arn("ssm", f"parameter/relaunch/{self.name}/notices")
 
     @property
     def _made(self) -> Iterator[str]:
