@@ -32,7 +32,7 @@ Answer = tuple[int, Mapping[str, str], bytes]
 
 @dataclass(frozen=True)
 class Refusal:
-    """An answer that takes no notice; `outcome` is what the port makes of it, and `retry_seconds` when it asks again."""
+    """An answer that takes no notice; `outcome` is what the port makes of it, and `retry_seconds` its pause."""
 
     status: int
     outcome: str

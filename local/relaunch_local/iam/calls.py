@@ -317,6 +317,7 @@ _RULES: Mapping[tuple[str, str], Rule] = {
     ("secretsmanager", "PutSecretValue"): _named("secretsmanager:PutSecretValue", "secret:{SecretId}"),
     ("ssm", "GetParameters"): _parameters,
     ("ssm", "GetParametersByPath"): _parameter("GetParametersByPath", "Path"),
+    ("ssm", "DescribeParameters"): _anything("ssm:DescribeParameters"),
     ("ssm", "PutParameter"): _parameter("PutParameter"),
     ("ssm", "DeleteParameter"): _parameter("DeleteParameter"),
     ("sns", "Publish"): _named("sns:Publish", "{TopicArn}"),

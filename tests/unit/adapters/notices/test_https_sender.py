@@ -2,14 +2,17 @@
 
 import http.client
 import socket
+import ssl
 import threading
+from pathlib import Path
 
 import pytest
 
 from fakes.loopback import LoopbackHandler, serve_on_loopback
 from fakes.notice_receivers import ReceiverServices
 from relaunch.adapters.notices import https_sender
-from relaunch.adapters.notices.https_sender import HttpsSender, NoAnswerError, UnsendableError, is_public
+from relaunch.adapters.notices.https_sender import HttpsSender, NoAnswerError, UnsendableError, connect, is_public
+from relaunch_local.kubernetes.certificates import CertificateAuthority
 
 HOSTS = ("hooks.example.com", "*.logic.azure.com")
 
@@ -90,11 +93,11 @@ def test_public_ones_are(address: str) -> None:
 def test_the_connection_is_made_to_the_address_that_was_checked() -> None:
     asked: list[tuple[str, int, str]] = []
 
-    def connect(host: str, port: int, address: str, _seconds: float) -> http.client.HTTPConnection:
+    def refuse(host: str, port: int, address: str, _seconds: float) -> http.client.HTTPConnection:
         asked.append((host, port, address))
         raise ConnectionRefusedError("https://hooks.example.com/secret")
 
-    sender = HttpsSender(HOSTS, lambda _host, _port: ["203.0.114.9", "203.0.114.10"], connect)
+    sender = HttpsSender(HOSTS, lambda _host, _port: ["203.0.114.9", "203.0.114.10"], refuse)
     with pytest.raises(NoAnswerError, match=r"no answer from hooks\.example\.com: ConnectionRefusedError"):
         sender.post("https://hooks.example.com/secret", b"", {})
 
@@ -147,3 +150,28 @@ def test_a_bug_is_not_hidden() -> None:
 
     with pytest.raises(RuntimeError):
         HttpsSender(HOSTS, resolve).post("https://hooks.example.com/", b"", {})
+
+
+def test_the_certificate_must_be_that_of_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authority = CertificateAuthority()
+    issued = authority.issue_server()
+    chain = tmp_path / "server.pem"
+    chain.write_text(issued.certificate + issued.key)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(chain)
+    make = ssl.create_default_context
+    monkeypatch.setattr(ssl, "create_default_context", lambda: make(cadata=authority.certificate))
+
+    class Taker(LoopbackHandler):
+        def do_POST(self) -> None:  # noqa: N802 - the name that http.server calls
+            self.respond(200, self.read_body())
+
+    with serve_on_loopback(Taker, server) as url:
+        port = int(url.rpartition(":")[2])
+        named = connect("127.0.0.1", port, "127.0.0.1", 4.0)
+        named.request("POST", "/", b"taken")
+        assert named.getresponse().read() == b"taken"
+        named.close()
+        other = connect("hooks.example.com", port, "127.0.0.1", 4.0)
+        with pytest.raises(ssl.SSLCertVerificationError):
+            other.request("POST", "/", b"secret")

@@ -41,6 +41,18 @@ class SsmReceivers:
             more = {"NextToken": page["NextToken"]}
         return found
 
+    def names(self) -> frozenset[str]:
+        """Return the names of the receivers, by DescribeParameters, which shows no values.
+
+        Raises:
+            PermanentError: access is denied.
+            TransientError: throttled or unreachable.
+        """
+        of_path = [{"Key": "Path", "Option": "OneLevel", "Values": [self._path]}]
+        with aws_errors(f"listing the parameters below {self._path}"):
+            pages = self._client.get_paginator("describe_parameters").paginate(ParameterFilters=of_path)
+            return frozenset(each["Name"].rpartition("/")[2] for page in pages for each in page["Parameters"])
+
     def save(self, name: str, text: str, *, is_new: bool) -> bool:
         """Store a receiver; return False if `is_new` and there is one of that name."""
         try:

@@ -122,7 +122,7 @@ def _of_itself(
     held_until = now
     if _is_between(kind, event) and record.said_between_at is not None:
         held_until = record.said_between_at + WINDOW
-    return _when(notice, record, max(held_until, event.time), now)
+    return _when(notice, record, held_until, now)
 
 
 def _of_its_wait(
