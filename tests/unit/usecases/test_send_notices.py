@@ -15,7 +15,7 @@ from relaunch.core.lifecycle.metrics import Metric
 from relaunch.core.notices.notice import Notice, Subscription
 from relaunch.core.notices.record import CLAIM
 from relaunch.ports import NoticeDependencies, NotYetError, StaleWriteError, TransientError
-from relaunch.ports.notices import Delivered, NoReceivers, Outcome, Postponed, Refused
+from relaunch.ports.notices import Delivered, Held, NoReceivers, Outcome, Postponed, Refused
 from relaunch.usecases.send_notices import send_notices
 from relaunch_local.in_memory.notices import InMemoryNotices
 
@@ -126,6 +126,31 @@ def test_what_is_refused_is_given_up_at_once_with_an_alert_and_a_metric() -> Non
     assert receiver.tries == 1
     assert world.log.decisions == ["notice given up"]
     assert world.metrics.values(Metric.NOTICES_GIVEN_UP) == [1]
+
+
+def test_what_is_refused_for_a_reason_that_somebody_knows_is_no_second_alert() -> None:
+    world = World(answering(Refused("no right", is_known=True)))
+
+    assert world.send() == 0
+    assert [decision for decision, facts in world.log.lines if not facts["is_alert"]] == ["notice given up"]
+    assert world.metrics.values(Metric.NOTICES_GIVEN_UP) == []
+    assert world.send() == 0
+
+
+def test_what_is_held_comes_again_then_and_holds_up_no_other_notice() -> None:
+    until = END.time + timedelta(minutes=7)
+    running = make_event(3, job_id="resnet-2", state=JobState.RUNNING)
+    receiver = FakeReceiver(TEAM, lambda notice: Held(until) if notice.event == END else Delivered())
+    receiver.subscription = Subscription(name="status", wants_states=True)
+    world = World(receiver)
+
+    assert world.send() == 7 * 60
+    assert world.send(running) == 0
+    assert world.records.load_pause("status") is None
+    world.clock.set(until)
+    receiver.answer = lambda _: Delivered()
+    assert world.send() == 0
+    assert [each.event for each in receiver.delivered] == [running, END]
 
 
 def test_what_was_tried_for_a_day_is_given_up_though_the_receiver_is_left_alone() -> None:

@@ -40,6 +40,7 @@ class Held:
     """There is no room for this notice before `until`, where others go first; it holds up no other one."""
 
     until: datetime
+    reason: str = "others go first"
 
 
 @dataclass(frozen=True, slots=True)
