@@ -1,9 +1,11 @@
 """Thousands of jobs whose statuses are set through send_notices, at a GitHub that fails, limits and refuses.
 
-Nothing sleeps: the clock goes from one message to the next. The fake counts the limits by itself.
+Nothing sleeps: the clock goes from one message to the next. The fake counts the limits by itself. More jobs:
+`make commit-statuses`.
 """
 
 import heapq
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -194,3 +196,9 @@ def test_of_many_jobs_at_once_ends_go_first_and_the_limits_are_used_and_kept_to(
 
     assert MIDDLES_PER_HOUR < world.github.most_in_an_hour <= PER_HOUR
     assert MIDDLES_PER_MINUTE < world.github.most_in_a_minute <= PER_MINUTE
+
+
+if __name__ == "__main__":
+    many = World(Random(1), jobs=int(sys.argv[1]), hours=int(sys.argv[1]) / 80)  # noqa: S311 - not a secret
+    check(many)
+    sys.stdout.write(f"{summary(many)}\n")
