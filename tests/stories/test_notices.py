@@ -33,7 +33,7 @@ class Queue:
     """The queue `notices` and its function: messages come back when they are to, and are handled in any order."""
 
     receivers: list[FakeReceiver]
-    random: random.Random
+    chance: random.Random
     clock: FakeClock = field(default_factory=FakeClock)
     records: InMemoryNotices = field(default_factory=InMemoryNotices)
     log: ListLog = field(default_factory=ListLog)
@@ -51,7 +51,7 @@ class Queue:
             now = min(at for at, _ in self.waiting)
             self.clock.set(max(now, self.clock.now()))
             due = [each for each in self.waiting if each[0] <= self.clock.now()]
-            message = self.random.choice(due)
+            message = self.chance.choice(due)
             self.waiting.remove(message)
             self.handle(message[1])
 

@@ -53,7 +53,9 @@ def answering(outcome: Outcome) -> FakeReceiver:
 
 
 def test_without_receivers_an_event_is_settled() -> None:
-    assert World().send() == 0
+    world = World()
+    assert world.send() == 0
+    assert world.log.decisions == ["no receivers"]
     assert NoReceivers().receivers_for(END) == ()
 
 

@@ -49,7 +49,10 @@ def send_notices(event: JobStateChange, deps: NoticeDependencies) -> None:
     """
     later: list[datetime] = []
     failures: list[TransientError] = []
-    for receiver in deps.receivers.receivers_for(event):
+    receivers = deps.receivers.receivers_for(event)
+    if not receivers:
+        deps.log.decided("no receivers", job_id=event.job_id, sequence=event.sequence)
+    for receiver in receivers:
         try:
             at = _Turn(receiver, event, deps).take()
         except TransientError as error:

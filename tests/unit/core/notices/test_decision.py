@@ -93,11 +93,11 @@ def test_interruptions_within_a_window_are_one_text_with_their_number() -> None:
     assert held.step == Later(LATER + WINDOW)
     held = decide(interrupted(12), DEFAULT, held.record, LATER)
     assert decide(interrupted(8), DEFAULT, held.record, LATER + WINDOW).step != Later(LATER + WINDOW)
-    told = decide(interrupted(12), DEFAULT, held.record, LATER + WINDOW)
+    due = decide(interrupted(12), DEFAULT, held.record, LATER + WINDOW)
 
-    assert isinstance(told.step, Send)
-    assert [each.sequence for each in told.step.notice.interruptions] == [8, 12]
-    assert told.step.notice.all_interruptions == 3
+    assert isinstance(due.step, Send)
+    assert [each.sequence for each in due.step.notice.interruptions] == [8, 12]
+    assert due.step.notice.all_interruptions == 3
 
 
 def test_running_again_is_held_back_like_an_interruption_and_the_end_is_not() -> None:
