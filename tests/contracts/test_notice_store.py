@@ -13,6 +13,7 @@ from relaunch.ports.notices import NoticeStore, ReceiverPause, StoredRecord
 
 RECORD = NoticeRecord(
     noted=9,
+    noted_at=NOW,
     said=5,
     thread="1793709042.000001",
     said_between_at=NOW,

@@ -138,11 +138,16 @@ def test_of_very_many_interruptions_the_latest_are_counted() -> None:
 
 def test_a_notice_is_given_up_after_a_day() -> None:
     event = ended(5)
+    noted = decide(event, ALL, EMPTY, LATER).record
 
-    assert isinstance(decide(event, ALL, EMPTY, event.time + KEPT).step, Send)
-    decision = decide(event, ALL, EMPTY, event.time + KEPT + timedelta(seconds=1))
+    assert isinstance(decide(event, ALL, noted, LATER + KEPT).step, Send)
+    decision = decide(event, ALL, noted, LATER + KEPT + timedelta(seconds=1))
     assert isinstance(decision.step, GiveUp)
     assert decide(event, ALL, after(decision.step.notice, decision.record, LATER), LATER).step is None
+
+
+def test_one_whose_event_was_on_its_way_for_a_day_is_tried_nevertheless() -> None:
+    assert isinstance(decide(ended(5), ALL, EMPTY, LATER + 2 * KEPT).step, Send)
 
 
 def test_while_one_function_delivers_no_other_one_does() -> None:

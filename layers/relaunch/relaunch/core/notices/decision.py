@@ -70,7 +70,7 @@ def is_wanted(event: JobStateChange, subscription: Subscription) -> bool:
 
 def decide(event: JobStateChange, subscription: Subscription, record: NoticeRecord, now: datetime) -> Decision:
     """Return what to do about an event for a receiver; it is pure, and may be asked as often as one likes."""
-    noted = _note(event, subscription, record)
+    noted = _note(event, subscription, record, now)
     if noted != record:
         noted = replace(noted, first_at=min(record.first_at or event.time, event.time))
     step = _of_itself(event, subscription, noted, now)
@@ -88,10 +88,10 @@ def after(notice: Notice, record: NoticeRecord, now: datetime, thread: str = "")
     return replace(record, said=said, said_between_at=between, thread=thread, claimed_until=None)
 
 
-def _note(event: JobStateChange, subscription: Subscription, record: NoticeRecord) -> NoticeRecord:
+def _note(event: JobStateChange, subscription: Subscription, record: NoticeRecord, now: datetime) -> NoticeRecord:
     sequence = event.sequence
-    if is_wanted(event, subscription):
-        record = replace(record, noted=max(record.noted, sequence))
+    if is_wanted(event, subscription) and sequence > record.noted:
+        record = replace(record, noted=sequence, noted_at=now)
     if subscription.wants_states:
         return record
     if kind_of(event) is NoticeKind.INTERRUPTED:
@@ -147,8 +147,8 @@ def _when(notice: Notice, record: NoticeRecord, due: datetime, now: datetime) ->
     claimed_until = record.claimed_until or now
     if now < max(due, claimed_until):
         return Later(max(due, claimed_until))
-    first_due = due if notice.kind is NoticeKind.WAITS_TOO_LONG else notice.event.time
-    return GiveUp(notice) if now - first_due > KEPT else Send(notice)
+    tried_since = due if notice.kind is NoticeKind.WAITS_TOO_LONG else (record.noted_at or now)
+    return GiveUp(notice) if now - tried_since > KEPT else Send(notice)
 
 
 def _is_between(kind: NoticeKind | None, event: JobStateChange) -> bool:

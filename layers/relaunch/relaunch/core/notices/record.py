@@ -20,6 +20,8 @@ class NoticeRecord:
     """
 
     noted: int = 0
+    noted_at: datetime | None = None
+    """Since when that one is tried: its event may have been on its way for long."""
     said: int = 0
     thread: str = ""
     """What the receiver answered for the first notice, under which it puts the next ones; empty without threads."""
