@@ -158,6 +158,11 @@ SEEDS ?= 2000
 simulate: environment ## The whole application while everything fails, SEEDS=2000 times
 	@$(ENVIRONMENT)/python -m relaunch_local.simulation --seeds $(SEEDS)
 
+STATUS_JOBS ?= 20000
+.PHONY: commit-statuses
+commit-statuses: environment ## Statuses of STATUS_JOBS=20000 jobs at a GitHub that fails and limits, and how many requests they took
+	@PYTHONPATH=tests $(ENVIRONMENT)/python tests/stories/test_commit_statuses.py $(STATUS_JOBS)
+
 OUTAGE_SEEDS ?= 6
 .PHONY: outages
 outages: environment ## What an outage of each service costs, OUTAGE_SEEDS=6 for each of 32 rows

@@ -8,7 +8,7 @@ import typer
 
 from relaunch_cli import exit_codes
 from relaunch_cli.bugs import DEBUG_VARIABLE, describe_bug
-from relaunch_cli.commands import dead_letters, definitions, github, local, webhook
+from relaunch_cli.commands import dead_letters, definitions, github, local, notices, webhook
 from relaunch_cli.commands.acs_profile import acs_profile
 from relaunch_cli.commands.amis import amis
 from relaunch_cli.commands.apply import apply
@@ -84,6 +84,15 @@ _webhook.command()(reports_errors(webhook.add))
 _webhook.command()(reports_errors(webhook.rotate))
 _webhook.command()(reports_errors(webhook.remove))
 app.add_typer(_webhook, name="webhook")
+
+_notices = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Manage the receivers of notices: Slack, e-mail and others."
+)
+_notices.command("list")(reports_errors(notices.list_))
+_notices.command()(reports_errors(notices.add))
+_notices.command()(reports_errors(notices.remove))
+_notices.command("test")(reports_errors(notices.try_out))
+app.add_typer(_notices, name="notices")
 
 _github = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Let in repositories on GitHub.")
 _github.command("list")(reports_errors(github.list_))

@@ -177,17 +177,18 @@ def test_every_alarm_watches_a_metric_that_there_is(alarms: dict[str, Any]) -> N
             assert (alarm["Namespace"], alarm["MetricName"], dimension) in AWS_METRICS, name
 
 
-def test_there_are_no_more_alarms_than_are_free_but_four_and_two_with_machines_and_two_with_a_webhook(
+def test_there_are_no_more_alarms_than_are_free_but_four_and_two_with_machines_two_with_a_webhook_and_one_with_notices(
     template: Template, alarms: dict[str, Any]
 ) -> None:
     paid = {
         condition: [name for name in alarms if template.resources[name]["Condition"] == condition]
-        for condition in ("WatchesMachines", "WatchesWebhook")
+        for condition in ("WatchesMachines", "WatchesWebhook", "WatchesNotices")
     }
 
     assert paid == {
         "WatchesMachines": ["MachinesAgeAlarm", "MachineAlertsAlarm"],
         "WatchesWebhook": ["WebhookFailuresAlarm", "WebhookThrottlesAlarm"],
+        "WatchesNotices": ["NoticesGivenUpAlarm"],
     }
     assert len(alarms) - sum(map(len, paid.values())) <= FREE_ALARMS + 4
     for name, alarm in alarms.items():
@@ -204,8 +205,9 @@ def test_every_queue_has_an_alarm_on_its_age(template: Template, alarms: dict[st
         for each in alarm["Dimensions"]
     }
 
-    # Uploads wait while thousands come at once; one more alarm would not be free.
-    assert watched == set(template.queues) - template.dead_letter_queues - {"UploadsQueue"}
+    # Uploads wait while thousands come at once, and events of jobs until a job waits too long; one more alarm would not
+    # be free.
+    assert watched == set(template.queues) - template.dead_letter_queues - {"UploadsQueue", "NoticesQueue"}
 
 
 def test_reconcile_counts_and_may_count_what_is_in_every_dead_letter_queue(
@@ -297,6 +299,10 @@ def test_what_is_watched_can_be_left_out(template: Template) -> None:
     }
     assert template.conditions["WatchesMachines"]["Fn::And"] == [
         template.conditions[name] for name in ("HasMonitoring", "HasMachines")
+    ]
+    assert watching.pop("NoticesGivenUpAlarm") == "WatchesNotices"
+    assert template.conditions["WatchesNotices"]["Fn::And"] == [
+        template.conditions[name] for name in ("HasMonitoring", "SendsNotices")
     ]
     assert {watching.pop(name) for name in ("WebhookFailuresAlarm", "WebhookThrottlesAlarm")} == {"WatchesWebhook"}
     assert template.conditions["WatchesWebhook"]["Fn::And"] == [

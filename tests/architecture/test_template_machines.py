@@ -84,6 +84,13 @@ class TestParameters:
         assert list(failed) == failing
         assert all(name in text for name, text in failed.items() for name in ("MachineSubnets",))
 
+    @pytest.mark.parametrize(("notices", "failing"), [("on", False), ("off", True)])
+    def test_a_token_for_commit_statuses_needs_notices(self, template: Template, notices: str, failing: bool) -> None:
+        resolver = Resolver(template, Notices=notices, GithubStatusTokenSecretArn="arn:aws:secretsmanager:…:secret:a")
+        ((assertion,),) = [each for name, each in template.assertions.items() if name.startswith("CommitStatuses")]
+
+        assert (not resolver.resolve(assertion["Assert"])) == failing
+
     def test_rules_use_only_functions_that_cloudformation_evaluates_in_rules(self, template: Template) -> None:
         # "Rule-specific intrinsic functions", AWS CloudFormation User Guide.
         used = set(re.findall(r"'(Fn::\w+)'", str(template.assertions)))

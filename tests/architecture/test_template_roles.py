@@ -10,7 +10,10 @@ from relaunch_local.templates.document import read_template
 from relaunch_local.templates.roles import roles_of_functions
 
 # They load no job.
-WITHOUT_JOBS = {"GithubWebhookFunction", "PlanApiFunction", "RefreshOfferingsFunction", "RequestMachineFunction"}
+WITHOUT_JOBS = {
+    *("GithubWebhookFunction", "PlanApiFunction", "RefreshOfferingsFunction", "RequestMachineFunction"),
+    "SendNoticesFunction",
+}
 # Service Authorization Reference: these actions name no resource, or none before it is known.
 ACTIONS_WITHOUT_RESOURCE = {
     "ecs:DescribeTaskDefinition",
@@ -144,6 +147,7 @@ def test_only_the_webhook_reads_its_secret_and_others_the_kubeconfigs_that_are_g
 
     assert "WebhookSecret" in str(reading.pop("GithubWebhookFunction"))
     assert reading.pop("RefreshOfferingsFunction") == [{"Ref": "GithubTokenSecretArn"}]
+    assert reading.pop("SendNoticesFunction") == [{"Ref": "GithubStatusTokenSecretArn"}]
     assert set(reading) == {"SubmitJobFunction", "JobApiFunction", "LaunchAttemptFunction", "ReconcileFunction"}
     for resources in reading.values():
         assert [each["Fn::If"][1] for each in resources] == [
@@ -204,6 +208,21 @@ def test_refreshing_offerings_touches_no_item_of_the_table_but_its_own_and_with_
     for statement in (own, of_deliveries):
         assert as_list(statement["Action"]) == ["dynamodb:GetItem", "dynamodb:PutItem"]
     assert as_list(reading["Action"]) == ["dynamodb:Query"]
+
+
+def test_sending_notices_touches_no_item_of_the_table_but_its_own(template: Template) -> None:
+    actions = {action for each in template.statements_of("SendNoticesFunction") for action in as_list(each["Action"])}
+    (own,) = template.allowing("dynamodb:PutItem")["SendNoticesFunction"]
+
+    assert {each for each in actions if each.startswith("dynamodb:")} == {"dynamodb:GetItem", "dynamodb:PutItem"}
+    assert own["Condition"]["ForAllValues:StringLike"] == {
+        "dynamodb:LeadingKeys": ["NOTICE#*", "RECEIVER#*", "MESSAGE#*", "STATUS#*", "STATUSES"]
+    }
+    assert {each for each in actions if each.startswith(("ssm:", "sns:", "secretsmanager:"))} == {
+        "ssm:GetParametersByPath",
+        "sns:Publish",
+        "secretsmanager:GetSecretValue",
+    }
 
 
 @pytest.mark.parametrize("function", ["LaunchAttemptFunction", "ReconcileFunction"])

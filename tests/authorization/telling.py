@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from authorization import job_stories, machine_stories
+from authorization import job_stories, machine_stories, notice_stories
 from authorization.stories import Stories
 from fakes.role_world import of_function
 from relaunch_local.iam.permission import Permission
@@ -15,7 +15,7 @@ from relaunch_local.templates.roles import roles_of_functions
 FLEET = "https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html"
 FUNCTIONS = (
     *("github_webhook", "submit_job", "job_api", "plan_api", "launch_attempt", "request_machine"),
-    *("observe_capacity", "observe_task", "reconcile", "refresh_offerings"),
+    *("observe_capacity", "observe_task", "reconcile", "refresh_offerings", "send_notices"),
 )
 STORIES = (
     job_stories.tell_of_a_life_on_machines,
@@ -39,6 +39,7 @@ STORIES = (
     machine_stories.tell_of_a_sweep_of_failed_deliveries,
     job_stories.tell_of_a_delivery,
     job_stories.tell_of_an_event_about_a_job,
+    notice_stories.tell_of_notices,
 )
 # Resources that CreateFleet has, and that no call of ours shows whether EC2 looks at.
 KEPT = {

@@ -24,6 +24,7 @@ from fakes.clock import FakeClock
 from fakes.dead_letters import FakeDeadLetters
 from fakes.dependencies import make_dependencies
 from fakes.jobs import InMemoryJobs
+from fakes.receiver_store import FakeReceiverStore
 from fakes.schedules import FakeSchedules
 from fakes.sources import FakeOfferings
 from fakes.tasks import FakeTasks
@@ -46,6 +47,7 @@ from relaunch.usecases.observe_task import observe_task
 from relaunch.usecases.submit_job import submit_direct
 from relaunch_cli.app import app
 from relaunch_cli.aws.connection import AmiSource
+from relaunch_cli.aws.notices import StackNotices, open_notices
 from relaunch_cli.job_logs import LogDestination, LogEvent
 
 STACK_OUTPUTS = {
@@ -243,6 +245,7 @@ class CliSession:
         self.upload_rules = FakeUploadRules()
         self.schedules = FakeSchedules()
         self.webhook = FakeWebhookSecret()
+        self.stack_notices: StackNotices | None = FakeReceiverStore().of_stack()
         self.watched: list[Check] = []
         self.local_world = FakeLocalWorld()
         self.caller = "arn:aws:iam::111122223333:user/ada"
@@ -259,6 +262,10 @@ class CliSession:
 
     def now(self) -> datetime:
         return self.clock.now()
+
+    @property
+    def notices(self) -> StackNotices:
+        return self.stack_notices or open_notices({}, "relaunch", None)
 
     @property
     def all_types(self) -> Dependencies:

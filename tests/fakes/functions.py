@@ -27,7 +27,14 @@ from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies, RefreshDependencies
 
-QUEUE_FUNCTIONS = ("submit_job", "launch_attempt", "request_machine", "observe_capacity", "observe_task")
+QUEUE_FUNCTIONS = (
+    "submit_job",
+    "launch_attempt",
+    "request_machine",
+    "observe_capacity",
+    "observe_task",
+    "send_notices",
+)
 _DEAD_LETTERS = "https://sqs/dead-letters"
 _LONGEST_MESSAGE = 1_048_576
 _FIRST_RECEIVED_MILLISECONDS = 1_793_709_042_015

@@ -7,10 +7,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from email.message import Message
 from urllib.parse import parse_qs, urlsplit
+from urllib.request import Request
 
 from fakes.github_repository import FakeRepository
+from fakes.github_statuses import FakeStatuses
 from fakes.loopback import LoopbackHandler, serve_on_loopback
+from relaunch.adapters.github.rest_api import GithubRestApi, RestAnswer
 from relaunch.core.triggers.failed_deliveries import DeliveryAttempt
 from relaunch.ports import PermanentError
 from relaunch_local.simulation.github import GithubWebhooks
@@ -23,7 +27,7 @@ Answer = tuple[int, Mapping[str, str], str]
 
 @dataclass
 class GithubApi:
-    """The API over `webhooks`, which deliver to `hook_url`, and over `repository`, if it has one.
+    """The API over `webhooks`, which deliver to `hook_url`, and over `repository` and `statuses`, if it has them.
 
     `refuse` gets the method and the path of a request before it takes effect, `lose` after; either may answer instead.
     """
@@ -35,6 +39,7 @@ class GithubApi:
     requests: list[tuple[str, str, Mapping[str, str]]] = field(default_factory=list)
     url: str = ""
     repository: FakeRepository | None = None
+    statuses: FakeStatuses | None = None
 
     def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes = b"") -> Answer:
         """Answer a request: status, headers and body."""
@@ -52,7 +57,8 @@ class GithubApi:
 
     def _find(self, method: str, path: str, query: Mapping[str, str], body: bytes) -> Answer | None:
         content = json.loads(body) if body else None
-        return self.repository.answer(method, path, query, content) if self.repository else None
+        found = self.repository.answer(method, path, query, content) if self.repository else None
+        return found or (self.statuses.answer(method, path, content) if self.statuses else None)
 
     def _take_effect(self, method: str, path: str, query: Mapping[str, str]) -> Answer:
         owner, _, rest = path.partition("/hooks")
@@ -97,6 +103,25 @@ def _listed(attempt: DeliveryAttempt) -> Mapping[str, object]:
         "repository_id": 456,
         "throttled_at": None,
     }
+
+
+class InProcessApi(GithubRestApi):
+    """The client of the API, whose requests are answered in process."""
+
+    def __init__(self, github: GithubApi) -> None:
+        super().__init__("https://api.github.com", lambda: TOKEN, "GithubStatusTokenSecretArn")
+        self._github = github
+
+    def _exchange(self, request: Request) -> RestAnswer:
+        headers = dict(request.header_items())
+        body = request.data if isinstance(request.data, bytes) else b""
+        status, answered, content = self._github.answer(request.get_method(), request.selector, headers, body)
+        if status == 0:
+            raise TimeoutError("timed out")
+        message = Message()
+        for name, value in answered.items():
+            message[name] = value
+        return RestAnswer(status, content.encode(), message)
 
 
 @contextmanager

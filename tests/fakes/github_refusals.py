@@ -20,11 +20,14 @@ class Refusal:
     message: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     may_pass: bool = False
+    error: str = ""
 
     @property
     def body(self) -> str:
         """Return the body, which only a proxy's answer has none of."""
-        return json.dumps({"message": self.message, "documentation_url": self.page, "status": str(self.status)})
+        errors = [{"resource": "Status", "code": "custom", "message": self.error}] if self.error else []
+        content = {"message": self.message, "documentation_url": self.page, "status": str(self.status)}
+        return json.dumps(content | ({"errors": errors} if errors else {}))
 
     @property
     def answer(self) -> tuple[int, Mapping[str, str], str]:
@@ -51,6 +54,19 @@ REFUSALS: Mapping[str, Refusal] = {
     ),
     "gone-for-good": Refusal(410, f"{_DOCS}/issues/comments#create-an-issue-comment--status-codes", "Gone"),
     "invalid": Refusal(422, f"{_TROUBLE}#validation-failed", "Validation Failed"),
+    "too-many-statuses": Refusal(
+        422,
+        # The words: https://github.com/palantir/policy-bot/issues/470
+        f"{_DOCS}/commits/statuses#create-a-commit-status",
+        "Validation Failed",
+        error="This SHA and context has reached the maximum number of statuses.",
+    ),
+    "no-such-commit": Refusal(
+        422,
+        # The words: https://github.com/readthedocs/readthedocs.org/pull/9347
+        f"{_DOCS}/commits/statuses#create-a-commit-status",
+        "No commit found for SHA: 4b1d8e6f02a97c35e8d0714b6a2f93c5d8e07b1a",
+    ),
     "locked": Refusal(403, f"{_DOCS}/issues/issues#lock-an-issue", "Unable to create comment because issue is locked."),
     "a-primary-limit": Refusal(
         403,

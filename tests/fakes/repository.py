@@ -14,4 +14,5 @@ FUNCTIONS = {
     "ObserveTaskFunction": "observe_task",
     "ReconcileFunction": "reconcile",
     "RefreshOfferingsFunction": "refresh_offerings",
+    "SendNoticesFunction": "send_notices",
 }

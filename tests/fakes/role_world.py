@@ -60,6 +60,9 @@ PARAMETERS = {
     "AcsKubeconfigSecretArn": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:acs-AbCdEf",
     "KubernetesNamespace": "training",
     "TaskDefinitionFamilies": FAMILY,
+    "Notices": "on",
+    "GithubStatusTokenSecretArn": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:github-statuses-AbCdEf",
+    "NoticeTopicArns": f"arn:aws:sns:{REGION}:{ACCOUNT}:training",
     "GithubTokenSecretArn": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:github-AbCdEf",
 }
 """Everything that a stack can have is on."""
@@ -197,6 +200,10 @@ class RoleWorld:
     def name_of(self, logical_id: str) -> str:
         """Return the name of a function, which it calls itself in logs and metrics."""
         return self._names[logical_id]
+
+    def give(self, function: str, **variables: str) -> None:
+        """Give a function other values of its environment variables."""
+        self._variables[function] = {**self._variables[function], **variables}
 
     def variable(self, function: str, name: str) -> str:
         """Return an environment variable of a function."""

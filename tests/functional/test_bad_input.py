@@ -129,6 +129,7 @@ def unreachable_aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             "RELAUNCH_TASK_ROLE_PATH": "relaunch/",
             "RELAUNCH_PROVISIONING_DEADLINE_SECONDS": "480",
             "RELAUNCH_MAX_RECEIVE_COUNT": "5",
+            "RELAUNCH_NOTICES_PATH": "/relaunch/relaunch/notices",
         }
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
@@ -161,6 +162,7 @@ def test_while_dynamodb_and_sqs_are_down_messages_are_left_to_their_queue(functi
         "request_machine": "sqs.machines.machine-request",
         "observe_capacity": "sqs.warnings.spot-interruption-warning",
         "observe_task": "sqs.task-changes.running",
+        "send_notices": "sqs.notices.job-state-change",
     }[function]
     batch = make_batch(load_event(sample)["Records"][0]["body"], "poison")
 

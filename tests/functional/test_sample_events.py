@@ -18,6 +18,7 @@ SAMPLES = {
     "request_machine": "sqs.machines.",
     "observe_capacity": "sqs.warnings.",
     "observe_task": "sqs.task-changes.",
+    "send_notices": "sqs.notices.",
     "job_api": "job_api.",
     "plan_api": "plan_api.",
     "reconcile": "schedule.reconcile",

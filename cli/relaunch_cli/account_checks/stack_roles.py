@@ -13,8 +13,9 @@ from relaunch.core.checks import Check, is_ok, problem, unknown
 
 _FUNCTIONS = (
     *("GithubWebhook", "SubmitJob", "JobApi", "PlanApi", "LaunchAttempt", "RequestMachine"),
-    *("ObserveCapacity", "ObserveTask", "Reconcile", "RefreshOfferings"),
+    *("ObserveCapacity", "ObserveTask", "Reconcile", "RefreshOfferings", "SendNotices"),
 )
+_WITHOUT_JOBS = ("GithubWebhook", "PlanApi", "RefreshOfferings", "SendNotices")
 OWN_POLICIES: Mapping[str, frozenset[str]] = {
     **{f"{name}Role": frozenset({name}) for name in _FUNCTIONS},
     "SchedulesRole": frozenset({"Schedules"}),
@@ -31,7 +32,7 @@ ATTACHED_POLICIES: Mapping[str, tuple[str, frozenset[str]]] = {
     "RequestMachinePolicy": ("LaunchMachines", frozenset({"RequestMachineRole"})),
     "AskForMachinesPolicy": (
         "AskForMachines",
-        frozenset(f"{name}Role" for name in _FUNCTIONS if name not in ("GithubWebhook", "PlanApi", "RefreshOfferings")),
+        frozenset(f"{name}Role" for name in _FUNCTIONS if name not in _WITHOUT_JOBS),
     ),
     "SendJobChangesPolicy": (
         "SendJobChanges",

@@ -13,6 +13,7 @@ from relaunch.usecases.arrange_schedules import plan_schedules
 from relaunch.usecases.arrange_upload_rules import plan_upload_rules
 from relaunch.usecases.plan_jobs import Plan, plan_jobs
 from relaunch_cli.account_checks.buckets import check_schedules, check_upload_rules
+from relaunch_cli.account_checks.commit_statuses import NAME as COMMIT_STATUSES
 from relaunch_cli.account_checks.deliveries import NAME as FAILED_DELIVERIES
 from relaunch_cli.account_checks.quotas import find_needs
 from relaunch_cli.account_checks.ram_trust import NAME as RAM_TRUST
@@ -20,6 +21,7 @@ from relaunch_cli.account_checks.sources import check_sources
 from relaunch_cli.account_checks.stack_roles import NAME as ROLES
 from relaunch_cli.account_readers import account, definitions, ecs, failures, machines
 from relaunch_cli.account_readers.calls import AccountCalls, all_known
+from relaunch_cli.account_readers.commit_statuses import check_commit_statuses
 from relaunch_cli.account_readers.deliveries import check_failed_deliveries
 from relaunch_cli.account_readers.ram_trust import check_ram_trust
 from relaunch_cli.account_readers.stack_roles import check_stack_roles
@@ -128,6 +130,7 @@ def parts_of_definitions(region: str, access: StackAccess, registered: Registere
             FAILED_DELIVERIES,
             lambda: check_failed_deliveries(named, access.outputs, deps.clock.now(), calls),
         ),
+        Part(COMMIT_STATUSES, lambda: check_commit_statuses(access.outputs, deps.clock.now(), calls)),
         Part("rules of triggers", lambda: check_upload_rules(plan_upload_rules(named, access.rules))),
     ]
     if has_schedules(named):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from relaunch_cli.account_readers.diagnosis import StackAccess
     from relaunch_cli.aws.account import AwsAccount
     from relaunch_cli.aws.local_world import LocalControls
+    from relaunch_cli.aws.notices import StackNotices
     from relaunch_cli.aws.webhook_secret import WebhookSecretStore
 
 _OTHER_STACK_HINT = "is it a stack of Relaunch, completely deployed, and not older than this command?"
@@ -139,6 +140,11 @@ class Connection(Protocol):
         Raises:
             CommandError: as `deps`.
         """
+        ...
+
+    @property
+    def notices(self) -> "StackNotices":
+        """Return the receivers of notices; raises CommandError as `deps`, or if the stack sends none."""
         ...
 
     @property
@@ -306,6 +312,13 @@ class AwsConnection:
 
         client = self._session.client("secretsmanager")
         return SecretsManagerStore(client, secret_id, url.rstrip("/") + "/", float(hours) * 3600)
+
+    @cached_property
+    def notices(self) -> "StackNotices":
+        outputs = self._outputs()
+        from relaunch_cli.aws.notices import open_notices
+
+        return open_notices(outputs, self._stack, self._session.client)
 
     @cached_property
     def account(self) -> "AwsAccount":

@@ -63,7 +63,7 @@ def apply(  # noqa: PLR0913 - a command has the options it has
     """
     from relaunch.usecases.plan_jobs import plan_jobs
     from relaunch.usecases.register_definitions import Change
-    from relaunch_cli.views.screen import print_note, progress
+    from relaunch_cli.views.screen import progress
 
     text = read_file(file)
     parse_file(text, file, consequence=_CONSEQUENCE)
@@ -84,9 +84,7 @@ def apply(  # noqa: PLR0913 - a command has the options it has
     removed = [each.before for each in changes if each.change is Change.REMOVED and each.before]
     schedules = _schedules_of([*definitions, *(each.definition for each in registered)], connection)
     sources = _plan_sources([*definitions, *unlisted], connection, schedules)
-    for plan in plans:
-        for notice in plan.notices:
-            print_note(f"{plan.definition.name}: {notice}")
+    _note_plans(plans, connection)
     _note_owners(changes, unlisted if prune else ())
     if not is_dry_run:
         _confirm_removal(removed, is_sure=is_sure)
@@ -164,6 +162,16 @@ def _compare(
         raise CommandError(message, hint) from error
 
 
+def _note_plans(plans: "Sequence[Plan]", connection: "Connection") -> None:
+    """Print what the plans of definitions have to say, and which receivers of notices there are not."""
+    from relaunch_cli.views.screen import print_note
+
+    for plan in plans:
+        for notice in plan.notices:
+            print_note(f"{plan.definition.name}: {notice}")
+    _note_receivers([plan.definition for plan in plans], connection)
+
+
 def _note_owners(changes: "Sequence[DefinitionChange]", left: "Sequence[JobDefinition]") -> None:
     """Print whose definitions are taken over, and which ones --prune leaves to their owners."""
     from relaunch_cli.views.definitions import describe_take_over
@@ -175,6 +183,27 @@ def _note_owners(changes: "Sequence[DefinitionChange]", left: "Sequence[JobDefin
     if left:
         names = ", ".join(each.name for each in left)
         print_note(f"not removed, as they were not registered from this file: {names}; --take-over removes them, too")
+
+
+def _note_receivers(definitions: "Sequence[JobDefinition]", connection: "Connection") -> None:
+    """Print which receivers of notices are named that there are not, and how to add them."""
+    from relaunch.ports import PortError
+    from relaunch_cli.views.screen import print_note
+
+    named = {(each.name, route.receiver) for each in definitions for route in each.notices}
+    if not named:
+        return
+    try:
+        known = connection.notices.store.names()
+    except CommandError as error:
+        print_note(f"notices: {error}: {error.hint}")
+        return
+    except PortError as error:
+        print_note(f"notices: whether there are receivers of these names is not checked: {error}")
+        return
+    for definition, receiver in sorted(named):
+        if receiver not in known:
+            print_note(f"{definition}: notices: there is no receiver {receiver}: relaunch notices add {receiver}")
 
 
 def _confirm_removal(removed: "Sequence[RegisteredDefinition]", *, is_sure: bool) -> None:

@@ -85,7 +85,9 @@ class Survey:
     def is_on(self, switch: str) -> bool:
         """Whether the application has what a parameter turns on and off."""
         before = self.before[self.stack].parameters if self.stack in self.before else {}
-        return self.given.get(switch, before.get(switch, "on")) == "on"
+        # A stack of a release before notices has none of them.
+        default = "off" if switch == "Notices" else "on"
+        return self.given.get(switch, before.get(switch, default)) == "on"
 
     @property
     def needs_github_provider(self) -> bool:

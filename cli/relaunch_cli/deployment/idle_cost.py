@@ -7,9 +7,10 @@ PRICES_OF = "us-east-1, 2026-11-23"
 _MINUTES_OF_MONTH = 43_830
 # Lambda polls a queue by five connections of 20 seconds (Lambda Developer Guide, "Using Lambda with Amazon SQS").
 _POLLS_A_MINUTE = 15
-_QUEUES = 5  # without that of uploads
-# Reconcile counts the messages of seven queues every ten minutes.
-_COUNTS_A_MONTH = 7 * _MINUTES_OF_MONTH // 10
+_QUEUES = 5  # without those of uploads and of notices
+# Reconcile counts the messages of seven queues every ten minutes, and of that of notices.
+_COUNTS_A_MONTH = _MINUTES_OF_MONTH // 10
+_COUNTED = 7
 _FREE_REQUESTS = 1_000_000
 _USD_PER_REQUEST = 0.40e-6
 _USD_PER_SECRET = 0.40
@@ -26,10 +27,12 @@ class IdleCost:
     usd_without_allowances: float
 
 
-def idle_costs(*, has_machines: bool, has_monitoring: bool, has_webhook: bool, has_uploads: bool) -> Sequence[IdleCost]:
+def idle_costs(
+    *, has_machines: bool, has_monitoring: bool, has_webhook: bool, has_uploads: bool, has_notices: bool = False
+) -> Sequence[IdleCost]:
     """Return the items of a deployment; network, cluster, roles, empty buckets and an empty repository cost nothing."""
-    queues = _QUEUES + has_uploads
-    requests = queues * _POLLS_A_MINUTE * _MINUTES_OF_MONTH + _COUNTS_A_MONTH
+    queues = _QUEUES + has_uploads + has_notices
+    requests = queues * _POLLS_A_MINUTE * _MINUTES_OF_MONTH + (_COUNTED + has_notices) * _COUNTS_A_MONTH
     items = [
         IdleCost(
             f"SQS: {requests / 1e6:.2f} million requests, which Lambda makes for {queues} queues",
@@ -40,7 +43,7 @@ def idle_costs(*, has_machines: bool, has_monitoring: bool, has_webhook: bool, h
     if has_webhook:
         items.append(IdleCost("Secrets Manager: the webhook's secret", _USD_PER_SECRET, _USD_PER_SECRET))
     if has_monitoring:
-        alarms = 14 + 2 * has_machines + 2 * has_webhook
+        alarms = 14 + 2 * has_machines + 2 * has_webhook + has_notices
         dashboards = 2 + has_machines
         items += [
             IdleCost(

@@ -98,8 +98,8 @@ def _stacks(plan: Survey) -> Sequence[tuple[str, str]]:
 
 def _application(plan: Survey) -> str:
     has_webhook = plan.is_on("Webhook")
-    functions = ("ten", "nine")[not has_webhook]
-    queues = ("six", "five")[not plan.is_on("Uploads")]
+    functions = ("nine", "ten", "eleven")[has_webhook + plan.is_on("Notices")]
+    queues = ("five", "six", "seven")[plan.is_on("Uploads") + plan.is_on("Notices")]
     webhook = "the webhook with its secret, " if has_webhook else ""
     before = plan.before[plan.stack].parameters if not plan.is_new else {}
     lost = [
@@ -156,6 +156,7 @@ def _items(plan: Survey) -> Sequence[IdleCost]:
         has_monitoring=plan.given.get("Monitoring") != "false",
         has_webhook=plan.is_on("Webhook"),
         has_uploads=plan.is_on("Uploads"),
+        has_notices=plan.is_on("Notices"),
     )
 
 

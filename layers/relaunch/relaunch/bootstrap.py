@@ -38,6 +38,7 @@ from relaunch.adapters.offerings.reserved import ReservedOfferings
 from relaunch.core.definitions.targets import Target
 from relaunch.core.messages.dead_letter import DeadLetterQueue, find_queues
 from relaunch.entrypoints.function import FunctionDependencies
+from relaunch.notice_parts import notice_parts
 from relaunch.ports import (
     CheckpointSource,
     Clock,
@@ -118,7 +119,8 @@ def function() -> FunctionDependencies:
         clients.lazy("sqs"), settings.dead_letter_queue_url, log, settings.max_receive_count
     )
     counted = [DeadLetterQueue(url.rpartition("/")[2], url) for url in settings.watched_queue_urls]
-    deps = replace(_make_dependencies(settings, clients, log), metrics=emf_metrics())
+    made = _make_dependencies(settings, clients, log)
+    deps = replace(made, metrics=emf_metrics(), **notice_parts(os.environ, clients.lazy, made.clock, log))
     source = SourceQueue(clients.lazy("sqs"))
     return FunctionDependencies(deps, source, dead_letters, SqsDeadLetters(clients.lazy("sqs"), counted))
 
@@ -245,6 +247,7 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         events=stores.events,
         **_make_ports_of_targets(settings, clients, clock),
         maintenance=stores.maintenance,
+        notice_records=stores.notice_records,
         machine_queue=SqsMachineQueue(clients.lazy("sqs"), settings.machines.queue_url),
         machine_settings=settings.machines,
         fleet=Ec2Fleet(clients.lazy("ec2"), clients.lazy("ec2", config=SINGLE_SEND_CONFIG), settings.machines.stack),

@@ -193,6 +193,15 @@ def _parameters(account: CalledAccount, parameters: Parameters) -> Iterator[Requ
         yield "ssm:GetParameters", account.arn("ssm", f"parameter/{name.lstrip('/')}", account=owner), {}
 
 
+def _parameter(action: str, name: str = "Name") -> Rule:
+    """Require a permission for a parameter, or for a path of parameters ("Actions … for AWS Systems Manager")."""
+
+    def rule(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
+        yield f"ssm:{action}", account.arn("ssm", f"parameter/{parameters[name].strip('/')}"), {}
+
+    return rule
+
+
 def _repository(action: str) -> Rule:
     def rule(account: CalledAccount, parameters: Parameters) -> Iterator[Required]:
         owner = parameters.get("registryId") or None
@@ -307,6 +316,11 @@ _RULES: Mapping[tuple[str, str], Rule] = {
     ("secretsmanager", "GetSecretValue"): _named("secretsmanager:GetSecretValue", "secret:{SecretId}"),
     ("secretsmanager", "PutSecretValue"): _named("secretsmanager:PutSecretValue", "secret:{SecretId}"),
     ("ssm", "GetParameters"): _parameters,
+    ("ssm", "GetParametersByPath"): _parameter("GetParametersByPath", "Path"),
+    ("ssm", "DescribeParameters"): _anything("ssm:DescribeParameters"),
+    ("ssm", "PutParameter"): _parameter("PutParameter"),
+    ("ssm", "DeleteParameter"): _parameter("DeleteParameter"),
+    ("sns", "Publish"): _named("sns:Publish", "{TopicArn}"),
     ("sts", "GetCallerIdentity"): _nothing,
     ("sts", "GetWebIdentityToken"): _web_identity,
     ("pricing", "GetProducts"): _anything("pricing:GetProducts"),

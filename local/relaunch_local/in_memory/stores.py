@@ -12,6 +12,7 @@ from relaunch.ports import EventRecord, FoundRevision, RevisionMaintenance
 from relaunch_local.in_memory.definitions import InMemoryDefinitions
 from relaunch_local.in_memory.jobs import InMemoryJobs
 from relaunch_local.in_memory.machines import InMemoryMachines
+from relaunch_local.in_memory.notices import InMemoryNotices
 
 
 class InMemoryCapacity:
@@ -134,6 +135,7 @@ class InMemoryStores:
     capacity: InMemoryCapacity = field(default_factory=InMemoryCapacity)
     events: InMemoryEvents = field(default_factory=InMemoryEvents)
     maintenance: InMemoryMaintenance = field(default_factory=InMemoryMaintenance)
+    notice_records: InMemoryNotices = field(default_factory=InMemoryNotices)
 
     def __post_init__(self) -> None:
         """Share the machines with the jobs."""

@@ -238,6 +238,13 @@ def block_ends(_stage: Stage) -> Scene:
     return "no machine of the stack is in the Capacity Block"
 
 
+def nobody_hears(_stage: Stage) -> Scene:
+    """The local world has no receivers of notices."""
+    answer = yield {}
+    expect_handled(answer)
+    return "nobody is to be sent a notice"
+
+
 def reconciled(stage: Stage) -> Scene:
     """The launch of a job whose message was lost an hour ago is requested again."""
     job = stage.submit(ago=timedelta(hours=1))
@@ -301,6 +308,7 @@ CHANGES: Mapping[str, tuple[Outcome, ...]] = {
     "sqs.warnings.capacity-block-expiration-warning": (
         Outcome("ignored", block_ends, changes_nothing=True, logged=_NO_INSTANCES),
     ),
+    "sqs.notices.job-state-change": (Outcome("ignored", nobody_hears, changes_nothing=True, logged="no receivers"),),
     "schedule.reconcile": (Outcome("launch requested", reconciled),),
     "schedule.refresh-offerings": (Outcome("saved", refreshed),),
 }

@@ -18,6 +18,7 @@ FUNCTIONS = {
     "sqs.machines.": "RequestMachineFunction",
     "sqs.warnings.": "ObserveCapacityFunction",
     "sqs.task-changes.": "ObserveTaskFunction",
+    "sqs.notices.": "SendNoticesFunction",
     "job_api.": "JobApiFunction",
     "plan_api.": "PlanApiFunction",
     "schedule.reconcile": "ReconcileFunction",

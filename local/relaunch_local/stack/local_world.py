@@ -234,5 +234,6 @@ def template_parameters(settings: LocalWorldSettings, kubeconfig_secret_arn: str
         "ProvisioningDeadlineSeconds": str(round(settings.provisioning_deadline_seconds)),
         "TableDeletionPolicy": "Delete",
         "PointInTimeRecovery": "false",
+        "Notices": "on",
         **settings.parameters,
     }

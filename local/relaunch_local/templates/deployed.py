@@ -107,8 +107,10 @@ class DeployedStacks:
             yield self.arn("events", f"rule/relaunch-{self.name}-{self._id(f'uploads {number}', 12)}")
         for end in _FILES:
             yield self.arn("cloudformation", f"stack/{self.name}{end}/{self._id(f'stack{end}', 32)}")
+        yield self.arn("ssm", f"parameter/relaunch/{self.name}/notices")
+        yield self.arn("sns", f"{self.name}-training")
         yield self._key
-        yield from map(self._secret, ("github", "ack"))
+        yield from map(self._secret, ("github", "github-statuses", "ack"))
 
     @property
     def _made(self) -> Iterator[str]:
@@ -215,9 +217,12 @@ class DeployedStacks:
             "MachineDiskKeyArn": self._key,
             "CapacityReservations": self._reservation,
             "GithubTokenSecretArn": self._secret("github"),
+            "GithubStatusTokenSecretArn": self._secret("github-statuses"),
             "AckKubeconfigSecretArn": self._secret("ack"),
             "AcsClusterId": "c0123456789abcdef",
             "Uploads": "on",
+            "Notices": "on",
+            "NoticeTopicArns": self.arn("sns", f"{self.name}-training"),
             "Webhook": "on",
         }
 

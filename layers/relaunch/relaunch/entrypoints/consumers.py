@@ -18,6 +18,7 @@ CONSUMERS: Mapping[str, str] = {
     "request_machine": "machines",
     "observe_capacity": "warnings",
     "observe_task": "task-changes",
+    "send_notices": "notices",
 }
 """The queue of each function."""
 

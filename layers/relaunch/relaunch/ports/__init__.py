@@ -10,6 +10,7 @@ from relaunch.ports.dependencies import FleetDependencies as FleetDependencies
 from relaunch.ports.dependencies import JobDependencies as JobDependencies
 from relaunch.ports.dependencies import LaunchDependencies as LaunchDependencies
 from relaunch.ports.dependencies import MaintenanceDependencies as MaintenanceDependencies
+from relaunch.ports.dependencies import NoticeDependencies as NoticeDependencies
 from relaunch.ports.dependencies import OfferingDependencies as OfferingDependencies
 from relaunch.ports.dependencies import PlanDependencies as PlanDependencies
 from relaunch.ports.dependencies import ReconcileDependencies as ReconcileDependencies

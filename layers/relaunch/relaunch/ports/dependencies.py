@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from relaunch.ports.notices import NoReceivers
 from relaunch.ports.observability import NullMetrics
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from relaunch.ports.images import ImageSource
     from relaunch.ports.job_events import JobEvents
     from relaunch.ports.machines import MachineQueue, MachineSource, MachineStore
+    from relaunch.ports.notices import NoticeStore, ReceiverSource
     from relaunch.ports.observability import Clock, DecisionLog, Metrics
     from relaunch.ports.offerings import OfferingSource
     from relaunch.ports.patterns import InputPatterns
@@ -156,7 +158,15 @@ class RequestDependencies(SubmitDependencies, PlanDependencies):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dependencies(ReconcileDependencies, LaunchDependencies, RequestDependencies):
+class NoticeDependencies(_Observed):
+    """Dependencies of sending notices."""
+
+    notice_records: NoticeStore
+    receivers: ReceiverSource = field(default_factory=NoReceivers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dependencies(ReconcileDependencies, LaunchDependencies, RequestDependencies, NoticeDependencies):
     """Dependencies of the functions and the command, except those of refreshing offerings."""
 
 

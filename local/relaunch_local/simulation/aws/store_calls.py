@@ -68,6 +68,10 @@ STORE_CALLS: Mapping[tuple[str, str], frozenset[StoreCall]] = {
     ("maintenance", "save_maintenance"): frozenset({_PUT}),
     ("maintenance", "save_revision"): frozenset({_PUT}),
     ("maintenance", "take_turn"): frozenset({_UPDATE}),
+    ("notice_records", "load_pause"): frozenset({_GET}),
+    ("notice_records", "load_record"): frozenset({_GET}),
+    ("notice_records", "save_pause"): frozenset({_PUT}),
+    ("notice_records", "save_record"): frozenset({_PUT}),
 }
 
 LEADING_KEYS: Mapping[tuple[str, str], str] = {

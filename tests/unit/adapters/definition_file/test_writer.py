@@ -41,6 +41,7 @@ from relaunch.core.definitions.kubernetes_workload import (
     KubernetesWorkload,
     PodSecurity,
 )
+from relaunch.core.definitions.notice_routes import NoticeKind, NoticeRoute
 from relaunch.core.definitions.targets import Target
 from relaunch.core.market.policies import PolicyName
 
@@ -83,6 +84,7 @@ EVERY_KEY = JobDefinition(
     max_running_jobs=1,
     max_waiting_jobs=2,
     callers=("arn:aws:iam::111122223333:role/ci/vision-*", "invoke"),
+    notices=(NoticeRoute("team-ml", (NoticeKind.FINISHED, NoticeKind.FAILED)), NoticeRoute("pager")),
     max_failures=0,
     retry=RetryRules(0, (75,), (2, 3), (79,)),
     max_price_usd_per_hour=0.75,
@@ -110,6 +112,7 @@ ON_ACS = replace(
 )  # fmt: skip
 DEFINITIONS = {
     "least": LEAST,
+    "names of receivers": replace(LEAST, notices=(NoticeRoute("team-ml"), NoticeRoute("pager"))),
     "every key": EVERY_KEY,
     "patience": replace(EVERY_KEY, deadline=None, patience=timedelta(minutes=30)),
     "partition of a GPU": replace(

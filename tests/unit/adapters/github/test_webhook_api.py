@@ -208,7 +208,7 @@ def test_no_connection_is_transient() -> None:
 
 
 def test_an_answer_that_does_not_come_is_transient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("relaunch.adapters.github.webhook_api._TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr("relaunch.adapters.github.rest_api._TIMEOUT_SECONDS", 0.05)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()

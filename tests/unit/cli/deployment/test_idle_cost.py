@@ -11,17 +11,20 @@ def costs(*, machines: bool = True, monitoring: bool = True, webhook: bool = Tru
     return total(idle_costs(has_machines=machines, has_monitoring=monitoring, has_webhook=webhook, has_uploads=uploads))
 
 
-@pytest.mark.parametrize("webhook", [False, True])
-@pytest.mark.parametrize("uploads", [False, True])
-def test_the_items_are_those_of_the_template(webhook: bool, uploads: bool) -> None:
+@pytest.mark.parametrize("notices", [False, True])
+@pytest.mark.parametrize(("webhook", "uploads"), [(False, False), (False, True), (True, False), (True, True)])
+def test_the_items_are_those_of_the_template(webhook: bool, uploads: bool, notices: bool) -> None:
     template = written_template("template.yaml")
     absent = {name for name, is_there in (("HasWebhook", webhook), ("TakesUploads", uploads)) if not is_there}
     absent |= set() if webhook else {"WatchesWebhook"}
+    absent |= set() if notices else {"SendsNotices", "WatchesNotices"}
     there = {name for name, each in template.resources.items() if each.get("Condition") not in absent}
     queues = [name for name in template.of_type("SQS::Queue") if "DeadLetter" not in name and name in there]
     alarms = [name for name in template.of_type("CloudWatch::Alarm") if name in there]
     secrets = [name for name in template.of_type("SecretsManager::Secret") if name in there]
-    items = idle_costs(has_machines=True, has_monitoring=True, has_webhook=webhook, has_uploads=uploads)
+    items = idle_costs(
+        has_machines=True, has_monitoring=True, has_webhook=webhook, has_uploads=uploads, has_notices=notices
+    )
     told = {each.what for each in items}
 
     assert any(each.endswith(f"which Lambda makes for {len(queues)} queues") for each in told)
@@ -44,3 +47,11 @@ def test_what_is_told_is_what_the_page_says() -> None:
     assert costs() - costs(machines=False) == pytest.approx(0.20, abs=0.005)
     assert costs(uploads=False) - costs(uploads=False, webhook=False) == pytest.approx(0.60, abs=0.005)
     assert costs(webhook=False) - costs(uploads=False, webhook=False) == pytest.approx(0.26, abs=0.005)
+
+
+def test_what_notices_add_is_what_the_pages_say() -> None:
+    parts = {"has_machines": True, "has_monitoring": True, "has_webhook": False, "has_uploads": False}
+    added = total(idle_costs(**parts, has_notices=True)) - total(idle_costs(**parts))
+
+    assert added == pytest.approx(0.365, abs=0.005)
+    assert "an alarm beyond those that are free | 0.37 |" in (REPOSITORY / "docs" / "deploy.md").read_text("utf-8")

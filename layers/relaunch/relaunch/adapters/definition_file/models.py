@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from relaunch.adapters.definition_file.kubernetes import KubernetesModel
+from relaunch.adapters.definition_file.notices import Notices, to_routes
 from relaunch.adapters.definition_file.triggers import Choice, StrictModel, TriggerModel
 from relaunch.adapters.definition_file.values import (
     Caller,
@@ -275,6 +276,8 @@ class JobModel(
     """How many jobs of this definition may wait at a time; a further event starts none."""
     callers: list[Caller] = Field(default_factory=list, min_length=1, max_length=100)
     """The callers of job_api that may start a job, by ARN, or `invoke` for all who invoke it; all when left out."""
+    notices: Notices = Field(default_factory=dict)
+    """Receivers (`relaunch notices`) that are sent notices of its jobs; each may have the kinds that it gets."""
     max_failures: int = Field(default=2, ge=0, le=MOST)
     """How many times the program may fail and be started again; interruptions do not count."""
     retry: RetryModel = Field(default_factory=RetryModel)
@@ -362,6 +365,7 @@ class JobModel(
             max_running_jobs=self.max_running_jobs,
             max_waiting_jobs=self.max_waiting_jobs,
             callers=tuple(self.callers),
+            notices=to_routes(self.notices),
             max_failures=self.max_failures,
             retry=self.retry.to_core(),
             max_price_usd_per_hour=self.max_price_per_hour,

@@ -9,6 +9,7 @@ from typing import Any, assert_never
 import yaml
 
 from relaunch.adapters.core_schema import CORE_SCHEMA_RESOLVERS
+from relaunch.adapters.definition_file.notices import write_routes
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
 from relaunch.core.definitions.definition import (
     EventBridgeTrigger,
@@ -76,6 +77,7 @@ def written_keys(definition: JobDefinition) -> dict[str, Any]:
             "max_running_jobs": ("max_running_jobs", int),
             "max_waiting_jobs": ("max_waiting_jobs", int),
             "callers": ("callers", list),
+            "notices": ("notices", write_routes),
             "max_failures": ("max_failures", int),
             "retry": ("retry", _retry),
             "max_price_usd_per_hour": ("max_price_per_hour", float),

@@ -9,6 +9,7 @@ from typing import assert_never
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, PurchasePolicy
 from relaunch.core.definitions.event_pattern import pattern_key
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
+from relaunch.core.definitions.notice_routes import NoticeRoute
 from relaunch.core.definitions.targets import Target
 from relaunch.core.market.policies import DEFAULT_PADDING, DEFAULT_POLICY, PolicyName
 
@@ -146,6 +147,7 @@ class JobDefinition:
     it runs the workload `kubernetes`. A definition may have both, and `target` chooses.
 
     `callers` are the callers of job_api that may start its jobs (core.definitions.callers); all of them if empty.
+    `notices` are receivers that are sent notices of its jobs, besides those that get notices of all definitions.
     """
 
     name: str
@@ -174,6 +176,7 @@ class JobDefinition:
     target: Target = Target.ECS
     kubernetes: KubernetesWorkload | None = None
     callers: tuple[str, ...] = ()
+    notices: tuple[NoticeRoute, ...] = ()
 
 
 def trigger_origins(definition: JobDefinition) -> frozenset[tuple[TriggerSource, str]]:

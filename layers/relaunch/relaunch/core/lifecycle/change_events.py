@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from relaunch.core.definitions.notice_routes import NoticeKind
 from relaunch.core.jobs.changes import ChangedPart, JobChange, cut
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import CostBasis, JobState, WaitReason
@@ -100,6 +101,8 @@ class JobStateChange:
     cost: EventCost
     checkpoints: str | None = None
     """The URI below which the job leaves its checkpoints and results; absent if its definition has none."""
+    notices: Mapping[str, tuple[NoticeKind, ...]] | None = field(default=None, hash=False)
+    """The receivers that the definition names for notices, with the kinds that it names for each."""
     time: datetime
 
 
@@ -128,6 +131,7 @@ def event_of(job: Job, change: JobChange) -> JobStateChange:
         machine=_machine(change),
         progress=None if step is None else EventProgress(step=step, total_steps=definition.total_steps),
         cost=EventCost(usd=change.cost_usd, basis=change.cost_basis),
+        notices={each.receiver: each.kinds for each in definition.notices} or None,
         checkpoints=job_checkpoint_uri(job) if definition.checkpoint_uri is not None else None,
         time=change.at,
     )

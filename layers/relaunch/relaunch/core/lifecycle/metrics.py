@@ -44,6 +44,7 @@ class Metric(StrEnum):
     EVENTS_IGNORED = "EventsIgnored"
     EVENTS_POSTPONED = "EventsPostponed"
     EVENTS_GIVEN_UP = "EventsGivenUp"
+    NOTICES_GIVEN_UP = "NoticesGivenUp"
     TASKS_LAUNCHED = "TasksLaunched"
     EVENT_TO_RUN_TASK = "EventToRunTask"
     WARNING_TO_STOP = "WarningToStop"
@@ -86,6 +87,7 @@ METRICS: Mapping[Metric, MetricKind] = {
     Metric.EVENTS_IGNORED: MetricKind(),
     Metric.EVENTS_POSTPONED: MetricKind(),
     Metric.EVENTS_GIVEN_UP: MetricKind(),
+    Metric.NOTICES_GIVEN_UP: MetricKind(),
     Metric.TASKS_LAUNCHED: MetricKind(),
     Metric.EVENT_TO_RUN_TASK: MetricKind(Unit.SECONDS),
     Metric.WARNING_TO_STOP: MetricKind(Unit.SECONDS),

@@ -15,7 +15,7 @@ _DEFAULTS = {each.name: each.default for each in fields(KubernetesWorkload) if e
 
 def left_out(definition: JobDefinition) -> dict[str, Any]:
     """Return the fields of a definition that are not stored, in the form of pydantic's `exclude`."""
-    found: dict[str, Any] = {} if definition.callers else {"callers": True}
+    found: dict[str, Any] = {name: True for name in ("callers", "notices") if not getattr(definition, name)}
     workload = definition.kubernetes
     unused = {name for name, default in _DEFAULTS.items() if workload and getattr(workload, name) == default}
     return found | ({"kubernetes": unused} if unused else {})

@@ -9,6 +9,7 @@ from relaunch.adapters.aws.dynamodb.definitions import DynamoDbDefinitions
 from relaunch.adapters.aws.dynamodb.events import DynamoDbEvents
 from relaunch.adapters.aws.dynamodb.jobs import DynamoDbJobs
 from relaunch.adapters.aws.dynamodb.machines import DynamoDbMachines
+from relaunch.adapters.aws.dynamodb.notices import DynamoDbNotices
 from relaunch.adapters.aws.dynamodb.table import JobsTable
 
 if TYPE_CHECKING:
@@ -71,3 +72,4 @@ class DynamoDbStores:
         self.capacity = DynamoDbCapacity(table)
         self.events = DynamoDbEvents(table)
         self.maintenance = DynamoDbMaintenance(table)
+        self.notice_records = DynamoDbNotices(table)

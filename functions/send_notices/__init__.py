@@ -1,0 +1,1 @@
+"""Lambda function `send_notices`."""

@@ -1,0 +1,53 @@
+"""What became of the last statuses of commits, for `relaunch doctor`, and which refusals were said already."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+MAX_PROBLEMS = 20
+"""Of how many repositories a problem is kept; the newest ones."""
+SAID_AGAIN = timedelta(hours=24)
+"""How often the same problem of a repository is an alert."""
+_NOTED_EVERY = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class StatusProblem:
+    """What GitHub refuses for a repository, in words that say what to do, and when that was an alert."""
+
+    reason: str
+    said_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StatusReport:
+    """What became of the statuses of commits.
+
+    `problems` are by repository. `token_expires_at` is None of a token that does not expire, or before the first
+    answer.
+    """
+
+    taken_at: datetime | None = None
+    taken_by: str = ""
+    """The repository of the last status that was taken; this is noted once an hour."""
+    token_expires_at: datetime | None = None
+    problems: Mapping[str, StatusProblem] = field(default_factory=dict, hash=False)
+
+    def is_said(self, repository: str, reason: str, now: datetime) -> bool:
+        """Return whether this problem was said already, within a day."""
+        known = self.problems.get(repository)
+        return known is not None and known.reason == reason and now - known.said_at < SAID_AGAIN
+
+    def with_problem(self, repository: str, reason: str, now: datetime) -> "StatusReport":
+        """Return the report after a refusal that is said now."""
+        problems = {**self.problems, repository: StatusProblem(reason, now)}
+        newest = sorted(problems.items(), key=lambda each: each[1].said_at)[-MAX_PROBLEMS:]
+        return replace(self, problems=dict(newest))
+
+    def after_taken(self, repository: str, now: datetime, token_expires_at: datetime | None) -> "StatusReport":
+        """Return the report after a status was taken, which is this one while it says nothing new."""
+        is_noted = self.taken_at is not None and now - self.taken_at < _NOTED_EVERY
+        if is_noted and repository not in self.problems and token_expires_at == self.token_expires_at:
+            return self
+        problems = {each: problem for each, problem in self.problems.items() if each != repository}
+        return StatusReport(now, repository, token_expires_at, problems)

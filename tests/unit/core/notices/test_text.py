@@ -1,0 +1,107 @@
+"""The words of notices."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from fakes.builders import NOW
+from fakes.notices import make_event, make_machine
+from relaunch.core.definitions.notice_routes import NoticeKind
+from relaunch.core.jobs.state import CostBasis, JobState
+from relaunch.core.lifecycle.change_events import EventCost, EventProgress
+from relaunch.core.notices.notice import Interruption, Notice
+from relaunch.core.notices.text import write_text
+
+
+def notice(kind: NoticeKind | None, state: JobState = JobState.RUNNING, **members: Any) -> Notice:
+    return Notice(kind=kind, event=make_event(3, state=state, **members), reason="why\n it is")
+
+
+def interruptions(count: int) -> tuple[Interruption, ...]:
+    return tuple(Interruption(each, NOW + timedelta(minutes=each)) for each in range(count))
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (notice(NoticeKind.STARTED), "has started"),
+        (notice(NoticeKind.STARTED, attempt=2), "runs again"),
+        (
+            replace(notice(NoticeKind.STARTED, attempt=3), interruptions=interruptions(2)),
+            "runs again, interrupted 2 times since 2026-03-14 09:26 UTC",
+        ),
+        (notice(NoticeKind.INTERRUPTED), "was interrupted"),
+        (
+            replace(notice(NoticeKind.INTERRUPTED), interruptions=interruptions(3)),
+            "was interrupted 3 times since 2026-03-14 09:26 UTC",
+        ),
+        (notice(NoticeKind.WAITS_TOO_LONG, JobState.WAITING), "has waited since 2026-03-14 09:29 UTC"),
+        (notice(NoticeKind.FINISHED, JobState.SUCCEEDED), "has finished"),
+        (notice(NoticeKind.FINISHED, JobState.CANCELLED), "was cancelled"),
+        (notice(NoticeKind.FAILED, JobState.FAILED), "has failed"),
+        (notice(NoticeKind.FAILED, JobState.TIMED_OUT), "ran out of time"),
+        (notice(NoticeKind.BUDGET), "is over its budget"),
+        (notice(NoticeKind.STALE_CHECKPOINT), "has saved nothing for long"),
+        (notice(None), "is RUNNING"),
+    ],
+)
+def test_the_title_says_what_happened(said: Notice, words: str) -> None:
+    assert write_text(said).title == f"resnet-1f2e3d4c {words}"
+
+
+def test_all_that_is_known_is_there_in_one_text() -> None:
+    said = replace(
+        notice(
+            NoticeKind.FAILED,
+            JobState.FAILED,
+            attempt=2,
+            machine=make_machine(instance_id="i-0a1b"),
+            progress=EventProgress(step=1200, total_steps=2000),
+            cost=EventCost(usd=1.236, basis=CostBasis.LIMIT),
+        ),
+        all_interruptions=1,
+        first_at=NOW - timedelta(hours=2),
+    )
+
+    assert write_text(said).plain == (
+        "resnet-1f2e3d4c has failed\n"
+        "why it is\n"
+        "Definition: resnet\n"
+        "Attempt: 2\n"
+        "Machine: g5.xlarge, spot, us-east-1a, i-0a1b\n"
+        "Resumed from: step 1200 of 2000\n"
+        "Interruptions: 1\n"
+        "Cost so far: at most 1.24 USD\n"
+        "Since its first event: 2h3m\n"
+        "At: 2026-03-14 09:29 UTC\n"
+        "relaunch explain resnet-1f2e3d4c"
+    )
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    text = write_text(replace(notice(NoticeKind.STARTED, progress=EventProgress(step=7)), reason="", first_at=NOW))
+
+    assert dict(text.facts) == {
+        "Definition": "resnet",
+        "Resumed from": "step 7",
+        "Cost so far": "0.25 USD",
+        "Since its first event": "3m",
+        "At": "2026-03-14 09:29 UTC",
+    }
+    assert text.lines[0] == "Definition: resnet"
+
+
+def test_a_cost_without_a_price_says_so_and_a_test_too() -> None:
+    said = replace(notice(NoticeKind.STARTED, cost=EventCost(usd=0, basis=CostBasis.UNKNOWN)), is_test=True)
+
+    text = write_text(said)
+    assert dict(text.facts)["Cost so far"] == "0.00 USD, and what has no known price"
+    assert text.title.startswith("Test: ")
+
+
+def test_the_longest_text_is_one_that_every_service_takes() -> None:
+    said = replace(notice(NoticeKind.FAILED, JobState.FAILED, machine=make_machine()), reason="x" * 5_000)
+
+    assert len(write_text(said).plain) < 1_500
