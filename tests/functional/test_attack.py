@@ -66,7 +66,8 @@ def test_every_queue_that_a_function_consumes_is_attacked_however_few_attempts_a
     consuming = {name for name, function in read_stack().functions.items() if function.sources}
     attacked = [each.what for each in messages.queue_messages(random.Random("test"), 1)]  # noqa: S311 - not a secret
 
-    assert set(CONSUMERS) == consuming
+    # The simulated stack is without notices, as a stack is by default.
+    assert set(CONSUMERS) == consuming | {"send_notices"}
     assert set(messages.HANDLERS) == set(CONSUMERS.values())
     for queue in messages.HANDLERS:
         assert any(f"sqs.{queue}." in what and f" to {queue}: " in what for what in attacked), queue

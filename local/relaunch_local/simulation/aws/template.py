@@ -84,6 +84,10 @@ class Stack:
     rules: tuple[Rule, ...]
 
 
+# No seed has receivers of notices, which a stack is without by default; what an If names is theirs alone.
+_LEFT_OUT = "SendsNotices"
+
+
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml's, if available
     """Loads CloudFormation's YAML: `!Ref X` becomes {"Ref": "X"}, and so on."""
 
@@ -110,7 +114,7 @@ def _document() -> Any:
 def read_stack() -> Stack:
     """Read template.yaml once per process."""
     document = _document()
-    resources = document["Resources"]
+    resources = {name: each for name, each in document["Resources"].items() if each.get("Condition") != _LEFT_OUT}
     defaults = {name: each.get("Default") for name, each in document["Parameters"].items()} | {"ClusterName": CLUSTER}
     queues = {
         name: _queue(name, each.get("Properties", {}), defaults)
@@ -183,7 +187,7 @@ def _function(properties: Mapping[str, Any], timeout: float, mappings: Sequence[
         tries,
         float(invoked.get("MaximumEventAgeInSeconds", 21_600)),
         queues,
-        tuple(map(_target, watched["Join"][1])) if watched else (),
+        tuple(_target(each) for each in watched["Join"][1] if "If" not in each) if watched else (),
     )
 
 
