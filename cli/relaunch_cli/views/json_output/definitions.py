@@ -120,6 +120,7 @@ def definition_json(registered: RegisteredDefinition) -> JsonObject:
         "max_running_jobs": definition.max_running_jobs,
         "max_waiting_jobs": definition.max_waiting_jobs,
         "callers": list(definition.callers),
+        "concurrency": asdict(definition.concurrency) if definition.concurrency else None,
         "max_failures": definition.max_failures,
         "retry": asdict(definition.retry),
         "max_price_per_hour": definition.max_price_usd_per_hour,

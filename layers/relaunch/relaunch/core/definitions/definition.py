@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, PurchasePolicy
+from relaunch.core.definitions.concurrency import Concurrency
 from relaunch.core.definitions.event_pattern import pattern_key
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
@@ -146,6 +147,7 @@ class JobDefinition:
     it runs the workload `kubernetes`. A definition may have both, and `target` chooses.
 
     `callers` are the callers of job_api that may start its jobs (core.definitions.callers); all of them if empty.
+    Without `concurrency` its jobs run side by side.
     """
 
     name: str
@@ -174,6 +176,7 @@ class JobDefinition:
     target: Target = Target.ECS
     kubernetes: KubernetesWorkload | None = None
     callers: tuple[str, ...] = ()
+    concurrency: Concurrency | None = None
 
 
 def trigger_origins(definition: JobDefinition) -> frozenset[tuple[TriggerSource, str]]:

@@ -1,0 +1,98 @@
+"""What becomes of a job by its concurrency group: it holds the group, waits for it, or is replaced by a newer job."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from relaunch.core.definitions.concurrency import Concurrency, write_group
+from relaunch.core.jobs.effects import AdmitWaiting
+from relaunch.core.jobs.groups import GroupChange, GroupPlace, GroupStanding, describe_replacement, group_slot
+from relaunch.core.jobs.job import Job, TimelineEntry
+from relaunch.core.jobs.state import JobState
+from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT, Decision
+from relaunch.core.lifecycle.events import CancelAsked, SlotDenied
+
+
+def slot_of(job: Job) -> str:
+    """Return under which name the group of a job is stored, empty if it is in none."""
+    return group_slot(job.definition.name, job.group.name)
+
+
+def with_place(job: Job, event_at: datetime | None) -> Job:
+    """Return a new job with the group that its definition gives it; `event_at` is when what started it happened.
+
+    Whoever sends an event may say that it comes from the future: nothing is newer than its acceptance.
+    """
+    concurrency = job.definition.concurrency
+    if concurrency is None or job.state.is_final:
+        return job
+    name = write_group(concurrency, job.definition.name, job.trigger.environment, job.inputs)
+    at = min(event_at or job.accepted_at, job.accepted_at).replace(microsecond=0)
+    return replace(job, group=GroupPlace(name, at)) if name else job
+
+
+def enter_group(
+    job: Job, timeline: Sequence[TimelineEntry], standing: GroupStanding
+) -> tuple[Job, tuple[TimelineEntry, ...], GroupStanding | None]:
+    """Return a new job as it is to be created, and what its group is then; None if the group stays as it is.
+
+    The job becomes the newest one, and the older ones are woken, which leave or go on; or its event came late, and
+    the job ends, for a newer one was accepted before.
+    """
+    at = job.group.event_at or job.accepted_at
+    if standing.is_newer_than(at, job.accepted_at, job.job_id):
+        reason = describe_replacement(job.group.name, standing.newest)
+        late = replace(
+            job,
+            state=JobState.CANCELLED,
+            reason=reason,
+            waiting=None,
+            wake_at=None,
+            pending=(),
+            ended_at=job.accepted_at,
+        )
+        entry = TimelineEntry(job.accepted_at, JobState.CANCELLED, "cancelled", reason)
+        return late, (*timeline, entry), None
+    policy = job.definition.concurrency or Concurrency("")
+    newest = GroupStanding(job.job_id, at, job.accepted_at, policy.cancel_in_progress, standing.holder)
+    place = replace(job.group, after=standing.newest)
+    return replace(job, group=place, pending=(*job.pending, AdmitWaiting())), tuple(timeline), newest
+
+
+def leaves_group(job: Job, standing: GroupStanding) -> CancelAsked | None:
+    """Return the cancellation of a job of which a newer one is in its group, None if it may stay.
+
+    The job that holds the group ends by itself, unless the newest one has it cancelled.
+    """
+    is_over = job.state.is_final or bool(job.cancel_requested)
+    if is_over or standing.newest in ("", job.job_id) or (job.group.is_holder and not standing.cancels):
+        return None
+    return CancelAsked(describe_replacement(job.group.name, standing.newest))
+
+
+def waits_for_group(job: Job, standing: GroupStanding) -> SlotDenied | None:
+    """Return that another job holds the group of a job, None if it may be launched."""
+    if job.group.is_holder or standing.holder in ("", job.job_id):
+        return None
+    return SlotDenied(slot_of(job), 1, holder=standing.holder)
+
+
+def jobs_to_wake(job: Job, standing: GroupStanding) -> tuple[str, ...]:
+    """Return which other jobs of its group are to look at the group: after a job was created, and when it has ended."""
+    others = {job.group.after, standing.holder, standing.newest}
+    return tuple(sorted(others - {"", job.job_id}))
+
+
+def with_group(before: Job, _event: object, decision: Decision, now: datetime) -> Decision:
+    """Return the decision, which takes the group of a job with its first placement, and releases it with its end."""
+    job = decision.job
+    is_holder = bool(job.group.name) and job.attempt is not None and not job.state.is_final
+    if decision.is_ignored or is_holder == before.group.is_holder:
+        return decision
+    job = replace(job, group=replace(job.group, is_holder=is_holder))
+    if is_holder:
+        return replace(decision, job=job, group_change=GroupChange.TAKE)
+    # Whoever waits for the group is launched.
+    pending = job.pending if AdmitWaiting() in job.pending else (*job.pending, AdmitWaiting())
+    job = replace(job, pending=pending, wake_at=job.wake_at or now + LAUNCH_TIMEOUT)
+    return replace(decision, job=job, group_change=GroupChange.RELEASE)
