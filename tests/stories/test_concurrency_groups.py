@@ -158,7 +158,7 @@ class TestWhoIsCancelled:
         story.end(first, 0)
         story.settle()
         assert states(story, first, second) == [JobState.CANCELLED, JobState.LAUNCHING]
-        assert story.job(first).reason == replaced_by(second)
+        assert replaced_by(second) in story.job(first).reason
 
     def test_one_whose_launch_was_not_answered_is_stopped_when_its_task_is_known(self):
         story = Story(CANCELS)
@@ -313,7 +313,7 @@ class TestDeaths:
         first, second = story.submit(pushed(ONE)), story.submit(pushed(TWO))
         story.launches.requested.clear()
         launch_attempt(first, story.deps)
-        assert story.job(first).reason == replaced_by(second)
+        assert replaced_by(second) in story.job(first).reason
         launch_attempt(second, story.deps)
         assert states(story, first, second) == [JobState.CANCELLED, JobState.LAUNCHING]
 
