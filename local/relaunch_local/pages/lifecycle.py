@@ -46,7 +46,7 @@ _RULE = "([ADR 19](decisions/0019-a-refusal-that-may-heal-is-a-wait.md))"
 _WAITS = {
     WaitReason.LAUNCH: "its launch request is in the attempts queue",
     WaitReason.IMAGE: "its commit's image is not in ECR yet",
-    WaitReason.SLOT: "the limit on running jobs of its definition or the stack is reached, or its concurrency group held",
+    WaitReason.SLOT: "the limit on running jobs of its definition or of the stack is reached, or its group is held",
     WaitReason.CAPACITY: "every offering that satisfies it failed or was interrupted recently",
     WaitReason.PRICE: "every offering that satisfies it currently exceeds its maximum price",
     WaitReason.BACKOFF: "its program failed, or every request of a machine would; it is launched again after a delay",

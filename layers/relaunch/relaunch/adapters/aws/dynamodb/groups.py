@@ -75,23 +75,29 @@ def _read(item: Item) -> GroupStanding:
 
 
 def put_groups(table: JobsTable, jobs: Iterable[Job]) -> None:
-    """Replace what is stored of all groups by what their open jobs, which are all of these, say of them."""
-    found = {item["sk"]["S"]: GroupStanding() for item in table.query("pk = :pk", {":pk": text(_PK)})}
+    """Replace what is stored of all groups by what their open jobs, which are all of these, say of them.
+
+    A group without open jobs keeps its newest one, and nobody holds it.
+    """
+    found: dict[str, GroupStanding] = {}
     for job in jobs:
-        slot = slot_of(job)
-        if not slot:
-            continue
-        standing = found.get(slot, GroupStanding())
-        holder = job.job_id if job.group.is_holder else standing.holder
-        at = job.group.event_at or job.accepted_at
-        if standing.is_newer_than(at, job.accepted_at, job.job_id):
-            found[slot] = replace(standing, holder=holder)
-            continue
-        policy = job.definition.concurrency
-        cancels = policy is not None and policy.cancel_in_progress
-        found[slot] = GroupStanding(job.job_id, at, job.accepted_at, cancels, holder)
+        if slot := slot_of(job):
+            found[slot] = _with_job(found.get(slot, GroupStanding()), job)
+    for item in list(table.query("pk = :pk", {":pk": text(_PK)})):
+        if item["sk"]["S"] not in found:
+            table.put({name: value for name, value in item.items() if name != "holder"})
     for slot, standing in found.items():
         table.put(key(_PK, slot) | _attributes(standing))
+
+
+def _with_job(standing: GroupStanding, job: Job) -> GroupStanding:
+    holder = job.job_id if job.group.is_holder else standing.holder
+    at = job.group.event_at or job.accepted_at
+    if standing.is_newer_than(at, job.accepted_at, job.job_id):
+        return replace(standing, holder=holder)
+    policy = job.definition.concurrency
+    cancels = policy is not None and policy.cancel_in_progress
+    return GroupStanding(job.job_id, at, job.accepted_at, cancels, holder)
 
 
 def _attributes(standing: GroupStanding) -> Item:
