@@ -156,3 +156,15 @@ def test_a_stale_write_is_said_before_a_group_that_others_hold(store: JobStore) 
     with pytest.raises(StaleWriteError):
         launch(store, second)
     assert store.load_group(slot_of(first)).holder == "resnet-1"
+
+
+@pytest.mark.parametrize(("job_id", "holder"), [("resnet-1", ""), ("resnet-2", "resnet-1")])
+def test_only_the_job_that_holds_a_group_is_released(store: JobStore, job_id: str, holder: str) -> None:
+    job = launch(store, enter(store, member("resnet-1")))
+    store.release_group(slot_of(job), job_id)
+    assert store.load_group(slot_of(job)) == GroupStanding("resnet-1", NOW, NOW + HOUR, holder=holder)
+
+
+def test_a_group_that_nobody_knows_is_not_made_by_releasing_it(store: JobStore) -> None:
+    store.release_group("resnet#0", "resnet-1")
+    assert store.load_group("resnet#0") == GroupStanding()

@@ -83,6 +83,10 @@ class InMemoryJobs(WriteFaults):
     def load_group(self, slot: str) -> GroupStanding:
         return self._groups[slot]
 
+    def release_group(self, slot: str, job_id: str) -> None:
+        if self._groups[slot].holder == job_id:
+            self._groups[slot] = replace(self._groups[slot], holder="")
+
     def load_job(self, job_id: str) -> Job | None:
         record = self._records.get(job_id)
         return record.job if record else None

@@ -92,6 +92,9 @@ class JobStore(JobListing, Protocol):
         """Load what is known of a concurrency group (core.lifecycle.groups.slot_of)."""
         ...
 
+    def release_group(self, slot: str, job_id: str) -> None:
+        """Let nobody hold a group that this job holds, which is over; nothing if it does not hold it."""
+
     def load_job(self, job_id: str) -> Job | None:
         """Load a job with its current attempt in one read."""
 

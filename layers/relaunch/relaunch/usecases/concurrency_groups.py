@@ -72,7 +72,19 @@ def find_denial(job: Job, deps: JobDependencies) -> CancelAsked | SlotDenied | N
         TransientError: throttled or unreachable.
     """
     standing = load_standing(job, deps)
-    return None if standing is None else leaves_group(job, standing) or waits_for_group(job, standing)
+    if standing is None:
+        return None
+    denial = leaves_group(job, standing) or waits_for_group(job, standing)
+    if isinstance(denial, SlotDenied) and _is_over(denial.holder, deps):
+        # An earlier release, which knows no groups, ended it, or its table was restored.
+        deps.jobs.release_group(slot_of(job), denial.holder)
+        return None
+    return denial
+
+
+def _is_over(job_id: str, deps: JobDependencies) -> bool:
+    holder = deps.jobs.load_job(job_id)
+    return holder is None or holder.state.is_final
 
 
 def wake_group(job: Job, deps: JobDependencies) -> None:

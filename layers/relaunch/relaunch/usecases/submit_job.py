@@ -267,7 +267,8 @@ def _submit(definition: JobDefinition, event: TriggerEvent, deps: SubmitDependen
     deps.log.decided("accepted", job_id=job_id, revision=job.revision.arn, reason=job.reason, state=str(job.state))
     deps.metrics.record(*acceptance_metrics(job))
     job = JobLifecycle(deps).follow(replace(job, version=1))
-    return Submission(definition.name, job, f"started job {job_id}", is_new=True)
+    note = f"job {job_id} is {job.reason}" if job.state is JobState.CANCELLED else f"started job {job_id}"
+    return Submission(definition.name, job, note, is_new=True)
 
 
 def _accept(

@@ -47,6 +47,7 @@ STORE_CALLS: Mapping[tuple[str, str], frozenset[StoreCall]] = {
     ("jobs", "load_history"): frozenset({_QUERY}),
     ("jobs", "load_group"): frozenset({_GET}),
     ("jobs", "load_job"): frozenset({_QUERY}),
+    ("jobs", "release_group"): frozenset({_UPDATE}),
     ("jobs", "load_on_instance"): frozenset({_QUERY}),
     ("jobs", "load_open"): frozenset({_DUE}),
     ("jobs", "load_slot_holders"): frozenset({_SLOTS}),

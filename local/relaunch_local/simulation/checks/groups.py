@@ -23,7 +23,6 @@ _REPLACED = re.compile(r"replaced by job (\S+), the newest of its concurrency gr
 _PUSHED = re.compile(r"github:push:.*:([0-9]+)")
 
 Group = tuple[str, str]
-Order = tuple[datetime, datetime, str]
 
 
 @dataclass(slots=True)
@@ -69,21 +68,23 @@ class Groups:
     def check_end(self) -> None:
         """Check that the newest job of each group was replaced by none."""
         for (definition, name), jobs in self._jobs.items():
-            newest = max(jobs.values(), key=_order)
-            message = f"{newest.job_id} of {definition} {name}: {newest.reason}"
-            self._check("the newest job of a concurrency group wins", not _replaced_by(newest), message)
+            newest_at = max(map(_happened_at, jobs.values()))
+            newest = [job for job in jobs.values() if _happened_at(job) == newest_at]
+            message = f"{definition} {name}: {', '.join(job.job_id for job in newest)}"
+            is_kept = any(not is_replaced(job) for job in newest)
+            self._check("the newest job of a concurrency group wins", is_kept, message)
 
     def _check_launch(self, before: Job | None, job: Job, others: dict[str, Job]) -> None:
         if job.attempt is None or (before is not None and before.attempt is not None):
             return
-        newest = max(others.values(), key=_order)
-        message = f"{job.job_id}, and {newest.job_id} is newer"
-        self._check("only the newest job of a concurrency group is launched", newest.job_id == job.job_id, message)
+        newer = [each for each, other in others.items() if _happened_at(other) > _happened_at(job)]
+        message = f"{job.job_id}, and {', '.join(newer)} are newer"
+        self._check("only the newest job of a concurrency group is launched", not newer, message)
 
     def _check_replacement(self, before: Job | None, job: Job, newer: Job | None, by: str) -> None:
         if before is not None and _replaced_by(before):
             return
-        is_newer = newer is not None and _order(newer) > _order(job)
+        is_newer = newer is not None and _happened_at(newer) >= _happened_at(job)
         self._check("a job is replaced by a newer one of its group", is_newer, f"{job.job_id} by {by}")
         was_launched = before is not None and before.attempt is not None
         policy = newer.definition.concurrency if newer is not None else None
@@ -96,7 +97,7 @@ class Groups:
         """Check that one in progress is cancelled soon after a newer one that cancels it was accepted."""
         if not _is_in_progress(job) or job.cancel_requested:
             return
-        newest = max(others.values(), key=_order)
+        newest = max(others.values(), key=_happened_at)
         policy = newest.definition.concurrency
         if newest.job_id == job.job_id or policy is None or not policy.cancel_in_progress:
             return
@@ -133,10 +134,12 @@ def _group_of(job: Job) -> Group | None:
     return (job.definition.name, ref.removeprefix("refs/heads/")) if ref.startswith("refs/heads/") else None
 
 
-def _order(job: Job) -> Order:
+def _happened_at(job: Job) -> datetime:
+    """Return when what started a job happened, to the second."""
     pushed = _PUSHED.fullmatch(job.trigger.identity)
-    at = datetime.fromtimestamp(int(pushed[1]), UTC) if pushed else job.group.event_at or job.accepted_at
-    return min(at, job.accepted_at.replace(microsecond=0)), job.accepted_at, job.job_id
+    if pushed is not None:
+        return datetime.fromtimestamp(int(pushed[1]), UTC)
+    return job.group.event_at or job.accepted_at.replace(microsecond=0)
 
 
 def _is_in_progress(job: Job) -> bool:

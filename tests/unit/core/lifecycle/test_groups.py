@@ -58,9 +58,13 @@ class TestPlace:
         placed = with_place(job, NOW - 90.5 * SECOND)
         assert placed.group == GroupPlace("small", (NOW - 91 * SECOND).replace(microsecond=0))
 
-    @pytest.mark.parametrize("event_at", [None, NOW, NOW + SECOND, NOW + timedelta(days=365)])
-    def test_nothing_is_newer_than_its_acceptance(self, event_at):
-        assert with_place(make_job(definition=WAITS), event_at).group.event_at == NOW.replace(microsecond=0)
+    @pytest.mark.parametrize("seconds", [60, 61, 365 * 86_400])
+    def test_nothing_is_newer_than_its_acceptance_as_far_as_clocks_tell(self, seconds):
+        placed = with_place(make_job(definition=WAITS), NOW + seconds * SECOND)
+        assert placed.group.event_at == (NOW + 60 * SECOND).replace(microsecond=0)
+
+    def test_a_request_has_no_time_but_its_acceptance(self):
+        assert with_place(make_job(definition=WAITS), None).group == GroupPlace("gpu")
 
     def test_the_name_in_the_table_is_of_one_definition(self):
         assert slot_of(JOB) == group_slot("resnet", "gpu")
@@ -121,9 +125,19 @@ class TestEntering:
         job = replace(job, group=replace(PLACE, event_at=times["event_at"]))
         assert (enter_group(job, [], newest())[2] is None) is is_late
 
-    def test_a_job_without_the_time_of_its_event_goes_by_its_acceptance(self):
-        late = replace(JOB, group=GroupPlace("gpu"), accepted_at=NOW - SECOND)
-        assert enter_group(late, [], newest())[2] is None
+    @pytest.mark.parametrize("seconds", [-5, 0, 5])
+    def test_a_request_is_newer_than_what_was_accepted_before_whatever_clocks_say(self, seconds):
+        accepted_at = NOW + seconds * SECOND
+        asked = replace(JOB, group=GroupPlace("gpu"), accepted_at=accepted_at)
+        job, _, standing = enter_group(asked, [], newest())
+        at = max(NOW, accepted_at.replace(microsecond=0))
+        assert job.group == GroupPlace("gpu", at, "resnet-3")
+        assert standing == GroupStanding("resnet-2", at, accepted_at)
+
+    def test_the_first_request_goes_by_its_acceptance(self):
+        job, _, standing = enter_group(replace(JOB, group=GroupPlace("gpu")), [], GroupStanding())
+        assert job.group.event_at == NOW
+        assert standing == GroupStanding("resnet-2", NOW, NOW)
 
     @pytest.mark.parametrize("lacks", ["event_at", "accepted_at"])
     def test_what_has_no_time_is_newer_than_nothing(self, lacks):
@@ -140,7 +154,7 @@ class TestLeaving:
         assert leaves_group(JOB, newest(cancels=cancels)) == CancelAsked(REPLACED)
 
     def test_the_one_in_progress_leaves_if_the_newest_one_cancels(self):
-        held = replace(JOB, group=HOLDS)
+        held = replace(JOB, group=HOLDS, attempt=make_attempt())
         assert leaves_group(held, newest()) is None
         assert leaves_group(held, newest(cancels=True)) == CancelAsked(REPLACED)
 
@@ -155,8 +169,10 @@ class TestLeaving:
     def test_a_group_that_another_one_holds_is_waited_for(self):
         assert waits_for_group(JOB, newest(holder="resnet-1")) == SlotDenied(slot_of(JOB), 1, "resnet-1")
 
-    def test_who_holds_a_group_does_not_wait_for_it(self):
-        assert waits_for_group(replace(JOB, group=HOLDS), newest(holder="resnet-1")) is None
+    @pytest.mark.parametrize("place", [PLACE, HOLDS])
+    def test_who_was_launched_does_not_wait_for_it(self, place):
+        launched = replace(JOB, group=place, attempt=make_attempt())
+        assert waits_for_group(launched, newest(holder="resnet-1")) is None
 
     def test_the_others_look_at_the_group(self):
         job = replace(JOB, group=replace(PLACE, after="resnet-1"))
@@ -182,6 +198,10 @@ class TestHolding:
     def test_a_job_in_no_group_takes_none(self):
         decision = self.launching(group=GroupPlace())
         assert with_group(replace(JOB, group=GroupPlace()), None, decision, NOW) == decision
+
+    def test_a_job_that_an_earlier_release_launched_never_holds_it(self):
+        launched = replace(JOB, attempt=make_attempt())
+        assert with_group(launched, None, self.launching(), NOW) == self.launching()
 
     def test_what_is_ignored_changes_nothing(self):
         decision = ignore(replace(JOB, attempt=make_attempt()), "nothing")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from relaunch.core.definitions.concurrency import Concurrency, write_group
 from relaunch.core.jobs.effects import AdmitWaiting
@@ -12,6 +12,9 @@ from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT, Decision
 from relaunch.core.lifecycle.events import CancelAsked, SlotDenied
 
+# The clocks of GitHub, of who sends an event and of functions differ.
+_CLOCK_SKEW = timedelta(minutes=1)
+
 
 def slot_of(job: Job) -> str:
     """Return under which name the group of a job is stored, empty if it is in none."""
@@ -19,15 +22,16 @@ def slot_of(job: Job) -> str:
 
 
 def with_place(job: Job, event_at: datetime | None) -> Job:
-    """Return a new job with the group that its definition gives it; `event_at` is when what started it happened.
+    """Return a new job with the group that its definition gives it.
 
-    Whoever sends an event may say that it comes from the future: nothing is newer than its acceptance.
+    `event_at` is when what started it happened, None if it is ordered by its acceptance. Whoever sends an event may say
+    that it comes from the future: nothing is newer than its acceptance, as far as clocks tell.
     """
     concurrency = job.definition.concurrency
     if concurrency is None or job.state.is_final:
         return job
     name = write_group(concurrency, job.definition.name, job.trigger.environment, job.inputs)
-    at = min(event_at or job.accepted_at, job.accepted_at).replace(microsecond=0)
+    at = min(event_at, job.accepted_at + _CLOCK_SKEW).replace(microsecond=0) if event_at is not None else None
     return replace(job, group=GroupPlace(name, at)) if name else job
 
 
@@ -39,8 +43,11 @@ def enter_group(
     The job becomes the newest one, and the older ones are woken, which leave or go on; or its event came late, and
     the job ends, for a newer one was accepted before.
     """
-    at = job.group.event_at or job.accepted_at
-    if standing.is_newer_than(at, job.accepted_at, job.job_id):
+    at = job.group.event_at
+    if at is None:
+        # It is newer than what was accepted before it, whatever clocks say.
+        at = max(job.accepted_at.replace(microsecond=0), standing.event_at or job.accepted_at)
+    elif standing.is_newer_than(at, job.accepted_at, job.job_id):
         reason = describe_replacement(job.group.name, standing.newest)
         late = replace(
             job,
@@ -55,24 +62,25 @@ def enter_group(
         return late, (*timeline, entry), None
     policy = job.definition.concurrency or Concurrency("")
     newest = GroupStanding(job.job_id, at, job.accepted_at, policy.cancel_in_progress, standing.holder)
-    place = replace(job.group, after=standing.newest)
+    place = replace(job.group, event_at=at, after=standing.newest)
     return replace(job, group=place, pending=(*job.pending, AdmitWaiting())), tuple(timeline), newest
 
 
 def leaves_group(job: Job, standing: GroupStanding) -> CancelAsked | None:
     """Return the cancellation of a job of which a newer one is in its group, None if it may stay.
 
-    The job that holds the group ends by itself, unless the newest one has it cancelled.
+    A job that was launched ends by itself, unless the newest one has it cancelled. It holds the group, or was launched
+    by an earlier release.
     """
     is_over = job.state.is_final or bool(job.cancel_requested)
-    if is_over or standing.newest in ("", job.job_id) or (job.group.is_holder and not standing.cancels):
+    if is_over or standing.newest in ("", job.job_id) or (job.attempt is not None and not standing.cancels):
         return None
     return CancelAsked(describe_replacement(job.group.name, standing.newest))
 
 
 def waits_for_group(job: Job, standing: GroupStanding) -> SlotDenied | None:
     """Return that another job holds the group of a job, None if it may be launched."""
-    if job.group.is_holder or standing.holder in ("", job.job_id):
+    if job.attempt is not None or standing.holder in ("", job.job_id):
         return None
     return SlotDenied(slot_of(job), 1, holder=standing.holder)
 
@@ -86,7 +94,8 @@ def jobs_to_wake(job: Job, standing: GroupStanding) -> tuple[str, ...]:
 def with_group(before: Job, _event: object, decision: Decision, now: datetime) -> Decision:
     """Return the decision, which takes the group of a job with its first placement, and releases it with its end."""
     job = decision.job
-    is_holder = bool(job.group.name) and job.attempt is not None and not job.state.is_final
+    is_first = before.attempt is None and job.attempt is not None
+    is_holder = bool(job.group.name) and not job.state.is_final and (before.group.is_holder or is_first)
     if decision.is_ignored or is_holder == before.group.is_holder:
         return decision
     job = replace(job, group=replace(job.group, is_holder=is_holder))

@@ -63,6 +63,11 @@ def load(table: JobsTable, slot: str) -> GroupStanding:
     return GroupStanding() if item is None else _read(item)
 
 
+def release(table: JobsTable, slot: str, job_id: str) -> None:
+    """Let nobody hold a group, if this job does."""
+    table.update(count_in(key(_PK, slot), "REMOVE holder", {":job": text(job_id)}, "holder = :job"))
+
+
 def _read(item: Item) -> GroupStanding:
     times = {name: datetime.fromisoformat(item[name]["S"]) for name in ("event_at", "accepted_at") if name in item}
     return GroupStanding(

@@ -44,6 +44,9 @@ class DynamoDbJobs(DynamoDbJobListing):
     def load_group(self, slot: str) -> GroupStanding:
         return groups.load(self._table, slot)
 
+    def release_group(self, slot: str, job_id: str) -> None:
+        groups.release(self._table, slot, job_id)
+
     def load_job(self, job_id: str) -> Job | None:
         # JOB sorts after ATTEMPT#…: in reverse order these are the job and its newest attempt.
         values = {":pk": text(items.job_pk(job_id)), ":first": text("ATTEMPT#"), ":last": text("JOB")}
