@@ -123,7 +123,7 @@ def is_group_wait(job: Job) -> bool:
 
 
 def _group_of(job: Job) -> Group | None:
-    """Return the group that a job should be in, told by its trigger; None if in none, as one that was refused."""
+    """Return the group that a job should be in by its trigger; None if in none, as one that was refused."""
     concurrency = job.definition.concurrency
     is_refused = job.state is JobState.FAILED and job.ended_at == job.accepted_at
     if concurrency is None or is_refused:

@@ -8,7 +8,7 @@ import pytest
 from fakes.builders import NOW, make_attempt, make_definition, make_job, make_running_job, make_timeline_entry
 from relaunch.core.definitions.concurrency import Concurrency
 from relaunch.core.jobs.effects import AdmitWaiting, RequestLaunch
-from relaunch.core.jobs.groups import GroupChange, GroupPlace, GroupStanding, group_slot
+from relaunch.core.jobs.groups import GroupChange, GroupPlace, GroupStanding
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT, Decision, ignore
@@ -67,10 +67,11 @@ class TestPlace:
         assert with_place(make_job(definition=WAITS), None).group == GroupPlace("gpu")
 
     def test_the_name_in_the_table_is_of_one_definition(self):
-        assert slot_of(JOB) == group_slot("resnet", "gpu")
+        bert = replace(JOB, definition=replace(WAITS, name="bert"))
+        upper = replace(JOB, group=replace(PLACE, name="GPU"))
+        names = {slot_of(each) for each in (JOB, bert, upper, replace(JOB, job_id="resnet-9"))}
+        assert len(names) == 3
         assert slot_of(JOB).startswith("resnet#")
-        assert len({group_slot(*each) for each in (("resnet", "gpu"), ("bert", "gpu"), ("resnet", "GPU"))}) == 3
-        assert group_slot("resnet", "") == ""
 
 
 class TestEntering:

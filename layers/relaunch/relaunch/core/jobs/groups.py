@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from relaunch.core.definitions.concurrency import hash_of
-
 
 class GroupChange(StrEnum):
     """What a decision changes of the group of its job."""
@@ -56,13 +54,3 @@ class GroupStanding:
         if self.event_at is None or self.accepted_at is None:
             return False
         return (self.event_at, self.accepted_at, self.newest) > (event_at, accepted_at, job_id)
-
-
-def group_slot(definition: str, group: str) -> str:
-    """Return under which name a group is stored, and the jobs are found that wait for it; empty without a group."""
-    return f"{definition}#{hash_of(group)}" if group else ""
-
-
-def describe_replacement(group: str, newest: str) -> str:
-    """Return why a job is cancelled of which a newer one is in its group."""
-    return f"replaced by job {newest}, the newest of its concurrency group {group}"

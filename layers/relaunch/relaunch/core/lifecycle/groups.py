@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.definitions.concurrency import Concurrency, write_group
+from relaunch.core.definitions.concurrency import Concurrency, hash_of, write_group
 from relaunch.core.jobs.effects import AdmitWaiting
-from relaunch.core.jobs.groups import GroupChange, GroupPlace, GroupStanding, describe_replacement, group_slot
+from relaunch.core.jobs.groups import GroupChange, GroupPlace, GroupStanding
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT, Decision
@@ -17,8 +17,13 @@ _CLOCK_SKEW = timedelta(minutes=1)
 
 
 def slot_of(job: Job) -> str:
-    """Return under which name the group of a job is stored, empty if it is in none."""
-    return group_slot(job.definition.name, job.group.name)
+    """Return the name under which the group of a job is stored and is waited for; empty if it is in none."""
+    return f"{job.definition.name}#{hash_of(job.group.name)}" if job.group.name else ""
+
+
+def describe_replacement(group: str, newest: str) -> str:
+    """Return why a job is cancelled of which a newer one is in its group."""
+    return f"replaced by job {newest}, the newest of its concurrency group {group}"
 
 
 def with_place(job: Job, event_at: datetime | None) -> Job:
