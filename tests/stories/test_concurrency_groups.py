@@ -313,7 +313,8 @@ class TestDeaths:
 
     def test_a_job_whose_cancellation_was_lost_is_never_launched(self):
         story = Story(WAITS)
-        first, second = story.submit(pushed(ONE)), story.submit(pushed(TWO))
+        first = story.submit(pushed(ONE))
+        second = story.submit(pushed(TWO))
         story.launches.requested.clear()
         launch_attempt(first, story.deps)
         assert replaced_by(second) in story.job(first).reason

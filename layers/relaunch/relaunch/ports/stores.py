@@ -89,7 +89,7 @@ class JobStore(JobListing, Protocol):
         ...
 
     def load_group(self, slot: str) -> GroupStanding:
-        """Load what is known of a concurrency group (core.lifecycle.groups.slot_of)."""
+        """Load what is stored of a concurrency group (core.lifecycle.groups.slot_of)."""
         ...
 
     def release_group(self, slot: str, job_id: str) -> None:

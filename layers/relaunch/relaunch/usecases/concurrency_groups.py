@@ -46,7 +46,7 @@ def _reason(timeline: Sequence[TimelineEntry]) -> str:
 
 
 def load_standing(job: Job, deps: JobDependencies) -> GroupStanding | None:
-    """Load what is known of the group of an open job; None if it is in none.
+    """Load what is stored of the group of an open job; None if it is in none.
 
     Raises:
         TransientError: throttled or unreachable.

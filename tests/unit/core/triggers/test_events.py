@@ -38,7 +38,7 @@ def test_a_request_happened_when_it_was_asked_for_and_other_events_when_their_so
 
 
 class TestOrder:
-    """The time by which the jobs of a concurrency group are ordered."""
+    """The time that orders the jobs of a concurrency group."""
 
     EARLIER = NOW - timedelta(hours=1)
 

@@ -37,7 +37,7 @@ class GroupPlace:
 class GroupStanding:
     """What is stored of a group: its newest job, with what orders that, and the job that holds the group.
 
-    `cancels`: the newest one has the one in progress cancelled. Nothing is known of a group without jobs.
+    `cancels`: the newest one has the one in progress cancelled. A group without jobs has nothing.
     """
 
     newest: str = ""

@@ -58,7 +58,7 @@ def _expiry(job: Job) -> dict[str, str]:
 
 
 def load(table: JobsTable, slot: str) -> GroupStanding:
-    """Load what is known of a group."""
+    """Load what is stored of a group."""
     item = table.get(_PK, slot)
     return GroupStanding() if item is None else _read(item)
 
@@ -80,7 +80,7 @@ def _read(item: Item) -> GroupStanding:
 
 
 def put_groups(table: JobsTable, jobs: Iterable[Job]) -> None:
-    """Replace what is stored of all groups by what their open jobs, which are all of these, say of them.
+    """Replace what is stored of all groups by what their open jobs have of them; these are all open jobs.
 
     A group without open jobs keeps its newest one, and nobody holds it.
     """
