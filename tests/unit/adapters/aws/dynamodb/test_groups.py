@@ -1,4 +1,4 @@
-"""How concurrency groups are stored: what expires when, what a lost answer changes, and what a recount makes of them."""
+"""How concurrency groups are stored: what expires when, what a lost answer changes, and what a recount does."""
 
 from dataclasses import replace
 from datetime import timedelta
