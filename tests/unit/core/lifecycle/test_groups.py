@@ -136,9 +136,11 @@ class TestEntering:
         assert standing == GroupStanding("resnet-2", at, accepted_at)
 
     def test_the_first_request_goes_by_its_acceptance(self):
-        job, _, standing = enter_group(replace(JOB, group=GroupPlace("gpu")), [], GroupStanding())
+        accepted_at = NOW + 0.5 * SECOND
+        asked = replace(JOB, group=GroupPlace("gpu"), accepted_at=accepted_at)
+        job, _, standing = enter_group(asked, [], GroupStanding())
         assert job.group.event_at == NOW
-        assert standing == GroupStanding("resnet-2", NOW, NOW)
+        assert standing == GroupStanding("resnet-2", NOW, accepted_at)
 
     @pytest.mark.parametrize("lacks", ["event_at", "accepted_at"])
     def test_what_has_no_time_is_newer_than_nothing(self, lacks):

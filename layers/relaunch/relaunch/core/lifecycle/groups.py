@@ -51,7 +51,8 @@ def enter_group(
     at = job.group.event_at
     if at is None:
         # It is newer than what was accepted before it, whatever clocks say.
-        at = max(job.accepted_at.replace(microsecond=0), standing.event_at or job.accepted_at)
+        at = job.accepted_at.replace(microsecond=0)
+        at = max(at, standing.event_at or at)
     elif standing.is_newer_than(at, job.accepted_at, job.job_id):
         reason = describe_replacement(job.group.name, standing.newest)
         late = replace(
