@@ -122,22 +122,6 @@ class TestWhoWaits:
         other = story.submit_and_deliver(pushed(THREE, branch="fix"))
         assert states(story, first, other) == [JobState.RUNNING, JobState.LAUNCHING]
 
-    def test_a_slot_that_its_group_keeps_it_from_is_for_the_next_one(self):
-        story = Story(replace(WAITS, max_running_jobs=1))
-        first = story.launch(pushed(ONE, branch="a"))
-        held = story.submit_and_deliver(pushed(TWO, branch="b"))
-        assert story.job(held).waiting.slot == "resnet"
-        # Another function has launched a job of the group meanwhile: as good as if this one held it.
-        standing = story.jobs.load_group(slot_in(story, held))
-        story.jobs._groups[slot_in(story, held)] = replace(standing, holder=first)
-        last = story.submit_and_deliver(pushed(THREE, branch="c"))
-        other = story.submit(pushed("5" * 40, branch="d"))
-        story.jobs._groups[slot_in(story, held)] = replace(standing, holder=other)
-        story.end(first)
-        story.settle()
-        assert states(story, held) == [JobState.WAITING]
-        assert JobState.LAUNCHING in states(story, last, other)
-
     def test_a_group_by_an_input_has_the_jobs_with_its_value(self):
         rules = {"model": InputRule("[a-z]+")}
         story = Story(replace(WAITS, inputs=rules, concurrency=Concurrency("{definition} {inputs.model}")))
