@@ -28,6 +28,7 @@ from relaunch.adapters.messages.intake import parse_intake_message
 from relaunch.adapters.offerings.capacity_providers import CapacityProviderOfferings
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.bootstrap import SystemClock
+from relaunch.core.jobs.groups import GroupStanding
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.lifecycle.decision import Decision
@@ -67,9 +68,9 @@ class EncodedJobs(InMemoryJobs):
         super().__init__()
         self._items: dict[str, Any] = {}
 
-    def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
+    def create_job(self, job: Job, timeline: Sequence[TimelineEntry], standing: GroupStanding | None = None) -> bool:
         self._encode(Decision(job, tuple(timeline)), replace(job, version=1))
-        return super().create_job(job, timeline)
+        return super().create_job(job, timeline, standing)
 
     def load_job(self, job_id: str) -> Job | None:
         found = self._items.get(job_id)

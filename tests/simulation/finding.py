@@ -24,6 +24,7 @@ from simulation.planted_ending_bugs import ENDING_BUGS
 from simulation.planted_excused_bugs import EXCUSED_BUGS
 from simulation.planted_failure_bugs import FAILURE_BUGS
 from simulation.planted_fleet_bugs import FLEET_BUGS
+from simulation.planted_group_bugs import GROUP_BUGS
 from simulation.planted_job_bugs import JOB_BUGS
 from simulation.planted_launch_bugs import LAUNCH_BUGS
 from simulation.planted_machine_bugs import MACHINE_BUGS
@@ -49,6 +50,7 @@ BUGS = (
     *FAILURE_BUGS,
     *ENDING_BUGS,
     *CHOICE_BUGS,
+    *GROUP_BUGS,
 )
 _FILE = Path(__file__).with_name("seeds_found.json")
 _FOUND = json.loads(_FILE.read_text(encoding="utf-8"))

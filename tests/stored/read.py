@@ -106,7 +106,14 @@ def _link(group: Group, stores: Any) -> object:
     return stores.jobs.load_waiting_for_image(*pk_of(group).split("#"))
 
 
+def _group(group: Group, stores: Any) -> object:
+    load = getattr(stores.jobs, "load_group", None)
+    # Releases that know no concurrency groups never read one.
+    return load is None or load(sk_of(group)).newest
+
+
 _READ: Mapping[str, Callable[[Group, Any], object]] = {
+    "GROUP": _group,
     "JOB": lambda group, stores: stores.jobs.load_job(pk_of(group)),
     "TIMELINE": _history,
     "SELECTION": _history,

@@ -37,12 +37,25 @@ def definition_text(training: Training, family: str, repository: str, stack: Tra
         f"    estimated_duration: {training.duration}",
         f"    max_price_per_hour: {_price_cap(training):.2f}          # USD, of the machine",
         *_callers(stack),
+        *_choices(training),
         "    # Inputs come from `relaunch submit -i learning_rate=0.1`, for example, and are the training's variables",
         "    # RELAUNCH_INPUT_*.",
         "    # inputs:",
         '    #   learning_rate: {pattern: "[0-9.e-]+", default: "0.05"}',
     ]
     return "\n".join(lines) + "\n"
+
+
+def _choices(training: Training) -> list[str]:
+    """Return what many want and nobody is surprised by, as comments: a push that starts nothing would surprise."""
+    # An image has no branch.
+    group = '"{branch}"' if training.has_webhook else "one"
+    lines = [
+        "    # Of several pushes only the newest one is trained: a newer job has the one in progress cancelled.",
+        f"    # concurrency: {{group: {group}, cancel_in_progress: true}}",
+    ]
+    paths = '    # With `paths: ["**", "!**.md"]` in `github`, pushes that change nothing but texts start no job.'
+    return [*lines, paths] if training.has_webhook else lines
 
 
 def _callers(stack: TrainingStack) -> list[str]:

@@ -8,6 +8,7 @@ from itertools import islice
 
 from relaunch.core.jobs.attempt import Attempt
 from relaunch.core.jobs.cost import summarize_job
+from relaunch.core.jobs.groups import GroupChange, GroupStanding
 from relaunch.core.jobs.job import (
     Job,
     TimelineEntry,
@@ -19,6 +20,7 @@ from relaunch.core.jobs.job import (
 )
 from relaunch.core.jobs.state import JobSummary
 from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.lifecycle.groups import slot_of
 from relaunch.core.selection.selection import explain_rows
 from relaunch.ports import JobHistory, PermanentError, SlotsFullError, StaleWriteError, StoredSelection
 from relaunch_local.in_memory.machines import InMemoryMachines
@@ -48,6 +50,7 @@ class InMemoryJobs(WriteFaults):
         self.decisions: MutableSequence[Decision] = []
         self._records: dict[str, _Record] = {}
         self._open: dict[str, None] = {}
+        self._groups: dict[str, GroupStanding] = defaultdict(GroupStanding)
         self._warnings: dict[str, datetime] = {}
         self._links: dict[str, dict[str, None]] = defaultdict(dict)
         self._image_waits: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -60,10 +63,15 @@ class InMemoryJobs(WriteFaults):
         """Return the names of the events in a job's timeline."""
         return [entry.event for entry in self._records[job_id].timeline]
 
-    def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
+    def create_job(self, job: Job, timeline: Sequence[TimelineEntry], standing: GroupStanding | None = None) -> bool:
         due_at(job)
         late_error = self._fault()
         is_new = job.job_id not in self._records
+        slot = slot_of(job)
+        if is_new and standing is not None:
+            if self._groups[slot].newest != job.group.after:
+                raise StaleWriteError(f"{job.group.after or 'none'} is not the newest job of the group")
+            self._groups[slot] = replace(standing, holder=self._groups[slot].holder)
         if is_new:
             self._store(replace(job, version=1), timeline)
             if job.image:
@@ -71,6 +79,13 @@ class InMemoryJobs(WriteFaults):
         if late_error:
             raise late_error
         return is_new
+
+    def load_group(self, slot: str) -> GroupStanding:
+        return self._groups[slot]
+
+    def release_group(self, slot: str, job_id: str) -> None:
+        if self._groups[slot].holder == job_id:
+            self._groups[slot] = replace(self._groups[slot], holder="")
 
     def load_job(self, job_id: str) -> Job | None:
         record = self._records.get(job_id)
@@ -84,8 +99,10 @@ class InMemoryJobs(WriteFaults):
         if record is None or record.job.version != job.version:
             raise StaleWriteError(f"job {job.job_id} is no longer at version {job.version}")
         self._check_slots(decision)
+        self._check_group(decision)
         self.machines.check(decision.machines)
         self._move_slots(decision)
+        self._move_group(decision)
         self.machines.write(decision.machines)
         saved = replace(job, version=job.version + 1)
         self._store(saved, decision.timeline)
@@ -120,6 +137,19 @@ class InMemoryJobs(WriteFaults):
         for (cap, name), limit in zip(caps, decision.take_slot_limits or (), strict=False):
             if self.slots[name] >= limit:
                 raise SlotsFullError(cap, limit)
+
+    def _check_group(self, decision: Decision) -> None:
+        job_id = decision.job.job_id
+        standing = self._groups[slot_of(decision.job)]
+        is_mine = {standing.newest, standing.holder} <= {"", job_id}
+        if decision.group_change is GroupChange.TAKE and not is_mine:
+            raise SlotsFullError("group", 1)
+
+    def _move_group(self, decision: Decision) -> None:
+        slot = slot_of(decision.job)
+        if decision.group_change is not None:
+            holder = decision.job.job_id if decision.group_change is GroupChange.TAKE else ""
+            self._groups[slot] = replace(self._groups[slot], holder=holder)
 
     def _move_slots(self, decision: Decision) -> None:
         names = (decision.job.definition.name, STACK_SLOT)

@@ -46,7 +46,7 @@ _RULE = "([ADR 19](decisions/0019-a-refusal-that-may-heal-is-a-wait.md))"
 _WAITS = {
     WaitReason.LAUNCH: "its launch request is in the attempts queue",
     WaitReason.IMAGE: "its commit's image is not in ECR yet",
-    WaitReason.SLOT: "the limit on running jobs of its definition, or of the stack, is reached",
+    WaitReason.SLOT: "the limit on running jobs of its definition or of the stack is reached, or its group is held",
     WaitReason.CAPACITY: "every offering that satisfies it failed or was interrupted recently",
     WaitReason.PRICE: "every offering that satisfies it currently exceeds its maximum price",
     WaitReason.BACKOFF: "its program failed, or every request of a machine would; it is launched again after a delay",
@@ -69,7 +69,7 @@ _EFFECTS = {
     RequestLaunch: "a message in the attempts queue, with an optional delay",
     RememberCapacity: "all jobs avoid an offering for some time",
     CountRun: "a run on spot counts for the interruption rate of its offering",
-    AdmitWaiting: "request the launch of the job that has waited longest for the free slot",
+    AdmitWaiting: "request the launch of the job that waits longest for the free slot, and of others of its group",
     RequestMachine: "a message in the machines queue: EC2 is asked for the machine",
     ReleaseMachine: "release the claim on a machine; without claims it ends",
     AbandonMachine: "end a machine of our own that does not confirm a stop; its other jobs leave it before",

@@ -120,7 +120,9 @@ WAIT_REASONS: Mapping[WaitReason, Wait] = {
         (Metric.JOBS_ENDED,),
         "push the image; `retry`",
     ),
-    WaitReason.SLOT: Wait(_QUEUE, _TOLD, "cancel a job, or raise `max_running_jobs` or MaxRunningJobs"),
+    WaitReason.SLOT: Wait(
+        _QUEUE, _TOLD, "cancel a job, also that of its concurrency group, or raise `max_running_jobs` or MaxRunningJobs"
+    ),
     WaitReason.CAPACITY: Wait(_RESERVED, _TOLD, "allow on-demand, more types, or more zones"),
     WaitReason.PRICE: Wait(_START, _TOLD, "raise the maximum price"),
     WaitReason.BACKOFF: Wait(

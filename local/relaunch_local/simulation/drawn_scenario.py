@@ -30,6 +30,7 @@ from relaunch_local.simulation.company_scenario import (
     with_sidecars,
 )
 from relaunch_local.simulation.definition_scenario import is_constrained
+from relaunch_local.simulation.group_scenario import with_groups
 from relaunch_local.simulation.instance_types import ON_DEMAND_USD_PER_HOUR
 from relaunch_local.simulation.job_scenario import with_burst, with_limits, with_returns, with_stalled_trainings
 from relaunch_local.simulation.scenario import (
@@ -107,7 +108,7 @@ def draw_scenario(chance: Chance) -> Scenario:
     drawn = with_cluster(chance, with_triggers(chance, drawn))
     drawn = _with_ssm_outage(chance.stream("scenario/ssm"), drawn)
     drawn = _with_events_outage(chance.stream("scenario/events"), drawn)
-    drawn = with_estimates(chance.stream("scenario/estimates"), drawn)
+    drawn = with_groups(chance, with_estimates(chance.stream("scenario/estimates"), drawn))
     # Where jobs go back to spot, they would not where EC2's placement scores call it scarce.
     has_refreshes = chance.stream("scenario/refreshes").random() < _REFRESHES_SHARE and not drawn.returning
     has_commands = chance.stream("scenario/commands").random() < _COMMANDS_SHARE

@@ -106,6 +106,7 @@ class SeedRun:
         self.options = options
         self.areas = Areas(self.account.runtime, self.account.chance)
         self.workload = Workload(self.account)
+        self.account.invariants.groups.on_replaced = self.workload.cancelled.add
         self.capacity_faults = CapacityFaults(self.account, self.workload.cancel_any_job)
         self.rare_faults = RareFaults(self.account, self.workload.cancel_any_job)
         self.late_machines = LateMachines(self.account, self.workload.cancel_any_job)

@@ -115,6 +115,8 @@ class Scenario:
     """Whether the offerings are refreshed hourly, and functions read what was stored."""
     has_commands: bool = False
     """Whether people run commands while there are faults."""
+    has_groups: bool = False
+    """Whether definitions have concurrency groups."""
     has_event_faults: bool = False
     """Whether PutEvents takes time, and may fail."""
     page_size: int | None = None

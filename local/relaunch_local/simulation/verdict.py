@@ -88,6 +88,7 @@ class Verdict:
         held = {name: count for name, count in slots.items() if count}
         are_over = all(job.state.is_final for job in self._invariants.jobs.values())
         self._check("every slot is given back", not (held and are_over), str(held))
+        self._invariants.groups.check_end()
 
     def _check_waits(self) -> None:
         """Check that no stop is waited for beyond its bound, and no machine of our own lives on for it."""

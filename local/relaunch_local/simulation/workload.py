@@ -19,6 +19,7 @@ from relaunch_local.simulation.aws.lambda_functions import ThrottledError
 from relaunch_local.simulation.aws.runtime import KilledError
 from relaunch_local.simulation.aws.sqs import DeadLetter
 from relaunch_local.simulation.aws.template import ACCOUNT, REGION
+from relaunch_local.simulation.checks.groups import is_replaced
 from relaunch_local.simulation.deliveries import event_name, payload_of, useless_payload
 from relaunch_local.simulation.github_deliveries import GithubDeliveries
 from relaunch_local.simulation.scenario import BUCKET, CHECKPOINTS, EVERY_IMAGE, IMAGES, SHARED, PlannedEvent
@@ -128,7 +129,11 @@ class Workload:
 
     def _push(self, event: PlannedEvent) -> None:
         chance = self.account.chance
-        payload = json.dumps(payload_of(event, self._inputs_of(event)))
+        body = payload_of(event, self._inputs_of(event))
+        if self.account.scenario.has_groups:
+            # Which push is newer counts.
+            body["repository"]["pushed_at"] = int(self.account.clock.now().timestamp())
+        payload = json.dumps(body)
         # GitHub sends the same identifier of a delivery to every webhook.
         delivery = f"delivery-{event.token if 'dispatch' in event.kind else event.token[:8]}-{event.occurrence}"
         self._deliver(event, payload, delivery, "hook-1")
@@ -296,7 +301,7 @@ class Workload:
                 return
             state = JobState(answer["job"]["state"])
             job = account.invariants.jobs[job_id]
-            is_meant = job.cancel_requested == request["reason"] or job.state.is_final
+            is_meant = job.cancel_requested == request["reason"] or job.state.is_final or is_replaced(job)
             account.invariants.check("a cancellation is remembered", is_meant, job_id)
             if not state.is_final or state is JobState.CANCELLED:
                 self.cancellations.setdefault(job_id, account.clock.now())

@@ -53,6 +53,7 @@ def job_json(job: Job, now: datetime) -> JsonObject:
         "task_definition": job.revision.arn,
         "inputs": dict(job.inputs),
         "image": ":".join(job.image) if job.image else None,
+        "concurrency_group": job.group.name or None,
         "trigger": {"source": job.trigger.source, "summary": job.trigger.summary},
         "attempt": _attempt_json(job.attempt) if job.attempt else None,
         "interruptions": job.totals.interruptions,

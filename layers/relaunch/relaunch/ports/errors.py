@@ -34,7 +34,10 @@ class StaleWriteError(TransientError):
 
 
 class SlotsFullError(Exception):
-    """A limit on running jobs is reached; `cap` is `definition` or `stack`, `limit` its value."""
+    """A limit on running jobs is reached; `cap` is `definition`, `stack` or `group`, `limit` its value.
+
+    Of a concurrency group one job runs: another one holds it, or a newer one was accepted.
+    """
 
     def __init__(self, cap: str, limit: int) -> None:
         super().__init__(f"{limit} jobs of the {cap} are running already")

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from relaunch.core.definitions.definition import JobDefinition, TriggerSource
     from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
     from relaunch.core.jobs.attempt import Attempt
+    from relaunch.core.jobs.groups import GroupStanding
     from relaunch.core.jobs.job import Job, TimelineEntry
     from relaunch.core.jobs.state import JobSummary
     from relaunch.core.lifecycle.decision import Decision
@@ -77,8 +78,22 @@ class JobStore(JobListing, Protocol):
     a finished job is due while effects are pending, or changes are to be sent: after all that are open.
     """
 
-    def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
-        """Create the job with version 1; return False if its id exists already."""
+    def create_job(self, job: Job, timeline: Sequence[TimelineEntry], standing: GroupStanding | None = None) -> bool:
+        """Create the job with version 1; return False if its id exists already.
+
+        With a `standing` the job becomes the newest one of its concurrency group after `job.group.after`.
+
+        Raises:
+            StaleWriteError: the newest one of the group is another job by now; nothing was written.
+        """
+        ...
+
+    def load_group(self, slot: str) -> GroupStanding:
+        """Load what is stored of a concurrency group (core.lifecycle.groups.slot_of)."""
+        ...
+
+    def release_group(self, slot: str, job_id: str) -> None:
+        """Let nobody hold a group that this job holds, which is over; nothing if it does not hold it."""
 
     def load_job(self, job_id: str) -> Job | None:
         """Load a job with its current attempt in one read."""
@@ -91,7 +106,8 @@ class JobStore(JobListing, Protocol):
 
         Raises:
             StaleWriteError: the job was changed since it was loaded.
-            SlotsFullError: the decision takes a slot and none is free.
+            SlotsFullError: the decision takes a slot and none is free, or a group that another job holds or in which
+                another one is newer.
             MachineTakenError: a machine was changed since it was loaded, or exists already.
             MachineLimitError: a limit on machines would be exceeded.
             StartsChangedError: others requested a machine for the same cause, or it has shown what it is worth.

@@ -32,6 +32,7 @@ from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import change_by_failure, change_by_run
 from relaunch.ports import JobDependencies, PermanentError, PortError, StaleWriteError
 from relaunch.usecases.advance_machine import admit_jobs, advance_machine
+from relaunch.usecases.concurrency_groups import wake_group
 from relaunch.usecases.lifecycle import Lifecycle
 from relaunch.usecases.reopen_offerings import learn_pool, offer_machine
 from relaunch.usecases.send_changes import ChangeSender
@@ -305,3 +306,4 @@ def _admit_waiting(job: Job, deps: JobDependencies) -> None:
         others = [job_id for job_id in deps.jobs.load_waiting(slot, 2) if job_id != job.job_id]
         for job_id in others[:1]:
             deps.launches.request_launch(job_id)
+    wake_group(job, deps)

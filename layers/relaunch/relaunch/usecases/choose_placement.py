@@ -30,7 +30,7 @@ from relaunch.core.offerings.capacity_memory import refused_placements, with_job
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.revisions.revision import revision_problem
 from relaunch.core.selection.selection import Selection, explain_rejection, prefer_low_risk, select
-from relaunch.ports import LaunchDependencies, NotGrantedError, PermanentError, SlotsFullError
+from relaunch.ports import LaunchDependencies, NotGrantedError, PermanentError, SlotsFullError, StaleWriteError
 from relaunch.ports.checkpoints import ignore_unusable
 from relaunch.usecases.advance_job import apply_event
 from relaunch.usecases.claim_machine import claim_machine, find_machine
@@ -175,6 +175,9 @@ def _place(job: Job, chosen: OfferingChosen, deps: LaunchDependencies) -> Job:
     try:
         return apply_event(job, chosen, deps)
     except SlotsFullError as full:
+        if full.cap == "group":
+            # Others have changed it since it was read: look again.
+            raise StaleWriteError(f"the concurrency group {job.group.name} was changed by others") from full
         slot = STACK_SLOT if full.cap == "stack" else job.definition.name
         return apply_event(job, SlotDenied(slot, full.limit), deps)
 

@@ -8,8 +8,9 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.overheads import machine_asked_at
 from relaunch.core.jobs.state import REFUSED_WAITS, JobState, WaitReason
 from relaunch.ports import LaunchDependencies, StaleWriteError
-from relaunch.usecases.advance_job import finish_pending
+from relaunch.usecases.advance_job import advance_job, apply_event, finish_pending
 from relaunch.usecases.choose_placement import choose_unless_no_progress
+from relaunch.usecases.concurrency_groups import find_denial, find_replacement
 from relaunch.usecases.hand_over import hand_over
 from relaunch.usecases.send_placement import send_placement
 
@@ -41,6 +42,8 @@ def launch_attempt(job_id: str, deps: LaunchDependencies) -> Job | None:
 
 def _launch_once(job_id: str, deps: LaunchDependencies, *, has_lost: bool) -> Job | None:
     job = deps.jobs.load_job(job_id)
+    if job is not None and (replacement := find_replacement(job, deps)) is not None:
+        return advance_job(job_id, lambda _job: replacement, deps)
     if job is None or _is_at_work(job, deps):
         reason = "no such job" if job is None else "another function has just decided on it, and does what follows"
         deps.log.decided("ignored", job_id=job_id, reason=reason)
@@ -51,7 +54,8 @@ def _launch_once(job_id: str, deps: LaunchDependencies, *, has_lost: bool) -> Jo
         return hand_over(job, deps)
     was_waiting = job.state is JobState.WAITING
     if was_waiting and _may_choose(job, deps):
-        job = choose_unless_no_progress(job, deps)
+        denial = find_denial(job, deps)
+        job = choose_unless_no_progress(job, deps) if denial is None else apply_event(job, denial, deps)
         has_lost = False
     if has_lost:
         # The writer that won the race sends its placement.

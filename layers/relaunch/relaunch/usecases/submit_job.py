@@ -12,7 +12,6 @@ from relaunch.core.kubernetes.pod_grants import find_grant_problems
 from relaunch.core.kubernetes.rules import find_problems, kubernetes_revision
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.events import ImageArrived
-from relaunch.core.lifecycle.job_changes import as_created
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum, acceptance_metrics
 from relaunch.core.lifecycle.waiting import IMAGE_POLL_INTERVAL
 from relaunch.core.offerings.instance_types import nearest_names
@@ -31,6 +30,7 @@ from relaunch.core.triggers.events import (
     WatchedEvent,
     WorkflowDispatch,
     happened_at,
+    ordered_at,
     trigger_keys,
 )
 from relaunch.core.triggers.matching import InvalidInputs, Match, NoMatch, derive_job_id, is_watched, match, with_caller
@@ -44,6 +44,7 @@ from relaunch.ports import (
 )
 from relaunch.usecases.advance_job import JobLifecycle, advance_job, finish_pending
 from relaunch.usecases.complete_event import complete_event
+from relaunch.usecases.concurrency_groups import create_job
 from relaunch.usecases.count_waiting_jobs import find_reached_limit
 from relaunch.usecases.prepare_revision import WantedImage, pin_images
 
@@ -259,13 +260,15 @@ def _submit(definition: JobDefinition, event: TriggerEvent, deps: SubmitDependen
     if obstacle:
         return Submission(definition.name, None, obstacle)
     job, entries = _accept(job_id, definition, matched, event, deps)
-    job = as_created(job, "; ".join(entry.detail for entry in entries))
-    if not deps.jobs.create_job(job, entries):
+    created = create_job(job, entries, ordered_at(event), deps)
+    if created is None:
         return Submission(definition.name, deps.jobs.load_job(job_id), f"job {job_id} is there already")
+    job = created
     deps.log.decided("accepted", job_id=job_id, revision=job.revision.arn, reason=job.reason, state=str(job.state))
     deps.metrics.record(*acceptance_metrics(job))
     job = JobLifecycle(deps).follow(replace(job, version=1))
-    return Submission(definition.name, job, f"started job {job_id}", is_new=True)
+    note = f"job {job_id} is {job.reason}" if job.state is JobState.CANCELLED else f"started job {job_id}"
+    return Submission(definition.name, job, note, is_new=True)
 
 
 def _accept(

@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 from relaunch.adapters.aws.client_config import TABLE_CONFIG
 from relaunch.adapters.aws.errors import aws_errors
 from relaunch.core.jobs.effects import AdmitWaiting, CountRun, Effect, LookForWarning, RememberCapacity
+from relaunch.core.jobs.groups import GroupStanding
 from relaunch.core.jobs.job import Job, TimelineEntry, due_at, waited_slot
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.machines.machine import Machine
@@ -132,11 +133,11 @@ class CalledJobs(CalledStore):
     _on_machine: Callable[[Machine], None]
     _events_may_fail: bool
 
-    def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
+    def create_job(self, job: Job, timeline: Sequence[TimelineEntry], standing: GroupStanding | None = None) -> bool:
         """Create a job, once per call."""
 
         def effect() -> bool:
-            is_new: bool = self._store.create_job(job, timeline)
+            is_new: bool = self._store.create_job(job, timeline, standing)
             if is_new:
                 self._note(job.job_id, timeline)
             return is_new

@@ -20,8 +20,9 @@ from relaunch_local.simulation.aws.delayed_ecs import DelayedEcs
 from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.facts import AccountFacts, tasks_in
-from relaunch_local.simulation.checks.invariants import Invariants, is_late
+from relaunch_local.simulation.checks.invariants import Invariants
 from relaunch_local.simulation.checks.metrics import MetricChecks
+from relaunch_local.simulation.checks.readiness import is_late
 
 _LONGEST_SWEEP = timedelta(minutes=3)
 # What one answer of ListTasks has at most.

@@ -19,6 +19,8 @@ from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.effects import Effects
 from relaunch_local.simulation.checks.facts import GIVEN_UP_AFTER, LONGEST_MISSING, TASK_STATE_CHANGE, AccountFacts
 from relaunch_local.simulation.checks.failed_starts import FailedStarts
+from relaunch_local.simulation.checks.groups import Groups
+from relaunch_local.simulation.checks.readiness import is_late
 from relaunch_local.simulation.checks.record import check_explanation, check_parameters, check_record, check_write
 from relaunch_local.simulation.checks.retries import chain_of, check_retry, newest_checkpoint
 from relaunch_local.simulation.checks.slots import Slots
@@ -76,11 +78,13 @@ class Invariants:
     _slots: Slots = field(init=False)
     _failed_starts: FailedStarts = field(init=False)
     wakes: Wakes = field(init=False)
+    groups: Groups = field(init=False)
 
     def __post_init__(self) -> None:
         """Let the checks of effects, slots, starts and wakes count here."""
         self.effects = Effects(self.check, self._clock)
         self._slots = Slots(self.check, self._max_running_jobs, lambda job_id: bool(self._unended(job_id)))
+        self.groups = Groups(self.check, self._clock, self._facts, lambda job_id: bool(self._unended(job_id)))
         self._failed_starts = FailedStarts(self.check)
         self.wakes = Wakes(self.check, self._clock, self._facts, self._saved_at, self._failed_starts.machines)
 
@@ -126,6 +130,7 @@ class Invariants:
         self._check_placement(before, job)
         self._account(before, job)
         self._slots.check_job(job)
+        self.groups.job_saved(before, job)
 
     def task_changed(self, event: Event) -> None:
         """Check a task that ECS changed."""
@@ -152,6 +157,7 @@ class Invariants:
             others = ", ".join(sorted(each[-6:] for each in undenied))
             self.check("never two live tasks of one job", len(undenied) <= 1, f"{job_id}: {others}")
             self._slots.check_task(job_id, self.jobs.get(job_id))
+            self.groups.check_task(self.jobs.get(job_id))
 
     def task_change_handled(self, detail: Mapping[str, Any]) -> None:
         """Check that the job of a task that was not given up knows what the event said, handled without an error."""
@@ -391,9 +397,3 @@ class Invariants:
             job, attempt.task_id, self.tasks[job.job_id].get(attempt.task_id, {}), attempt.stop
         )
         self.check("a stop has one reason", is_first, f"{job.job_id}: {attempt.task_id[-6:]} stopped twice")
-
-
-def is_late(machine: Instance, failure: CapacityFailure) -> bool:
-    """Return whether a machine registered after a launch by its capacity provider had failed."""
-    is_its = machine.provider is not None and machine.provider.name == failure.capacity_provider
-    return is_its and machine.registered_at is not None and machine.registered_at > failure.at

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from relaunch.core.offerings.offering import CapacityFailure
 from relaunch_local.ecs import Clock
 from relaunch_local.ecs.engine.model import Instance
 
@@ -57,3 +58,9 @@ class Readiness:
 def is_ready(host: Instance) -> bool:
     """Return whether an instance has registered, with all its GPUs."""
     return len(host.gpu_ids) == host.shape.gpus and bool(host.arn)
+
+
+def is_late(machine: Instance, failure: CapacityFailure) -> bool:
+    """Return whether a machine registered after a launch by its capacity provider had failed."""
+    is_its = machine.provider is not None and machine.provider.name == failure.capacity_provider
+    return is_its and machine.registered_at is not None and machine.registered_at > failure.at

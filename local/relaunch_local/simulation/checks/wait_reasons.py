@@ -13,6 +13,7 @@ from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.choices import Choices
+from relaunch_local.simulation.checks.groups import is_group_wait
 
 _LONGEST_FUNCTION = timedelta(seconds=67)
 _STACK = ""
@@ -45,7 +46,7 @@ class WaitReasons:
             return
         now = self._clock.now()
         match waiting.reason:
-            case WaitReason.SLOT:
+            case WaitReason.SLOT if not is_group_wait(job):
                 is_full = any(
                     now - self._full_at.get(slot, datetime.min.replace(tzinfo=now.tzinfo)) <= _LONGEST_FUNCTION
                     for slot in (job.definition.name, _STACK)

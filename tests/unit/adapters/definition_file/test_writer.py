@@ -23,6 +23,7 @@ from relaunch.core.definitions.accelerator import (
     NeuronRequirement,
     PurchasePolicy,
 )
+from relaunch.core.definitions.concurrency import Concurrency
 from relaunch.core.definitions.definition import (
     EventBridgeTrigger,
     GithubTrigger,
@@ -85,6 +86,7 @@ EVERY_KEY = JobDefinition(
     max_waiting_jobs=2,
     callers=("arn:aws:iam::111122223333:role/ci/vision-*", "invoke"),
     notices=(NoticeRoute("team-ml", (NoticeKind.FINISHED, NoticeKind.FAILED)), NoticeRoute("pager")),
+    concurrency=Concurrency("{branch} {inputs.name}", cancel_in_progress=True),
     max_failures=0,
     retry=RetryRules(0, (75,), (2, 3), (79,)),
     max_price_usd_per_hour=0.75,
@@ -95,6 +97,7 @@ ON_KUBERNETES = JobDefinition(
     AcceleratorRequirement(gpu=GpuRequirement(1, 2048, compute_percent=30)),
     command=("python", "-m", "train"),
     target=Target.ACK,
+    concurrency=Concurrency("gpu"),
     kubernetes=KubernetesWorkload(
         "registry.example.com/trainer:1", "/opt", 0.5, 512, "trainer", {"app": "vision"}, "cn-beijing", "Tesla-T4",
         GpuSharing.CORE_MEM, GpuPlacement.SPREAD,

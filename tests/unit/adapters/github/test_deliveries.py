@@ -1,4 +1,5 @@
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -200,6 +201,23 @@ def test_a_push_its_revert_and_the_same_push_again_are_three_events(ref: str, be
     assert len({first, revert, again}) == 3
     # A second webhook sends the same content under an id of its own, and a redelivery keeps both.
     assert pushed(before, SHA, 1_793_709_161, "guid-4", ref) == again
+
+
+@pytest.mark.parametrize(
+    ("seconds", "at"),
+    [
+        (1_793_709_041, datetime(2026, 11, 3, 12, 30, 41, tzinfo=UTC)),
+        ("1793709041", datetime(2026, 11, 3, 12, 30, 41, tzinfo=UTC)),
+        (None, None),
+        ("2026-11-03T12:30:41Z", None),
+        ("999999999999", None),
+    ],
+)
+def test_a_push_is_known_by_when_github_got_it(seconds: Any, at: datetime | None) -> None:
+    repository = {"full_name": "acme/vision", "pushed_at": seconds}
+    event = parse_event("push", {**PUSH, "repository": repository})
+    assert isinstance(event, Push)
+    assert event.pushed_at == at
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from relaunch.adapters.definition_file.concurrency import ConcurrencyModel, check_group
 from relaunch.adapters.definition_file.kubernetes import KubernetesModel
 from relaunch.adapters.definition_file.notices import Notices, to_routes
 from relaunch.adapters.definition_file.triggers import Choice, StrictModel, TriggerModel
@@ -278,6 +279,8 @@ class JobModel(
     """The callers of job_api that may start a job, by ARN, or `invoke` for all who invoke it; all when left out."""
     notices: Notices = Field(default_factory=dict)
     """Receivers (`relaunch notices`) that are sent notices of its jobs; each may have the kinds that it gets."""
+    concurrency: ConcurrencyModel | None = None
+    """The group in which one job runs at a time, and the newest wins; without it jobs run side by side."""
     max_failures: int = Field(default=2, ge=0, le=MOST)
     """How many times the program may fail and be started again; interruptions do not count."""
     retry: RetryModel = Field(default_factory=RetryModel)
@@ -286,6 +289,12 @@ class JobModel(
     """Highest price of one machine, in USD per hour."""
     target: Literal[*Target] = Target.ECS  # type: ignore[valid-type]  # mypy takes no values that are computed
     """Where tasks run: Amazon ECS, or Alibaba Cloud's ACK or ACS."""
+
+    @field_validator("concurrency")
+    @classmethod
+    def check_concurrency(cls, concurrency: ConcurrencyModel | None, info: ValidationInfo) -> ConcurrencyModel | None:
+        """Reject a group whose placeholders stand for nothing."""
+        return check_group(concurrency, info.data.get("inputs"))
 
     @field_validator("estimated_duration")
     @classmethod
@@ -366,6 +375,7 @@ class JobModel(
             max_waiting_jobs=self.max_waiting_jobs,
             callers=tuple(self.callers),
             notices=to_routes(self.notices),
+            concurrency=self.concurrency.to_core() if self.concurrency else None,
             max_failures=self.max_failures,
             retry=self.retry.to_core(),
             max_price_usd_per_hour=self.max_price_per_hour,

@@ -11,6 +11,7 @@ import yaml
 from relaunch.adapters.core_schema import CORE_SCHEMA_RESOLVERS
 from relaunch.adapters.definition_file.notices import write_routes
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
+from relaunch.core.definitions.concurrency import Concurrency
 from relaunch.core.definitions.definition import (
     EventBridgeTrigger,
     GithubTrigger,
@@ -78,6 +79,7 @@ def written_keys(definition: JobDefinition) -> dict[str, Any]:
             "max_waiting_jobs": ("max_waiting_jobs", int),
             "callers": ("callers", list),
             "notices": ("notices", write_routes),
+            "concurrency": ("concurrency", _concurrency),
             "max_failures": ("max_failures", int),
             "retry": ("retry", _retry),
             "max_price_usd_per_hour": ("max_price_per_hour", float),
@@ -102,6 +104,11 @@ def _given(value: Any, keys: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
 
 def _input(rule: InputRule) -> dict[str, Any]:
     return _given(rule, {"pattern": ("pattern", str), "default": ("default", str)})
+
+
+def _concurrency(concurrency: Concurrency) -> dict[str, Any]:
+    rest = {"cancel_in_progress": True} if concurrency.cancel_in_progress else {}
+    return {"group": concurrency.group, **rest}
 
 
 def _retry(rules: RetryRules) -> dict[str, Any]:

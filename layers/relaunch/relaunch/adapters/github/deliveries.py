@@ -10,6 +10,7 @@ dispatch_rate limits them. docs/decisions/0010-event-identity.md has the reasons
 import json
 import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
@@ -39,6 +40,7 @@ from relaunch.core.triggers.matching import IgnoredEvent
 
 OWN_DISPATCH_KEY = "relaunch_job_id"  # in dispatches by Relaunch itself, so that no job starts itself again
 _NO_COMMIT = "0" * 40
+_SECONDS = re.compile("[0-9]{1,11}")
 _COMMIT = re.compile("[0-9a-f]{40}")
 
 
@@ -69,7 +71,12 @@ def _parse_push(delivery: Delivery) -> Push:
         has_commits=bool(push.commits),
         paths=_collect_paths(push),
         sender=push.sender_login,
+        pushed_at=_pushed_at(push.repository.pushed_at),
     )
+
+
+def _pushed_at(seconds: str | None) -> datetime | None:
+    return datetime.fromtimestamp(int(seconds), UTC) if seconds and _SECONDS.fullmatch(seconds) else None
 
 
 def _collect_paths(push: PushPayload) -> tuple[str, ...] | None:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, PurchasePolicy
+from relaunch.core.definitions.concurrency import Concurrency
 from relaunch.core.definitions.event_pattern import pattern_key
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.notice_routes import NoticeRoute
@@ -148,6 +149,7 @@ class JobDefinition:
 
     `callers` are the callers of job_api that may start its jobs (core.definitions.callers); all of them if empty.
     `notices` are receivers that are sent notices of its jobs, besides those that get notices of all definitions.
+    Without `concurrency` its jobs run side by side.
     """
 
     name: str
@@ -177,6 +179,7 @@ class JobDefinition:
     kubernetes: KubernetesWorkload | None = None
     callers: tuple[str, ...] = ()
     notices: tuple[NoticeRoute, ...] = ()
+    concurrency: Concurrency | None = None
 
 
 def trigger_origins(definition: JobDefinition) -> frozenset[tuple[TriggerSource, str]]:

@@ -55,7 +55,10 @@ class CountRun:
 
 @dataclass(frozen=True, slots=True)
 class AdmitWaiting:
-    """Request the launch of the job that has waited longest for a slot of the definition, and of the stack."""
+    """Request the launch of the job that has waited longest for a slot of the definition, and of the stack.
+
+    The other jobs of its concurrency group look at the group: they leave it for the new job, or are next.
+    """
 
     kind: Literal["admit-waiting"] = "admit-waiting"
 

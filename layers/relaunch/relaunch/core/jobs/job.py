@@ -11,6 +11,7 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.attempt import Attempt, AttemptKey, PlacementState
 from relaunch.core.jobs.changes import Outbox
 from relaunch.core.jobs.effects import Effect
+from relaunch.core.jobs.groups import GroupPlace
 from relaunch.core.jobs.state import (
     HELD_BACK_BY,
     QUEUES,
@@ -213,6 +214,7 @@ class Job:
     progress: SavedProgress = SavedProgress()
     measured: MeasuredTimes = MeasuredTimes()
     market: MarketHistory = MarketHistory()
+    group: GroupPlace = field(default_factory=GroupPlace)
     outbox: Outbox = field(default_factory=Outbox)
     """Its latest changes, as far as EventBridge does not have them."""
     version: int = 0

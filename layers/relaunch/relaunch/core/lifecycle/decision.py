@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.effects import AdmitWaiting, Effect, RequestLaunch, StopTask
+from relaunch.core.jobs.groups import GroupChange
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.state import JobState, Waiting, WaitReason
 from relaunch.core.machines.decision import MachineDecision
@@ -28,8 +29,9 @@ class Decision:
 
     The effects that follow the save are in `job.pending`. `selection` was made at `selected_at`. `take_slot_limits`
     (the limit of the definition, that of the stack): take a slot of both, for a job without slots. `release_slot`:
-    release both, for a job with slots. `link_instance`: store that the current attempt runs on `attempt.instance_id`;
-    `unlinked_instance`: that the job runs on this one no more.
+    release both, for a job with slots. `group_change`: the job takes its concurrency group, which only the newest job
+    can while no other one holds it, or releases it. `link_instance`: store that the current attempt runs on
+    `attempt.instance_id`; `unlinked_instance`: that the job runs on this one no more.
     `machines`: a machine that is requested for the job, claims and releases; each machine at most once.
     An ignored decision changes nothing; `note` says why. `action` is the name of the action that decided; empty if
     there was none.
@@ -41,6 +43,7 @@ class Decision:
     selected_at: datetime | None = None
     take_slot_limits: tuple[int, int] | None = None
     release_slot: bool = False
+    group_change: GroupChange | None = None
     link_instance: bool = False
     unlinked_instance: str = ""
     machines: tuple[MachineDecision, ...] = ()

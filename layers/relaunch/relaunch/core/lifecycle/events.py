@@ -157,10 +157,14 @@ class UnusedMachinePaid:
 
 @dataclass(frozen=True, slots=True)
 class SlotDenied:
-    """A limit on running jobs is reached; `slot` is the definition's name, or STACK_SLOT."""
+    """A limit on running jobs is reached; `slot` is the definition's name, or STACK_SLOT.
+
+    With a `holder` it is the name of a concurrency group, which this job holds.
+    """
 
     slot: str
     limit: int
+    holder: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ from relaunch.core.lifecycle.events import (
     TimePassed,
     UnusedMachinePaid,
 )
+from relaunch.core.lifecycle.groups import with_group
 from relaunch.core.lifecycle.job_changes import with_change
 from relaunch.core.lifecycle.long_waits import with_bound
 from relaunch.core.lifecycle.machine_waits import needs_next_machine, with_releases
@@ -260,9 +261,10 @@ TABLE = make_rows(
 )
 
 
-COMPLETIONS = (with_releases, with_unlink, with_poll, with_bound, with_change)
-"""What holds after every action: a job claims no machine that it does not need, is linked to no instance that it left,
-is due in time to be looked at, and to be told of, and has an event to send if it changed for those who watch it."""
+COMPLETIONS = (with_releases, with_group, with_unlink, with_poll, with_bound, with_change)
+"""What holds after every action: a job claims no machine that it does not need, holds its concurrency group from its
+first placement to its end, is linked to no instance that it left, is due in time to be looked at, and to be told of,
+and has an event to send if it changed for those who watch it."""
 
 
 def decide(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Decision:

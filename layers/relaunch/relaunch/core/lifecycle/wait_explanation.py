@@ -9,6 +9,7 @@ from relaunch.core.definitions.accelerator import PurchasePolicy
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import Waiting, WaitReason
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
+from relaunch.core.lifecycle.groups import slot_of
 from relaunch.core.lifecycle.long_waits import describe_bound
 from relaunch.core.lifecycle.market_choice import is_in_market
 from relaunch.core.lifecycle.refusal_waits import (
@@ -86,6 +87,8 @@ def _wait_for_image(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
 
 
 def _wait_for_slot(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
+    if waiting.slot == slot_of(job) != "":
+        return _wait_for_group(job, waiting)
     is_stack = waiting.slot == "*"
     whose = "any definition" if is_stack else f"definition {job.definition.name}"
     cap = (
@@ -99,6 +102,17 @@ def _wait_for_slot(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
         f"when a job of {whose} ends, the one that waits longest is launched; it is looked at again anyway",
         job.wake_at,
         ("cancel a job that is not needed: `relaunch ps` lists them", cap),
+    )
+
+
+def _wait_for_group(job: Job, waiting: Waiting) -> Explanation:
+    return Explanation(
+        f"its concurrency group: {waiting.detail}",
+        waiting.since,
+        "it is launched when that job has ended, unless a newer job of the group is accepted, which replaces it; it is "
+        "looked at again anyway",
+        job.wake_at,
+        ("cancel that job; with concurrency.cancel_in_progress in the definition the next newer job would do so",),
     )
 
 

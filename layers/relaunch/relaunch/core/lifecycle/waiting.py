@@ -96,12 +96,16 @@ def launch_impossible(job: Job, event: LaunchImpossible, now: datetime, _limits:
 
 
 def slot_denied(job: Job, event: SlotDenied, now: datetime, _limits: StackLimits) -> Decision:
-    """Wait until a job of the definition, or of the stack, ends."""
+    """Wait until a job of the definition, or of the stack, ends, or the one that holds the concurrency group."""
     whose = "the stack" if event.slot == STACK_SLOT else f"definition {event.slot}"
     detail = f"{whose} has no free slot of its {event.limit} (max_running_jobs)"
+    if event.holder:
+        detail = f"job {event.holder} of its concurrency group {job.group.name} has not ended"
     waiting = Waiting(WaitReason.SLOT, now, detail, slot=event.slot)
-    # The stack has a free slot, which the limit of the definition keeps this job from taking: admit the next one.
-    admits_next = event.slot != STACK_SLOT and job.waiting is not None and job.waiting.slot == STACK_SLOT
+    # There is a free slot, which another limit or the group keeps this job from taking: admit the next one.
+    awaited = job.waiting.slot if job.waiting is not None else ""
+    passes_on = (STACK_SLOT, job.definition.name) if event.holder else (STACK_SLOT,)
+    admits_next = event.slot != STACK_SLOT and awaited in passes_on
     effects = (AdmitWaiting(),) if admits_next else ()
     return wait(job, waiting, now, event="waiting for slot", wake_at=now + _SLOT_POLL_INTERVAL, effects=effects)
 

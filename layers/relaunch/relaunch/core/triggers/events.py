@@ -36,13 +36,15 @@ class Push(_GithubDelivery):
 
     `paths` is None if the payload does not list every changed path (more than 2,048 commits, a new branch with commits,
     a forced push). A branch that is cut from an existing commit, or set back to one, has no commits, and starts what
-    watches it, as it starts workflows at GitHub.
+    watches it, as it starts workflows at GitHub. `pushed_at` is when GitHub got it, to the second; None if the payload
+    has no time.
     """
 
     name: ClassVar = "push"
     is_deleted: bool = False
     has_commits: bool = True
     paths: tuple[str, ...] | None = ()
+    pushed_at: datetime | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +198,23 @@ TriggerEvent = WatchedEvent | DirectRequest
 def happened_at(event: TriggerEvent) -> datetime | None:
     """Return when an event happened, None if unknown."""
     return event.requested_at if isinstance(event, DirectRequest) else event.happened_at
+
+
+def ordered_at(event: TriggerEvent) -> datetime | None:
+    """Return the time that orders an event among others, None for that of its acceptance.
+
+    A push that is delivered late was pushed before; a schedule's time was missed for a while. Of GitHub's other events
+    it is known when they were received, and a redelivery is received again. Who asks for a job asks for it now.
+    """
+    match event:
+        case Push():
+            return event.pushed_at or event.happened_at
+        case ScheduledTime():
+            return event.scheduled_at
+        case DirectRequest():
+            return None
+        case _:
+            return event.happened_at
 
 
 def trigger_keys(event: WatchedEvent) -> tuple[TriggerSource, str]:

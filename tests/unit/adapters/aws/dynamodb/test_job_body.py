@@ -7,6 +7,7 @@ from datetime import timedelta
 from fakes.builders import NOW, make_capacity_failure, make_job
 from relaunch.adapters.aws.dynamodb.job_body import STORED_NAMES, read_job_body, write_job_body
 from relaunch.core.jobs.changes import ChangedPart, ChangeMachine, JobChange, Outbox
+from relaunch.core.jobs.groups import GroupPlace
 from relaunch.core.jobs.job import (
     FailedStart,
     Faults,
@@ -28,6 +29,7 @@ RECORDS = {
     "progress": SavedProgress,
     "measured": MeasuredTimes,
     "market": MarketHistory,
+    "group": GroupPlace,
     "outbox": Outbox,
 }
 # As it was stored, from `accepted_at` on: before that there are the definition, the trigger and the revision.
@@ -123,6 +125,11 @@ def test_changes_that_were_not_sent_are_stored_with_the_job() -> None:
     )
     job = replace(JOB, outbox=Outbox(2, (created, started), NOW + MINUTE))
 
+    assert read_job_body(write_job_body(job)) == job
+
+
+def test_the_group_of_a_job_is_stored_with_it() -> None:
+    job = replace(JOB, group=GroupPlace("main", NOW, "resnet-1", is_holder=True))
     assert read_job_body(write_job_body(job)) == job
 
 

@@ -23,6 +23,7 @@ FORMATS: Mapping[str, int] = {
     "DISPATCH": 1,
     "EC2": 1,
     "EVENTS": 1,
+    "GROUP": 1,
     "IMAGE": 1,
     "INSTANCE": 1,
     "JOB": 1,

@@ -66,6 +66,10 @@ STORED_NAMES: Mapping[str, str] = {
     "saving_seconds": "progress.saving_seconds",
     "moved_at": "market.moved_at",
     "wait_told_at": "waits.told_at",
+    "concurrency_group": "group.name",
+    "group_event_at": "group.event_at",
+    "group_after": "group.after",
+    "holds_group": "group.is_holder",
     "event_sequence": "outbox.sequence",
     "unsent_events": "outbox.unsent",
     "resend_events_at": "outbox.resend_at",
@@ -77,6 +81,8 @@ The versions of a deployment and its rollback read each other's bodies: a name s
 which a body without it is read.
 """
 
+# A job in no group is stored as before there were groups.
+_OF_GROUPS = frozenset(name for name, place in STORED_NAMES.items() if place.startswith("group."))
 _KINDS: Mapping[str, Any] = {each.name: each.type for each in fields(Job)}
 
 
@@ -95,7 +101,8 @@ _BODY: TypeAdapter[Any] = TypeAdapter(_StoredJob)
 def write_job_body(job: Job) -> str:
     """Return the JSON of a job."""
     stored = _StoredJob(*(attrgetter(place)(job) for place in STORED_NAMES.values()))
-    return _BODY.dump_json(stored, exclude={"definition": left_out(job.definition)}).decode()
+    of_groups = {} if job.group.name else dict.fromkeys(_OF_GROUPS, True)
+    return _BODY.dump_json(stored, exclude={"definition": left_out(job.definition), **of_groups}).decode()
 
 
 def read_job_body(body: str | bytes) -> Job:

@@ -6,14 +6,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
+from relaunch.adapters.aws.dynamodb import groups
 from relaunch.adapters.aws.dynamodb import job_items as items
 from relaunch.adapters.aws.dynamodb.job_listing import OPEN, UNSENT, DynamoDbJobListing, job_id_of, job_ids
 from relaunch.adapters.aws.dynamodb.machines import refusal, save_machines
 from relaunch.adapters.aws.dynamodb.slots import full_cap, release_slots, take_slots
 from relaunch.adapters.aws.dynamodb.table import MAX_ACTIONS, Action, CancelledError, Item, number, put, stamp, text
+from relaunch.core.jobs.groups import GroupStanding
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.ports import JobHistory, StaleWriteError, TransientError
+from relaunch.ports import JobHistory, SlotsFullError, StaleWriteError, TransientError
 
 T = TypeVar("T")
 
@@ -23,18 +25,27 @@ _READ_ATTEMPTS = 4
 class DynamoDbJobs(DynamoDbJobListing):
     """Implements JobStore."""
 
-    def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
+    def create_job(self, job: Job, timeline: Sequence[TimelineEntry], standing: GroupStanding | None = None) -> bool:
         write_id = str(uuid.uuid4())
         created = replace(job, version=1)
         actions = [put(items.job_item(created, write_id), "attribute_not_exists(pk)")]
         actions += [put(item) for item in items.written_items(Decision(job, tuple(timeline)), created)]
         if job.image:
             actions.append(put(items.image_item(job, job.image)))
+        actions += groups.enter(job, standing)
         try:
             self._table.transact(actions, write_id, f"creating job {job.job_id}")
         except CancelledError as error:
+            if 0 not in error.failed:
+                raise StaleWriteError(f"{job.group.after or 'none'} is not the newest job of the group") from error
             return error.is_own(write_id)
         return True
+
+    def load_group(self, slot: str) -> GroupStanding:
+        return groups.load(self._table, slot)
+
+    def release_group(self, slot: str, job_id: str) -> None:
+        groups.release(self._table, slot, job_id)
 
     def load_job(self, job_id: str) -> Job | None:
         # JOB sorts after ATTEMPT#…: in reverse order these are the job and its newest attempt.
@@ -53,9 +64,11 @@ class DynamoDbJobs(DynamoDbJobListing):
         write_id = str(uuid.uuid4())
         job = replace(decision.job, version=decision.job.version + 1)
         slots = take_slots(decision)
+        group = groups.change(decision)
         actions = [
             put(items.job_item(job, write_id), "version = :version", {":version": number(decision.job.version)}),
             *slots,
+            *group,
             *save_machines(decision.machines, write_id),
             *release_slots(decision),
             *(put(item) for item in items.written_items(decision, job)),
@@ -72,7 +85,9 @@ class DynamoDbJobs(DynamoDbJobListing):
                 raise StaleWriteError(f"job {job.job_id} is no longer at version {decision.job.version}") from error
             if min(error.failed) <= len(slots):
                 raise full_cap(decision, error) from error
-            raise refusal(decision.machines, error, 1 + len(slots)) from error
+            if min(error.failed) <= len(slots) + len(group):
+                raise SlotsFullError("group", 1) from error
+            raise refusal(decision.machines, error, 1 + len(slots) + len(group)) from error
         return job
 
     def _let_expire(self, job: Job) -> None:

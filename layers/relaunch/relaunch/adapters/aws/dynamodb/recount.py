@@ -1,4 +1,4 @@
-"""Counts slots and machines again after the table was restored from a backup (docs/deploy.md).
+"""Counts slots, groups and machines again after the table was restored from a backup (docs/deploy.md).
 
 `python -m relaunch.adapters.aws.dynamodb.recount TABLE`, while no function of the stack runs: a restored table "might
 contain some but not all changes made during a recent transaction" ("Amazon DynamoDB Transactions: How it works", Amazon
@@ -9,12 +9,13 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 
+from relaunch.adapters.aws.dynamodb.groups import put_groups
 from relaunch.adapters.aws.dynamodb.jobs import DynamoDbJobs
 from relaunch.adapters.aws.dynamodb.machine_counters import put_totals
 from relaunch.adapters.aws.dynamodb.machines import DynamoDbMachines
 from relaunch.adapters.aws.dynamodb.slots import put_slots
 from relaunch.adapters.aws.dynamodb.table import JobsTable
-from relaunch.core.jobs.job import STACK_SLOT
+from relaunch.core.jobs.job import STACK_SLOT, Job
 from relaunch.core.machines.decision import MachineTotals, micro_usd
 from relaunch.core.machines.machine import MachineState
 from relaunch.ports import PortError
@@ -24,23 +25,28 @@ _ALL = 1_000_000
 
 
 def recount(table: JobsTable) -> Sequence[str]:
-    """Count the slots that jobs have, and the machines that are not gone; return which jobs cannot be read.
+    """Count slots, groups and the machines that are not gone; return which jobs cannot be read.
 
-    The transaction that saved one of these was restored in part. They have no slot then.
+    The transaction that saved one of these was restored in part. They have no slot then, and hold no group.
     """
     jobs = DynamoDbJobs(table)
     machines = DynamoDbMachines(table)
     held: Counter[str] = Counter()
     unreadable: list[str] = []
+    found: list[Job] = []
     for job_id in jobs.load_open(_ALL):
         try:
             job = jobs.load_job(job_id)
         except PortError as error:
             unreadable.append(f"{job_id}: {error}")
             continue
-        if job is not None and job.has_slot:
+        if job is None:
+            continue
+        found.append(job)
+        if job.has_slot:
             held.update((job.definition.name, STACK_SLOT))
     put_slots(table, held)
+    put_groups(table, [each for each in found if not each.state.is_final])
     living = [machines.load_machine(each) for each in machines.load_living(_ALL)]
     counted = [each for each in living if each is not None and each.state is not MachineState.GONE]
     put_totals(table, MachineTotals(len(counted), sum(micro_usd(each.usd_per_hour) for each in counted)))

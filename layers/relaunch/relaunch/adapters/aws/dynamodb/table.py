@@ -111,11 +111,11 @@ def read_item(item: Mapping[str, Any], body: Body[T]) -> T:
 def count_in(item_key: Item, expression: str, values: Mapping[str, dict[str, Any]], condition: str = "") -> Action:
     """Return the action that updates an item, which is created if necessary, and keeps what else it has.
 
-    `expression` has an ADD alone, or ends with a SET; a `condition` with OR is in parentheses. An item of a newer
+    `expression` has an ADD alone, or is or ends with a SET; a `condition` with OR is in parentheses. An item of a newer
     format is not changed.
     """
     is_read = "(attribute_not_exists(#format) OR #format <= :format)"
-    joint = "," if " SET " in expression else " SET"
+    joint = "," if "SET " in expression else " SET"
     return {
         "Update": {
             "Key": item_key,
