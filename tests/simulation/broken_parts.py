@@ -16,6 +16,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.attempt import Attempt, IntentKind, Stop, StopIntent, StopKind
 from relaunch.core.jobs.effects import Effect
+from relaunch.core.jobs.groups import GroupStanding
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.progress import SavedCheckpoint
@@ -250,7 +251,9 @@ def submit_anew(definition: JobDefinition, event: TriggerEvent, deps: Dependenci
     return Submission(definition.name, finish_pending(replace(job, version=1), deps), "started", is_new=True)
 
 
-def put_job(self: InMemoryJobs, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
+def put_job(
+    self: InMemoryJobs, job: Job, timeline: Sequence[TimelineEntry], _standing: GroupStanding | None = None
+) -> bool:
     self._store(replace(job, version=1), timeline)
     return True
 
