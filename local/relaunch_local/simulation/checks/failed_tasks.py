@@ -180,14 +180,14 @@ class FailedTasks:
             for arn in _in_order(own):
                 if "startedAt" in own[arn]:
                     refused.clear()
-                elif self.was_refused(arn) and arn in recorded_at and self._tells_of_its_start(arn, own[arn]):
+                elif self.was_refused(arn) and arn in recorded_at and self._says_why_it_did_not_start(arn, own[arn]):
                     refused.append(arn)
             if refused and refused[-1] == _in_order(own)[-1]:
                 found[job_id] = recorded_at[refused[0]]
         return found
 
-    def _tells_of_its_start(self, task_arn: str, task: Task) -> bool:
-        """Return whether the end of a task tells of its start: also if it had stopped before StopTask was called."""
+    def _says_why_it_did_not_start(self, task_arn: str, task: Task) -> bool:
+        """Return whether its end says why a task did not start: also if it had stopped before StopTask was called."""
         stopped_at = timestamp(task, "stoppedAt")
         asked_at = self._facts.stop_asked_at.get(task_arn)
         return self._tells(task_arn) or (stopped_at is not None and asked_at is not None and stopped_at < asked_at)

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from relaunch.adapters.aws.dynamodb.later_fields import left_out
+from relaunch.core.jobs.groups import GroupPlace
 from relaunch.core.jobs.job import Job
 
 STORED_NAMES: Mapping[str, str] = {
@@ -101,7 +102,7 @@ _BODY: TypeAdapter[Any] = TypeAdapter(_StoredJob)
 def write_job_body(job: Job) -> str:
     """Return the JSON of a job."""
     stored = _StoredJob(*(attrgetter(place)(job) for place in STORED_NAMES.values()))
-    of_groups = {} if job.group.name else dict.fromkeys(_OF_GROUPS, True)
+    of_groups = {} if job.group != GroupPlace() else dict.fromkeys(_OF_GROUPS, True)
     return _BODY.dump_json(stored, exclude={"definition": left_out(job.definition), **of_groups}).decode()
 
 
