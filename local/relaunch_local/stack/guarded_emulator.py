@@ -58,6 +58,7 @@ def main() -> None:
     name_callers(lambda_svc, account)
     calls = CallPermissions(CalledAccount(account, region))
     give_event_keys(calls)
+    name_parameter_paths()
     unpacked = Path(tempfile.mkdtemp(prefix="layers-"))
     share_layers(lambda_runtime.Worker, SharedLayers(unpacked, lambda_svc._resolve_layer_zip))  # noqa: SLF001
     guard = RequestGuard(secrets_of(root, account), LOOPBACK_HOSTS.union(hosts))
@@ -165,6 +166,20 @@ def give_event_keys(calls: CallPermissions) -> None:
         return keys
 
     iam_actions.request_tag_context = request_keys
+
+
+def name_parameter_paths() -> None:
+    """Name the path that GetParametersByPath reads as its resource; MiniStack takes it for a call of all parameters."""
+    find_resource = iam_actions.extract_resource_arn
+
+    def resource_arn(service: str, method: str, path: str, headers: Mapping[str, str], body: bytes, *more: Any) -> str:
+        found: str = find_resource(service, method, path, headers, body, *more)
+        if service == "ssm" and found == "*" and (read := json.loads(body or b"{}").get("Path")):
+            _parameters, region, account = more
+            return f"arn:aws:ssm:{region}:{account}:parameter{read}"
+        return found
+
+    iam_actions.extract_resource_arn = resource_arn
 
 
 def identity_of(access_key_id: str, account: str) -> dict[str, str | None]:
