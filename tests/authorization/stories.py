@@ -20,6 +20,7 @@ from relaunch.entrypoints.consumers import CONSUMERS, consumer
 from relaunch.entrypoints.job_api import answer_request
 from relaunch.entrypoints.plan_api import answer_plan_request
 from relaunch.entrypoints.reconcile import reconcile
+from relaunch.entrypoints.sns import consume, is_of_topics
 from relaunch.ports import PortError
 
 MANIFEST = {"format": 1, "step": 120, "attempt": 1, "objects": [{"key": "state.json", "size": 2}]}
@@ -94,8 +95,7 @@ class Stories:
         batch = make_batch(body)
         for record in batch["Records"]:
             record["eventSourceARN"] = f"arn:aws:sqs:{REGION}:{ACCOUNT}:relaunch-{queue}-{SUFFIX}"
-        with self.world.function(function) as dependencies:
-            consumer(function)(batch, FakeContext(), dependencies)
+        self._hand(function, batch)
 
     def deliver_suspects(self, function: str, queue: str = "") -> None:
         """Hand two unreadable messages to a function that were tried before: each is to come back at its own time."""
@@ -105,8 +105,14 @@ class Stories:
                 f"arn:aws:sqs:{REGION}:{ACCOUNT}:relaunch-{queue or _queue_of(function)}-{SUFFIX}"
             )
             record["attributes"]["ApproximateReceiveCount"] = "2"
+        self._hand(function, batch)
+
+    def _hand(self, function: str, batch: dict[str, Any]) -> None:
         with self.world.function(function) as dependencies:
-            consumer(function)(batch, FakeContext(), dependencies)
+            if dependencies.topics is not None and is_of_topics(batch, dependencies.topics):
+                consume(batch, FakeContext(), dependencies, dependencies.topics)
+            else:
+                consumer(function)(batch, FakeContext(), dependencies)
 
     def ask(self, **request: Any) -> dict[str, Any]:
         """Send a request to job_api, and return the answer."""

@@ -1,0 +1,57 @@
+"""The queue `sns`: messages of SNS topics, which may start jobs and do nothing else.
+
+Whoever may publish on a topic writes what is in its messages. They therefore have a queue and a dead-letter queue of
+their own, and what comes from there is never read as a message of the queue `intake`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from relaunch.adapters.messages.topic_messages import WatchedTopics, parse_topic_message
+from relaunch.core.lifecycle.metrics import Metric, MetricDatum
+from relaunch.core.triggers.matching import IgnoredEvent
+from relaunch.entrypoints.batches import handle_batch
+from relaunch.entrypoints.function import FunctionDependencies, TopicQueue
+from relaunch.ports import Dependencies
+from relaunch.usecases.submit_job import submit_event
+
+QUEUE = "sns"
+
+
+def handle_message(watched: WatchedTopics, body: str, deps: Dependencies) -> None:
+    """Submit the jobs that a message of a topic starts.
+
+    Raises:
+        PermanentError: it is no message of one of the topics, or a job cannot be created.
+    """
+    event = parse_topic_message(body, watched)
+    if isinstance(event, IgnoredEvent):
+        deps.log.decided("ignored", reason=event.reason)
+        deps.metrics.record(MetricDatum(Metric.EVENTS_IGNORED))
+        return
+    submit_event(event, deps)
+
+
+def is_of_topics(event: object, topics: TopicQueue | None) -> bool:
+    """Return whether a batch, or one message of it, is of the queue of topics; a batch of Lambda is of one queue."""
+    records = event.get("Records") if isinstance(event, Mapping) else None
+    if topics is None or not isinstance(records, list):
+        return False
+    return any(isinstance(each, Mapping) and each.get("eventSourceARN") == topics.queue_arn for each in records)
+
+
+def consume(
+    event: dict[str, Any], context: LambdaContext, function: FunctionDependencies, topics: TopicQueue
+) -> PartialItemFailureResponse:
+    """Handle a batch of the queue of topics; what is given up goes to its own dead-letter queue.
+
+    Raises:
+        PermanentError: the event is not a batch of messages.
+    """
+    handler = partial(handle_message, topics.watched)
+    return handle_batch(QUEUE, handler, event, context, replace(function, dead_letters=topics.dead_letters))
