@@ -45,6 +45,8 @@ def test_a_path_begins_with_a_part_of_a_message(path: str) -> None:
     ("path", "problem"),
     [
         ("epochs", "begins with none of message, text, subject, attributes"),
+        ("", "is not a path within the message"),
+        ("message[0]", "is not a path within the message"),
         ("Message.epochs", "begins with none of"),
         ("attributes", "names no attribute"),
         ("attributes.a.b", "names no attribute"),

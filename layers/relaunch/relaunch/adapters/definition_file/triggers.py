@@ -5,6 +5,7 @@ from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, field_validator, model_validator
 
+from relaunch.adapters.definition_file.topic_values import MessagePath, TopicArn
 from relaunch.adapters.definition_file.values import (
     AwaitedTag,
     Bucket,
@@ -15,10 +16,8 @@ from relaunch.adapters.definition_file.values import (
     GithubRepository,
     ImageTag,
     InputName,
-    MessagePath,
     ObjectKeyPart,
     TimeZone,
-    TopicArn,
     WorkflowEvent,
 )
 from relaunch.core.definitions.definition import (

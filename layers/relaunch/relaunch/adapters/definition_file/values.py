@@ -13,7 +13,6 @@ from relaunch.adapters.input_patterns import compile_pattern
 from relaunch.core.definitions.callers import CALLER_PATTERN
 from relaunch.core.definitions.definition import GITHUB_REPOSITORY_PATTERN
 from relaunch.core.definitions.schedule_expression import MAX_ZONE_LENGTH, TIME_ZONE_PATTERN
-from relaunch.core.definitions.sns_topic import TOPIC_PATTERN, find_part_problem, find_topic_problem
 from relaunch.core.offerings.instance_types import nearest_names
 from relaunch.ports import UnsupportedPatternError
 
@@ -134,18 +133,6 @@ def _check(pattern: str, words: str) -> AfterValidator:
         return value
 
     return AfterValidator(check)
-
-
-def _check_topic(value: str) -> str:
-    if problem := find_topic_problem(value):
-        raise ValueError(problem)
-    return value
-
-
-def _check_part(value: str) -> str:
-    if problem := find_part_problem(value):
-        raise ValueError(problem)
-    return value
 
 
 def _check_family(value: str) -> str:
@@ -361,13 +348,6 @@ InputName = Annotated[
 ]
 EventPath = Annotated[
     str, _check(_EVENT_PATH, "a path within the event: write it like detail.epochs"), _text(_EVENT_PATH)
-]
-TopicArn = Annotated[str, AfterValidator(_check_topic), _text(TOPIC_PATTERN)]
-MessagePath = Annotated[
-    str,
-    AfterValidator(_check_part),
-    _check(_EVENT_PATH, "a path within the message: write it like message.epochs"),
-    _text(_EVENT_PATH),
 ]
 TimeZone = Annotated[
     str,

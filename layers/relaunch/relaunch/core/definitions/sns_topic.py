@@ -9,6 +9,9 @@ import re
 TOPIC_PATTERN = r"arn:aws[a-z-]*:sns:[a-z0-9-]{1,30}:[0-9]{12}:[A-Za-z0-9_-]{1,256}"
 """The ARN of a standard topic."""
 
+PATH_PATTERN = r"[A-Za-z0-9_-]{1,64}(\.[A-Za-z0-9_-]{1,64}){0,9}"
+"""The path of a value within a message."""
+
 _TOPIC = re.compile(TOPIC_PATTERN)
 _FIFO = ".fifo"
 
@@ -27,10 +30,13 @@ def find_topic_problem(topic: str) -> str:
 
 def find_part_problem(path: str) -> str:
     """Return what is wrong with the path of a value within a message, and what to do; empty if nothing is."""
+    if re.fullmatch(PATH_PATTERN, path) is None:
+        return f"`{path[:80]}` is not a path within the message: write it like message.epochs"
     part, _, rest = path.partition(".")
     if part not in MESSAGE_PARTS:
         return f"`{path}` begins with none of {', '.join(MESSAGE_PARTS)}: write message.epochs for `epochs` in its JSON"
-    if part == "attributes" and (not rest or "." in rest):
+    is_attribute = bool(rest) and "." not in rest
+    if part == "attributes" and not is_attribute:
         return f"`{path}` names no attribute of the message: write it like attributes.dataset"
     if part in ("text", "subject") and rest:
         return f"`{part}` is a text and has no parts: write message.{rest} for a part of the JSON within the message"
