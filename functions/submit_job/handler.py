@@ -6,7 +6,6 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from relaunch.bootstrap import function, with_metrics
-from relaunch.entrypoints import sns
 from relaunch.entrypoints.consumers import consumer
 
 _consume = consumer("submit_job")
@@ -14,8 +13,5 @@ _consume = consumer("submit_job")
 
 @with_metrics
 def handle(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
-    """Handle a batch of GitHub deliveries, uploads and image pushes, or one of the queue of topics."""
-    made = function()
-    if made.topics is not None and sns.is_of_topics(event, made.topics):
-        return sns.consume(event, context, made, made.topics)
-    return _consume(event, context, made)
+    """Handle a batch of GitHub deliveries, uploads and image pushes, or of messages of SNS topics."""
+    return _consume(event, context, function())

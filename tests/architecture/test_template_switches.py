@@ -149,7 +149,8 @@ def test_without_a_webhook_nothing_of_it_is_left(template: Template) -> None:
 
 def test_topics_have_a_queue_only_where_there_are_some(template: Template) -> None:
     topics = {"SnsTopicArns": "arn:aws:sns:eu-central-1:111122223333:features"}
-    with_them, without = Deployed(template, topics), Deployed(template, {})
+    with_them = Deployed(template, topics)
+    without = Deployed(template, {})
 
     assert set(with_them.resources) - set(without.resources) == {
         "SnsQueue",

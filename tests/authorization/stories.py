@@ -20,7 +20,6 @@ from relaunch.entrypoints.consumers import CONSUMERS, consumer
 from relaunch.entrypoints.job_api import answer_request
 from relaunch.entrypoints.plan_api import answer_plan_request
 from relaunch.entrypoints.reconcile import reconcile
-from relaunch.entrypoints.sns import consume, is_of_topics
 from relaunch.ports import PortError
 
 MANIFEST = {"format": 1, "step": 120, "attempt": 1, "objects": [{"key": "state.json", "size": 2}]}
@@ -95,7 +94,8 @@ class Stories:
         batch = make_batch(body)
         for record in batch["Records"]:
             record["eventSourceARN"] = f"arn:aws:sqs:{REGION}:{ACCOUNT}:relaunch-{queue}-{SUFFIX}"
-        self._hand(function, batch)
+        with self.world.function(function) as dependencies:
+            consumer(function)(batch, FakeContext(), dependencies)
 
     def deliver_suspects(self, function: str, queue: str = "") -> None:
         """Hand two unreadable messages to a function that were tried before: each is to come back at its own time."""
@@ -105,14 +105,8 @@ class Stories:
                 f"arn:aws:sqs:{REGION}:{ACCOUNT}:relaunch-{queue or _queue_of(function)}-{SUFFIX}"
             )
             record["attributes"]["ApproximateReceiveCount"] = "2"
-        self._hand(function, batch)
-
-    def _hand(self, function: str, batch: dict[str, Any]) -> None:
         with self.world.function(function) as dependencies:
-            if dependencies.topics is not None and is_of_topics(batch, dependencies.topics):
-                consume(batch, FakeContext(), dependencies, dependencies.topics)
-            else:
-                consumer(function)(batch, FakeContext(), dependencies)
+            consumer(function)(batch, FakeContext(), dependencies)
 
     def ask(self, **request: Any) -> dict[str, Any]:
         """Send a request to job_api, and return the answer."""

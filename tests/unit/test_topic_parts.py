@@ -27,7 +27,7 @@ def made(environment: Mapping[str, str]) -> TopicQueue | None:
     return topic_queue(environment, client, SilentLog(), 7)
 
 
-@pytest.mark.parametrize("environment", [{}, {name: "" for name in SET}])
+@pytest.mark.parametrize("environment", [{}, dict.fromkeys(SET, "")])
 def test_without_topics_there_is_no_queue(environment: Mapping[str, str]) -> None:
     assert made(environment) is None
 

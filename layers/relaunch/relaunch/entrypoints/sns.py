@@ -4,7 +4,7 @@ Whoever may publish on a topic writes what is in its messages. They therefore ha
 their own, and what comes from there is never read as a message of the queue `intake`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -37,21 +37,27 @@ def handle_message(watched: WatchedTopics, body: str, deps: Dependencies) -> Non
     submit_event(event, deps)
 
 
-def is_of_topics(event: object, topics: TopicQueue | None) -> bool:
-    """Return whether a batch, or one message of it, is of the queue of topics; a batch of Lambda is of one queue."""
-    records = event.get("Records") if isinstance(event, Mapping) else None
-    if topics is None or not isinstance(records, list):
-        return False
-    return any(isinstance(each, Mapping) and each.get("eventSourceARN") == topics.queue_arn for each in records)
-
-
-def consume(
-    event: dict[str, Any], context: LambdaContext, function: FunctionDependencies, topics: TopicQueue
+def consume_batch(
+    consume_other: Callable[[dict[str, Any], LambdaContext, FunctionDependencies], PartialItemFailureResponse],
+    event: dict[str, Any],
+    context: LambdaContext,
+    function: FunctionDependencies,
 ) -> PartialItemFailureResponse:
-    """Handle a batch of the queue of topics; what is given up goes to its own dead-letter queue.
+    """Handle a batch of the queue of topics, whose dead-letter queue is its own; `consume_other` has any other batch.
 
     Raises:
         PermanentError: the event is not a batch of messages.
     """
+    topics = function.topics
+    if topics is None or not _is_of_topics(event, topics):
+        return consume_other(event, context, function)
     handler = partial(handle_message, topics.watched)
     return handle_batch(QUEUE, handler, event, context, replace(function, dead_letters=topics.dead_letters))
+
+
+def _is_of_topics(event: object, topics: TopicQueue) -> bool:
+    """Return whether a batch, or one message of it, is of the queue of topics; a batch of Lambda is of one queue."""
+    records = event.get("Records") if isinstance(event, Mapping) else None
+    if not isinstance(records, list):
+        return False
+    return any(isinstance(each, Mapping) and each.get("eventSourceARN") == topics.queue_arn for each in records)
