@@ -17,14 +17,13 @@ from relaunch.core.lifecycle.metrics import COUNTED_AS, METRICS, NAMESPACE, Metr
 from relaunch.core.lifecycle.refusal_waits import next_try
 from relaunch.core.machines.machine import Consequence
 from relaunch.core.machines.refusals import delay_before
-from relaunch.entrypoints import sns
 from relaunch.entrypoints.consumers import CONSUMERS
 from relaunch.usecases.reconcile_machines import is_instance_sweep_due
 from relaunch.usecases.sweep_cluster import is_sweep_due
 
 NOW = datetime(2026, 3, 14, 9, tzinfo=UTC)
 PAGE = (REPOSITORY / "docs" / "operations.md").read_text()
-QUEUES = {*CONSUMERS.values(), sns.QUEUE}
+QUEUES = set(CONSUMERS.values())
 SEARCH = re.compile(r"SEARCH\('\{(\w+),(\w+)\} MetricName=\"(\w+)\"', 'Sum', 300\)")
 # What an account has free of each ("Amazon CloudWatch Pricing").
 FREE_ALARMS = 10
