@@ -1,4 +1,4 @@
-"""Creates the jobs for the events of the queue `intake`."""
+"""Creates the jobs for the events of the queue `intake`, and for messages of SNS topics."""
 
 from typing import Any
 
@@ -13,5 +13,5 @@ _consume = consumer("submit_job")
 
 @with_metrics
 def handle(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
-    """Handle a batch of GitHub deliveries, uploads and image pushes."""
+    """Handle a batch of GitHub deliveries, uploads and image pushes, or of messages of SNS topics."""
     return _consume(event, context, function())

@@ -12,8 +12,8 @@ from relaunch.entrypoints import consumers
 from relaunch_local.templates.document import TemplateDocument
 
 TRANSLATING_PYTHON = REPOSITORY / ".venv-sam" / "bin" / "python"
-# By the queue: its function. Uploads have a queue beside that of the other events of submit_job.
-CONSUMERS = {"UploadsQueue": "SubmitJobFunction"} | {
+# By the queue: its function. Uploads and topics have queues beside that of the other events of submit_job.
+CONSUMERS = {"UploadsQueue": "SubmitJobFunction", "SnsQueue": "SubmitJobFunction"} | {
     f"{queue.title().replace('-', '')}Queue": f"{function.title().replace('_', '')}Function"
     for function, queue in consumers.CONSUMERS.items()
 }

@@ -42,7 +42,11 @@ class TestQueues:
         assert queue.get("DelaySeconds", 0) == 0
 
     def test_each_consumer_has_a_dead_letter_queue_of_its_own(self, template: Template) -> None:
-        by_consumer = {(function, template.dead_letter_queue_of(queue)) for queue, function in CONSUMERS.items()}
+        # What topics deliver has one apart: it must not be sent to the queue intake.
+        by_consumer = {
+            (queue if queue == "SnsQueue" else function, template.dead_letter_queue_of(queue))
+            for queue, function in CONSUMERS.items()
+        }
         dead_letters = [queue for _, queue in by_consumer]
 
         assert None not in dead_letters
@@ -91,6 +95,7 @@ class TestRules:
             for statement in policy["PolicyDocument"]["Statement"]
             for resource in as_list(statement["Resource"])
             for rule in as_list(statement["Condition"].get("ArnEquals", {}).get("aws:SourceArn", []))
+            if statement["Principal"] == {"Service": "events.amazonaws.com"}
         }
 
         needed = set()
@@ -102,8 +107,38 @@ class TestRules:
                 needed.add((referred(target["Arn"]), name))
         assert allowed == needed
 
+    def test_topics_may_send_to_their_queue_alone(self, template: Template) -> None:
+        policies = template.of_type("SQS::QueuePolicy")
+        (statement,) = policies["SnsQueuePolicy"]["PolicyDocument"]["Statement"]
+
+        assert statement == {
+            "Effect": "Allow",
+            "Principal": {"Service": "sns.amazonaws.com"},
+            "Action": "sqs:SendMessage",
+            "Resource": {"Fn::GetAtt": ["SnsQueue", "Arn"]},
+            "Condition": {"ArnEquals": {"aws:SourceArn": {"Fn::Split": [",", {"Ref": "SnsTopicArns"}]}}},
+        }
+        assert [name for name, each in policies.items() if "sns.amazonaws.com" in json.dumps(each)] == [
+            "SnsQueuePolicy"
+        ]
+
+    def test_what_topics_deliver_never_comes_to_the_queue_of_deliveries(self, template: Template) -> None:
+        variables = template.functions["SubmitJobFunction"]["Environment"]["Variables"]
+
+        assert template.dead_letter_queue_of("SnsQueue") == "SnsDeadLetterQueue"
+        assert variables["RELAUNCH_SNS_QUEUE_ARN"]["Fn::If"] == [
+            "TakesTopics",
+            {"Fn::GetAtt": ["SnsQueue", "Arn"]},
+            "",
+        ]
+        assert referred(variables["RELAUNCH_SNS_DEAD_LETTER_QUEUE_URL"]) == "SnsDeadLetterQueue"
+        others = [name for name in template.queues if template.dead_letter_queue_of(name) == "SnsDeadLetterQueue"]
+        assert others == ["SnsQueue"]
+
     def test_queue_policies_let_in_eventbridge_and_nobody_else(self, template: Template) -> None:
         for name, policy in template.of_type("SQS::QueuePolicy").items():
+            if name == "SnsQueuePolicy":
+                continue
             named = {referred(queue) for queue in policy["Queues"]}
             resources = set()
             for statement in policy["PolicyDocument"]["Statement"]:

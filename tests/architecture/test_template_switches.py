@@ -104,7 +104,15 @@ def dashboard_of(deployed: Deployed) -> Any:
 
 
 @pytest.mark.parametrize(
-    "given", [{}, {"Webhook": "off"}, {"Uploads": "off"}, {"Webhook": "off", "Uploads": "off"}, {"Monitoring": "false"}]
+    "given",
+    [
+        {},
+        {"Webhook": "off"},
+        {"Uploads": "off"},
+        {"Webhook": "off", "Uploads": "off"},
+        {"Monitoring": "false"},
+        {"SnsTopicArns": "arn:aws:sns:eu-central-1:111122223333:features"},
+    ],
 )
 def test_nothing_names_what_is_not_there(template: Template, given: Mapping[str, str]) -> None:
     deployed = Deployed(template, given)
@@ -137,6 +145,25 @@ def test_without_a_webhook_nothing_of_it_is_left(template: Template) -> None:
     assert {each["Properties"]["AuthType"] for each in urls} == {"AWS_IAM"}
     assert "Webhook" not in json.dumps(dashboard_of(without))
     assert "WebhookFailuresAlarm" in json.dumps(dashboard_of(with_it))
+
+
+def test_topics_have_a_queue_only_where_there_are_some(template: Template) -> None:
+    topics = {"SnsTopicArns": "arn:aws:sns:eu-central-1:111122223333:features"}
+    with_them = Deployed(template, topics)
+    without = Deployed(template, {})
+
+    assert set(with_them.resources) - set(without.resources) == {
+        "SnsQueue",
+        "SnsDeadLetterQueue",
+        "SnsQueuePolicy",
+        "SubmitJobFunctionSns",
+    }
+    assert set(with_them.outputs) - set(without.outputs) == {
+        "SnsTopicArns",
+        "SnsQueueUrl",
+        "SnsQueueArn",
+        "SnsDeadLetterQueueUrl",
+    }
 
 
 def test_without_uploads_their_queue_is_not_there(template: Template) -> None:

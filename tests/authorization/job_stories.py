@@ -99,6 +99,7 @@ def tell_of_suspects(stories: Stories) -> None:
     for function in CONSUMERS:
         stories.deliver_suspects(function)
     stories.deliver_suspects("submit_job", "UploadsQueue")
+    stories.deliver_suspects("submit_job", "SnsQueue")
 
 
 def tell_of_effects_left_behind(stories: Stories) -> None:
@@ -144,11 +145,13 @@ def tell_of_messages_that_fail(stories: Stories) -> None:
     """A message that no function can read goes to the dead-letter queue; one that comes too early goes back."""
     for function in CONSUMERS:
         stories.deliver(function, "no message")
+    stories.deliver("submit_job", "no message", "SnsQueue")
     stories.world.is_throttled = True
     stories.deliver("launch_attempt", json.dumps({"job_id": "demo-1"}))
     stories.deliver("request_machine", json.dumps({"machine_id": "m-1"}))
     stories.deliver("submit_job", _body("sqs.intake.github-push"))
     stories.deliver("submit_job", _body("sqs.intake.s3"), "UploadsQueue")
+    stories.deliver("submit_job", _body("sqs.sns.topic-message"), "SnsQueue")
     stories.deliver("observe_capacity", _body("sqs.warnings.spot-interruption-warning"))
     stories.deliver("observe_task", _body("sqs.task-changes.stopped-spot"))
     stories.world.is_throttled = False

@@ -10,6 +10,7 @@ from relaunch.core.definitions.definition import (
     ImageWait,
     InputRule,
     S3Trigger,
+    SnsTrigger,
     TriggerSource,
 )
 from relaunch.core.definitions.ownership import Owner
@@ -18,6 +19,8 @@ from relaunch.ports import DefinitionStore, StaleWriteError
 PUSH = GithubTrigger("acme/vision", "push", branches=("main", "release/**"), wait_for_image=ImageWait("trainer"))
 UPLOAD = S3Trigger("acme-datasets", prefix="images/", suffix=".manifest")
 IMAGE = ImageTrigger("trainer", tag="{sha}")
+TOPIC = "arn:aws:sns:eu-central-1:111122223333:features"
+MESSAGE = SnsTrigger(TOPIC, (("seed", "message.seed"),))
 ADA = Owner("github.com/acme/vision", "relaunch.yaml", "arn:aws:iam::111122223333:user/ada")
 BOB = Owner("", "other.yaml", "arn:aws:iam::111122223333:user/bob")
 
@@ -33,7 +36,7 @@ def found(store: DefinitionStore, source: TriggerSource, name: str) -> list[str]
 
 def test_a_definition_is_loaded_as_it_was_saved(store: DefinitionStore) -> None:
     definition = make_definition(
-        triggers=(PUSH, UPLOAD, IMAGE),
+        triggers=(PUSH, UPLOAD, IMAGE, MESSAGE),
         inputs={"learning_rate": InputRule("[0-9.]+", "0.1"), "seed": InputRule("[0-9]+")},
     )
     store.save_definition(definition)
@@ -61,10 +64,13 @@ def test_all_definitions_are_listed_by_name(store: DefinitionStore) -> None:
 
 def test_an_event_finds_the_definitions_that_watch_its_origin(store: DefinitionStore) -> None:
     store.save_definition(make_definition(name="a", triggers=(PUSH, UPLOAD)))
+    store.save_definition(make_definition(name="c", triggers=(MESSAGE,)))
     store.save_definition(make_definition(name="b", triggers=(PUSH, IMAGE)))
     assert found(store, TriggerSource.GITHUB, "acme/vision") == ["a", "b"]
     assert found(store, TriggerSource.S3, "acme-datasets") == ["a"]
     assert found(store, TriggerSource.IMAGE, "trainer") == ["b"]
+    assert found(store, TriggerSource.SNS, TOPIC) == ["c"]
+    assert found(store, TriggerSource.SNS, f"{TOPIC}-b") == []
     assert found(store, TriggerSource.IMAGE, "acme/vision") == []
     assert found(store, TriggerSource.S3, "acme") == []
 

@@ -14,7 +14,7 @@ from fakes.builders import (
 )
 from fakes.clock import FakeClock
 from fakes.dependencies import make_dependencies
-from fakes.functions import Functions
+from fakes.functions import TOPIC, Functions
 from fakes.jobs import InMemoryJobs
 from fakes.sources import FakeJobEvents
 from fakes.tasks import FakeTasks
@@ -26,6 +26,7 @@ from relaunch.core.definitions.definition import (
     InputRule,
     S3Trigger,
     ScheduleTrigger,
+    SnsTrigger,
     Trigger,
 )
 from relaunch.core.jobs.attempt import PlacementState
@@ -61,6 +62,7 @@ class BusyStack:
             ImageTrigger("trainer"),
             ScheduleTrigger("cron(45 13 ? * TUE *)", "Europe/Berlin", catches_up=True),
             EventBridgeTrigger(FEATURES_BUILT, (("learning_rate", "detail.learning_rate"),)),
+            SnsTrigger(TOPIC, (("learning_rate", "message.learning_rate"),)),
         )
         anything = InputRule("(?s).*", "0.1")
         deps = make_dependencies(jobs=self.jobs, tasks=self.tasks, job_events=self.job_events, clock=FakeClock(NOW))

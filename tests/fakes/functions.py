@@ -22,9 +22,10 @@ from fakes.dependencies import make_dependencies
 from fakes.sources import FakeSnapshots, FakeSpotPrices, ListLog
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
+from relaunch.adapters.messages.topic_messages import WatchedTopics
 from relaunch.core.machines.settings import MachineSettings
 from relaunch.core.offerings.instance_types import InstanceType
-from relaunch.entrypoints.function import FunctionDependencies
+from relaunch.entrypoints.function import FunctionDependencies, TopicQueue
 from relaunch.ports import Dependencies, RefreshDependencies
 
 QUEUE_FUNCTIONS = (
@@ -36,6 +37,10 @@ QUEUE_FUNCTIONS = (
     "send_notices",
 )
 _DEAD_LETTERS = "https://sqs/dead-letters"
+_TOPIC_DEAD_LETTERS = "https://sqs/topic-dead-letters"
+TOPIC = "arn:aws:sns:us-east-1:111122223333:features"
+NOTICE_TOPIC = "arn:aws:sns:us-east-1:111122223333:notices"
+SNS_QUEUE_ARN = "arn:aws:sqs:us-east-1:111122223333:relaunch-SnsQueue-EXAMPLE"
 _LONGEST_MESSAGE = 1_048_576
 _FIRST_RECEIVED_MILLISECONDS = 1_793_709_042_015
 
@@ -53,6 +58,8 @@ class FakeDeadLetterQueue:
 
     def __init__(self) -> None:
         self.letters: list[DeadLetter] = []
+        self.of_topics: list[DeadLetter] = []
+        """What came from topics, which has a dead-letter queue of its own."""
         self.sent_again: list[str] = []
         """The bodies of the messages that functions sent to their own queue again."""
         self.failures: list[ClientError] = []
@@ -76,6 +83,8 @@ class FakeDeadLetterQueue:
             raise refusal("InvalidParameterValue")
         if message["QueueUrl"] == _DEAD_LETTERS:
             self.letters.append(DeadLetter(body, attributes))
+        elif message["QueueUrl"] == _TOPIC_DEAD_LETTERS:
+            self.of_topics.append(DeadLetter(body, attributes))
         else:
             self.sent_again.append(body)
 
@@ -167,7 +176,9 @@ class Functions:
         handler: ModuleType = importlib.import_module(f"{name}.handler")
         sqs = cast("Any", self.dead_letters)
         dead_letters = DeadLetterSender(sqs, _DEAD_LETTERS, self.log)
-        function = FunctionDependencies(self.deps, SourceQueue(sqs), dead_letters, self.watched)
+        watched = WatchedTopics(frozenset({TOPIC, NOTICE_TOPIC}), frozenset({NOTICE_TOPIC}))
+        topics = TopicQueue(SNS_QUEUE_ARN, DeadLetterSender(sqs, _TOPIC_DEAD_LETTERS, self.log), watched)
+        function = FunctionDependencies(self.deps, SourceQueue(sqs), dead_letters, self.watched, topics)
         with pytest.MonkeyPatch.context() as seam:
             if hasattr(handler, "function"):
                 seam.setattr(handler, "function", lambda: function)

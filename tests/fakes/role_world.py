@@ -63,6 +63,7 @@ PARAMETERS = {
     "Notices": "on",
     "GithubStatusTokenSecretArn": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:github-statuses-AbCdEf",
     "NoticeTopicArns": f"arn:aws:sns:{REGION}:{ACCOUNT}:training",
+    "SnsTopicArns": f"arn:aws:sns:{REGION}:{ACCOUNT}:features",
     "GithubTokenSecretArn": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:github-AbCdEf",
 }
 """Everything that a stack can have is on."""

@@ -28,6 +28,9 @@ SAMPLES = {
 # job_api's URL has its own tests too.
 BY_URL = "function-url.job-api"
 
+# It is of the other queue of submit_job.
+OF_A_TOPIC = "sqs.sns.topic-message"
+
 
 def samples_of(function: str) -> list[str]:
     return sorted(path.stem for path in EVENTS.glob(f"{SAMPLES[function]}*"))
@@ -48,7 +51,7 @@ def test_every_function_has_a_sample() -> None:
 
 
 def test_every_sample_of_an_invocation_is_of_some_function() -> None:
-    of_functions = {sample for function in SAMPLES for sample in samples_of(function)} | {BY_URL}
+    of_functions = {sample for function in SAMPLES for sample in samples_of(function)} | {BY_URL, OF_A_TOPIC}
     invocations = {
         path.stem
         for kind in ("function-url", "sqs", "job_api", "plan_api", "schedule")

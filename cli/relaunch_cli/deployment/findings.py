@@ -90,6 +90,12 @@ class Survey:
         return self.given.get(switch, before.get(switch, default)) == "on"
 
     @property
+    def has_topics(self) -> bool:
+        """Whether messages of SNS topics start jobs."""
+        before = self.before[self.stack].parameters if self.stack in self.before else {}
+        return bool(self.given.get("SnsTopicArns", before.get("SnsTopicArns", "")))
+
+    @property
     def needs_github_provider(self) -> bool:
         """Whether GitHub's OIDC provider is to be made."""
         wanted = self.training or {}

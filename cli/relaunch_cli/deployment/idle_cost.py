@@ -7,8 +7,8 @@ PRICES_OF = "us-east-1, 2026-11-23"
 _MINUTES_OF_MONTH = 43_830
 # Lambda polls a queue by five connections of 20 seconds (Lambda Developer Guide, "Using Lambda with Amazon SQS").
 _POLLS_A_MINUTE = 15
-_QUEUES = 5  # without those of uploads and of notices
-# Reconcile counts the messages of seven queues every ten minutes, and of that of notices.
+_QUEUES = 5  # without those of uploads, of notices and of topics
+# Reconcile counts the messages of seven queues every ten minutes, and of those of notices and of topics.
 _COUNTS_A_MONTH = _MINUTES_OF_MONTH // 10
 _COUNTED = 7
 _FREE_REQUESTS = 1_000_000
@@ -28,11 +28,18 @@ class IdleCost:
 
 
 def idle_costs(
-    *, has_machines: bool, has_monitoring: bool, has_webhook: bool, has_uploads: bool, has_notices: bool = False
+    *,
+    has_machines: bool,
+    has_monitoring: bool,
+    has_webhook: bool,
+    has_uploads: bool,
+    has_notices: bool = False,
+    has_topics: bool = False,
 ) -> Sequence[IdleCost]:
     """Return the items of a deployment; network, cluster, roles, empty buckets and an empty repository cost nothing."""
-    queues = _QUEUES + has_uploads + has_notices
-    requests = queues * _POLLS_A_MINUTE * _MINUTES_OF_MONTH + (_COUNTED + has_notices) * _COUNTS_A_MONTH
+    queues = _QUEUES + has_uploads + has_notices + has_topics
+    counted = _COUNTED + has_notices + has_topics
+    requests = queues * _POLLS_A_MINUTE * _MINUTES_OF_MONTH + counted * _COUNTS_A_MONTH
     items = [
         IdleCost(
             f"SQS: {requests / 1e6:.2f} million requests, which Lambda makes for {queues} queues",

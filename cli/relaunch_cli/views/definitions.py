@@ -13,6 +13,7 @@ from relaunch.core.definitions.definition import (
     JobDefinition,
     S3Trigger,
     ScheduleTrigger,
+    SnsTrigger,
     Trigger,
 )
 from relaunch.core.definitions.event_pattern import pattern_sources
@@ -149,6 +150,8 @@ def describe_trigger(trigger: Trigger) -> str:
         return f"events of {', '.join(pattern_sources(trigger.pattern))}"
     if isinstance(trigger, ScheduleTrigger):
         return f"{trigger.expression} {trigger.time_zone}" + (", catching up" if trigger.catches_up else "")
+    if isinstance(trigger, SnsTrigger):
+        return f"messages on {trigger.topic}"
     assert_never(trigger)
 
 

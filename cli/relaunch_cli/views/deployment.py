@@ -99,7 +99,8 @@ def _stacks(plan: Survey) -> Sequence[tuple[str, str]]:
 def _application(plan: Survey) -> str:
     has_webhook = plan.is_on("Webhook")
     functions = ("nine", "ten", "eleven")[has_webhook + plan.is_on("Notices")]
-    queues = ("five", "six", "seven")[plan.is_on("Uploads") + plan.is_on("Notices")]
+    optional = plan.is_on("Uploads") + plan.is_on("Notices") + plan.has_topics
+    queues = ("five", "six", "seven", "eight")[optional]
     webhook = "the webhook with its secret, " if has_webhook else ""
     before = plan.before[plan.stack].parameters if not plan.is_new else {}
     lost = [
@@ -157,6 +158,7 @@ def _items(plan: Survey) -> Sequence[IdleCost]:
         has_webhook=plan.is_on("Webhook"),
         has_uploads=plan.is_on("Uploads"),
         has_notices=plan.is_on("Notices"),
+        has_topics=plan.has_topics,
     )
 
 

@@ -56,6 +56,7 @@ from relaunch.ports import (
     TaskTarget,
 )
 from relaunch.settings import Settings
+from relaunch.topic_parts import topic_queue
 
 if TYPE_CHECKING:
     from relaunch.observability import EmfMetrics
@@ -122,7 +123,8 @@ def function() -> FunctionDependencies:
     made = _make_dependencies(settings, clients, log)
     deps = replace(made, metrics=emf_metrics(), **notice_parts(os.environ, clients.lazy, made.clock, log))
     source = SourceQueue(clients.lazy("sqs"))
-    return FunctionDependencies(deps, source, dead_letters, SqsDeadLetters(clients.lazy("sqs"), counted))
+    topics = topic_queue(os.environ, clients.lazy, log, settings.max_receive_count)
+    return FunctionDependencies(deps, source, dead_letters, SqsDeadLetters(clients.lazy("sqs"), counted), topics)
 
 
 @cache

@@ -14,7 +14,7 @@ from relaunch_local.sam_local.image import make_image
 from relaunch_local.sam_local.isolation import FOLDER, furnish
 from relaunch_local.sam_local.outcomes import OUTCOMES
 from relaunch_local.sam_local.run import Result, run_samples
-from relaunch_local.sam_local.samples import samples
+from relaunch_local.sam_local.samples import TOPIC, samples
 from relaunch_local.sam_local.screen import Screen
 from relaunch_local.sam_local.stage import StageError, set_stage
 from relaunch_local.stack.build import NotBuiltError
@@ -65,7 +65,9 @@ def run(screen: Screen) -> Sequence[Result]:
         screen.progress("starting a Docker daemon, and making the base image of this interpreter")
         docker = stack.enter_context(running_docker(FOLDER / "docker"))
         make_image(docker)
-        settings = LocalWorldSettings(speed=SPEED, training=TRAINING, hosts=[docker.gateway()])
+        settings = LocalWorldSettings(
+            speed=SPEED, training=TRAINING, hosts=[docker.gateway()], parameters={"SnsTopicArns": TOPIC}
+        )
         world = stack.enter_context(local_world(settings, screen.progress))
         screen.progress(f"registering the job definition, and running {RUNNING_JOBS} jobs")
         stage = set_stage(world, RUNNING_JOBS)

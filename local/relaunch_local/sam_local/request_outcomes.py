@@ -8,7 +8,7 @@ from relaunch.core.jobs.attempt import IntentKind
 from relaunch.core.jobs.job import INVOKE, Job
 from relaunch.core.jobs.state import JobState, WaitReason
 from relaunch.usecases.cancel_job import cancel_job
-from relaunch_local.sam_local.samples import read_sample
+from relaunch_local.sam_local.samples import SNS_QUEUE, TOPIC, read_sample
 from relaunch_local.sam_local.scene import Answer, Outcome, Scene, expect, expect_handled, expect_launch_requested
 from relaunch_local.sam_local.stage import DEFINITION, Stage
 from relaunch_local.stack.training_cluster import INSTANCE_TYPES
@@ -180,6 +180,16 @@ def selected(stage: Stage) -> Scene:
     return f"{job.job_id} waits for its launch: {job.trigger.summary}"
 
 
+def published(stage: Stage) -> Scene:
+    """The message of a topic started one job, with the input that it has."""
+    before = stage.job_ids()
+    answer = yield {SNS_QUEUE: stage.world.deployment.outputs["SnsQueueArn"]}
+    job = _expect_started(stage, before, answer)
+    expect("the topic", job.trigger.environment.get("RELAUNCH_SNS_TOPIC_ARN"), TOPIC)
+    expect("the inputs", dict(job.inputs), {"learning_rate": "0.01"})
+    return f"{job.job_id} waits for its launch: {job.trigger.summary}"
+
+
 def scheduled(stage: Stage) -> Scene:
     """The time of a schedule started one job, although it is long ago."""
     before = stage.job_ids()
@@ -217,4 +227,5 @@ REQUESTS: Mapping[str, tuple[Outcome, ...]] = {
     "sqs.intake.image-replicated": (Outcome("accepted", image),),
     "sqs.intake.schedule": (Outcome("accepted", scheduled),),
     "sqs.intake.eventbridge": (Outcome("accepted", selected),),
+    "sqs.sns.topic-message": (Outcome("accepted", published),),
 }

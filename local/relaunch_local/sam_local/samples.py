@@ -14,6 +14,7 @@ FUNCTIONS = {
     "function-url.github-": "GithubWebhookFunction",
     "function-url.job-api": "JobApiFunction",
     "sqs.intake.": "SubmitJobFunction",
+    "sqs.sns.": "SubmitJobFunction",
     "sqs.attempts.": "LaunchAttemptFunction",
     "sqs.machines.": "RequestMachineFunction",
     "sqs.warnings.": "ObserveCapacityFunction",
@@ -25,6 +26,11 @@ FUNCTIONS = {
     "schedule.refresh-offerings": "RefreshOfferingsFunction",
 }
 _SAMPLES_REGION = "us-east-1"
+TOPIC = f"arn:aws:sns:{REGION}:111122223333:features"
+"""The topic of the sample of one, as it is filled in."""
+
+SNS_QUEUE = f"arn:aws:sqs:{REGION}:111122223333:relaunch-SnsQueue-EXAMPLE"
+"""The queue of that sample, as it is filled in with the region alone."""
 _TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?Z")
 
 Names = Mapping[str, str]

@@ -221,6 +221,7 @@ class DeployedStacks:
             "AckKubeconfigSecretArn": self._secret("ack"),
             "AcsClusterId": "c0123456789abcdef",
             "Uploads": "on",
+            "SnsTopicArns": self.arn("sns", f"{self.name}-features"),
             "Notices": "on",
             "NoticeTopicArns": self.arn("sns", f"{self.name}-training"),
             "Webhook": "on",

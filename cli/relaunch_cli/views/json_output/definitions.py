@@ -12,6 +12,7 @@ from relaunch.core.definitions.definition import (
     ImageTrigger,
     S3Trigger,
     ScheduleTrigger,
+    SnsTrigger,
     Trigger,
 )
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
@@ -188,4 +189,6 @@ def trigger_json(trigger: Trigger) -> JsonObject:
     if isinstance(trigger, ScheduleTrigger):
         missed = "catch_up" if trigger.catches_up else "skip"
         return {"schedule": {"expression": trigger.expression, "time_zone": trigger.time_zone, "missed": missed}}
+    if isinstance(trigger, SnsTrigger):
+        return {"sns": {"topic": trigger.topic, "inputs": dict(trigger.inputs)}}
     assert_never(trigger)

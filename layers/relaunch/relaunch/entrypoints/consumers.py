@@ -30,9 +30,17 @@ def handler_of(queue: str) -> Callable[[str, Dependencies], object]:
     return handler
 
 
-def consumer(
-    function: str,
-) -> Callable[[dict[str, Any], LambdaContext, FunctionDependencies], PartialItemFailureResponse]:
-    """Return what handles a batch of the queue of a function."""
+Consume = Callable[[dict[str, Any], LambdaContext, FunctionDependencies], PartialItemFailureResponse]
+"""Handles a batch of messages."""
+
+
+def consumer(function: str) -> Consume:
+    """Return what handles a batch of the queue of a function; submit_job has a second one, to which topics deliver."""
     queue = CONSUMERS[function]
-    return partial(handle_batch, queue, handler_of(queue))
+    consume = partial(handle_batch, queue, handler_of(queue))
+    if function != "submit_job":
+        return consume
+    # Imported here because other functions do not need it.
+    from relaunch.entrypoints.sns import consume_batch  # noqa: PLC0415
+
+    return partial(consume_batch, consume)

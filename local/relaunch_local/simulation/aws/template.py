@@ -84,8 +84,8 @@ class Stack:
     rules: tuple[Rule, ...]
 
 
-# No seed has receivers of notices, which a stack is without by default; what an If names is theirs alone.
-_LEFT_OUT = "SendsNotices"
+# No seed has receivers of notices or topics, which a stack is without by default; what an If names is theirs alone.
+_LEFT_OUT = ("SendsNotices", "TakesTopics")
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml's, if available
@@ -114,7 +114,7 @@ def _document() -> Any:
 def read_stack() -> Stack:
     """Read template.yaml once per process."""
     document = _document()
-    resources = {name: each for name, each in document["Resources"].items() if each.get("Condition") != _LEFT_OUT}
+    resources = {name: each for name, each in document["Resources"].items() if each.get("Condition") not in _LEFT_OUT}
     defaults = {name: each.get("Default") for name, each in document["Parameters"].items()} | {"ClusterName": CLUSTER}
     queues = {
         name: _queue(name, each.get("Properties", {}), defaults)

@@ -24,6 +24,7 @@ from relaunch.core.definitions.definition import (
     InputRule,
     JobDefinition,
     S3Trigger,
+    SnsTrigger,
 )
 from relaunch.core.definitions.kubernetes_workload import (
     ComputeClass,
@@ -249,6 +250,15 @@ def test_a_pattern_is_kept_in_one_form_with_what_of_the_event_becomes_inputs():
     definition = parse_one(f"on: [{written}]\ninputs: {{rows: {{pattern: '[0-9]+'}}}}\n{GPU}")
 
     assert definition.triggers == (EventBridgeTrigger(text, (("rows", "detail.rows"),)),)
+
+
+def test_a_topic_is_kept_with_what_of_the_message_becomes_inputs():
+    topic = "arn:aws:sns:eu-central-1:111122223333:features"
+    written = f"sns: {{topic: '{topic}', inputs: {{rows: message.rows}}}}"
+
+    definition = parse_one(f"on: [{written}]\ninputs: {{rows: {{pattern: '[0-9]+'}}}}\n{GPU}")
+
+    assert definition.triggers == (SnsTrigger(topic, (("rows", "message.rows"),)),)
 
 
 def test_on_is_a_key_and_not_true():

@@ -34,6 +34,7 @@ from relaunch.core.definitions.definition import (
     RetryRules,
     S3Trigger,
     ScheduleTrigger,
+    SnsTrigger,
 )
 from relaunch.core.definitions.kubernetes_workload import (
     ComputeClass,
@@ -69,6 +70,8 @@ EVERY_KEY = JobDefinition(
         ScheduleTrigger("cron(0 6 ? * MON-FRI *)", "Europe/Berlin", catches_up=True),
         ScheduleTrigger("rate(2 days)"),
         EventBridgeTrigger('{"detail":{"rows":[{"prefix":"x"}]},"source":["com.acme"]}', (("needed", "detail.rows"),)),
+        SnsTrigger("arn:aws:sns:eu-central-1:111122223333:features", (("needed", "attributes.rows"), ("name", "text"))),
+        SnsTrigger("arn:aws:sns:eu-central-1:111122223333:features-b"),
     ),
     inputs={"rate": InputRule("[0-9.]+", "0.1"), "name": InputRule(".*", ""), "needed": InputRule("x")},
     command=("sh", "-c", "set -e\nexec train\n"),

@@ -8,6 +8,7 @@ from relaunch.core.definitions.definition import (
     ImageTrigger,
     S3Trigger,
     ScheduleTrigger,
+    SnsTrigger,
 )
 from relaunch_cli.account_checks.sources import check_sources
 
@@ -40,3 +41,33 @@ def test_what_the_stack_takes_is_well():
 )
 def test_what_the_stack_was_deployed_without_is_told_with_the_command(trigger, name, switch):
     assert found(trigger) == [(name, Verdict.PROBLEM, f"relaunch deploy {switch}")]
+
+
+TOPIC = "arn:aws:sns:eu-central-1:111122223333:features"
+
+
+def test_a_topic_that_the_queue_does_not_take_is_told_with_the_command():
+    other = "arn:aws:sns:eu-central-1:111122223333:other"
+
+    ((name, verdict, command),) = found(SnsTrigger(TOPIC), SnsTopicArns=other, SnsQueueArn="arn:queue")
+
+    assert (name, verdict) == (f"SNS topic {TOPIC}", Verdict.PROBLEM)
+    assert command == f"relaunch deploy SnsTopicArns={other},{TOPIC}"
+    assert found(SnsTrigger(TOPIC))[0][2] == f"relaunch deploy SnsTopicArns={TOPIC}"
+
+
+def test_a_topic_that_it_takes_is_told_with_how_it_is_subscribed():
+    definition = make_definition(triggers=(SnsTrigger(TOPIC), SnsTrigger(TOPIC, (("a", "text"),))))
+
+    (check,) = check_sources([definition], {"SnsTopicArns": TOPIC, "SnsQueueArn": "arn:queue"})
+
+    assert check.verdict is Verdict.OK
+    assert f"aws sns subscribe --topic-arn {TOPIC} --protocol sqs --notification-endpoint arn:queue" in check.text
+
+
+def test_a_topic_of_notices_would_start_jobs_without_end():
+    outputs = {"SnsTopicArns": TOPIC, "SnsQueueArn": "arn:queue", "NoticeTopicArns": TOPIC}
+
+    ((_, verdict, to_do),) = found(SnsTrigger(TOPIC), **outputs)
+
+    assert (verdict, to_do) == (Verdict.PROBLEM, "watch another topic, or take it out of NoticeTopicArns")

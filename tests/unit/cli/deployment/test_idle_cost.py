@@ -11,19 +11,25 @@ def costs(*, machines: bool = True, monitoring: bool = True, webhook: bool = Tru
     return total(idle_costs(has_machines=machines, has_monitoring=monitoring, has_webhook=webhook, has_uploads=uploads))
 
 
-@pytest.mark.parametrize("notices", [False, True])
+@pytest.mark.parametrize(("notices", "topics"), [(False, False), (True, False), (False, True), (True, True)])
 @pytest.mark.parametrize(("webhook", "uploads"), [(False, False), (False, True), (True, False), (True, True)])
-def test_the_items_are_those_of_the_template(webhook: bool, uploads: bool, notices: bool) -> None:
+def test_the_items_are_those_of_the_template(webhook: bool, uploads: bool, notices: bool, topics: bool) -> None:
     template = written_template("template.yaml")
     absent = {name for name, is_there in (("HasWebhook", webhook), ("TakesUploads", uploads)) if not is_there}
     absent |= set() if webhook else {"WatchesWebhook"}
     absent |= set() if notices else {"SendsNotices", "WatchesNotices"}
+    absent |= set() if topics else {"TakesTopics"}
     there = {name for name, each in template.resources.items() if each.get("Condition") not in absent}
     queues = [name for name in template.of_type("SQS::Queue") if "DeadLetter" not in name and name in there]
     alarms = [name for name in template.of_type("CloudWatch::Alarm") if name in there]
     secrets = [name for name in template.of_type("SecretsManager::Secret") if name in there]
     items = idle_costs(
-        has_machines=True, has_monitoring=True, has_webhook=webhook, has_uploads=uploads, has_notices=notices
+        has_machines=True,
+        has_monitoring=True,
+        has_webhook=webhook,
+        has_uploads=uploads,
+        has_notices=notices,
+        has_topics=topics,
     )
     told = {each.what for each in items}
 
@@ -55,3 +61,12 @@ def test_what_notices_add_is_what_the_pages_say() -> None:
 
     assert added == pytest.approx(0.365, abs=0.005)
     assert "an alarm beyond those that are free | 0.37 |" in (REPOSITORY / "docs" / "deploy.md").read_text("utf-8")
+
+
+def test_what_topics_add_is_what_the_parameter_says() -> None:
+    parts = {"has_machines": True, "has_monitoring": True, "has_webhook": False, "has_uploads": True}
+    added = total(idle_costs(**parts, has_topics=True)) - total(idle_costs(**parts))
+
+    assert added == pytest.approx(0.265, abs=0.005)
+    said = written_template("template.yaml").parameters["SnsTopicArns"]["Description"]
+    assert "about 0.26 USD a month" in " ".join(said.split())

@@ -18,6 +18,7 @@ from relaunch.core.definitions.definition import (
     ImageWait,
     S3Trigger,
     ScheduleTrigger,
+    SnsTrigger,
 )
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
@@ -80,6 +81,11 @@ def test_what_a_definition_runs_is_that_of_its_target(target, text):
             EventBridgeTrigger('{"source":["com.acme","relaunch.b"]}', (("rows", "detail.rows"),)),
             "events of com.acme, relaunch.b",
             {"eventbridge": {"pattern": {"source": ["com.acme", "relaunch.b"]}, "inputs": {"rows": "detail.rows"}}},
+        ),
+        (
+            SnsTrigger("arn:aws:sns:eu-central-1:111122223333:features", (("rows", "message.rows"),)),
+            "messages on arn:aws:sns:eu-central-1:111122223333:features",
+            {"sns": {"topic": "arn:aws:sns:eu-central-1:111122223333:features", "inputs": {"rows": "message.rows"}}},
         ),
     ],
 )

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 import pytest
 
 from relaunch_local.repository import REPOSITORY
-from relaunch_local.sam_local.samples import FUNCTIONS, SampleError, fill_in, read_sample, samples
+from relaunch_local.sam_local.samples import FUNCTIONS, SNS_QUEUE, TOPIC, SampleError, fill_in, read_sample, samples
 
 NOW = datetime(2027, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
 
@@ -56,3 +56,12 @@ def test_a_sample_without_names_is_passed_as_it_is() -> None:
 def test_a_name_that_the_sample_does_not_have_is_an_error() -> None:
     with pytest.raises(SampleError, match="nothing of resnet-1f2e3d4c"):
         fill_in(read_sample("schedule.reconcile"), {"resnet-1f2e3d4c": "other"}, NOW)
+
+
+def test_the_sample_of_a_topic_is_of_the_topic_that_the_local_world_is_given() -> None:
+    (record,) = json.loads(fill_in(read_sample("sqs.sns.topic-message"), {SNS_QUEUE: "arn:real"}, NOW))["Records"]
+
+    assert record["eventSourceARN"] == "arn:real"
+    assert json.loads(record["body"])["TopicArn"] == TOPIC
+    definitions = (REPOSITORY / "local/relaunch_local/sam_local/definitions.yaml").read_text(encoding="utf-8")
+    assert f'topic: "{TOPIC}"' in definitions

@@ -14,7 +14,7 @@ from relaunch.adapters.definition_file.messages import (
 from relaunch.adapters.definition_file.models import JOB_NAME_PATTERN, JobModel
 from relaunch.adapters.definition_file.values import KnownHardware, suggest
 from relaunch.adapters.definition_file.yaml_document import DefinitionProblem, Document, KeyPath, read_document
-from relaunch.core.definitions.definition import EventBridgeTrigger, JobDefinition, Overlap, find_overlaps
+from relaunch.core.definitions.definition import EventBridgeTrigger, JobDefinition, Overlap, SnsTrigger, find_overlaps
 from relaunch.core.offerings.instance_types import InstanceType, known_models, known_neuron_models
 
 MAX_PROBLEMS = 200
@@ -119,9 +119,10 @@ def _parse_job(document: Document, name: str, value: object, known: KnownHardwar
 def _report_undeclared(document: Document, path: KeyPath, definition: JobDefinition) -> None:
     """Add a problem for each input that a trigger takes from events, and that the definition does not declare."""
     for index, trigger in enumerate(definition.triggers):
-        for name, _ in trigger.inputs if isinstance(trigger, EventBridgeTrigger) else ():
+        source = "sns" if isinstance(trigger, SnsTrigger) else "eventbridge"
+        for name, _ in trigger.inputs if isinstance(trigger, EventBridgeTrigger | SnsTrigger) else ():
             if name not in definition.inputs:
-                place = (*path, "on", index, "eventbridge", "inputs", name)
+                place = (*path, "on", index, source, "inputs", name)
                 document.report(place, f"`{name}` is no input: declare it under `inputs` of the job", at_key=True)
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, field_validator, model_validator
 
+from relaunch.adapters.definition_file.topic_values import MessagePath, TopicArn
 from relaunch.adapters.definition_file.values import (
     AwaitedTag,
     Bucket,
@@ -26,6 +27,7 @@ from relaunch.core.definitions.definition import (
     ImageWait,
     S3Trigger,
     ScheduleTrigger,
+    SnsTrigger,
     Trigger,
 )
 from relaunch.core.definitions.event_pattern import find_pattern_problem, write_pattern
@@ -46,9 +48,9 @@ class Choice(NamedTuple):
 
 
 TRIGGER_CHOICE = Choice(
-    frozenset({"github", "image", "s3", "eventbridge", "schedule"}),
-    "a trigger has exactly one of `github`, `image`, `s3`, `eventbridge` and `schedule`: write each as an item of its "
-    "own",
+    frozenset({"github", "image", "s3", "eventbridge", "schedule", "sns"}),
+    "a trigger has exactly one of `github`, `image`, `s3`, `eventbridge`, `schedule` and `sns`: write each as an item "
+    "of its own",
 )
 
 
@@ -265,8 +267,24 @@ class ScheduleModel(StrictModel):
         return ScheduleTrigger(self.expression, self.time_zone, self.missed == "catch_up")
 
 
+class SnsModel(StrictModel):
+    """A message on an SNS topic."""
+
+    topic: TopicArn
+    """ARN of the topic, one of the stack's parameter SnsTopicArns."""
+    inputs: dict[InputName, MessagePath] = Field(default_factory=dict)
+    """Values of the message that become declared inputs: `epochs: message.epochs`."""
+
+    def to_core(self) -> SnsTrigger:
+        """Return the core type."""
+        return SnsTrigger(self.topic, tuple(self.inputs.items()))
+
+
+Source = GithubModel | ImageModel | S3Model | EventBridgeModel | ScheduleModel | SnsModel
+
+
 class TriggerModel(StrictModel, json_schema_extra={"minProperties": 1, "maxProperties": 1}):
-    """One trigger: exactly one of `github`, `image`, `s3`, `eventbridge` and `schedule`."""
+    """One trigger: exactly one of `github`, `image`, `s3`, `eventbridge`, `schedule` and `sns`."""
 
     github: GithubEventModel | None = None
     """A GitHub event of one repository."""
@@ -278,19 +296,24 @@ class TriggerModel(StrictModel, json_schema_extra={"minProperties": 1, "maxPrope
     """An event of the event bus."""
     schedule: ScheduleModel | None = None
     """Times of a schedule."""
+    sns: SnsModel | None = None
+    """A message on an SNS topic."""
 
     @model_validator(mode="after")
     def check_one_source(self) -> Self:
         """Reject a trigger with several sources or none."""
         # A key without a value is none: `- s3:`.
-        is_given = self.github or self.image or self.s3 or self.eventbridge or self.schedule
-        if len(self.model_fields_set) != 1 or is_given is None:
+        if len(self.model_fields_set) != 1 or self._source is None:
             raise ValueError(TRIGGER_CHOICE.message)
         return self
 
     def to_core(self) -> Trigger:
         """Return the core type."""
-        source = self.github or self.image or self.s3 or self.eventbridge or self.schedule
+        source = self._source
         if source is None:
             raise ValueError(TRIGGER_CHOICE.message)
         return source.to_core()
+
+    @property
+    def _source(self) -> Source | None:
+        return self.github or self.image or self.s3 or self.eventbridge or self.schedule or self.sns

@@ -21,6 +21,7 @@ from relaunch.core.definitions.definition import (
     RetryRules,
     S3Trigger,
     ScheduleTrigger,
+    SnsTrigger,
     Trigger,
 )
 from relaunch.core.definitions.durations import write_duration
@@ -166,6 +167,8 @@ def _trigger(trigger: Trigger) -> dict[str, Any]:
     if isinstance(trigger, ScheduleTrigger):
         written = _given(trigger, {"expression": ("expression", str), "time_zone": ("time_zone", str)})
         return {"schedule": {**written, **({"missed": "catch_up"} if trigger.catches_up else {})}}
+    if isinstance(trigger, SnsTrigger):
+        return {"sns": _given(trigger, {"topic": ("topic", str), "inputs": ("inputs", dict)})}
     assert_never(trigger)
 
 

@@ -26,6 +26,7 @@ class TriggerSource(StrEnum):
     IMAGE = "image"
     EVENTBRIDGE = "eventbridge"
     SCHEDULE = "schedule"
+    SNS = "sns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,18 @@ class ScheduleTrigger:
     catches_up: bool = False
 
 
-Trigger = GithubTrigger | S3Trigger | ImageTrigger | EventBridgeTrigger | ScheduleTrigger
+@dataclass(frozen=True, slots=True)
+class SnsTrigger:
+    """A message on an SNS topic, whose ARN is `topic`.
+
+    `inputs` has the names of declared inputs, each with the path of its value (core.definitions.sns_topic).
+    """
+
+    topic: str
+    inputs: tuple[tuple[str, str], ...] = ()
+
+
+Trigger = GithubTrigger | S3Trigger | ImageTrigger | EventBridgeTrigger | ScheduleTrigger | SnsTrigger
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +231,8 @@ def _origin(trigger: Trigger) -> tuple[TriggerSource, str]:
             return TriggerSource.EVENTBRIDGE, pattern_key(trigger.pattern)
         case ScheduleTrigger():
             return TriggerSource.SCHEDULE, schedule_key(trigger)
+        case SnsTrigger():
+            return TriggerSource.SNS, trigger.topic
         case _:
             assert_never(trigger)
 

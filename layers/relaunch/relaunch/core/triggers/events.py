@@ -158,6 +158,20 @@ class ScheduledTime:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicMessage:
+    """A message of an SNS topic, whose ARN is `topic`; what is delivered twice is the same event.
+
+    `content` has the parts of core.definitions.sns_topic, as far as the message has them.
+    """
+
+    identity: str
+    topic: str
+    message_id: str
+    content: Mapping[str, object] = field(default_factory=dict)
+    happened_at: datetime | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class RetriedJob:
     """What a job takes over from the one that it retries, apart from inputs.
 
@@ -189,7 +203,7 @@ class DirectRequest:
     through_api: bool = False
 
 
-WatchedEvent = GithubEvent | ObjectCreated | ImagePushed | BusEvent | ScheduledTime
+WatchedEvent = GithubEvent | ObjectCreated | ImagePushed | BusEvent | ScheduledTime | TopicMessage
 """An event of what triggers watch."""
 
 TriggerEvent = WatchedEvent | DirectRequest
@@ -230,6 +244,8 @@ def trigger_keys(event: WatchedEvent) -> tuple[TriggerSource, str]:
             return TriggerSource.EVENTBRIDGE, event.key
         case ScheduledTime():
             return TriggerSource.SCHEDULE, event.key
+        case TopicMessage():
+            return TriggerSource.SNS, event.topic
         case _:
             assert_never(event)
 

@@ -16,6 +16,7 @@ from relaunch.core.triggers.events import (
     RepositoryDispatch,
     RetriedJob,
     ScheduledTime,
+    TopicMessage,
     TriggerEvent,
     WatchedEvent,
     WorkflowDispatch,
@@ -46,6 +47,8 @@ def _collect_watched_facts(event: WatchedEvent, sha: str) -> TriggerFacts:
         case ScheduledTime():
             time = f"{event.scheduled_at:%Y-%m-%dT%H:%M:%SZ}"
             return _facts("schedule", event, f"schedule at {time}", {"RELAUNCH_SCHEDULED_TIME": time}, "schedule")
+        case TopicMessage():
+            return _collect_topic_facts(event)
         case _:
             assert_never(event)
 
@@ -146,6 +149,13 @@ def _collect_bus_facts(event: BusEvent) -> TriggerFacts:
     about = f" about job {event.job_id}" if event.depth else ""
     summary = f"event {event.detail_type} of {event.source}{about}"
     return _facts("eventbridge", event, summary, environment, f"event {event.detail_type}")
+
+
+def _collect_topic_facts(event: TopicMessage) -> TriggerFacts:
+    environment = {"RELAUNCH_SNS_TOPIC_ARN": event.topic, "RELAUNCH_SNS_MESSAGE_ID": event.message_id}
+    name = event.topic.rpartition(":")[2]
+    summary = f"message {event.message_id} on the topic {name}"
+    return _facts("sns", event, summary, environment, f"message on {name}")
 
 
 def _image_environment(repository: str, tag: str, sha: str) -> dict[str, str]:

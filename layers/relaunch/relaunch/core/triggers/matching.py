@@ -20,6 +20,7 @@ from relaunch.core.definitions.definition import (
     JobDefinition,
     S3Trigger,
     ScheduleTrigger,
+    SnsTrigger,
     Trigger,
     schedule_key,
     watched_images,
@@ -36,6 +37,7 @@ from relaunch.core.triggers.events import (
     ObjectCreated,
     RepositoryDispatch,
     ScheduledTime,
+    TopicMessage,
     TriggerEvent,
     WatchedEvent,
     WorkflowDispatch,
@@ -240,6 +242,8 @@ def _given_inputs(trigger: Trigger | None, event: TriggerEvent) -> Mapping[str, 
         return event.inputs
     if isinstance(trigger, EventBridgeTrigger) and isinstance(event, BusEvent):
         return read_inputs(event.content, trigger.inputs)
+    if isinstance(trigger, SnsTrigger) and isinstance(event, TopicMessage):
+        return read_inputs(event.content, trigger.inputs)
     return {}
 
 
@@ -277,6 +281,8 @@ def _find_obstacle(trigger: Trigger, event: WatchedEvent) -> str | None:
             return _find_bus_obstacle(trigger, event) if isinstance(event, BusEvent) else ""
         case ScheduleTrigger():
             return _find_schedule_obstacle(trigger, event) if isinstance(event, ScheduledTime) else ""
+        case SnsTrigger():
+            return None if isinstance(event, TopicMessage) and event.topic == trigger.topic else ""
         case GithubTrigger():
             return _find_github_obstacle(trigger, event) if isinstance(event, GithubEvent) else ""
         case _:
