@@ -123,7 +123,7 @@ check: lint ## The lint and the unit tests (about a minute)
 # Only they are measured: it would double the time of the rest. None of them waits, and each worker collects all of them.
 test: setup build ## All tests, also those that deploy into the emulator (about ten minutes on two processors)
 	@$(ENVIRONMENT)/pytest -q -n $(PROCESSORS) $(SIDE_BY_SIDE) tests/unit/core --cov
-	@$(ENVIRONMENT)/pytest -q -n $(WORKERS) $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser and not kubernetes and not neighbours and not pytorch" --durations=20 --durations-min=8
+	@$(ENVIRONMENT)/pytest -q -n $(WORKERS) $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser and not kubernetes and not neighbours and not planted and not pytorch" --durations=20 --durations-min=8
 
 # Nothing installs Chromium here: it needs root, and is the command `chromium` of Debian's package of that name.
 .PHONY: test-browser
@@ -171,6 +171,10 @@ outages: environment ## What an outage of each service costs, OUTAGE_SEEDS=6 for
 .PHONY: simulated-areas
 simulated-areas: environment ## The same, and docs/simulated-areas.md, which names the use cases and effects that the seeds enter
 	@$(ENVIRONMENT)/python -m relaunch_local.simulation --seeds $(SEEDS) --areas docs/simulated-areas.md
+
+.PHONY: test-planted-bugs
+test-planted-bugs: environment ## Every planted bug is found, also those beyond one of each invariant (two minutes)
+	@$(ENVIRONMENT)/pytest -q -n $(WORKERS) tests/simulation/test_planted_bugs.py
 
 .PHONY: planted-bugs
 planted-bugs: environment ## Look for the seeds that find the planted bugs, after the simulation draws other numbers

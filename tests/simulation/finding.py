@@ -8,13 +8,14 @@ import json
 import multiprocessing
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from relaunch.entrypoints import reconcile as reconciling
 from relaunch_local.ecs.engine.settings import NO_WATCHDOG
 from relaunch_local.simulation import Options, machine_scenario, run_seed
+from relaunch_local.simulation.run import SeedResult
 from simulation.planted_agent_bugs import AGENT_BUGS
 from simulation.planted_bugs import PlantedBug
 from simulation.planted_checkpoint_bugs import CHECKPOINT_BUGS
@@ -56,6 +57,8 @@ _FILE = Path(__file__).with_name("seeds_found.json")
 _FOUND = json.loads(_FILE.read_text(encoding="utf-8"))
 SEEDS_FOUND: dict[str, int] = _FOUND["bugs"]
 """The seed that finds each bug."""
+OF_THE_SUITE: frozenset[str] = frozenset(_FOUND["suite"])
+"""The bugs that `make test` plants: of those that one invariant finds the one that is found in the fewest steps."""
 LEAKING_SEEDS: list[int] = _FOUND["leaks"]
 """The seeds of all kinds of leaks without sweep and watchdog."""
 LEAKS = frozenset(
@@ -65,7 +68,7 @@ LEAKS = frozenset(
         "nothing of ours lives at the end",
     }
 )
-CAMPAIGN = sorted({SEEDS_FOUND[bug.name] for bug in BUGS if bug.world is nullcontext and bug.name in SEEDS_FOUND})
+CAMPAIGN = sorted({SEEDS_FOUND[bug.name] for bug in BUGS if bug.world is nullcontext and bug.name in OF_THE_SUITE})
 """The seeds of which test_campaign.py requires that they violate nothing without a bug."""
 _SEEDS_FOR_LEAKS = 120
 # A violation is "MM-DD HH:MM:SS invariant: message".
@@ -74,7 +77,11 @@ _VIOLATION = re.compile(r"\S+ \S+ (?P<invariant>[^:]+):")
 
 def broken_invariants(seed: int, options: Options | None = None) -> set[str]:
     """Return the invariants that a seed violates, with the bugs that are planted now."""
-    found = [_VIOLATION.match(violation) for violation in run_seed(seed, options).violations]
+    return _broken_in(run_seed(seed, options))
+
+
+def _broken_in(result: SeedResult) -> set[str]:
+    found = [_VIOLATION.match(violation) for violation in result.violations]
     return {match["invariant"] for match in found if match}
 
 
@@ -83,17 +90,30 @@ def finds(bug: PlantedBug, seed: int) -> bool:
     return bug.invariant in broken_invariants(seed, Options(until=bug.invariant))
 
 
-def find_seed(name: str) -> int | None:
-    """Return the seed that finds a bug, the known one if it still does; None if none of its seeds does."""
+def find_seed(name: str) -> tuple[int, int] | None:
+    """Return the seed that finds a bug, the known one if it still does, and in how many steps; None if none does."""
     bug = next(bug for bug in BUGS if bug.name == name)
     with bug.world(), bug.plant():
-        return next((seed for seed in seeds_to_try(bug) if finds(bug, seed)), None)
+        for seed in seeds_to_try(bug):
+            result = run_seed(seed, Options(until=bug.invariant))
+            if bug.invariant in _broken_in(result):
+                return seed, result.steps
+    return None
 
 
 def seeds_to_try(bug: PlantedBug) -> Sequence[int]:
     """Return the seeds of a bug; the one that is known to find it comes first, for it saves the others."""
     known = SEEDS_FOUND.get(bug.name, bug.first)
     return sorted(range(bug.first, bug.first + bug.within), key=lambda seed: (seed != known, seed))
+
+
+def cheapest(steps: Mapping[str, int]) -> list[str]:
+    """Return a bug of each invariant, the one that is found in the fewest steps."""
+    known = [bug for bug in BUGS if bug.name in steps]
+    best: dict[str, PlantedBug] = {}
+    for bug in sorted(known, key=lambda bug: (steps[bug.name], bug.name)):
+        best.setdefault(bug.invariant, bug)
+    return sorted(bug.name for bug in best.values())
 
 
 @contextmanager
@@ -137,19 +157,21 @@ def main() -> None:
     names = [bug.name for bug in BUGS]
     kept, leaking = {name: seed for name, seed in SEEDS_FOUND.items() if name in names}, LEAKING_SEEDS
     missing = []
+    steps: dict[str, int] = {}
     try:
         with multiprocessing.get_context("fork").Pool() as pool:
-            for number, (name, seed) in enumerate(zip(names, pool.imap(find_seed, names), strict=True), 1):
-                sys.stderr.write(f"{number} of {len(names)}: {name}: {seed}\n")
-                if seed is None:
+            for number, (name, found) in enumerate(zip(names, pool.imap(find_seed, names), strict=True), 1):
+                sys.stderr.write(f"{number} of {len(names)}: {name}: {found[0] if found else None}\n")
+                if found is None:
                     kept.pop(name, None)
                     missing.append(name)
                 else:
-                    kept[name] = seed
+                    kept[name], steps[name] = found
             leaking = seeds_of_all_leaks(pool.map(leaks_unguarded, range(_SEEDS_FOR_LEAKS), chunksize=1))
     finally:
         # What was found before an error is not looked for again.
-        written = {"bugs": kept, "leaks": leaking}
+        suite = cheapest(steps) if len(steps) + len(missing) == len(names) else sorted(OF_THE_SUITE)
+        written = {"bugs": kept, "leaks": leaking, "suite": suite}
         _FILE.write_text(json.dumps(written, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     if missing:
         sys.exit(f"no seed finds {', '.join(sorted(missing))}")
