@@ -213,7 +213,11 @@ class Verdict:
             return
         for arn, task in tasks.items():
             # Nobody told of a task whose RunTask was not answered, and whose events were lost, while ECS described it.
-            is_unknown = self._facts.is_unknown(arn, timestamp(task, "stoppedAt"))
+            stopped_at = timestamp(task, "stoppedAt")
+            is_unknown = self._facts.is_unknown(arn, stopped_at)
+            # Nor did the job hear of one that ECS hid for longer than it documents, and that outlived it.
+            is_later = stopped_at is not None and job.ended_at is not None and job.ended_at <= stopped_at
+            is_unknown = is_unknown or (arn in self._invariants.hidden and is_later)
             is_recorded = arn in stops or arn in self._invariants.orphans or is_unknown
             self._check("every stop is accounted for", is_recorded, f"{job.job_id}: {arn[-6:]} has no reason")
         for arn, stop in stops.items():
