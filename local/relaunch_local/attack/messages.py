@@ -7,14 +7,20 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+from relaunch.adapters.messages.topic_messages import WatchedTopics
 from relaunch.entrypoints.consumers import CONSUMERS, handler_of
+from relaunch.entrypoints.sns import handle_message
 from relaunch.ports import Dependencies, PermanentError
 from relaunch_local.attack.attempts import Attempt, attempt
 from relaunch_local.attack.bodies import mutate
 from relaunch_local.attack.stack import AttackedStack
 from relaunch_local.repository import REPOSITORY
 
-HANDLERS: Mapping[str, Callable[[str, Dependencies], object]] = {each: handler_of(each) for each in CONSUMERS.values()}
+_TOPICS = WatchedTopics(frozenset({"arn:aws:sns:us-east-1:111122223333:features"}))
+HANDLERS: Mapping[str, Callable[[str, Dependencies], object]] = {
+    **{each: handler_of(each) for each in CONSUMERS.values()},
+    "sns": partial(handle_message, _TOPICS),
+}
 """By queue, what its function does with a message."""
 
 
