@@ -192,7 +192,9 @@ def test_while_dynamodb_is_down_calls_fail_as_worth_another_try(function: str, s
 def test_while_dynamodb_is_down_a_pass_of_reconcile_leaves_everything_to_the_next_one() -> None:
     done = call_deployed("reconcile", load_event("schedule.reconcile"))
 
-    assert done == {"machines": 0, "looked_at": 0, "deregistered": 0}
+    # In some minutes it sweeps, too.
+    assert {"machines", "looked_at", "deregistered"} <= done.keys()
+    assert not any(done.values())
 
 
 def test_what_failed_in_an_outage_has_its_effect_when_it_comes_again() -> None:
