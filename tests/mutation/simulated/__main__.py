@@ -1,8 +1,9 @@
 """Run the simulation with mutants of the core and the use cases that a seed draws: `make mutate-simulation`.
 
-Each mutant is run alone with the first seeds, until one violates an invariant that names a harm, or eight raise. Those
-that no seed finds are then run together with the others, and each alone in the seeds that find something. With each the
-unit tests of its package are run as well: the simulation is measured by what they find. survivors.toml says of each
+Each mutant is run alone with the first seeds, until one violates an invariant that names a harm, or eight raise; those
+that raise are run without faults too. Those that no seed finds are then run together with the others, and each alone in
+the seeds that find something. With each the unit tests of its package are run before: the simulation is measured by
+what they find, and `--tested` runs no other mutants. survivors.toml says of each
 that neither finds why it is harmless, and the command fails where that is missing. Results are kept in
 .cache/simulated-mutants as long as the code stays as it is: an interrupted command goes on.
 """
@@ -33,6 +34,7 @@ def main() -> int:
     parser.add_argument("--draw", type=int, default=1, help="the seed that draws them")
     parser.add_argument("--seeds", type=int, default=2_000, help="how many seeds each is run with, at most")
     parser.add_argument("--alone", type=int, default=30, help="how many of them each is run with alone")
+    parser.add_argument("--tested", action="store_true", help="run no seeds with what no unit test finds")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="how many are run at a time")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     arguments = parser.parse_args()
@@ -44,9 +46,10 @@ def main() -> int:
     reached = Reached(folder, arguments.processes)
     reached.measure(range(arguments.alone))
     trials = Trials(reached, folder, arguments.processes, say)
-    tried = trials.run_alone(mutants, min(arguments.alone, arguments.seeds))
+    known = trials.run_unit_tests(mutants)
+    tried = [trial for trial in known if trial.test or not arguments.tested]
+    trials.run_alone(tried, min(arguments.alone, arguments.seeds))
     trials.run_together([trial for trial in tried if trial.is_open()], range(arguments.alone, arguments.seeds))
-    trials.run_unit_tests(tried)
     return report(tried, arguments)
 
 

@@ -21,7 +21,7 @@ _ONCE = "once"
 
 
 def main(first: int, seeds: int) -> None:
-    """Print a JSON object: `runs` (fingerprint by seed), and `lines`: its seeds by file and line, null for all."""
+    """Print a JSON object: `runs` (fingerprint) and `steps` by seed; `lines`: seeds by file and line, null for all."""
     names = [package.__name__ for package in PACKAGES]
     # Functions of the simulation are greenlets.
     measured = coverage.Coverage(source=names, concurrency="greenlet", data_file=None, config_file=False)
@@ -35,12 +35,13 @@ def main(first: int, seeds: int) -> None:
     run_seed = importlib.import_module("relaunch_local.simulation.run").run_seed
     measured.switch_context(_ONCE)
     run_seed(first)
-    runs = {}
+    runs, steps = {}, {}
     for seed in range(first, first + seeds):
         measured.switch_context(str(seed))
-        runs[seed] = fingerprint(run_seed(seed))
+        result = run_seed(seed)
+        runs[seed], steps[seed] = fingerprint(result), result.steps
     measured.stop()
-    json.dump({"runs": runs, "lines": _lines(measured.get_data(), str(first))}, sys.stdout)
+    json.dump({"runs": runs, "steps": steps, "lines": _lines(measured.get_data(), str(first))}, sys.stdout)
 
 
 def _module_names() -> list[str]:

@@ -26,6 +26,8 @@ ENVIRONMENT = {
 }
 # Seeds that are measured at a time: coverage makes them three times as slow.
 CHUNK = 10
+# Seeds that are run without faults with a mutant that raises.
+_QUIET_SEEDS = 4
 
 
 class Reached:
@@ -36,10 +38,16 @@ class Reached:
         self._folder = folder
         self._processes = processes
         self._runs: dict[int, str] = {}
+        self._steps: dict[int, int] = {}
         self._lines: dict[str, dict[int, set[int] | None]] = {}
+        self.quiet: list[int] = []
+        """Seeds that violate nothing without faults, those of the fewest steps first."""
 
     def runs_of(self, mutant: Mutant, seeds: Iterable[int]) -> dict[int, str]:
-        """Return those of the measured `seeds`, with their fingerprints, in which the mutant may change anything."""
+        """Return those of the measured `seeds`, with their fingerprints, in which the mutant may change anything.
+
+        Those of the fewest steps come first.
+        """
         known = self._lines.get(mutant.file, {})
         statements = statement_lines(mutant.original)
         lines = set(chain.from_iterable(statements.get(line, (line,)) for line in mutant.lines))
@@ -47,7 +55,7 @@ class Reached:
         for line in lines & known.keys():
             by_seed = known[line]
             reached |= self._runs.keys() if by_seed is None else by_seed
-        return {seed: self._runs[seed] for seed in seeds if seed in reached}
+        return {seed: self._runs[seed] for seed in sorted(reached.intersection(seeds), key=self._steps.__getitem__)}
 
     def measure(self, seeds: Iterable[int]) -> None:
         """Run the seeds that were not measured yet, without a mutant."""
@@ -55,6 +63,15 @@ class Reached:
         with ThreadPoolExecutor(self._processes) as pool:
             for chunk in pool.map(self._measure, chunks):
                 self._add(chunk)
+        self.quiet = self._find_quiet()
+
+    def _find_quiet(self) -> list[int]:
+        file = self._folder / "quiet.json"
+        if not file.exists():
+            cheapest = sorted(self._runs, key=self._steps.__getitem__)[: 2 * _QUIET_SEEDS]
+            command = [sys.executable, str(HERE / "run_seeds.py"), *map(str, cheapest)]
+            write(file, subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, check=True).stdout)
+        return json.loads(file.read_bytes())[:_QUIET_SEEDS]
 
     def _measure(self, first: int) -> Any:
         file = self._folder / f"reached-{first}-{CHUNK}.json"
@@ -65,6 +82,7 @@ class Reached:
 
     def _add(self, chunk: Any) -> None:
         self._runs |= {int(seed): fingerprint for seed, fingerprint in chunk["runs"].items()}
+        self._steps |= {int(seed): steps for seed, steps in chunk["steps"].items()}
         for file, by_line in chunk["lines"].items():
             for line, by_seed in by_line.items():
                 known = self._lines.setdefault(file, {}).setdefault(int(line), set())

@@ -55,33 +55,34 @@ class Trials:
         self._processes = processes
         self._say = say
 
-    def run_alone(self, mutants: Sequence[Mutant], seeds: int) -> list[Trial]:
+    def run_alone(self, trials: Sequence[Trial], seeds: int) -> None:
         """Run each mutant with `seeds` seeds at most; end with the first that finds it."""
         done: list[Trial] = []
 
-        def run(mutant: Mutant) -> Trial:
-            trial = self._run_alone(mutant, seeds)
+        def run(trial: Trial) -> None:
+            self._run_alone(trial, seeds)
             done.append(trial)
+            mutant = trial.mutant
             came = trial.finding or f"not found by {trial.tried} seeds, {trial.changed} went another way"
-            self._say(f"{len(done)} of {len(mutants)} alone: {mutant.file}: {mutant.change[1][:60]}: {came[:90]}")
-            return trial
+            self._say(f"{len(done)} of {len(trials)} alone: {mutant.file}: {mutant.change[1][:60]}: {came[:90]}")
 
         with ThreadPoolExecutor(self._processes) as pool:
-            return list(pool.map(run, mutants))
+            list(pool.map(run, trials))
 
-    def _run_alone(self, mutant: Mutant, seeds: int) -> Trial:
-        kept = self._folder / f"{mutant.name}.json"
-        if kept.exists():
-            trial = Trial(mutant, **json.loads(kept.read_bytes()))
-            if not trial.is_open() or trial.alone >= seeds:
-                return trial
+    def _run_alone(self, trial: Trial, seeds: int) -> None:
+        if not trial.is_open() or trial.alone >= seeds:
+            return
+        mutant = trial.mutant
         runs = self._reached.runs_of(mutant, range(seeds))
         outcome = self._run({mutant.module: mutant.mutated}, mutant.name, runs, is_first_enough=True)
-        trial = Trial(mutant, len(runs), len(outcome["changed"]), seeds)
+        trial.tried, trial.changed, trial.alone = len(runs), len(outcome["changed"]), seeds
         for seed, finding in outcome["found"].items():
             trial.finding, trial.seed = finding, int(seed)
         self._keep(trial)
-        return trial
+
+    def _load(self, mutant: Mutant) -> Trial:
+        kept = self._folder / f"{mutant.name}.json"
+        return Trial(mutant, **json.loads(kept.read_bytes())) if kept.exists() else Trial(mutant)
 
     def _keep(self, trial: Trial) -> None:
         values = {name: value for name, value in asdict(trial).items() if name != "mutant"}
@@ -166,11 +167,15 @@ class Trials:
                     found |= {int(seed): finding for seed, finding in outcome["found"].items()}
         return found
 
-    def run_unit_tests(self, trials: Sequence[Trial]) -> None:
+    def run_unit_tests(self, mutants: Sequence[Mutant]) -> list[Trial]:
         """Run, with each mutant, the unit tests of its package, then those of its callers, until one fails.
 
         Tests that fail without a mutant, for something that this machine lacks, are left out.
         """
+        trials = list(map(self._load, mutants))
+        untested = [trial for trial in trials if trial.test is None]
+        if not untested:
+            return trials
         self._say("running the unit tests without a mutant")
         with ThreadPoolExecutor(self._processes) as pool:
             failing = [test for found in pool.map(self._find_failing, _ALL_TESTS) for test in found]
@@ -179,13 +184,13 @@ class Trials:
         def run(trial: Trial) -> None:
             folders = (f"tests/unit/{trial.mutant.file.rpartition('/')[0]}", *_TESTS_OF_CALLERS)
             failures = (self._run_tests(trial.mutant, folder, failing) for folder in folders)
-            if trial.test is None:
-                trial.test = next((failure for failure in failures if failure), "")
-                self._keep(trial)
+            trial.test = next((failure for failure in failures if failure), "")
+            self._keep(trial)
             self._say(f"{trial.mutant.file}: {trial.mutant.change[1][:60]}: {trial.test or 'no unit test fails'}")
 
         with ThreadPoolExecutor(self._processes) as pool:
-            list(pool.map(run, trials))
+            list(pool.map(run, untested))
+        return trials
 
     def _find_failing(self, folder: str) -> list[str]:
         """Return the tests of a folder that fail without a mutant."""
@@ -206,7 +211,8 @@ class Trials:
     ) -> dict[str, Any]:
         if not runs:
             return {"changed": [], "found": {}}
-        request = json.dumps({"runs": runs, "is_first_enough": is_first_enough})
+        quiet = self._reached.quiet if is_first_enough else []
+        request = json.dumps({"runs": runs, "quiet": quiet, "is_first_enough": is_first_enough})
         process = self._start([str(HERE / "run_seeds.py")], sources, name, request)
         if process.returncode:
             # A seed that does not end, or a mutant that ends the interpreter.
