@@ -155,7 +155,7 @@ def test_a_test_sends_one_of_each_kind_in_one_thread_and_says_what_was_answered(
     first, *others = (each.document for each in services.requests)
     assert "thread_ts" not in first
     assert {each["thread_ts"] for each in others} == {"1.1"}
-    assert first["text"].startswith("*Test: test-00000000 has failed*")
+    assert first["text"].startswith("Test: test-00000000 has failed\n")
 
 
 def test_a_test_of_one_kind_that_is_refused_says_so(session, services):
