@@ -66,9 +66,9 @@ def _concurrency(training: Training, stack: TrainingStack) -> list[str]:
     """Return how many jobs train at a time; where no group fits, as a comment that says why."""
     if training.has_webhook and not stack.github_ref.startswith("refs/tags/"):
         return [
-            "    # One training of a branch at a time: of the pushes that wait, the newest is trained next. The one that",
-            "    # runs goes on, for it has cost money: `cancel_in_progress: true` ends it for a newer push.",
-            "    # Without this line pushes train side by side: then write github.sha in the `concurrency` of train.yml.",
+            "    # One training of a branch at a time: of the pushes that wait, the newest is trained next. The one",
+            "    # that runs goes on, for it has cost money: `cancel_in_progress: true` ends it for a newer push.",
+            "    # Without this line pushes train side by side: write github.sha in `concurrency` of train.yml then.",
             '    concurrency: {group: "{branch}", cancel_in_progress: false}',
         ]
     return [

@@ -22,9 +22,9 @@ jobs:
   train:
     name: Build and train
     runs-on: ubuntu-latest
-{environment}    # Pushes to a branch are built one after the other, of those that wait only the newest, so that no older
-    # image becomes NAME-latest. A build that runs is finished: a job may wait for its image. For an image of each
-    # push, write github.sha in the place of github.ref{also}.
+{environment}    # Pushes to a branch are built one after the other, of those that wait only the newest: no image of
+    # an older commit becomes NAME-latest. A build that runs is finished: a job may wait for its image. For an
+    # image of each push, write github.sha in the place of github.ref{also}.
     concurrency:
       group: train-${{{{ {group} }}}}
       cancel-in-progress: false
