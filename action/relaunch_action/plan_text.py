@@ -116,7 +116,8 @@ def _render_definition(found: Mapping[str, Any]) -> Iterator[str]:
     if found.get("kind") == "removed":
         yield (
             "<p>It stays registered, and its triggers start jobs, until "
-            f"<code>relaunch definitions delete {_escape(name)}</code> or <code>relaunch apply FILE --prune</code>.</p>\n"
+            f"<code>relaunch definitions delete {_escape(name)}</code> or "
+            "<code>relaunch apply FILE --prune</code>.</p>\n"
         )
     yield from _render_outcome(plan)
     rows = [[_text(each.get(name)) for name in ("key", "before", "after")] for each in _objects(found.get("changes"))]
@@ -147,9 +148,10 @@ def _render_plan(plan: Mapping[str, Any]) -> Iterator[str]:
     if offerings:
         columns = [each for each in _COLUMNS if any(offering.get(each[0]) is not None for offering in offerings)]
         rows = [[write_usd(each.get(name)) for name, _ in columns] for each in offerings]
-        yield f"<details><summary>Machines that fit: {_code(_text(plan.get('kept')))}, the best first</summary>\n"
-        yield from _table([title for _, title in columns], rows)
-        yield "</details>\n"
+        table = "".join(_table([title for _, title in columns], rows))
+        count = _code(_text(plan.get("kept")))
+        # In one piece: what follows a text that was cut off here would be folded too.
+        yield f"<details><summary>Machines that fit: {count}, the best first</summary>\n{table}</details>\n"
     if revision := _text(plan.get("revision_arn")):
         yield f"<p>Task definition: {_code(revision)}</p>\n"
     for notice in _texts(plan.get("notices")):

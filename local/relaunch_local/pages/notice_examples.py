@@ -44,7 +44,8 @@ _RECEIVERS: Mapping[str, Mapping[str, str]] = {
 _HEAD = """\
 # Examples of notices
 
-Made by the code that sends [notices](notices.md): `python -m relaunch_local.pages.notice_examples docs/notice-examples.md`.
+Made by the code that sends [notices](notices.md):
+`python -m relaunch_local.pages.notice_examples docs/notice-examples.md`.
 
 The stack has `JobPageUrl=https://jobs.example.com/{job_id}`; without one there is no address of a page.
 

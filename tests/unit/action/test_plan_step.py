@@ -330,5 +330,6 @@ def test_a_comment_is_no_longer_than_github_takes(pull: PullRequest) -> None:
     (body,) = pull.bodies
     assert len(body) < 65_536
     assert body.endswith("the workflow run</a>.</p>\n")
+    assert body.count("<details>") == body.count("</details>")
     assert len(pull.summary.encode()) < 1 << 20
     assert len(pull.summary) > len(body)
