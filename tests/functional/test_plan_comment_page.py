@@ -1,6 +1,6 @@
 """docs/plan-comment.md: the comment on a pull request, as the step writes it at the fake GitHub.
 
-`python tests/unit/action/test_plan_comment_page.py` writes the page.
+`python tests/functional/test_plan_comment_page.py` writes the page.
 """
 
 import tempfile
@@ -15,7 +15,7 @@ HEAD = """\
 
 Made by [the step](github-action.md#plans-for-pull-requests) for a pull request that changes, adds and removes
 a definition:
-`python tests/unit/action/test_plan_comment_page.py`. Everything below the line is the comment.
+`python tests/functional/test_plan_comment_page.py`. Everything below the line is the comment.
 
 ---
 
