@@ -117,6 +117,7 @@ def finish(session: Session, job_id: str, training: Training, kind: str, *, expe
     resumed = steps.wait_for_resume(session, job_id, expected_step)
     show_news(session)
     steps.watch_training(session, job_id, 2, training, until=training.steps)
+    show_news(session)
     finished = session.expect(
         "the training says that it has finished", lambda: session.read_log(job_id).find(2, "finished")
     )

@@ -78,6 +78,12 @@ def test_a_job_that_a_push_started_has_a_status_of_its_definition_on_the_commit(
             id="cost-limit",
         ),
         pytest.param(
+            {"state": JobState.SUCCEEDED, "cost": EventCost(usd=0, basis=CostBasis.UNKNOWN)},
+            "success",
+            "succeeded, cost unknown",
+            id="no-price-at-all",
+        ),
+        pytest.param(
             {"state": JobState.SUCCEEDED, "cost": EventCost(usd=2, basis=CostBasis.UNKNOWN)},
             "success",
             "succeeded, 2.00 USD and what has no price",

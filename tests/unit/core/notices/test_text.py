@@ -102,11 +102,15 @@ def test_what_is_not_known_is_left_out() -> None:
     assert text.lines[0] == "Definition: resnet"
 
 
-def test_a_cost_without_a_price_says_so_and_a_test_too() -> None:
-    said = replace(notice(NoticeKind.STARTED, cost=EventCost(usd=0, basis=CostBasis.UNKNOWN)), is_test=True)
+@pytest.mark.parametrize(
+    ("usd", "cost"),
+    [(0.0, "unknown, for nothing of it has a known price"), (0.25, "0.25 USD, and what has no known price")],
+)
+def test_a_cost_without_a_price_says_so_and_a_test_too(usd: float, cost: str) -> None:
+    said = replace(notice(NoticeKind.STARTED, cost=EventCost(usd=usd, basis=CostBasis.UNKNOWN)), is_test=True)
 
     text = write_text(said)
-    assert dict(text.facts)["Cost so far"] == "0.00 USD, and what has no known price"
+    assert dict(text.facts)["Cost so far"] == cost
     assert text.title.startswith("Test: ")
 
 

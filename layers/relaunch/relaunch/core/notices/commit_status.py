@@ -156,7 +156,10 @@ def _place(change: JobStateChange) -> str:
 
 
 def _cost(change: JobStateChange) -> str:
-    return _COSTS[change.cost.basis].format(write_usd(change.cost.usd))
+    cost = change.cost
+    if cost.basis is CostBasis.UNKNOWN and cost.usd == 0:
+        return "cost unknown"
+    return _COSTS[cost.basis].format(write_usd(cost.usd))
 
 
 def _with_reason(what: str, change: JobStateChange, cost: str) -> str:

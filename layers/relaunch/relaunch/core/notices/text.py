@@ -146,6 +146,8 @@ def _progress(notice: Notice) -> str:
 
 
 def _cost(cost: EventCost) -> str:
+    if cost.basis is CostBasis.UNKNOWN and cost.usd == 0:
+        return "unknown, for nothing of it has a known price"
     usd = write_usd(cost.usd)
     if cost.basis is CostBasis.LIMIT:
         return f"at most {usd}"
