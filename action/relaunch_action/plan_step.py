@@ -108,7 +108,7 @@ class PlanStep:
             plan = plan if isinstance(plan, dict) else {}
             about = f"{each.get('definition')} is {each.get('kind')}"
             if problem := plan.get("problem"):
-                raise ActionError(f"{about}, and its jobs can not run: {problem}")
+                raise ActionError(f"{about}, and its jobs cannot run: {problem}")
             if rejection := plan.get("rejection"):
                 self.runner.warning(f"{about}, and its jobs would wait: {rejection}")
             else:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import html
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from relaunch_action.amounts import write_usd
 from relaunch_action.workflow_commands import plain
 
 LONGEST_COMMENT = 60_000
@@ -20,6 +22,12 @@ LONGEST_COMMENT = 60_000
 LONGEST_SUMMARY = 900_000
 """Below what a step may write: 1 MiB ("Workflow commands for GitHub Actions", step isolation and limits)."""
 _MOST_OFFERINGS = 5
+_KINDS = ("added", "changed", "removed", "unchanged")
+_COLUMNS = (
+    ("offering", "machine"),
+    ("price_usd_per_hour", "USD per hour"),
+    ("expected_cost_usd", "expected cost (USD)"),
+)
 
 
 @dataclass(frozen=True)
@@ -64,19 +72,22 @@ def render_fork(path: str) -> str:
 
 
 def _render(comparison: Mapping[str, Any], file: PlannedFile) -> Iterator[str]:
-    yield f"<h3>Relaunch: what {_code(file.path)} would run</h3>\n"
-    yield (
-        f"<p>At {_code(file.sha[:12])}, compared with {_code(file.base_sha[:12])} of the base branch. Nothing was "
-        "registered or started.</p>\n"
-    )
     problems = _texts(comparison.get("problems"))
+    compared = f"<p>At {_code(file.sha[:12])}, compared with {_code(file.base_sha[:12])} of the base branch. "
     if problems:
-        yield "<p>The file is invalid:</p>\n"
-        yield f"<ul>{''.join(f'<li>{_code(each)}</li>' for each in problems)}</ul>\n"
+        yield f"<h3>Relaunch: {_code(file.path)} is invalid</h3>\n"
+        yield f"{compared}No job of it was planned, and <code>relaunch apply</code> would refuse it:</p>\n"
+        yield f"<ul>{''.join(f'<li>{_quoting(each)}</li>' for each in problems)}</ul>\n"
         return
-    if base_problem := _text(comparison.get("base_problem")):
-        yield f"<p>All are shown as new, for the file of the base branch is invalid: {_code(base_problem)}</p>\n"
     definitions = _objects(comparison.get("definitions"))
+    yield f"<h3>Relaunch: what {_code(file.path)} would run</h3>\n"
+    yield f"<p>{_count_kinds(definitions)}</p>\n"
+    yield (
+        f"{compared}Nothing was registered or started: after the merge, "
+        f"<code>relaunch apply {_escape(file.path)}</code> registers it.</p>\n"
+    )
+    if base_problem := _text(comparison.get("base_problem")):
+        yield f"<p>All are shown as new, for the file of the base branch is invalid: {_quoting(base_problem)}</p>\n"
     unchanged = [_text(each.get("definition")) for each in definitions if each.get("kind") == "unchanged"]
     for each in definitions:
         if each.get("kind") != "unchanged":
@@ -87,8 +98,28 @@ def _render(comparison: Mapping[str, Any], file: PlannedFile) -> Iterator[str]:
         yield f"<p>{_code(_text(comparison['left_out']))} other definitions are left out.</p>\n"
 
 
+def _count_kinds(definitions: Sequence[Mapping[str, Any]]) -> str:
+    """Return what becomes of how many definitions, and which have jobs that cannot run, or would wait."""
+    counts = Counter(_text(each.get("kind")) for each in definitions)
+    counted = ", ".join(f"{counts[kind]} {kind}" for kind in _KINDS if counts[kind])
+    text = f"Definitions of jobs: {counted or 'none'}."
+    for member, consequence in (("problem", "cannot run"), ("rejection", "would wait")):
+        names = [_text(each.get("definition")) for each in definitions if _plan_of(each).get(member)]
+        text += f" <b>Jobs of {', '.join(map(_code, names))} {consequence}.</b>" if names else ""
+    return text
+
+
 def _render_definition(found: Mapping[str, Any]) -> Iterator[str]:
-    yield f"<h4>{_code(_text(found.get('definition')))}: {_escape(_text(found.get('kind')))}</h4>\n"
+    name = _text(found.get("definition"))
+    plan = _plan_of(found)
+    yield f"<h4>{_code(name)}: {_escape(_text(found.get('kind')))}</h4>\n"
+    if found.get("kind") == "removed":
+        yield (
+            "<p>It stays registered, and its triggers start jobs, until "
+            f"<code>relaunch definitions delete {_escape(name)}</code> or "
+            "<code>relaunch apply FILE --prune</code>.</p>\n"
+        )
+    yield from _render_outcome(plan)
     rows = [[_text(each.get(name)) for name in ("key", "before", "after")] for each in _objects(found.get("changes"))]
     if found.get("kind") == "added":
         yield from _table(("key", "value"), [[key, after] for key, _, after in rows])
@@ -96,37 +127,48 @@ def _render_definition(found: Mapping[str, Any]) -> Iterator[str]:
         yield from _table(("key", "before", "after"), rows)
     if found.get("left_out"):
         yield f"<p>{_code(_text(found['left_out']))} other keys are left out.</p>\n"
-    plan = found.get("plan")
-    if isinstance(plan, dict):
+    if plan:
         yield from _render_plan(plan)
     elif found.get("kind") != "removed":
         yield "<p>Not planned: a file is planned for its first definitions only.</p>\n"
 
 
-def _render_plan(plan: Mapping[str, Any]) -> Iterator[str]:
+def _render_outcome(plan: Mapping[str, Any]) -> Iterator[str]:
+    """Write what would become of a job now: what a reader wants to know first."""
     if problem := _text(plan.get("problem")):
-        yield f"<p><b>Its jobs can not run:</b> {_code(problem)}</p>\n"
+        yield f"<p><b>Its jobs cannot run:</b> {_quoting(problem)}</p>\n"
     elif rejection := _text(plan.get("rejection")):
-        yield f"<p><b>Its jobs would wait:</b> {_code(rejection)}</p>\n"
+        yield f"<p><b>Its jobs would wait:</b> {_quoting(rejection)}</p>\n"
+    elif offerings := _objects(plan.get("offerings")):
+        yield f"<p>A job would run on {_describe_offering(offerings[0])} now.</p>\n"
+
+
+def _render_plan(plan: Mapping[str, Any]) -> Iterator[str]:
     offerings = _objects(plan.get("offerings"))[:_MOST_OFFERINGS]
     if offerings:
-        yield f"<p>A job would run on {_describe_offering(offerings[0])} now.</p>\n"
-        names = ("offering", "price_usd_per_hour", "expected_cost_usd")
-        rows = [[_text(each.get(name)) for name in names] for each in offerings]
-        yield from _table(("offering", "USD per hour", "expected cost (USD)"), rows)
-        yield f"<p>{_code(_text(plan.get('kept')))} offerings satisfy it; the best come first.</p>\n"
+        columns = [each for each in _COLUMNS if any(offering.get(each[0]) is not None for offering in offerings)]
+        rows = [[write_usd(each.get(name)) for name, _ in columns] for each in offerings]
+        table = "".join(_table([title for _, title in columns], rows))
+        count = _code(_text(plan.get("kept")))
+        # In one piece: what follows a text that was cut off here would be folded too.
+        yield f"<details><summary>Machines that fit: {count}, the best first</summary>\n{table}</details>\n"
     if revision := _text(plan.get("revision_arn")):
         yield f"<p>Task definition: {_code(revision)}</p>\n"
     for notice in _texts(plan.get("notices")):
-        yield f"<p>{_code(notice)}</p>\n"
+        yield f"<p><b>Note:</b> {_quoting(notice)}</p>\n"
+
+
+def _plan_of(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    plan = found.get("plan")
+    return plan if isinstance(plan, dict) else {}
 
 
 def _describe_offering(offering: Mapping[str, Any]) -> str:
-    price = offering.get("price_usd_per_hour")
-    cost = offering.get("expected_cost_usd")
+    price = write_usd(offering.get("price_usd_per_hour"))
+    cost = write_usd(offering.get("expected_cost_usd"))
     text = _code(_text(offering.get("offering")))
-    text += "" if price is None else f" for {_code(_text(price))} USD per hour"
-    return text + ("" if cost is None else f", about {_code(_text(cost))} USD until it has finished")
+    text += f" for {_code(price)} USD per hour" if price else ""
+    return text + (f", about {_code(cost)} USD until it has finished" if cost else "")
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -134,6 +176,11 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
         lines = ["".join(f"<td>{_code(cell)}</td>" for cell in row) for row in rows]
         heads = "".join(f"<th>{name}</th>" for name in head)
         yield f"<table><tr>{heads}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>\n"
+
+
+def _quoting(text: str) -> str:
+    """Return a text of our own that quotes the file in backticks, which would be seen within code."""
+    return _code(text.replace("`", "'"))
 
 
 def _code(text: str) -> str:

@@ -58,7 +58,7 @@ class Step:
             self.runner.log(str(notice))
         about = f"a job of {self.inputs.definition}"
         if problem := _text(plan, "problem"):
-            raise ActionError(f"{about} can not run: {problem}")
+            raise ActionError(f"{about} cannot run: {problem}")
         if rejection := _text(plan, "rejection"):
             self.runner.warning(f"{about} would wait: {rejection}")
         else:

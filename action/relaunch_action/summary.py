@@ -6,6 +6,7 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from relaunch_action.amounts import write_usd
 from relaunch_action.job_api import JobStatus
 from relaunch_action.workflow_commands import plain
 
@@ -28,13 +29,11 @@ def summarize_job(job: JobStatus) -> str:
 def summarize_plan(plan: Mapping[str, Any]) -> str:
     """Return the summary of a plan."""
     parts = [_title(f"Relaunch: plan of {_text(plan.get('definition'))}, nothing was started")]
-    parts += [_paragraph(f"It can not run: {_text(plan['problem'])}")] if plan.get("problem") else []
+    parts += [_paragraph(f"It cannot run: {_text(plan['problem'])}")] if plan.get("problem") else []
     parts += [_paragraph(f"It would wait: {_text(plan['rejection'])}")] if plan.get("rejection") else []
     if offerings := _objects(plan.get("offerings")):
-        rows = [
-            [_text(each.get(name)) for name in ("offering", "price_usd_per_hour", "expected_cost_usd")]
-            for each in offerings
-        ]
+        names = ("offering", "price_usd_per_hour", "expected_cost_usd")
+        rows = [[write_usd(each.get(name)) for name in names] for each in offerings]
         parts.append(_table(("offering", "USD per hour", "expected cost (USD)"), rows))
         parts.append(_paragraph(f"{_text(plan.get('kept'))} offerings satisfy it; the best come first."))
     if rejections := _objects(plan.get("rejections")):

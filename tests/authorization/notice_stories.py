@@ -9,11 +9,11 @@ from botocore.exceptions import ClientError
 from authorization.stories import Stories
 from fakes.functions import FakeContext, make_batch
 from fakes.github_api import TOKEN, Answer, GithubApi, serve_github
-from fakes.github_refusals import REFUSALS
-from fakes.github_statuses import FakeStatuses
 from fakes.role_world import ACCOUNT, REGION, SUFFIX
 from fakes.webhook import load_event
 from relaunch.entrypoints.consumers import consumer
+from relaunch_local.internet.github_refusals import REFUSALS
+from relaunch_local.internet.github_statuses import GithubStatuses
 from relaunch_local.simulation.github import GithubWebhooks
 
 _RECEIVER = {"kind": "sns", "topic_arn": f"arn:aws:sns:{REGION}:{ACCOUNT}:training", "kinds": ["interrupted"]}
@@ -26,7 +26,7 @@ def tell_of_notices(stories: Stories) -> None:
     """
     world = stories.world
     world.answers["secretsmanager", "GetSecretValue"] = lambda **_: {"SecretString": TOKEN}
-    statuses = FakeStatuses(world.region.clock.now, refuse=_limit_once())
+    statuses = GithubStatuses(world.region.clock.now, refuse=_limit_once())
     github = GithubApi(GithubWebhooks(world.region.clock.now, lambda _webhook, _guid: None), statuses=statuses)
     with serve_github(github) as api:
         world.give("send_notices", RELAUNCH_GITHUB_API_URL=api.url)

@@ -79,6 +79,12 @@ def complete_manifests(evidence: Json, job: Json, before: datetime) -> list[Json
     ]
 
 
+def notices_of(evidence: Json, job: Json) -> list[str]:
+    """Return the kinds of the notices of a job that the endpoint got, in order."""
+    all_data = (each["data"] for each in evidence["notices"])
+    return [data["kind"] for data in all_data if data["event"]["job_id"] == job["job_id"]]
+
+
 def place_of(named: Json) -> tuple[str, str, str]:
     """Return type, purchase option and zone of an offering, or of an attempt."""
     return named["instance_type"], named["purchase"], named["zone"]

@@ -12,11 +12,11 @@ from urllib.parse import parse_qs, urlsplit
 from urllib.request import Request
 
 from fakes.github_repository import FakeRepository
-from fakes.github_statuses import FakeStatuses
 from fakes.loopback import LoopbackHandler, serve_on_loopback
 from relaunch.adapters.github.rest_api import GithubRestApi, RestAnswer
 from relaunch.core.triggers.failed_deliveries import DeliveryAttempt
 from relaunch.ports import PermanentError
+from relaunch_local.internet.github_statuses import GithubStatuses
 from relaunch_local.simulation.github import GithubWebhooks
 
 TOKEN = "github_pat_11ABCDEFG"
@@ -39,7 +39,7 @@ class GithubApi:
     requests: list[tuple[str, str, Mapping[str, str]]] = field(default_factory=list)
     url: str = ""
     repository: FakeRepository | None = None
-    statuses: FakeStatuses | None = None
+    statuses: GithubStatuses | None = None
 
     def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes = b"") -> Answer:
         """Answer a request: status, headers and body."""

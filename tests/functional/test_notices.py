@@ -74,9 +74,9 @@ def test_a_life_of_a_job_is_a_thread_in_slack_and_its_end_a_signed_request(world
         world.deliver(event)
 
     assert world.titles("/api/") == [
-        "*resnet-1f2e3d4c has started*",
-        "*resnet-1f2e3d4c was interrupted*",
-        "*resnet-1f2e3d4c has failed*",
+        "resnet-1f2e3d4c has started",
+        "resnet-1f2e3d4c was interrupted",
+        "resnet-1f2e3d4c has failed",
     ]
     first, *others = (each.document for each in world.services.requests if "/api/" in each.target)
     assert "thread_ts" not in first
@@ -93,7 +93,7 @@ def test_what_a_service_postpones_comes_back_and_the_other_one_has_its_notice(wo
     again = world.deliver(LIFE[-1])
 
     assert len(again) == 1
-    assert world.titles("/api/") == ["*resnet-1f2e3d4c has failed*"]
+    assert world.titles("/api/") == ["resnet-1f2e3d4c has failed"]
     world.clock.advance(timedelta(seconds=5))
     assert world.functions.deliver("send_notices", *again) == []
     assert len(world.titles("/relaunch")) == 2

@@ -21,6 +21,7 @@ from fakes.demo_evidence import (
     lost_places,
     machines_of,
     moment,
+    notices_of,
     origin_of,
     place_of,
     run_tasks,
@@ -84,7 +85,7 @@ class TestTheRuns:
 
         for part in (
             "401, refused", "but INACTIVE", "FILTER", "CreateFleet", "refused:", "launched:", "registered:", "memberOf",
-            "requested while", "SIGTERM", "manifest.json", "is terminated", "WHEN (UTC)",
+            "requested while", "SIGTERM", "manifest.json", "is terminated", "GitHub ●", "notice ●", "WHEN (UTC)",
         ):  # fmt: skip
             assert part in seen
         assert max(len(line.rstrip()) for line in seen.splitlines()) <= 80
@@ -121,6 +122,15 @@ class TestTheEvents:
             f"{queue}DeadLetterQueue" for queue in ("Intake", "Attempts", "Machines", "Warnings", "TaskChanges")
         }
         assert set(evidence["dead_letters"].values()) == {0}
+
+
+class TestWhatOthersSee:
+    def test_the_commit_shows_the_job_at_github_and_the_endpoint_gets_every_notice(self, evidence: Json) -> None:
+        statuses = evidence["github_statuses"]
+        assert {each["context"] for each in statuses} == {"relaunch/demo"}
+        assert all(each["description"].endswith(evidence["jobs"]["push"]["job_id"]) for each in statuses)
+        assert [each["state"] for each in statuses] == ["pending"] * (len(statuses) - 1) + ["success"]
+        assert [notices_of(evidence, evidence["jobs"][kind]) for kind in STORIES] == [["interrupted", "finished"]] * 2
 
 
 class TestTheLaunch:

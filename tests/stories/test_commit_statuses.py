@@ -17,8 +17,6 @@ from fakes.clock import FakeClock
 from fakes.commit_changes import make_change, with_commit
 from fakes.dependencies import make_dependencies
 from fakes.github_api import Answer, GithubApi, InProcessApi
-from fakes.github_refusals import REFUSALS
-from fakes.github_statuses import FakeStatuses
 from fakes.notices import FakeReceivers
 from fakes.sources import ListLog
 from relaunch.adapters.github.commit_statuses import GithubCommitStatuses
@@ -30,6 +28,8 @@ from relaunch.core.notices.status_budget import MIDDLES_PER_HOUR, MIDDLES_PER_MI
 from relaunch.ports import NotYetError, TransientError
 from relaunch.usecases.send_notices import send_notices
 from relaunch_local.in_memory.commit_statuses import InMemoryCommitStatuses
+from relaunch_local.internet.github_refusals import REFUSALS
+from relaunch_local.internet.github_statuses import GithubStatuses
 from relaunch_local.simulation.github import GithubWebhooks
 
 FAILING = 0.2
@@ -57,7 +57,7 @@ class World:
 
     def __post_init__(self) -> None:
         names = frozenset({"acme/vision", *(f"acme/{name}" for name in FOR_GOOD)})
-        self.github = FakeStatuses(self.clock.now, names, refuse=self._refuse, lose=self._lose)
+        self.github = GithubStatuses(self.clock.now, names, refuse=self._refuse, lose=self._lose)
         api = GithubApi(GithubWebhooks(self.clock.now, lambda _webhook, _guid: None), statuses=self.github)
         api.refuse = self._refuse_for_good
         self.receiver = GithubCommitStatuses(InProcessApi(api), InMemoryCommitStatuses(), self.clock)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from relaunch_cli import exit_codes
+from relaunch_cli import exit_codes, receiver_options
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
@@ -70,9 +70,14 @@ def add(  # noqa: PLR0913 - a command has the options it has
     from relaunch.adapters.notices.configuration import write_configuration
     from relaunch_cli.views.screen import print_json, print_note
 
+    receiver_options.check_name(name)
+    receiver_options.check_kind(kind)
+    receiver_options.check_place(kind, channel, topic)
+    receiver_options.check_minutes(waits_after)
+    kinds = receiver_options.read_kinds(notices or ())
     access = connect(context, stack).notices
     given: dict[str, Any] = {"kind": kind, "channel": channel, "topic_arn": topic, "is_for_all": not is_named_only}
-    given |= {"kinds": notices} if notices else {}
+    given |= {"kinds": kinds} if kinds else {}
     given |= {"waits_after_minutes": waits_after} if waits_after is not None else {}
     made = _ask(given)
     configuration = _configure(name, given)
@@ -100,7 +105,7 @@ def remove(
     from relaunch_cli.views.screen import print_json, print_text
 
     access = connect(context, stack).notices
-    _check_name(name)
+    receiver_options.check_name(name)
     if not is_sure:
         _confirm(f"Remove the receiver {name}?")
     if not access.store.delete(name):
@@ -132,7 +137,7 @@ def try_out(
     configuration = _read(name, stored[name])
     receiver = _make(access, name, configuration)
     with progress(f"sending to {name}"):
-        rows = _send(receiver, [_read_kind(each) for each in notices or sorted(configuration.kinds)])
+        rows = _send(receiver, receiver_options.read_kinds(notices or sorted(configuration.kinds)))
     if as_json:
         print_json({"receiver": name, "notices": [row.to_json() for row in rows]})
     else:
@@ -148,6 +153,7 @@ def _ask(given: dict[str, Any]) -> str:
         questions = {"token": "Bot token (xoxb-…)"}
     for member, question in questions.items():
         given[member] = _read_secret(question)
+    receiver_options.check_answers(given["kind"], given)
     if given["kind"] != "webhook" or given.get("secret"):
         return ""
     made = _make_secret()
@@ -179,7 +185,6 @@ def _make_secret() -> str:
 def _configure(name: str, given: dict[str, Any]) -> "ReceiverConfiguration":
     import json
 
-    _check_name(name)
     return _read(name, json.dumps({key: value for key, value in given.items() if value is not None}))
 
 
@@ -195,6 +200,8 @@ def _read(name: str, text: str) -> "ReceiverConfiguration":
 
 def _check(access: "StackNotices", name: str, configuration: "ReceiverConfiguration") -> None:
     """Check an address, a topic and a secret, before anything is stored."""
+    from urllib.parse import urlsplit
+
     from relaunch.adapters.notices.configuration import hosts_of
     from relaunch.adapters.notices.https_sender import HttpsSender, UnsendableError
 
@@ -205,7 +212,8 @@ def _check(access: "StackNotices", name: str, configuration: "ReceiverConfigurat
     try:
         HttpsSender(hosts).check(configuration.url.get_secret_value())
     except UnsendableError as error:
-        hint = "relaunch deploy NoticeHosts=HOST lets notices go to a host" if configuration.kind == "webhook" else ""
+        host = urlsplit(configuration.url.get_secret_value()).hostname or ""
+        hint = receiver_options.hint_of_host(configuration.kind, host, access.maker.notice_hosts)
         raise CommandError(f"receiver {name}: {error}", hint) from error
 
 
@@ -215,7 +223,12 @@ def _make(access: "StackNotices", name: str, configuration: "ReceiverConfigurati
     try:
         return access.maker.make(configuration, configuration.subscription(name))
     except MalformedReceiverError as error:
-        hint = "relaunch deploy NoticeTopicArns=ARN names topics" if configuration.kind == "sns" else ""
+        topics = ",".join([*access.maker.topic_arns, configuration.topic_arn or ""])
+        hint = (
+            f"`relaunch deploy NoticeTopicArns={topics}` lets notices go there"
+            if configuration.kind == "sns"
+            else "leave it empty to have one made"
+        )
         raise CommandError(f"receiver {name}: {error}", hint) from error
 
 
@@ -247,15 +260,6 @@ def _test_row(kind: str, outcome: "Outcome") -> "TestRow":
     return TestRow(kind, type(outcome).__name__.lower(), answer)
 
 
-def _read_kind(text: str) -> "NoticeKind":
-    from relaunch.core.definitions.notice_routes import NoticeKind
-
-    try:
-        return NoticeKind(text)
-    except ValueError:
-        raise CommandError(f"{text!r} is no kind of notice", f"one of {', '.join(NoticeKind)}") from None
-
-
 def _make_row(name: str, text: str) -> "ReceiverRow":
     from relaunch_cli.views.notices import ReceiverRow
 
@@ -270,13 +274,6 @@ def _row_of(name: str, configuration: "ReceiverConfiguration") -> "ReceiverRow":
 
     kinds = tuple(kind.value for kind in configuration.kinds)
     return ReceiverRow(name, configuration.kind, kinds, configuration.is_for_all)
-
-
-def _check_name(name: str) -> None:
-    from relaunch.adapters.notices.configuration import is_receiver_name
-
-    if not is_receiver_name(name):
-        raise CommandError(f"{name!r} is no name of a receiver", "up to 40 of a-z, 0-9 and -, a letter first")
 
 
 def _unknown(name: str) -> CommandError:

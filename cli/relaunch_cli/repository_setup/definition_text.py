@@ -5,17 +5,15 @@ import json
 from relaunch_cli.repository_setup.task_definition import MAIN
 from relaunch_cli.repository_setup.training import AcceleratorKind, Training
 from relaunch_cli.repository_setup.training_stack import TrainingStack
+from relaunch_cli.repository_setup.watched_paths import paths_text
 
 
 def definition_text(training: Training, family: str, repository: str, stack: TrainingStack) -> str:
     """Return the definition file of a training in a repository on GitHub."""
-    image = f'{{repository: {stack.repository_name}, tag: "{training.tag_pattern}"}}'
-    triggers = [f"      - image: {image}"]
+    image = f'repository: {stack.repository_name}, tag: "{training.tag_pattern}"'
+    triggers = [f"      - image: {{{image}}}"]
     if training.has_webhook:
-        kind, _, ref = stack.github_ref.removeprefix("refs/").partition("/")
-        pushed = f"{'tags' if kind == 'tags' else 'branches'}: [{json.dumps(ref or 'main')}]"
-        push = f"repository: {repository}, event: push, {pushed}, wait_for_image: {image}"
-        triggers = [f"      - github: {{{push}}}"]
+        triggers = _push_trigger(repository, image, stack)
     if training.uploads is not None:
         # Quoted as JSON, which YAML is a superset of: a prefix may have any character.
         prefix = f", prefix: {json.dumps(training.uploads.prefix)}" if training.uploads.prefix else ""
@@ -37,7 +35,7 @@ def definition_text(training: Training, family: str, repository: str, stack: Tra
         f"    estimated_duration: {training.duration}",
         f"    max_price_per_hour: {_price_cap(training):.2f}          # USD, of the machine",
         *_callers(stack),
-        *_choices(training),
+        *_concurrency(training, stack),
         "    # Inputs come from `relaunch submit -i learning_rate=0.1`, for example, and are the training's variables",
         "    # RELAUNCH_INPUT_*.",
         "    # inputs:",
@@ -46,16 +44,38 @@ def definition_text(training: Training, family: str, repository: str, stack: Tra
     return "\n".join(lines) + "\n"
 
 
-def _choices(training: Training) -> list[str]:
-    """Return what many want and nobody is surprised by, as comments: a push that starts nothing would surprise."""
-    # An image has no branch.
-    group = '"{branch}"' if training.has_webhook else "one"
-    lines = [
-        "    # Of several pushes only the newest one is trained: a newer job has the one in progress cancelled.",
-        f"    # concurrency: {{group: {group}, cancel_in_progress: true}}",
+def _push_trigger(repository: str, image: str, stack: TrainingStack) -> list[str]:
+    kind, _, ref = stack.github_ref.removeprefix("refs/").partition("/")
+    watched = [
+        "          # train.yml has the same list. Without it, here and there, every push starts a job.",
+        f"          paths: {paths_text()}",
     ]
-    paths = '    # With `paths: ["**", "!**.md"]` in `github`, pushes that change nothing but texts start no job.'
-    return [*lines, paths] if training.has_webhook else lines
+    return [
+        "      - github:",
+        f"          repository: {repository}",
+        "          event: push",
+        f"          {'tags' if kind == 'tags' else 'branches'}: [{json.dumps(ref or 'main')}]",
+        # Pushes of tags have no paths.
+        *([] if kind == "tags" else watched),
+        # A build may wait for that of the push before.
+        f"          wait_for_image: {{{image}, timeout: 1h}}",
+    ]
+
+
+def _concurrency(training: Training, stack: TrainingStack) -> list[str]:
+    """Return how many jobs train at a time; where no group fits, as a comment that says why."""
+    if training.has_webhook and not stack.github_ref.startswith("refs/tags/"):
+        return [
+            "    # One training of a branch at a time: of the pushes that wait, the newest is trained next. The one",
+            "    # that runs goes on, for it has cost money: `cancel_in_progress: true` ends it for a newer push.",
+            "    # Without this line pushes train side by side: write github.sha in `concurrency` of train.yml then.",
+            '    concurrency: {group: "{branch}", cancel_in_progress: false}',
+        ]
+    return [
+        "    # Its jobs run side by side: images and tags have no branch to group them by. With this line one runs at",
+        "    # a time, and of all that wait only the newest stays, those of uploads and of `relaunch submit` too:",
+        "    # concurrency: {group: one, cancel_in_progress: false}",
+    ]
 
 
 def _callers(stack: TrainingStack) -> list[str]:

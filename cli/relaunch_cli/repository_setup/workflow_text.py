@@ -2,9 +2,10 @@
 
 import json
 
-from relaunch_cli.repository_setup.findings import DEFINITION_FILE, PLAN_FILE
+from relaunch_cli.repository_setup.findings import DEFINITION_FILE
 from relaunch_cli.repository_setup.training import Training
 from relaunch_cli.repository_setup.training_stack import TrainingStack
+from relaunch_cli.repository_setup.watched_paths import paths_text
 
 # By commit, because a tag can move.
 _CHECKOUT = "actions/checkout@08c6903cd8c0fde910a37f88322edcfb5dd907a8  # v5.0.0"
@@ -21,8 +22,11 @@ jobs:
   train:
     name: Build and train
     runs-on: ubuntu-latest
-{environment}    concurrency:
-      group: train-${{{{ github.sha }}}}
+{environment}    # Pushes to a branch are built one after the other, of those that wait only the newest: no image of
+    # an older commit becomes NAME-latest. A build that runs is finished: a job may wait for its image. For an
+    # image of each push, write github.sha in the place of github.ref{also}.
+    concurrency:
+      group: train-${{{{ {group} }}}}
       cancel-in-progress: false
     permissions:
       contents: read  # the checkout
@@ -54,8 +58,12 @@ jobs:
 {submit}"""
 
 _PATHS = """\
-    # A push that changes nothing else builds no image, and so starts no job.
-    paths-ignore: [{definition_file}, {plan_file}]
+    # A push that changes nothing of these builds no image, and so starts no job. Without this line every push does.
+{same}    paths: {paths}
+"""
+
+_SAME = f"""\
+    # {DEFINITION_FILE} has the same list: the job of a push waits for the image that is built here.
 """
 
 _DISPATCH = """\
@@ -125,6 +133,8 @@ def workflow_text(training: Training, stack: TrainingStack, action: str, *, is_l
     `action` is the Action as OWNER/NAME@COMMIT, empty if it is nowhere to be had. `is_large`: the image needs more room
     than a hosted runner has.
     """
+    # A run of its own for each dispatch: it has inputs that no push has.
+    group = "github.event_name == 'workflow_dispatch' && github.run_id || github.ref" if action else "github.ref"
     kind, _, ref = stack.github_ref.removeprefix("refs/").partition("/")
     role = stack.submit_role_arn
     url = stack.job_api_url
@@ -132,10 +142,10 @@ def workflow_text(training: Training, stack: TrainingStack, action: str, *, is_l
         refs="tags" if kind == "tags" else "branches",
         # Quoted: a branch may be called 1.0.
         ref=json.dumps(ref or "main"),
-        # With the webhook a job waits for the image of every push that starts one. Pushes of tags have no paths.
-        paths=""
-        if training.has_webhook or kind == "tags"
-        else _PATHS.format(definition_file=DEFINITION_FILE, plan_file=PLAN_FILE),
+        # Pushes of tags have no paths.
+        paths="" if kind == "tags" else _PATHS.format(paths=paths_text(), same=_SAME if training.has_webhook else ""),
+        group=group,
+        also=f", and leave `concurrency` out of {DEFINITION_FILE}" if training.has_webhook else "",
         dispatch=_DISPATCH if action else "",
         environment=f"    environment: {json.dumps(stack.github_environment)}\n" if stack.github_environment else "",
         checkout=_CHECKOUT,

@@ -12,6 +12,7 @@ from relaunch.ports.notices import ReceiverSource
 from relaunch.setting_values import required, split
 
 _PATH = "RELAUNCH_NOTICES_PATH"
+_PAGE = "RELAUNCH_JOB_PAGE_URL"
 
 
 def notice_parts(
@@ -29,6 +30,7 @@ def notice_parts(
         split(environment.get("RELAUNCH_NOTICE_TOPIC_ARNS", "")),
         client("sns"),
         clock,
+        page_url=environment.get(_PAGE, ""),
     )
     stored = StoredReceivers(SsmReceivers(client("ssm"), path), maker, clock, log)
     return {"receivers": _with_commit_statuses(stored, environment, client, clock)}
@@ -48,6 +50,5 @@ def _with_commit_statuses(
         required(environment, "RELAUNCH_GITHUB_API_URL"), token.read, commit_statuses.PARAMETER
     )
     store = DynamoDbCommitStatuses(JobsTable(client("dynamodb"), required(environment, "RELAUNCH_TABLE")))
-    page = environment.get("RELAUNCH_JOB_PAGE_URL", "")
-    statuses = commit_statuses.GithubCommitStatuses(api, store, clock, page)
+    statuses = commit_statuses.GithubCommitStatuses(api, store, clock, environment.get(_PAGE, ""))
     return commit_statuses.WithCommitStatuses(others, statuses)

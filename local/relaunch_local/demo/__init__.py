@@ -2,6 +2,7 @@
 
 The template is deployed into a local world. A signed push starts a training on a machine that EC2 Fleet launches;
 after a spot warning it resumes on another one, which was requested while it saved. Then an upload starts a training
-whose machine is terminated without a warning. In the end no machine is left. What happened is in demo.json;
+whose machine is terminated without a warning. In the end no machine is left. Meanwhile GitHub's API, which is served
+here, gets the statuses of the commit, and an endpoint the notices of both jobs. What happened is in demo.json;
 tests/real/test_demo.py checks it independently.
 """

@@ -9,6 +9,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.state import JobState
 from relaunch_local.demo import drawings, steps
 from relaunch_local.demo.interruption import newest_step
+from relaunch_local.demo.news import show_news
 from relaunch_local.demo.outcome import JobResult
 from relaunch_local.demo.schedule import running_schedule
 from relaunch_local.demo.session import Session
@@ -34,8 +35,10 @@ def run_eviction_story(session: Session, training: Training) -> JobResult:
         pod = wait_for_running(session, job_id, 1)
         steps.watch_training(session, job_id, 1, training, until=training.hold_at_step)
         wait_for_running_job(session, job_id)
+        show_news(session)
         screen.heading("Its pod is evicted")
         saved = evict(session, job_id, pod)
+        show_news(session)
         screen.heading("It resumes in another Job")
         wait_for_running(session, job_id, 2)
         result = finish(session, job_id, training, "push", expected_step=saved)
@@ -58,6 +61,7 @@ def run_node_loss_story(session: Session, training: Training) -> JobResult:
         wait_for_running_job(session, job_id)
         screen.heading("Its node is gone")
         saved = lose_node(session, job_id, pod)
+        show_news(session)
         other = wait_for_running(session, job_id, 2)
         session.require(other["spec"]["nodeName"] != pod["spec"]["nodeName"], "the second Job runs on another node")
         result = finish(session, job_id, training, "upload", expected_step=saved)

@@ -23,11 +23,14 @@ from relaunch_cli.aws.connection import AwsConnection
 from relaunch_cli.errors import CommandError
 from relaunch_local.demo import drawings, evidence
 from relaunch_local.demo.ack_story import run_eviction_story, run_node_loss_story
+from relaunch_local.demo.news import add_receiver
 from relaunch_local.demo.outcome import Outcome
+from relaunch_local.demo.outside import Outside, running_outside
 from relaunch_local.demo.recorder import Recorder
 from relaunch_local.demo.screen import Screen
 from relaunch_local.demo.session import Session, UnmetExpectationError
 from relaunch_local.demo.story import run_push_story, run_upload_story
+from relaunch_local.internet.notice_endpoint import ENDPOINT
 from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.deployment import STACK
 from relaunch_local.stack.local_world import LocalWorld, LocalWorldSettings, local_world
@@ -55,16 +58,28 @@ def run_demo(outcome: Outcome, screen: Screen) -> None:
         UnmetExpectationError: a story did not go as expected; see demo.json and demo-failure.log.
     """
     screen.console.print(Text("Relaunch: a push and an upload, on this machine, without an account", style="bold"))
-    settings = LocalWorldSettings(speed=outcome.speed, training=outcome.training, has_ack=outcome.target == "ack")
     with ExitStack() as stack:
         stack.enter_context(without_aws_settings())
+        outside = stack.enter_context(running_outside())
         screen.heading("The real template.yaml is deployed")
-        local = open_world(stack, settings, screen)
+        local = open_world(stack, make_settings(outcome, outside), screen)
         outcome.seconds["deployed"] = screen.seconds
-        session = open_session(local, screen, outcome)
+        session = open_session(local, screen, outcome, outside)
         run_stories(session, outcome)
     screen.line("the local world is removed", "dim")
     outcome.seconds["ended"] = screen.seconds
+
+
+def make_settings(outcome: Outcome, outside: Outside) -> LocalWorldSettings:
+    """Return the settings of the demo's local world, whose functions reach what is outside."""
+    return LocalWorldSettings(
+        speed=outcome.speed,
+        training=outcome.training,
+        has_ack=outcome.target == "ack",
+        internet=outside.internet,
+        github_token=outside.github.token,
+        parameters={"NoticeHosts": ENDPOINT},
+    )
 
 
 def open_world(stack: ExitStack, settings: LocalWorldSettings, screen: Screen) -> LocalWorld:
@@ -93,14 +108,15 @@ def without_aws_settings() -> Iterator[None]:
         os.environ.update(environment)
 
 
-def open_session(local: LocalWorld, screen: Screen, outcome: Outcome) -> Session:
-    """Start recording, and register the job definitions of examples/."""
+def open_session(local: LocalWorld, screen: Screen, outcome: Outcome, outside: Outside) -> Session:
+    """Start recording, add a receiver of notices, and register the job definitions of examples/."""
     os.environ.update(local.environment())
     recorder = Recorder(lambda: evidence.read_jobs(local))
     with local.simulator.clock.lock:
         local.simulator.subscribe(recorder.record)
     timeout_seconds = TIMEOUT_SECONDS + SLOWEST_SECONDS / outcome.speed
-    session = Session(local, AwsConnection(STACK), screen, recorder, timeout_seconds)
+    session = Session(local, AwsConnection(STACK), screen, recorder, timeout_seconds, outside)
+    add_receiver(session)
     deps = session.deps
     file = DEFINITIONS[outcome.target]
     definitions = [

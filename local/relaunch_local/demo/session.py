@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from relaunch.ports import Dependencies, JobHistory
 from relaunch_cli.aws.connection import AwsConnection
 from relaunch_cli.job_logs import JobLogs
+from relaunch_local.demo.outside import Outside
 from relaunch_local.demo.recorder import Recorder
 from relaunch_local.demo.screen import Screen
 from relaunch_local.demo.training_log import TrainingLog
@@ -28,13 +29,17 @@ class UnmetExpectationError(Exception):
 
 @dataclass
 class Session:
-    """The local world, the connection of the `relaunch` command to it, the terminal and the recorder."""
+    """The local world, what is outside of it, the connection of `relaunch` to it, the terminal and the recorder."""
 
     local: LocalWorld
     connection: AwsConnection
     screen: Screen
     recorder: Recorder
     timeout_seconds: float
+    outside: Outside
+    shown_statuses: int = 0
+    """How many statuses of the commit have been shown."""
+    shown_notices: int = 0
     jobs: dict[str, str] = field(default_factory=dict)
     """The job id of each story."""
     logs: dict[str, TrainingLog] = field(default_factory=dict)

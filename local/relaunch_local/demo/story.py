@@ -12,6 +12,7 @@ from relaunch.ports import JobHistory
 from relaunch_cli.views.jobs import render_timeline
 from relaunch_local.demo import drawings, interruption, machines, steps
 from relaunch_local.demo.delivery import send, sign_push
+from relaunch_local.demo.news import show_news, wait_for_end
 from relaunch_local.demo.outcome import JobResult
 from relaunch_local.demo.reference_run import train_uninterrupted
 from relaunch_local.demo.session import Session
@@ -34,16 +35,21 @@ def run_push_story(session: Session, training: Training) -> JobResult:
     job_id = steps.wait_for_acceptance(session, "push")
     screen.heading("Which code: the newest ACTIVE revision")
     steps.show_revision(session, job_id)
+    show_news(session)
     machine = show_launch(session, job_id)
+    show_news(session)
     screen.heading("It trains")
     host = steps.wait_for_running(session, job_id, 1, machine)
     steps.watch_training(session, job_id, 1, training, until=training.hold_at_step)
+    show_news(session)
     screen.heading("A spot warning")
     interruption.interrupt(session, job_id, host.instance_id)
     interruption.wait_for_handover(session, job_id)
     saved = interruption.wait_for_save(session, job_id)
+    show_news(session)
     screen.heading("It resumes on another machine")
     steps.wait_for_relaunch(session, job_id, host)
+    show_news(session)
     result = finish(session, job_id, training, "push", expected_step=saved)
     screen.heading("Its machines end with it")
     machines.wait_for_end(session, job_id)
@@ -98,6 +104,7 @@ def run_upload_story(session: Session, training: Training) -> JobResult:
     steps.watch_training(session, job_id, 1, training, until=training.hold_at_step)
     screen.heading("The machine is terminated without a warning")
     saved = interruption.terminate(session, job_id, host.instance_id)
+    show_news(session)
     steps.wait_for_relaunch(session, job_id, host)
     result = finish(session, job_id, training, "upload", expected_step=saved)
     machines.wait_for_end(session, job_id)
@@ -108,7 +115,9 @@ def run_upload_story(session: Session, training: Training) -> JobResult:
 def finish(session: Session, job_id: str, training: Training, kind: str, *, expected_step: int) -> JobResult:
     """Watch the second attempt to its end, and compare the result with an uninterrupted training."""
     resumed = steps.wait_for_resume(session, job_id, expected_step)
+    show_news(session)
     steps.watch_training(session, job_id, 2, training, until=training.steps)
+    show_news(session)
     finished = session.expect(
         "the training says that it has finished", lambda: session.read_log(job_id).find(2, "finished")
     )
@@ -118,6 +127,7 @@ def finish(session: Session, job_id: str, training: Training, kind: str, *, expe
         kind, job_id, resumed, steps_taken_twice(session, job_id, resumed), finished["loss"], finished["weights_sha256"]
     )
     compare(session, result, train_uninterrupted(training))
+    wait_for_end(session, job_id, kind)
     return result
 
 

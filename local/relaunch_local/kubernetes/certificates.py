@@ -1,5 +1,6 @@
 """A certificate authority for a server on loopback, made anew each time, and what it signs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
@@ -47,18 +48,18 @@ class CertificateAuthority:
         """The authority's certificate in PEM."""
         return _pem(self._certificate)
 
-    def issue_server(self) -> Certificate:
-        """Sign a certificate for a server on 127.0.0.1."""
-        return self._issue("kube-apiserver", ExtendedKeyUsageOID.SERVER_AUTH)
+    def issue_server(self, names: Sequence[str] = ()) -> Certificate:
+        """Sign a certificate for a server on 127.0.0.1, and for these names of hosts."""
+        return self._issue(names[0] if names else "kube-apiserver", ExtendedKeyUsageOID.SERVER_AUTH, names)
 
     def issue_client(self, user: str) -> Certificate:
         """Sign a certificate for a user."""
         return self._issue(user, ExtendedKeyUsageOID.CLIENT_AUTH)
 
-    def _issue(self, name: str, usage: x509.ObjectIdentifier) -> Certificate:
+    def _issue(self, name: str, usage: x509.ObjectIdentifier, hosts: Sequence[str] = ()) -> Certificate:
         key = ec.generate_private_key(ec.SECP256R1())
         issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
-        names = x509.SubjectAlternativeName([x509.IPAddress(LOOPBACK)])
+        names = x509.SubjectAlternativeName([x509.IPAddress(LOOPBACK), *map(x509.DNSName, hosts)])
         builder = _builder(_name(name), self._name, key.public_key())
         builder = builder.add_extension(names, critical=False).add_extension(issuer, critical=False)
         builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)

@@ -31,6 +31,7 @@ from ministack.services import sts
 from relaunch_local.iam.calls import CalledAccount, CallPermissions
 from relaunch_local.iam.policies import PolicyDocument
 from relaunch_local.iam.requests import RequestAuthorizer
+from relaunch_local.internet.routes import FUNCTION_PATH_VARIABLE
 from relaunch_local.request_guard.asgi import GuardedApplication
 from relaunch_local.request_guard.credentials import Credentials, function_access_key, function_secret
 from relaunch_local.request_guard.guard import HOSTS_VARIABLE, LOOPBACK_HOSTS, REFUSAL, RequestGuard, SecretOf
@@ -46,8 +47,10 @@ def main() -> None:
     """Serve at BIND_HOST:GATEWAY_PORT, with the root user's credentials in AWS's variables."""
     root = Credentials(os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"])
     hosts = [host for host in os.environ.pop(HOSTS_VARIABLE, "").split(",") if host]
-    # Functions inherit the environment, and are to import their own packages only.
+    # Functions inherit the environment, and are to import their own packages only, and how they reach the internet.
     del os.environ["PYTHONPATH"]
+    if path := os.environ.pop(FUNCTION_PATH_VARIABLE, ""):
+        os.environ["PYTHONPATH"] = path
     replace_function_credentials(root)
     # Its modules take what has been replaced when they are imported.
     from ministack.app import app  # noqa: PLC0415

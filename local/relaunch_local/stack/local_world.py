@@ -13,6 +13,7 @@ from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
 from relaunch_local.ecs import EcsServer, EcsSimulator, Timing, WallClock, Watchdog
 from relaunch_local.iam.policies import PolicyAuthorizer
 from relaunch_local.iam.reference import is_without_key
+from relaunch_local.internet.internet import Internet
 from relaunch_local.request_guard.credentials import random_root_credentials
 from relaunch_local.request_guard.guard import LOOPBACK_HOSTS, REFUSAL, RequestGuard
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS, provision_account
@@ -35,6 +36,7 @@ from relaunch_local.stack.training_cluster import (
 )
 
 _KUBECONFIG = "kubeconfig"
+_GITHUB_TOKEN = "relaunch-github-statuses"  # noqa: S105 - the name of a secret
 
 Report = Callable[[str], None]
 
@@ -60,6 +62,10 @@ class LocalWorldSettings:
     """Additional or overriding template parameters."""
     has_ack: bool = False
     """Whether jobs run on a cluster of ACK instead of on ECS."""
+    internet: Internet | None = None
+    """The hosts beyond AWS that functions reach; without it they reach none."""
+    github_token: str = ""
+    """The token of GitHub that commit statuses are set with; empty sets none."""
     hosts: Collection[str] = ()
     """The hosts beside those of loopback that requests may name, for containers that have a loopback of their own."""
 
@@ -135,7 +141,9 @@ def local_world(settings: LocalWorldSettings | None = None, report: Report = lam
         containers = Containers()
         server = stack.enter_context(running_simulator(settings, policies, containers))
         report(f"ECS simulator at {server.url}")
-        emulator = stack.enter_context(running_emulator(folder, simulated_endpoints(server.url), root, settings.hosts))
+        emulator = stack.enter_context(
+            running_emulator(folder, function_environment(settings, server.url, folder), root, settings.hosts)
+        )
         report(f"emulator of the other services at {emulator.endpoint_url}")
         credentials = provision_account(emulator)
         containers.connect(emulator, credentials, stack.enter_context(closing(ContainerLogs(emulator))))
@@ -148,7 +156,9 @@ def local_world(settings: LocalWorldSettings | None = None, report: Report = lam
         # Only requests of the application are recorded.
         server.simulator.requests.clear()
         report("deploying template.yaml with sam deploy")
-        deployment = deploy(emulator, template_parameters(settings, secret), folder)
+        deployment = deploy(
+            emulator, template_parameters(settings, secret) | store_github_token(settings, emulator), folder
+        )
         policies.load_function_roles(emulator)
         save_offerings(deployment)
         forwarder = stack.enter_context(closing(EventForwarder(EmulatorTargets(emulator), settings.delivery_faults)))
@@ -166,6 +176,21 @@ def save_offerings(deployment: Deployment) -> None:
     """Save what the function refresh_offerings would: it runs every hour, and the simulator has few types."""
     table = deployment.outputs["TableName"]
     DynamoDbSnapshots(deployment.emulator.client("dynamodb"), table).save_snapshot(regional_snapshot(datetime.now(UTC)))
+
+
+def function_environment(settings: LocalWorldSettings, simulator_url: str, folder: Path) -> dict[str, str]:
+    """Return the variables that functions have beside those of the template."""
+    internet = settings.internet.environment(folder / "internet") if settings.internet else {}
+    return {**simulated_endpoints(simulator_url), **internet}
+
+
+def store_github_token(settings: LocalWorldSettings, emulator: Emulator) -> dict[str, str]:
+    """Store the token of GitHub, if there is one; return the parameters that name its secret."""
+    if not settings.github_token:
+        return {}
+    secrets = emulator.client("secretsmanager")
+    stored = secrets.create_secret(Name=_GITHUB_TOKEN, SecretString=settings.github_token)
+    return {"GithubStatusTokenSecretArn": str(stored["ARN"])}
 
 
 def simulated_endpoints(simulator_url: str) -> dict[str, str]:

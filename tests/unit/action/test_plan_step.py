@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fakes.action_services import ROLE, lost
-from fakes.github_refusals import REFUSALS
 from fakes.pull_request import AFTER, BASE, BEFORE, FILE, HEAD, MARKER, MERGE, OLD_BASE, PullRequest
 from relaunch_action.http_requests import Response
+from relaunch_local.internet.github_refusals import REFUSALS
 
 
 @pytest.fixture
@@ -195,8 +195,8 @@ def test_an_invalid_file_fails_the_job_and_is_commented(pull: PullRequest) -> No
     pull.repository.files[MERGE, FILE] = AFTER.replace("accelerator", "acelerator")
 
     assert pull.run() == 1
-    assert "The file is invalid:" in pull.bodies[0]
-    assert "did you mean `accelerator`" in pull.bodies[0]
+    assert "<h3>Relaunch: <code>relaunch.yaml</code> is invalid</h3>" in pull.bodies[0]
+    assert "did you mean &#x27;accelerator&#x27;" in pull.bodies[0]
     assert "the definition file is invalid" in pull.errors[0]
 
 
@@ -204,7 +204,7 @@ def test_a_job_that_could_never_run_fails_the_step(pull: PullRequest) -> None:
     pull.repository.files[MERGE, FILE] = AFTER.replace("20GiB", "9999GiB")
 
     assert pull.run() == 1
-    assert "Its jobs can not run" in pull.bodies[0]
+    assert "Its jobs cannot run" in pull.bodies[0]
 
 
 def test_a_file_that_is_deleted_removes_its_definitions(pull: PullRequest) -> None:
@@ -297,7 +297,21 @@ def check_inert(rendered: str) -> None:
     assert "\n\n" not in body
     assert all(line.startswith("<") for line in body.splitlines())
     tags = set(re.findall(r"<(/?[a-z0-9]+)[^>]*>", body))
-    assert {tag.lstrip("/") for tag in tags} <= {"h3", "h4", "p", "ul", "li", "table", "tr", "th", "td", "code", "b"}
+    assert {tag.lstrip("/") for tag in tags} <= {
+        "h3",
+        "h4",
+        "p",
+        "ul",
+        "li",
+        "table",
+        "tr",
+        "th",
+        "td",
+        "code",
+        "b",
+        "details",
+        "summary",
+    }
     assert not re.search(r"<[a-z0-9]+ ", body)
     outside = re.sub(r"<code>.*?</code>", "", body)
     assert not re.search(r"evil|@|http|::|##|Approved", outside)
@@ -316,5 +330,6 @@ def test_a_comment_is_no_longer_than_github_takes(pull: PullRequest) -> None:
     (body,) = pull.bodies
     assert len(body) < 65_536
     assert body.endswith("the workflow run</a>.</p>\n")
+    assert body.count("<details>") == body.count("</details>")
     assert len(pull.summary.encode()) < 1 << 20
     assert len(pull.summary) > len(body)

@@ -296,7 +296,7 @@ def test_an_input_that_is_not_declared_fails_the_step_and_starts_nothing(workflo
         (
             {"problem": "none"},
             1,
-            "::error title=Relaunch::a job of resnet can not run: none",
+            "::error title=Relaunch::a job of resnet cannot run: none",
         ),
         ({"rejection": "all are shut"}, 0, "::warning title=Relaunch::a job of resnet would wait: all are shut"),
         ({}, 0, "relaunch: a job of resnet would run on its cluster"),

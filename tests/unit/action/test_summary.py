@@ -48,11 +48,11 @@ def test_a_plan_has_its_offerings_and_what_rejected_the_others() -> None:
     assert "plan of resnet, nothing was started" in markup
     assert cells(markup)[3:9] == [
         "g5.xlarge spot us-east-1a",
-        "0.4",
+        "0.40",
         "",
         "g6.xlarge on-demand us-east-1b",
-        "1.1",
-        "12.5",
+        "1.10",
+        "12.50",
     ]
     assert cells(markup)[-2:] == ["price", "3"]
     for words in ("12 offerings satisfy it", "&#x27;x&#x27; was left out", "task-definition/trainer:7"):
@@ -60,7 +60,7 @@ def test_a_plan_has_its_offerings_and_what_rejected_the_others() -> None:
 
 
 def test_a_plan_says_why_a_job_could_not_run_or_would_wait() -> None:
-    assert "It can not run: no revision" in summarize_plan({**PLAN, "problem": "no revision", "offerings": []})
+    assert "It cannot run: no revision" in summarize_plan({**PLAN, "problem": "no revision", "offerings": []})
     assert "It would wait: all too dear" in summarize_plan({**PLAN, "rejection": "all too dear", "offerings": []})
 
 

@@ -6,8 +6,6 @@ import pytest
 from fakes.clock import FakeClock
 from fakes.commit_changes import SHA, make_change, with_commit
 from fakes.github_api import TOKEN, Answer, GithubApi, InProcessApi, serve_github
-from fakes.github_refusals import REFUSALS
-from fakes.github_statuses import MOST_STATUSES, FakeStatuses
 from relaunch.adapters.github.commit_statuses import PARAMETER, GithubCommitStatuses, WithCommitStatuses
 from relaunch.adapters.github.rest_api import GithubRestApi
 from relaunch.core.jobs.state import JobState
@@ -20,6 +18,8 @@ from relaunch.ports.commit_statuses import StoredBudget, StoredShown
 from relaunch.ports.deliveries import TokenRefusedError
 from relaunch.ports.notices import Delivered, Held, NoticeReceiver, Outcome, Postponed, Refused
 from relaunch_local.in_memory.commit_statuses import InMemoryCommitStatuses
+from relaunch_local.internet.github_refusals import REFUSALS
+from relaunch_local.internet.github_statuses import MOST_STATUSES, GithubStatuses
 from relaunch_local.simulation.github import GithubWebhooks
 
 CONTEXT = "relaunch/resnet"
@@ -32,7 +32,7 @@ class World:
 
     def __init__(self, **options: Any) -> None:
         self.clock = FakeClock()
-        self.github = FakeStatuses(self.clock.now)
+        self.github = GithubStatuses(self.clock.now)
         webhooks = GithubWebhooks(self.clock.now, lambda _webhook, _guid: None)
         self.api = GithubApi(webhooks, statuses=self.github)
         self.store = InMemoryCommitStatuses()

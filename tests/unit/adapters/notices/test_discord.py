@@ -19,3 +19,9 @@ def test_a_notice_mentions_nobody_and_is_no_markdown(services: ReceiverServices)
 
 def test_the_longest_text_is_within_its_limit() -> None:
     assert len(write_content(replace(make_notice(), reason="*" * 5_000))) <= 2_000
+
+
+def test_the_page_of_the_job_is_a_link() -> None:
+    page = "https://jobs.example.com/resnet-1f2e3d4c"
+
+    assert f"\n{page}\n`relaunch explain" in write_content(replace(make_notice(), page_url=page))

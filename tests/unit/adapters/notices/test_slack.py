@@ -1,5 +1,7 @@
 """Slack."""
 
+from dataclasses import replace
+
 from fakes.notice_receivers import CHANNEL, TOKEN, ReceiverServices, Refusal
 from relaunch.ports.notices import Delivered
 from unit.adapters.notices.conftest import make_notice, make_receiver
@@ -24,11 +26,24 @@ def test_the_first_notice_of_a_job_is_a_message_and_the_next_are_in_its_thread(s
 def test_what_looks_like_markup_is_escaped(services: ReceiverServices) -> None:
     make_receiver(services, "slack").deliver(make_notice(), "")
 
-    text = services.requests[0].document["text"]
-    assert "&lt;b&gt;exit code 1&lt;/b&gt; &amp; @everyone" in text
-    assert "<" not in text
-    assert text.startswith("*resnet-1f2e3d4c has failed*\n")
-    assert text.endswith("`relaunch explain resnet-1f2e3d4c`")
+    document = services.requests[0].document
+    assert "&lt;b&gt;exit code 1&lt;/b&gt; &amp; @everyone" in document["text"]
+    assert "<" not in document["text"]
+    (block,) = document["blocks"]
+    (section,) = block["elements"]
+    assert block["type"] == "rich_text"
+    styled = {each["text"]: each["style"] for each in section["elements"] if "style" in each}
+    assert styled.pop("resnet-1f2e3d4c has failed\n") == {"bold": True}
+    assert styled == {f"relaunch {each} resnet-1f2e3d4c": {"code": True} for each in ("explain", "logs", "retry")}
+    assert any("<b>exit code 1</b> & @everyone *now*" in each["text"] for each in section["elements"])
+
+
+def test_the_page_of_the_job_is_a_link(services: ReceiverServices) -> None:
+    page = "https://jobs.example.com/resnet-1f2e3d4c"
+    make_receiver(services, "slack").deliver(replace(make_notice(), page_url=page), "")
+
+    (block,) = services.requests[0].document["blocks"]
+    assert {"type": "link", "url": page, "text": "Open the job"} in block["elements"][0]["elements"]
 
 
 def test_a_thread_whose_first_message_is_gone_begins_again(services: ReceiverServices) -> None:

@@ -40,7 +40,7 @@ def test_a_notice_is_a_mail_with_a_subject_of_plain_ascii() -> None:
     assert mail["Subject"].startswith("r?snet-x")
     assert len(mail["Subject"]) < 100
     assert mail["Subject"].isascii()
-    assert mail["Message"].endswith(f"relaunch explain {name}")
+    assert mail["Message"].endswith(f"relaunch explain {name}\nrelaunch logs {name}\nrelaunch retry {name}")
 
 
 @pytest.mark.parametrize(

@@ -104,14 +104,44 @@ def test_one_of_the_same_name_is_replaced_only_if_that_is_wanted(session, store)
     [
         (("Team", "--kind", "slack"), SLACK_WEBHOOK, "no name of a receiver"),
         (("team", "--kind", "pigeon"), "", "slack, teams, discord, sns, webhook"),
-        (("team", "--kind", "slack"), "", "must be an https URL"),
+        (("team", "--kind", "Slack"), "", "did you mean --kind slack?"),
+        (("team", "--kind", "email"), "", "did you mean --kind sns?"),
+        (("team", "--kind", "slack"), "", "no URL was given the URL of an incoming webhook begins with https://hooks."),
+        (("team", "--kind", "slack"), "http://hooks.slack.com/secretpath", "it begins with https://"),
+        (("team", "--kind", "slack"), "xoxb-secretpath", "with a bot token give --channel ID too"),
+        (("team", "--kind", "slack", "--channel", "C01"), SLACK_WEBHOOK, "that is no bot token"),
+        (("team", "--kind", "slack", "--channel", "C01"), "", "that is no bot token"),
+        (("team", "--kind", "slack", "--channel", "team ml"), "", "it is at the end of the channel's details"),
+        (("team", "--kind", "teams", "--channel", "C01"), "", "--channel is for --kind slack, not for teams"),
+        (("team", "--kind", "discord"), "https://discordapp.com/secret", "https://discord.com/api/webhooks/"),
+        (("team", "--kind", "slack", "--waits-after", "0"), "", "--waits-after is 1 to 20,160 minutes, not 0"),
+        (("team", "--kind", "sns", "--topic", "training"), "", "`aws sns list-topics` lists them"),
+        (("team", "--kind", "slack", "--notice", "fialed"), "", "did you mean failed?"),
+        (("team", "--kind", "slack", "--notice", "waits_too_long"), "", "did you mean waits-too-long?"),
+        (("team", "--kind", "slack", "--notice", "failed,finished"), "", "repeat the option for each kind"),
         (("team", "--kind", "slack"), "https://evil.example/secret", "may not go to the host evil.example"),
-        (("team", "--kind", "webhook"), "https://other.example/secret\n", "relaunch deploy NoticeHosts=HOST"),
-        (("team", "--kind", "webhook"), f"{ENDPOINT}\nno-secret", "24 to 64 bytes"),
-        (("team", "--kind", "sns", "--topic", f"{TOPIC}-other"), "", "relaunch deploy NoticeTopicArns=ARN"),
-        (("team", "--kind", "sns"), "", "a receiver of the kind sns has topic_arn"),
-        (("team", "--kind", "discord", "--topic", TOPIC), "https://discord.com/secret", "none of the others"),
-        (("team", "--kind", "slack", "--notice", "everything"), SLACK_WEBHOOK, "kinds.0"),
+        (
+            ("team", "--kind", "webhook"),
+            "https://other.example/secret\n",
+            "relaunch deploy NoticeHosts=hooks.example.com,other.example` lets",
+        ),
+        (("team", "--kind", "webhook"), f"{ENDPOINT}\nno-secret", "24 to 64 bytes in base64 leave it empty"),
+        (
+            ("team", "--kind", "sns", "--topic", f"{TOPIC}-other"),
+            "",
+            f"relaunch deploy NoticeTopicArns={TOPIC},{TOPIC}-other` lets",
+        ),
+        (("team", "--kind", "sns"), "", "a receiver of the kind sns needs --topic ARN"),
+        (
+            ("team", "--kind", "discord", "--topic", TOPIC),
+            "https://discord.com/secret",
+            "--topic is for --kind sns, not for discord",
+        ),
+        (
+            ("team", "--kind", "slack", "--notice", "everything"),
+            SLACK_WEBHOOK,
+            "is no kind of notice There are started, interrupted",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_refused_and_nothing_is_stored(session, store, arguments, answer, words):
@@ -155,7 +185,7 @@ def test_a_test_sends_one_of_each_kind_in_one_thread_and_says_what_was_answered(
     first, *others = (each.document for each in services.requests)
     assert "thread_ts" not in first
     assert {each["thread_ts"] for each in others} == {"1.1"}
-    assert first["text"].startswith("*Test: test-00000000 has failed*")
+    assert first["text"].startswith("Test: test-00000000 has failed\n")
 
 
 def test_a_test_of_one_kind_that_is_refused_says_so(session, services):

@@ -1,12 +1,16 @@
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from relaunch.adapters.definition_file.parser import parse_definitions
 from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.core.definitions.concurrency import Concurrency
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait, JobDefinition, S3Trigger
+from relaunch.core.definitions.filter_patterns import matches_filters
 from relaunch_cli.repository_setup.definition_text import definition_text
 from relaunch_cli.repository_setup.training import AcceleratorKind, Training, Uploads
+from relaunch_cli.repository_setup.watched_paths import WATCHED_PATHS
 from unit.cli.repository_setup.trainings import STACK
 
 
@@ -29,10 +33,51 @@ def test_an_image_of_a_commit_starts_the_job():
 def test_with_a_webhook_the_push_starts_it_and_waits_for_the_image():
     definition = parsed(Training("vision", has_webhook=True), "refs/heads/1.0")
 
-    wait = ImageWait("relaunch/trainer", "vision-{sha}")
+    wait = ImageWait("relaunch/trainer", "vision-{sha}", timedelta(hours=1))
     assert definition.triggers == (
-        GithubTrigger(repository="acme/vision", event="push", branches=("1.0",), wait_for_image=wait),
+        GithubTrigger(
+            repository="acme/vision", event="push", branches=("1.0",), paths=WATCHED_PATHS, wait_for_image=wait
+        ),
     )
+
+
+@pytest.mark.parametrize(
+    ("path", "is_watched"),
+    [
+        ("train.py", True),
+        ("src/models/resnet.py", True),
+        ("Dockerfile", True),
+        (".github/workflows/train.yml", True),
+        ("README.md", False),
+        ("src/models/NOTES.md", False),
+        ("docs/api/index.html", False),
+        ("relaunch.yaml", False),
+        (".github/workflows/plan.yml", False),
+    ],
+)
+def test_pushes_that_change_the_image_start_a_job(path, is_watched):
+    (trigger,) = parsed(Training("vision", has_webhook=True)).triggers
+
+    assert isinstance(trigger, GithubTrigger)
+    assert matches_filters(path, trigger.paths) == is_watched
+
+
+def test_with_a_webhook_one_job_of_a_branch_trains_at_a_time_and_is_not_ended_by_a_push():
+    definition = parsed(Training("vision", has_webhook=True))
+
+    assert definition.concurrency == Concurrency("{branch}", cancel_in_progress=False)
+
+
+@pytest.mark.parametrize(
+    ("training", "ref"),
+    [
+        (Training("vision"), "refs/heads/main"),
+        (Training("vision", uploads=Uploads("acme-data", "")), "refs/heads/main"),
+        (Training("vision", has_webhook=True), "refs/tags/v1"),
+    ],
+)
+def test_jobs_without_a_branch_run_side_by_side(training, ref):
+    assert parsed(training, ref).concurrency is None
 
 
 def test_with_a_webhook_a_tag_that_is_let_in_starts_it():

@@ -5,7 +5,9 @@ import pytest
 import yaml
 
 from fakes.repository import REPOSITORY
+from relaunch_cli.repository_setup.definition_text import definition_text
 from relaunch_cli.repository_setup.training import Training
+from relaunch_cli.repository_setup.watched_paths import WATCHED_PATHS
 from relaunch_cli.repository_setup.workflow_text import plan_workflow_text, workflow_text
 from unit.cli.repository_setup.trainings import STACK
 
@@ -26,8 +28,7 @@ def test_a_push_to_the_branch_that_is_let_in_builds_the_image_of_its_commit():
     build = steps_of(workflow)[-1]
 
     # YAML 1.1 reads the key `on` as true.
-    ignored = ["relaunch.yaml", ".github/workflows/plan.yml"]
-    assert workflow[True] == {"push": {"branches": ["1.0"], "paths-ignore": ignored}}
+    assert workflow[True] == {"push": {"branches": ["1.0"], "paths": list(WATCHED_PATHS)}}
     assert workflow["permissions"] == {}
     assert workflow["jobs"]["train"]["permissions"] == {"contents": "read", "id-token": "write"}
     assert build["env"] == {"NAME": "relaunch/trainer", "REPOSITORY": STACK.repository_uri, "TRAINING": "vision"}
@@ -72,12 +73,28 @@ def test_room_is_made_for_a_large_base_image_only(is_large):
     assert ("Make room for the base image" in names) == is_large
 
 
-def test_with_the_webhook_every_push_builds_an_image_that_its_job_waits_for():
+def test_with_the_webhook_the_pushes_that_build_an_image_are_those_whose_jobs_wait_for_one():
     training = Training("vision", has_webhook=True)
 
     workflow = yaml.safe_load(workflow_text(training, STACK, "", is_large=False))
+    definition = yaml.safe_load(definition_text(training, "relaunch-vision", "acme/vision", STACK))
 
-    assert workflow[True] == {"push": {"branches": ["main"]}}
+    (trigger,) = definition["jobs"]["vision"][True]
+    assert workflow[True]["push"]["paths"] == trigger["github"]["paths"] == list(WATCHED_PATHS)
+    assert workflow[True]["push"]["branches"] == trigger["github"]["branches"] == ["main"]
+
+
+@pytest.mark.parametrize(
+    ("action", "group"),
+    [
+        ("", "train-${{ github.ref }}"),
+        (ACTION, "train-${{ github.event_name == 'workflow_dispatch' && github.run_id || github.ref }}"),
+    ],
+)
+def test_pushes_to_a_branch_are_built_one_after_the_other_and_none_is_cut_off(action, group):
+    concurrency = written(action)["jobs"]["train"]["concurrency"]
+
+    assert concurrency == {"group": group, "cancel-in-progress": False}
 
 
 def test_a_pull_request_that_changes_the_definition_is_planned_by_a_role_that_can_do_nothing_else():

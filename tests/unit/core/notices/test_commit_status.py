@@ -36,6 +36,7 @@ def test_a_job_that_a_push_started_has_a_status_of_its_definition_on_the_commit(
     ("fields", "state", "description"),
     [
         pytest.param({"waiting_for": None}, "pending", "queued", id="before-a-reason"),
+        pytest.param({"attempt": 1}, "pending", "queued for attempt 2", id="after-an-attempt"),
         pytest.param({"waiting_for": WaitReason.SLOT}, "pending", "waits for a free slot", id="slot"),
         pytest.param(
             {"waiting_for": WaitReason.CAPACITY, "reason": "no g5.xlarge in\n us-east-1"},
@@ -75,6 +76,12 @@ def test_a_job_that_a_push_started_has_a_status_of_its_definition_on_the_commit(
             "success",
             "succeeded, at most 2.00 USD",
             id="cost-limit",
+        ),
+        pytest.param(
+            {"state": JobState.SUCCEEDED, "cost": EventCost(usd=0, basis=CostBasis.UNKNOWN)},
+            "success",
+            "succeeded, cost unknown",
+            id="no-price-at-all",
         ),
         pytest.param(
             {"state": JobState.SUCCEEDED, "cost": EventCost(usd=2, basis=CostBasis.UNKNOWN)},

@@ -12,7 +12,7 @@ from relaunch.core.definitions.notice_routes import NoticeKind
 from relaunch.core.jobs.state import CostBasis, JobState
 from relaunch.core.lifecycle.change_events import EventCost, EventProgress
 from relaunch.core.notices.notice import Interruption, Notice
-from relaunch.core.notices.text import write_text
+from relaunch.core.notices.text import write_text, write_usd
 
 
 def notice(kind: NoticeKind | None, state: JobState = JobState.RUNNING, **members: Any) -> Notice:
@@ -60,7 +60,9 @@ def test_all_that_is_known_is_there_in_one_text() -> None:
             machine=make_machine(instance_id="i-0a1b"),
             progress=EventProgress(step=1200, total_steps=2000),
             cost=EventCost(usd=1.236, basis=CostBasis.LIMIT),
+            checkpoints="s3://models/resnet-1f2e3d4c/",
         ),
+        page_url="https://jobs.example.com/resnet-1f2e3d4c",
         all_interruptions=1,
         first_at=NOW - timedelta(hours=2),
     )
@@ -68,15 +70,21 @@ def test_all_that_is_known_is_there_in_one_text() -> None:
     assert write_text(said).plain == (
         "resnet-1f2e3d4c has failed\n"
         "why it is\n"
+        "What to do: see why, by the job and its logs, and start it again by a retry.\n"
         "Definition: resnet\n"
+        "Started by: push\n"
         "Attempt: 2\n"
         "Machine: g5.xlarge, spot, us-east-1a, i-0a1b\n"
         "Resumed from: step 1200 of 2000\n"
         "Interruptions: 1\n"
         "Cost so far: at most 1.24 USD\n"
-        "Since its first event: 2h3m\n"
+        "Time so far: 2h3m\n"
+        "Checkpoints and results: s3://models/resnet-1f2e3d4c/\n"
         "At: 2026-03-14 09:29 UTC\n"
-        "relaunch explain resnet-1f2e3d4c"
+        "https://jobs.example.com/resnet-1f2e3d4c\n"
+        "relaunch explain resnet-1f2e3d4c\n"
+        "relaunch logs resnet-1f2e3d4c\n"
+        "relaunch retry resnet-1f2e3d4c"
     )
 
 
@@ -85,19 +93,24 @@ def test_what_is_not_known_is_left_out() -> None:
 
     assert dict(text.facts) == {
         "Definition": "resnet",
+        "Started by": "push",
         "Resumed from": "step 7",
         "Cost so far": "0.25 USD",
-        "Since its first event": "3m",
+        "Time so far": "3m",
         "At": "2026-03-14 09:29 UTC",
     }
     assert text.lines[0] == "Definition: resnet"
 
 
-def test_a_cost_without_a_price_says_so_and_a_test_too() -> None:
-    said = replace(notice(NoticeKind.STARTED, cost=EventCost(usd=0, basis=CostBasis.UNKNOWN)), is_test=True)
+@pytest.mark.parametrize(
+    ("usd", "cost"),
+    [(0.0, "unknown, for nothing of it has a known price"), (0.25, "0.25 USD, and what has no known price")],
+)
+def test_a_cost_without_a_price_says_so_and_a_test_too(usd: float, cost: str) -> None:
+    said = replace(notice(NoticeKind.STARTED, cost=EventCost(usd=usd, basis=CostBasis.UNKNOWN)), is_test=True)
 
     text = write_text(said)
-    assert dict(text.facts)["Cost so far"] == "0.00 USD, and what has no known price"
+    assert dict(text.facts)["Cost so far"] == cost
     assert text.title.startswith("Test: ")
 
 
@@ -105,3 +118,27 @@ def test_the_longest_text_is_one_that_every_service_takes() -> None:
     said = replace(notice(NoticeKind.FAILED, JobState.FAILED, machine=make_machine()), reason="x" * 5_000)
 
     assert len(write_text(said).plain) < 1_500
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (notice(NoticeKind.STARTED), ""),
+        (notice(NoticeKind.INTERRUPTED), "from its beginning, for its definition has no checkpoint."),
+        (notice(NoticeKind.INTERRUPTED, checkpoints="s3://models/"), "from its newest checkpoint if it has saved one."),
+        (notice(NoticeKind.WAITS_TOO_LONG, JobState.WAITING), "relaunch explain says what for."),
+        (notice(NoticeKind.FINISHED, JobState.SUCCEEDED), ""),
+    ],
+)
+def test_it_says_what_comes_next(said: Notice, words: str) -> None:
+    advice = write_text(said).advice
+
+    assert advice.endswith(words)
+    assert bool(advice) == bool(words)
+
+
+@pytest.mark.parametrize(
+    ("usd", "shown"), [(0.0, "0.00 USD"), (0.002, "less than 0.01 USD"), (0.005, "0.01 USD"), (1.236, "1.24 USD")]
+)
+def test_what_costs_something_is_not_shown_as_nothing(usd: float, shown: str) -> None:
+    assert write_usd(usd) == shown

@@ -28,7 +28,8 @@ def test_a_pod_that_has_ended_is_left_alone_and_its_end_is_said(take_away: Calla
     (ended,) = cluster.state.all("pods", NAMESPACE)
     local: Any = SimpleNamespace(ack=SimpleNamespace(cluster=cluster))
     connection: Any = None
-    session = Session(local, connection, Screen(Console(file=io.StringIO())), Recorder(list), 0.0)
+    outside: Any = None
+    session = Session(local, connection, Screen(Console(file=io.StringIO())), Recorder(list), 0.0, outside)
 
     with pytest.raises(UnmetExpectationError, match="runs until something happens to it, but it is Succeeded before"):
         take_away(session, "demo-1", ended)

@@ -20,7 +20,8 @@ def test_the_machine_of_a_task_that_has_ended_is_left_alone_and_its_end_is_said(
     # A simulator that has no method that takes a machine away.
     local: Any = SimpleNamespace(simulator=SimpleNamespace(clock=Clock()))
     connection: Any = None
-    session = Session(local, connection, Screen(Console(file=io.StringIO())), Recorder(list), 0.0)
+    outside: Any = None
+    session = Session(local, connection, Screen(Console(file=io.StringIO())), Recorder(list), 0.0, outside)
     for status in ("RUNNING", "STOPPED"):
         event = {"source": "aws.ecs", "detail": {"startedBy": "demo-1/1", "lastStatus": status}}
         session.recorder.events.append(event)

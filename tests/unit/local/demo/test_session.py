@@ -16,8 +16,9 @@ from relaunch_local.demo.session import Session, UnmetExpectationError
 def make_session(history: JobHistory | None = None, timeout_seconds: float = 0.0) -> Session:
     connection: Any = SimpleNamespace(deps=SimpleNamespace(jobs=SimpleNamespace(load_history=lambda _job_id: history)))
     local: Any = None
+    outside: Any = None
     screen = Screen(Console(file=io.StringIO()))
-    return Session(local, connection, screen, Recorder(list), timeout_seconds)
+    return Session(local, connection, screen, Recorder(list), timeout_seconds, outside)
 
 
 class TestExpect:

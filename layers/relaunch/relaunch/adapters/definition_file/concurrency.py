@@ -6,6 +6,9 @@ from pydantic import StringConstraints
 
 from relaunch.adapters.definition_file.triggers import StrictModel
 from relaunch.core.definitions.concurrency import Concurrency, find_unknown_placeholders
+from relaunch.core.offerings.instance_types import nearest_names
+
+_EXPRESSION = "${{"
 
 
 class ConcurrencyModel(StrictModel):
@@ -28,7 +31,17 @@ def check_group(concurrency: ConcurrencyModel | None, inputs: object) -> Concurr
     unknown = find_unknown_placeholders(concurrency.group, inputs)
     if not unknown:
         return concurrency
-    known = ", ".join(("{branch}", "{repository}", "{definition}", *(f"{{inputs.{name}}}" for name in inputs)))
-    undeclared = unknown[0].startswith("inputs.")
-    advice = "; declare it under `inputs`" if undeclared else ""
-    raise ValueError(f"`{{{unknown[0]}}}` in `group` stands for nothing, there is {known}{advice}")
+    known = ("branch", "repository", "definition", *(f"inputs.{name}" for name in inputs))
+    listed = ", ".join(f"{{{each}}}" for each in known)
+    advice = _advise(concurrency.group, unknown[0], known)
+    raise ValueError(f"`{{{unknown[0]}}}` in `group` stands for nothing, there is {listed}{advice}")
+
+
+def _advise(group: str, unknown: str, known: tuple[str, ...]) -> str:
+    """Return what to write instead of a placeholder that there is not."""
+    if _EXPRESSION in group:
+        return "; it takes no expressions of GitHub Actions: instead of `${{ github.ref }}` write `{branch}`"
+    if unknown.startswith("inputs."):
+        return "; declare it under `inputs`"
+    near = nearest_names(unknown, known, 1)
+    return f"; did you mean `{{{near[0]}}}`?" if near else ""

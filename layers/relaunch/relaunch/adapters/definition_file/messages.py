@@ -33,6 +33,8 @@ _KINDS = {
     "model_type": "a mapping of keys to values",
     "model_attributes_type": "a mapping of keys to values",
 }
+# Keys whose kind people get wrong, as YAML takes braces for a mapping, and GitHub a text for a group.
+_EXAMPLES = {"concurrency": '{group: "{branch}"}', "group": 'write it in quotes, "{branch}"'}
 _LIMITS = {
     "union_tag_not_found": f"`event` is missing: one of {', '.join(GITHUB_EVENTS)}",
     "greater_than_equal": "must be {ge:g} or more",
@@ -134,6 +136,11 @@ def _other_message(location: KeyPath, kind: str, context: Mapping[str, Any], val
 
 def _wrong_kind(document: Document, path: KeyPath, words: str) -> str:
     raw = document.places[path].raw if path in document.places else ""
+    if path[-1] in _EXAMPLES:
+        return f"must be {words}: {_EXAMPLES[str(path[-1])]}"
+    # In brackets a text with spaces would be one item, as of a command.
+    if words == "a list" and raw and not any(each.isspace() for each in raw):
+        return f"must be a list: [{raw}]"
     if words == "text" and raw:
         return f'must be text: write it in quotes, "{raw}"'
     return f"must be {words}" + (f", not `{raw}`" if raw else "")

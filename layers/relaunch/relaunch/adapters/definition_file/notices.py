@@ -29,7 +29,7 @@ def _as_mapping(value: object) -> object:
     if isinstance(value, dict):
         return value
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise ValueError("must be a list of receivers, or a mapping of receivers to kinds: [team-ml]")
+        raise ValueError("must be a list of receivers, [team-ml], or a mapping of them to kinds, {team-ml: [failed]}")
     twice = sorted({each for each in value if value.count(each) > 1})
     if twice:
         raise ValueError(f"{twice[0]} is there twice")

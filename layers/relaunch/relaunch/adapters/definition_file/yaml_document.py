@@ -137,6 +137,8 @@ def _report_syntax(document: Document, error: yaml.MarkedYAMLError) -> None:
     mark = error.problem_mark or error.context_mark
     words = [part for part in (error.context, error.problem) if part]
     hint = " (YAML is indented with spaces, not tabs)" if "\\t" in str(error.problem) else ""
+    if "got '{'" in str(error.problem):
+        hint = ' (a text with braces needs quotes: "{branch}")'
     place = Mark(mark.line + 1, mark.column + 1) if mark else Mark(1, 1)
     document.report_at(place, (), f"not valid YAML: {', '.join(words)}{hint}")
 

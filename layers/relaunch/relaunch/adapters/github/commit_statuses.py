@@ -7,12 +7,12 @@ of requests, and of statuses, of which a commit has 1,000 for one context at mos
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from urllib.parse import quote
 
 from relaunch.adapters.github.rest_api import GithubRestApi, RestAnswer
 from relaunch.core.lifecycle.change_events import JobStateChange
 from relaunch.core.notices.commit_status import RECEIVER, CommitState, CommitStatus, ShownChange, commit_status_of
 from relaunch.core.notices.notice import Notice, Subscription
+from relaunch.core.notices.page import page_of
 from relaunch.core.notices.status_budget import StatusBudget, hold_until, spread
 from relaunch.core.notices.status_report import StatusReport
 from relaunch.ports import Clock, PortError, StaleWriteError, TransientError
@@ -21,8 +21,6 @@ from relaunch.ports.notices import Delivered, Held, NoticeReceiver, Outcome, Pos
 
 PARAMETER = "GithubStatusTokenSecretArn"
 """The stack's parameter that names the secret of the token."""
-JOB_ID = "{job_id}"
-"""What the address of a job's page has in the place of the job's ID."""
 # Others write the budget at the same time only while statuses are set.
 _MOST_LOADS = 5
 _NOT_ACCEPTED = 401
@@ -112,7 +110,7 @@ class GithubCommitStatuses:
     def _set(self, status: CommitStatus, job_id: str, budget: StatusBudget) -> Outcome:
         body = {"state": status.state.value, "context": status.context, "description": status.description}
         if self._page_url:
-            body["target_url"] = self._page_url.replace(JOB_ID, quote(job_id, safe=""))
+            body["target_url"] = page_of(self._page_url, job_id)
         doing = f"setting the status of a commit of {status.repository}"
         answer = self._api.send("POST", f"repos/{status.repository}/statuses/{status.sha}", doing, body)
         now = self._clock.now()

@@ -52,12 +52,13 @@ class DiscordWebhook:
 
 
 def write_content(notice: Notice) -> str:
-    """Return the text of a message, in which nothing but the title and the command is formatted."""
+    """Return the text of a message, in which nothing but the title, the page and the commands is formatted."""
     text = write_text(notice)
     title = f"**{_escape(text.title)}**"
-    command = f"`{text.command}`"
-    between = "\n".join(map(_escape, text.lines[:-1]))
-    return f"{title}\n{cut(between, _MAX_CONTENT - len(title) - len(command) - 2)}\n{command}"
+    # The address is the operator's, and would be no link with its characters escaped.
+    further = "\n".join((*((text.page_url,) if text.page_url else ()), *(f"`{each}`" for each in text.commands)))
+    between = "\n".join(map(_escape, text.lines))
+    return f"{title}\n{cut(between, _MAX_CONTENT - len(title) - len(further) - 2)}\n{further}"
 
 
 def _escape(text: str) -> str:

@@ -1,7 +1,7 @@
 """The receivers of a stack, made of what is stored of them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -19,9 +19,10 @@ from relaunch.adapters.notices.standard_webhook import StandardWebhook, read_sec
 from relaunch.adapters.notices.teams import TeamsWorkflow
 from relaunch.core.definitions.notice_routes import MAX_RECEIVERS
 from relaunch.core.lifecycle.change_events import JobStateChange
-from relaunch.core.notices.notice import Subscription
+from relaunch.core.notices.notice import Notice, Subscription
+from relaunch.core.notices.page import page_of
 from relaunch.ports import Clock, DecisionLog, PortError, TransientError
-from relaunch.ports.notices import NoticeReceiver
+from relaunch.ports.notices import NoticeReceiver, Outcome
 
 # So long a receiver that was added, changed or removed is used as it was.
 HELD = timedelta(seconds=60)
@@ -47,13 +48,19 @@ class ReceiverMaker:
     sns: Any
     clock: Clock
     make_sender: Callable[[Sequence[str]], HttpsSender] = HttpsSender
+    page_url: str = ""
+    """Where the page of a job is, with `{job_id}` in it; empty if there is none."""
 
     def make(self, configuration: ReceiverConfiguration, subscription: Subscription) -> NoticeReceiver:
-        """Return a receiver.
+        """Return a receiver, whose notices lead to the page of their job.
 
         Raises:
             MalformedReceiverError: its secret is none, or its topic is none of the stack's.
         """
+        receiver = self._make(configuration, subscription)
+        return WithPage(receiver, self.page_url) if self.page_url else receiver
+
+    def _make(self, configuration: ReceiverConfiguration, subscription: Subscription) -> NoticeReceiver:
         url = configuration.url.get_secret_value() if configuration.url else ""
         sender = self.make_sender(hosts_of(configuration.kind, self.notice_hosts))
         match configuration.kind:
@@ -76,6 +83,21 @@ class ReceiverMaker:
         if arn not in self.topic_arns:
             raise MalformedReceiverError("its topic is none of the stack's parameter NoticeTopicArns")
         return arn
+
+
+class WithPage:
+    """Implements NoticeReceiver: another one, whose notices have the address of their job's page."""
+
+    def __init__(self, receiver: NoticeReceiver, page_url: str) -> None:
+        self._receiver = receiver
+        self._page_url = page_url
+
+    @property
+    def subscription(self) -> Subscription:
+        return self._receiver.subscription
+
+    def deliver(self, notice: Notice, thread: str) -> Outcome:
+        return self._receiver.deliver(replace(notice, page_url=page_of(self._page_url, notice.event.job_id)), thread)
 
 
 class StoredReceivers:

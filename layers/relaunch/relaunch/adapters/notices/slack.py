@@ -1,7 +1,8 @@
 """Slack: a thread per job with a bot token (chat.postMessage), single messages with an incoming webhook.
 
 Sources: docs.slack.dev/reference/methods/chat.postMessage (errors, `thread_ts`), /apis/web-api/rate-limits (429 and
-Retry-After; a message per second and channel), /messaging/formatting-message-text (`&`, `<` and `>` are escaped),
+Retry-After; a message per second and channel), /messaging/formatting-message-text (`&`, `<` and `>` of `text` are
+escaped), /reference/block-kit/blocks/rich-text-block (a text element has its style beside it, and is no markup),
 /messaging/sending-messages-using-incoming-webhooks (which have no threads: they answer `ok` without a timestamp).
 """
 
@@ -85,8 +86,18 @@ class _LostThread(Refused):
 
 def _message(notice: Notice) -> dict[str, Any]:
     text = write_text(notice)
-    lines = [f"*{_escape(text.title)}*", *map(_escape, text.lines[:-1]), f"`{_escape(text.command)}`"]
-    return {"text": "\n".join(lines), "unfurl_links": False, "unfurl_media": False}
+    elements: list[dict[str, Any]] = [
+        {"type": "text", "text": f"{text.title}\n", "style": {"bold": True}},
+        {"type": "text", "text": "".join(f"{line}\n" for line in text.lines)},
+    ]
+    if text.page_url:
+        page = {"type": "link", "url": text.page_url, "text": "Open the job"}
+        elements += [page, {"type": "text", "text": "\n"}]
+    for command in text.commands:
+        elements += [{"type": "text", "text": command, "style": {"code": True}}, {"type": "text", "text": "\n"}]
+    block = {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": elements}]}
+    # What is read aloud, and shown where blocks are not, as in a notification.
+    return {"text": _escape(text.plain), "blocks": [block], "unfurl_links": False, "unfurl_media": False}
 
 
 def _escape(text: str) -> str:

@@ -83,6 +83,9 @@ def write_body(notice: Notice) -> bytes:
         "is_test": notice.is_test,
         "title": text.title,
         "reason": text.reason,
+        "advice": text.advice,
+        "commands": text.commands,
+        **({"page_url": text.page_url} if text.page_url else {}),
         "interruptions": notice.all_interruptions,
         "event": json.loads(write_detail(notice.event)),
     }

@@ -2,7 +2,8 @@
 
 Sources: learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using (workflows take
 adaptive cards alone, the connectors of Office 365 are retired), …/how-to/add-incoming-webhook (28 KB, four requests
-per second, 429), adaptivecards.io/explorer/TextRun.html (the text of a TextRun is no Markdown). A workflow answers 202,
+per second, 429), adaptivecards.io/explorer/TextRun.html (the text of a TextRun is no Markdown),
+learn.microsoft.com/adaptive-cards/schema-explorer/action-open-url (a button of the card). A workflow answers 202,
 has no threads, and does not say whether the card arrived in the channel.
 """
 
@@ -45,13 +46,15 @@ def write_card(notice: Notice) -> dict[str, Any]:
     """Return the message with its card."""
     text = write_text(notice)
     title = {"type": "TextRun", "text": text.title, "weight": "bolder"}
-    command = {"type": "TextRun", "text": text.command, "fontType": "monospace"}
-    runs = [title, *({"type": "TextRun", "text": line} for line in text.lines[:-1]), command]
+    commands = [{"type": "TextRun", "text": each, "fontType": "monospace"} for each in text.commands]
+    runs = [title, *({"type": "TextRun", "text": line} for line in text.lines), *commands]
+    page = {"actions": [{"type": "Action.OpenUrl", "title": "Open the job", "url": text.page_url}]}
     card = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",
         "version": "1.4",
         "body": [{"type": "RichTextBlock", "inlines": [run]} for run in runs],
+        **(page if text.page_url else {}),
     }
     attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": card}
     return {"type": "message", "attachments": [attachment]}

@@ -13,6 +13,7 @@ from relaunch.core.definitions.definition import GITHUB_REPOSITORY_PATTERN
 from relaunch.core.jobs.changes import ChangedPart, cut
 from relaunch.core.jobs.state import CostBasis, JobState, WaitReason
 from relaunch.core.lifecycle.change_events import JobStateChange
+from relaunch.core.notices.text import write_usd
 
 MAX_DESCRIPTION = 140
 """The most characters of a description; a longer one is refused with 422 (https://github.com/zalando/zappr/issues/378)."""
@@ -62,9 +63,9 @@ _ENDS = {
 }
 _END_WORDS = {JobState.TIMED_OUT: "out of time", JobState.CANCELLED: "cancelled"}
 _COSTS = {
-    CostBasis.PRICE: "{:.2f} USD",
-    CostBasis.LIMIT: "at most {:.2f} USD",
-    CostBasis.UNKNOWN: "{:.2f} USD and what has no price",
+    CostBasis.PRICE: "{}",
+    CostBasis.LIMIT: "at most {}",
+    CostBasis.UNKNOWN: "{} and what has no price",
 }
 
 
@@ -138,6 +139,8 @@ def _describe_end(change: JobStateChange) -> str:
 
 def _wait(change: JobStateChange) -> str:
     reason = change.waiting_for or WaitReason.LAUNCH
+    if reason is WaitReason.LAUNCH and change.attempt is not None:
+        return _fit(f"queued for attempt {change.attempt + 1}", change)
     # The reason of a job that is next in a queue is what started it, or what ended its last attempt.
     return _fit(_WAITS[reason], change) if reason in _QUEUED else _with_reason(_WAITS[reason], change, "")
 
@@ -153,7 +156,10 @@ def _place(change: JobStateChange) -> str:
 
 
 def _cost(change: JobStateChange) -> str:
-    return _COSTS[change.cost.basis].format(change.cost.usd)
+    cost = change.cost
+    if cost.basis is CostBasis.UNKNOWN and cost.usd == 0:
+        return "cost unknown"
+    return _COSTS[cost.basis].format(write_usd(cost.usd))
 
 
 def _with_reason(what: str, change: JobStateChange, cost: str) -> str:

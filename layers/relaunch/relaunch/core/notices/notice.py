@@ -52,6 +52,8 @@ class Notice:
     """Why, in words: that of the event, or of what a job waits for meanwhile."""
     first_at: datetime | None = None
     """When the job changed first, as far as this receiver's notices know."""
+    page_url: str = ""
+    """The job's page, empty if there is none."""
     is_test: bool = False
     """Whether a person sends it to try the receiver out."""
 

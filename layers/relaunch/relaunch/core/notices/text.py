@@ -11,6 +11,8 @@ from relaunch.core.lifecycle.change_events import EventCost, EventMachine
 from relaunch.core.notices.notice import Notice
 
 _MAX_REASON = 600
+_MAX_FACT = 200
+_LEAST_USD = 0.005
 _MINUTE = timedelta(minutes=1)
 _OUTCOMES = {
     JobState.SUCCEEDED: "has finished",
@@ -27,21 +29,26 @@ class NoticeText:
     title: str
     """What happened to which job: one line."""
     reason: str
+    advice: str
+    """What comes next by itself, or what to do; empty if there is nothing to say."""
     facts: tuple[tuple[str, str], ...]
     """Names and values, of what is known."""
-    command: str
-    """What to type to learn more."""
+    page_url: str
+    """The job's page, empty if there is none."""
+    commands: tuple[str, ...]
+    """What to type to learn more, and to start the job again where it failed."""
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return the lines below the title."""
+        """Return the lines between the title and what leads further: the page and the commands."""
         facts = tuple(f"{name}: {value}" for name, value in self.facts)
-        return (*((self.reason,) if self.reason else ()), *facts, self.command)
+        return (*(each for each in (self.reason, self.advice) if each), *facts)
 
     @property
     def plain(self) -> str:
         """Return all of it, the title first."""
-        return "\n".join((self.title, *self.lines))
+        page = (self.page_url,) if self.page_url else ()
+        return "\n".join((self.title, *self.lines, *page, *self.commands))
 
 
 def write_text(notice: Notice) -> NoticeText:
@@ -49,21 +56,30 @@ def write_text(notice: Notice) -> NoticeText:
     event = notice.event
     facts = [
         ("Definition", event.definition),
+        ("Started by", event.trigger.summary),
         ("Attempt", str(event.attempt) if event.attempt else ""),
         ("Machine", _machine(event.machine)),
         ("Resumed from", _progress(notice)),
         ("Interruptions", str(notice.all_interruptions) if notice.all_interruptions else ""),
         ("Cost so far", _cost(event.cost)),
-        ("Since its first event", _lasted(notice)),
+        ("Time so far", _lasted(notice)),
+        ("Checkpoints and results", event.checkpoints or "" if event.state.is_final else ""),
         ("At", write_time(event.time)),
     ]
     title = f"{event.job_id} {_what(notice)}"
     return NoticeText(
         title=f"Test: {title}" if notice.is_test else title,
         reason=cut(" ".join(notice.reason.split()), _MAX_REASON),
-        facts=tuple((name, value) for name, value in facts if value),
-        command=f"relaunch explain {event.job_id}",
+        advice=_advise(notice),
+        facts=tuple((name, cut(" ".join(value.split()), _MAX_FACT)) for name, value in facts if value),
+        page_url=notice.page_url,
+        commands=tuple(f"relaunch {each} {event.job_id}" for each in _commands(notice)),
     )
+
+
+def write_usd(usd: float) -> str:
+    """Return an amount as people read it: what costs something is not shown as nothing."""
+    return "less than 0.01 USD" if 0 < usd < _LEAST_USD else f"{usd:.2f} USD"
 
 
 def write_time(at: datetime) -> str:
@@ -86,6 +102,25 @@ def _what(notice: Notice) -> str:
             return "has saved nothing for long"
         case _:
             return _OUTCOMES.get(event.state, f"is {event.state.value}")
+
+
+def _commands(notice: Notice) -> tuple[str, ...]:
+    return ("explain", "logs", "retry") if notice.kind is NoticeKind.FAILED else ("explain",)
+
+
+def _advise(notice: Notice) -> str:
+    event = notice.event
+    match notice.kind:
+        case NoticeKind.INTERRUPTED if event.checkpoints:
+            return "Nothing to do: it is started again, from its newest checkpoint if it has saved one."
+        case NoticeKind.INTERRUPTED:
+            return "Nothing to do: it is started again, from its beginning, for its definition has no checkpoint."
+        case NoticeKind.FAILED:
+            return "What to do: see why, by the job and its logs, and start it again by a retry."
+        case NoticeKind.WAITS_TOO_LONG:
+            return "It goes on waiting by itself; relaunch explain says what for."
+        case _:
+            return ""
 
 
 def _interrupted(notice: Notice) -> str:
@@ -111,7 +146,9 @@ def _progress(notice: Notice) -> str:
 
 
 def _cost(cost: EventCost) -> str:
-    usd = f"{cost.usd:.2f} USD"
+    if cost.basis is CostBasis.UNKNOWN and cost.usd == 0:
+        return "unknown, for nothing of it has a known price"
+    usd = write_usd(cost.usd)
     if cost.basis is CostBasis.LIMIT:
         return f"at most {usd}"
     return f"{usd}, and what has no known price" if cost.basis is CostBasis.UNKNOWN else usd

@@ -6,12 +6,12 @@ the time of the fake's own clock: what a client believes of itself plays no part
 
 import json
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from fakes.github_refusals import REFUSALS
+from relaunch_local.internet.github_refusals import REFUSALS
 
 MOST_STATUSES = 1_000
 LONGEST_DESCRIPTION = 140
@@ -36,7 +36,7 @@ class SetStatus:
 
 
 @dataclass
-class FakeStatuses:
+class GithubStatuses:
     """The statuses of all commits of the repositories of `names`, the oldest first.
 
     `refuse` may answer a request instead of what it asks for, `lose` after it took effect.
@@ -94,8 +94,26 @@ class FakeStatuses:
             case "POST", ["repos", owner, name, "statuses", sha]:
                 refused = self.count() or self._obeyed(self.refuse())
                 return refused or self._taken(f"{owner}/{name}", sha, content)
+            case "GET", ["repos", owner, name, "commits", sha, "statuses"] if f"{owner}/{name}" in self.names:
+                return 200, _JSON, json.dumps(self._listed(f"{owner}/{name}", sha))
             case _:
                 return None
+
+    def _listed(self, name: str, sha: str) -> Sequence[Mapping[str, str | None]]:
+        """Return the statuses of a commit "in reverse chronological order", those of one moment as they came."""
+        found = [
+            {
+                "state": each.state,
+                "context": context,
+                "description": each.description,
+                "target_url": each.target_url,
+                "created_at": each.at.isoformat(),
+            }
+            for (repository, commit, context), statuses in self.statuses.items()
+            if (repository, commit) == (name, sha)
+            for each in statuses
+        ]
+        return sorted(found, key=lambda each: str(each["created_at"]))[::-1]
 
     def _obeyed(self, refusal: Answer | None) -> Answer | None:
         """Keep to what a refusal asks for: "wait for at least one minute" where a limit says nothing."""
