@@ -42,13 +42,15 @@ from relaunch_local.simulation.aws.machine_queue import NotedQueue
 from relaunch_local.simulation.aws.machine_table import CalledMachines, MachineIndexes
 from relaunch_local.simulation.aws.outages import SSM, Outages
 from relaunch_local.simulation.aws.pages import in_pages, in_small_queries
-from relaunch_local.simulation.aws.put_events import make_job_events
+from relaunch_local.simulation.aws.put_events import event_of_entry, make_job_events
 from relaunch_local.simulation.aws.runtime import FunctionClock, Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.s3_client import ModelS3
+from relaunch_local.simulation.aws.scheduler import ModelScheduler
 from relaunch_local.simulation.aws.snapshots import Snapshots
 from relaunch_local.simulation.aws.sqs import Poller, Queues
 from relaunch_local.simulation.aws.sqs_client import ModelSqs, SourceSqs
+from relaunch_local.simulation.aws.sns import topic_queue
 from relaunch_local.simulation.aws.table import CalledCapacity, CalledJobs, CalledStore, Indexes
 from relaunch_local.simulation.aws.template import CLUSTER, STACK, SourceSettings, read_stack
 from relaunch_local.simulation.aws.trainings import Trainings
@@ -71,6 +73,7 @@ from relaunch_local.simulation.checks.on_demand import OnDemand
 from relaunch_local.simulation.checks.provider_queues import ProviderQueues
 from relaunch_local.simulation.checks.refusals import Refusals
 from relaunch_local.simulation.checks.trace import Trace
+from relaunch_local.simulation.checks.trigger_starts import TriggerStarts
 from relaunch_local.simulation.checks.useless_cost import UselessCost
 from relaunch_local.simulation.checks.useless_machines import UselessMachines
 from relaunch_local.simulation.checks.wait_reasons import WaitReasons
@@ -121,9 +124,11 @@ class SimulatedAccount(CheckedWrites):
             self.scenario.sidecars,
         )
         self.simulator = self._make_simulator(seed)
-        self.stack = read_stack()
+        self.stack = read_stack(takes_topics=self.scenario.other_triggers is not None)
         self.queues = Queues(self.stack.queues, self.clock, self.chance, self.trace.line, self.outages)
         self.bus = self._make_bus()
+        self.scheduler = ModelScheduler(self.clock, self.chance, self.queues, self.outages)
+        self.starts = TriggerStarts(self.clock, self.scenario.other_triggers)
         self.ecr = ModelEcr()
         self.indexes = self.indexes_type(self.clock, self.chance)
         self.machine_indexes = self.machine_indexes_type(self.clock, self.chance)
@@ -274,6 +279,7 @@ class SimulatedAccount(CheckedWrites):
             SourceQueue(cast("Any", SourceSqs(sqs, queues))),
             DeadLetterSender(sqs, settings.dead_letter_queue, self.deps.log),
             SqsDeadLetters(sqs, counted),
+            topic_queue(name, sqs, self.deps.log) if self.scenario.other_triggers is not None else None,
         )
 
     def _sqs(self) -> Any:
@@ -337,8 +343,13 @@ class SimulatedAccount(CheckedWrites):
         return Dependencies(**ports, **self._stores())
 
     def _job_events(self) -> JobEvents:
-        events = (self.calls, self.chance, FunctionClock(self.runtime), self._authorized, self.job_events.event_taken)
+        events = (self.calls, self.chance, FunctionClock(self.runtime), self._authorized, self._event_taken)
         return make_job_events(*events, may_fail=self.scenario.has_event_faults)
+
+    def _event_taken(self, entry: Mapping[str, Any]) -> None:
+        self.job_events.event_taken(entry)
+        if self.scenario.other_triggers is not None:
+            self.starts.publish(self.bus, event_of_entry(entry, self.simulator.region.ids.uuid(), self.clock.now()))
 
     def _stores(self) -> dict[str, Any]:
         if self.emulated is not None:
@@ -377,6 +388,7 @@ class SimulatedAccount(CheckedWrites):
 
     def _message_handled(self, function: str, body: str, began_at: datetime) -> None:
         self.refusals.message_handled()
+        self.starts.message_handled(function, body, began_at)
         self.functions.message_handled(function, body, began_at)
 
     def _call_denied(self, permission: Permission) -> None:

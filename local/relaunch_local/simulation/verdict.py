@@ -20,6 +20,7 @@ from relaunch_local.simulation.checks.facts import GIVEN_UP_AFTER
 from relaunch_local.simulation.checks.progress import check_progress
 from relaunch_local.simulation.checks.stop_causes import StopFacts, is_cause
 from relaunch_local.simulation.checks.times import CLOCK_SKEW, Times, run_seconds, timestamp
+from relaunch_local.simulation.checks.trigger_jobs import TriggerJobs
 from relaunch_local.simulation.cluster_jobs import ClusterJobs
 from relaunch_local.simulation.deserved_ends import EARLY_FAILURES, DeservedEnds, is_unpullable
 from relaunch_local.simulation.faults.rare import RareFaults
@@ -47,8 +48,10 @@ class Verdict:
         workload: Workload,
         rare_faults: RareFaults,
         useless_machines: UselessMachineFaults,
+        triggered: TriggerJobs,
     ) -> None:
         """Check this run."""
+        self._triggered = triggered
         self._rare_faults = rare_faults
         self._account = account
         self._workload = workload
@@ -114,7 +117,7 @@ class Verdict:
 
     def _check_events(self) -> None:
         jobs = self._invariants.jobs.values()
-        matched = 0
+        matched = self._triggered.check()
         accepted = Counter((definition, token) for definition, token, _ in self._workload.accepted)
         for (definition, token), count in sorted(accepted.items()):
             found = [job.job_id for job in jobs if job.definition.name == definition and token in job.trigger.identity]
