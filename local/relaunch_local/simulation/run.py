@@ -30,6 +30,7 @@ from relaunch_local.simulation.faults.spot_drought import OnDemandShortages, Spo
 from relaunch_local.simulation.faults.stalled_trainings import StalledTrainings
 from relaunch_local.simulation.faults.useless_machines import UselessMachineFaults
 from relaunch_local.simulation.options import Options
+from relaunch_local.simulation.pull_requests import PullRequests
 from relaunch_local.simulation.refreshes import Refreshes
 from relaunch_local.simulation.retention import Retention
 from relaunch_local.simulation.retries import Retries
@@ -132,6 +133,7 @@ class SeedRun:
         self.applying = Applying(self.account)
         Commands(self.account, self.workload, self.applying)
         self.triggers = TriggerWorkload(self.account, self.applying)
+        PullRequests(self.account, self.workload)
         ClusterFaults(self.account)
         self.retention = Retention(self.account)
         Schedule(self.account)
