@@ -1,7 +1,7 @@
 """One simulated account: the ECS simulator, SQS, EventBridge, Lambda, S3 and ECR, and the application in it."""
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -28,7 +28,6 @@ from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies, JobEvents
 from relaunch_local.ecs import Clock, EcsSimulator, Event, InProcessClient, ProcessSpec
 from relaunch_local.ecs.engine.model import Instance
-from relaunch_local.iam.permission import Permission
 from relaunch_local.in_memory.stores import InMemoryStores
 from relaunch_local.simulation.authorization import AuthorizedClient, AuthorizedStore, authorize_functions
 from relaunch_local.simulation.aws.calls import Calls
@@ -48,9 +47,9 @@ from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.s3_client import ModelS3
 from relaunch_local.simulation.aws.scheduler import ModelScheduler
 from relaunch_local.simulation.aws.snapshots import Snapshots
+from relaunch_local.simulation.aws.sns import topic_queue
 from relaunch_local.simulation.aws.sqs import Poller, Queues
 from relaunch_local.simulation.aws.sqs_client import ModelSqs, SourceSqs
-from relaunch_local.simulation.aws.sns import topic_queue
 from relaunch_local.simulation.aws.table import CalledCapacity, CalledJobs, CalledStore, Indexes
 from relaunch_local.simulation.aws.template import CLUSTER, STACK, SourceSettings, read_stack
 from relaunch_local.simulation.aws.trainings import Trainings
@@ -127,8 +126,6 @@ class SimulatedAccount(CheckedWrites):
         self.stack = read_stack(takes_topics=self.scenario.other_triggers is not None)
         self.queues = Queues(self.stack.queues, self.clock, self.chance, self.trace.line, self.outages)
         self.bus = self._make_bus()
-        self.scheduler = ModelScheduler(self.clock, self.chance, self.queues, self.outages)
-        self.starts = TriggerStarts(self.clock, self.scenario.other_triggers)
         self.ecr = ModelEcr()
         self.indexes = self.indexes_type(self.clock, self.chance)
         self.machine_indexes = self.machine_indexes_type(self.clock, self.chance)
@@ -144,13 +141,15 @@ class SimulatedAccount(CheckedWrites):
             self.queues,
             self.runtime,
             self.invariants.unhandled,
-            self._message_handled,
+            self.message_handled,
             self.outages,
         )
         self._deploy()
         self._subscribe()
 
     def _make_bus(self) -> EventBus:
+        self.scheduler = ModelScheduler(self.clock, self.chance, self.queues, self.outages)
+        self.starts = TriggerStarts(self.clock, self.scenario.other_triggers)
         rules = (*self.stack.rules, *upload_rules(self.scenario.every_definition))
         return EventBus(rules, self.queues, self.clock, self.chance, self.outages)
 
@@ -159,7 +158,7 @@ class SimulatedAccount(CheckedWrites):
             self.runtime,
             self.scenario.machines.settings,
             self.scenario.role_parameters,
-            self._call_denied,
+            self.call_denied,
         )
         self.snapshots = Snapshots(self.calls, self._authorized)
         self.cluster = make_cluster(self.clock, self.chance, self.objects, self.scenario, self.invariants)
@@ -298,7 +297,7 @@ class SimulatedAccount(CheckedWrites):
         self.delayed_ecs = delayed
         delayed.on_unplaced = self.useless.unplaced
         delayed.on_register_refused = self.refusals.register_refused
-        delayed.on_refused = self._launch_refused
+        delayed.on_refused = self.launch_refused
         delayed.on_taken = self.refusals.answered
         delayed.on_lost = lambda started_by: self.facts.unanswered_jobs.add(started_by.rpartition("/")[0])
         delayed.on_placed = self.agents.run_task_answered
@@ -385,18 +384,6 @@ class SimulatedAccount(CheckedWrites):
         self.invariants.effects.done(StopTask, task_arn)
         if self.chance.strikes("stop-races-with-exit", 0.15, note=task_arn[-6:]):
             self.trainings.exit_now(task_arn)
-
-    def _message_handled(self, function: str, body: str, began_at: datetime) -> None:
-        self.refusals.message_handled()
-        self.starts.message_handled(function, body, began_at)
-        self.functions.message_handled(function, body, began_at)
-
-    def _call_denied(self, permission: Permission) -> None:
-        self.functions.call_denied(permission)
-
-    def _launch_refused(self, parameters: Mapping[str, Any]) -> None:
-        self.refusals.refused(parameters)
-        self.useless.unplaced(parameters, "RunTask is forbidden")
 
     def _emulated_table(self) -> "EmulatedTable":
         from relaunch_local.simulation.aws.emulated_table import EmulatedTable  # noqa: PLC0415 - moto takes a second to import

@@ -1,4 +1,4 @@
-"""People who change the file of job definitions and run `relaunch apply`: rules, schedules, and what is registered when.
+"""People who change the file of definitions and run `relaunch apply`: rules, schedules, and what is registered when.
 
 Whoever runs it runs it again until it succeeds, with the file as it is by then. A definition that was registered by
 somebody else meanwhile is refused to them, as its version is another one.
@@ -135,7 +135,9 @@ class Applying:
 
     def check_schedules(self, definitions: Sequence[JobDefinition]) -> None:
         """Check that Scheduler has the schedules of definitions, each once, and no other."""
-        triggers = {trigger for each in definitions for trigger in each.triggers if isinstance(trigger, ScheduleTrigger)}
+        triggers = {
+            trigger for each in definitions for trigger in each.triggers if isinstance(trigger, ScheduleTrigger)
+        }
         wanted = sorted((each.expression, each.time_zone, 86_400 if each.catches_up else 3_600) for each in triggers)
         schedules = self._account.scheduler.schedules.values()
         found = sorted(

@@ -81,9 +81,7 @@ def _plain(definition: JobDefinition) -> JobDefinition:
     )
 
 
-def _change(
-    dice: random.Random, definitions: list[JobDefinition]
-) -> tuple[list[JobDefinition], Mapping[str, str]]:
+def _change(dice: random.Random, definitions: list[JobDefinition]) -> tuple[list[JobDefinition], Mapping[str, str]]:
     """Return the definitions with one that is changed, added or removed, and what becomes of each."""
     kinds = dict.fromkeys((each.name for each in definitions), "unchanged")
     chosen = dice.choice(definitions)

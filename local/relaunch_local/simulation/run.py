@@ -130,13 +130,16 @@ class SeedRun:
         self.failed_tasks = FailedTaskFaults(self.account)
         Retries(self.account, self.workload)
         self.refreshes = Refreshes(self.account)
+        self._let_people_work()
+        ClusterFaults(self.account)
+        self.retention = Retention(self.account)
+        Schedule(self.account)
+
+    def _let_people_work(self) -> None:
         self.applying = Applying(self.account)
         Commands(self.account, self.workload, self.applying)
         self.triggers = TriggerWorkload(self.account, self.applying)
         PullRequests(self.account, self.workload)
-        ClusterFaults(self.account)
-        self.retention = Retention(self.account)
-        Schedule(self.account)
 
     def _watch_spot(self) -> SpotWatch | None:
         """Watch where jobs run that go back to spot, once nothing is refused any more."""

@@ -81,7 +81,10 @@ def test_a_stack_without_a_group_needs_none() -> None:
 @pytest.mark.parametrize(
     ("error", "noted"),
     [
-        (TransientError("no answer"), ["no answer; what an `apply` that was cut short left there stays until the next one"]),
+        (
+            TransientError("no answer"),
+            ["no answer; what an `apply` that was cut short left there stays until the next one"],
+        ),
         (PermanentError("not authorized"), []),
     ],
 )

@@ -40,8 +40,10 @@ def _matches_value(wanted: Any, found: Any) -> bool:
         return (found is not None) is operand
     if operator == "numeric":
         return _matches_numbers(operand, found)
-    if not isinstance(found, str):
-        return False
+    return isinstance(found, str) and _matches_text(operator, operand, found)
+
+
+def _matches_text(operator: str, operand: str, found: str) -> bool:
     if operator == "prefix":
         return found.startswith(operand)
     if operator == "suffix":

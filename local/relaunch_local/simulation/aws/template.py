@@ -86,7 +86,7 @@ class Stack:
     rules: tuple[Rule, ...]
 
 
-# No seed has receivers of notices, which a stack is without by default, and few have topics; what an If names is theirs.
+# No seed has receivers of notices, which a stack is without by default, and few have topics. An If names theirs.
 _LEFT_OUT = ("SendsNotices",)
 _TAKES_TOPICS = "TakesTopics"
 
