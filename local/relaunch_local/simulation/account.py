@@ -64,6 +64,7 @@ from relaunch_local.simulation.checks.facts import AccountFacts
 from relaunch_local.simulation.checks.failed_tasks import FailedTasks
 from relaunch_local.simulation.checks.free_hour import FreeHour
 from relaunch_local.simulation.checks.functions import FunctionChecks
+from relaunch_local.simulation.checks.gpu_shares import GpuShares
 from relaunch_local.simulation.checks.invariants import Invariants
 from relaunch_local.simulation.checks.job_events import JobEventChecks
 from relaunch_local.simulation.checks.machines import MachineInvariants
@@ -249,6 +250,7 @@ class SimulatedAccount(CheckedWrites):
             self.absent_agents.observe,
             self.invariants.task_changed,
             NeuronDevices(self.invariants.check, self._hosts).observe,
+            GpuShares(self.invariants.check, self._hosts, self.invariants.jobs).observe,
             self.useless.observe,
             self.delayed_ecs.observe,
             self.faulty_ec2.observe,

@@ -36,7 +36,8 @@ class PullRequests:
         proposed, kinds = _change(self._dice, base)
         request = {
             "action": "compare",
-            "definitions": write_definitions(proposed),
+            # Without a definition a file is invalid: it is deleted.
+            "definitions": write_definitions(proposed) if proposed else None,
             "base": self._dice.choice((write_definitions(base), None)),
         }
         if request["base"] is None:
