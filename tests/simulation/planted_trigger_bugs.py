@@ -5,8 +5,10 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
+from relaunch.adapters.aws.ecs import container_overrides
 from relaunch.core.definitions.changes import ChangeKind
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.launches.launch import GpuShare
 from relaunch.core.triggers import matching
 from relaunch.core.triggers.schedules import (
     ChangedSchedule,
@@ -42,13 +44,6 @@ def _all_skip() -> AbstractContextManager[object]:
     return patched(matching, _find_schedule_obstacle=skip)
 
 
-def _none_skips() -> AbstractContextManager[object]:
-    find = matching._find_schedule_obstacle
-    return patched(
-        matching, _find_schedule_obstacle=lambda trigger, event: find(replace(trigger), replace(event, handled_at=None))
-    )
-
-
 def _with_attributes_refused() -> AbstractContextManager[object]:
     parse = sns.parse_topic_message
 
@@ -58,6 +53,16 @@ def _with_attributes_refused() -> AbstractContextManager[object]:
         return parse(body, watched)
 
     return patched(sns, parse_topic_message=refuse)
+
+
+def _half_shares() -> AbstractContextManager[object]:
+    build = container_overrides.build_requirement
+
+    def halved(accelerators: Any) -> Any:
+        is_share = isinstance(accelerators, GpuShare)
+        return build(replace(accelerators, memory_mib=accelerators.memory_mib // 2) if is_share else accelerators)
+
+    return patched(container_overrides, build_requirement=halved)
 
 
 TRIGGER_BUGS = (
@@ -74,6 +79,7 @@ TRIGGER_BUGS = (
         changed(arrange_schedules, wanted_schedules=_in_utc),
         "Scheduler sends every time of a schedule",
         60,
+        first=80,
     ),
     PlantedBug(
         "missed-times-never-caught-up",
@@ -81,13 +87,7 @@ TRIGGER_BUGS = (
         _all_skip,
         "what a trigger selects becomes exactly one job",
         60,
-    ),
-    PlantedBug(
-        "missed-times-always-caught-up",
-        "a time that comes late starts its job, whatever its trigger says",
-        _none_skips,
-        "nothing starts a job that no trigger selects",
-        60,
+        first=120,
     ),
     PlantedBug(
         "inputs-of-events-unchecked",
@@ -95,6 +95,7 @@ TRIGGER_BUGS = (
         changed(matching, _input_errors=lambda *_arguments: iter(())),
         "an event with wrong inputs, or of a chain that is too long, starts no job",
         60,
+        first=60,
     ),
     PlantedBug(
         "chains-uncounted",
@@ -123,5 +124,13 @@ TRIGGER_BUGS = (
         changed(compare_definitions, _PLANNED=(ChangeKind.CHANGED,)),
         "what a pull request changes has a plan",
         40,
+    ),
+    PlantedBug(
+        "half-a-share",
+        "RunTask asks for half of the memory of a share",
+        _half_shares,
+        "a task gets the share of a GPU that it requires",
+        60,
+        first=60,
     ),
 )

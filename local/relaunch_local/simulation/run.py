@@ -12,7 +12,6 @@ from relaunch_local.simulation.chance import Injection
 from relaunch_local.simulation.checks.areas import Areas, SeedAreas
 from relaunch_local.simulation.checks.coverage import Transition
 from relaunch_local.simulation.checks.returns import LONGEST_BESIDE_SPOT, SpotWatch
-from relaunch_local.simulation.checks.trigger_jobs import TriggerJobs
 from relaunch_local.simulation.checks.useless_machines import Waste
 from relaunch_local.simulation.commands import Commands
 from relaunch_local.simulation.faults.absent_agents import AbsentAgents
@@ -34,6 +33,7 @@ from relaunch_local.simulation.pull_requests import PullRequests
 from relaunch_local.simulation.refreshes import Refreshes
 from relaunch_local.simulation.retention import Retention
 from relaunch_local.simulation.retries import Retries
+from relaunch_local.simulation.trigger_jobs import TriggerJobs
 from relaunch_local.simulation.trigger_workload import TriggerWorkload
 from relaunch_local.simulation.verdict import Verdict
 from relaunch_local.simulation.workload import Workload

@@ -20,11 +20,11 @@ from relaunch_local.simulation.checks.facts import GIVEN_UP_AFTER
 from relaunch_local.simulation.checks.progress import check_progress
 from relaunch_local.simulation.checks.stop_causes import StopFacts, is_cause
 from relaunch_local.simulation.checks.times import CLOCK_SKEW, Times, run_seconds, timestamp
-from relaunch_local.simulation.checks.trigger_jobs import TriggerJobs
 from relaunch_local.simulation.cluster_jobs import ClusterJobs
 from relaunch_local.simulation.deserved_ends import EARLY_FAILURES, DeservedEnds, is_unpullable
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.faults.useless_machines import UselessMachineFaults
+from relaunch_local.simulation.trigger_jobs import TriggerJobs
 from relaunch_local.simulation.workload import UNREADABLE, Workload
 
 # ECS's timestamps have milliseconds; a task has two of them.

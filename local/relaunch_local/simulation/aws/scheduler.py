@@ -199,6 +199,12 @@ class ModelScheduler:
         if delay > target["RetryPolicy"]["MaximumEventAgeInSeconds"]:
             self._chance.note_organic("scheduled-time-given-up")
             dead_letters = _queue_of(target["DeadLetterConfig"]["Arn"])
+            if self._chance.strikes("scheduled-time-redriven", 0.6, note=note):
+                # Somebody sends the dead letter back once they see it.
+                redriven = delay + self._chance.stream("scheduler/redriven").uniform(60.0, 3_600.0)
+                self._later(redriven, "IntakeQueue", body)
+                self.sent.append(SentTime(name, at, self._clock.now() + timedelta(seconds=redriven)))
+                return
             self._queues.dead_letter(dead_letters, body, "Scheduler gave it up")
             self.sent.append(SentTime(name, at, None))
             return
