@@ -115,7 +115,7 @@ TRIGGER_BUGS = (
         "comparison-blind",
         "a definition that is removed by a pull request is called unchanged",
         changed(compare_definitions, kind_of_change=lambda _before, _after: ChangeKind.UNCHANGED),
-        "a pull request is told what it changes",
+        "a comparison has what a pull request changes",
         40,
     ),
     PlantedBug(

@@ -55,8 +55,8 @@ class Year:
             self.clock.call_later((number * WEEK).total_seconds(), self._apply)
         self.clock.advance_to(EPOCH + 365 * DAY + LAST_DAY)
         job_ids = self.story.jobs.load_open(MANY)
-        told = [self.story.job(job_id).trigger.environment["RELAUNCH_SCHEDULED_TIME"] for job_id in job_ids]
-        found = sorted(datetime.fromisoformat(each).astimezone(ZoneInfo(time_zone)) for each in told)
+        named = [self.story.job(job_id).trigger.environment["RELAUNCH_SCHEDULED_TIME"] for job_id in job_ids]
+        found = sorted(datetime.fromisoformat(each).astimezone(ZoneInfo(time_zone)) for each in named)
         self.jobs = [each for each in found if each.date() in EVERY_DAY]
 
     def _apply(self) -> None:

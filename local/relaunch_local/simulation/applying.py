@@ -79,7 +79,8 @@ class Applying:
 
     def _register(self) -> None:
         deps = self._account.deps
-        rules, schedules = self._rules.adapter, self._schedules.adapter
+        rules = self._rules.adapter
+        schedules = self._schedules.adapter
         registered = deps.definitions.list_registered()
         file = dict(self._file)
         definitions = list(file.values())

@@ -60,9 +60,9 @@ class PullRequests:
     def _check(self, answer: Mapping[str, Any], kinds: Mapping[str, str]) -> None:
         """Check that the answer has what was changed, and a plan of whatever may run."""
         found = {each["definition"]: each for each in answer.get("comparison", {}).get("definitions", ())}
-        told = {name: each["kind"] for name, each in found.items()}
-        message = f"{told}, not {dict(kinds)}: {str(answer)[:200]}"
-        self._account.invariants.check("a pull request is told what it changes", told == kinds, message)
+        found_kinds = {name: each["kind"] for name, each in found.items()}
+        message = f"{found_kinds}, not {dict(kinds)}: {str(answer)[:200]}"
+        self._account.invariants.check("a comparison has what a pull request changes", found_kinds == kinds, message)
         unplanned = [name for name in kinds if _is_planned(kinds[name]) != bool(found.get(name, {}).get("plan"))]
         self._account.invariants.check("what a pull request changes has a plan", not unplanned, f"{unplanned}")
 

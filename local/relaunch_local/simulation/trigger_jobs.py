@@ -82,10 +82,11 @@ class TriggerJobs:
 
     def _check_times(self, registration: Registration) -> None:
         """Check that Scheduler sends every time of a schedule while its trigger is registered."""
-        trigger, since, until = registration.trigger, registration.sure_from, registration.unsure_from
+        trigger = registration.trigger
+        since = registration.sure_from
         if not isinstance(trigger, ScheduleTrigger) or since is None:
             return
-        until = until or self._account.clock.now()
+        until = registration.unsure_from or self._account.clock.now()
         key = schedule_key(trigger)
         interval = rate_of(trigger.expression)
         if interval is None:
@@ -173,8 +174,8 @@ class TriggerJobs:
         message = f"{job.job_id} by {job.trigger.identity} at {job.accepted_at}"
         self._check("nothing starts a job that no trigger selects", is_selected, message)
         depth = self._depth(job)
-        told = job.trigger.environment.get("RELAUNCH_CHAIN_DEPTH", "0")
-        self._check("a job knows how many came before it in its chain", told == str(depth), f"{message}: {told}")
+        given = job.trigger.environment.get("RELAUNCH_CHAIN_DEPTH", "0")
+        self._check("a job knows how many came before it in its chain", given == str(depth), f"{message}: {given}")
 
 
 def _may_start(registration: Registration, start: _Start, accepted_at: datetime) -> bool:
@@ -195,7 +196,8 @@ def _is_selected(pattern: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
     """Return whether a pattern of a seed selects an event: those of rows, and those of the ends of jobs."""
     if event["source"] not in pattern["source"] or event["detail-type"] not in pattern["detail-type"]:
         return False
-    wanted, detail = pattern["detail"], event["detail"]
+    wanted = pattern["detail"]
+    detail = event["detail"]
     if "rows" in wanted:
         return bool(detail["rows"] > wanted["rows"][0]["numeric"][1])
     return all(detail[name] in values for name, values in wanted.items())

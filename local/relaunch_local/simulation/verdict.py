@@ -48,7 +48,7 @@ class Verdict:
         workload: Workload,
         rare_faults: RareFaults,
         useless_machines: UselessMachineFaults,
-        triggered: TriggerJobs,
+        triggered: TriggerJobs | None = None,
     ) -> None:
         """Check this run."""
         self._triggered = triggered
@@ -117,7 +117,7 @@ class Verdict:
 
     def _check_events(self) -> None:
         jobs = self._invariants.jobs.values()
-        matched = self._triggered.check()
+        matched = self._triggered.check() if self._triggered is not None else 0
         accepted = Counter((definition, token) for definition, token, _ in self._workload.accepted)
         for (definition, token), count in sorted(accepted.items()):
             found = [job.job_id for job in jobs if job.definition.name == definition and token in job.trigger.identity]

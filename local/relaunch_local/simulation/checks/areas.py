@@ -30,7 +30,14 @@ WHY_NOT_ENTERED: Mapping[str, str] = {
     "plan_jobs.with_fit": "the command alone asks a cluster for its nodes, with the kubeconfig of its user",
 }
 """Why no seed enters some use cases."""
-_RARE = frozenset({"AbandonMachine", "dead_letters.redrive_dead_letter", "follow_market.gives_spot_back"})
+_RARE = frozenset(
+    {
+        "AbandonMachine",
+        "complete_event.complete_event",
+        "dead_letters.redrive_dead_letter",
+        "follow_market.gives_spot_back",
+    }
+)
 """What so few seeds enter that faults have to be more frequent there."""
 _MORE_FREQUENT = 5.0
 _BETWEEN_STEPS = ("call-", "function-")
