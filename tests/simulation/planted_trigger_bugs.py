@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from relaunch.adapters.aws.ecs import container_overrides
+from relaunch.adapters.messages.topic_messages import parse_topic_message
 from relaunch.core.definitions.changes import ChangeKind
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.launches.launch import GpuShare
@@ -39,18 +40,17 @@ def _all_skip() -> AbstractContextManager[object]:
 
     def skip(trigger: Any, event: Any) -> str | None:
         late = (event.handled_at or event.scheduled_at) - event.scheduled_at
-        return find(trigger, event) or ("late" if late > matching.SKIPPED_AFTER / 4 else None)
+        return find(trigger, event) or ("late" if late > SKIPPED_AFTER / 4 else None)
 
     return patched(matching, _find_schedule_obstacle=skip)
 
 
 def _with_attributes_refused() -> AbstractContextManager[object]:
-    parse = sns.parse_topic_message
 
     def refuse(body: str, watched: Any) -> Any:
         if '"size"' in body:
             raise PermanentError("it has attributes")
-        return parse(body, watched)
+        return parse_topic_message(body, watched)
 
     return patched(sns, parse_topic_message=refuse)
 
