@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from relaunch.adapters.aws.ecs import container_overrides
@@ -40,7 +41,7 @@ def _all_skip() -> AbstractContextManager[object]:
 
     def skip(trigger: Any, event: Any) -> str | None:
         late = (event.handled_at or event.scheduled_at) - event.scheduled_at
-        return find(trigger, event) or ("late" if late > SKIPPED_AFTER / 4 else None)
+        return find(trigger, event) or ("late" if late > timedelta(minutes=15) else None)
 
     return patched(matching, _find_schedule_obstacle=skip)
 
