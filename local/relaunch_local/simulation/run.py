@@ -7,6 +7,7 @@ from datetime import timedelta
 from relaunch.usecases.reconcile_machines import is_instance_sweep_due
 from relaunch.usecases.sweep_cluster import is_sweep_due
 from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.applying import Applying
 from relaunch_local.simulation.chance import Injection
 from relaunch_local.simulation.checks.areas import Areas, SeedAreas
 from relaunch_local.simulation.checks.coverage import Transition
@@ -28,9 +29,12 @@ from relaunch_local.simulation.faults.spot_drought import OnDemandShortages, Spo
 from relaunch_local.simulation.faults.stalled_trainings import StalledTrainings
 from relaunch_local.simulation.faults.useless_machines import UselessMachineFaults
 from relaunch_local.simulation.options import Options
+from relaunch_local.simulation.pull_requests import PullRequests
 from relaunch_local.simulation.refreshes import Refreshes
 from relaunch_local.simulation.retention import Retention
 from relaunch_local.simulation.retries import Retries
+from relaunch_local.simulation.trigger_jobs import TriggerJobs
+from relaunch_local.simulation.trigger_workload import TriggerWorkload
 from relaunch_local.simulation.verdict import Verdict
 from relaunch_local.simulation.workload import Workload
 
@@ -126,10 +130,16 @@ class SeedRun:
         self.failed_tasks = FailedTaskFaults(self.account)
         Retries(self.account, self.workload)
         self.refreshes = Refreshes(self.account)
-        Commands(self.account, self.workload)
+        self._let_people_work()
         ClusterFaults(self.account)
         self.retention = Retention(self.account)
         Schedule(self.account)
+
+    def _let_people_work(self) -> None:
+        self.applying = Applying(self.account)
+        Commands(self.account, self.workload, self.applying)
+        self.triggers = TriggerWorkload(self.account, self.applying)
+        PullRequests(self.account, self.workload)
 
     def _watch_spot(self) -> SpotWatch | None:
         """Watch where jobs run that go back to spot, once nothing is refused any more."""
@@ -171,9 +181,11 @@ class SeedRun:
             self.provider_faults.end()
             self.silent_hosts.end()
             self.failed_tasks.grant()
+            self.triggers.end()
             self._wait_until_idle()
             self.steps_until_idle = account.runtime.steps
-            Verdict(account, self.workload, self.rare_faults, self.useless_machines).check()
+            triggered = TriggerJobs(account, self.applying)
+            Verdict(account, self.workload, self.rare_faults, self.useless_machines, triggered).check()
             self._check_returns()
             self._advance(_MACHINE_GRACE_SECONDS)
             self._check_instances()
@@ -215,7 +227,7 @@ class SeedRun:
         jobs = account.invariants.jobs
         if len(jobs) < len(self.workload.accepted) or self.workload.accepted != self.workload.planned:
             return False
-        if self.workload.github.left():
+        if self.workload.github.left() or not self.triggers.is_over:
             return False
         is_sent = not any(job.outbox.unsent for job in jobs.values())
         return (

@@ -88,7 +88,7 @@ class Calls:
                 seconds = retries.pause_after(error, sends, context)
                 if seconds is None:
                     # What excuses a function that did less than it was to do.
-                    invocation.failed_calls += service != HOLDS_UP_NOTHING
+                    invocation.failed_calls += service not in HOLDS_UP_NOTHING
                     self.failed_at[name].append(self.runtime.clock.now())
                     raise
                 self.chance.note_organic("call-repeated-by-sdk")

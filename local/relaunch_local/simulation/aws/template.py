@@ -69,6 +69,8 @@ class Rule:
     pattern: Mapping[str, Any]
     queue: str
     max_age_seconds: float
+    template: str = ""
+    """What its target gets, where that is not the event as it is; `<aws.events.event.json>` is the event."""
 
     def matches(self, event: Mapping[str, Any]) -> bool:
         """Return whether an event matches the pattern."""
@@ -84,8 +86,9 @@ class Stack:
     rules: tuple[Rule, ...]
 
 
-# No seed has receivers of notices or topics, which a stack is without by default; what an If names is theirs alone.
-_LEFT_OUT = ("SendsNotices", "TakesTopics")
+# No seed has receivers of notices, which a stack is without by default, and few have topics. An If names theirs.
+_LEFT_OUT = ("SendsNotices",)
+_TAKES_TOPICS = "TakesTopics"
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml's, if available
@@ -111,10 +114,11 @@ def _document() -> Any:
 
 
 @cache
-def read_stack() -> Stack:
-    """Read template.yaml once per process."""
+def read_stack(*, takes_topics: bool = False) -> Stack:
+    """Read template.yaml once per process, of a stack to which topics of SNS deliver or one without."""
     document = _document()
-    resources = {name: each for name, each in document["Resources"].items() if each.get("Condition") not in _LEFT_OUT}
+    left_out = _LEFT_OUT if takes_topics else (*_LEFT_OUT, _TAKES_TOPICS)
+    resources = {name: each for name, each in document["Resources"].items() if each.get("Condition") not in left_out}
     defaults = {name: each.get("Default") for name, each in document["Parameters"].items()} | {"ClusterName": CLUSTER}
     queues = {
         name: _queue(name, each.get("Properties", {}), defaults)
