@@ -9,12 +9,12 @@ from botocore.exceptions import ClientError
 from authorization.stories import Stories
 from fakes.functions import FakeContext, make_batch
 from fakes.github_api import TOKEN, Answer, GithubApi, serve_github
-from fakes.github_refusals import REFUSALS
-from fakes.github_statuses import FakeStatuses
 from fakes.role_world import ACCOUNT, REGION, SUFFIX
 from fakes.webhook import load_event
 from relaunch.entrypoints.consumers import consumer
 from relaunch_local.simulation.github import GithubWebhooks
+from relaunch_local.simulation.notices.github_refusals import REFUSALS
+from relaunch_local.simulation.notices.github_statuses import FakeStatuses
 
 _RECEIVER = {"kind": "sns", "topic_arn": f"arn:aws:sns:{REGION}:{ACCOUNT}:training", "kinds": ["interrupted"]}
 

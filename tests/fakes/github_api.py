@@ -12,12 +12,12 @@ from urllib.parse import parse_qs, urlsplit
 from urllib.request import Request
 
 from fakes.github_repository import FakeRepository
-from fakes.github_statuses import FakeStatuses
 from fakes.loopback import LoopbackHandler, serve_on_loopback
 from relaunch.adapters.github.rest_api import GithubRestApi, RestAnswer
 from relaunch.core.triggers.failed_deliveries import DeliveryAttempt
 from relaunch.ports import PermanentError
 from relaunch_local.simulation.github import GithubWebhooks
+from relaunch_local.simulation.notices.github_statuses import FakeStatuses
 
 TOKEN = "github_pat_11ABCDEFG"
 _STATUS = {0: "timed out", 202: "OK"}

@@ -15,11 +15,11 @@ from fakes.action_services import (
     action_inputs,
     runner_environment,
 )
-from fakes.github_refusals import REFUSALS
 from relaunch_action.inputs import VARIABLE
 from relaunch_action.plan_text import marker_of
 from relaunch_action.run import run
 from relaunch_action.workflow_commands import Runner
+from relaunch_local.simulation.notices.github_refusals import REFUSALS
 
 MERGE = "c" * 40
 HEAD = "a" * 40

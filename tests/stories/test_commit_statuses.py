@@ -17,8 +17,6 @@ from fakes.clock import FakeClock
 from fakes.commit_changes import make_change, with_commit
 from fakes.dependencies import make_dependencies
 from fakes.github_api import Answer, GithubApi, InProcessApi
-from fakes.github_refusals import REFUSALS
-from fakes.github_statuses import FakeStatuses
 from fakes.notices import FakeReceivers
 from fakes.sources import ListLog
 from relaunch.adapters.github.commit_statuses import GithubCommitStatuses
@@ -31,6 +29,8 @@ from relaunch.ports import NotYetError, TransientError
 from relaunch.usecases.send_notices import send_notices
 from relaunch_local.in_memory.commit_statuses import InMemoryCommitStatuses
 from relaunch_local.simulation.github import GithubWebhooks
+from relaunch_local.simulation.notices.github_refusals import REFUSALS
+from relaunch_local.simulation.notices.github_statuses import FakeStatuses
 
 FAILING = 0.2
 LONGEST_DELAY_SECONDS = 900  # of a message, by SQS

@@ -77,6 +77,7 @@ from relaunch_local.simulation.checks.wait_reasons import WaitReasons
 from relaunch_local.simulation.cluster import ModelSts, make_cluster, make_targets
 from relaunch_local.simulation.drawn_scenario import draw_scenario
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
+from relaunch_local.simulation.notices.parts import Notices
 from relaunch_local.simulation.offerings import own_and_provided
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.saves import CheckedWrites
@@ -121,7 +122,7 @@ class SimulatedAccount(CheckedWrites):
             self.scenario.sidecars,
         )
         self.simulator = self._make_simulator(seed)
-        self.stack = read_stack()
+        self.stack = read_stack(sends_notices=self.scenario.notices is not None)
         self.queues = Queues(self.stack.queues, self.clock, self.chance, self.trace.line, self.outages)
         self.bus = self._make_bus()
         self.ecr = ModelEcr()
@@ -132,6 +133,7 @@ class SimulatedAccount(CheckedWrites):
         self.machines.watch(self.simulator, self.stores.machines)
         self.invariants.effects.is_released = self.machines.claims.is_released
         self.deadlines = self._watch_deadlines()
+        self.notices = Notices(self)
         self.deps = self._deps()
         self.lambdas = self.lambdas_type(
             self.stack,
@@ -223,14 +225,12 @@ class SimulatedAccount(CheckedWrites):
             self.invariants.tasks,
             self.stores.capacity,
         )
-        machines = self.machines.machines
-        watched = (self.clock, self.chance, self.invariants, self.objects, self.trainings, machines)
+        watched = (self.clock, self.chance, self.invariants, self.objects, self.trainings, self.machines.machines)
         return Deadlines(*watched, self.on_demand, self.facts.outage_time)
 
     def _deploy(self) -> None:
-        for function in self.stack.functions.values():
-            for source in function.sources:
-                self._poll(source)
+        for source in (each for function in self.stack.functions.values() for each in function.sources):
+            self._poll(source)
         provision(self.simulator, self.scenario)
         for definition in self.scenario.every_definition:
             self.stores.definitions.save_definition(definition)
@@ -326,6 +326,7 @@ class SimulatedAccount(CheckedWrites):
             "patterns": Re2Patterns(),
             "checkpoints": S3Checkpoints(s3),
             "load_thresholds": load_thresholds,
+            "receivers": self.notices.source,
             "launches": SqsLaunchQueue(self._sqs(), "AttemptsQueue"),
             "job_events": self.per_container(self._job_events),
             "clock": clock,

@@ -25,6 +25,7 @@ from relaunch_local.simulation.aws.trainings import SIDECAR, Recipe, Sidecar
 from relaunch_local.simulation.definition_scenario import MAIN_MEMORY
 from relaunch_local.simulation.instance_types import ON_DEMAND_USD_PER_HOUR, USD_PER_HOUR
 from relaunch_local.simulation.machine_scenario import MachineScenario
+from relaunch_local.simulation.notices.plans import NoticePlan
 
 ZONES = ("us-east-1a", "us-east-1b")
 INSTANCE_TYPES = tuple(ON_DEMAND_USD_PER_HOUR)
@@ -119,6 +120,8 @@ class Scenario:
     """Whether definitions have concurrency groups."""
     has_event_faults: bool = False
     """Whether PutEvents takes time, and may fail."""
+    notices: NoticePlan | None = None
+    """Who is sent what becomes of jobs; None: nobody is."""
     page_size: int | None = None
     """How much a page of a list has at most; None: as much as AWS gives."""
 
@@ -133,7 +136,8 @@ class Scenario:
         families = sorted({each.task_definition for each in self.definitions})
         # Without a kubeconfig in Secrets Manager: functions sign in by their role.
         cluster = {} if self.cluster is None else {"AckClusterId": _CLUSTER_ID}
-        return self.granted or {"TaskDefinitionFamilies": ",".join(families), **cluster}
+        notices = self.notices.parameters if self.notices is not None else {}
+        return {**(self.granted or {"TaskDefinitionFamilies": ",".join(families), **cluster}), **notices}
 
     def simulator_settings(self, seed: int) -> SimulatorSettings:
         """Return the settings of the ECS simulator."""

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fakes.action_services import ROLE, lost
-from fakes.github_refusals import REFUSALS
 from fakes.pull_request import AFTER, BASE, BEFORE, FILE, HEAD, MARKER, MERGE, OLD_BASE, PullRequest
 from relaunch_action.http_requests import Response
+from relaunch_local.simulation.notices.github_refusals import REFUSALS
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.outages import LAMBDA, SQS, Outages
-from relaunch_local.simulation.aws.template import QueueSettings, SourceSettings
-from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.aws.template import NOTICES_QUEUES, QueueSettings, SourceSettings
+from relaunch_local.simulation.chance import Chance, ChanceApart
 
 # Lambda stops a chain function → queue → function after this many passes ("recursive loop detection").
 LONGEST_LOOP = 16
@@ -59,7 +59,11 @@ class Queues:
         """Create every queue, empty."""
         outages.on_end.append(lambda _service: self._wake())
         self.dead_letters: list[DeadLetter] = []
-        self.queues = {name: Queue(each, self, clock, chance, trace) for name, each in settings.items()}
+        apart = ChanceApart(chance, "notices")
+        self.queues = {
+            name: Queue(each, self, clock, apart if name in NOTICES_QUEUES else chance, trace)
+            for name, each in settings.items()
+        }
         self.numbers = 0
         self.deaths = Counter[int]()
         """How often functions ended without an answer while they had a message, by its origin."""

@@ -84,8 +84,11 @@ class Stack:
     rules: tuple[Rule, ...]
 
 
-# No seed has receivers of notices or topics, which a stack is without by default; what an If names is theirs alone.
-_LEFT_OUT = ("SendsNotices", "TakesTopics")
+NOTICES_QUEUES = ("NoticesQueue", "NoticesDeadLetterQueue")
+"""The queues of a stack that sends notices, whose messages draw from streams of their own."""
+# No seed has topics, which a stack is without by default; what an If names is theirs, or of notices, alone.
+_LEFT_OUT = ("TakesTopics",)
+_OF_NOTICES = "SendsNotices"
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml's, if available
@@ -111,10 +114,11 @@ def _document() -> Any:
 
 
 @cache
-def read_stack() -> Stack:
+def read_stack(*, sends_notices: bool = False) -> Stack:
     """Read template.yaml once per process."""
+    left_out = _LEFT_OUT if sends_notices else (*_LEFT_OUT, _OF_NOTICES)
     document = _document()
-    resources = {name: each for name, each in document["Resources"].items() if each.get("Condition") not in _LEFT_OUT}
+    resources = {name: each for name, each in document["Resources"].items() if each.get("Condition") not in left_out}
     defaults = {name: each.get("Default") for name, each in document["Parameters"].items()} | {"ClusterName": CLUSTER}
     queues = {
         name: _queue(name, each.get("Properties", {}), defaults)
@@ -202,7 +206,7 @@ def _substituted(value: Any, defaults: Mapping[str, Any]) -> Any:
         return ACCOUNT
     if isinstance(value, dict) and set(value) == {"Sub"}:
         text = str(value["Sub"])
-        known = {"AWS::Partition": "aws", "AWS::Region": REGION, "AWS::AccountId": ACCOUNT, **defaults}
+        known = {"AWS::Partition": "aws", "AWS::Region": REGION, "AWS::AccountId": ACCOUNT, "AWS::StackName": STACK, **defaults}
         for parameter, content in known.items():
             text = text.replace(f"${{{parameter}}}", str(content))
         return text

@@ -6,8 +6,6 @@ import pytest
 from fakes.clock import FakeClock
 from fakes.commit_changes import SHA, make_change, with_commit
 from fakes.github_api import TOKEN, Answer, GithubApi, InProcessApi, serve_github
-from fakes.github_refusals import REFUSALS
-from fakes.github_statuses import MOST_STATUSES, FakeStatuses
 from relaunch.adapters.github.commit_statuses import PARAMETER, GithubCommitStatuses, WithCommitStatuses
 from relaunch.adapters.github.rest_api import GithubRestApi
 from relaunch.core.jobs.state import JobState
@@ -21,6 +19,8 @@ from relaunch.ports.deliveries import TokenRefusedError
 from relaunch.ports.notices import Delivered, Held, NoticeReceiver, Outcome, Postponed, Refused
 from relaunch_local.in_memory.commit_statuses import InMemoryCommitStatuses
 from relaunch_local.simulation.github import GithubWebhooks
+from relaunch_local.simulation.notices.github_refusals import REFUSALS
+from relaunch_local.simulation.notices.github_statuses import MOST_STATUSES, FakeStatuses
 
 CONTEXT = "relaunch/resnet"
 FOR_GOOD = [name for name, each in REFUSALS.items() if not each.may_pass and name != "a-bad-token"]

@@ -7,12 +7,12 @@ import pytest
 
 from fakes.clock import FakeClock
 from fakes.github_api import TOKEN, Answer, GithubApi, serve_github
-from fakes.github_refusals import REFUSALS
 from relaunch.adapters.github.webhook_api import GithubWebhookApi
 from relaunch.core.triggers.failed_deliveries import DeliveryAttempt
 from relaunch.ports import NotGrantedError, PermanentError, PortError, TransientError
 from relaunch.ports.deliveries import AttemptPage, TokenRefusedError
 from relaunch_local.simulation.github import GithubWebhooks
+from relaunch_local.simulation.notices.github_refusals import REFUSALS
 
 OURS = "https://abc.lambda-url.us-east-1.on.aws/"
 VISION = "repos/acme/vision"
