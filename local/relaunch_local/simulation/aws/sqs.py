@@ -13,6 +13,7 @@ from relaunch_local.simulation.chance import Chance, ChanceApart
 
 # Lambda stops a chain function → queue → function after this many passes ("recursive loop detection").
 LONGEST_LOOP = 16
+_FIRST_APART = 1_000_000
 
 
 @dataclass(eq=False)
@@ -64,7 +65,8 @@ class Queues:
             name: Queue(each, self, clock, apart if name in NOTICES_QUEUES else chance, trace)
             for name, each in settings.items()
         }
-        self.numbers = 0
+        self.numbers = Counter[bool]()
+        """How many messages were sent: by their numbers functions spread what they try again."""
         self.deaths = Counter[int]()
         """How often functions ended without an answer while they had a message, by its origin."""
 
@@ -120,9 +122,10 @@ class Queue:
         origin: int,
     ) -> None:
         """Accept a message; it becomes visible after its delay plus network latency."""
-        self.queues.numbers += 1
         name = self.settings.name
-        number = self.queues.numbers
+        is_apart = name in NOTICES_QUEUES
+        self.queues.numbers[is_apart] += 1
+        number = self.queues.numbers[is_apart] + is_apart * _FIRST_APART
         message = Message(
             name, number, body, self._clock.now(), dict(lineage), attributes=attributes, origin=origin or number
         )
