@@ -182,11 +182,17 @@ def test_each_job_ends_on_its_commit_as_it_ended_whatever_github_does(
     record_property("summary", summary(world))
     assert world.changes >= 10_000
     assert world.faults.keys() == set(PASSING)
-    alerts = Counter(str(each["reason"]) for each in world.given_up() if each["is_alert"])
-    # Each repository that GitHub refuses is said once a day, and nothing else was given up.
-    assert alerts.keys() == {str(each["reason"]) for each in world.given_up()}
-    assert max(alerts.values()) <= 2
-    assert len(alerts) == len(FOR_GOOD)
+    mendable = [each for name, each in FOR_GOOD.items() if each.is_mendable]
+    given_up = Counter(str(each["reason"]) for each in world.given_up() if each["is_alert"])
+    # What GitHub refuses for good is said once a day for each repository, and nothing else was given up;
+    assert given_up.keys() == {str(each["reason"]) for each in world.given_up()}
+    assert len(given_up) == len(FOR_GOOD)
+    assert sum(count <= 2 for count in given_up.values()) >= len(FOR_GOOD) - len(mendable)
+    # what somebody could set right is said once a day while it is tried, and when it is given up after one.
+    held = Counter(str(facts["reason"]) for decision, facts in world.log.lines if decision == "notice held")
+    assert held.keys() <= given_up.keys()
+    assert len(held) == len(mendable)
+    assert max(held.values()) <= 3
 
 
 def test_of_many_jobs_at_once_ends_go_first_and_the_limits_are_used_and_kept_to() -> None:

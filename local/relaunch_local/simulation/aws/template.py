@@ -206,7 +206,13 @@ def _substituted(value: Any, defaults: Mapping[str, Any]) -> Any:
         return ACCOUNT
     if isinstance(value, dict) and set(value) == {"Sub"}:
         text = str(value["Sub"])
-        known = {"AWS::Partition": "aws", "AWS::Region": REGION, "AWS::AccountId": ACCOUNT, "AWS::StackName": STACK, **defaults}
+        known = {
+            "AWS::Partition": "aws",
+            "AWS::Region": REGION,
+            "AWS::AccountId": ACCOUNT,
+            "AWS::StackName": STACK,
+            **defaults,
+        }
         for parameter, content in known.items():
             text = text.replace(f"${{{parameter}}}", str(content))
         return text

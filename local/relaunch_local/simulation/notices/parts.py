@@ -55,7 +55,9 @@ class Notices:
         runtime = account.runtime
         chance.apart = lambda: "notices/" if runtime.current and runtime.current.function == SENDER else ""
         rules = [each for each in account.stack.rules if each.queue in NOTICES_QUEUES]
-        self._bus = EventBus(tuple(rules), account.queues, account.clock, ChanceApart(chance, "notices"), account.outages)
+        self._bus = EventBus(
+            tuple(rules), account.queues, account.clock, ChanceApart(chance, "notices"), account.outages
+        )
         account.job_events.on_taken = self._event_taken
         self.checks = NoticeChecks(
             account.clock,

@@ -10,9 +10,9 @@ from relaunch.adapters.github.commit_statuses import PARAMETER, GithubCommitStat
 from relaunch.adapters.github.rest_api import GithubRestApi
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.change_events import JobStateChange
-from relaunch.core.notices.commit_status import CommitStatus
+from relaunch.core.notices.commit_status import UNDER_WAY, CommitStatus
 from relaunch.core.notices.notice import Notice
-from relaunch.core.notices.status_budget import PER_MINUTE
+from relaunch.core.notices.status_budget import PER_HOUR, PER_MINUTE, StatusBudget
 from relaunch.ports import PortError, StaleWriteError, TransientError
 from relaunch.ports.commit_statuses import StoredBudget, StoredShown
 from relaunch.ports.deliveries import TokenRefusedError
@@ -23,7 +23,8 @@ from relaunch_local.simulation.notices.github_refusals import REFUSALS
 from relaunch_local.simulation.notices.github_statuses import MOST_STATUSES, FakeStatuses
 
 CONTEXT = "relaunch/resnet"
-FOR_GOOD = [name for name, each in REFUSALS.items() if not each.may_pass and name != "a-bad-token"]
+MENDABLE = [name for name, each in REFUSALS.items() if each.is_mendable]
+PASSING = [name for name, each in REFUSALS.items() if each.may_pass or name == "a-bad-token"]
 PAGE = "https://jobs.example.com/{job_id}"
 
 
@@ -98,12 +99,16 @@ def test_it_wants_each_change_of_every_definition(world: World) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_a_refusal_is_postponed_if_it_may_pass_and_given_up_otherwise(world: World, name: str) -> None:
+def test_a_refusal_is_postponed_if_it_may_pass_held_if_somebody_can_mend_it_and_given_up_otherwise(
+    world: World, name: str
+) -> None:
     world.answer(REFUSALS[name].answer)
 
     outcome = world.deliver()
 
-    assert isinstance(outcome, Refused if name in FOR_GOOD else Postponed)
+    assert isinstance(outcome, Postponed | Held | Refused)
+    assert isinstance(outcome, Postponed) == (name in PASSING)
+    assert isinstance(outcome, Held) == (name in MENDABLE)
     assert outcome.reason.startswith(f"setting the status of a commit of acme/vision: HTTP {REFUSALS[name].status}")
     assert TOKEN not in outcome.reason
     assert not world.github.statuses
@@ -125,7 +130,7 @@ def test_what_somebody_can_do_is_said(world: World, name: str, remedy: str) -> N
 
     outcome = world.deliver()
 
-    assert isinstance(outcome, Refused | Postponed)
+    assert isinstance(outcome, Refused | Held | Postponed)
     assert remedy in outcome.reason
 
 
@@ -206,14 +211,68 @@ def test_a_repository_that_the_token_does_not_reach_is_said_once_a_day_and_no_ot
     refused = [world.deliver(sequence=number) for number in (1, 2)]
     other = GithubCommitStatuses(InProcessApi(world.api), world.store, world.clock)
     refused.append(world.deliver(other, sequence=3))
+    asked = len(world.api.requests)
     world.clock.advance(timedelta(hours=25))
     refused.append(world.deliver(sequence=4))
 
-    assert [each.is_known for each in refused if isinstance(each, Refused)] == [False, True, True, False]
+    assert [each.is_alert for each in refused if isinstance(each, Held)] == [True, False, False, True]
+    assert (asked, len(world.api.requests)) == (1, 2)
     assert set(world.store.load_report().problems) == {"acme/vision"}
     world.github.refuse = lambda: None
-    world.deliver(sequence=5)
+    world.github.names |= {"acme/speech"}
+    commit = {"RELAUNCH_GIT_REPOSITORY": "acme/speech", "RELAUNCH_GIT_SHA": SHA}
+    elsewhere = with_commit(make_change(time=world.clock.now()), **commit)
+    assert isinstance(world.receiver.deliver(Notice(kind=None, event=elsewhere), ""), Delivered)
+
+
+def test_what_was_refused_for_a_missing_right_is_set_once_the_right_is_granted(world: World) -> None:
+    world.answer(REFUSALS["a-missing-scope"].answer)
+    ended_at = world.clock.now()
+    refused = world.deliver(state=JobState.SUCCEEDED, time=ended_at)
+    world.github.refuse = lambda: None
+    assert isinstance(refused, Held)
+    early = world.deliver(state=JobState.SUCCEEDED, time=ended_at)
+    world.clock.advance(refused.until - world.clock.now())
+
+    assert isinstance(early, Held)
+    assert isinstance(world.deliver(state=JobState.SUCCEEDED, time=ended_at), Delivered)
+    assert [each.state for each in world.github.statuses["acme/vision", SHA, CONTEXT]] == ["success"]
     assert not world.store.load_report().problems
+
+
+def test_what_is_refused_for_a_day_is_given_up(world: World) -> None:
+    world.answer(REFUSALS["a-missing-scope"].answer)
+    ended_at = world.clock.now()
+    world.deliver(state=JobState.FAILED, time=ended_at)
+    world.clock.advance(timedelta(hours=23))
+
+    given_up = world.deliver(state=JobState.FAILED, time=ended_at)
+
+    assert isinstance(given_up, Refused)
+    assert not given_up.is_known
+
+
+def test_nothing_is_sent_while_a_request_of_another_job_may_be_on_its_way(world: World) -> None:
+    world.deliver(job_id="resnet-first", state=JobState.RUNNING)
+    own = world.deliver(job_id="resnet-first", state=JobState.FAILED)
+    later = world.deliver(job_id="resnet-retry", state=JobState.WAITING)
+
+    assert isinstance(own, Delivered)
+    assert later == Held(world.clock.now() + UNDER_WAY)
+    world.clock.advance(UNDER_WAY)
+    assert isinstance(world.deliver(job_id="resnet-retry", state=JobState.WAITING), Delivered)
+
+
+def test_ends_that_come_more_than_an_hour_late_are_said_once_a_day(world: World) -> None:
+    ended_at = world.clock.now()
+    world.clock.advance(timedelta(hours=2))
+    budget = StatusBudget(((int(world.clock.now().timestamp()) // 60, PER_HOUR),))
+    world.store.save_budget(StoredBudget(budget))
+
+    held = [world.deliver(state=JobState.FAILED, time=ended_at) for _ in range(2)]
+    held.append(world.deliver(state=JobState.FAILED))
+
+    assert [isinstance(each, Held) and each.is_alert for each in held] == [True, False, False]
 
 
 def test_what_a_token_may_and_until_when_is_reported(world: World) -> None:
@@ -244,7 +303,7 @@ def test_when_a_token_expires_is_read_with_or_without_an_offset(
 
 def test_without_room_a_state_is_held_and_an_end_as_well_once_that_is_used_too(world: World) -> None:
     outcomes = [world.deliver(sequence=number) for number in range(1, 40)]
-    ends = [world.deliver(job_id=f"resnet-{number}", state=JobState.FAILED) for number in range(40)]
+    ends = [world.deliver(definition=f"bert-{number}", state=JobState.FAILED) for number in range(40)]
 
     assert {type(each) for each in outcomes} == {Delivered, Held}
     assert isinstance(ends[0], Delivered)
@@ -256,6 +315,7 @@ def test_the_end_of_a_job_that_was_retried_is_not_shown_after_that_of_its_retry(
     failed_at = world.clock.now()
     world.clock.advance(timedelta(hours=1))
     world.deliver(job_id="resnet-retry", state=JobState.SUCCEEDED)
+    world.clock.advance(UNDER_WAY)
 
     late = world.deliver(state=JobState.FAILED, time=failed_at)
     other = world.deliver(state=JobState.FAILED, time=failed_at, definition="bert")
