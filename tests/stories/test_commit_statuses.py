@@ -172,6 +172,48 @@ def summary(world: World) -> str:
     )
 
 
+def lags(world: World) -> list[float]:
+    """Return how many minutes after the end of each job its commit showed it, in their order."""
+    found = []
+    for change in world.last.values():
+        status = commit_status_of(change)
+        assert status is not None
+        shown = world.github.statuses.get((status.repository, status.sha, status.context), [])
+        found += [(each.at - change.time) / timedelta(minutes=1) for each in shown if each.state != "pending"][:1]
+    return sorted(found)
+
+
+def rows(world: World) -> Iterator[tuple[str, object]]:
+    """Return what a run counted."""
+    github = world.github
+    late = lags(world)
+    yield "jobs, and their changes", f"{world.jobs:,}, {world.changes:,}"
+    yield "requests", f"{github.requests:,}"
+    yield "statuses that GitHub took", f"{sum(len(each) for each in github.statuses.values()):,}"
+    yield from ((f"failed: {kind}", f"{count:,}") for kind, count in sorted(world.faults.items()))
+    yield "the most requests in a minute, in an hour", f"{github.most_in_a_minute}, {github.most_in_an_hour}"
+    yield "beyond a limit; before GitHub may be asked again", f"{len(github.exceeded)}; {len(github.too_soon)}"
+    yield "commits that show another end than that of their job", 0
+    yield (
+        "minutes from an end to its status: half, 95 %, all",
+        ", ".join(f"{late[int(len(late) * share) - 1]:.0f}" for share in (0.5, 0.95, 1)),
+    )
+
+
+def main(jobs: int) -> None:
+    """Print the table of a run of many jobs at a GitHub that fails, and how late ends are where too many end."""
+    many = World(Random(1), jobs=jobs, hours=jobs / 80)  # noqa: S311 - not a secret
+    check(many)
+    sys.stdout.writelines(f"| {name} | {value} |\n" for name, value in rows(many))
+    for per_hour in (200, 300, 400, 600):
+        for hours in (1, 4):
+            world = World(Random(1), jobs=per_hour * hours, hours=hours, failing=0)  # noqa: S311 - not a secret
+            check(world)
+            late = lags(world)
+            half, most = (late[int(len(late) * share) - 1] for share in (0.5, 1))
+            sys.stdout.write(f"| {per_hour} | {hours} | {half:.0f} | {most:.0f} |\n")
+
+
 def test_each_job_ends_on_its_commit_as_it_ended_whatever_github_does(
     record_property: Callable[[str, object], None],
 ) -> None:
@@ -205,6 +247,4 @@ def test_of_many_jobs_at_once_ends_go_first_and_the_limits_are_used_and_kept_to(
 
 
 if __name__ == "__main__":
-    many = World(Random(1), jobs=int(sys.argv[1]), hours=int(sys.argv[1]) / 80)  # noqa: S311 - not a secret
-    check(many)
-    sys.stdout.write(f"{summary(many)}\n")
+    main(int(sys.argv[1]))

@@ -28,7 +28,6 @@ from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies, JobEvents
 from relaunch_local.ecs import Clock, EcsSimulator, Event, InProcessClient, ProcessSpec
 from relaunch_local.ecs.engine.model import Instance
-from relaunch_local.iam.permission import Permission
 from relaunch_local.in_memory.stores import InMemoryStores
 from relaunch_local.simulation.authorization import AuthorizedClient, AuthorizedStore, authorize_functions
 from relaunch_local.simulation.aws.calls import Calls
@@ -126,11 +125,7 @@ class SimulatedAccount(CheckedWrites):
         self.queues = Queues(self.stack.queues, self.clock, self.chance, self.trace.line, self.outages)
         self.bus = self._make_bus()
         self.ecr = ModelEcr()
-        self.indexes = self.indexes_type(self.clock, self.chance)
-        self.machine_indexes = self.machine_indexes_type(self.clock, self.chance)
-        self.emulated = self._emulated_table() if options.dynamodb else None
-        self.stores = self.emulated.raw if self.emulated is not None else InMemoryStores()
-        self.machines.watch(self.simulator, self.stores.machines)
+        self._make_stores(options)
         self.invariants.effects.is_released = self.machines.claims.is_released
         self.deadlines = self._watch_deadlines()
         self.notices = Notices(self)
@@ -147,6 +142,13 @@ class SimulatedAccount(CheckedWrites):
         self._deploy()
         self._subscribe()
 
+    def _make_stores(self, options: Options) -> None:
+        self.indexes = self.indexes_type(self.clock, self.chance)
+        self.machine_indexes = self.machine_indexes_type(self.clock, self.chance)
+        self.emulated = self._emulated_table() if options.dynamodb else None
+        self.stores = self.emulated.raw if self.emulated is not None else InMemoryStores()
+        self.machines.watch(self.simulator, self.stores.machines)
+
     def _make_bus(self) -> EventBus:
         rules = (*self.stack.rules, *upload_rules(self.scenario.every_definition))
         return EventBus(rules, self.queues, self.clock, self.chance, self.outages)
@@ -156,7 +158,7 @@ class SimulatedAccount(CheckedWrites):
             self.runtime,
             self.scenario.machines.settings,
             self.scenario.role_parameters,
-            self._call_denied,
+            self.call_denied,
         )
         self.snapshots = Snapshots(self.calls, self._authorized)
         self.cluster = make_cluster(self.clock, self.chance, self.objects, self.scenario, self.invariants)
@@ -379,9 +381,6 @@ class SimulatedAccount(CheckedWrites):
     def _message_handled(self, function: str, body: str, began_at: datetime) -> None:
         self.refusals.message_handled()
         self.functions.message_handled(function, body, began_at)
-
-    def _call_denied(self, permission: Permission) -> None:
-        self.functions.call_denied(permission)
 
     def _launch_refused(self, parameters: Mapping[str, Any]) -> None:
         self.refusals.refused(parameters)

@@ -7,6 +7,7 @@ from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.machines.machine import Machine
 from relaunch_local.ecs import Clock
+from relaunch_local.iam.permission import Permission
 from relaunch_local.simulation.aws.machine_table import MachineIndexes
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.absent_agents import AbsentAgentChecks
@@ -15,6 +16,7 @@ from relaunch_local.simulation.checks.choices import Choices
 from relaunch_local.simulation.checks.deadlines import Deadlines
 from relaunch_local.simulation.checks.facts import AccountFacts
 from relaunch_local.simulation.checks.free_hour import FreeHour
+from relaunch_local.simulation.checks.functions import FunctionChecks
 from relaunch_local.simulation.checks.invariants import Invariants
 from relaunch_local.simulation.checks.job_events import JobEventChecks
 from relaunch_local.simulation.checks.machines import MachineInvariants
@@ -48,6 +50,11 @@ class CheckedWrites:
     absent_agents: AbsentAgentChecks
     free_hour: FreeHour
     job_events: JobEventChecks
+    functions: FunctionChecks
+
+    def call_denied(self, permission: Permission) -> None:
+        """Check a call of a function that its role does not allow."""
+        self.functions.call_denied(permission)
 
     def job_saved(self, job: Job, timeline: Sequence[TimelineEntry]) -> None:
         """Check a job that was created or saved."""

@@ -34,7 +34,6 @@ WHY_NOT_ENTERED: Mapping[str, str] = {
     "compare_definitions.compare_definitions": "the function that plans pull requests only reads, and no seed has one",
     "complete_event.complete_event": _NOT_COUNTED,
     "submit_job.submit_direct": "the loads of `make load` call it; functions call `submit_request`, which it calls",
-    "send_notices.send_notices": "no seed has receivers: stories have receivers that are down, and events in any order",
     "plan_jobs.with_fit": "the command alone asks a cluster for its nodes, with the kubeconfig of its user",
 }
 """Why no seed enters some use cases."""

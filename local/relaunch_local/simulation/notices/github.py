@@ -1,9 +1,10 @@
-"""GitHub's API for statuses of commits as a function calls it: a fifth of the requests fail, are limited, or are late."""
+"""GitHub's API for statuses of commits as a function calls it: a fifth of the requests fail, or are taken late."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from email.message import Message
+from functools import partial
 from typing import Any
 from urllib.request import Request
 
@@ -58,7 +59,7 @@ class SimulatedStatuses(GithubRestApi):
         if fault in ("status-unanswered", "status-taken-late"):
             if fault == "status-taken-late":
                 late = self._chance.stream("github-statuses/late").uniform(*_TAKEN_LATE)
-                self._clock.call_later(late, lambda: self._take(path, content))
+                self._clock.call_later(late, partial(self._take_late, path, content))
             self._runtime.pause(_TIMEOUT_SECONDS, "github:status is waited for")
             raise TimeoutError("timed out")
         if fault:
@@ -66,6 +67,9 @@ class SimulatedStatuses(GithubRestApi):
         answer = self._take(path, content)
         self._runtime.pause(latency.uniform(*_LATENCY), "github:status took effect")
         return _read(answer)
+
+    def _take_late(self, path: str, content: Mapping[str, Any]) -> None:
+        self._take(path, content)
 
     def _take(self, path: str, content: Mapping[str, Any]) -> Answer:
         repository = "/".join(path.split("/")[1:3])

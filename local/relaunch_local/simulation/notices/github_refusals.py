@@ -24,7 +24,7 @@ class Refusal:
 
     @property
     def is_mendable(self) -> bool:
-        """Return whether somebody can set right what it refuses: a right that is missing, or the name of a repository."""
+        """Return whether somebody can set right what it refuses: a missing right, or the name of a repository."""
         return not self.may_pass and self.status in (301, 403, 404)
 
     @property

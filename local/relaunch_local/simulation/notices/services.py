@@ -117,10 +117,10 @@ class Services:
         if self._strikes("notice-refused", _REFUSED, plan):
             return _answer(500, {})
         if self._strikes("notice-limited", _LIMITED, plan):
-            return self._limit(plan)
+            return self._limit()
         return None
 
-    def _limit(self, plan: ReceiverPlan) -> Answer:
+    def _limit(self) -> Answer:
         dice = self._chance.stream("notices/limits")
         seconds = dice.randint(*_RETRY_AFTER)
         text = str(seconds)
