@@ -145,12 +145,14 @@ NOTICE_BUGS = (
         "no wait is ever too long",
         changed(decision, _begins_wait=lambda _event: False),
         "a job that waits too long is said to",
+        first=10,
     ),
     PlantedBug(
         "notice-never-given-up",
         "a receiver that never takes anything is tried for months",
         changed(decision, KEPT=timedelta(days=90)),
         "every event is settled for every receiver in the end",
+        first=137,
     ),
     PlantedBug(
         "job-tells-its-receivers",
@@ -163,6 +165,7 @@ NOTICE_BUGS = (
         "a status that GitHub refuses for a missing right is given up at once",
         changed(commit_statuses, _MENDABLE=frozenset()),
         "a commit shows how its newest job ended",
+        first=63,
     ),
     PlantedBug(
         "status-of-another-context",
@@ -176,5 +179,6 @@ NOTICE_BUGS = (
         replaced(GithubCommitStatuses, "_note_limited", _after_a_second),
         "GitHub is left alone for as long as it asks",
         world=changed(github, _SHARES={"status-limited": 0.4}),
+        first=31,
     ),
 )

@@ -27,7 +27,7 @@ _REFUSED = 0.06
 _LIMITED = 0.05
 _UNANSWERED = 0.03
 _ANSWER_LOST = 0.05
-_THREAD_DELETED = 0.02
+_THREAD_DELETED = 0.05
 # Slack's, and half a minute; one in four says it as a date.
 _RETRY_AFTER = (1, 30)
 
