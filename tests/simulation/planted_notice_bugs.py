@@ -145,7 +145,7 @@ NOTICE_BUGS = (
         "no wait is ever too long",
         changed(decision, _begins_wait=lambda _event: False),
         "a job that waits too long is said to",
-        first=10,
+        first=50,
     ),
     PlantedBug(
         "notice-never-given-up",
