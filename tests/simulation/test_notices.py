@@ -8,7 +8,7 @@ import pytest
 from relaunch_local.simulation import Options
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.drawn_scenario import draw_scenario
-from relaunch_local.simulation.notices.plans import FOR_EVER, Absence, Away, NoticePlan
+from relaunch_local.simulation.notice_plans import FOR_EVER, Absence, Away, NoticePlan
 from relaunch_local.simulation.run import SeedRun
 from relaunch_local.simulation.scenario import Scenario
 

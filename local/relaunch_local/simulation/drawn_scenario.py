@@ -33,7 +33,7 @@ from relaunch_local.simulation.definition_scenario import is_constrained
 from relaunch_local.simulation.group_scenario import with_groups
 from relaunch_local.simulation.instance_types import ON_DEMAND_USD_PER_HOUR
 from relaunch_local.simulation.job_scenario import with_burst, with_limits, with_returns, with_stalled_trainings
-from relaunch_local.simulation.notices.scenario import with_notices
+from relaunch_local.simulation.notice_scenario import with_notices
 from relaunch_local.simulation.scenario import (
     BUCKET,
     CHECKPOINTS,

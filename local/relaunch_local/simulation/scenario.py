@@ -25,7 +25,7 @@ from relaunch_local.simulation.aws.trainings import SIDECAR, Recipe, Sidecar
 from relaunch_local.simulation.definition_scenario import MAIN_MEMORY
 from relaunch_local.simulation.instance_types import ON_DEMAND_USD_PER_HOUR, USD_PER_HOUR
 from relaunch_local.simulation.machine_scenario import MachineScenario
-from relaunch_local.simulation.notices.plans import NoticePlan
+from relaunch_local.simulation.notice_plans import NoticePlan
 
 ZONES = ("us-east-1a", "us-east-1b")
 INSTANCE_TYPES = tuple(ON_DEMAND_USD_PER_HOUR)

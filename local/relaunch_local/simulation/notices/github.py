@@ -13,10 +13,10 @@ from relaunch.adapters.github.rest_api import GithubRestApi, RestAnswer
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.chance import Chance
-from relaunch_local.simulation.checks.commit_statuses import CommitStatusChecks
+from relaunch_local.simulation.notice_plans import Away, StatusPlan
 from relaunch_local.simulation.notices.github_refusals import REFUSALS
 from relaunch_local.simulation.notices.github_statuses import Answer, FakeStatuses
-from relaunch_local.simulation.notices.plans import Away, StatusPlan
+from relaunch_local.simulation.notices.status_checks import CommitStatusChecks
 
 _LATENCY = (0.1, 2.0)
 _TIMEOUT_SECONDS = 10.0

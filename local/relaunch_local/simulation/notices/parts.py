@@ -5,8 +5,8 @@ receivers.
 """
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from relaunch.adapters.aws.dynamodb.commit_statuses import DynamoDbCommitStatuses
 from relaunch.adapters.aws.receiver_parameters import SsmReceivers
@@ -15,22 +15,31 @@ from relaunch.adapters.github.commit_statuses import GithubCommitStatuses, WithC
 from relaunch.adapters.notices.receivers import ReceiverMaker, StoredReceivers
 from relaunch.ports.commit_statuses import CommitStatusStore
 from relaunch.ports.notices import NoReceivers, ReceiverSource
+from relaunch_local.ecs import Clock
 from relaunch_local.in_memory.commit_statuses import InMemoryCommitStatuses
-from relaunch_local.simulation.authorization import AuthorizedStore
+from relaunch_local.simulation.authorization import AuthorizedClient, AuthorizedStore, FunctionAuthorization
+from relaunch_local.simulation.aws.calls import Calls
 from relaunch_local.simulation.aws.clients import CallingClient
 from relaunch_local.simulation.aws.eventbridge import EventBus
-from relaunch_local.simulation.aws.runtime import FunctionClock
+from relaunch_local.simulation.aws.outages import Outages
+from relaunch_local.simulation.aws.runtime import FunctionClock, Runtime
+from relaunch_local.simulation.aws.sqs import Queues
 from relaunch_local.simulation.aws.table import CalledStore
-from relaunch_local.simulation.aws.template import ACCOUNT, NOTICES_QUEUES, STACK
-from relaunch_local.simulation.chance import ChanceApart
-from relaunch_local.simulation.checks.commit_statuses import CommitStatusChecks
-from relaunch_local.simulation.checks.notices import SENDER, NoticeChecks
+from relaunch_local.simulation.aws.template import ACCOUNT, NOTICES_QUEUES, STACK, Stack
+from relaunch_local.simulation.chance import Chance, ChanceApart
+from relaunch_local.simulation.checks.facts import AccountFacts
+from relaunch_local.simulation.checks.invariants import Invariants
+from relaunch_local.simulation.checks.job_events import JobEventChecks
+from relaunch_local.simulation.checks.trace import Trace
+from relaunch_local.simulation.notice_plans import STATUS_TOKEN, NoticePlan, Service, StatusPlan
+from relaunch_local.simulation.notices.checks import SENDER, NoticeChecks
 from relaunch_local.simulation.notices.github import SimulatedStatuses
-from relaunch_local.simulation.notices.plans import STATUS_TOKEN, NoticePlan, Service, StatusPlan
 from relaunch_local.simulation.notices.services import Services
+from relaunch_local.simulation.notices.status_checks import CommitStatusChecks
+from relaunch_local.simulation.scenario import Scenario
 
 if TYPE_CHECKING:
-    from relaunch_local.simulation.account import SimulatedAccount
+    from relaunch_local.simulation.aws.emulated_table import EmulatedTable
 
 _PATH = f"/relaunch/{STACK}/notices"
 # A notice is tried for a day, and its event may be an hour late.
@@ -39,10 +48,32 @@ _STEP_SECONDS = 600.0
 _DEATHS = 7
 
 
+class Account(Protocol):
+    """What the notices of a run need of its account."""
+
+    clock: Clock
+    scenario: Scenario
+    chance: Chance
+    runtime: Runtime
+    calls: Calls
+    outages: Outages
+    queues: Queues
+    stack: Stack
+    trace: Trace
+    facts: AccountFacts
+    invariants: Invariants
+    job_events: JobEventChecks
+    authorization: FunctionAuthorization
+    emulated: "EmulatedTable | None"
+
+    def per_container(self, make: Callable[[], Any]) -> Any:
+        """Return an object that each container of a function has."""
+
+
 class Notices:
     """The notices of a run, none in a seed without a plan of them."""
 
-    def __init__(self, account: "SimulatedAccount") -> None:
+    def __init__(self, account: Account) -> None:
         """Make the receivers of the account's scenario."""
         self._account = account
         self.source: ReceiverSource = NoReceivers()
@@ -96,7 +127,8 @@ class Notices:
         return store  # type: ignore[no-any-return]  # it has each method of the port
 
     def _client(self, service: str, model: Any) -> Any:
-        return CallingClient(service, self._account._authorized(service, model), self._account.calls)  # noqa: SLF001 - as its own clients
+        authorized = AuthorizedClient(service, model, self._account.authorization)
+        return CallingClient(service, authorized, self._account.calls)
 
     def _event_taken(self, entry: Mapping[str, Any]) -> None:
         detail = json.loads(entry["Detail"])

@@ -18,8 +18,8 @@ from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.clients import client_error
 from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.chance import Chance
-from relaunch_local.simulation.checks.notices import NoticeChecks
-from relaunch_local.simulation.notices.plans import WEBHOOK_HOST, Away, NoticePlan, ReceiverPlan, Service
+from relaunch_local.simulation.notice_plans import WEBHOOK_HOST, Away, NoticePlan, ReceiverPlan, Service
+from relaunch_local.simulation.notices.checks import NoticeChecks
 from relaunch_local.simulation.notices.receipts import Receipt, UnreadableError, read_signed, read_text
 
 _LATENCY = (0.05, 0.6)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.notice_routes import DEFAULT_KINDS, NoticeKind, NoticeRoute
 from relaunch_local.simulation.chance import Chance
-from relaunch_local.simulation.notices.plans import (
+from relaunch_local.simulation.notice_plans import (
     FOR_EVER,
     Absence,
     Away,

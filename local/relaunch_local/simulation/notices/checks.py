@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.job import Job
 from relaunch_local.ecs import Clock
-from relaunch_local.simulation.checks.job_stories import Detail, begins_wait, ends_wait, kind_of, minute_of, time_of
 from relaunch_local.simulation.checks.record import Check
-from relaunch_local.simulation.notices.plans import ReceiverPlan, Service
+from relaunch_local.simulation.notice_plans import ReceiverPlan, Service
 from relaunch_local.simulation.notices.receipts import Receipt
+from relaunch_local.simulation.notices.stories import Detail, begins_wait, ends_wait, kind_of, minute_of, time_of
 
 SENDER = "send_notices"
 """The only function that may call a receiver."""

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from relaunch_local.ecs import Clock
-from relaunch_local.simulation.checks.job_stories import Detail, is_end, time_of
 from relaunch_local.simulation.checks.record import Check
+from relaunch_local.simulation.notice_plans import FOR_EVER, StatusPlan
 from relaunch_local.simulation.notices.github_statuses import FakeStatuses
-from relaunch_local.simulation.notices.plans import FOR_EVER, StatusPlan
+from relaunch_local.simulation.notices.stories import Detail, is_end, time_of
 
 _RAN = ("RUNNING", "STOPPING")
 # Four functions set statuses at once: what was sent before GitHub asked for a pause is under way.
