@@ -104,7 +104,8 @@ class SimulatedStatuses(GithubRestApi):
             seconds = dice.randint(*_RESET_SECONDS)
             headers = {**headers, "X-RateLimit-Reset": str(int(now.timestamp()) + seconds)}
         if fault == "status-limited":
-            self._closed_since, self._closed_until = now, now + timedelta(seconds=seconds)
+            self._closed_since = now
+            self._closed_until = now + timedelta(seconds=seconds)
         return _read((status, headers, body))
 
     def _check_pause(self) -> None:
