@@ -65,14 +65,14 @@ def _after_a_second(_original: object) -> Callable[..., Any]:
     return lambda _statuses, _budget, now, _asked: now + timedelta(seconds=1)
 
 
-def _told_at_once(original: Callable[..., Any]) -> Callable[..., Any]:
+def _delivered_at_once(original: Callable[..., Any]) -> Callable[..., Any]:
     def send(sender: ChangeSender, job: Job) -> Any:
         deps: Any = sender._deps
         for change in job.outbox.unsent:
             event = event_of(job, change)
             notice = Notice(kind=kind_of(event), event=event)
-            told: Sequence[Any] = deps.receivers.receivers_for(event) if notice.kind else ()
-            for each in told:
+            found: Sequence[Any] = deps.receivers.receivers_for(event) if notice.kind else ()
+            for each in found:
                 each.deliver(notice, "")
         return original(sender, job)
 
@@ -105,8 +105,8 @@ NOTICE_BUGS = (
         "a receiver gets only what it is asked for",
     ),
     PlantedBug(
-        "late-event-is-told",
-        "an event that comes late is told after those that followed it",
+        "late-event-is-said",
+        "an event that comes late is said after those that followed it",
         replaced(decision, "_note", _newest_whenever_it_comes),
         "no notice is older than the one before it",
     ),
@@ -123,13 +123,13 @@ NOTICE_BUGS = (
         "notices of a job are in one thread",
     ),
     PlantedBug(
-        "interruptions-told-one-by-one",
+        "interruptions-said-one-by-one",
         "notices between are not put together",
         changed(decision, WINDOW=timedelta(0)),
         "notices between come a quarter of an hour apart",
     ),
     PlantedBug(
-        "wait-told-after-a-minute",
+        "wait-said-after-a-minute",
         "a job is said to wait too long after a minute",
         replaced(ReceiverConfiguration, "subscription", _after_a_minute),
         "no job is said to wait too long before it does",
@@ -141,7 +141,7 @@ NOTICE_BUGS = (
         "the end of every job reaches who is asked to get it",
     ),
     PlantedBug(
-        "wait-not-told",
+        "wait-not-said",
         "no wait is ever too long",
         changed(decision, _begins_wait=lambda _event: False),
         "a job that waits too long is said to",
@@ -157,7 +157,7 @@ NOTICE_BUGS = (
     PlantedBug(
         "job-tells-its-receivers",
         "whoever saves a job delivers its notices before it goes on",
-        replaced(ChangeSender, "send", _told_at_once),
+        replaced(ChangeSender, "send", _delivered_at_once),
         "no function that advances jobs calls a receiver",
     ),
     PlantedBug(

@@ -71,28 +71,28 @@ class NoticeChecks:
         """Check a message that a receiver takes."""
         check = self._check
         check(READABLE, bool(receipt.job_id), plan.name)
-        told = f"{plan.name} of {receipt.job_id}: {receipt.kind} {receipt.sequence or receipt.minute}"
+        about = f"{plan.name} of {receipt.job_id}: {receipt.kind} {receipt.sequence or receipt.minute}"
         candidates = self._candidates(receipt)
-        check("a notice says what an event said", bool(candidates) and self._is_counted(receipt), told)
-        check("a receiver gets only what it is asked for", receipt.kind in self._asked(plan, receipt.job_id), told)
+        check("a notice says what an event said", bool(candidates) and self._is_counted(receipt), about)
+        check("a receiver gets only what it is asked for", receipt.kind in self._asked(plan, receipt.job_id), about)
         if not candidates:
             return
         place = (plan.name, receipt.job_id)
         least = self._least[place]
-        check("no notice is older than the one before it", max(candidates) >= least, f"{told} after {least}")
+        check("no notice is older than the one before it", max(candidates) >= least, f"{about} after {least}")
         self._least[place] = max(least, min(candidates))
         before = self.receipts[place]
         if plan.service is Service.SLACK:
-            self._check_thread(plan, receipt, before, told)
+            self._check_thread(plan, receipt, before, about)
         if plan.service is not Service.SNS:
             # Of SNS nobody knows whether its client, or the function, sent it again.
             is_allowed = not any(_name(each) == _name(receipt) and self._is_known(each) for each in before)
-            check("a notice comes twice only where its sender could not save that", is_allowed, told)
-        self._check_pause(receipt, before, told)
+            check("a notice comes twice only where its sender could not save that", is_allowed, about)
+        self._check_pause(receipt, before, about)
         if receipt.kind == _WAITS:
             began_at = max(time_of(candidates[each]) for each in candidates)
             has_waited = self._clock.now() - began_at >= timedelta(minutes=plan.waits_after_minutes) - _CLOCK_SKEW
-            check("no job is said to wait too long before it does", has_waited, told)
+            check("no job is said to wait too long before it does", has_waited, about)
         before.append(receipt)
 
     def _candidates(self, receipt: Receipt) -> dict[int, Detail]:
@@ -112,21 +112,21 @@ class NoticeChecks:
         definition = self._definitions.get(job.definition.name) if job is not None else None
         return plan.kinds_for(definition) if definition is not None else frozenset()
 
-    def _check_thread(self, plan: ReceiverPlan, receipt: Receipt, before: Sequence[Receipt], told: str) -> None:
+    def _check_thread(self, plan: ReceiverPlan, receipt: Receipt, before: Sequence[Receipt], about: str) -> None:
         """Check that a notice is put under the first one of its job, unless nobody knows that one, or it is gone."""
         roots = [each for each in before if not each.thread]
         if receipt.thread:
             is_own = receipt.thread in {each.ts for each in roots}
         else:
             is_own = not any(self._is_known(each) and (plan.name, each.ts) not in self._deleted for each in roots)
-        self._check("notices of a job are in one thread", is_own, told)
+        self._check("notices of a job are in one thread", is_own, about)
 
-    def _check_pause(self, receipt: Receipt, before: Sequence[Receipt], told: str) -> None:
+    def _check_pause(self, receipt: Receipt, before: Sequence[Receipt], about: str) -> None:
         if not _is_between(receipt) or any(_name(each) == _name(receipt) for each in before):
             return
         known = [each.at for each in before if _is_between(each) and self._is_known(each)]
         is_late = not known or receipt.at - max(known) >= _WINDOW - _CLOCK_SKEW
-        self._check("notices between come a quarter of an hour apart", is_late, f"{told} {known[-1:]}")
+        self._check("notices between come a quarter of an hour apart", is_late, f"{about} {known[-1:]}")
 
     def _is_known(self, receipt: Receipt) -> bool:
         """Return whether who sent it must have saved that: it got the answer, lived on, and DynamoDB took its calls."""

@@ -33,7 +33,7 @@ _RETRY_AFTER = (1, 30)
 
 
 class Services:
-    """All receivers of a seed; what they take is told to the checks."""
+    """All receivers of a seed; the checks get what they take."""
 
     def __init__(self, plan: NoticePlan, clock: Clock, chance: Chance, runtime: Runtime, checks: NoticeChecks) -> None:
         self._clock = clock
@@ -43,7 +43,7 @@ class Services:
         self._checks = checks
         self._plans = {each.name: each for each in plan.receivers}
         self._messages: dict[str, set[str]] = {name: set() for name in self._plans}
-        """By receiver: the messages that are there, by which others are put under them."""
+        """By receiver: the messages that are there, under which others may be put."""
 
     def parameters(self) -> Mapping[str, str]:
         """Return the receivers as they are stored."""

@@ -69,8 +69,8 @@ class CommitStatusChecks:
         is_right = shown is not None and any(
             shown.state == state_of(each) and shown.description.endswith(each["job_id"]) for each in deserved
         )
-        told = f"{place.context} of {place.sha[:8]}: {shown}, not {[(each['id'], each['state']) for each in deserved]}"
-        self._check("a commit shows how its newest job ended", is_right, told)
+        about = f"{place.context} of {place.sha[:8]}: {shown}, not {[(each['id'], each['state']) for each in deserved]}"
+        self._check("a commit shows how its newest job ended", is_right, about)
 
 
 def place_of(detail: Detail) -> Place | None:

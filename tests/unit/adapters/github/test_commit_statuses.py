@@ -3,48 +3,28 @@ from typing import Any
 
 import pytest
 
-from fakes.clock import FakeClock
 from fakes.commit_changes import SHA, make_change, with_commit
-from fakes.github_api import TOKEN, Answer, GithubApi, InProcessApi, serve_github
+from fakes.github_api import TOKEN, Answer, InProcessApi, serve_github
+from fakes.status_world import World
 from relaunch.adapters.github.commit_statuses import PARAMETER, GithubCommitStatuses, WithCommitStatuses
 from relaunch.adapters.github.rest_api import GithubRestApi
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.change_events import JobStateChange
 from relaunch.core.notices.commit_status import UNDER_WAY, CommitStatus
 from relaunch.core.notices.notice import Notice
-from relaunch.core.notices.status_budget import PER_HOUR, PER_MINUTE, StatusBudget
+from relaunch.core.notices.status_budget import PER_MINUTE
 from relaunch.ports import PortError, StaleWriteError, TransientError
 from relaunch.ports.commit_statuses import StoredBudget, StoredShown
 from relaunch.ports.deliveries import TokenRefusedError
 from relaunch.ports.notices import Delivered, Held, NoticeReceiver, Outcome, Postponed, Refused
 from relaunch_local.in_memory.commit_statuses import InMemoryCommitStatuses
-from relaunch_local.simulation.github import GithubWebhooks
 from relaunch_local.simulation.notices.github_refusals import REFUSALS
-from relaunch_local.simulation.notices.github_statuses import MOST_STATUSES, FakeStatuses
+from relaunch_local.simulation.notices.github_statuses import MOST_STATUSES
 
 CONTEXT = "relaunch/resnet"
 MENDABLE = [name for name, each in REFUSALS.items() if each.is_mendable]
 PASSING = [name for name, each in REFUSALS.items() if each.may_pass or name == "a-bad-token"]
 PAGE = "https://jobs.example.com/{job_id}"
-
-
-class World:
-    """A receiver of a stack, and GitHub."""
-
-    def __init__(self, **options: Any) -> None:
-        self.clock = FakeClock()
-        self.github = FakeStatuses(self.clock.now)
-        webhooks = GithubWebhooks(self.clock.now, lambda _webhook, _guid: None)
-        self.api = GithubApi(webhooks, statuses=self.github)
-        self.store = InMemoryCommitStatuses()
-        self.receiver = GithubCommitStatuses(InProcessApi(self.api), self.store, self.clock, **options)
-
-    def deliver(self, receiver: GithubCommitStatuses | None = None, **fields: Any) -> Outcome:
-        change = make_change(**{"time": self.clock.now(), **fields})
-        return (receiver or self.receiver).deliver(Notice(kind=None, event=change), "")
-
-    def answer(self, answer: Answer) -> None:
-        self.github.refuse = lambda: answer
 
 
 @pytest.fixture
@@ -201,78 +181,6 @@ def test_the_thousandth_status_of_a_commit_is_its_last_one(world: World) -> None
     shown.extend(shown * (MOST_STATUSES - 1))
 
     assert isinstance(world.deliver(state=JobState.SUCCEEDED), Refused)
-
-
-@pytest.mark.parametrize("name", ["a-missing-scope", "private-or-gone"])
-def test_a_repository_that_the_token_does_not_reach_is_said_once_a_day_and_no_other_one_is_held_up(
-    world: World, name: str
-) -> None:
-    world.answer(REFUSALS[name].answer)
-    refused = [world.deliver(sequence=number) for number in (1, 2)]
-    other = GithubCommitStatuses(InProcessApi(world.api), world.store, world.clock)
-    refused.append(world.deliver(other, sequence=3))
-    asked = len(world.api.requests)
-    world.clock.advance(timedelta(hours=25))
-    refused.append(world.deliver(sequence=4))
-
-    assert [each.is_alert for each in refused if isinstance(each, Held)] == [True, False, False, True]
-    assert (asked, len(world.api.requests)) == (1, 2)
-    assert set(world.store.load_report().problems) == {"acme/vision"}
-    world.github.refuse = lambda: None
-    world.github.names |= {"acme/speech"}
-    commit = {"RELAUNCH_GIT_REPOSITORY": "acme/speech", "RELAUNCH_GIT_SHA": SHA}
-    elsewhere = with_commit(make_change(time=world.clock.now()), **commit)
-    assert isinstance(world.receiver.deliver(Notice(kind=None, event=elsewhere), ""), Delivered)
-
-
-def test_what_was_refused_for_a_missing_right_is_set_once_the_right_is_granted(world: World) -> None:
-    world.answer(REFUSALS["a-missing-scope"].answer)
-    ended_at = world.clock.now()
-    refused = world.deliver(state=JobState.SUCCEEDED, time=ended_at)
-    world.github.refuse = lambda: None
-    assert isinstance(refused, Held)
-    early = world.deliver(state=JobState.SUCCEEDED, time=ended_at)
-    world.clock.advance(refused.until - world.clock.now())
-
-    assert isinstance(early, Held)
-    assert isinstance(world.deliver(state=JobState.SUCCEEDED, time=ended_at), Delivered)
-    assert [each.state for each in world.github.statuses["acme/vision", SHA, CONTEXT]] == ["success"]
-    assert not world.store.load_report().problems
-
-
-def test_what_is_refused_for_a_day_is_given_up(world: World) -> None:
-    world.answer(REFUSALS["a-missing-scope"].answer)
-    ended_at = world.clock.now()
-    world.deliver(state=JobState.FAILED, time=ended_at)
-    world.clock.advance(timedelta(hours=23))
-
-    given_up = world.deliver(state=JobState.FAILED, time=ended_at)
-
-    assert isinstance(given_up, Refused)
-    assert not given_up.is_known
-
-
-def test_nothing_is_sent_while_a_request_of_another_job_may_be_on_its_way(world: World) -> None:
-    world.deliver(job_id="resnet-first", state=JobState.RUNNING)
-    own = world.deliver(job_id="resnet-first", state=JobState.FAILED)
-    later = world.deliver(job_id="resnet-retry", state=JobState.WAITING)
-
-    assert isinstance(own, Delivered)
-    assert later == Held(world.clock.now() + UNDER_WAY)
-    world.clock.advance(UNDER_WAY)
-    assert isinstance(world.deliver(job_id="resnet-retry", state=JobState.WAITING), Delivered)
-
-
-def test_ends_that_come_more_than_an_hour_late_are_said_once_a_day(world: World) -> None:
-    ended_at = world.clock.now()
-    world.clock.advance(timedelta(hours=2))
-    budget = StatusBudget(((int(world.clock.now().timestamp()) // 60, PER_HOUR),))
-    world.store.save_budget(StoredBudget(budget))
-
-    held = [world.deliver(state=JobState.FAILED, time=ended_at) for _ in range(2)]
-    held.append(world.deliver(state=JobState.FAILED))
-
-    assert [isinstance(each, Held) and each.is_alert for each in held] == [True, False, False]
 
 
 def test_what_a_token_may_and_until_when_is_reported(world: World) -> None:

@@ -96,7 +96,7 @@ class GithubCommitStatuses:
         return None
 
     def _held(self, until: datetime, change: JobStateChange, now: datetime, *, is_end: bool) -> Held:
-        """Return what holds a status for want of room; of ends that come late somebody is told once a day."""
+        """Return what holds a status for want of room; that ends come late is an alert once a day."""
         if not is_end or now - change.time < ALERTED_AFTER or self._load_report(now).is_late_said(now):
             return Held(until)
         self._save_report(replace(self._load_report(now), late_said_at=now), now)
