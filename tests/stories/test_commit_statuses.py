@@ -138,6 +138,12 @@ class World:
                 continue
             heapq.heappush(queue, (self.clock.now() + timedelta(seconds=delay), next(numbers), change))
 
+    def is_wrong(self, end: JobStateChange) -> bool:
+        """Return whether GitHub shows another end of a job than its own."""
+        status = commit_status_of(end)
+        shown = self.github.latest(status.sha, status.context) if status is not None else None
+        return shown is not None and status is not None and shown.state != status.state
+
     def given_up(self) -> list[dict[str, object]]:
         return [facts for decision, facts in self.log.lines if decision == "notice given up"]
 
@@ -193,7 +199,7 @@ def rows(world: World) -> Iterator[tuple[str, object]]:
     yield from ((f"failed: {kind}", f"{count:,}") for kind, count in sorted(world.faults.items()))
     yield "the most requests in a minute, in an hour", f"{github.most_in_a_minute}, {github.most_in_an_hour}"
     yield "beyond a limit; before GitHub may be asked again", f"{len(github.exceeded)}; {len(github.too_soon)}"
-    yield "commits that show another end than that of their job", 0
+    yield "commits that show another end than that of their job", sum(map(world.is_wrong, world.last.values()))
     yield (
         "minutes from an end to its status: half, 95 %, all",
         ", ".join(f"{late[int(len(late) * share) - 1]:.0f}" for share in (0.5, 0.95, 1)),
