@@ -80,6 +80,7 @@ from relaunch_local.simulation.checks.wait_reasons import WaitReasons
 from relaunch_local.simulation.cluster import ModelSts, make_cluster, make_targets
 from relaunch_local.simulation.drawn_scenario import draw_scenario
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
+from relaunch_local.simulation.notices.parts import Notices
 from relaunch_local.simulation.offerings import own_and_provided
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.saves import CheckedWrites
@@ -124,29 +125,29 @@ class SimulatedAccount(CheckedWrites):
             self.scenario.sidecars,
         )
         self.simulator = self._make_simulator(seed)
-        self.stack = read_stack(takes_topics=self.scenario.other_triggers is not None)
+        has_topics = self.scenario.other_triggers is not None
+        self.stack = read_stack(takes_topics=has_topics, sends_notices=self.scenario.notices is not None)
         self.queues = Queues(self.stack.queues, self.clock, self.chance, self.trace.line, self.outages)
         self.bus = self._make_bus()
         self.ecr = ModelEcr()
+        self._make_stores(options)
+        self.invariants.effects.is_released = self.machines.claims.is_released
+        self.deadlines = self._watch_deadlines()
+        self.notices = Notices(self)
+        self.deps = self._deps()
+        unhandled = self.invariants.unhandled
+        self.lambdas = self.lambdas_type(
+            self.stack, self._function, self.queues, self.runtime, unhandled, self.message_handled, self.outages
+        )
+        self._deploy()
+        self._subscribe()
+
+    def _make_stores(self, options: Options) -> None:
         self.indexes = self.indexes_type(self.clock, self.chance)
         self.machine_indexes = self.machine_indexes_type(self.clock, self.chance)
         self.emulated = self._emulated_table() if options.dynamodb else None
         self.stores = self.emulated.raw if self.emulated is not None else InMemoryStores()
         self.machines.watch(self.simulator, self.stores.machines)
-        self.invariants.effects.is_released = self.machines.claims.is_released
-        self.deadlines = self._watch_deadlines()
-        self.deps = self._deps()
-        self.lambdas = self.lambdas_type(
-            self.stack,
-            self._function,
-            self.queues,
-            self.runtime,
-            self.invariants.unhandled,
-            self.message_handled,
-            self.outages,
-        )
-        self._deploy()
-        self._subscribe()
 
     def _make_bus(self) -> EventBus:
         self.scheduler = ModelScheduler(self.clock, self.chance, self.queues, self.outages)
@@ -155,30 +156,26 @@ class SimulatedAccount(CheckedWrites):
         return EventBus(rules, self.queues, self.clock, self.chance, self.outages)
 
     def _make_simulator(self, seed: int) -> EcsSimulator:
-        self.authorization = authorize_functions(
-            self.runtime,
-            self.scenario.machines.settings,
-            self.scenario.role_parameters,
-            self.call_denied,
-        )
+        settings = self.scenario.machines.settings
+        parameters = self.scenario.role_parameters
+        self.authorization = authorize_functions(self.runtime, settings, parameters, self.call_denied)
         self.snapshots = Snapshots(self.calls, self._authorized)
         self.cluster = make_cluster(self.clock, self.chance, self.objects, self.scenario, self.invariants)
-        settings = self.scenario.simulator_settings(seed)
-        return EcsSimulator(self.clock, self.trainings, settings, authorize=self.authorization)
+        authorize = self.authorization
+        return EcsSimulator(self.clock, self.trainings, self.scenario.simulator_settings(seed), authorize=authorize)
 
     def _make_checks(self) -> None:
         limits = self.scenario.limits
         self.facts = AccountFacts(self.clock, self._instance_of, outage_time=self.outages.time_within)
         self.invariants = Invariants(self.clock, self.objects, limits.max_running_jobs, self.facts)
-        check = self.invariants.check
-        jobs = self.invariants.jobs
+        check, jobs = self.invariants.check, self.invariants.jobs
         self.machines = MachineInvariants(self.clock, check, limits.machines, jobs, self.objects, self.facts)
         checked = (self.clock, check, self.facts, self.machines.hosts)
         self.agents = AgentChecks(*checked)
         self.free_hour = FreeHour(*checked, self.runtime.message_began_at)
         self.absent_agents = AbsentAgentChecks(*checked, self.objects, self._hosts)
-        self.machines.on_termination = self.free_hour.termination_asked
         machines = self.machines
+        machines.on_termination = self.free_hour.termination_asked
         self.useless = UselessMachines(
             self.clock, check, jobs, machines.hosts, machines.bills, machines.terminations, machines.misled
         )
@@ -228,14 +225,12 @@ class SimulatedAccount(CheckedWrites):
             self.invariants.tasks,
             self.stores.capacity,
         )
-        machines = self.machines.machines
-        watched = (self.clock, self.chance, self.invariants, self.objects, self.trainings, machines)
+        watched = (self.clock, self.chance, self.invariants, self.objects, self.trainings, self.machines.machines)
         return Deadlines(*watched, self.on_demand, self.facts.outage_time)
 
     def _deploy(self) -> None:
-        for function in self.stack.functions.values():
-            for source in function.sources:
-                self._poll(source)
+        for source in (each for function in self.stack.functions.values() for each in function.sources):
+            self._poll(source)
         provision(self.simulator, self.scenario)
         for definition in self.scenario.every_definition:
             self.stores.definitions.save_definition(definition)
@@ -333,6 +328,7 @@ class SimulatedAccount(CheckedWrites):
             "patterns": Re2Patterns(),
             "checkpoints": S3Checkpoints(s3),
             "load_thresholds": load_thresholds,
+            "receivers": self.notices.source,
             "launches": SqsLaunchQueue(self._sqs(), "AttemptsQueue"),
             "job_events": self.per_container(self._job_events),
             "clock": clock,

@@ -30,7 +30,7 @@ from relaunch_local.simulation.aws.dead_letter_sqs import DeadLetterSqs
 from relaunch_local.simulation.aws.fleet import EC2_ERRORS
 from relaunch_local.simulation.aws.pages import in_pages
 from relaunch_local.simulation.aws.runtime import Invocation, KilledError
-from relaunch_local.simulation.aws.template import REGION
+from relaunch_local.simulation.aws.template import NOTICES_QUEUES, REGION
 from relaunch_local.simulation.region import ModelEc2
 from relaunch_local.simulation.workload import Workload
 
@@ -129,7 +129,9 @@ class Commands:
 
     def _handle_dead_letters(self, action: str) -> None:
         account = self._account
-        names = [name for name, each in account.stack.queues.items() if each.is_dead_letter_queue]
+        # A call for the dead letters of notices would change what others draw.
+        queues_of_jobs = {name: each for name, each in account.stack.queues.items() if name not in NOTICES_QUEUES}
+        names = [name for name, each in queues_of_jobs.items() if each.is_dead_letter_queue]
         sources = {each.dead_letter_queue: name for name, each in account.stack.queues.items()}
         queues = [DeadLetterQueue(name, name, sources.get(name)) for name in names]
         model = DeadLetterSqs(account.queues, account.clock, self._workload.deleted_dead_letters.append)

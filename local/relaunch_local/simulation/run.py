@@ -8,6 +8,7 @@ from relaunch.usecases.reconcile_machines import is_instance_sweep_due
 from relaunch.usecases.sweep_cluster import is_sweep_due
 from relaunch_local.simulation.account import SimulatedAccount
 from relaunch_local.simulation.applying import Applying
+from relaunch_local.simulation.aws.template import NOTICES_QUEUES
 from relaunch_local.simulation.chance import Injection
 from relaunch_local.simulation.checks.areas import Areas, SeedAreas
 from relaunch_local.simulation.checks.coverage import Transition
@@ -85,10 +86,14 @@ class Schedule:
     def __init__(self, account: SimulatedAccount) -> None:
         """Start within a minute."""
         self._account = account
+        self.is_over = False
+        """Whether there is nothing left for it to find."""
         account.clock.call_later(account.chance.stream("schedule").uniform(0.0, _MINUTE), self._tick)
 
     def _tick(self) -> None:
         account = self._account
+        if self.is_over:
+            return
         account.clock.call_later(_MINUTE, self._tick)
         if account.chance.strikes("schedule-missed", _MISSED_PASSES):
             return
@@ -133,7 +138,7 @@ class SeedRun:
         self._let_people_work()
         ClusterFaults(self.account)
         self.retention = Retention(self.account)
-        Schedule(self.account)
+        self.schedule = Schedule(self.account)
 
     def _let_people_work(self) -> None:
         self.applying = Applying(self.account)
@@ -174,14 +179,7 @@ class SeedRun:
             account.chance.is_calm = True
             calm_since = account.clock.now()
             account.trace.line("CALM")
-            self.capacity_faults.end()
-            self.rare_faults.end()
-            self.late_machines.end()
-            self.machine_faults.end()
-            self.provider_faults.end()
-            self.silent_hosts.end()
-            self.failed_tasks.grant()
-            self.triggers.end()
+            self._end_faults()
             self._wait_until_idle()
             self.steps_until_idle = account.runtime.steps
             triggered = TriggerJobs(account, self.applying)
@@ -190,12 +188,24 @@ class SeedRun:
             self._advance(_MACHINE_GRACE_SECONDS)
             self._check_instances()
             account.job_events.check_received()
+            self.schedule.is_over = account.notices.is_left()
+            account.notices.check_end()
             self.refreshes.check_end(calm_since)
             self.retention.check_end()
         except EndOfRunError:
             pass
         finally:
             account.close()
+
+    def _end_faults(self) -> None:
+        self.capacity_faults.end()
+        self.rare_faults.end()
+        self.late_machines.end()
+        self.machine_faults.end()
+        self.provider_faults.end()
+        self.silent_hosts.end()
+        self.failed_tasks.grant()
+        self.triggers.end()
 
     def _advance(self, seconds: float) -> None:
         clock = self.account.clock
@@ -220,7 +230,8 @@ class SeedRun:
 
     def _is_idle(self) -> bool:
         account = self.account
-        if any(queue.open_bodies for queue in account.queues.queues.values()):
+        # Notices of a receiver that is away are left for a day, and hold up nothing: they are waited for at the end.
+        if any(each.open_bodies for name, each in account.queues.queues.items() if name not in NOTICES_QUEUES):
             return False
         if account.clock.now() < self.endless_machines.over_at:
             return False

@@ -64,7 +64,7 @@ class Calls:
     """Called when a function stalls, with the side of its call's effect on which it does so."""
     failed_at: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
     """When the calls of each action failed for good."""
-    _retries: dict[tuple[str, int], SdkRetries] = field(default_factory=dict)
+    _retries: dict[tuple[str, int, str], SdkRetries] = field(default_factory=dict)
 
     def perform(
         self, service: str, action: str, effect: Callable[[], T], errors: CallErrors, config: Config = CLIENT_CONFIG
@@ -131,7 +131,7 @@ class Calls:
         raise errors.refused(name)
 
     def _retries_of(self, service: str, config: Config) -> SdkRetries:
-        key = (service, id(config))
+        key = (service, id(config), self.chance.apart())
         if key not in self._retries:
             self._retries[key] = SdkRetries(service, config, self.chance.stream("sdk-retries").random)
         return self._retries[key]

@@ -21,7 +21,7 @@ from relaunch_local.simulation.aws.outages import LAMBDA, SQS, Outages
 from relaunch_local.simulation.aws.runtime import Invocation, KilledError, Runtime
 from relaunch_local.simulation.aws.sns import TOPICS_QUEUE
 from relaunch_local.simulation.aws.sqs import Message, Queues
-from relaunch_local.simulation.aws.template import ACCOUNT, REGION, FunctionSettings, Stack
+from relaunch_local.simulation.aws.template import ACCOUNT, NOTICES_QUEUES, REGION, FunctionSettings, Stack
 
 OnEnd = Callable[[Any, BaseException | None], None]
 _CLOCK_SKEW_SECONDS = 3.0
@@ -166,7 +166,8 @@ class Lambdas:
         invocation: Invocation | None = None,
     ) -> None:
         invocation = invocation or Invocation(next(self._numbers), settings.name)
-        skew = self._runtime.chance.stream("clock-skew").uniform(-_CLOCK_SKEW_SECONDS, _CLOCK_SKEW_SECONDS)
+        own = f"/{settings.name}" if settings.sources and settings.sources[0].queue in NOTICES_QUEUES else ""
+        skew = self._runtime.chance.stream(f"clock-skew{own}").uniform(-_CLOCK_SKEW_SECONDS, _CLOCK_SKEW_SECONDS)
         invocation.clock_offset = timedelta(0) if self._runtime.chance.is_calm else timedelta(seconds=skew)
 
         def time_out() -> None:

@@ -86,9 +86,11 @@ class Stack:
     rules: tuple[Rule, ...]
 
 
-# No seed has receivers of notices, which a stack is without by default, and few have topics. An If names theirs.
-_LEFT_OUT = ("SendsNotices",)
+NOTICES_QUEUES = ("NoticesQueue", "NoticesDeadLetterQueue")
+"""The queues of a stack that sends notices, whose messages draw from streams of their own."""
+# Conditions of what few seeds have, and a stack is without by default. An If names what is theirs.
 _TAKES_TOPICS = "TakesTopics"
+_SENDS_NOTICES = "SendsNotices"
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml's, if available
@@ -114,10 +116,11 @@ def _document() -> Any:
 
 
 @cache
-def read_stack(*, takes_topics: bool = False) -> Stack:
-    """Read template.yaml once per process, of a stack to which topics of SNS deliver or one without."""
+def read_stack(*, takes_topics: bool = False, sends_notices: bool = False) -> Stack:
+    """Read template.yaml once per process, of a stack with topics or notices, or without."""
     document = _document()
-    left_out = _LEFT_OUT if takes_topics else (*_LEFT_OUT, _TAKES_TOPICS)
+    has = {_TAKES_TOPICS: takes_topics, _SENDS_NOTICES: sends_notices}
+    left_out = tuple(condition for condition, is_there in has.items() if not is_there)
     resources = {name: each for name, each in document["Resources"].items() if each.get("Condition") not in left_out}
     defaults = {name: each.get("Default") for name, each in document["Parameters"].items()} | {"ClusterName": CLUSTER}
     queues = {
@@ -206,7 +209,13 @@ def _substituted(value: Any, defaults: Mapping[str, Any]) -> Any:
         return ACCOUNT
     if isinstance(value, dict) and set(value) == {"Sub"}:
         text = str(value["Sub"])
-        known = {"AWS::Partition": "aws", "AWS::Region": REGION, "AWS::AccountId": ACCOUNT, **defaults}
+        known = {
+            "AWS::Partition": "aws",
+            "AWS::Region": REGION,
+            "AWS::AccountId": ACCOUNT,
+            "AWS::StackName": STACK,
+            **defaults,
+        }
         for parameter, content in known.items():
             text = text.replace(f"${{{parameter}}}", str(content))
         return text

@@ -26,7 +26,6 @@ _MODULES = ("relaunch.", "relaunch_local.")
 LEAST_DISTURBED = 20
 WHY_NOT_ENTERED: Mapping[str, str] = {
     "submit_job.submit_direct": "the loads of `make load` call it; functions call `submit_request`, which it calls",
-    "send_notices.send_notices": "no seed has receivers: stories have receivers that are down, and events in any order",
     "plan_jobs.with_fit": "the command alone asks a cluster for its nodes, with the kubeconfig of its user",
 }
 """Why no seed enters some use cases."""
