@@ -168,7 +168,8 @@ class SimulatedAccount(CheckedWrites):
         limits = self.scenario.limits
         self.facts = AccountFacts(self.clock, self._instance_of, outage_time=self.outages.time_within)
         self.invariants = Invariants(self.clock, self.objects, limits.max_running_jobs, self.facts)
-        check, jobs = self.invariants.check, self.invariants.jobs
+        check = self.invariants.check
+        jobs = self.invariants.jobs
         self.machines = MachineInvariants(self.clock, check, limits.machines, jobs, self.objects, self.facts)
         checked = (self.clock, check, self.facts, self.machines.hosts)
         self.agents = AgentChecks(*checked)
