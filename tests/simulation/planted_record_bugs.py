@@ -13,7 +13,7 @@ from relaunch.core.launches import launch_plan
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle import decision as deciding
 from relaunch.core.lifecycle import explanation, wait_explanation
-from relaunch.core.lifecycle.change_events import event_of
+from relaunch.core.lifecycle.change_events import JobStateChange, event_of
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection import selection as selecting
 from relaunch.core.selection.rejection import Rejection
@@ -22,6 +22,7 @@ from relaunch.entrypoints import job_api, task_changes
 from relaunch.ports import JobDependencies
 from relaunch.usecases import observe_task as observing
 from relaunch.usecases import retry_job as retrying
+from relaunch.usecases import send_changes
 from relaunch.usecases import send_placement as sending
 from relaunch.usecases.advance_job import JobLifecycle
 from relaunch.usecases.send_changes import ChangeSender
@@ -33,6 +34,20 @@ from simulation.planting import patched, writes
 def _saved(**members: Any) -> Planting:
     """Save every job with these members."""
     return lambda: writes(lambda _before, decision: replace(decision, job=replace(decision.job, **members)))
+
+
+def _events_with(**members: Any) -> Planting:
+    """Send every event with these members."""
+    return replaced(send_changes, "event_of", lambda make: lambda *of: replace(make(*of), **members))
+
+
+def _of_another_type(make: Callable[..., JobStateChange]) -> Callable[..., JobStateChange]:
+    def event(*of: Any) -> JobStateChange:
+        made = make(*of)
+        machine = made.machine and replace(made.machine, instance_type="p5.48xlarge")
+        return replace(made, machine=machine)
+
+    return event
 
 
 def _first_start_forgotten(_before: Job, decision: Decision) -> Decision:
@@ -130,6 +145,24 @@ RECORD_BUGS = (
         changed(JobLifecycle, leave=lambda _self, job: job),
         "every change of a job is one event",
         30,
+    ),
+    PlantedBug(
+        "event-without-target",
+        "events lack the target that their schema requires",
+        _events_with(target=None),
+        "an event keeps the published schema",
+    ),
+    PlantedBug(
+        "event-of-another-target",
+        "events name another target than the definition's",
+        _events_with(target="acs"),
+        "an event names definition and target",
+    ),
+    PlantedBug(
+        "event-of-another-type",
+        "events name another type than that of the instance",
+        replaced(send_changes, "event_of", _of_another_type),
+        "an event names the machine as EC2 does",
     ),
     PlantedBug(
         "event-number-kept",

@@ -5,13 +5,18 @@ What changed is computed from the jobs as they were saved, what was sent from wh
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Any, NamedTuple
+
+from jsonschema import Draft202012Validator
 
 from relaunch.core.jobs.job import Job
 from relaunch_local.ecs import Clock
+from relaunch_local.ecs.engine.model import Instance
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.checks.record import Check
 
@@ -27,6 +32,11 @@ class Seen(NamedTuple):
     attempt: int | None
     warned_attempt: int | None
     """The attempt whose machine will be taken away."""
+
+
+@cache
+def _published_schema() -> Draft202012Validator:
+    return Draft202012Validator(json.loads((REPOSITORY / "docs" / "events.schema.json").read_text(encoding="utf-8")))
 
 
 def seen_of(job: Job) -> Seen:
@@ -51,6 +61,10 @@ class JobEventChecks:
     _clock: Clock
     _chance: Chance
     _check: Check
+    _hosts: Callable[[], Iterable[Instance]]
+    """All instances."""
+    _targets: Mapping[str, str]
+    """Of each definition."""
     changes: dict[str, list[Seen]] = field(default_factory=lambda: defaultdict(list))
     """By job: what it was after each change; the first is its creation."""
     taken: dict[str, str] = field(default_factory=dict)
@@ -78,6 +92,9 @@ class JobEventChecks:
         sequence = event["sequence"]
         is_named = event["id"] == f"{job_id}:{sequence}" and event["time"].endswith("Z")
         self._check("an event is named by its job and its number", is_named, event["id"])
+        problems = [each.message for each in _published_schema().iter_errors(event)]
+        self._check("an event keeps the published schema", not problems, f"{event['id']}: {problems[:1]}")
+        self._check_names(event)
         known = self.taken.setdefault(event["id"], entry["Detail"])
         self._check("an event that is sent again is the same", known == entry["Detail"], event["id"])
         self.taken_at.setdefault(event["id"], self._clock.now())
@@ -98,6 +115,19 @@ class JobEventChecks:
         before = changes[sequence - 2].state if sequence > 1 else None
         is_same = event.get("state_before") == before
         self._check("an event says what was before", is_same, f"{event['id']}: {event.get('state_before')}, {before}")
+
+    def _check_names(self, event: Mapping[str, Any]) -> None:
+        """Check that the definition, the target and the instance of an event are those that there are."""
+        is_defined = event["target"] == self._targets.get(event["definition"])
+        self._check("an event names definition and target", is_defined, f"{event['id']}: {event['definition']}")
+        machine = event.get("machine", {})
+        hosts = [each for each in self._hosts() if each.instance_id == machine.get("instance_id")]
+        for host in hosts:
+            is_of_host = all(
+                machine.get(name) in (None, value)
+                for name, value in (("instance_type", host.instance_type), ("zone", host.zone))
+            )
+            self._check("an event names the machine as EC2 does", is_of_host, f"{event['id']}: {machine}")
 
     def _receive(self, job_id: str, sequence: int, state: str) -> None:
         known, _ = self._received.get(job_id, (0, ""))

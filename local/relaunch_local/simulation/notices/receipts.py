@@ -12,7 +12,7 @@ from typing import Any
 
 from relaunch_local.simulation.aws.runtime import Invocation
 
-_JOB = re.compile(r"relaunch explain (\S+?)`?$")
+_JOB = re.compile(r"^relaunch explain (\S+)$", re.MULTILINE)
 _AT = re.compile(r"^At: (\d{4}-\d\d-\d\d \d\d:\d\d) UTC$", re.MULTILINE)
 # By the words of a title. A title names the job first.
 _TITLES = {
