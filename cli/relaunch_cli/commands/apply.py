@@ -63,6 +63,7 @@ def apply(  # noqa: PLR0913 - a command has the options it has
     """
     from relaunch.usecases.plan_jobs import plan_jobs
     from relaunch.usecases.register_definitions import Change
+    from relaunch_cli.first_quotas import with_first_quotas
     from relaunch_cli.views.screen import progress
 
     text = read_file(file)
@@ -75,7 +76,7 @@ def apply(  # noqa: PLR0913 - a command has the options it has
     definitions = parse_file(text, file, [each.definition for each in registered], consequence=_CONSEQUENCE)
     changes = _compare(definitions, registered, owner, prune=prune, take_over=take_over)
     with progress("checking revisions and offerings"):
-        plans = plan_jobs(definitions, deps)
+        plans = with_first_quotas(plan_jobs(definitions, deps), deps, connection)
     _check_plans(plans, deps.targets, text, file)
     if not is_unchecked:
         _check_watched(definitions, connection)

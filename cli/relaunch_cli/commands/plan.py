@@ -125,7 +125,7 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     """Show where a job would run now, and why not elsewhere.
 
     Plans a registered definition, all definitions of a FILE, or a job that options describe. Nothing is launched. The
-    exit code is 4 if nothing satisfies the job right now.
+    exit code is 4 if nothing satisfies the job right now, or the account has no quota for it.
 
     Without credentials, region or stack, files and options are planned offline: all instance types of the bundled
     catalogue, at its reference prices. A stack that is named and not there is an error.
@@ -244,4 +244,4 @@ def _exit_code(plans: "Sequence[Plan]") -> int:
 def _is_satisfiable(plan: "Plan") -> bool:
     if not plan.definition.target.capabilities.offers_instance_types:
         return not plan.problem
-    return bool(plan.selection and plan.selection.kept)
+    return bool(plan.selection and plan.selection.kept and not plan.quota_problem)

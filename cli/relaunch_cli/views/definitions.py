@@ -76,10 +76,16 @@ def render_changes(changes: Iterable[DefinitionChange], plans: Iterable[Plan]) -
     table = PlainTable(*headings, optional=("SIGKILL AFTER SIGTERM",))
     for each in changes:
         plan = by_name.get(each.name)
-        offering = plan.selection.chosen if plan and plan.selection else None
-        where = _describe_offering(offering) if offering else "nothing right now"
+        where = "-" if each.change is Change.REMOVED else _describe_place(plan)
         table.add_row(each.name, each.change.value, where, _stop_timeout(plan))
     return table
+
+
+def _describe_place(plan: Plan | None) -> str:
+    offering = plan.selection.chosen if plan and plan.selection else None
+    if plan is not None and plan.quota_problem:
+        return "nothing before AWS grants a quota"
+    return _describe_offering(offering) if offering else "nothing right now"
 
 
 def _stop_timeout(plan: Plan | None) -> str:

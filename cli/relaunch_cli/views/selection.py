@@ -66,6 +66,9 @@ def _describe_cost(row: Row) -> str:
     cost = row.get("expected_cost_usd")
     if expected is None:
         return "at an unknown price"
+    if region := row.get("price_region"):
+        finish = f", about ${cost:,.2f} to finish" if isinstance(cost, int | float) else ""
+        return f"at the price of {region}, ${format_price(expected)}/h{finish}"
     limit = "" if row["price_usd_per_hour"] is not None else "at most "
     finish = f", {limit or 'about '}${cost:,.2f} to finish" if isinstance(cost, int | float) else ""
     return f"{'at ' if not limit else 'for '}{limit}${format_price(expected)}/h{finish}"
@@ -144,7 +147,10 @@ def _provider_zones(row: Row) -> str:
 
 
 def _price(row: Row) -> str:
-    """Return the price, or the on-demand price as the upper limit of an unknown spot price."""
+    """Return the price, or the on-demand price as the upper limit of an unknown spot price; `~`: of another region."""
+    if row.get("price_region"):
+        is_spot = row["price_usd_per_hour"] is None
+        return "?" if is_spot else f"~{format_price(row['price_usd_per_hour'])}"
     if row["price_usd_per_hour"] is not None:
         return format_price(row["price_usd_per_hour"])
     return f"<={format_price(row['expected_usd_per_hour'])}" if row["expected_usd_per_hour"] is not None else "?"
@@ -170,6 +176,8 @@ def _score(row: Row) -> str:
 def _cost(row: Row) -> str:
     """Return the expected cost to finish; `never` if the job would be interrupted too often to finish."""
     cost = row.get("expected_cost_usd")
+    if isinstance(cost, int | float) and row.get("price_region"):
+        return "?" if row["price_usd_per_hour"] is None else f"~${cost:,.2f}"
     if isinstance(cost, int | float):
         return f"${cost:,.2f}" if row["price_usd_per_hour"] is not None else f"<=${cost:,.2f}"
     return "?" if row["expected_usd_per_hour"] is None else "never"

@@ -34,6 +34,18 @@ def test_prices_that_were_never_refreshed_are_named_and_nobody_is_warned(relaunc
     assert "on-demand prices of us-east-1, bundled, 124 days old" in result.stderr
     assert "warning" not in result.stderr
     assert "refresh_offerings" not in result.stderr
+    assert "quotas are not known: the stack reads them hourly" in result.stderr
+
+
+def test_a_plan_of_a_stack_says_that_spot_prices_are_not_known(relaunch, session):
+    session.offerings.origins = session.offerings.origins[:1]
+    for name in ("g4dn.xlarge", "g5.xlarge", "g6.xlarge"):
+        session.offerings.set_price(name, PurchaseOption.SPOT, None)
+
+    result = relaunch("plan", "resnet")
+
+    assert "spot prices are not known, so where it would run is not either; without spot it is" in result.stdout
+    assert "spot prices are not known: they are at most those (<=)" in result.stderr
 
 
 def test_a_plan_says_how_old_quotas_and_placement_scores_are(relaunch, session):
