@@ -108,7 +108,7 @@ def test_from_an_empty_account_to_a_trained_model_and_back(user: User, account: 
     )
     assert "CREATE_COMPLETE Vpc (AWS::EC2::VPC)" in first
     assert "CREATE_COMPLETE JobsTable (AWS::DynamoDB::Table)" in first
-    assert "requested 8 vCPUs of" in first
+    assert "0 vCPUs, 8 are requested" in " ".join(first.split())
     assert "Cannot start until AWS grants a quota" in first
     assert "Next, in the repository of your training: relaunch init" in first
 
