@@ -170,7 +170,7 @@ def find_planner(
         try:
             planner = _stack_planner(connection, zones, has_all_types=has_all_types)
         except NotConnectedError as error:
-            if is_stack_named and error.exit_code == exit_codes.NOT_FOUND:
+            if is_stack_named:
                 raise
             planner = _offline_planner(region, zones, str(error))
     _check_zones(planner)

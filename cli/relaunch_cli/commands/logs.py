@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 import typer
 
 from relaunch.core.definitions.targets import Target
-from relaunch_cli.lookup import connect, find_attempt, find_main_container, load_history
+from relaunch_cli.lookup import connect, find_attempt, find_container, load_history
 from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack, parse_age
 from relaunch_cli.terminal import echo, log_lines
 
@@ -54,7 +54,7 @@ def logs(  # noqa: PLR0913 - a command has the options it has
         case _:
             assert_never(history.job.definition.target)
     start = deps.clock.now() - age if age else None
-    reader = JobLogs(source, container or find_main_container(history), attempt, start)
+    reader = JobLogs(source, find_container(container, history), attempt, start)
     lines: Iterable[LogLine] = [] if tail is None else reader.tail(history, tail)
     if follow:
         lines = chain(
@@ -64,7 +64,8 @@ def logs(  # noqa: PLR0913 - a command has the options it has
         lines = reader.read(history, deps.clock.now())
     is_any = _print_lines(lines, as_json=as_json)
     if not is_any and not as_json:
-        print_note(f"no logs {'since then' if age else 'yet'}; the job is {history.job.state}")
+        when = " since then" if age else "" if history.job.state.is_final else " yet"
+        print_note(f"no logs{when}; the job is {history.job.state}")
 
 
 def _print_lines(lines: "Iterable[LogLine]", *, as_json: bool) -> bool:
