@@ -7,6 +7,7 @@ import typer
 from relaunch_cli import exit_codes
 from relaunch_cli.lookup import connect, find_instance_type
 from relaunch_cli.options import DEFAULT_STACK, Json
+from relaunch_cli.value_completions import complete_region, complete_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,10 +19,16 @@ if TYPE_CHECKING:
 def amis(
     context: typer.Context,
     types: Annotated[
-        list[str] | None, typer.Argument(metavar="TYPE", help="Instance types to show images for; default: all.")
+        list[str] | None,
+        typer.Argument(
+            metavar="TYPE", help="Instance types to show images for; default: all.", autocompletion=complete_type
+        ),
     ] = None,
     region: Annotated[
-        str, typer.Option("--region", metavar="REGION", help="AWS region; default: the one in use.")
+        str,
+        typer.Option(
+            "--region", metavar="REGION", help="AWS region; default: the one in use.", autocompletion=complete_region
+        ),
     ] = "",
     *,
     is_old: Annotated[bool, typer.Option("--amazon-linux-2", help="Amazon Linux 2 instead of 2023.")] = False,

@@ -23,9 +23,7 @@ def cancel(
         list[str],
         typer.Argument(metavar="JOB", help="IDs of the jobs, as printed by `ps`.", autocompletion=complete_job),
     ],
-    reason: Annotated[
-        str, typer.Option(metavar="TEXT", help="Reason to record in the job's timeline.")
-    ] = "",
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason to record in the job's timeline.")] = "",
     *,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,

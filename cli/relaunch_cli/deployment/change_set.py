@@ -113,9 +113,7 @@ class ChangeSets:
                 replaced = ", which replaces it" if each.get("Replacement") == "True" else ""
                 self.tell(f"  {each['Action']} {each['LogicalResourceId']} ({each['ResourceType']}){replaced}")
         if not self.confirm(f"Deploy the stack {name}?"):
-            raise RefusedError(
-                f"the changes of {name} were not confirmed: nothing was deployed", exit_codes.CANCELLED
-            )
+            raise RefusedError(f"the changes of {name} were not confirmed: nothing was deployed", exit_codes.CANCELLED)
 
     def _execute(self, name: str, change_set: str) -> None:
         events = StackEvents(self.stacks, name)

@@ -139,8 +139,8 @@ def check_most(given: Mapping[str, str], before: Mapping[str, str]) -> None:
         return
     whose = "" if MOST in given else "the stack has "
     raise RefusedError(
-        f"{whose}{MOST}=0, which meant no limit: did you mean {MOST}=unlimited, a number from 1 on, or {SWITCH}=off for "
-        "no machines?"
+        f"{whose}{MOST}=0, which meant no limit: did you mean {MOST}=unlimited, a number from 1 on, or {SWITCH}=off "
+        "for no machines?"
     )
 
 

@@ -115,9 +115,7 @@ def plan_notes(plans: Sequence[Plan], basis: PlanBasis) -> list[str]:
     return notes
 
 
-def _selection_parts(
-    plan: Plan, selection: Selection, basis: PlanBasis, options: PlanOptions
-) -> list[RenderableType]:
+def _selection_parts(plan: Plan, selection: Selection, basis: PlanBasis, options: PlanOptions) -> list[RenderableType]:
     rows = explain_rows(selection)
     if basis.price_region:
         rows = tuple({**row, "price_region": basis.price_region} for row in rows)

@@ -46,7 +46,10 @@ def test_machines_are_listed_newest_first_with_instance_age_price_and_jobs(relau
             *("resnet-1,", "resnet-2", "two", "jobs"),
         ],
     ]
-    assert "2 machines of at most 20, $0.8000/h, 2 of the 20 for replacements of interrupted machines alone" in result.stderr
+    assert (
+        "2 machines of at most 20, $0.8000/h, 2 of the 20 for replacements of interrupted machines alone"
+        in result.stderr
+    )
 
 
 def test_a_request_for_several_types_says_how_many(relaunch, session):

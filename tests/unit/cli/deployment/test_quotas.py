@@ -8,7 +8,7 @@ from botocore.stub import Stubber
 
 from fakes.aws import make_client
 from relaunch.core.offerings.quotas import ALL_QUOTAS, QUOTA_CODES
-from relaunch_cli.deployment.findings import QuotaState, blocked, request_command
+from relaunch_cli.deployment.findings import blocked, request_command
 from relaunch_cli.deployment.quotas import read_quotas, request_quotas
 
 G_SPOT, G_ON_DEMAND, TRN_SPOT = "L-3819A6DF", "L-DB2E81BA", "L-6B0D517C"

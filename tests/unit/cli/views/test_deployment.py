@@ -60,7 +60,8 @@ def test_what_could_not_be_requested_is_told_with_its_command():
     text = flat(" ".join(lines(render_end(plan, QuotaRequests(refused=["the quota could not be requested"])))))
 
     assert "the quota could not be requested" in text
-    assert f"nobody has requested any: aws service-quotas request-service-quota-increase --service-code ec2 --quota-code {G_SPOT}" in text  # noqa: E501
+    assert "nobody has requested any: aws service-quotas request-service-quota-increase" in text
+    assert f"--quota-code {G_SPOT}" in text
 
 
 @pytest.mark.parametrize("switches", [{}, {"Webhook": "on", "Uploads": "on", "Notices": "on", "SnsTopicArns": "arn"}])

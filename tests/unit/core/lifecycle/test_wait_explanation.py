@@ -18,7 +18,9 @@ def waiting_job(reason: WaitReason, detail: str = "because", slot: str = "", **f
     return make_job(waiting=Waiting(reason, NOW, detail, LATER, slot), wake_at=LATER, **fields)
 
 
-AGAIN = "cancel the job, change the definition, apply it and submit again: a job keeps the definition it was accepted with"
+AGAIN = (
+    "cancel the job, change the definition, apply it and submit again: a job keeps the definition it was accepted with"
+)
 SPOT = "set purchase to spot-then-on-demand, which lets it take on-demand machines"
 LAUNCHED = "an offering is chosen and the task is launched; should the message be lost, it is sent again"
 PUSHED = "it is launched when the image is pushed; without the image it fails"

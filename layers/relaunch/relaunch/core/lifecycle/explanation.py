@@ -200,7 +200,9 @@ def _explain_end(job: Job) -> Explanation:
     elif job.state is JobState.FAILED:
         advice = (_END_ADVICE.get(stop.kind if stop else None, f"`relaunch logs {job.job_id}` shows what it wrote"),)
     elif job.state is JobState.TIMED_OUT:
-        advice = ("raise max_runtime or deadline in the definition; `relaunch explain --full` shows where the time went",)
+        advice = (
+            "raise max_runtime or deadline in the definition; `relaunch explain --full` shows where the time went",
+        )
     reason = job.reason or (describe_stop(stop) if stop else "")
     return Explanation(
         "", job.ended_at, f"nothing: the job is {job.state}" + (f", {reason}" if reason else ""), None, advice
@@ -214,8 +216,8 @@ def _made_no_progress(job: Job) -> bool:
 _END_ADVICE: Mapping[StopKind | None, str] = {
     None: "see in the timeline why nothing was started",
     StopKind.OUT_OF_MEMORY: "give the container more memory in the task definition, or the training smaller batches",
-    StopKind.STARTS_NOWHERE: "see that the image, the command in it, and the secrets, volumes and log groups of the task "
-    "definition exist",
+    StopKind.STARTS_NOWHERE: "see that the image, the command in it, and the secrets, volumes and log groups of the "
+    "task definition exist",
     StopKind.START_REFUSED: "grant the roles of its task definition (executionRoleArn, taskRoleArn) what the reason "
     "names, then `relaunch retry`",
     StopKind.NOT_STARTED: "see what its machines have in common: their image and its driver, the disk, the way to the "

@@ -22,7 +22,9 @@ from relaunch.core.lifecycle.refusal_waits import (
 
 # A message usually waits for seconds; a wait this much longer than the time-out indicates a fault.
 _OVERDUE = 2 * LAUNCH_TIMEOUT
-_AGAIN = "cancel the job, change the definition, apply it and submit again: a job keeps the definition it was accepted with"
+_AGAIN = (
+    "cancel the job, change the definition, apply it and submit again: a job keeps the definition it was accepted with"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,8 @@ class Explanation:
 
     `waiting_for` is empty for a finished job. `next_at` is the latest time of `next_step`, None if unknown. `advice`
     lists what the owner can change, most useful first; it may be empty. `machines` say how far its machines of our own
-    are, which the job itself does not know: `explain` leaves it empty. `is_look`: at `next_at` the job is looked at again
-    at the latest, whether or not there is anything to do.
+    are, which the job itself does not know: `explain` leaves it empty. `is_look`: at `next_at` the job is looked at
+    again at the latest, whether or not there is anything to do.
     """
 
     waiting_for: str
