@@ -175,6 +175,10 @@ def _describe_request(definition: JobDefinition) -> str:
     parts = [describe_accelerator(definition.accelerator), str(definition.purchase)]
     if definition.estimated_duration is not None:
         parts.append(write_duration(definition.estimated_duration))
+    if definition.disk_gib is not None:
+        parts.append(f"disk {definition.disk_gib} GiB")
+    if definition.max_price_usd_per_hour is not None:
+        parts.append(f"at most ${definition.max_price_usd_per_hour:g}/h")
     return ", ".join(parts)
 
 

@@ -225,3 +225,11 @@ def test_eight_gpus_of_the_catalogue_are_on_no_bare_metal_unless_it_is_named(pur
     assert {"g6.48xlarge", "p4d.24xlarge"} <= types
     assert not any("metal" in each for each in types)
     assert kept("--gpu", "8", "--purchase", purchase, "--instance-type", "g4dn.metal") == {"g4dn.metal"}
+
+
+def test_the_title_is_what_was_asked_for():
+    asked = ("--gpu", "8", "--interconnect", "efa", "--compute-capability", "bf16", "--disk", "90GiB")
+    result = invoke("plan", "--offline", *asked, "--max-price", "30", "--purchase", "spot")
+
+    title = "8x GPU compute capability 8.0 efa, spot, disk 90 GiB, at most $30/h  us-east-1, bundled"
+    assert result.stdout.startswith(title)
