@@ -12,6 +12,7 @@ from relaunch_cli.terminal import echo, log_lines
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from relaunch.core.jobs.state import JobState
     from relaunch_cli.job_logs import LogLine
 
 
@@ -64,8 +65,13 @@ def logs(  # noqa: PLR0913 - a command has the options it has
         lines = reader.read(history, deps.clock.now())
     is_any = _print_lines(lines, as_json=as_json)
     if not is_any and not as_json:
-        when = " since then" if age else "" if history.job.state.is_final else " yet"
-        print_note(f"no logs{when}; the job is {history.job.state}")
+        print_note(f"no logs{_until(history.job.state, has_start=age is not None)}; the job is {history.job.state}")
+
+
+def _until(state: "JobState", *, has_start: bool) -> str:
+    if has_start:
+        return " since then"
+    return "" if state.is_final else " yet"
 
 
 def _print_lines(lines: "Iterable[LogLine]", *, as_json: bool) -> bool:

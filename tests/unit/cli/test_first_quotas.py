@@ -5,7 +5,9 @@ import pytest
 from relaunch.core.offerings.snapshot import Origin, PriceOrigin, SnapshotPart
 from relaunch_cli import exit_codes
 
-G_SPOT, G_ON_DEMAND, P_ON_DEMAND = "L-3819A6DF", "L-DB2E81BA", "L-417A185B"
+G_SPOT = "L-3819A6DF"
+G_ON_DEMAND = "L-DB2E81BA"
+P_ON_DEMAND = "L-417A185B"
 
 
 @pytest.fixture
@@ -15,7 +17,8 @@ def _new_account(session):
 
 @pytest.mark.usefixtures("_new_account")
 def test_a_quota_of_0_is_told_before_the_stack_has_read_it(relaunch, file):
-    plan, applied = relaunch("plan", "resnet"), relaunch("apply", str(file))
+    plan = relaunch("plan", "resnet")
+    applied = relaunch("apply", str(file))
     document = relaunch("plan", "--gpu", "1", "--json").document["plans"][0]
 
     assert plan.exit_code == exit_codes.UNAVAILABLE

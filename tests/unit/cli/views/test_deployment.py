@@ -11,7 +11,8 @@ from relaunch_cli.deployment.findings import AccountRoles, QuotaState, Stack, Su
 from relaunch_cli.deployment.quotas import QuotaRequests
 from relaunch_cli.views.deployment import render_end, render_removal, render_survey, survey_json
 
-G_SPOT, G_ON_DEMAND = "L-3819A6DF", "L-DB2E81BA"
+G_SPOT = "L-3819A6DF"
+G_ON_DEMAND = "L-DB2E81BA"
 
 
 def survey(quotas: QuotaState | None = None, **given: str) -> Survey:
