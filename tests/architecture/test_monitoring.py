@@ -11,6 +11,7 @@ import pytest
 
 from architecture.conftest import REPOSITORY, Template, referred
 from relaunch.core.jobs.attempt import StopKind
+from relaunch.core.jobs.changes import KEPT_UNSENT, LONGEST_RESEND
 from relaunch.core.jobs.state import JobState, Refusal
 from relaunch.core.lifecycle.decision import HEARTBEAT
 from relaunch.core.lifecycle.metrics import COUNTED_AS, METRICS, NAMESPACE, Metric, Unit
@@ -133,8 +134,7 @@ def test_queues_and_functions_are_drawn_completely(template: Template, widgets: 
 
     for queue in set(template.queues) - template.dead_letter_queues:
         assert ("AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", f"${{{queue}.QueueName}}") in drawn
-    # No job depends on plan_api, whose caller is answered what failed; more than 50 metrics of a dashboard are paid.
-    for function in set(template.functions) - {"PlanApiFunction"}:
+    for function in template.functions:
         assert ("AWS/Lambda", "Errors", "FunctionName", f"${{{function}}}") in drawn
 
 
@@ -177,7 +177,7 @@ def test_every_alarm_watches_a_metric_that_there_is(alarms: dict[str, Any]) -> N
             assert (alarm["Namespace"], alarm["MetricName"], dimension) in AWS_METRICS, name
 
 
-def test_there_are_no_more_alarms_than_are_free_but_four_and_two_with_machines_two_with_a_webhook_and_one_with_notices(
+def test_there_are_no_more_alarms_than_are_free_but_five_and_two_with_machines_two_with_a_webhook_and_one_with_notices(
     template: Template, alarms: dict[str, Any]
 ) -> None:
     paid = {
@@ -190,7 +190,7 @@ def test_there_are_no_more_alarms_than_are_free_but_four_and_two_with_machines_t
         "WatchesWebhook": ["WebhookFailuresAlarm", "WebhookThrottlesAlarm"],
         "WatchesNotices": ["NoticesGivenUpAlarm"],
     }
-    assert len(alarms) - sum(map(len, paid.values())) <= FREE_ALARMS + 4
+    assert len(alarms) - sum(map(len, paid.values())) <= FREE_ALARMS + 5
     for name, alarm in alarms.items():
         # An alarm on an expression is paid for each of its metrics, and one of high resolution three times.
         assert "Metrics" not in alarm, name
@@ -276,6 +276,19 @@ def test_a_cluster_that_cannot_be_read_alarms_however_rarely_its_tasks_are_looke
     assert unreadable["Period"] >= HEARTBEAT.total_seconds()
     # One look that fails is followed by one that does not.
     assert (unreadable["DatapointsToAlarm"], unreadable["EvaluationPeriods"]) == (2, 3)
+
+
+def test_postponed_events_alarm_as_long_as_they_are_sent_again_and_before_they_are_given_up(
+    alarms: dict[str, Any],
+) -> None:
+    postponed = alarms["EventsPostponedAlarm"]
+
+    assert (postponed["MetricName"], postponed["Statistic"]) == (Metric.EVENTS_POSTPONED, "Sum")
+    assert (postponed["ComparisonOperator"], postponed["Threshold"]) == ("GreaterThanThreshold", 0)
+    assert timedelta(seconds=postponed["Period"]) >= LONGEST_RESEND
+    assert timedelta(seconds=postponed["Period"] * postponed["EvaluationPeriods"]) < KEPT_UNSENT
+    # Some minutes without EventBridge, around the full hour, are no alarm.
+    assert postponed["DatapointsToAlarm"] > 2
 
 
 def test_alarms_tell_the_topic_if_there_is_one_and_nothing_is_alarming_about_silence(alarms: dict[str, Any]) -> None:

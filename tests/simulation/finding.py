@@ -30,9 +30,11 @@ from simulation.planted_job_bugs import JOB_BUGS
 from simulation.planted_launch_bugs import LAUNCH_BUGS
 from simulation.planted_machine_bugs import MACHINE_BUGS
 from simulation.planted_message_bugs import MESSAGE_BUGS
+from simulation.planted_notice_bugs import NOTICE_BUGS
 from simulation.planted_progress_bugs import PROGRESS_BUGS
 from simulation.planted_record_bugs import RECORD_BUGS
 from simulation.planted_stop_bugs import STOP_BUGS
+from simulation.planted_trigger_bugs import TRIGGER_BUGS
 from simulation.planting import patched
 
 BUGS = (
@@ -52,6 +54,8 @@ BUGS = (
     *ENDING_BUGS,
     *CHOICE_BUGS,
     *GROUP_BUGS,
+    *TRIGGER_BUGS,
+    *NOTICE_BUGS,
 )
 _FILE = Path(__file__).with_name("seeds_found.json")
 _FOUND = json.loads(_FILE.read_text(encoding="utf-8"))

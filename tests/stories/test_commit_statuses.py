@@ -138,6 +138,12 @@ class World:
                 continue
             heapq.heappush(queue, (self.clock.now() + timedelta(seconds=delay), next(numbers), change))
 
+    def is_wrong(self, end: JobStateChange) -> bool:
+        """Return whether GitHub shows another end of a job than its own."""
+        status = commit_status_of(end)
+        shown = self.github.latest(status.sha, status.context) if status is not None else None
+        return shown is not None and status is not None and shown.state != status.state
+
     def given_up(self) -> list[dict[str, object]]:
         return [facts for decision, facts in self.log.lines if decision == "notice given up"]
 
@@ -172,6 +178,48 @@ def summary(world: World) -> str:
     )
 
 
+def lags(world: World) -> list[float]:
+    """Return how many minutes after the end of each job its commit showed it, in their order."""
+    found = []
+    for change in world.last.values():
+        status = commit_status_of(change)
+        assert status is not None
+        shown = world.github.statuses.get((status.repository, status.sha, status.context), [])
+        found += [(each.at - change.time) / timedelta(minutes=1) for each in shown if each.state != "pending"][:1]
+    return sorted(found)
+
+
+def rows(world: World) -> Iterator[tuple[str, object]]:
+    """Return what a run counted."""
+    github = world.github
+    late = lags(world)
+    yield "jobs, and their changes", f"{world.jobs:,}, {world.changes:,}"
+    yield "requests", f"{github.requests:,}"
+    yield "statuses that GitHub took", f"{sum(len(each) for each in github.statuses.values()):,}"
+    yield from ((f"failed: {kind}", f"{count:,}") for kind, count in sorted(world.faults.items()))
+    yield "the most requests in a minute, in an hour", f"{github.most_in_a_minute}, {github.most_in_an_hour}"
+    yield "beyond a limit; before GitHub may be asked again", f"{len(github.exceeded)}; {len(github.too_soon)}"
+    yield "commits that show another end than that of their job", sum(map(world.is_wrong, world.last.values()))
+    yield (
+        "minutes from an end to its status: half, 95 %, all",
+        ", ".join(f"{late[int(len(late) * share) - 1]:.0f}" for share in (0.5, 0.95, 1)),
+    )
+
+
+def main(jobs: int) -> None:
+    """Print the table of a run of many jobs at a GitHub that fails, and how late ends are where too many end."""
+    many = World(Random(1), jobs=jobs, hours=jobs / 80)  # noqa: S311 - not a secret
+    check(many)
+    sys.stdout.writelines(f"| {name} | {value} |\n" for name, value in rows(many))
+    for per_hour in (200, 300, 400, 600):
+        for hours in (1, 4):
+            world = World(Random(1), jobs=per_hour * hours, hours=hours, failing=0)  # noqa: S311 - not a secret
+            check(world)
+            late = lags(world)
+            half, most = (late[int(len(late) * share) - 1] for share in (0.5, 1))
+            sys.stdout.write(f"| {per_hour} | {hours} | {half:.0f} | {most:.0f} |\n")
+
+
 def test_each_job_ends_on_its_commit_as_it_ended_whatever_github_does(
     record_property: Callable[[str, object], None],
 ) -> None:
@@ -182,11 +230,17 @@ def test_each_job_ends_on_its_commit_as_it_ended_whatever_github_does(
     record_property("summary", summary(world))
     assert world.changes >= 10_000
     assert world.faults.keys() == set(PASSING)
-    alerts = Counter(str(each["reason"]) for each in world.given_up() if each["is_alert"])
-    # Each repository that GitHub refuses is said once a day, and nothing else was given up.
-    assert alerts.keys() == {str(each["reason"]) for each in world.given_up()}
-    assert max(alerts.values()) <= 2
-    assert len(alerts) == len(FOR_GOOD)
+    mendable = [each for name, each in FOR_GOOD.items() if each.is_mendable]
+    given_up = Counter(str(each["reason"]) for each in world.given_up() if each["is_alert"])
+    # What GitHub refuses for good is said once a day for each repository, and nothing else was given up;
+    assert given_up.keys() == {str(each["reason"]) for each in world.given_up()}
+    assert len(given_up) == len(FOR_GOOD)
+    assert sum(count <= 2 for count in given_up.values()) >= len(FOR_GOOD) - len(mendable)
+    # what somebody could set right is said once a day while it is tried, and when it is given up after one.
+    held = Counter(str(facts["reason"]) for decision, facts in world.log.lines if decision == "notice held")
+    assert held.keys() <= given_up.keys()
+    assert len(held) == len(mendable)
+    assert max(held.values()) <= 3
 
 
 def test_of_many_jobs_at_once_ends_go_first_and_the_limits_are_used_and_kept_to() -> None:
@@ -199,6 +253,4 @@ def test_of_many_jobs_at_once_ends_go_first_and_the_limits_are_used_and_kept_to(
 
 
 if __name__ == "__main__":
-    many = World(Random(1), jobs=int(sys.argv[1]), hours=int(sys.argv[1]) / 80)  # noqa: S311 - not a secret
-    check(many)
-    sys.stdout.write(f"{summary(many)}\n")
+    main(int(sys.argv[1]))

@@ -113,10 +113,13 @@ def _plan_sources(
 
 
 def _schedules_of(definitions: "Sequence[JobDefinition]", connection: "Connection") -> "Schedules | None":
-    """Return the stack's schedules; None if no definition has one: then nothing of Scheduler is needed."""
+    """Return the stack's schedules; None if no definition has one and none was left behind."""
     from relaunch.core.triggers.schedules import has_schedules
+    from relaunch.usecases.arrange_schedules import are_left_behind
 
-    return connection.schedules if has_schedules(definitions) else None
+    schedules = connection.schedules
+    are_needed = has_schedules(definitions) or are_left_behind(schedules, lambda line: echo(line, err=True))
+    return schedules if are_needed else None
 
 
 def _register(

@@ -50,7 +50,7 @@ def idle_costs(
     if has_webhook:
         items.append(IdleCost("Secrets Manager: the webhook's secret", _USD_PER_SECRET, _USD_PER_SECRET))
     if has_monitoring:
-        alarms = 14 + 2 * has_machines + 2 * has_webhook + has_notices
+        alarms = 15 + 2 * has_machines + 2 * has_webhook + has_notices
         dashboards = 2 + has_machines
         items += [
             IdleCost(

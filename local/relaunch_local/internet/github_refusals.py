@@ -23,6 +23,11 @@ class Refusal:
     error: str = ""
 
     @property
+    def is_mendable(self) -> bool:
+        """Return whether somebody can set right what it refuses: a missing right, or the name of a repository."""
+        return not self.may_pass and self.status in (301, 403, 404)
+
+    @property
     def body(self) -> str:
         """Return the body, which only a proxy's answer has none of."""
         errors = [{"resource": "Status", "code": "custom", "message": self.error}] if self.error else []

@@ -52,6 +52,12 @@ class GithubStatuses:
     refuse: Callable[[], Answer | None] = lambda: None
     lose: Callable[[], Answer | None] = lambda: None
     gone: set[str] = field(default_factory=set)
+    most: int = MOST_STATUSES
+    """How many statuses a commit may have of a context."""
+    takes_any: bool = False
+    """Whether it has every repository."""
+    full: set[tuple[str, str, str]] = field(default_factory=set)
+    """Repositories, commits and contexts that had as many statuses as they may when another one was sent."""
     requests: int = 0
     most_in_a_minute: int = 0
     most_in_an_hour: int = 0
@@ -135,7 +141,7 @@ class GithubStatuses:
         return self.lose() or answer
 
     def _set(self, name: str, sha: str, content: Mapping[str, Any]) -> Answer:
-        if name not in self.names:
+        if name not in self.names and not self.takes_any:
             return REFUSALS["private-or-gone"].answer
         if sha in self.gone:
             return REFUSALS["no-such-commit"].answer
@@ -143,7 +149,8 @@ class GithubStatuses:
             return REFUSALS["invalid"].answer
         # "A string label … This field is case-insensitive."
         known = self.statuses.setdefault((name, sha, content["context"].lower()), [])
-        if len(known) >= MOST_STATUSES:
+        if len(known) >= self.most:
+            self.full.add((name, sha, content["context"]))
             return REFUSALS["too-many-statuses"].answer
         set_now = SetStatus(content["state"], content["description"], content.get("target_url"), self.now())
         known.append(set_now)

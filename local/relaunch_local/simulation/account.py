@@ -1,7 +1,7 @@
 """One simulated account: the ECS simulator, SQS, EventBridge, Lambda, S3 and ECR, and the application in it."""
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -28,7 +28,6 @@ from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies, JobEvents
 from relaunch_local.ecs import Clock, EcsSimulator, Event, InProcessClient, ProcessSpec
 from relaunch_local.ecs.engine.model import Instance
-from relaunch_local.iam.permission import Permission
 from relaunch_local.in_memory.stores import InMemoryStores
 from relaunch_local.simulation.authorization import AuthorizedClient, AuthorizedStore, authorize_functions
 from relaunch_local.simulation.aws.calls import Calls
@@ -42,11 +41,13 @@ from relaunch_local.simulation.aws.machine_queue import NotedQueue
 from relaunch_local.simulation.aws.machine_table import CalledMachines, MachineIndexes
 from relaunch_local.simulation.aws.outages import SSM, Outages
 from relaunch_local.simulation.aws.pages import in_pages, in_small_queries
-from relaunch_local.simulation.aws.put_events import make_job_events
+from relaunch_local.simulation.aws.put_events import event_of_entry, make_job_events
 from relaunch_local.simulation.aws.runtime import FunctionClock, Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.s3_client import ModelS3
+from relaunch_local.simulation.aws.scheduler import ModelScheduler
 from relaunch_local.simulation.aws.snapshots import Snapshots
+from relaunch_local.simulation.aws.sns import topic_queue
 from relaunch_local.simulation.aws.sqs import Poller, Queues
 from relaunch_local.simulation.aws.sqs_client import ModelSqs, SourceSqs
 from relaunch_local.simulation.aws.table import CalledCapacity, CalledJobs, CalledStore, Indexes
@@ -63,6 +64,7 @@ from relaunch_local.simulation.checks.facts import AccountFacts
 from relaunch_local.simulation.checks.failed_tasks import FailedTasks
 from relaunch_local.simulation.checks.free_hour import FreeHour
 from relaunch_local.simulation.checks.functions import FunctionChecks
+from relaunch_local.simulation.checks.gpu_shares import GpuShares
 from relaunch_local.simulation.checks.invariants import Invariants
 from relaunch_local.simulation.checks.job_events import JobEventChecks
 from relaunch_local.simulation.checks.machines import MachineInvariants
@@ -71,12 +73,14 @@ from relaunch_local.simulation.checks.on_demand import OnDemand
 from relaunch_local.simulation.checks.provider_queues import ProviderQueues
 from relaunch_local.simulation.checks.refusals import Refusals
 from relaunch_local.simulation.checks.trace import Trace
+from relaunch_local.simulation.checks.trigger_starts import TriggerStarts
 from relaunch_local.simulation.checks.useless_cost import UselessCost
 from relaunch_local.simulation.checks.useless_machines import UselessMachines
 from relaunch_local.simulation.checks.wait_reasons import WaitReasons
 from relaunch_local.simulation.cluster import ModelSts, make_cluster, make_targets
 from relaunch_local.simulation.drawn_scenario import draw_scenario
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
+from relaunch_local.simulation.notices.parts import Notices
 from relaunch_local.simulation.offerings import own_and_provided
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.saves import CheckedWrites
@@ -121,45 +125,44 @@ class SimulatedAccount(CheckedWrites):
             self.scenario.sidecars,
         )
         self.simulator = self._make_simulator(seed)
-        self.stack = read_stack()
+        has_topics = self.scenario.other_triggers is not None
+        self.stack = read_stack(takes_topics=has_topics, sends_notices=self.scenario.notices is not None)
         self.queues = Queues(self.stack.queues, self.clock, self.chance, self.trace.line, self.outages)
         self.bus = self._make_bus()
         self.ecr = ModelEcr()
+        self._make_stores(options)
+        self.invariants.effects.is_released = self.machines.claims.is_released
+        self.deadlines = self._watch_deadlines()
+        self.notices = Notices(self)
+        self.deps = self._deps()
+        unhandled = self.invariants.unhandled
+        self.lambdas = self.lambdas_type(
+            self.stack, self._function, self.queues, self.runtime, unhandled, self.message_handled, self.outages
+        )
+        self._deploy()
+        self._subscribe()
+
+    def _make_stores(self, options: Options) -> None:
         self.indexes = self.indexes_type(self.clock, self.chance)
         self.machine_indexes = self.machine_indexes_type(self.clock, self.chance)
         self.emulated = self._emulated_table() if options.dynamodb else None
         self.stores = self.emulated.raw if self.emulated is not None else InMemoryStores()
         self.machines.watch(self.simulator, self.stores.machines)
-        self.invariants.effects.is_released = self.machines.claims.is_released
-        self.deadlines = self._watch_deadlines()
-        self.deps = self._deps()
-        self.lambdas = self.lambdas_type(
-            self.stack,
-            self._function,
-            self.queues,
-            self.runtime,
-            self.invariants.unhandled,
-            self._message_handled,
-            self.outages,
-        )
-        self._deploy()
-        self._subscribe()
 
     def _make_bus(self) -> EventBus:
+        self.scheduler = ModelScheduler(self.clock, self.chance, self.queues, self.outages)
+        self.starts = TriggerStarts(self.clock, self.scenario.other_triggers)
         rules = (*self.stack.rules, *upload_rules(self.scenario.every_definition))
         return EventBus(rules, self.queues, self.clock, self.chance, self.outages)
 
     def _make_simulator(self, seed: int) -> EcsSimulator:
-        self.authorization = authorize_functions(
-            self.runtime,
-            self.scenario.machines.settings,
-            self.scenario.role_parameters,
-            self._call_denied,
-        )
+        settings = self.scenario.machines.settings
+        parameters = self.scenario.role_parameters
+        self.authorization = authorize_functions(self.runtime, settings, parameters, self.call_denied)
         self.snapshots = Snapshots(self.calls, self._authorized)
         self.cluster = make_cluster(self.clock, self.chance, self.objects, self.scenario, self.invariants)
-        settings = self.scenario.simulator_settings(seed)
-        return EcsSimulator(self.clock, self.trainings, settings, authorize=self.authorization)
+        authorize = self.authorization
+        return EcsSimulator(self.clock, self.trainings, self.scenario.simulator_settings(seed), authorize=authorize)
 
     def _make_checks(self) -> None:
         limits = self.scenario.limits
@@ -172,8 +175,8 @@ class SimulatedAccount(CheckedWrites):
         self.agents = AgentChecks(*checked)
         self.free_hour = FreeHour(*checked, self.runtime.message_began_at)
         self.absent_agents = AbsentAgentChecks(*checked, self.objects, self._hosts)
-        self.machines.on_termination = self.free_hour.termination_asked
         machines = self.machines
+        machines.on_termination = self.free_hour.termination_asked
         self.useless = UselessMachines(
             self.clock, check, jobs, machines.hosts, machines.bills, machines.terminations, machines.misled
         )
@@ -223,14 +226,12 @@ class SimulatedAccount(CheckedWrites):
             self.invariants.tasks,
             self.stores.capacity,
         )
-        machines = self.machines.machines
-        watched = (self.clock, self.chance, self.invariants, self.objects, self.trainings, machines)
+        watched = (self.clock, self.chance, self.invariants, self.objects, self.trainings, self.machines.machines)
         return Deadlines(*watched, self.on_demand, self.facts.outage_time)
 
     def _deploy(self) -> None:
-        for function in self.stack.functions.values():
-            for source in function.sources:
-                self._poll(source)
+        for source in (each for function in self.stack.functions.values() for each in function.sources):
+            self._poll(source)
         provision(self.simulator, self.scenario)
         for definition in self.scenario.every_definition:
             self.stores.definitions.save_definition(definition)
@@ -245,6 +246,7 @@ class SimulatedAccount(CheckedWrites):
             self.absent_agents.observe,
             self.invariants.task_changed,
             NeuronDevices(self.invariants.check, self._hosts).observe,
+            GpuShares(self.invariants.check, self._hosts, self.invariants.jobs).observe,
             self.useless.observe,
             self.delayed_ecs.observe,
             self.faulty_ec2.observe,
@@ -274,6 +276,7 @@ class SimulatedAccount(CheckedWrites):
             SourceQueue(cast("Any", SourceSqs(sqs, queues))),
             DeadLetterSender(sqs, settings.dead_letter_queue, self.deps.log),
             SqsDeadLetters(sqs, counted),
+            topic_queue(name, sqs, self.deps.log) if self.scenario.other_triggers is not None else None,
         )
 
     def _sqs(self) -> Any:
@@ -292,7 +295,7 @@ class SimulatedAccount(CheckedWrites):
         self.delayed_ecs = delayed
         delayed.on_unplaced = self.useless.unplaced
         delayed.on_register_refused = self.refusals.register_refused
-        delayed.on_refused = self._launch_refused
+        delayed.on_refused = self.launch_refused
         delayed.on_taken = self.refusals.answered
         delayed.on_lost = lambda started_by: self.facts.unanswered_jobs.add(started_by.rpartition("/")[0])
         delayed.on_placed = self.agents.run_task_answered
@@ -326,6 +329,7 @@ class SimulatedAccount(CheckedWrites):
             "patterns": Re2Patterns(),
             "checkpoints": S3Checkpoints(s3),
             "load_thresholds": load_thresholds,
+            "receivers": self.notices.source,
             "launches": SqsLaunchQueue(self._sqs(), "AttemptsQueue"),
             "job_events": self.per_container(self._job_events),
             "clock": clock,
@@ -337,8 +341,13 @@ class SimulatedAccount(CheckedWrites):
         return Dependencies(**ports, **self._stores())
 
     def _job_events(self) -> JobEvents:
-        events = (self.calls, self.chance, FunctionClock(self.runtime), self._authorized, self.job_events.event_taken)
+        events = (self.calls, self.chance, FunctionClock(self.runtime), self._authorized, self._event_taken)
         return make_job_events(*events, may_fail=self.scenario.has_event_faults)
+
+    def _event_taken(self, entry: Mapping[str, Any]) -> None:
+        self.job_events.event_taken(entry)
+        if self.scenario.other_triggers is not None:
+            self.starts.publish(self.bus, event_of_entry(entry, self.simulator.region.ids.uuid(), self.clock.now()))
 
     def _stores(self) -> dict[str, Any]:
         if self.emulated is not None:
@@ -374,17 +383,6 @@ class SimulatedAccount(CheckedWrites):
         self.invariants.effects.done(StopTask, task_arn)
         if self.chance.strikes("stop-races-with-exit", 0.15, note=task_arn[-6:]):
             self.trainings.exit_now(task_arn)
-
-    def _message_handled(self, function: str, body: str, began_at: datetime) -> None:
-        self.refusals.message_handled()
-        self.functions.message_handled(function, body, began_at)
-
-    def _call_denied(self, permission: Permission) -> None:
-        self.functions.call_denied(permission)
-
-    def _launch_refused(self, parameters: Mapping[str, Any]) -> None:
-        self.refusals.refused(parameters)
-        self.useless.unplaced(parameters, "RunTask is forbidden")
 
     def _emulated_table(self) -> "EmulatedTable":
         from relaunch_local.simulation.aws.emulated_table import EmulatedTable  # noqa: PLC0415 - moto takes a second to import

@@ -29,6 +29,8 @@ class Chance:
     intensity: float = 1.0
     injected: list[Injection] = field(default_factory=list)
     happened: Counter[str] = field(default_factory=Counter)
+    apart: Callable[[], str] = lambda: ""
+    """Returns what the names of the streams begin with that are drawn from now."""
     on_strike: Callable[[str], None] = lambda _kind: None
     """Called with the kind of each fault that is injected."""
     _streams: dict[str, random.Random] = field(default_factory=dict)
@@ -36,6 +38,7 @@ class Chance:
 
     def stream(self, name: str) -> random.Random:
         """Return the stream of this name."""
+        name = f"{self.apart()}{name}"
         found = self._streams.get(name)
         if found is None:
             # Reproducible, not a secret.
@@ -63,3 +66,24 @@ class Chance:
     def note_organic(self, kind: str) -> None:
         """Count a fault that was not injected: a race, a quota that was reached."""
         self.happened[kind] += 1
+
+
+class ChanceApart(Chance):
+    """The choices of one part of a run, from streams of its own: what it draws changes nothing that others draw."""
+
+    def __init__(self, chance: Chance, name: str) -> None:
+        """Draw from the streams of a run that begin with this name."""
+        self._chance = chance
+        self._name = name
+
+    def stream(self, name: str) -> random.Random:
+        """Return the stream of this name."""
+        return self._chance.stream(f"{self._name}/{name}")
+
+    def strikes(self, kind: str, probability: float, *, site: str = "", note: str = "") -> bool:
+        """Return whether to inject a fault of this kind here; record it if so."""
+        return self._chance.strikes(kind, probability, site=f"{self._name}/{site}", note=note)
+
+    def note_organic(self, kind: str) -> None:
+        """Count a fault that was not injected."""
+        self._chance.note_organic(kind)

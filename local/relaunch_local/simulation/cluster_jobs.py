@@ -55,7 +55,7 @@ class ClusterJobs:
                 lacks_step = job.attempt is None and job.job_id in self._workload.without_checkpoint
                 definition = job.definition
                 is_limit = failed > definition.max_failures or self._early(job) > definition.retry.max_early_failures
-                is_known = lacks_step or is_limit or "program" in job.reason
+                is_known = lacks_step or is_limit
                 return "" if is_known else f"its program failed {failed} times: {job.reason}"
             case _:
                 return job.reason

@@ -14,27 +14,23 @@ from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.adapters.offerings.regional import CurrentRegionalOfferings
-from relaunch.core.definitions.definition import S3Trigger
-from relaunch.core.definitions.ownership import Owner
+from relaunch.core.definitions.definition import JobDefinition, S3Trigger
 from relaunch.core.messages.dead_letter import DeadLetterQueue
 from relaunch.entrypoints.job_api import answer_request
 from relaunch.ports import Dependencies, PortError
-from relaunch.usecases import arrange_upload_rules as arranging
 from relaunch.usecases import count_waiting_jobs as counting
 from relaunch.usecases import dead_letters as looking
 from relaunch.usecases import plan_jobs as planning
-from relaunch.usecases import register_definitions as registering
 from relaunch_local.ecs import InProcessClient
 from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.applying import Applying
 from relaunch_local.simulation.authorization import COMMAND
 from relaunch_local.simulation.aws.clients import CallingClient
 from relaunch_local.simulation.aws.dead_letter_sqs import DeadLetterSqs
-from relaunch_local.simulation.aws.eventbridge import upload_rules
 from relaunch_local.simulation.aws.fleet import EC2_ERRORS
 from relaunch_local.simulation.aws.pages import in_pages
 from relaunch_local.simulation.aws.runtime import Invocation, KilledError
-from relaunch_local.simulation.aws.template import ACCOUNT, REGION
-from relaunch_local.simulation.aws.upload_rules import RulesOfBus
+from relaunch_local.simulation.aws.template import NOTICES_QUEUES, REGION
 from relaunch_local.simulation.region import ModelEc2
 from relaunch_local.simulation.workload import Workload
 
@@ -42,21 +38,18 @@ _MOST = 10
 # Of the plans: how many are for what the stack has.
 _OWN_SHARE = 0.5
 _AGAIN_SECONDS = (5.0, 120.0)
-_OWNER = Owner("github.com/acme/training", "relaunch.yaml", f"arn:aws:iam::{ACCOUNT}:user/ada")
 
 
 class Commands:
     """Runs some commands while there are faults."""
 
-    def __init__(self, account: SimulatedAccount, workload: Workload) -> None:
+    def __init__(self, account: SimulatedAccount, workload: Workload, applying: Applying) -> None:
         """Schedule the commands."""
         self._account = account
+        self._applying = applying
         self._workload = workload
         self._dice = account.chance.stream("commands")
         self._numbers = itertools.count(1)
-        self._applying = 0
-        """How many run `apply` just now."""
-        self._rules = RulesOfBus(account.bus, account.calls)
         if not account.scenario.has_commands:
             return
         every: Sequence[Callable[[], None]] = (
@@ -120,49 +113,14 @@ class Commands:
     def _apply(self) -> None:
         """Run `relaunch apply`: one definition watches one more bucket, to which nobody uploads."""
         changed = self._dice.choice(self._account.scenario.definitions).name
-
-        def register() -> None:
-            self._applying += 1
-            try:
-                self._register(changed)
-            finally:
-                self._applying -= 1
-
-        self._run("apply", register, self._apply)
-
-    def _register(self, changed: str) -> None:
-        account = self._account
-        deps = account.deps
-        rules = self._rules.adapter
-        registered = deps.definitions.list_registered()
         bucket = S3Trigger("acme-more", prefix=f"{changed}/")
-        definitions = [
-            replace(each, triggers=(*each.triggers, bucket))
-            if each.name == changed and bucket not in each.triggers
-            else each
-            for each in (known.definition for known in registered)
-        ]
-        changes = registering.compare_definitions(definitions, registered, _OWNER, take_over=True)
-        arranging.plan_upload_rules(definitions, rules)
-        arranging.widen_upload_rules(definitions, rules, self._pause)
-        registering.register_definitions(changes, _OWNER, deps)
-        arranging.settle_upload_rules(deps.definitions, rules, self._pause)
-        self._check_rules()
 
-    def _check_rules(self) -> None:
-        """Check that the rules of triggers are those of the definitions, if nobody else applies any just now."""
-        account = self._account
-        definitions = account.stores.definitions.list_definitions()
-        wanted = {each.name for each in upload_rules(definitions)}
-        found = {each.name for each in account.bus.upload_rules()}
-        is_alone = self._applying == 1
-        message = f"{sorted(found)}, not {sorted(wanted)}"
-        account.invariants.check(
-            "rules of triggers are those of the definitions", found == wanted or not is_alone, message
-        )
+        def watch(definition: JobDefinition) -> JobDefinition:
+            is_there = bucket in definition.triggers
+            return definition if is_there else replace(definition, triggers=(*definition.triggers, bucket))
 
-    def _pause(self, seconds: float) -> None:
-        self._account.runtime.pause(seconds, "a command waits")
+        self._applying.change(changed, watch)
+        self._run("apply", self._applying.register, self._apply)
 
     def _look(self) -> None:
         """List the dead letters, show one, and redrive or delete it."""
@@ -171,7 +129,9 @@ class Commands:
 
     def _handle_dead_letters(self, action: str) -> None:
         account = self._account
-        names = [name for name, each in account.stack.queues.items() if each.is_dead_letter_queue]
+        # A call for the dead letters of notices would change what others draw.
+        queues_of_jobs = {name: each for name, each in account.stack.queues.items() if name not in NOTICES_QUEUES}
+        names = [name for name, each in queues_of_jobs.items() if each.is_dead_letter_queue]
         sources = {each.dead_letter_queue: name for name, each in account.stack.queues.items()}
         queues = [DeadLetterQueue(name, name, sources.get(name)) for name in names]
         model = DeadLetterSqs(account.queues, account.clock, self._workload.deleted_dead_letters.append)

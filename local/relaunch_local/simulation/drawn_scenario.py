@@ -30,9 +30,12 @@ from relaunch_local.simulation.company_scenario import (
     with_sidecars,
 )
 from relaunch_local.simulation.definition_scenario import is_constrained
+from relaunch_local.simulation.gpu_share_scenario import with_gpu_shares
 from relaunch_local.simulation.group_scenario import with_groups
 from relaunch_local.simulation.instance_types import ON_DEMAND_USD_PER_HOUR
 from relaunch_local.simulation.job_scenario import with_burst, with_limits, with_returns, with_stalled_trainings
+from relaunch_local.simulation.notice_scenario import with_notices
+from relaunch_local.simulation.other_trigger_scenario import with_other_triggers
 from relaunch_local.simulation.scenario import (
     BUCKET,
     CHECKPOINTS,
@@ -113,10 +116,12 @@ def draw_scenario(chance: Chance) -> Scenario:
     has_refreshes = chance.stream("scenario/refreshes").random() < _REFRESHES_SHARE and not drawn.returning
     has_commands = chance.stream("scenario/commands").random() < _COMMANDS_SHARE
     drawn = replace(drawn, has_refreshes=has_refreshes, has_commands=has_commands)
+    drawn = with_notices(chance, drawn)
     drawn = replace(drawn, page_size=_draw_page_size(chance.stream("scenario/pages"), drawn))
-    if is_constrained(chance.seed):
-        return with_constraints(chance, drawn)
-    return with_neuron(chance.stream("scenario/neuron"), drawn)
+    constrained = is_constrained(chance.seed)
+    drawn = with_constraints(chance, drawn) if constrained else with_neuron(chance.stream("scenario/neuron"), drawn)
+    drawn = with_gpu_shares(chance.stream("scenario/gpu-shares"), drawn)
+    return with_other_triggers(chance, drawn)
 
 
 def with_outages(dice: random.Random, scenario: Scenario) -> Scenario:

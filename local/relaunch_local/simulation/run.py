@@ -7,6 +7,8 @@ from datetime import timedelta
 from relaunch.usecases.reconcile_machines import is_instance_sweep_due
 from relaunch.usecases.sweep_cluster import is_sweep_due
 from relaunch_local.simulation.account import SimulatedAccount
+from relaunch_local.simulation.applying import Applying
+from relaunch_local.simulation.aws.template import NOTICES_QUEUES
 from relaunch_local.simulation.chance import Injection
 from relaunch_local.simulation.checks.areas import Areas, SeedAreas
 from relaunch_local.simulation.checks.coverage import Transition
@@ -28,9 +30,12 @@ from relaunch_local.simulation.faults.spot_drought import OnDemandShortages, Spo
 from relaunch_local.simulation.faults.stalled_trainings import StalledTrainings
 from relaunch_local.simulation.faults.useless_machines import UselessMachineFaults
 from relaunch_local.simulation.options import Options
+from relaunch_local.simulation.pull_requests import PullRequests
 from relaunch_local.simulation.refreshes import Refreshes
 from relaunch_local.simulation.retention import Retention
 from relaunch_local.simulation.retries import Retries
+from relaunch_local.simulation.trigger_jobs import TriggerJobs
+from relaunch_local.simulation.trigger_workload import TriggerWorkload
 from relaunch_local.simulation.verdict import Verdict
 from relaunch_local.simulation.workload import Workload
 
@@ -81,10 +86,14 @@ class Schedule:
     def __init__(self, account: SimulatedAccount) -> None:
         """Start within a minute."""
         self._account = account
+        self.is_over = False
+        """Whether there is nothing left for it to find."""
         account.clock.call_later(account.chance.stream("schedule").uniform(0.0, _MINUTE), self._tick)
 
     def _tick(self) -> None:
         account = self._account
+        if self.is_over:
+            return
         account.clock.call_later(_MINUTE, self._tick)
         if account.chance.strikes("schedule-missed", _MISSED_PASSES):
             return
@@ -126,10 +135,16 @@ class SeedRun:
         self.failed_tasks = FailedTaskFaults(self.account)
         Retries(self.account, self.workload)
         self.refreshes = Refreshes(self.account)
-        Commands(self.account, self.workload)
+        self._let_people_work()
         ClusterFaults(self.account)
         self.retention = Retention(self.account)
-        Schedule(self.account)
+        self.schedule = Schedule(self.account)
+
+    def _let_people_work(self) -> None:
+        self.applying = Applying(self.account)
+        Commands(self.account, self.workload, self.applying)
+        self.triggers = TriggerWorkload(self.account, self.applying)
+        PullRequests(self.account, self.workload)
 
     def _watch_spot(self) -> SpotWatch | None:
         """Watch where jobs run that go back to spot, once nothing is refused any more."""
@@ -164,26 +179,33 @@ class SeedRun:
             account.chance.is_calm = True
             calm_since = account.clock.now()
             account.trace.line("CALM")
-            self.capacity_faults.end()
-            self.rare_faults.end()
-            self.late_machines.end()
-            self.machine_faults.end()
-            self.provider_faults.end()
-            self.silent_hosts.end()
-            self.failed_tasks.grant()
+            self._end_faults()
             self._wait_until_idle()
             self.steps_until_idle = account.runtime.steps
-            Verdict(account, self.workload, self.rare_faults, self.useless_machines).check()
+            triggered = TriggerJobs(account, self.applying)
+            Verdict(account, self.workload, self.rare_faults, self.useless_machines, triggered).check()
             self._check_returns()
             self._advance(_MACHINE_GRACE_SECONDS)
             self._check_instances()
             account.job_events.check_received()
+            self.schedule.is_over = account.notices.is_left()
+            account.notices.check_end()
             self.refreshes.check_end(calm_since)
             self.retention.check_end()
         except EndOfRunError:
             pass
         finally:
             account.close()
+
+    def _end_faults(self) -> None:
+        self.capacity_faults.end()
+        self.rare_faults.end()
+        self.late_machines.end()
+        self.machine_faults.end()
+        self.provider_faults.end()
+        self.silent_hosts.end()
+        self.failed_tasks.grant()
+        self.triggers.end()
 
     def _advance(self, seconds: float) -> None:
         clock = self.account.clock
@@ -208,14 +230,15 @@ class SeedRun:
 
     def _is_idle(self) -> bool:
         account = self.account
-        if any(queue.open_bodies for queue in account.queues.queues.values()):
+        # Notices of a receiver that is away are left for a day, and hold up nothing: they are waited for at the end.
+        if any(each.open_bodies for name, each in account.queues.queues.items() if name not in NOTICES_QUEUES):
             return False
         if account.clock.now() < self.endless_machines.over_at:
             return False
         jobs = account.invariants.jobs
         if len(jobs) < len(self.workload.accepted) or self.workload.accepted != self.workload.planned:
             return False
-        if self.workload.github.left():
+        if self.workload.github.left() or not self.triggers.is_over:
             return False
         is_sent = not any(job.outbox.unsent for job in jobs.values())
         return (

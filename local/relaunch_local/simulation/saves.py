@@ -1,12 +1,14 @@
 """What is checked of each job and machine that the application saves."""
 
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
 
 from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.machines.machine import Machine
 from relaunch_local.ecs import Clock
+from relaunch_local.iam.permission import Permission
 from relaunch_local.simulation.aws.machine_table import MachineIndexes
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.checks.absent_agents import AbsentAgentChecks
@@ -15,6 +17,7 @@ from relaunch_local.simulation.checks.choices import Choices
 from relaunch_local.simulation.checks.deadlines import Deadlines
 from relaunch_local.simulation.checks.facts import AccountFacts
 from relaunch_local.simulation.checks.free_hour import FreeHour
+from relaunch_local.simulation.checks.functions import FunctionChecks
 from relaunch_local.simulation.checks.invariants import Invariants
 from relaunch_local.simulation.checks.job_events import JobEventChecks
 from relaunch_local.simulation.checks.machines import MachineInvariants
@@ -23,6 +26,8 @@ from relaunch_local.simulation.checks.metrics import MetricChecks
 from relaunch_local.simulation.checks.on_demand import OnDemand
 from relaunch_local.simulation.checks.refusals import Refusals
 from relaunch_local.simulation.checks.trace import Trace
+from relaunch_local.simulation.checks.trigger_starts import TriggerStarts
+from relaunch_local.simulation.checks.useless_machines import UselessMachines
 from relaunch_local.simulation.checks.wait_reasons import WaitReasons
 from relaunch_local.simulation.scenario import Scenario
 
@@ -48,6 +53,9 @@ class CheckedWrites:
     absent_agents: AbsentAgentChecks
     free_hour: FreeHour
     job_events: JobEventChecks
+    starts: TriggerStarts
+    functions: FunctionChecks
+    useless: UselessMachines
 
     def job_saved(self, job: Job, timeline: Sequence[TimelineEntry]) -> None:
         """Check a job that was created or saved."""
@@ -84,3 +92,18 @@ class CheckedWrites:
         self.free_hour.machine_saved(machine)
         self.machine_indexes.note(machine)
         self.machines.machine_saved(machine)
+
+    def message_handled(self, function: str, body: str, began_at: datetime) -> None:
+        """Note a message that a function handled without an error."""
+        self.refusals.message_handled()
+        self.starts.message_handled(function, body, began_at)
+        self.functions.message_handled(function, body, began_at)
+
+    def call_denied(self, permission: Permission) -> None:
+        """Check a call that the role of its function does not allow."""
+        self.functions.call_denied(permission)
+
+    def launch_refused(self, parameters: Mapping[str, Any]) -> None:
+        """Note a RunTask that is forbidden."""
+        self.refusals.refused(parameters)
+        self.useless.unplaced(parameters, "RunTask is forbidden")

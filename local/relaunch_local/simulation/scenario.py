@@ -25,6 +25,8 @@ from relaunch_local.simulation.aws.trainings import SIDECAR, Recipe, Sidecar
 from relaunch_local.simulation.definition_scenario import MAIN_MEMORY
 from relaunch_local.simulation.instance_types import ON_DEMAND_USD_PER_HOUR, USD_PER_HOUR
 from relaunch_local.simulation.machine_scenario import MachineScenario
+from relaunch_local.simulation.notice_plans import NoticePlan
+from relaunch_local.simulation.other_triggers import TOPICS, OtherTriggers
 
 ZONES = ("us-east-1a", "us-east-1b")
 INSTANCE_TYPES = tuple(ON_DEMAND_USD_PER_HOUR)
@@ -119,6 +121,10 @@ class Scenario:
     """Whether definitions have concurrency groups."""
     has_event_faults: bool = False
     """Whether PutEvents takes time, and may fail."""
+    other_triggers: OtherTriggers | None = None
+    """What starts jobs besides, and when people change that."""
+    notices: NoticePlan | None = None
+    """Who is sent what becomes of jobs; None: nobody is."""
     page_size: int | None = None
     """How much a page of a list has at most; None: as much as AWS gives."""
 
@@ -133,7 +139,10 @@ class Scenario:
         families = sorted({each.task_definition for each in self.definitions})
         # Without a kubeconfig in Secrets Manager: functions sign in by their role.
         cluster = {} if self.cluster is None else {"AckClusterId": _CLUSTER_ID}
-        return self.granted or {"TaskDefinitionFamilies": ",".join(families), **cluster}
+        topics = {} if self.other_triggers is None else {"SnsTopicArns": ",".join(TOPICS)}
+        notices = {} if self.notices is None else self.notices.parameters
+        granted = self.granted or {"TaskDefinitionFamilies": ",".join(families), **cluster}
+        return {**granted, **topics, **notices}
 
     def simulator_settings(self, seed: int) -> SimulatorSettings:
         """Return the settings of the ECS simulator."""

@@ -24,6 +24,7 @@ from relaunch_local.simulation.cluster_jobs import ClusterJobs
 from relaunch_local.simulation.deserved_ends import EARLY_FAILURES, DeservedEnds, is_unpullable
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.faults.useless_machines import UselessMachineFaults
+from relaunch_local.simulation.trigger_jobs import TriggerJobs
 from relaunch_local.simulation.workload import UNREADABLE, Workload
 
 # ECS's timestamps have milliseconds; a task has two of them.
@@ -47,8 +48,10 @@ class Verdict:
         workload: Workload,
         rare_faults: RareFaults,
         useless_machines: UselessMachineFaults,
+        triggered: TriggerJobs | None = None,
     ) -> None:
         """Check this run."""
+        self._triggered = triggered
         self._rare_faults = rare_faults
         self._account = account
         self._workload = workload
@@ -114,7 +117,7 @@ class Verdict:
 
     def _check_events(self) -> None:
         jobs = self._invariants.jobs.values()
-        matched = 0
+        matched = self._triggered.check() if self._triggered is not None else 0
         accepted = Counter((definition, token) for definition, token, _ in self._workload.accepted)
         for (definition, token), count in sorted(accepted.items()):
             found = [job.job_id for job in jobs if job.definition.name == definition and token in job.trigger.identity]

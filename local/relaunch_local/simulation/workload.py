@@ -35,6 +35,8 @@ _UNREADABLE = (
 )
 # Of the deliveries that start a job: how many come with one that must not.
 _USELESS_SHARE = 0.5
+# Of the images: how many come from another region or account.
+_REPLICATED_SHARE = 0.3
 
 UNREADABLE = frozenset(body for _, body in _UNREADABLE)
 """The messages that no function can read."""
@@ -237,16 +239,14 @@ class Workload:
         self._image(tag, f"sha256:{tag}{tag[:24]}")
 
     def _image(self, tag: str, digest: str) -> float | None:
-        """Push an image; return in how many seconds its event arrives, None if it never does."""
+        """Push an image, or replicate one; return in how many seconds its event arrives, None if it never does."""
         self.account.ecr.digests[IMAGES, tag] = digest
-        detail = {
-            "repository-name": IMAGES,
-            "action-type": "PUSH",
-            "result": "SUCCESS",
-            "image-digest": digest,
-            "image-tag": tag,
-        }
-        return self._publish("aws.ecr", "ECR Image Action", detail)
+        image = {"repository-name": IMAGES, "result": "SUCCESS", "image-digest": digest, "image-tag": tag}
+        if self.account.chance.stream("replication").random() < _REPLICATED_SHARE:
+            # Where it has arrived ("Amazon ECR events and EventBridge", Amazon ECR User Guide).
+            source = {"source-account": "444455556666", "source-region": "eu-west-1", "action-type": "REPLICATE"}
+            return self._publish("aws.ecr", "ECR Replication Action", {**image, **source})
+        return self._publish("aws.ecr", "ECR Image Action", {**image, "action-type": "PUSH"})
 
     def _request(self, event: PlannedEvent) -> None:
         account = self.account

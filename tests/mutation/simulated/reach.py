@@ -35,11 +35,13 @@ def main(first: int, seeds: int) -> None:
     run_seed = importlib.import_module("relaunch_local.simulation.run").run_seed
     measured.switch_context(_ONCE)
     run_seed(first)
-    runs, steps = {}, {}
+    runs = {}
+    steps = {}
     for seed in range(first, first + seeds):
         measured.switch_context(str(seed))
         result = run_seed(seed)
-        runs[seed], steps[seed] = fingerprint(result), result.steps
+        runs[seed] = fingerprint(result)
+        steps[seed] = result.steps
     measured.stop()
     json.dump({"runs": runs, "steps": steps, "lines": _lines(measured.get_data(), str(first))}, sys.stdout)
 

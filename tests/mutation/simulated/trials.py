@@ -75,7 +75,9 @@ class Trials:
         mutant = trial.mutant
         runs = self._reached.runs_of(mutant, range(seeds))
         outcome = self._run({mutant.module: mutant.mutated}, mutant.name, runs, is_first_enough=True)
-        trial.tried, trial.changed, trial.alone = len(runs), len(outcome["changed"]), seeds
+        trial.tried = len(runs)
+        trial.changed = len(outcome["changed"])
+        trial.alone = seeds
         for seed, finding in outcome["found"].items():
             trial.finding, trial.seed = finding, int(seed)
         self._keep(trial)

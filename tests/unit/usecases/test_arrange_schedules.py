@@ -8,7 +8,7 @@ from fakes.builders import make_definition
 from fakes.schedules import FakeSchedules
 from relaunch.core.definitions.definition import JobDefinition, ScheduleTrigger
 from relaunch.ports import PermanentError, TransientError
-from relaunch.usecases.arrange_schedules import add_schedules, plan_schedules, settle_schedules
+from relaunch.usecases.arrange_schedules import add_schedules, are_left_behind, plan_schedules, settle_schedules
 from relaunch_local.in_memory.definitions import InMemoryDefinitions
 
 
@@ -76,3 +76,36 @@ def test_a_definition_that_another_one_registers_meanwhile_has_its_schedule() ->
 
 def test_a_stack_without_a_group_needs_none() -> None:
     assert plan_schedules([every(2)], FakeSchedules(takes_schedules=False)) == ()
+
+
+@pytest.mark.parametrize(
+    ("error", "noted"),
+    [
+        (
+            TransientError("no answer"),
+            ["no answer; what an `apply` that was cut short left there stays until the next one"],
+        ),
+        (PermanentError("not authorized"), []),
+    ],
+)
+def test_schedules_that_cannot_be_read_are_not_left_behind(error: Exception, noted: list[str]) -> None:
+    schedules = FakeSchedules()
+    schedules.list_schedules = fail(error)  # type: ignore[assignment,method-assign]
+    notes: list[str] = []
+
+    assert not are_left_behind(schedules, notes.append)
+    assert notes == noted
+
+
+def test_schedules_are_left_behind_by_an_apply_that_was_cut_short_in_a_stack_that_takes_some() -> None:
+    schedules = FakeSchedules()
+    add_schedules([every(2)], schedules, no_pause)
+
+    assert are_left_behind(schedules, no_note)
+    schedules.takes_schedules = False
+    assert not are_left_behind(schedules, no_note)
+    assert not are_left_behind(FakeSchedules(), no_note)
+
+
+def no_note(line: str) -> None:
+    raise AssertionError(line)

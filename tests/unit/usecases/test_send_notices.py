@@ -15,7 +15,7 @@ from relaunch.core.lifecycle.metrics import Metric
 from relaunch.core.notices.notice import Notice, Subscription
 from relaunch.core.notices.record import CLAIM
 from relaunch.ports import NoticeDependencies, NotYetError, StaleWriteError, TransientError
-from relaunch.ports.notices import Delivered, Held, NoReceivers, Outcome, Postponed, Refused
+from relaunch.ports.notices import Delivered, Held, NoReceivers, Outcome, Postponed, ReceiverPause, Refused
 from relaunch.usecases.send_notices import send_notices
 from relaunch_local.in_memory.notices import InMemoryNotices
 
@@ -153,6 +153,27 @@ def test_what_is_held_comes_again_then_and_holds_up_no_other_notice() -> None:
     receiver.answer = lambda _: Delivered()
     assert world.send() == 0
     assert [each.event for each in receiver.delivered] == [running, END]
+
+
+def test_why_a_notice_is_held_is_an_alert_if_somebody_should_look_at_it() -> None:
+    until = END.time + timedelta(minutes=7)
+    world = World(answering(Held(until, "a right is missing", is_alert=True)))
+
+    assert world.send() == 7 * 60
+    assert [(decision, facts["is_alert"]) for decision, facts in world.log.lines] == [("notice held", True)]
+
+
+def test_a_receiver_that_takes_nothing_is_left_alone_before_others_may_deliver() -> None:
+    class WithoutPauses(InMemoryNotices):
+        def save_pause(self, receiver: str, pause: ReceiverPause | None) -> None:
+            raise TransientError(f"throttled: {receiver} {pause}")
+
+    world = World(answering(Postponed("no answer")), records=WithoutPauses())
+
+    with pytest.raises(TransientError):
+        world.send()
+
+    assert world.records.load_record(END.job_id, "team").record.claimed_until == END.time + CLAIM
 
 
 def test_what_was_tried_for_a_day_is_given_up_though_the_receiver_is_left_alone() -> None:

@@ -41,6 +41,8 @@ class Held:
 
     until: datetime
     reason: str = "others go first"
+    is_alert: bool = False
+    """Whether somebody should look at the reason: of each it is said once a day."""
 
 
 @dataclass(frozen=True, slots=True)

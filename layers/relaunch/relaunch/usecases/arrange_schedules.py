@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.triggers.schedules import ChangedSchedule, compare_schedules, wanted_schedules
 from relaunch.core.triggers.upload_rules import RuleChange
-from relaunch.ports import DefinitionStore, Schedules
+from relaunch.ports import DefinitionStore, PermanentError, Schedules, TransientError
 from relaunch.usecases.arrange_upload_rules import repeat
 
 
@@ -22,6 +22,20 @@ def plan_schedules(definitions: Iterable[JobDefinition], schedules: Schedules) -
     if not schedules.takes_schedules:
         return ()
     return compare_schedules(wanted_schedules(definitions), schedules.list_schedules())
+
+
+def are_left_behind(schedules: Schedules, note: Callable[[str], None]) -> bool:
+    """Return whether the group has schedules although no definition has one: those of an `apply` that was cut short.
+
+    Whoever has no schedule needs no permission for them, and is held up by nothing: what cannot be read now is noted.
+    """
+    try:
+        return schedules.takes_schedules and bool(schedules.list_schedules())
+    except TransientError as error:
+        note(f"{error}; what an `apply` that was cut short left there stays until the next one")
+    except PermanentError:
+        pass
+    return False
 
 
 def add_schedules(definitions: Sequence[JobDefinition], schedules: Schedules, pause: Callable[[float], None]) -> None:

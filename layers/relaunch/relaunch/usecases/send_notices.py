@@ -130,12 +130,16 @@ class _Turn:
                 self._keep(notice, "")
                 self._say_given_up(notice, reason, is_known=is_known)
                 return False, None
-            case Held(until):
+            case Held(until, reason, is_alert):
                 self._release()
+                if is_alert:
+                    self._deps.log.decided("notice held", **self._facts(notice), reason=reason, is_alert=True)
                 return True, until
             case Postponed():
+                # First, because an answer that was lost may still be on its way: what is newer waits for it.
+                until = self._pause(outcome, pause, notice)
                 self._release()
-                return True, self._pause(outcome, pause, notice)
+                return True, until
             case _:
                 assert_never(outcome)
 

@@ -64,7 +64,7 @@ class Calls:
     """Called when a function stalls, with the side of its call's effect on which it does so."""
     failed_at: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
     """When the calls of each action failed for good."""
-    _retries: dict[tuple[str, int], SdkRetries] = field(default_factory=dict)
+    _retries: dict[tuple[str, int, str], SdkRetries] = field(default_factory=dict)
 
     def perform(
         self, service: str, action: str, effect: Callable[[], T], errors: CallErrors, config: Config = CLIENT_CONFIG
@@ -88,7 +88,7 @@ class Calls:
                 seconds = retries.pause_after(error, sends, context)
                 if seconds is None:
                     # What excuses a function that did less than it was to do.
-                    invocation.failed_calls += service != HOLDS_UP_NOTHING
+                    invocation.failed_calls += service not in HOLDS_UP_NOTHING
                     self.failed_at[name].append(self.runtime.clock.now())
                     raise
                 self.chance.note_organic("call-repeated-by-sdk")
@@ -131,7 +131,7 @@ class Calls:
         raise errors.refused(name)
 
     def _retries_of(self, service: str, config: Config) -> SdkRetries:
-        key = (service, id(config))
+        key = (service, id(config), self.chance.apart())
         if key not in self._retries:
             self._retries[key] = SdkRetries(service, config, self.chance.stream("sdk-retries").random)
         return self._retries[key]

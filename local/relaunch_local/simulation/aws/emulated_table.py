@@ -100,7 +100,7 @@ class EmulatedTable:
         runtime = calls.runtime
         reporting: Any = CallingClient("dynamodb", _ReportingClient(authorized(client), self._written), calls)
         self.raw = DynamoDbStores(client, TABLE, lambda _seconds: None)
-        table = JobsTable(reporting, TABLE, lambda seconds: runtime.pause(seconds, "dynamodb: waits"))
+        table = self.table = JobsTable(reporting, TABLE, lambda seconds: runtime.pause(seconds, "dynamodb: waits"))
         self.stores = DynamoDbStores(reporting, TABLE, lambda seconds: runtime.pause(seconds, "dynamodb: waits"))
         self.stores.jobs = _ReportingJobs(table, on_effect)
         self.stores.capacity = _ReportingCapacity(table, on_effect)

@@ -1,11 +1,16 @@
-"""Event patterns of EventBridge: literals, prefix, suffix, wildcard, exists, $or ("Comparison operators", user guide).
+"""Event patterns of EventBridge: literals, prefix, suffix, wildcard, numeric, exists, $or.
+
+Source: "Comparison operators for use in event patterns" (EventBridge User Guide).
 
 An array in an event matches if one of its members does ("Arrays in event patterns"), also if they are objects.
 """
 
+import operator as op
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
+
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {">": op.gt, ">=": op.ge, "<": op.lt, "<=": op.le, "=": op.eq}
 
 
 def matches(pattern: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
@@ -33,8 +38,12 @@ def _matches_value(wanted: Any, found: Any) -> bool:
     ((operator, operand),) = wanted.items()
     if operator == "exists":
         return (found is not None) is operand
-    if not isinstance(found, str):
-        return False
+    if operator == "numeric":
+        return _matches_numbers(operand, found)
+    return isinstance(found, str) and _matches_text(operator, operand, found)
+
+
+def _matches_text(operator: str, operand: str, found: str) -> bool:
     if operator == "prefix":
         return found.startswith(operand)
     if operator == "suffix":
@@ -42,6 +51,13 @@ def _matches_value(wanted: Any, found: Any) -> bool:
     if operator == "wildcard":
         return _compile_wildcard(operand).fullmatch(found) is not None
     raise ValueError(f"unknown operator {operator!r}")
+
+
+def _matches_numbers(operand: list[Any], found: Any) -> bool:
+    """Return whether a number is within bounds, as in `[">", 0, "<=", 5]`."""
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return False
+    return all(_COMPARISONS[sign](found, bound) for sign, bound in zip(operand[::2], operand[1::2], strict=True))
 
 
 def _compile_wildcard(text: str) -> re.Pattern[str]:

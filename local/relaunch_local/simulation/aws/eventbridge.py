@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.triggers.upload_rules import wanted_rules
+from relaunch.core.triggers.upload_rules import event_template, wanted_rules
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.outages import EVENTBRIDGE, SQS, Outages
 from relaunch_local.simulation.aws.sqs import Queues
@@ -17,7 +17,7 @@ from relaunch_local.simulation.chance import Chance
 # Warnings are best effort, and an event that cannot be delivered is dropped in the end. An upload without an event was
 # never accepted, so S3's events are not lost here.
 _MAY_BE_LOST = frozenset({"aws.ec2", "aws.ecs", "aws.ecr"})
-
+_EVENT = "<aws.events.event.json>"
 
 UPLOAD_RULES = f"relaunch-{CLUSTER}-"
 """What the names of the rules begin with that `apply` makes."""
@@ -26,7 +26,10 @@ UPLOAD_RULES = f"relaunch-{CLUSTER}-"
 def upload_rules(definitions: Iterable[JobDefinition]) -> tuple[Rule, ...]:
     """Return the rules that `apply` makes for definitions."""
     wanted = wanted_rules(definitions, UPLOAD_RULES)
-    return tuple(Rule(each.name, json.loads(each.pattern), "UploadsQueue", 86_400.0) for each in wanted)
+    return tuple(
+        Rule(each.name, json.loads(each.pattern), "UploadsQueue", 86_400.0, event_template(each.name, each.pattern))
+        for each in wanted
+    )
 
 
 @dataclass(slots=True)
@@ -75,6 +78,7 @@ class EventBus:
         if source in _MAY_BE_LOST and self._chance.strikes("event-lost", 0.012, site=source, note=note):
             return None
         body = json.dumps(event)
+        body = rule.template.replace(_EVENT, body) if rule.template else body
         delay = self._delay(source, note)
         if delay > rule.max_age_seconds:
             self._queues.dead_letter(f"{rule.queue}:given-up", body, "EventBridge dropped it")

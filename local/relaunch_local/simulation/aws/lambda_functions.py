@@ -3,8 +3,9 @@
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, cast
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -13,12 +14,14 @@ from relaunch.entrypoints.batches import handle_batch
 from relaunch.entrypoints.consumers import CONSUMERS, handler_of
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.entrypoints.reconcile import reconcile
+from relaunch.entrypoints.sns import handle_message as handle_topic_message
 from relaunch.ports import Dependencies, PermanentError, PortError, TransientError
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.outages import LAMBDA, SQS, Outages
 from relaunch_local.simulation.aws.runtime import Invocation, KilledError, Runtime
+from relaunch_local.simulation.aws.sns import TOPICS_QUEUE
 from relaunch_local.simulation.aws.sqs import Message, Queues
-from relaunch_local.simulation.aws.template import ACCOUNT, REGION, FunctionSettings, Stack
+from relaunch_local.simulation.aws.template import ACCOUNT, NOTICES_QUEUES, REGION, FunctionSettings, Stack
 
 OnEnd = Callable[[Any, BaseException | None], None]
 _CLOCK_SKEW_SECONDS = 3.0
@@ -129,7 +132,13 @@ class Lambdas:
 
     def _handle(self, name: str, invocation: Invocation) -> Any:
         queue = CONSUMERS[name]
+        function = self._dependencies_of(name)
         handler = handler_of(queue)
+        topics = function.topics
+        if topics is not None and invocation.messages[0].queue == TOPICS_QUEUE:
+            # As sns.consume_batch does, around what is noted of each message.
+            handler = partial(handle_topic_message, topics.watched)
+            function = replace(function, dead_letters=topics.dead_letters)
         ends_at = self._runtime.clock.now() + timedelta(seconds=self._stack.functions[name].timeout_seconds)
         context = cast("LambdaContext", Context(self._runtime.clock, ends_at))
 
@@ -147,7 +156,7 @@ class Lambdas:
             return answer
 
         event = {"Records": [_record(message) for message in invocation.messages]}
-        return handle_batch(queue, handle_message, event, context, self._dependencies_of(name))
+        return handle_batch(queue, handle_message, event, context, function)
 
     def _invoke(
         self,
@@ -157,7 +166,8 @@ class Lambdas:
         invocation: Invocation | None = None,
     ) -> None:
         invocation = invocation or Invocation(next(self._numbers), settings.name)
-        skew = self._runtime.chance.stream("clock-skew").uniform(-_CLOCK_SKEW_SECONDS, _CLOCK_SKEW_SECONDS)
+        own = f"/{settings.name}" if settings.sources and settings.sources[0].queue in NOTICES_QUEUES else ""
+        skew = self._runtime.chance.stream(f"clock-skew{own}").uniform(-_CLOCK_SKEW_SECONDS, _CLOCK_SKEW_SECONDS)
         invocation.clock_offset = timedelta(0) if self._runtime.chance.is_calm else timedelta(seconds=skew)
 
         def time_out() -> None:

@@ -30,13 +30,16 @@ SQS = "sqs"
 KUBERNETES = "kubernetes"
 STS = "sts"
 SSM = "ssm"
+SCHEDULER = "scheduler"
+SCHEDULER_TARGETS = "scheduler-targets"
 _RECOVERY_SECONDS = 20 * 60.0
 SERVICES = ("dynamodb", SQS, "ecs", "ec2", "s3", "ecr", EVENTBRIDGE, LAMBDA)
 """EventBridge delivers late what it gets meanwhile; Lambda has no concurrency left, and throttles every invocation."""
 RARELY_CALLED = (KUBERNETES, STS, SSM)
 """What only some stacks call: the API of a cluster, STS for the token that signs in to it, SSM for the ID of an AMI."""
-HOLDS_UP_NOTHING = EVENTS
-"""PutEvents, which takes the changes of jobs: while it fails, nothing else takes longer or is excused."""
+HOLDS_UP_NOTHING = frozenset({EVENTS, SCHEDULER, SCHEDULER_TARGETS})
+"""PutEvents, which takes the changes of jobs, EventBridge Scheduler's API, which `apply` calls, and the targets that it
+invokes: while these fail, nothing else takes longer or is excused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,7 @@ class Outages:
         """
         begins = self._seconds_at(since)
         ends = self._seconds_at(until)
-        away = (each for each in self._outages if each.service != HOLDS_UP_NOTHING)
+        away = (each for each in self._outages if each.service not in HOLDS_UP_NOTHING)
         shares = (min(each.ends_at + _RECOVERY_SECONDS, ends) - max(each.begins_at, begins) for each in away)
         return timedelta(seconds=sum(max(share, 0.0) for share in shares))
 

@@ -3,16 +3,18 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 from relaunch.adapters.aws.client_config import EVENTS_CONFIG
 from relaunch.adapters.aws.job_events import EventBridgeJobEvents
 from relaunch.ports import Clock, JobEvents
+from relaunch_local.ecs.engine.region import iso
 from relaunch_local.simulation.aws.calls import CallErrors, Calls
 from relaunch_local.simulation.aws.clients import CallingClient, client_error, disconnected, timed_out
 from relaunch_local.simulation.aws.outages import EVENTS
-from relaunch_local.simulation.aws.template import STACK
+from relaunch_local.simulation.aws.template import ACCOUNT, REGION, STACK
 from relaunch_local.simulation.chance import Chance
 
 SOURCE = f"relaunch.{STACK}"
@@ -62,6 +64,21 @@ class ModelEvents:
 def _size(entry: Mapping[str, Any]) -> int:
     """Return the size of an entry ("Calculating PutEvents event entry size", EventBridge User Guide)."""
     return 14 * ("Time" in entry) + sum(len(entry[name].encode()) for name in ("Source", "DetailType", "Detail"))
+
+
+def event_of_entry(entry: Mapping[str, Any], event_id: str, at: datetime) -> dict[str, Any]:
+    """Return the event that EventBridge makes of an entry of PutEvents that it takes."""
+    return {
+        "version": "0",
+        "id": event_id,
+        "source": entry["Source"],
+        "detail-type": entry["DetailType"],
+        "account": ACCOUNT,
+        "region": REGION,
+        "time": iso(at, timespec="seconds"),
+        "resources": [],
+        "detail": json.loads(entry["Detail"]),
+    }
 
 
 def make_job_events(

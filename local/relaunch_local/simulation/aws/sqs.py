@@ -8,11 +8,12 @@ from typing import ClassVar
 
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.outages import LAMBDA, SQS, Outages
-from relaunch_local.simulation.aws.template import QueueSettings, SourceSettings
-from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.aws.template import NOTICES_QUEUES, QueueSettings, SourceSettings
+from relaunch_local.simulation.chance import Chance, ChanceApart
 
 # Lambda stops a chain function → queue → function after this many passes ("recursive loop detection").
 LONGEST_LOOP = 16
+_FIRST_APART = 1_000_000
 
 
 @dataclass(eq=False)
@@ -59,8 +60,13 @@ class Queues:
         """Create every queue, empty."""
         outages.on_end.append(lambda _service: self._wake())
         self.dead_letters: list[DeadLetter] = []
-        self.queues = {name: Queue(each, self, clock, chance, trace) for name, each in settings.items()}
-        self.numbers = 0
+        apart = ChanceApart(chance, "notices")
+        self.queues = {
+            name: Queue(each, self, clock, apart if name in NOTICES_QUEUES else chance, trace)
+            for name, each in settings.items()
+        }
+        self.numbers = Counter[bool]()
+        """How many messages were sent: by their numbers functions spread what they try again."""
         self.deaths = Counter[int]()
         """How often functions ended without an answer while they had a message, by its origin."""
 
@@ -116,9 +122,10 @@ class Queue:
         origin: int,
     ) -> None:
         """Accept a message; it becomes visible after its delay plus network latency."""
-        self.queues.numbers += 1
         name = self.settings.name
-        number = self.queues.numbers
+        is_apart = name in NOTICES_QUEUES
+        self.queues.numbers[is_apart] += 1
+        number = self.queues.numbers[is_apart] + is_apart * _FIRST_APART
         message = Message(
             name, number, body, self._clock.now(), dict(lineage), attributes=attributes, origin=origin or number
         )

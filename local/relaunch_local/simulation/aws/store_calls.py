@@ -25,6 +25,12 @@ STORE_CALLS: Mapping[tuple[str, str], frozenset[StoreCall]] = {
     ("capacity", "reopen"): frozenset({_PUT}),
     ("capacity", "forget_unready"): frozenset({_GET, _PUT}),
     ("capacity", "save_pool"): frozenset({_PUT}),
+    ("commit_statuses", "load_budget"): frozenset({_GET}),
+    ("commit_statuses", "load_report"): frozenset({_GET}),
+    ("commit_statuses", "load_shown"): frozenset({_GET}),
+    ("commit_statuses", "save_budget"): frozenset({_PUT}),
+    ("commit_statuses", "save_report"): frozenset({_PUT}),
+    ("commit_statuses", "save_shown"): frozenset({_PUT}),
     ("definitions", "delete_definition"): frozenset({_GET, _DELETE}),
     ("definitions", "find_definitions"): frozenset({_QUERY}),
     ("definitions", "list_definitions"): frozenset({_QUERY}),
@@ -79,5 +85,9 @@ STORE_CALLS: Mapping[tuple[str, str], frozenset[StoreCall]] = {
 LEADING_KEYS: Mapping[tuple[str, str], str] = {
     ("definitions", "list_definitions"): "DEFINITION",
     **{(port, method): "DELIVERIES" for port, method in STORE_CALLS if port == "deliveries"},
+    **{(port, method): "STATUSES" for port, method in STORE_CALLS if port == "commit_statuses"},
+    **{("commit_statuses", method): "STATUS#acme/resnet@0" for method in ("load_shown", "save_shown")},
+    **{("notice_records", method): "NOTICE#resnet-0" for method in ("load_record", "save_record")},
+    **{("notice_records", method): "RECEIVER#team-ml" for method in ("load_pause", "save_pause")},
 }
 """The partition key of calls by functions whose role restricts them to some."""

@@ -66,7 +66,17 @@ class Indexes(LaggingIndex[Job]):
 # Of reads of the open jobs, a few dozen in 2,000 seeds.
 _OPEN_REFUSED_SHARE = 0.001
 # Of these too the adapter recognizes its own write when the SDK repeats it.
-_PUT_ON_A_CONDITION = frozenset({"begin_last_try", "save_dispatch_starts", "save_maintenance", "save_pool"})
+_PUT_ON_A_CONDITION = frozenset(
+    {
+        "begin_last_try",
+        "save_budget",
+        "save_dispatch_starts",
+        "save_maintenance",
+        "save_pool",
+        "save_record",
+        "save_shown",
+    }
+)
 
 
 @dataclass

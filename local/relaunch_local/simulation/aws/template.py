@@ -69,6 +69,8 @@ class Rule:
     pattern: Mapping[str, Any]
     queue: str
     max_age_seconds: float
+    template: str = ""
+    """What its target gets, where that is not the event as it is; `<aws.events.event.json>` is the event."""
 
     def matches(self, event: Mapping[str, Any]) -> bool:
         """Return whether an event matches the pattern."""
@@ -84,8 +86,11 @@ class Stack:
     rules: tuple[Rule, ...]
 
 
-# No seed has receivers of notices or topics, which a stack is without by default; what an If names is theirs alone.
-_LEFT_OUT = ("SendsNotices", "TakesTopics")
+NOTICES_QUEUES = ("NoticesQueue", "NoticesDeadLetterQueue")
+"""The queues of a stack that sends notices, whose messages draw from streams of their own."""
+# Conditions of what few seeds have, and a stack is without by default. An If names what is theirs.
+_TAKES_TOPICS = "TakesTopics"
+_SENDS_NOTICES = "SendsNotices"
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml's, if available
@@ -111,10 +116,12 @@ def _document() -> Any:
 
 
 @cache
-def read_stack() -> Stack:
-    """Read template.yaml once per process."""
+def read_stack(*, takes_topics: bool = False, sends_notices: bool = False) -> Stack:
+    """Read template.yaml once per process, of a stack with topics or notices, or without."""
     document = _document()
-    resources = {name: each for name, each in document["Resources"].items() if each.get("Condition") not in _LEFT_OUT}
+    has = {_TAKES_TOPICS: takes_topics, _SENDS_NOTICES: sends_notices}
+    left_out = tuple(condition for condition, is_there in has.items() if not is_there)
+    resources = {name: each for name, each in document["Resources"].items() if each.get("Condition") not in left_out}
     defaults = {name: each.get("Default") for name, each in document["Parameters"].items()} | {"ClusterName": CLUSTER}
     queues = {
         name: _queue(name, each.get("Properties", {}), defaults)
@@ -202,7 +209,13 @@ def _substituted(value: Any, defaults: Mapping[str, Any]) -> Any:
         return ACCOUNT
     if isinstance(value, dict) and set(value) == {"Sub"}:
         text = str(value["Sub"])
-        known = {"AWS::Partition": "aws", "AWS::Region": REGION, "AWS::AccountId": ACCOUNT, **defaults}
+        known = {
+            "AWS::Partition": "aws",
+            "AWS::Region": REGION,
+            "AWS::AccountId": ACCOUNT,
+            "AWS::StackName": STACK,
+            **defaults,
+        }
         for parameter, content in known.items():
             text = text.replace(f"${{{parameter}}}", str(content))
         return text

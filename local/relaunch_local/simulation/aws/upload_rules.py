@@ -30,7 +30,7 @@ class ModelEvents:
         self._bus = bus
         rules = bus.upload_rules()
         self._patterns = {each.name: json.dumps(each.pattern) for each in rules}
-        self._targets: dict[str, list[Any]] = {each.name: [target] for each in rules}
+        self._targets: dict[str, list[Any]] = {each.name: [_with_template(target, each.template)] for each in rules}
 
     def list_rules(self, **_parameters: Any) -> Any:
         """ListRules."""
@@ -73,9 +73,19 @@ class ModelEvents:
     def _changed(self, answer: Any) -> Any:
         sending = [name for name in self._patterns if self._targets[name]]
         self._bus.replace_upload_rules(
-            Rule(name, json.loads(self._patterns[name]), _QUEUE, 86_400.0) for name in sending
+            Rule(name, json.loads(self._patterns[name]), _QUEUE, 86_400.0, _template_of(self._targets[name][0]))
+            for name in sending
         )
         return answer
+
+
+def _with_template(target: Mapping[str, Any], template: str) -> Mapping[str, Any]:
+    """Return the target of a rule as the adapter writes it."""
+    return {**target, "InputTransformer": {"InputTemplate": template}} if template else target
+
+
+def _template_of(target: Mapping[str, Any]) -> str:
+    return str(target.get("InputTransformer", {}).get("InputTemplate", ""))
 
 
 class RulesOfBus:

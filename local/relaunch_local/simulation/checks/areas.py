@@ -24,21 +24,19 @@ from relaunch_local.simulation.chance import Chance
 
 _MODULES = ("relaunch.", "relaunch_local.")
 LEAST_DISTURBED = 20
-_NOT_COUNTED = "new on 27 November 2026: not counted over 2,000 seeds yet"
-_NO_SCHEDULES = "no seed has schedules: unit tests and the emulator's stories have them"
 WHY_NOT_ENTERED: Mapping[str, str] = {
-    "arrange_schedules.plan_schedules": _NO_SCHEDULES,
-    "arrange_schedules.add_schedules": _NO_SCHEDULES,
-    "arrange_schedules.settle_schedules": _NO_SCHEDULES,
-    "arrange_upload_rules.repeat": _NOT_COUNTED,
-    "compare_definitions.compare_definitions": "the function that plans pull requests only reads, and no seed has one",
-    "complete_event.complete_event": _NOT_COUNTED,
     "submit_job.submit_direct": "the loads of `make load` call it; functions call `submit_request`, which it calls",
-    "send_notices.send_notices": "no seed has receivers: stories have receivers that are down, and events in any order",
     "plan_jobs.with_fit": "the command alone asks a cluster for its nodes, with the kubeconfig of its user",
 }
 """Why no seed enters some use cases."""
-_RARE = frozenset({"AbandonMachine", "dead_letters.redrive_dead_letter", "follow_market.gives_spot_back"})
+_RARE = frozenset(
+    {
+        "AbandonMachine",
+        "complete_event.complete_event",
+        "dead_letters.redrive_dead_letter",
+        "follow_market.gives_spot_back",
+    }
+)
 """What so few seeds enter that faults have to be more frequent there."""
 _MORE_FREQUENT = 5.0
 _BETWEEN_STEPS = ("call-", "function-")

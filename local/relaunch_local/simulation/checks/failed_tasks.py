@@ -25,6 +25,8 @@ _PROBES = (timedelta(minutes=15), timedelta(hours=1), timedelta(hours=4))
 _DAY = timedelta(days=1)
 # The clocks of functions differ from ECS's by three seconds.
 _CLOCK_SKEW = timedelta(seconds=7)
+# How long a job waits for EC2 to say that the instance of its failed start ended.
+_UNTIL_DECIDED = timedelta(minutes=1)
 
 
 class Cause(StrEnum):
@@ -194,19 +196,20 @@ class FailedTasks:
 
     def _is_threatened(self, task: Task, instance_id: str) -> bool:
         stopped_at = timestamp(task, "stoppedAt")
-        return stopped_at is None or self.was_threatened(instance_id, stopped_at)
+        # A start has no exit code that says otherwise: the end of its instance explains it, until its job has decided.
+        return stopped_at is None or self.was_threatened(instance_id, stopped_at, within=_UNTIL_DECIDED)
 
     def _check_words(self, job: Job, text: str, *, is_called_off: bool) -> None:
         is_said = job.state is JobState.FAILED and text in job.reason
         message = f"{job.job_id} is {job.state}: {job.reason[:80]}, not: {text}"
         self._check("a job that starts nowhere ends with the words of the error", is_said or is_called_off, message)
 
-    def was_threatened(self, instance_id: str, by: datetime) -> bool:
+    def was_threatened(self, instance_id: str, by: datetime, *, within: timedelta = NOTICE_LEAD) -> bool:
         """Return whether something else than the program may have ended a task on an instance by then.
 
-        What the application ends because the task has stopped is no such thing.
+        EC2 may say so `within` some time. What the application ends because the task has stopped is no such thing.
         """
-        until = by + NOTICE_LEAD + _CLOCK_SKEW
+        until = by + within + _CLOCK_SKEW
         if self._facts.was_noticed(instance_id, until) or self._facts.has_unconfirmed_stop(instance_id):
             return True
         ended_at = self._facts.ended_at.get(instance_id)

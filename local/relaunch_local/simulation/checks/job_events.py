@@ -5,7 +5,7 @@ What changed is computed from the jobs as they were saved, what was sent from wh
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -57,6 +57,8 @@ class JobEventChecks:
     """By ID: the detail of each event that EventBridge took."""
     taken_at: dict[str, datetime] = field(default_factory=dict)
     """By ID: when EventBridge took it first."""
+    on_taken: Callable[[Mapping[str, Any]], None] = lambda _entry: None
+    """Called with each entry that EventBridge takes."""
     _saved: dict[str, Seen] = field(default_factory=dict)
     _received: dict[str, tuple[int, str]] = field(default_factory=dict)
     """By job: the sequence and the state that the receiver knows."""
@@ -86,6 +88,7 @@ class JobEventChecks:
             self._check_content(event, changes)
         delay = self._chance.stream("job-event-latency").uniform(0.1, _LATEST)
         self._clock.call_later(delay, lambda: self._receive(job_id, sequence, event["state"]))
+        self.on_taken(entry)
 
     def _check_content(self, event: Mapping[str, Any], changes: list[Seen]) -> None:
         sequence = event["sequence"]

@@ -3,14 +3,14 @@ from typing import Any
 
 import pytest
 
-from fakes.clock import FakeClock
 from fakes.commit_changes import SHA, make_change, with_commit
-from fakes.github_api import TOKEN, Answer, GithubApi, InProcessApi, serve_github
+from fakes.github_api import TOKEN, Answer, InProcessApi, serve_github
+from fakes.status_world import World
 from relaunch.adapters.github.commit_statuses import PARAMETER, GithubCommitStatuses, WithCommitStatuses
 from relaunch.adapters.github.rest_api import GithubRestApi
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.change_events import JobStateChange
-from relaunch.core.notices.commit_status import CommitStatus
+from relaunch.core.notices.commit_status import UNDER_WAY, CommitStatus
 from relaunch.core.notices.notice import Notice
 from relaunch.core.notices.status_budget import PER_MINUTE
 from relaunch.ports import PortError, StaleWriteError, TransientError
@@ -19,31 +19,12 @@ from relaunch.ports.deliveries import TokenRefusedError
 from relaunch.ports.notices import Delivered, Held, NoticeReceiver, Outcome, Postponed, Refused
 from relaunch_local.in_memory.commit_statuses import InMemoryCommitStatuses
 from relaunch_local.internet.github_refusals import REFUSALS
-from relaunch_local.internet.github_statuses import MOST_STATUSES, GithubStatuses
-from relaunch_local.simulation.github import GithubWebhooks
+from relaunch_local.internet.github_statuses import MOST_STATUSES
 
 CONTEXT = "relaunch/resnet"
-FOR_GOOD = [name for name, each in REFUSALS.items() if not each.may_pass and name != "a-bad-token"]
+MENDABLE = [name for name, each in REFUSALS.items() if each.is_mendable]
+PASSING = [name for name, each in REFUSALS.items() if each.may_pass or name == "a-bad-token"]
 PAGE = "https://jobs.example.com/{job_id}"
-
-
-class World:
-    """A receiver of a stack, and GitHub."""
-
-    def __init__(self, **options: Any) -> None:
-        self.clock = FakeClock()
-        self.github = GithubStatuses(self.clock.now)
-        webhooks = GithubWebhooks(self.clock.now, lambda _webhook, _guid: None)
-        self.api = GithubApi(webhooks, statuses=self.github)
-        self.store = InMemoryCommitStatuses()
-        self.receiver = GithubCommitStatuses(InProcessApi(self.api), self.store, self.clock, **options)
-
-    def deliver(self, receiver: GithubCommitStatuses | None = None, **fields: Any) -> Outcome:
-        change = make_change(**{"time": self.clock.now(), **fields})
-        return (receiver or self.receiver).deliver(Notice(kind=None, event=change), "")
-
-    def answer(self, answer: Answer) -> None:
-        self.github.refuse = lambda: answer
 
 
 @pytest.fixture
@@ -98,12 +79,16 @@ def test_it_wants_each_change_of_every_definition(world: World) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_a_refusal_is_postponed_if_it_may_pass_and_given_up_otherwise(world: World, name: str) -> None:
+def test_a_refusal_is_postponed_if_it_may_pass_held_if_somebody_can_mend_it_and_given_up_otherwise(
+    world: World, name: str
+) -> None:
     world.answer(REFUSALS[name].answer)
 
     outcome = world.deliver()
 
-    assert isinstance(outcome, Refused if name in FOR_GOOD else Postponed)
+    assert isinstance(outcome, Postponed | Held | Refused)
+    assert isinstance(outcome, Postponed) == (name in PASSING)
+    assert isinstance(outcome, Held) == (name in MENDABLE)
     assert outcome.reason.startswith(f"setting the status of a commit of acme/vision: HTTP {REFUSALS[name].status}")
     assert TOKEN not in outcome.reason
     assert not world.github.statuses
@@ -125,7 +110,7 @@ def test_what_somebody_can_do_is_said(world: World, name: str, remedy: str) -> N
 
     outcome = world.deliver()
 
-    assert isinstance(outcome, Refused | Postponed)
+    assert isinstance(outcome, Refused | Held | Postponed)
     assert remedy in outcome.reason
 
 
@@ -198,24 +183,6 @@ def test_the_thousandth_status_of_a_commit_is_its_last_one(world: World) -> None
     assert isinstance(world.deliver(state=JobState.SUCCEEDED), Refused)
 
 
-@pytest.mark.parametrize("name", ["a-missing-scope", "private-or-gone"])
-def test_a_repository_that_the_token_does_not_reach_is_said_once_a_day_and_no_other_one_is_held_up(
-    world: World, name: str
-) -> None:
-    world.answer(REFUSALS[name].answer)
-    refused = [world.deliver(sequence=number) for number in (1, 2)]
-    other = GithubCommitStatuses(InProcessApi(world.api), world.store, world.clock)
-    refused.append(world.deliver(other, sequence=3))
-    world.clock.advance(timedelta(hours=25))
-    refused.append(world.deliver(sequence=4))
-
-    assert [each.is_known for each in refused if isinstance(each, Refused)] == [False, True, True, False]
-    assert set(world.store.load_report().problems) == {"acme/vision"}
-    world.github.refuse = lambda: None
-    world.deliver(sequence=5)
-    assert not world.store.load_report().problems
-
-
 def test_what_a_token_may_and_until_when_is_reported(world: World) -> None:
     world.deliver()
 
@@ -244,7 +211,7 @@ def test_when_a_token_expires_is_read_with_or_without_an_offset(
 
 def test_without_room_a_state_is_held_and_an_end_as_well_once_that_is_used_too(world: World) -> None:
     outcomes = [world.deliver(sequence=number) for number in range(1, 40)]
-    ends = [world.deliver(job_id=f"resnet-{number}", state=JobState.FAILED) for number in range(40)]
+    ends = [world.deliver(definition=f"bert-{number}", state=JobState.FAILED) for number in range(40)]
 
     assert {type(each) for each in outcomes} == {Delivered, Held}
     assert isinstance(ends[0], Delivered)
@@ -256,6 +223,7 @@ def test_the_end_of_a_job_that_was_retried_is_not_shown_after_that_of_its_retry(
     failed_at = world.clock.now()
     world.clock.advance(timedelta(hours=1))
     world.deliver(job_id="resnet-retry", state=JobState.SUCCEEDED)
+    world.clock.advance(UNDER_WAY)
 
     late = world.deliver(state=JobState.FAILED, time=failed_at)
     other = world.deliver(state=JobState.FAILED, time=failed_at, definition="bert")

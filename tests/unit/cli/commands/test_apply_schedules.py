@@ -1,10 +1,10 @@
-"""Schedules come and go with the definitions that have them; without one Scheduler is not asked."""
+"""Schedules come and go with the definitions that have them, also those that an `apply` left behind."""
 
 import re
 
 import pytest
 
-from relaunch.ports import PermanentError
+from relaunch.ports import PermanentError, TransientError
 
 SCHEDULE = "cron(0 6 ? * MON-FRI *) Europe/Berlin"
 NIGHTLY = """jobs:
@@ -64,10 +64,38 @@ def test_a_schedule_that_is_refused_keeps_the_definition_out(relaunch, session, 
     assert session.deps.definitions.load_definition("nightly") is None
 
 
-def test_without_a_schedule_scheduler_is_not_asked(relaunch, session, file):
+def without_schedule(file):
     file.write_text(NIGHTLY.partition("    on:")[0], encoding="utf-8")
+    return str(file)
+
+
+def test_a_schedule_that_could_not_be_removed_is_removed_by_the_next_apply(relaunch, session, file):
+    def be_away() -> None:
+        raise TransientError("Scheduler does not answer")
 
     relaunch("apply", str(file))
-    relaunch("definitions", "delete", "nightly", "--yes")
+    # The command is interrupted in the pause before the third try.
+    session.schedules.on_change = [be_away] * 2
+    failed = relaunch("apply", without_schedule(file))
+    again = relaunch("apply", str(file))
 
-    assert session.schedules.reads == 0
+    assert failed.exit_code != 0
+    assert "not all schedules are up to date: apply again" in failed.stderr
+    assert session.deps.definitions.load_definition("nightly").triggers == ()
+    assert [line.rpartition(": ")[2] for line in lines_about_schedules(again)] == ["removed"], again.stderr
+    assert session.schedules.found == {}
+
+
+@pytest.mark.parametrize(
+    ("error", "is_told"), [(TransientError("no answer"), True), (PermanentError("not authorized"), False)]
+)
+def test_who_has_no_schedule_is_held_up_by_nothing_of_scheduler(relaunch, session, file, error, is_told):
+    def fail() -> None:
+        raise error
+
+    session.schedules.list_schedules = fail
+
+    applied = relaunch("apply", without_schedule(file))
+
+    assert applied.exit_code == 0
+    assert ("no answer; what an `apply` that was cut short left there stays" in applied.stderr) == is_told

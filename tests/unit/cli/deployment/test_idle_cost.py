@@ -40,16 +40,16 @@ def test_the_items_are_those_of_the_template(webhook: bool, uploads: bool, notic
 
 
 def test_a_new_deployment_costs_little_more_than_a_dollar() -> None:
-    assert costs(webhook=False, uploads=False) == pytest.approx(1.53, abs=0.005)
+    assert costs(webhook=False, uploads=False) == pytest.approx(1.63, abs=0.005)
 
 
 def test_what_is_told_is_what_the_page_says() -> None:
     page = (REPOSITORY / "docs" / "operations.md").read_text(encoding="utf-8")
 
-    assert costs(webhook=False, uploads=False) == pytest.approx(1.53, abs=0.005)
-    assert "About 1.53 USD a month" in page
-    assert costs() == pytest.approx(2.39, abs=0.01)
-    assert "2.39 with both" in page
+    assert costs(webhook=False, uploads=False) == pytest.approx(1.63, abs=0.005)
+    assert "About 1.63 USD a month" in page
+    assert costs() == pytest.approx(2.49, abs=0.01)
+    assert "2.49 with both" in page
     assert costs() - costs(machines=False) == pytest.approx(0.20, abs=0.005)
     assert costs(uploads=False) - costs(uploads=False, webhook=False) == pytest.approx(0.60, abs=0.005)
     assert costs(webhook=False) - costs(uploads=False, webhook=False) == pytest.approx(0.26, abs=0.005)

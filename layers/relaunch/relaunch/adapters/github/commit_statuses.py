@@ -6,15 +6,18 @@ of requests, and of statuses, of which a commit has 1,000 for one context at mos
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.adapters.github.rest_api import GithubRestApi, RestAnswer
 from relaunch.core.lifecycle.change_events import JobStateChange
 from relaunch.core.notices.commit_status import RECEIVER, CommitState, CommitStatus, ShownChange, commit_status_of
+from relaunch.core.notices.decision import KEPT
 from relaunch.core.notices.notice import Notice, Subscription
 from relaunch.core.notices.page import page_of
-from relaunch.core.notices.status_budget import StatusBudget, hold_until, spread
-from relaunch.core.notices.status_report import StatusReport
+from relaunch.core.notices.pauses import ALERTED_AFTER
+from relaunch.core.notices.status_budget import PER_HOUR, StatusBudget, hold_until, spread
+from relaunch.core.notices.status_report import TRIED_AGAIN, StatusReport
 from relaunch.ports import Clock, PortError, StaleWriteError, TransientError
 from relaunch.ports.commit_statuses import CommitStatusStore, StoredBudget, StoredShown
 from relaunch.ports.notices import Delivered, Held, NoticeReceiver, Outcome, Postponed, ReceiverSource, Refused
@@ -30,6 +33,10 @@ _REMEDIES = {
     404: ': give the token "Commit statuses: read and write" of this repository, if there still is one of this name',
     422: ": the commit is gone, or has as many statuses as it may: the next commit gets its own",
 }
+# A missing right, and a repository that has another name now.
+_MENDABLE = frozenset({301, 307, 308, 403, 404})
+# For so long what somebody can set right is waited for, before a notice is given up.
+_BARRED = KEPT - timedelta(hours=1)
 _REPORT_READ_EVERY = timedelta(minutes=5)
 
 
@@ -63,28 +70,60 @@ class GithubCommitStatuses:
 
     def _deliver(self, status: CommitStatus, change: JobStateChange) -> Outcome:
         is_end = status.state is not CommitState.PENDING
+        now = self._clock.now()
         # Looked at first, and counted after what is shown was claimed: what waits for room writes nothing.
-        held_until = hold_until(self._store.load_budget().budget, change, self._clock.now(), is_end=is_end)
+        barred_until = self._barred_until(status.repository, change)
+        if barred_until is not None and now < barred_until:
+            return Held(barred_until + spread(change.job_id), "the repository refuses statuses")
+        held_until = hold_until(self._store.load_budget().budget, change, now, is_end=is_end)
         if held_until is not None:
-            return Held(held_until)
-        if not self._claim(status, change):
-            return Delivered(answer=f"{status.context} shows a later job")
+            return self._held(held_until, change, now, is_end=is_end)
+        claimed = self._claim(status, change)
+        if claimed is not None:
+            return claimed
         turn = self._take_turn(change, is_end=is_end)
-        return Held(turn) if isinstance(turn, datetime) else self._set(status, change.job_id, turn)
+        return Held(turn) if isinstance(turn, datetime) else self._set(status, change, turn)
 
-    def _claim(self, status: CommitStatus, change: JobStateChange) -> bool:
-        """Note what a context is about to show; return False if that is a change of another job that is later.
+    def _barred_until(self, repository: str, change: JobStateChange) -> datetime | None:
+        """Return when a repository is tried again that refuses statuses, None if a change need not wait for that."""
+        now = self._clock.now()
+        if now - change.time >= _BARRED:
+            return None
+        with suppress(TransientError):
+            return self._load_report(now).barred_until(repository)
+        return None
+
+    def _held(self, until: datetime, change: JobStateChange, now: datetime, *, is_end: bool) -> Held:
+        """Return what holds a status for want of room; that ends come late is an alert once a day."""
+        if not is_end or now - change.time < ALERTED_AFTER or self._load_report(now).is_late_said(now):
+            return Held(until)
+        self._save_report(replace(self._load_report(now), late_said_at=now), now)
+        return Held(
+            until, f"ends of jobs come more than {ALERTED_AFTER} late: more than {PER_HOUR} an hour", is_alert=True
+        )
+
+    def _claim(self, status: CommitStatus, change: JobStateChange) -> Delivered | Held | None:
+        """Note what a context is about to show, None if that is this change.
+
+        A change of another job that is later stays shown. While a request of another job may be on its way, nothing is
+        sent: GitHub shows what it took last.
 
         Raises:
             TransientError: others note something else again and again.
         """
         for _ in range(_MOST_LOADS):
             stored = self._store.load_shown(status)
-            if stored.shown is not None and not stored.shown.is_followed_by(change):
-                return False
+            shown = stored.shown
+            if shown is not None and not shown.is_followed_by(change):
+                return Delivered(answer=f"{status.context} shows a later job")
+            now = self._clock.now()
+            until = shown.under_way_until(change) if shown is not None else None
+            if until is not None and now < until:
+                return Held(until)
             with suppress(StaleWriteError):
-                self._store.save_shown(status, StoredShown(ShownChange(change.job_id, change.time), stored.version))
-                return True
+                claimed = ShownChange(change.job_id, change.time, sent_at=now)
+                self._store.save_shown(status, StoredShown(claimed, stored.version))
+                return None
         raise TransientError(f"what {status.context} shows is changed by others again and again")
 
     def _take_turn(self, change: JobStateChange, *, is_end: bool) -> StatusBudget | datetime:
@@ -107,10 +146,10 @@ class GithubCommitStatuses:
             return False
         return True
 
-    def _set(self, status: CommitStatus, job_id: str, budget: StatusBudget) -> Outcome:
+    def _set(self, status: CommitStatus, change: JobStateChange, budget: StatusBudget) -> Outcome:
         body = {"state": status.state.value, "context": status.context, "description": status.description}
         if self._page_url:
-            body["target_url"] = page_of(self._page_url, job_id)
+            body["target_url"] = page_of(self._page_url, change.job_id)
         doing = f"setting the status of a commit of {status.repository}"
         answer = self._api.send("POST", f"repos/{status.repository}/statuses/{status.sha}", doing, body)
         now = self._clock.now()
@@ -122,7 +161,7 @@ class GithubCommitStatuses:
             return Postponed(reason, self._note_limited(budget, now, answer.retry_at(now)))
         if answer.may_pass or answer.status == _NOT_ACCEPTED:
             return Postponed(reason)
-        return self._refused(status.repository, reason, now)
+        return self._refused(status.repository, answer.status, reason, change)
 
     def _note_limited(self, budget: StatusBudget, now: datetime, asked: datetime | None) -> datetime | None:
         """Return until when GitHub is left alone, after every function was asked to do so."""
@@ -147,12 +186,19 @@ class GithubCommitStatuses:
             if after != report:
                 self._save_report(after, now)
 
-    def _refused(self, repository: str, reason: str, now: datetime) -> Refused:
+    def _refused(self, repository: str, code: int, reason: str, change: JobStateChange) -> Outcome:
+        """Return what becomes of a status that GitHub refuses; what somebody can set right is waited for."""
+        now = self._clock.now()
         report = self._load_report(now)
-        if report.is_said(repository, reason, now):
-            return Refused(reason, is_known=True)
-        self._save_report(report.with_problem(repository, reason, now), now)
-        return Refused(reason)
+        is_said = report.is_said(repository, reason, now)
+        is_barred = code in _MENDABLE
+        if is_barred or not is_said:
+            self._save_report(report.with_problem(repository, reason, now, is_barred=is_barred), now)
+        if not is_barred:
+            return Refused(reason, is_known=is_said)
+        if now - change.time >= _BARRED:
+            return Refused(reason)
+        return Held(now + TRIED_AGAIN + spread(change.job_id), reason, is_alert=not is_said)
 
     def _load_report(self, now: datetime) -> StatusReport:
         if self._report is None or now - self._report[0] >= _REPORT_READ_EVERY:

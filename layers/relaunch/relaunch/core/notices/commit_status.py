@@ -6,7 +6,7 @@ accounts, roles, buckets and registries in a job's reason are left out.
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from relaunch.core.definitions.definition import GITHUB_REPOSITORY_PATTERN
@@ -19,6 +19,8 @@ MAX_DESCRIPTION = 140
 """The most characters of a description; a longer one is refused with 422 (https://github.com/zalando/zappr/issues/378)."""
 CONTEXT_PREFIX = "relaunch/"
 """What the context of a status begins with; the name of the definition follows."""
+UNDER_WAY = timedelta(seconds=45)
+"""How long after a request was sent GitHub may take it: longer than our time-out, and GitHub's own of ten seconds."""
 RECEIVER = "github:commit-statuses"
 """The name of the receiver that sets them, which is none that people can give one."""
 _REPOSITORY = re.compile(GITHUB_REPOSITORY_PATTERN)
@@ -87,6 +89,14 @@ class ShownChange:
 
     job_id: str
     at: datetime
+    sent_at: datetime | None = None
+    """When its status was last about to be sent."""
+
+    def under_way_until(self, change: JobStateChange) -> datetime | None:
+        """Return until when a request of another job may be taken, and then be shown instead of this change."""
+        if self.sent_at is None or change.job_id == self.job_id:
+            return None
+        return self.sent_at + UNDER_WAY
 
     def is_followed_by(self, change: JobStateChange) -> bool:
         """Return whether a change may be shown after this one: of another job none that happened before.

@@ -79,7 +79,7 @@ def decide(event: JobStateChange, subscription: Subscription, record: NoticeReco
 
 def after(notice: Notice, record: NoticeRecord, now: datetime, thread: str = "") -> NoticeRecord:
     """Return the record after a notice was delivered, refused or given up; an empty thread leaves the former one."""
-    thread = record.thread or thread
+    thread = thread or record.thread
     sequence = notice.event.sequence
     if notice.kind is NoticeKind.WAITS_TOO_LONG:
         return replace(record, wait_said=max(record.wait_said, sequence), thread=thread, claimed_until=None)
@@ -100,6 +100,9 @@ def _note(event: JobStateChange, subscription: Subscription, record: NoticeRecor
         return record
     if event.state in _RAN or event.state.is_final:
         return replace(record, settled=max(record.settled, sequence))
+    if _ceased_to_run(event):
+        # It ran before, also where the event that says so is still on its way.
+        record = replace(record, settled=max(record.settled, sequence - 1))
     if sequence > record.wait_sequence:
         return replace(record, wait_sequence=sequence, wait_reason=cut(event.reason, _MAX_REASON))
     return record

@@ -24,7 +24,8 @@ class NoticeRecord:
     """Since when that one is tried: its event may have been on its way for long."""
     said: int = 0
     thread: str = ""
-    """What the receiver answered for the first notice, under which it puts the next ones; empty without threads."""
+    """What the receiver answered for the first notice, or for the one after that was lost, under which it puts the next
+    ones; empty without threads."""
     said_between_at: datetime | None = None
     """When it was last sent something between the first start and the end."""
     interruptions: tuple[Interruption, ...] = ()
