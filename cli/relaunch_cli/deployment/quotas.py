@@ -41,7 +41,8 @@ class QuotaRequests:
 
 def request_quotas(wanted: Iterable[Quota], quotas: Any) -> QuotaRequests:
     """Request the quotas. A request that AWS refuses does not end a deployment."""
-    made, refused = [], []
+    made = []
+    refused = []
     for quota in wanted:
         vcpus = REQUESTED_VCPUS[quota.code]
         try:

@@ -45,3 +45,10 @@ def test_a_no_removes_nothing():
     assert result.exit_code == exit_codes.CANCELLED
     assert "relaunch: nothing was removed" in result.stderr
     assert len(boto3.client("cloudformation", "us-east-1").describe_stacks()["Stacks"]) == 1
+
+
+def test_no_machines_at_most_is_asked_about_before_anything_is_looked_at():
+    result = invoke("deploy", "MaxMachines=0", "--dry-run")
+
+    assert (result.exit_code, result.stdout) == (exit_codes.USAGE, "")
+    assert "did you mean MaxMachines=unlimited" in result.stderr

@@ -174,20 +174,6 @@ def test_again_it_updates_and_asks_only_about_changes(account: FakeAccount) -> N
     assert account.questions == ["Deploy the stack relaunch-training?"]
 
 
-def test_no_machines_at_most_is_asked_about_because_it_meant_any_number(account: FakeAccount) -> None:
-    meant = "MaxMachines=0, which meant no limit: did you mean MaxMachines=unlimited, a number from 1 on, or"
-    with pytest.raises(RefusedError, match=f"^{meant}"):
-        account.deploy(MaxMachines="0")
-    assert account.stacks.stacks == {}
-
-    account.deploy()
-    account.stacks.have("relaunch", "CREATE_COMPLETE", MaxMachines="0")
-    with pytest.raises(RefusedError, match=f"^the stack has {meant}"):
-        account.deploy()
-    account.deploy(MaxMachines="unlimited")
-    assert account.sam.parameters["MaxMachines"] == "unlimited"
-
-
 def test_a_change_that_is_not_confirmed_ends_the_deployment(account: FakeAccount) -> None:
     account.deploy()
     account.log.clear()
