@@ -11,7 +11,7 @@ from relaunch_cli.value_completions import one_of
     ("command", "option", "incomplete", "words"),
     [
         ("ps", "state", "F", ["FAILED"]),
-        ("plan", "model", "A10", ["A10G"]),
+        ("plan", "model", "A10G", ["A10G"]),
         ("plan", "neuron_model", "Train", ["Trainium", "Trainium2", "Trainium3"]),
         ("plan", "purchase", "spot", ["spot", "spot-then-on-demand"]),
         ("plan", "cluster", "ac", ["ack", "acs"]),
