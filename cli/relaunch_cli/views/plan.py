@@ -118,7 +118,7 @@ def plan_notes(plans: Sequence[Plan], basis: PlanBasis) -> list[str]:
 def _selection_parts(plan: Plan, selection: Selection, basis: PlanBasis, options: PlanOptions) -> list[RenderableType]:
     rows = explain_rows(selection)
     if basis.price_region:
-        rows = tuple({**row, "price_region": basis.price_region} for row in rows)
+        rows = tuple(_of_other_region(row, basis.price_region) for row in rows)
     if options.explained is not None:
         parts = [render_type(options.explained, rows, _absence(basis))]
     else:
@@ -129,6 +129,12 @@ def _selection_parts(plan: Plan, selection: Selection, basis: PlanBasis, options
     elif options.explained is None:
         parts[:0] = [*([Text(_would_run(plan, choice, basis))] if (choice := describe_choice(rows)) else []), Text()]
     return parts
+
+
+def _of_other_region(row: Mapping[str, object], region: str) -> Mapping[str, object]:
+    """Return a row whose on-demand price is that of another region; a spot price that is known is its own."""
+    has_own_price = row["purchase"] == PurchaseOption.SPOT and row["price_usd_per_hour"] is not None
+    return {**row, "saving": None, "price_region": "" if has_own_price else region}
 
 
 def _would_run(plan: Plan, choice: str, basis: PlanBasis) -> str:
