@@ -174,8 +174,8 @@ def examine(user: User) -> None:
     problems = {each["name"].partition(" L-")[0] for each in checks if each["verdict"] == "problem"}
 
     assert len(checks) > 20
-    # AMI parameters of AWS are not there, and what is reserved of Lambda's concurrency is not told.
-    assert problems == {"quota", "launch template gpu", "launch template neuron", "Lambda concurrency"}
+    # AMI parameters of AWS are not there.
+    assert problems == {"quota", "launch template gpu", "launch template neuron"}
 
 
 def remove(user: User, account: EmptyAccount, world: LocalWorld) -> None:
