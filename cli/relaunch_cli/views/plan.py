@@ -178,7 +178,8 @@ def _describe_market(definition: JobDefinition, market: MarketChoice) -> str:
 
 
 def _describe_request(definition: JobDefinition) -> str:
-    parts = [describe_accelerator(definition.accelerator), str(definition.purchase)]
+    purchase = [str(definition.purchase)] if definition.target.capabilities.has_spot else []
+    parts = [describe_accelerator(definition.accelerator), *purchase]
     if definition.estimated_duration is not None:
         parts.append(write_duration(definition.estimated_duration))
     if definition.disk_gib is not None:
