@@ -127,6 +127,7 @@ NOTICE_BUGS = (
         "notices between are not put together",
         changed(decision, WINDOW=timedelta(0)),
         "notices between come a quarter of an hour apart",
+        within=80,
     ),
     PlantedBug(
         "wait-said-after-a-minute",
