@@ -37,7 +37,10 @@ def wait_for_job(job_id: str, connection: Connection) -> Job:
         with console.status("") if console.is_terminal else nullcontext() as status:
             return _wait(job_id, connection, console, status)
     except KeyboardInterrupt:
-        print_note(f"the job keeps running: `relaunch show {job_id}`, `relaunch cancel {job_id}`")
+        # A line each: of two commands a terminal of 80 columns would break the second within the ID.
+        print_note("the job keeps running:")
+        print_note(f"  relaunch show {job_id}")
+        print_note(f"  relaunch cancel {job_id}")
         raise
 
 
@@ -79,7 +82,9 @@ def _look(job_id: str, deps: Dependencies, console: Console, shown: _Shown) -> J
     now = deps.clock.now()
     for entry in history.timeline[shown.entries :]:
         line = Text(f"{format_time(entry.at, now)}  ", style="dim")
-        console.print(line.append(state_text(f"{entry.state.value:<9}")).append("  ").append(describe_entry(entry)))
+        line.append(state_text(f"{entry.state.value:<9}")).append("  ").append(describe_entry(entry))
+        # In a pipe every record is one line.
+        console.print(line, soft_wrap=not console.is_terminal)
     shown.entries = len(history.timeline)
     shown.version = history.job.version
     return history.job
@@ -88,5 +93,5 @@ def _look(job_id: str, deps: Dependencies, console: Console, shown: _Shown) -> J
 def _describe(job: Job, now: datetime) -> Text:
     explanation = explain(job, now)
     left = time_left(explanation, now)
-    shown = f" ({format_duration(left)} at most)" if left else ""
+    shown = f" ({format_duration(left)} at most)" if left and not explanation.is_look else ""
     return state_text(job.state.value).append(f"  waits for {explanation.waiting_for}{shown}", style="dim")

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Loaded = TypeVar("Loaded")
 MOST_OPEN = 10_000
 """More open jobs than MaxRunningJobs and MaxWaitingJobs of a stack let in."""
+LATEST = "-"
+"""Stands for the newest job."""
 _RECENT_JOBS = 100
 _NAMED_JOBS = 5
 
@@ -38,7 +40,7 @@ def names_stack(context: typer.Context) -> bool:
 
 
 def load_history(deps: "Dependencies", given: str) -> "JobHistory":
-    """Load everything about a job, given its ID or the beginning of it.
+    """Load everything about a job, given its ID, the beginning of it, or LATEST.
 
     Raises:
         CommandError: there is no such job, or there are several.
@@ -47,7 +49,7 @@ def load_history(deps: "Dependencies", given: str) -> "JobHistory":
 
 
 def load_job(deps: "Dependencies", given: str) -> "Job":
-    """Load a job, given its ID or the beginning of it.
+    """Load a job, given its ID, the beginning of it, or LATEST.
 
     Raises:
         CommandError: there is no such job, or there are several.
@@ -56,10 +58,27 @@ def load_job(deps: "Dependencies", given: str) -> "Job":
 
 
 def _load(load: "Callable[[str], Loaded | None]", given: str, deps: "Dependencies") -> "Loaded":
+    if given == LATEST:
+        given = _newest_id(deps)
     found = load(given)
     if found is None:
         found = load(_complete_id(deps, given))
     return found or _raise_no_job(given, ())
+
+
+def _newest_id(deps: "Dependencies") -> str:
+    """Return the ID of the job that was accepted last, and name it beside the result.
+
+    Raises:
+        CommandError: there is no job yet.
+    """
+    from relaunch_cli.views.screen import print_note
+
+    summaries, _ = deps.jobs.list_jobs(1)
+    if not summaries:
+        raise CommandError("there is no job yet", "`relaunch submit` submits one", exit_codes.NOT_FOUND)
+    print_note(f"the newest job: {summaries[0].job_id}")
+    return summaries[0].job_id
 
 
 def _complete_id(deps: "Dependencies", beginning: str) -> str:
@@ -101,13 +120,20 @@ def find_attempt(number: int | None, history: "JobHistory") -> "Attempt | None":
     raise CommandError(f"{job_id} has no attempt {number}", hint, exit_codes.NOT_FOUND)
 
 
-def find_main_container(history: "JobHistory") -> str:
-    """Return the container whose exit code is the job's.
+def find_container(name: str | None, history: "JobHistory") -> str:
+    """Return the container of this name; without a name the one whose exit code is the job's.
 
     Raises:
-        CommandError: the task has several, and the definition names none.
+        CommandError: the task has none of this name; or has several, and the definition names none.
     """
     from relaunch.core.revisions.revision import main_container
+
+    known = [each.name for each in history.job.revision.containers]
+    if name is not None:
+        if known and name not in known:
+            hint = did_you_mean(name, known) or f"it has {', '.join(known)}"
+            raise CommandError(f"the task has no container {name!r}", hint, exit_codes.NOT_FOUND)
+        return name
 
     found = main_container(history.job.definition, history.job.revision)
     if found is None:

@@ -17,7 +17,7 @@ JobId = Annotated[
     str,
     typer.Argument(
         metavar="JOB",
-        help="ID of the job, as printed by `submit` and `ps`, or the beginning of it.",
+        help="ID of the job, as printed by `submit` and `ps`, or the beginning of it; - for the newest.",
         autocompletion=complete_job,
     ),
 ]

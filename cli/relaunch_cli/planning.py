@@ -4,13 +4,19 @@ Whatever can be checked without AWS is checked before AWS is called.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from relaunch.adapters.acs_driver_list import load_acs_drivers
 from relaunch.adapters.definition_file.ad_hoc_request import AdHocRequest, AdHocRequestError, Value, parse_request
-from relaunch.adapters.offerings.bundled import UnknownRegionError, bundled_snapshot, check_region, load_catalogue
+from relaunch.adapters.offerings.bundled import (
+    UnknownRegionError,
+    bundled_snapshot,
+    check_region,
+    load_catalogue,
+    load_on_demand_prices,
+)
 from relaunch.adapters.offerings.regional import RegionalOfferings
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
@@ -20,11 +26,12 @@ from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import Dependencies, OfferingSource
 from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings
 from relaunch.usecases.plan_jobs import Plan, in_zones, plan_jobs, plan_on, plan_on_kubernetes, with_fit, with_request
-from relaunch_cli import exit_codes
 from relaunch_cli.aws.configuration import configured_region
 from relaunch_cli.aws.connection import Connection
 from relaunch_cli.definition_files import parse_file, read_file
+from relaunch_cli.deployment.machine_parameters import DEFAULTS
 from relaunch_cli.errors import CommandError, NotConnectedError, did_you_mean
+from relaunch_cli.first_quotas import with_first_quotas
 from relaunch_cli.lookup import load_definition
 from relaunch_cli.terminal import echo
 from relaunch_cli.views.plan import PlanBasis
@@ -33,6 +40,7 @@ from relaunch_cli.views.screen import print_note, progress
 # The region whose on-demand prices are bundled, and the one with the most types.
 _OFFLINE_REGION = "us-east-1"
 _CONSEQUENCE = "nothing was planned"
+_DISK_GIB = int(DEFAULTS["DiskGiB"])
 
 
 def find_fits(plans: Sequence[Plan]) -> list[Plan]:
@@ -58,7 +66,7 @@ def find_fits(plans: Sequence[Plan]) -> list[Plan]:
 
 @dataclass(frozen=True)
 class Planner:
-    """Plans jobs in some zones, or in all if `zones` is empty; `deps` is None offline.
+    """Plans jobs in some zones, or in all if `zones` is empty; `deps` and `connection` are None offline.
 
     The other attributes are those of PlanBasis.
     """
@@ -70,11 +78,12 @@ class Planner:
     has_all_types: bool
     name: str
     note: str = ""
+    connection: Connection | None = None
 
     def plan_definitions(self, definitions: Sequence[JobDefinition]) -> list[Plan]:
         """Plan jobs of definitions; offline their task definitions are not read."""
         if self.deps is not None:
-            return plan_jobs(definitions, self.deps, self.zones)
+            return self._with_quotas(plan_jobs(definitions, self.deps, self.zones))
         available = in_zones(self._bundled_offerings(), self.zones)
         return [
             plan_on(available, each, None)
@@ -88,7 +97,12 @@ class Planner:
         available = self._bundled_offerings() if self.deps is None else load_offerings(self.deps)
         scores = None if self.deps is None else self.deps.zone_scores
         plan = plan_on(in_zones(available, self.zones), request.definition, request.revision, scores)
-        return [plan if self.deps is None else with_request(plan, self.deps)]
+        return [plan] if self.deps is None else self._with_quotas([with_request(plan, self.deps)])
+
+    def _with_quotas(self, plans: Sequence[Plan]) -> list[Plan]:
+        if self.deps is None or self.connection is None:
+            return list(plans)
+        return with_first_quotas(plans, self.deps, self.connection)
 
     def basis(self) -> PlanBasis:
         """Return what the plans are based on."""
@@ -100,6 +114,10 @@ class Planner:
         ways = ["machines of its own"] if has_own else []
         if not all(each.is_own_machine for each in offerings) or not has_own:
             ways.append(self.name)
+        on_demand = next((each.origin for each in origins if each.part is SnapshotPart.ON_DEMAND_PRICES), None)
+        bundled_region = load_on_demand_prices().region
+        is_elsewhere = self.offerings.snapshot(self.at).region != bundled_region
+        has_spot = any(each.purchase is PurchaseOption.SPOT for each in offerings)
         return PlanBasis(
             at=self.at,
             name=", ".join(ways),
@@ -110,6 +128,8 @@ class Planner:
             missing=missing,
             has_own_machines=has_own,
             price_tolerance=self.deps.limits.machines.price_tolerance if self.deps else 0.0,
+            price_region=bundled_region if on_demand and on_demand.is_bundled and is_elsewhere else "",
+            lacks_spot_prices=has_spot and SnapshotPart.SPOT_PRICES not in known,
         )
 
     def _refreshed_parts(self, offerings: Iterable[Offering]) -> tuple[SnapshotPart, ...]:
@@ -124,8 +144,9 @@ class Planner:
         return (SnapshotPart.QUOTAS,)
 
     def _bundled_offerings(self) -> AvailableOfferings:
-        limits = SelectionLimits(max_price_usd_per_hour=None)
-        return AvailableOfferings(self.at, self.offerings.offerings(self.at), {}, limits)
+        # What a stack has whose owner names no limits: its price cap, and the root volume of its machines.
+        offerings = (replace(each, disk_gib=_DISK_GIB) for each in self.offerings.offerings(self.at))
+        return AvailableOfferings(self.at, tuple(offerings), {}, SelectionLimits())
 
 
 def find_planner(
@@ -148,7 +169,7 @@ def find_planner(
         try:
             planner = _stack_planner(connection, zones, has_all_types=has_all_types)
         except NotConnectedError as error:
-            if is_stack_named and error.exit_code == exit_codes.NOT_FOUND:
+            if is_stack_named:
                 raise
             planner = _offline_planner(region, zones, str(error))
     _check_zones(planner)
@@ -158,7 +179,7 @@ def find_planner(
 def _stack_planner(connection: Connection, zones: Sequence[str], *, has_all_types: bool) -> Planner:
     deps = connection.all_types if has_all_types else connection.deps
     name = "all types of the region" if has_all_types else "capacity providers"
-    return Planner(deps.clock.now(), deps.offerings, deps, zones, has_all_types, name)
+    return Planner(deps.clock.now(), deps.offerings, deps, zones, has_all_types, name, connection=connection)
 
 
 def _offline_planner(region: str, zones: Sequence[str], reason: str) -> Planner:

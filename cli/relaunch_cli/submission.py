@@ -23,6 +23,16 @@ from relaunch_cli.views.json_output.jobs import job_json
 from relaunch_cli.views.screen import print_json, print_note, print_text, progress
 
 
+def check_key(key: str | None) -> None:
+    """Check that an idempotency key is none or has letters: an empty one is a variable that nobody set.
+
+    Raises:
+        CommandError: it is empty.
+    """
+    if key is not None and not key.strip():
+        raise CommandError("--key is empty: the same job would be submitted again each time", "set it, or leave it out")
+
+
 def submit_job(submit: Callable[[], Submission]) -> tuple[Submission, Job]:
     """Submit a job.
 

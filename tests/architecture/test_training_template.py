@@ -25,6 +25,7 @@ ACTIONS_WITHOUT_RESOURCE = {
     "ec2:GetSpotPlacementScores",
     "events:ListRules",
     "scheduler:ListSchedules",
+    "servicequotas:GetServiceQuota",
 }
 
 

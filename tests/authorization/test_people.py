@@ -73,6 +73,7 @@ def told() -> Iterator[tuple[RoleWorld, str]]:
             ("s3", "HeadBucket"): lambda **_: {"BucketRegion": REGION},
             ("s3", "GetBucketEncryption"): lambda **_: {"ServerSideEncryptionConfiguration": {"Rules": []}},
             ("s3", "GetBucketNotificationConfiguration"): lambda **_: {"EventBridgeConfiguration": {}},
+            ("service-quotas", "GetServiceQuota"): lambda **_: {"Quota": {"Value": 64.0}},
             ("ecr", "DescribeRepositories"): lambda **_: {"repositories": [{"repositoryName": "trainer"}]},
             ("ec2", "DescribeAvailabilityZones"): lambda **_: {"AvailabilityZones": [{"ZoneName": "a", "ZoneId": "b"}]},
         }

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+from botocore.exceptions import ClientError
 from typer import testing
 
 from fakes.builders import (
@@ -219,6 +220,22 @@ class FakePlacementScores:
         return self.scores
 
 
+class FakeQuotas:
+    """Takes the place of the account's client of Service Quotas; `vcpus` are the quotas by code that are known."""
+
+    def __init__(self) -> None:
+        self.vcpus: dict[str, float] = {}
+
+    def client(self, _service: str) -> "FakeQuotas":
+        return self
+
+    def get_service_quota(self, *, ServiceCode: str, QuotaCode: str) -> dict[str, Any]:  # noqa: N803 - as in boto3
+        if QuotaCode not in self.vcpus:
+            error = {"Error": {"Code": "NoSuchResourceException", "Message": f"no {QuotaCode} of {ServiceCode}"}}
+            raise ClientError(error, "GetServiceQuota")
+        return {"Quota": {"QuotaCode": QuotaCode, "Value": self.vcpus[QuotaCode]}}
+
+
 class CliSession:
     """Implements Connection; each pause of a command calls the next function of `on_pause`."""
 
@@ -247,6 +264,7 @@ class CliSession:
         self.webhook = FakeWebhookSecret()
         self.stack_notices: StackNotices | None = FakeReceiverStore().of_stack()
         self.watched: list[Check] = []
+        self.account = FakeQuotas()
         self.local_world = FakeLocalWorld()
         self.caller = "arn:aws:iam::111122223333:user/ada"
         self.on_pause: list[Callable[[], object]] = []

@@ -108,7 +108,7 @@ def test_from_an_empty_account_to_a_trained_model_and_back(user: User, account: 
     )
     assert "CREATE_COMPLETE Vpc (AWS::EC2::VPC)" in first
     assert "CREATE_COMPLETE JobsTable (AWS::DynamoDB::Table)" in first
-    assert "requested 8 vCPUs of" in first
+    assert "0 vCPUs, 8 are requested" in " ".join(first.split())
     assert "Cannot start until AWS grants a quota" in first
     assert "Next, in the repository of your training: relaunch init" in first
 
@@ -174,8 +174,8 @@ def examine(user: User) -> None:
     problems = {each["name"].partition(" L-")[0] for each in checks if each["verdict"] == "problem"}
 
     assert len(checks) > 20
-    # AMI parameters of AWS are not there, and what is reserved of Lambda's concurrency is not told.
-    assert problems == {"quota", "launch template gpu", "launch template neuron", "Lambda concurrency"}
+    # AMI parameters of AWS are not there.
+    assert problems == {"quota", "launch template gpu", "launch template neuron"}
 
 
 def remove(user: User, account: EmptyAccount, world: LocalWorld) -> None:

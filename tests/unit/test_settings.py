@@ -290,6 +290,11 @@ def test_a_number_that_cannot_be_is_named_with_the_least_that_can(name, value):
         read_machines(**{name: value})
 
 
+@pytest.mark.parametrize("value", ["unlimited", "0"])
+def test_no_limit_of_machines_is_a_word_and_was_0_in_earlier_releases(value):
+    assert read_machines(MaxMachines=value).limits.machines.max_machines == 0
+
+
 @pytest.mark.parametrize("value", ["0", "-3"])
 def test_a_cap_on_all_machines_is_a_price_or_none(value):
     with pytest.raises(InvalidSettingsError, match=r"MaxMachinesPricePerHour is not above 0.*none"):

@@ -54,5 +54,6 @@ def open_notices(outputs: Mapping[str, str], stack: str, client: Any) -> StackNo
     from relaunch.setting_values import split
 
     hosts, topics = (split(outputs.get(name, "")) for name in ("NoticeHosts", "NoticeTopicArns"))
-    maker = ReceiverMaker(hosts, topics, LazyClient(lambda: client("sns")), SystemClock())
+    page = outputs.get("JobPageUrl", "")
+    maker = ReceiverMaker(hosts, topics, LazyClient(lambda: client("sns")), SystemClock(), page_url=page)
     return StackNotices(SsmReceivers(client("ssm"), path), maker)

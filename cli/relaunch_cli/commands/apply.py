@@ -61,7 +61,6 @@ def apply(  # noqa: PLR0913 - a command has the options it has
     from. The EventBridge rules that send uploads and other watched events to the stack become those of all registered
     definitions.
     """
-    from relaunch.usecases.plan_jobs import plan_jobs
     from relaunch.usecases.register_definitions import Change
     from relaunch_cli.views.screen import progress
 
@@ -75,7 +74,7 @@ def apply(  # noqa: PLR0913 - a command has the options it has
     definitions = parse_file(text, file, [each.definition for each in registered], consequence=_CONSEQUENCE)
     changes = _compare(definitions, registered, owner, prune=prune, take_over=take_over)
     with progress("checking revisions and offerings"):
-        plans = plan_jobs(definitions, deps)
+        plans = _plan(definitions, connection)
     _check_plans(plans, deps.targets, text, file)
     if not is_unchecked:
         _check_watched(definitions, connection)
@@ -91,6 +90,13 @@ def apply(  # noqa: PLR0913 - a command has the options it has
         _register(changes, owner, [*definitions, *unlisted], connection, schedules)
     now = deps.clock.now()
     _print_changes(changes, sources, plans, now, is_dry_run=is_dry_run, as_json=as_json)
+
+
+def _plan(definitions: "Sequence[JobDefinition]", connection: "Connection") -> "list[Plan]":
+    from relaunch.usecases.plan_jobs import plan_jobs
+    from relaunch_cli.first_quotas import with_first_quotas
+
+    return with_first_quotas(plan_jobs(definitions, connection.deps), connection.deps, connection)
 
 
 def _plan_sources(

@@ -6,7 +6,7 @@ import typer
 
 from relaunch_cli.completions import complete_job
 from relaunch_cli.errors import CommandError, explain_error
-from relaunch_cli.lookup import connect, load_job
+from relaunch_cli.lookup import LATEST, connect, load_job
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 from relaunch_cli.terminal import echo
 
@@ -23,9 +23,7 @@ def cancel(
         list[str],
         typer.Argument(metavar="JOB", help="IDs of the jobs, as printed by `ps`.", autocompletion=complete_job),
     ],
-    reason: Annotated[
-        str, typer.Option(metavar="TEXT", help="Reason to record in the job's timeline.")
-    ] = "cancelled by hand",
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason to record in the job's timeline.")] = "",
     *,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
@@ -33,12 +31,17 @@ def cancel(
     """Cancel jobs.
 
     A running task receives SIGTERM and has time to save a checkpoint; the job is not launched again. No job is
-    cancelled if one of them does not exist.
+    cancelled if one of them does not exist. The timeline names who cancelled.
     """
     from relaunch_cli.views.screen import print_json, print_text, progress
 
-    deps = connect(context, stack).deps
+    if LATEST in jobs:
+        raise CommandError("`cancel` takes no `-`: the newest job may be somebody else's", "name the job")
+    connection = connect(context, stack)
+    deps = connection.deps
     with progress("cancelling"):
+        by = f"cancelled by {connection.caller}"
+        reason = f"{reason} ({by})" if reason else by
         found = [load_job(deps, job_id) for job_id in dict.fromkeys(jobs)]
         cancelled, failed = _cancel_all(found, reason, deps)
     if as_json and (cancelled or len(found) > 1):

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from relaunch_cli import exit_codes
 from relaunch_cli.options import Json, Stack
 
 _YES_HINT = "add --yes to deploy without a question, or --dry-run to see what would be made"
@@ -66,11 +67,11 @@ def deploy(  # noqa: PLR0913 - a command has the options it has
         return is_confirmed or typer.confirm(question, err=True)
 
     if not confirm(f"Deploy {stack}?"):
-        raise RefusedError("nothing was deployed")
-    told = Deployment(
+        raise RefusedError("nothing was deployed", exit_codes.CANCELLED)
+    requests = Deployment(
         account, clone, SamDeploy(clone, account.region, print_note), confirm, print_note, is_confirmed
     ).run(plan)
     if as_json:
-        print_json(survey_json(plan, is_deployed=True, told=told))
+        print_json(survey_json(plan, is_deployed=True, requests=requests))
     else:
-        print_result(render_end(plan, told))
+        print_result(render_end(plan, requests))

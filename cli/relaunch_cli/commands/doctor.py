@@ -89,13 +89,22 @@ def _check_account(connection: "Connection", stack: str) -> "Sequence[Check]":
         CommandError: no region, or no credentials.
         ClientError: AWS does not accept the credentials.
     """
+    from relaunch_cli.account_checks.local_gaps import without_gaps
     from relaunch_cli.account_readers.calls import AccountCalls
     from relaunch_cli.account_readers.diagnosis import make_checks, parts_of_account
+    from relaunch_cli.aws.local_world import is_loopback
+    from relaunch_cli.views.screen import print_note
 
     account = connection.account
     _ = connection.caller  # the credentials are good, whatever they permit
     calls = AccountCalls(account)
-    return [*make_checks(parts_of_account(stack, calls)), *_check_stack(connection, stack, calls)]
+    checks = [*make_checks(parts_of_account(stack, calls)), *_check_stack(connection, stack, calls)]
+    if not is_loopback(str(calls.client("ecs").meta.endpoint_url)):
+        return checks
+    found = without_gaps(checks)
+    if found.left_out:
+        print_note(f"the local world cannot tell: {', '.join(found.left_out)}")
+    return found.checks
 
 
 def _check_stack(connection: "Connection", stack: str, calls: "AccountCalls") -> "Sequence[Check]":

@@ -109,7 +109,7 @@ def remove(
             "nobody can be asked here, and nothing was removed: add --yes to remove it without a question"
         )
     if not (is_confirmed or typer.confirm(f"Delete the stack {gone.name} with the roles of {repository}?", err=True)):
-        raise RefusedError("nothing was removed")
+        raise RefusedError("nothing was removed", exit_codes.CANCELLED)
     Uninstallation(stack, account.client, print_note, time.sleep).delete([gone])
     if as_json:
         print_json({"removed": repository_of(gone), "stack": gone.name})

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 import typer
 
 from relaunch.core.definitions.targets import Target
-from relaunch_cli.lookup import connect, find_attempt, find_main_container, load_history
+from relaunch_cli.lookup import connect, find_attempt, find_container, load_history
 from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack, parse_age
 from relaunch_cli.terminal import echo, log_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from relaunch.core.jobs.state import JobState
     from relaunch_cli.job_logs import LogLine
 
 
@@ -54,7 +55,7 @@ def logs(  # noqa: PLR0913 - a command has the options it has
         case _:
             assert_never(history.job.definition.target)
     start = deps.clock.now() - age if age else None
-    reader = JobLogs(source, container or find_main_container(history), attempt, start)
+    reader = JobLogs(source, find_container(container, history), attempt, start)
     lines: Iterable[LogLine] = [] if tail is None else reader.tail(history, tail)
     if follow:
         lines = chain(
@@ -64,7 +65,13 @@ def logs(  # noqa: PLR0913 - a command has the options it has
         lines = reader.read(history, deps.clock.now())
     is_any = _print_lines(lines, as_json=as_json)
     if not is_any and not as_json:
-        print_note(f"no logs {'since then' if age else 'yet'}; the job is {history.job.state}")
+        print_note(f"no logs{_until(history.job.state, has_start=age is not None)}; the job is {history.job.state}")
+
+
+def _until(state: "JobState", *, has_start: bool) -> str:
+    if has_start:
+        return " since then"
+    return "" if state.is_final else " yet"
 
 
 def _print_lines(lines: "Iterable[LogLine]", *, as_json: bool) -> bool:

@@ -10,6 +10,7 @@ from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 from relaunch_cli.terminal import harmless
+from relaunch_cli.value_completions import complete_notice, one_of
 
 if TYPE_CHECKING:
     from relaunch.adapters.notices.configuration import ReceiverConfiguration
@@ -48,7 +49,15 @@ def add(  # noqa: PLR0913 - a command has the options it has
     context: typer.Context,
     name: _Name,
     *,
-    kind: Annotated[str, typer.Option("--kind", metavar="KIND", help="slack, teams, discord, sns or webhook.")],
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--kind",
+            metavar="KIND",
+            help="slack, teams, discord, sns or webhook.",
+            autocompletion=one_of("slack", "teams", "discord", "sns", "webhook"),
+        ),
+    ],
     channel: Annotated[
         str | None, typer.Option(metavar="CHANNEL", help="Slack's channel ID, for a bot token, which has threads.")
     ] = None,
@@ -121,7 +130,13 @@ def try_out(
     name: _Name,
     *,
     notices: Annotated[
-        list[str] | None, typer.Option("--kind", metavar="NOTICE", help="Send this kind of notice alone; repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--kind",
+            metavar="NOTICE",
+            help="Send this kind of notice alone; repeatable.",
+            autocompletion=complete_notice,
+        ),
     ] = None,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,

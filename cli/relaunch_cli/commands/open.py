@@ -8,7 +8,7 @@ import typer
 
 from relaunch_cli import exit_codes
 from relaunch_cli.errors import CommandError
-from relaunch_cli.lookup import connect, find_attempt, find_main_container, load_history
+from relaunch_cli.lookup import connect, find_attempt, find_container, load_history
 from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _find_log(history: "JobHistory", task_arn: str, console: "TaskConsole", conn
     from relaunch_cli.views.screen import print_note
 
     try:
-        container = find_main_container(history)
+        container = find_container(None, history)
         destination = connection.logs.destination(history.job.revision.arn, container)
     except CommandError as error:
         print_note(f"no link of its log: {error}")

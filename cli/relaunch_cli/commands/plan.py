@@ -14,6 +14,15 @@ from relaunch_cli.completions import complete_definition
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect, find_instance_type, names_stack
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
+from relaunch_cli.value_completions import (
+    complete_model,
+    complete_neuron_model,
+    complete_purchase,
+    complete_region,
+    complete_target,
+    complete_type,
+    one_of,
+)
 
 if TYPE_CHECKING:
     from relaunch.usecases.plan_jobs import Plan
@@ -37,17 +46,27 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     gpu_memory: Annotated[
         _Text, typer.Option(metavar="SIZE", help="Minimum memory per GPU, for example 24GiB; of a share, its memory.")
     ] = None,
-    model: Annotated[_Texts, typer.Option(metavar="MODEL", help="GPU model, for example A10G; repeatable.")] = None,
+    model: Annotated[
+        _Texts,
+        typer.Option(metavar="MODEL", help="GPU model, for example A10G; repeatable.", autocompletion=complete_model),
+    ] = None,
     compute_percent: Annotated[
         _Text, typer.Option(metavar="PERCENT", help="Share of one GPU: percent of its compute, with --gpu-memory.")
     ] = None,
     isolation: Annotated[
-        _Text, typer.Option(metavar="KIND", help="Isolation of a share: best-effort, required.")
+        _Text,
+        typer.Option(
+            metavar="KIND",
+            help="Isolation of a share: best-effort, required.",
+            autocompletion=one_of("best-effort", "required"),
+        ),
     ] = None,
     compute_capability: Annotated[
         _Text, typer.Option(metavar="VERSION", help="Minimum compute capability (8.0), or bf16.")
     ] = None,
-    interconnect: Annotated[_Text, typer.Option(metavar="KIND", help="Interconnect: efa or nvlink.")] = None,
+    interconnect: Annotated[
+        _Text, typer.Option(metavar="KIND", help="Interconnect: efa or nvlink.", autocompletion=one_of("efa", "nvlink"))
+    ] = None,
     driver: Annotated[
         _Text, typer.Option("--driver", "--gpu-driver", metavar="VERSION", help="acs: driver, for example 535.161.08.")
     ] = None,
@@ -56,20 +75,36 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     ] = None,
     neuron_cores: Annotated[_Text, typer.Option(metavar="COUNT", help="Number of NeuronCores.")] = None,
     neuron_model: Annotated[
-        _Texts, typer.Option(metavar="MODEL", help="Model of the devices, for example Trainium2; repeatable.")
+        _Texts,
+        typer.Option(
+            metavar="MODEL",
+            help="Model of the devices, for example Trainium2; repeatable.",
+            autocompletion=complete_neuron_model,
+        ),
     ] = None,
     neuron_purpose: Annotated[
         _Text,
-        typer.Option(metavar="PURPOSE", help="training (default) or inference; Inferentia is for inference only."),
+        typer.Option(
+            metavar="PURPOSE",
+            help="training (default) or inference; Inferentia is for inference only.",
+            autocompletion=one_of("training", "inference"),
+        ),
     ] = None,
-    instance_type: Annotated[_Texts, typer.Option(metavar="TYPE", help="Only this instance type; repeatable.")] = None,
+    instance_type: Annotated[
+        _Texts, typer.Option(metavar="TYPE", help="Only this instance type; repeatable.", autocompletion=complete_type)
+    ] = None,
     vcpus: Annotated[_Text, typer.Option(metavar="NUMBER", help="vCPUs that the task reserves.")] = None,
     memory: Annotated[
         _Text,
         typer.Option("--memory", "--ram", metavar="SIZE", help="Memory that the task reserves (30GiB)."),
     ] = None,
     architecture: Annotated[
-        _Text, typer.Option(metavar="KIND", help="Architecture of the image: x86_64 (default) or arm64.")
+        _Text,
+        typer.Option(
+            metavar="KIND",
+            help="Architecture of the image: x86_64 (default) or arm64.",
+            autocompletion=one_of("x86_64", "arm64"),
+        ),
     ] = None,
     disk: Annotated[_Text, typer.Option(metavar="SIZE", help="Disk size of the instance, for example 200GiB.")] = None,
     purchase: Annotated[
@@ -77,6 +112,7 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
         typer.Option(
             metavar="OPTION",
             help="spot, on-demand or spot-then-on-demand (default), also with reserved-then- in front; reserved.",
+            autocompletion=complete_purchase,
         ),
     ] = None,
     max_price: Annotated[_Text, typer.Option(metavar="USD", help="Maximum price per instance and hour.")] = None,
@@ -87,21 +123,42 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
         _Text, typer.Option(metavar="S3_URI", help="Location of checkpoints; makes interruptions cheaper.")
     ] = None,
     cluster: Annotated[
-        _Text, typer.Option("--target", metavar="TARGET", help="Where it runs: ecs (default), ack or acs.")
+        _Text,
+        typer.Option(
+            "--target",
+            metavar="TARGET",
+            help="Where it runs: ecs (default), ack or acs.",
+            autocompletion=complete_target,
+        ),
     ] = None,
     image: Annotated[_Text, typer.Option(metavar="IMAGE", help="ack, acs: container image.")] = None,
     gpu_sharing: Annotated[
-        _Text, typer.Option(metavar="MODE", help="ack: exclusive, cgpu, core_mem, share or mps.")
+        _Text,
+        typer.Option(
+            metavar="MODE",
+            help="ack: exclusive, cgpu, core_mem, share or mps.",
+            autocompletion=one_of("exclusive", "cgpu", "core_mem", "share", "mps"),
+        ),
     ] = None,
-    gpu_placement: Annotated[_Text, typer.Option(metavar="KIND", help="ack: nodes with binpack or spread.")] = None,
-    compute_class: Annotated[_Text, typer.Option(metavar="CLASS", help="acs: gpu (default) or gpu-hpn.")] = None,
+    gpu_placement: Annotated[
+        _Text,
+        typer.Option(
+            metavar="KIND", help="ack: nodes with binpack or spread.", autocompletion=one_of("binpack", "spread")
+        ),
+    ] = None,
+    compute_class: Annotated[
+        _Text,
+        typer.Option(metavar="CLASS", help="acs: gpu (default) or gpu-hpn.", autocompletion=one_of("gpu", "gpu-hpn")),
+    ] = None,
     card_memory: Annotated[
         _Text, typer.Option(metavar="SIZE", help="acs: memory of a whole GPU, for a share on gpu-hpn.")
     ] = None,
     cluster_region: Annotated[
         _Text, typer.Option(metavar="REGION", help="ack: Alibaba Cloud region of the cluster, for example cn-beijing.")
     ] = None,
-    region: Annotated[str, typer.Option(metavar="REGION", help="AWS region; default: the one in use.")] = "",
+    region: Annotated[
+        str, typer.Option(metavar="REGION", help="AWS region; default: the one in use.", autocompletion=complete_region)
+    ] = "",
     zone: Annotated[_Texts, typer.Option(metavar="ZONE", help="Only this Availability Zone; repeatable.")] = None,
     *,
     is_offline: Annotated[bool, typer.Option("--offline", help="Do not call AWS; use the bundled catalogue.")] = False,
@@ -110,7 +167,10 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
         typer.Option("--all-types", help="All instance types of the region, not only what the stack can start."),
     ] = False,
     explained: Annotated[
-        str, typer.Option("--explain", metavar="TYPE", help="Explain why this type is not chosen.")
+        str,
+        typer.Option(
+            "--explain", metavar="TYPE", help="Explain why this type is not chosen.", autocompletion=complete_type
+        ),
     ] = "",
     is_fitted: Annotated[
         bool,
@@ -125,7 +185,7 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     """Show where a job would run now, and why not elsewhere.
 
     Plans a registered definition, all definitions of a FILE, or a job that options describe. Nothing is launched. The
-    exit code is 4 if nothing satisfies the job right now.
+    exit code is 4 if nothing satisfies the job right now, or the account has no quota for it.
 
     Without credentials, region or stack, files and options are planned offline: all instance types of the bundled
     catalogue, at its reference prices. A stack that is named and not there is an error.
@@ -244,4 +304,4 @@ def _exit_code(plans: "Sequence[Plan]") -> int:
 def _is_satisfiable(plan: "Plan") -> bool:
     if not plan.definition.target.capabilities.offers_instance_types:
         return not plan.problem
-    return bool(plan.selection and plan.selection.kept)
+    return bool(plan.selection and plan.selection.kept and not plan.quota_problem)

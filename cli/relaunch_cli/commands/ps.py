@@ -8,6 +8,7 @@ import typer
 from relaunch_cli.completions import complete_definition
 from relaunch_cli.lookup import MOST_OPEN, connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack, parse_age
+from relaunch_cli.value_completions import complete_state
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -58,7 +59,11 @@ def ps(  # noqa: PLR0913 - a command has the options it has
     is_all: Annotated[bool, typer.Option("--all", "-a", help="Include jobs that have ended.")] = False,
     state: Annotated[
         list[str] | None,
-        typer.Option(metavar="STATE", help="Only jobs in this state, for example RUNNING or FAILED; repeatable."),
+        typer.Option(
+            metavar="STATE",
+            help="Only jobs in this state, for example RUNNING or FAILED; repeatable.",
+            autocompletion=complete_state,
+        ),
     ] = None,
     definition: Annotated[
         str,

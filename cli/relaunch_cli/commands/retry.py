@@ -64,9 +64,10 @@ def retry(  # noqa: PLR0913 - a command has the options it has
     from relaunch.core.jobs.job import keyed_identity
     from relaunch.core.triggers.events import DirectRequest
     from relaunch.usecases.retry_job import retry_job
-    from relaunch_cli.submission import finish, submit_job
+    from relaunch_cli.submission import check_key, finish, submit_job
     from relaunch_cli.views.screen import progress
 
+    check_key(key)
     connection = connect(context, stack)
     deps = connection.deps
     with progress("looking for its checkpoints"):

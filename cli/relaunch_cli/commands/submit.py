@@ -50,8 +50,9 @@ def submit(  # noqa: PLR0913 - a command has the options it has
     from relaunch.core.jobs.job import keyed_identity
     from relaunch.core.triggers.events import DirectRequest
     from relaunch.usecases.submit_job import submit_request
-    from relaunch_cli.submission import finish, submit_job
+    from relaunch_cli.submission import check_key, finish, submit_job
 
+    check_key(key)
     connection = connect(context, stack)
     deps = connection.deps
     given = _parse_inputs(inputs or [])

@@ -45,7 +45,7 @@ def uninstall(
             "nobody can be asked here, and nothing was removed: add --yes to remove it without a question"
         )
     if not (is_confirmed or typer.confirm(f"Cancel its jobs and remove {stack}?", err=True)):
-        raise RefusedError("nothing was removed")
+        raise RefusedError("nothing was removed", exit_codes.CANCELLED)
     if any(each.name == stack and is_complete(each) for each in found):
         connection = connect(context, stack)
         removal.close()

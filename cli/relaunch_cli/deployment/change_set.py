@@ -8,6 +8,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from relaunch_cli import exit_codes
 from relaunch_cli.deployment.findings import Stack
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.stack_events import StackEvents, progress_line
@@ -112,7 +113,7 @@ class ChangeSets:
                 replaced = ", which replaces it" if each.get("Replacement") == "True" else ""
                 self.tell(f"  {each['Action']} {each['LogicalResourceId']} ({each['ResourceType']}){replaced}")
         if not self.confirm(f"Deploy the stack {name}?"):
-            raise RefusedError(f"the changes of {name} were not confirmed: nothing was deployed")
+            raise RefusedError(f"the changes of {name} were not confirmed: nothing was deployed", exit_codes.CANCELLED)
 
     def _execute(self, name: str, change_set: str) -> None:
         events = StackEvents(self.stacks, name)

@@ -14,9 +14,9 @@ from relaunch_cli.deployment.change_set import ChangeSets, check_status, read_st
 from relaunch_cli.deployment.findings import Stack, Survey, role_stack_name
 from relaunch_cli.deployment.github_repository import RepositoryIds
 from relaunch_cli.deployment.github_stacks import find_github_stacks
-from relaunch_cli.deployment.machine_parameters import SUBNETS, Way, read_parameters
+from relaunch_cli.deployment.machine_parameters import SUBNETS, Way, check_most, read_parameters
 from relaunch_cli.deployment.machines import MachineClients, prepare_machines
-from relaunch_cli.deployment.quotas import read_quotas, request_quotas
+from relaunch_cli.deployment.quotas import QuotaRequests, read_quotas, request_quotas
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.reservations import reservations
 from relaunch_cli.deployment.separation import check_name, overlaps, separate_names
@@ -84,6 +84,7 @@ def survey(
     for switch in _LEFT_OUT:
         if given.get(switch, "on") not in ("on", "off"):
             raise RefusedError(f"{switch}={given[switch]} is neither {switch}=on nor {switch}=off")
+    check_most(given, before[stack].parameters if stack in before else {})
     if stack not in before:
         check_name(stack)
         given = {**_LEFT_OUT, **separate_names(stack, before), **given}
@@ -156,8 +157,8 @@ class Deployment:
     """Whether no question is to be asked."""
     sleep: Callable[[float], None] = time.sleep
 
-    def run(self, plan: Survey) -> Sequence[str]:
-        """Deploy; return what to tell at the end. A second run goes on where the first one failed.
+    def run(self, plan: Survey) -> QuotaRequests:
+        """Deploy; return which quotas were requested. A second run goes on where the first one failed.
 
         Raises:
             RefusedError: a stack was not deployed; those before it were.
@@ -167,7 +168,8 @@ class Deployment:
         for service in plan.roles.missing:
             create_service_linked_role(service, iam)
             self.tell(f"made the service-linked role of {service}")
-        told = request_quotas(plan.quotas.to_request, self.account.client("service-quotas")) if plan.is_new else []
+        to_request = plan.quotas.to_request if plan.is_new else ()
+        requests = request_quotas(to_request, self.account.client("service-quotas"))
         build = self.sam.build()
         if plan.roles.missing:
             self.sleep(_ROLE_SECONDS)
@@ -192,7 +194,7 @@ class Deployment:
             # An update that names nothing of a network has that of before.
             parameters = providers.deploy(wanted, {**_network_of(before), **parameters}, before.get(ENTRIES, ""))
         self._application(plan, parameters, change_sets.stacks)
-        return told
+        return requests
 
     def _training(self, plan: Survey, change_sets: ChangeSets) -> Stack:
         """Deploy what trainings need; return that stack."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from relaunch.core.offerings.quotas import ALL_QUOTAS, Quota
@@ -128,17 +128,32 @@ def request_command(quota: Quota, least: int = 0) -> str:
     )
 
 
-def blocked(state: QuotaState) -> list[str]:
-    """Return what cannot run until somebody grants it, and how to ask where nobody has."""
-    return [
-        f"{quota}: 0 vCPUs, "
-        + (
-            f"{state.requested[quota.code]:.0f} are requested"
-            if quota.code in state.requested
-            else f"nobody has requested any: {request_command(quota)}"
-        )
-        for quota in state.zero
-    ]
+def blocked(state: QuotaState, asked: Collection[str] = ()) -> list[str]:
+    """Return what cannot run until AWS grants it: what a first training needs, and the other families in a line.
+
+    Args:
+        state: The quotas as they were before the deployment.
+        asked: The codes of those that it requested.
+    """
+    first = [quota for quota in state.zero if quota.code in REQUESTED_VCPUS]
+    others = [quota for quota in state.zero if quota.code not in REQUESTED_VCPUS]
+    lines = [f"{quota}: 0 vCPUs, {_describe_request(quota, state, asked)}" for quota in first]
+    if others:
+        families = dict.fromkeys(_family(quota) for quota in others)
+        lines.append(f"quotas of {', '.join(families)} are 0 too: `relaunch doctor` says which one a definition needs")
+    return lines
+
+
+def _describe_request(quota: Quota, state: QuotaState, asked: Collection[str]) -> str:
+    if quota.code in asked:
+        return f"{REQUESTED_VCPUS[quota.code]} are requested"
+    if quota.code in state.requested:
+        return f"{state.requested[quota.code]:.0f} are requested"
+    return f"nobody has requested any: {request_command(quota)}"
+
+
+def _family(quota: Quota) -> str:
+    return next(name for name in ("P", "Trn", "Inf", "G") if re.search(rf"\b{name}[0-9]?\b", quota.name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def idle_costs(
             ),
             IdleCost(f"CloudWatch: dashboards ({dashboards}), of which three are free", 0.0, dashboards * 3.00),
         ]
-    items.append(IdleCost("CloudWatch: four metrics that are always sent, of which ten are free", 0.0, 4 * 0.30))
+    items.append(IdleCost("CloudWatch: four metrics always sent, of which ten are free", 0.0, 4 * 0.30))
     return items
 
 

@@ -33,6 +33,7 @@ MACHINE_STACK_PARAMETERS = (
     "NeuronImageId",
 )
 """The parameters of machines.yaml, but for ClusterName, which both stacks have."""
+MOST = "MaxMachines"
 SUBNETS = "MachineSubnets"
 LAUNCH_TEMPLATES = "MachineLaunchTemplates"
 ROLE = "MachineInstanceRoleArn"
@@ -124,6 +125,23 @@ def _way(switch: str, application: Mapping[str, str], machines: Mapping[str, str
             f"{LAUNCH_TEMPLATES} and {ROLE} are given by hand: leave out one or the other"
         )
     return Way.GIVEN
+
+
+def check_most(given: Mapping[str, str], before: Mapping[str, str]) -> None:
+    """Check that the number of machines is none of earlier releases: 0 meant no limit, and reads as no machines.
+
+    `before` are the parameters of the application that exists.
+
+    Raises:
+        RefusedError: it is 0.
+    """
+    if given.get(MOST, before.get(MOST)) != "0":
+        return
+    whose = "" if MOST in given else "the stack has "
+    raise RefusedError(
+        f"{whose}{MOST}=0, which meant no limit: did you mean {MOST}=unlimited, a number from 1 on, or {SWITCH}=off "
+        "for no machines?"
+    )
 
 
 def check_minutes(values: Mapping[str, str]) -> None:

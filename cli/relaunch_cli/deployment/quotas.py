@@ -1,6 +1,7 @@
 """The quotas of EC2 that decide which accelerators can start at all: new accounts have 0 for most of them."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -30,15 +31,24 @@ def read_quotas(quotas: Any) -> QuotaState:
     return QuotaState(vcpus, requested)
 
 
-def request_quotas(wanted: Iterable[Quota], quotas: Any) -> list[str]:
-    """Request the quotas; return what to tell about each. A request that AWS refuses does not end a deployment."""
-    told = []
+@dataclass(frozen=True, slots=True)
+class QuotaRequests:
+    """The codes of the quotas that were requested, and what to tell about the others."""
+
+    made: Collection[str] = ()
+    refused: Sequence[str] = ()
+
+
+def request_quotas(wanted: Iterable[Quota], quotas: Any) -> QuotaRequests:
+    """Request the quotas. A request that AWS refuses does not end a deployment."""
+    made = []
+    refused = []
     for quota in wanted:
         vcpus = REQUESTED_VCPUS[quota.code]
         try:
             quotas.request_service_quota_increase(ServiceCode="ec2", QuotaCode=quota.code, DesiredValue=float(vcpus))
         except (ClientError, BotoCoreError) as error:
-            told.append(f"{quota} could not be requested ({str(error).splitlines()[0]}): {request_command(quota)}")
+            refused.append(f"{quota} could not be requested ({str(error).splitlines()[0]}): {request_command(quota)}")
         else:
-            told.append(f"requested {vcpus} vCPUs of {quota}")
-    return told
+            made.append(quota.code)
+    return QuotaRequests(made, refused)

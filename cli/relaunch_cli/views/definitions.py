@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import assert_never
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from relaunch.core.definitions.accelerator import AcceleratorRequirement, Isolation, NeuronPurpose
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, Isolation, NeuronPurpose
 from relaunch.core.definitions.definition import (
     EventBridgeTrigger,
     GithubTrigger,
@@ -76,10 +76,16 @@ def render_changes(changes: Iterable[DefinitionChange], plans: Iterable[Plan]) -
     table = PlainTable(*headings, optional=("SIGKILL AFTER SIGTERM",))
     for each in changes:
         plan = by_name.get(each.name)
-        offering = plan.selection.chosen if plan and plan.selection else None
-        where = _describe_offering(offering) if offering else "nothing right now"
+        where = "-" if each.change is Change.REMOVED else _describe_place(plan)
         table.add_row(each.name, each.change.value, where, _stop_timeout(plan))
     return table
+
+
+def _describe_place(plan: Plan | None) -> str:
+    offering = plan.selection.chosen if plan and plan.selection else None
+    if plan is not None and plan.quota_problem:
+        return "nothing before AWS grants a quota"
+    return _describe_offering(offering) if offering else "nothing right now"
 
 
 def _stop_timeout(plan: Plan | None) -> str:
@@ -107,7 +113,7 @@ def describe_accelerator(accelerator: AcceleratorRequirement) -> str:
         memory = f" {format_gpu_memory(gpu.memory_mib)}" if gpu.memory_mib else ""
         part = f"{gpu.compute_percent}% of a" if gpu.is_share else f"{gpu.count}x"
         isolated = " isolated" if gpu.is_share and gpu.isolation is Isolation.REQUIRED else ""
-        parts.append(f"{part} GPU{models}{memory}{isolated}")
+        parts.append(f"{part} GPU{models}{memory}{isolated}{_describe_generation(gpu)}")
     if neuron:
         part = f"{neuron.devices} Neuron devices" if neuron.devices else f"{neuron.cores} Neuron cores"
         models = f" {'/'.join(neuron.models)}" if neuron.models else ""
@@ -115,6 +121,12 @@ def describe_accelerator(accelerator: AcceleratorRequirement) -> str:
     if accelerator.instance_types:
         parts.append(", ".join(accelerator.instance_types))
     return "; ".join(parts)
+
+
+def _describe_generation(gpu: GpuRequirement) -> str:
+    capability = gpu.compute_capability
+    least = f" compute capability {'.'.join(map(str, capability))}" if capability else ""
+    return least + (f" {gpu.interconnect}" if gpu.interconnect else "")
 
 
 def describe_changed_rule(changed: ChangedRule) -> str:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from relaunch_cli.deployment.findings import REQUESTED_VCPUS, Kept, Stack, Survey, blocked, role_stack_name
 from relaunch_cli.deployment.idle_cost import PRICES_OF, IdleCost, idle_costs, total
+from relaunch_cli.deployment.quotas import QuotaRequests
 from relaunch_cli.views.table import PlainTable, key_values
 
 
@@ -32,11 +33,11 @@ def render_survey(plan: Survey) -> RenderableType:
     return Group(*parts)
 
 
-def render_end(plan: Survey, told: Sequence[str]) -> RenderableType:
+def render_end(plan: Survey, requests: QuotaRequests) -> RenderableType:
     """Return what cannot run until somebody grants it, and what to do next."""
     parts: list[RenderableType] = [Text(""), Text(f"{plan.stack} is deployed.", "bold")]
-    parts += [Text(line) for line in told]
-    waiting = blocked(plan.quotas)
+    parts += [Text(line) for line in requests.refused]
+    waiting = blocked(plan.quotas, requests.made)
     if waiting:
         parts.append(Text("Cannot start until AWS grants a quota (`relaunch doctor` says when it has):"))
         parts += [Padding(Text(line), (0, 0, 0, 2)) for line in waiting]
@@ -48,9 +49,12 @@ def render_end(plan: Survey, told: Sequence[str]) -> RenderableType:
     return Group(*parts)
 
 
-def survey_json(plan: Survey, *, is_deployed: bool, told: Sequence[str] = ()) -> Mapping[str, Any]:
+def survey_json(plan: Survey, *, is_deployed: bool, requests: QuotaRequests | None = None) -> Mapping[str, Any]:
     """Return a deployment as JSON."""
     items = _items(plan)
+    asked = {code: float(REQUESTED_VCPUS[code]) for code in requests.made} if requests else {}
+    requested = {**plan.quotas.requested, **asked}
+    refused = requests.refused if requests else ()
     return {
         "stack": plan.stack,
         "account": plan.account,
@@ -62,13 +66,13 @@ def survey_json(plan: Survey, *, is_deployed: bool, told: Sequence[str] = ()) ->
         "service_linked_roles": list(plan.roles.missing),
         "github_oidc_provider": plan.needs_github_provider,
         "quotas": [
-            {"code": each.code, "name": each.name, "requested_vcpus": plan.quotas.requested.get(each.code)}
+            {"code": each.code, "name": each.name, "requested_vcpus": requested.get(each.code)}
             for each in plan.quotas.zero
         ],
         "idle_usd_per_month": round(total(items), 2),
         "idle": [{"what": each.what, "usd_per_month": round(each.usd, 2)} for each in items],
         "prices_of": PRICES_OF,
-        "notes": [*plan.notes, *([plan.quotas.unread] if plan.quotas.unread else []), *told],
+        "notes": [*plan.notes, *([plan.quotas.unread] if plan.quotas.unread else []), *refused],
     }
 
 
@@ -187,10 +191,16 @@ def _cost(items: Sequence[IdleCost]) -> RenderableType:
 
 def render_removal(found: Sequence[Stack], account: str, region: str) -> RenderableType:
     """Return what a removal will delete."""
-    names = [Padding(Text(f"the stack {each.name} ({each.status})"), (0, 0, 0, 2)) for each in found]
+    names = [Padding(Text(_removed(each)), (0, 0, 0, 2)) for each in found]
     return Group(
         Text(f"Will be deleted in account {account}, {region}, after all jobs were cancelled:", "bold"), *names
     )
+
+
+def _removed(found: Stack) -> str:
+    group = found.outputs.get("LogGroupName", "")
+    logs = f", and the logs of trainings in {group}" if group else ""
+    return f"the stack {found.name} ({found.status}){logs}"
 
 
 def describe_kept(kept: Sequence[Kept]) -> str:

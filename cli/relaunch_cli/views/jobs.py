@@ -176,7 +176,21 @@ def render_full_explanation(
     if left_out:
         parts.append(Text(f"and {format_count(left_out, 'earlier event')}: see --full", style="dim"))
     selections = history.selections if is_full else history.selections[-1:]
-    return Group(*parts, *(part for stored in selections for part in _selection_parts(stored, now, is_full=is_full)))
+    for stored in selections:
+        parts += [*_selection_parts(stored, now, is_full=is_full), *_choice_of_fleet(stored, history.attempts)]
+    return Group(*parts)
+
+
+def _choice_of_fleet(stored: StoredSelection, attempts: Iterable[Attempt]) -> list[RenderableType]:
+    """Return what EC2 Fleet launched where that is not the first of the selection."""
+    first = next((row for row in stored.rows if row["verdict"] == "kept"), None)
+    attempt = next((each for each in attempts if each.number == stored.attempt_number), None)
+    if first is None or attempt is None or not attempt.placement.machine_id:
+        return []
+    offering = attempt.placement.offering
+    if (offering.instance_type, offering.zone) == (first["instance_type"], first["zone"]):
+        return []
+    return [Text(f"it ran on {offering}: EC2 chooses among what is expected to cost about the same")]
 
 
 def _selection_parts(stored: StoredSelection, now: datetime, *, is_full: bool) -> list[RenderableType]:
@@ -188,7 +202,7 @@ def _selection_parts(stored: StoredSelection, now: datetime, *, is_full: bool) -
     parts: list[RenderableType] = [Text(f"\n{title}, {format_timestamp(stored.selected_at, now)}", style="bold")]
     choice = describe_choice(stored.rows)
     if is_full or not choice:
-        options = SelectionOptions(has_rejected=True, is_full=is_full)
+        options = SelectionOptions(has_rejected=True, is_full=is_full, full_option="--full")
         return [*parts, render_selection(stored.rows, stored.filter_counts, options)]
     kept = sum(row["verdict"] == "kept" for row in stored.rows)
     others = f"first of {format_count(kept, 'offering')}; {len(stored.rows) - kept} left out: see --full"
@@ -209,7 +223,8 @@ def _render_explanation(
         table.add_row("Since", format_timestamp(explanation.since, now))
     table.add_row("Next", Text(explanation.next_step))
     if explanation.next_at:
-        table.add_row("At the latest", format_timestamp(explanation.next_at, now))
+        name = "Looked at by" if explanation.is_look else "At the latest"
+        table.add_row(name, format_timestamp(explanation.next_at, now))
     if waiting is not None:
         table.add_row("Jobs waiting", Text(str(waiting)))
     if not job.state.is_final and (stop_timeout := find_stop_timeout(job.definition, job.revision)):

@@ -40,10 +40,10 @@ def render_totals(totals: MachineTotals, limits: MachineLimits) -> str:
     usd = f"${format_price(totals.micro_usd_per_hour / MICRO_USD)}/h"
     count = format_count(totals.machines, "machine")
     reserve = limits.totals(is_handover=False)
-    parts = [f"{count} of {limits.max_machines}" if limits.max_machines else count]
+    parts = [f"{count} of at most {limits.max_machines}" if limits.max_machines else count]
     parts.append(f"{usd} of ${limits.max_usd_per_hour:g}" if limits.max_usd_per_hour else usd)
     if kept := limits.max_machines - reserve.machines:
-        parts.append(f"the last {kept} only for handovers")
+        parts.append(f"{kept} of the {limits.max_machines} for replacements of interrupted machines alone")
     return ", ".join(parts)
 
 

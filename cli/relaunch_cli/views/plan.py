@@ -11,14 +11,17 @@ from rich.text import Text
 
 from relaunch.adapters.definition_file.ad_hoc_request import NAME
 from relaunch.adapters.kubernetes.manifest import preview_job
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.durations import write_duration
 from relaunch.core.lifecycle.market_choice import MarketChoice
 from relaunch.core.market.situation import Action
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.snapshot import PriceOrigin, SnapshotPart
+from relaunch.core.selection.offering_filters import DEFAULT_MAX_PRICE_USD_PER_HOUR
 from relaunch.core.selection.selection import Selection, explain_rejection, explain_rows
 from relaunch.usecases.plan_jobs import Plan
+from relaunch_cli.deployment.machine_parameters import DEFAULTS
 from relaunch_cli.views.definitions import describe_accelerator
 from relaunch_cli.views.machines import describe_fleet_request
 from relaunch_cli.views.node_fit import render_fits
@@ -27,6 +30,10 @@ from relaunch_cli.views.selection import SelectionOptions, describe_choice, rend
 from relaunch_cli.views.type_explanation import render_type
 
 # Of a job that does not run yet; none stays where it is.
+_OFFLINE_LIMITS = (
+    f"limits are those of a stack without named ones: MaxPricePerHour={DEFAULT_MAX_PRICE_USD_PER_HOUR:g}, "
+    f"DiskGiB={DEFAULTS['DiskGiB']}"
+)
 _WOULD = {Action.TRY: "try spot", Action.ON_DEMAND: "take on-demand", Action.WAIT: "wait"}
 
 
@@ -36,6 +43,8 @@ class PlanBasis:
 
     `name` names the offerings in a few words, `note` says why they are not the stack's. `has_all_types`: they are those
     of all instance types of the region. `missing` are the parts of the stack's snapshot that are too old or not there.
+    `price_region` is the region whose on-demand prices stand in for those of another one, which are not known; empty if
+    the region's own are known. `lacks_spot_prices`: there are offerings on spot, and no spot prices.
     `has_own_machines`: the stack starts machines of its own; `price_tolerance` is that of their requests. `stack` is
     the name of the stack, which the Jobs of a Kubernetes cluster carry.
     """
@@ -50,6 +59,8 @@ class PlanBasis:
     has_own_machines: bool = False
     price_tolerance: float = 0.0
     stack: str = ""
+    price_region: str = ""
+    lacks_spot_prices: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +85,7 @@ def render_plans(plans: Sequence[Plan], basis: PlanBasis, options: PlanOptions) 
         if plan.fits is not None:
             parts += [Text(), render_fits(plan.fits)]
         if plan.selection is not None:
-            parts += _selection_parts(plan.selection, plan.problem, basis, options)
+            parts += _selection_parts(plan, plan.selection, basis, options)
         if plan.request is not None and options.explained is None:
             parts.append(Text(describe_fleet_request(plan.request, basis.price_tolerance), style="dim"))
     return Group(*parts)
@@ -97,25 +108,43 @@ def plan_notes(plans: Sequence[Plan], basis: PlanBasis) -> list[str]:
     notes = [f"{_name_prefix(plan)}{notice}" for plan in plans for notice in plan.notices]
     warning = "" if basis.is_offline else stale_warning(basis.origins, basis.at)
     notes[:0] = [note for note in (_describe_prices(basis), warning) if note]
+    if basis.is_offline and basis.origins:
+        notes.insert(0, _OFFLINE_LIMITS)
     if basis.is_offline and any(plan.revision is None for plan in plans):
         notes.insert(0, "task definitions are not read offline: their vCPUs, memory and ports are not checked")
     return notes
 
 
-def _selection_parts(
-    selection: Selection, problem: str, basis: PlanBasis, options: PlanOptions
-) -> list[RenderableType]:
+def _selection_parts(plan: Plan, selection: Selection, basis: PlanBasis, options: PlanOptions) -> list[RenderableType]:
     rows = explain_rows(selection)
+    if basis.price_region:
+        rows = tuple(_of_other_region(row, basis.price_region) for row in rows)
     if options.explained is not None:
         parts = [render_type(options.explained, rows, _absence(basis))]
     else:
         parts = [render_selection(rows, selection.filter_counts, options.selection)]
     rejection = explain_rejection(selection)
-    if rejection and rejection != problem:
+    if rejection and rejection != plan.problem:
         parts[:0] = [Text(rejection, style="yellow"), Text()]
     elif options.explained is None:
-        parts[:0] = [*([Text(f"would run on {choice}")] if (choice := describe_choice(rows)) else []), Text()]
+        parts[:0] = [*([Text(_would_run(plan, choice, basis))] if (choice := describe_choice(rows)) else []), Text()]
     return parts
+
+
+def _of_other_region(row: Mapping[str, object], region: str) -> Mapping[str, object]:
+    """Return a row whose on-demand price is that of another region; a spot price that is known is its own."""
+    has_own_price = row["purchase"] == PurchaseOption.SPOT and row["price_usd_per_hour"] is not None
+    return {**row, "saving": None, "price_region": "" if has_own_price else region}
+
+
+def _would_run(plan: Plan, choice: str, basis: PlanBasis) -> str:
+    if plan.quota_problem:
+        return f"would wait: {plan.quota_problem}. With a quota it would run on {choice}"
+    if not (basis.lacks_spot_prices and PurchaseOption.SPOT in plan.definition.purchase.options):
+        return f"would run on {choice}"
+    if PurchaseOption.ON_DEMAND in plan.definition.purchase.options:
+        return f"spot prices are not known, so where it would run is not either; without spot it is {choice}"
+    return f"spot prices are not known, so where it would run is not either; by on-demand prices it is {choice}"
 
 
 def _absence(basis: PlanBasis) -> str:
@@ -149,9 +178,14 @@ def _describe_market(definition: JobDefinition, market: MarketChoice) -> str:
 
 
 def _describe_request(definition: JobDefinition) -> str:
-    parts = [describe_accelerator(definition.accelerator), str(definition.purchase)]
+    purchase = [str(definition.purchase)] if definition.target.capabilities.has_spot else []
+    parts = [describe_accelerator(definition.accelerator), *purchase]
     if definition.estimated_duration is not None:
         parts.append(write_duration(definition.estimated_duration))
+    if definition.disk_gib is not None:
+        parts.append(f"disk {definition.disk_gib} GiB")
+    if definition.max_price_usd_per_hour is not None:
+        parts.append(f"at most ${definition.max_price_usd_per_hour:g}/h")
     return ", ".join(parts)
 
 
@@ -161,11 +195,12 @@ def _name_prefix(plan: Plan) -> str:
 
 def _describe_prices(basis: PlanBasis) -> str:
     text = describe_prices(basis.origins, basis.at)
-    has_spot_prices = any(each.part is SnapshotPart.SPOT_PRICES for each in basis.origins)
-    if text and basis.has_all_types and not has_spot_prices:
-        text += "; spot prices are not known: they are at most those (<=)"
-    # What has never been refreshed will be, within the hour.
-    is_refreshed = not any(each.origin.is_bundled for each in basis.origins)
-    if is_refreshed and (missing := " and ".join(part.label for part in basis.missing)):
-        text += f"; {missing} are not known: refresh_offerings has not refreshed them lately"
+    if basis.price_region:
+        text += f"; this region's own are not known, and ~ marks those of {basis.price_region} in their place"
+    if text and basis.lacks_spot_prices:
+        text += "; spot prices are not known" + ("" if basis.price_region else ": they are at most those (<=)")
+    if missing := " and ".join(part.label for part in basis.missing):
+        is_refreshed = not any(each.origin.is_bundled for each in basis.origins)
+        why = "refresh_offerings has not refreshed them lately" if is_refreshed else "the stack reads them hourly"
+        text += f"; {missing} are not known: {why}"
     return text

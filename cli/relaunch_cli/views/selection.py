@@ -23,11 +23,13 @@ class SelectionOptions:
     """How a selection is shown: `limit` is the number of lines of kept offerings (0: all).
 
     `has_rejected`: with the filters that rejected others, and why; `is_full`: with the name of each of these.
+    `full_option` is the command's option for that.
     """
 
     limit: int = 0
     has_rejected: bool = False
     is_full: bool = False
+    full_option: str = "--all"
 
 
 def render_selection(
@@ -39,7 +41,7 @@ def render_selection(
     parts: list[RenderableType] = _kept_parts(kept, limit=options.limit) if kept else []
     if rejected and (options.has_rejected or not kept):
         parts += [Text(), Text(f"Rejected: {rejected} of {len(rows)} offerings", style="bold")] if parts else []
-        parts.append(_rejected_table(rows, filter_counts, is_full=options.is_full))
+        parts.append(_rejected_table(rows, filter_counts, options))
     elif rejected:
         by_filter = _by_filter(filter_counts)
         parts.append(Text(f"left out: {rejected} of {len(rows)} offerings, by {by_filter} (--rejected)", style="dim"))
@@ -66,6 +68,9 @@ def _describe_cost(row: Row) -> str:
     cost = row.get("expected_cost_usd")
     if expected is None:
         return "at an unknown price"
+    if region := row.get("price_region"):
+        finish = f", about ${cost:,.2f} to finish" if isinstance(cost, int | float) else ""
+        return f"at the price of {region}, ${format_price(expected)}/h{finish}"
     limit = "" if row["price_usd_per_hour"] is not None else "at most "
     finish = f", {limit or 'about '}${cost:,.2f} to finish" if isinstance(cost, int | float) else ""
     return f"{'at ' if not limit else 'for '}{limit}${format_price(expected)}/h{finish}"
@@ -144,7 +149,10 @@ def _provider_zones(row: Row) -> str:
 
 
 def _price(row: Row) -> str:
-    """Return the price, or the on-demand price as the upper limit of an unknown spot price."""
+    """Return the price, or the on-demand price as the upper limit of an unknown spot price; `~`: of another region."""
+    if row.get("price_region"):
+        is_spot = row["price_usd_per_hour"] is None
+        return "?" if is_spot else f"~{format_price(row['price_usd_per_hour'])}"
     if row["price_usd_per_hour"] is not None:
         return format_price(row["price_usd_per_hour"])
     return f"<={format_price(row['expected_usd_per_hour'])}" if row["expected_usd_per_hour"] is not None else "?"
@@ -170,12 +178,16 @@ def _score(row: Row) -> str:
 def _cost(row: Row) -> str:
     """Return the expected cost to finish; `never` if the job would be interrupted too often to finish."""
     cost = row.get("expected_cost_usd")
+    if isinstance(cost, int | float) and row.get("price_region"):
+        return "?" if row["price_usd_per_hour"] is None else f"~${cost:,.2f}"
     if isinstance(cost, int | float):
         return f"${cost:,.2f}" if row["price_usd_per_hour"] is not None else f"<=${cost:,.2f}"
     return "?" if row["expected_usd_per_hour"] is None else "never"
 
 
-def _rejected_table(rows: Sequence[Row], filter_counts: Iterable[tuple[str, int, int]], *, is_full: bool) -> PlainTable:
+def _rejected_table(
+    rows: Sequence[Row], filter_counts: Iterable[tuple[str, int, int]], options: SelectionOptions
+) -> PlainTable:
     by_filter: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     offered: dict[object, int] = defaultdict(int)
     for row in rows:
@@ -185,19 +197,21 @@ def _rejected_table(rows: Sequence[Row], filter_counts: Iterable[tuple[str, int,
             by_filter[str(row["filter"])][str(row["reason"])].append(row)
     table = PlainTable("FILTER", "LEFT", "REASON", optional=("LEFT",), prose="wrapped")
     for filter_name, before, after in filter_counts:
-        for reason in _reasons(by_filter.get(filter_name, {}), offered, is_full=is_full):
+        for reason in _reasons(by_filter.get(filter_name, {}), offered, options):
             table.add_row(filter_name, f"{before} → {after}", reason)
     return table
 
 
-def _reasons(by_reason: Mapping[str, Sequence[Row]], offered: Mapping[object, int], *, is_full: bool) -> Iterable[Text]:
+def _reasons(
+    by_reason: Mapping[str, Sequence[Row]], offered: Mapping[object, int], options: SelectionOptions
+) -> Iterable[Text]:
     """Yield the offerings of each reason; of many reasons, only the first ones."""
     reasons = list(by_reason.items())
-    named = reasons if is_full or len(reasons) <= _MAX_REASONS + 1 else reasons[:_MAX_REASONS]
+    named = reasons if options.is_full or len(reasons) <= _MAX_REASONS + 1 else reasons[:_MAX_REASONS]
     for reason, rows in named:
-        yield Text(f"{_join(_names(rows, offered), is_full=is_full)}: ").append(reason, style="dim")
+        yield Text(f"{_join(_names(rows, offered), is_full=options.is_full)}: ").append(reason, style="dim")
     if left := [row for _, rows in reasons[len(named) :] for row in rows]:
-        yield Text(f"{len(left)} more for other reasons of this filter: see --all", style="dim")
+        yield Text(f"{len(left)} more for other reasons of this filter: see {options.full_option}", style="dim")
 
 
 def _names(rows: Sequence[Row], offered: Mapping[object, int]) -> list[str]:

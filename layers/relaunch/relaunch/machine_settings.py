@@ -47,13 +47,18 @@ def read_machine_limits(values: Mapping[str, str], names: Mapping[str, str]) -> 
     """Read the limits of machines of our own; raises InvalidSettingsError."""
     registration = whole(values, names["machine_registration_minutes"], least=1)
     return MachineLimits(
-        max_machines=whole(values, names["max_machines"]),
+        max_machines=_max_machines(values, names["max_machines"]),
         max_usd_per_hour=_machines_price(values, names["max_machines_price"]),
         registration_deadline=timedelta(minutes=registration),
         warm_time=timedelta(minutes=whole(values, names["machine_warm_minutes"])),
         starts_on_rebalance=flag(values, names["machine_start_on_rebalance"]),
         task_stop=_task_stop(values, names["machine_task_stop"]),
     )
+
+
+def _max_machines(values: Mapping[str, str], name: str) -> int:
+    """Return the most machines; 0 for `unlimited`, and for the 0 of a stack of an earlier release, which meant that."""
+    return 0 if values.get(name) == "unlimited" else whole(values, name)
 
 
 def _task_stop(values: Mapping[str, str], name: str) -> TaskStop:

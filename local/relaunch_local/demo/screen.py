@@ -3,10 +3,11 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
-from rich.padding import Padding
+from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +16,21 @@ TIME_COLUMNS = 9
 """The width of the times at the left."""
 INDENT = 4
 """The indentation of tables, which need more width than lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Indented:
+    """Something indented; a word that is longer than a line is whole, where Padding would cut it."""
+
+    part: RenderableType
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the lines."""
+        inner = options.update(width=options.max_width - INDENT)
+        for line in Segment.split_lines(console.render(self.part, inner)):
+            yield Segment(" " * INDENT)
+            yield from line
+            yield Segment.line()
 
 
 class Screen:
@@ -61,7 +77,7 @@ class Screen:
     def show(self, *parts: RenderableType) -> None:
         """Print something under the previous line, over the whole width."""
         for part in parts:
-            self.console.print(Padding(part, (0, 0, 0, INDENT), expand=False))
+            self.console.print(Indented(part), crop=False)
 
     def note(self, text: str) -> None:
         """Print a note under the previous line."""

@@ -11,6 +11,7 @@ CHECKPOINTS = "relaunch-checkpoints"
 LOG_GROUP = "/relaunch/trainer"
 REPOSITORY_NAME = "trainer"
 TASK_ROLE = "trainer-task"
+EXECUTION_ROLE = "trainer-execution"
 ROLE_PATH = "/relaunch/"
 _ROOT = f"arn:aws:iam::{ACCOUNT}:root"
 
@@ -23,6 +24,7 @@ def provision_account(emulator: Emulator) -> dict[str, str]:
     create_buckets(emulator)
     emulator.client("logs").create_log_group(logGroupName=LOG_GROUP)
     push_image(emulator)
+    create_other_roles(emulator)
     return create_task_role(emulator)
 
 
@@ -55,6 +57,16 @@ def push_image(emulator: Emulator, tag: str = "latest") -> str:
         imageManifestMediaType=media_type,
     )
     return str(answer["image"]["imageId"]["imageDigest"])
+
+
+def create_other_roles(emulator: Emulator) -> None:
+    """Create the roles that nothing assumes here, and that an account has in which trainings run."""
+    iam = emulator.client("iam")
+    for service in ("ecs", "spot"):
+        iam.create_service_linked_role(AWSServiceName=f"{service}.amazonaws.com")
+    trusted = {"Effect": "Allow", "Principal": {"Service": "ecs-tasks.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    trust = {"Version": "2012-10-17", "Statement": [trusted]}
+    iam.create_role(RoleName=EXECUTION_ROLE, Path=ROLE_PATH, AssumeRolePolicyDocument=policy(trust))
 
 
 def create_task_role(emulator: Emulator) -> dict[str, str]:

@@ -65,3 +65,23 @@ def test_an_unknown_type_to_explain_names_the_nearest(relaunch):
 
     assert result.exit_code == 2
     assert "did you mean g5.xlarge" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["show", "explain", "logs", "wait"])
+def test_a_dash_is_the_newest_job_which_is_named(relaunch, session, command):
+    session.submit("older")
+    session.clock.advance(1)
+    newest = session.submit("newer")
+    session.on_pause = [lambda: relaunch("cancel", newest)]
+
+    result = relaunch(command, "-")
+
+    assert result.exit_code in {0, 130}
+    assert f"the newest job: {newest}" in result.stderr
+
+
+def test_a_dash_without_a_job_is_not_found(relaunch):
+    result = relaunch("show", "-")
+
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "there is no job yet" in result.stderr

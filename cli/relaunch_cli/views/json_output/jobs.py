@@ -27,7 +27,7 @@ def summary_json(summary: JobSummary, now: datetime) -> JsonObject:
         "state_since": json_time(summary.state_since),
         "reason": summary.reason,
         "waiting": _waiting_json(summary.waiting),
-        "attempt": summary.attempt_number,
+        "attempt": summary.attempt_number or None,
         "offering": str(summary.offering) if summary.offering else None,
         "machine_id": summary.machine_id or None,
         "interruptions": summary.interruptions,

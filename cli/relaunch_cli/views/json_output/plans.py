@@ -28,7 +28,12 @@ def plans_json(plans: Sequence[Plan], basis: PlanBasis, explained: InstanceType 
         for each in basis.origins
     ]
     documents = [_plan_json(plan, basis, explained) for plan in plans]
-    return {"plans": documents, "prices": prices, "is_offline": basis.is_offline}
+    return {
+        "plans": documents,
+        "prices": prices,
+        "price_region": basis.price_region or None,
+        "is_offline": basis.is_offline,
+    }
 
 
 def _plan_json(plan: Plan, basis: PlanBasis, explained: InstanceType | None) -> JsonObject:
@@ -43,8 +48,8 @@ def _plan_json(plan: Plan, basis: PlanBasis, explained: InstanceType | None) -> 
         "task_definition": plan.revision.arn if plan.revision and is_revision_named else None,
         "at": json_time(plan.at),
         "target": str(plan.definition.target),
-        "is_satisfiable": manifest is not None or bool(selection and selection.kept),
-        "problem": plan.problem or rejection or None,
+        "is_satisfiable": manifest is not None or bool(selection and selection.kept and not plan.quota_problem),
+        "problem": plan.problem or rejection or plan.quota_problem or None,
         "notices": list(plan.notices),
         "accelerator": accelerator_json(plan.definition.accelerator),
         "filters": filters_json(selection.filter_counts) if selection else [],

@@ -73,6 +73,7 @@ class Plan:
     images, `bucket_notices` what its checkpoints may lack, and `driver_notices` what is doubtful about its driver on
     ACS. `request` is what EC2 Fleet would be asked for, None if another way to a machine is better or the only one.
     `fits` says of each node of a cluster whether the pod fits, None if the cluster was not asked, or no node can tell.
+    `quota_problem` says why nothing of the selection can start now for want of a quota that selection does not know.
     """
 
     definition: JobDefinition
@@ -87,6 +88,7 @@ class Plan:
     request: FleetRequest | None = None
     market: MarketChoice | None = None
     fits: tuple[NodeFit, ...] | None = None
+    quota_problem: str = ""
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -99,7 +101,8 @@ class Plan:
             return (*found, *self.driver_notices, *self.bucket_notices, _NO_PRICES)
         promised = deadline_notices(self.definition, self.market)
         found = find_notices(self.definition, self.revision, self.selection and with_awaited(self.selection))
-        return (*promised, *found, *self.image_doubts, *self.bucket_notices)
+        short = (self.quota_problem,) if self.quota_problem else ()
+        return (*short, *promised, *found, *self.image_doubts, *self.bucket_notices)
 
     @property
     def stop_timeout(self) -> StopTimeout | None:

@@ -53,7 +53,7 @@ def test_without_an_answer_of_ssm_the_parameters_are_shown_and_how_to_use_them(r
 
     result = relaunch("amis")
 
-    assert result.exit_code == 3
+    assert result.exit_code == 5
     assert "amazon-linux-2023/gpu/recommended" in result.stdout
     assert "SSM does not answer now; a launch template that refers to the parameter" in result.stderr
 

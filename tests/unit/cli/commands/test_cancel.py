@@ -95,3 +95,20 @@ def test_the_error_of_the_only_job_is_the_error(relaunch, session, monkeypatch):
 
     assert (result.exit_code, result.stdout) == (5, "")
     assert result.stderr == "relaunch: AWS denies TransactWriteItems\n"
+
+
+@pytest.mark.parametrize(("options", "reason"), [((), ""), (("--reason", "a typo"), "a typo ")])
+def test_the_job_says_who_cancelled_it(relaunch, session, options, reason):
+    job_id = session.submit()
+
+    relaunch("cancel", job_id, *options)
+
+    by = "cancelled by arn:aws:iam::111122223333:user/ada"
+    assert session.jobs.job(job_id).reason == (f"{reason}({by})" if reason else by)
+
+
+def test_the_newest_job_is_not_cancelled_by_a_dash(relaunch, session):
+    job_id = session.submit()
+
+    assert relaunch("cancel", "-").exit_code == 2
+    assert session.jobs.job(job_id).state == "WAITING"

@@ -1,8 +1,16 @@
 """explain."""
 
-from fakes.builders import NOW, make_definition
+import io
+from dataclasses import replace
+
+from rich.console import Console
+
+from fakes.builders import NOW, make_definition, make_offering, make_offering_key
 from fakes.cli_session import flat
+from relaunch.core.lifecycle.explanation import explain
+from relaunch.ports import JobHistory
 from relaunch.usecases.launch_attempt import launch_attempt
+from relaunch_cli.views.jobs import render_full_explanation
 
 
 def test_explain_has_the_next_step_the_last_events_and_the_newest_selection(relaunch, session):
@@ -60,6 +68,9 @@ def test_explain_lists_what_the_owner_of_a_waiting_job_can_change(relaunch, sess
 
     assert "Waits for a free slot: definition resnet has no free slot of its 1" in text
     assert "You could cancel a job that is not needed" in text
+    # Nothing happens then at the latest: it is only looked at again.
+    assert "Looked at by" in text
+    assert "At the latest" not in text
     assert "1 of resnet (max_waiting_jobs is 1000), 1 in the stack (MaxWaitingJobs is 5000)" in text
     assert document["explanation"]["jobs_waiting"] == {
         "of_definition": 1,
@@ -68,3 +79,38 @@ def test_explain_lists_what_the_owner_of_a_waiting_job_can_change(relaunch, sess
         "limit_of_stack": 5000,
     }
     assert relaunch("explain", running, "--json").document["explanation"]["jobs_waiting"] is None
+
+
+def test_explain_names_its_own_option_for_all_rejections(relaunch, session):
+    session.offerings.available = tuple(
+        make_offering(f"g{number}.xlarge", price_usd_per_hour=float(number)) for number in range(5, 14)
+    )
+    session.deps.definitions.save_definition(make_definition(max_price_usd_per_hour=0.01))
+    job_id = session.submit()
+    launch_attempt(job_id, session.deps)
+
+    shown = flat(relaunch("explain", job_id).stdout)
+
+    assert "5 more for other reasons of this filter: see --full" in shown
+    assert "--all" not in shown
+    assert "You could raise max_price_per_hour, which is 0.01 USD raise the stack's own cap, MaxPricePerHour" in shown
+
+
+def test_explain_says_what_ec2_chose_instead_of_the_first_of_the_selection(relaunch, session):
+    job_id = session.submit()
+    session.launch(job_id)
+    before = session.jobs.load_history(job_id)
+    (attempt,) = before.attempts
+    placement = replace(attempt.placement, machine_id="m-1", offering=make_offering_key("g6.xlarge", "us-east-1b"))
+    history = replace(before, attempts=(replace(attempt, placement=placement),))
+
+    def shown(of: JobHistory) -> str:
+        console = Console(file=io.StringIO(), width=200)
+        with console.capture() as capture:
+            console.print(render_full_explanation(of, explain(of.job, NOW), NOW, is_full=False))
+        return capture.get()
+
+    assert "it ran on g6.xlarge spot us-east-1b: EC2 chooses among what is expected to cost about the same" in (
+        shown(history)
+    )
+    assert "it ran on" not in shown(before)

@@ -98,6 +98,22 @@ def test_a_job_that_wrote_nothing_yet_says_so(relaunch, session):
     assert "no logs yet; the job is WAITING" in result.stderr
 
 
+def test_a_job_that_is_over_and_wrote_nothing_will_write_nothing(relaunch, session):
+    job_id = session.submit()
+    relaunch("cancel", job_id)
+
+    assert "no logs; the job is CANCELLED" in relaunch("logs", job_id).stderr
+
+
+def test_a_container_that_there_is_not_is_not_found(relaunch, session):
+    result = relaunch("logs", session.submit(), "--container", "mian")
+
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "the task has no container 'mian'" in result.stderr
+    assert "did you mean main?" in result.stderr
+    assert "log driver" not in result.stderr
+
+
 def test_with_several_containers_one_must_be_named(relaunch, session):
     revision = make_revision(containers=(make_container(), make_container(name="sidecar")))
     job = make_job(definition=make_definition(container=None), revision=revision)

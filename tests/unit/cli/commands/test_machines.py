@@ -46,7 +46,10 @@ def test_machines_are_listed_newest_first_with_instance_age_price_and_jobs(relau
             *("resnet-1,", "resnet-2", "two", "jobs"),
         ],
     ]
-    assert "2 machines of 20, $0.8000/h, the last 2 only for handovers" in result.stderr
+    assert (
+        "2 machines of at most 20, $0.8000/h, 2 of the 20 for replacements of interrupted machines alone"
+        in result.stderr
+    )
 
 
 def test_a_request_for_several_types_says_how_many(relaunch, session):
@@ -96,7 +99,7 @@ def test_no_more_machines_are_read_than_the_limit(relaunch, session):
     result = relaunch("machines", "--limit", "2")
 
     assert "only 2 machines were read" in result.stderr
-    assert "3 machines of 20, $1.2000/h" in result.stderr
+    assert "3 machines of at most 20, $1.2000/h" in result.stderr
     document = relaunch("machines", "--limit", "2", "--json").document
     assert document["is_cut"] is True
     assert len(document["machines"]) == 2

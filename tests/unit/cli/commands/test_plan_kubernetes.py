@@ -36,7 +36,7 @@ def test_a_share_on_ack_is_shown_as_a_manifest_that_kubectl_reads():
     manifest = yaml.safe_load(result.stdout[result.stdout.index("apiVersion") :])
     pod = manifest["spec"]["template"]["spec"]
     assert result.exit_code == 0
-    assert flat(result.stdout).startswith("30% of a GPU 2 GiB, spot-then-on-demand ack, whose cluster is not asked")
+    assert flat(result.stdout).startswith("30% of a GPU 2 GiB ack, whose cluster is not asked")
     assert (manifest["kind"], manifest["metadata"]["labels"]["relaunch/stack"]) == ("Job", "staging")
     assert pod["containers"][0]["image"] == image
     assert pod["containers"][0]["resources"] == {

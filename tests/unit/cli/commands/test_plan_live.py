@@ -62,3 +62,11 @@ def test_a_stack_that_nobody_named_and_is_not_there_is_planned_offline():
 
     assert result.exit_code == 0
     assert "there is no stack 'relaunch' in us-east-1: planned offline" in result.stderr
+
+
+@pytest.mark.usefixtures("_no_configuration")
+def test_without_a_region_a_stack_that_is_named_is_not_planned_offline():
+    result = invoke("plan", "--gpu", "1", "--stack", "prod")
+
+    assert (result.exit_code, result.stdout) == (5, "")
+    assert "no AWS region is set" in result.stderr

@@ -10,14 +10,16 @@ pytestmark = pytest.mark.usefixtures("_no_configuration")
 def test_without_a_region_options_are_planned_offline_and_one_line_says_so():
     result = invoke("plan", "--gpu", "1", "--gpu-memory", "24GiB", "--model", "A10G", "--purchase", "spot")
 
-    said, prices, notice = result.stderr.splitlines()
+    said, limits, prices, notice = result.stderr.splitlines()
     assert result.exit_code == 0
     assert said == "no AWS region is set: planned offline, for us-east-1, from the bundled catalogue"
     assert "on-demand prices of us-east-1, bundled" in prices
     assert "spot prices are not known" in prices
     assert notice.startswith("every interruption of a spot instance starts this job from its beginning")
+    assert limits == "limits are those of a stack without named ones: MaxPricePerHour=40, DiskGiB=100"
     assert result.stdout.splitlines()[1] == (
-        "would run on g5.xlarge (1x A10G 24 GiB) spot in us-east-1a for at most $1.0060/h"
+        "spot prices are not known, so where it would run is not either; by on-demand prices it is g5.xlarge "
+        "(1x A10G 24 GiB) spot in us-east-1a for at most $1.0060/h"
     )
     assert result.stdout.splitlines()[4].split()[-7:] == ["spot", "us-east-1a", "b", "c", "d", "f", "<=1.0060"]
 
@@ -33,23 +35,60 @@ def test_offline_has_every_type_of_the_region_in_its_zones_by_both_purchase_opti
     assert {row["price_usd_per_hour"] for row in rows if row["purchase"] == "spot"} == {None}
 
 
-def test_no_stack_cap_applies_offline():
-    result = invoke("plan", "--offline", "--model", "H200", "--purchase", "on-demand")
+def test_on_demand_is_not_called_the_choice_where_spot_prices_are_not_known():
+    result = invoke("plan", "--offline", "--gpu", "1")
 
-    assert result.exit_code == 0
-
-
-@pytest.mark.parametrize("cap", [(), ("--max-price", "9999")])
-def test_a_type_without_a_price_is_unknown_and_last_unless_a_cap_is_given(cap):
-    result = invoke(
-        "plan", "--offline", "--model", "H200", "--region", "us-east-2", "--purchase", "on-demand", "--rejected", *cap
+    assert "would run on" not in result.stdout
+    assert result.stdout.splitlines()[1] == (
+        "spot prices are not known, so where it would run is not either; without spot it is g4dn.xlarge "
+        "(1x T4 16 GiB) on-demand in us-east-1a at $0.5260/h"
     )
+    assert "would run on" in invoke("plan", "--offline", "--gpu", "1", "--purchase", "on-demand").stdout
 
-    dear, unpriced = (line.split() for line in result.stdout.splitlines()[4:6])
-    if cap:
-        assert "p5e.48xlarge on-demand: its price is not known, and the job's" in flat(result.stdout)
-    else:
-        assert (dear[1], unpriced[1], unpriced[-1]) == ("p5en.48xlarge", "p5e.48xlarge", "?")
+
+def test_prices_of_another_region_are_neither_prices_nor_bounds():
+    result = invoke("plan", "--offline", "--gpu", "1", "--region", "eu-central-1", "--limit", "0", columns=160)
+
+    choice = "g4dn.xlarge (1x T4 16 GiB) on-demand in eu-central-1a at the price of us-east-1, $0.5260/h"
+    assert choice in flat(result.stdout)
+    assert "<=" not in result.stdout + result.stderr
+    prices = {line.split()[-1] for line in result.stdout.splitlines() if " g4dn.xlarge " in line and " 1x T4 " in line}
+    assert prices == {"~0.5260", "?"}
+    assert "this region's own are not known, and ~ marks those of us-east-1 in their place" in result.stderr
+    assert "SAVES" not in result.stdout
+
+
+def test_the_cost_to_finish_by_prices_of_another_region_is_marked_too():
+    asked = ("--gpu", "1", "--region", "eu-central-1", "--estimated-duration", "10h", "--purchase", "on-demand")
+
+    lines = invoke("plan", "--offline", *asked).stdout.splitlines()
+    document = invoke("plan", "--offline", *asked, "--json").document
+
+    assert "at the price of us-east-1, $0.5260/h, about $5." in lines[1]
+    assert lines[4].split()[-1].startswith("~$5.")
+    assert document["price_region"] == "us-east-1"
+    assert invoke("plan", "--offline", "--gpu", "1", "--json").document["price_region"] is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (("--model", "H200", "--purchase", "on-demand"), "the stack's MaxPricePerHour is 40 USD, its default"),
+        (("--gpu", "1", "--disk", "150GiB"), "its disk has 100 GiB; 150 are asked for"),
+    ],
+)
+def test_the_cap_and_the_disk_of_a_stack_without_named_ones_hold_offline(asked, reason):
+    result = invoke("plan", "--offline", *asked, "--rejected")
+
+    assert result.exit_code == 4
+    assert reason in flat(result.stdout)
+
+
+def test_a_type_without_a_price_is_not_within_a_cap():
+    asked = ("--model", "H200", "--region", "us-east-2", "--purchase", "on-demand", "--max-price", "9999")
+    result = invoke("plan", "--offline", *asked, "--rejected")
+
+    assert "p5e.48xlarge on-demand: its price is not known, and the job's" in flat(result.stdout)
 
 
 def test_the_upper_limit_of_a_spot_price_is_not_called_a_price():
@@ -186,3 +225,11 @@ def test_eight_gpus_of_the_catalogue_are_on_no_bare_metal_unless_it_is_named(pur
     assert {"g6.48xlarge", "p4d.24xlarge"} <= types
     assert not any("metal" in each for each in types)
     assert kept("--gpu", "8", "--purchase", purchase, "--instance-type", "g4dn.metal") == {"g4dn.metal"}
+
+
+def test_the_title_is_what_was_asked_for():
+    asked = ("--gpu", "8", "--interconnect", "efa", "--compute-capability", "bf16", "--disk", "90GiB")
+    result = invoke("plan", "--offline", *asked, "--max-price", "30", "--purchase", "spot")
+
+    title = "8x GPU compute capability 8.0 efa, spot, disk 90 GiB, at most $30/h  us-east-1, bundled"
+    assert result.stdout.startswith(title)

@@ -144,3 +144,13 @@ def test_a_key_of_other_inputs_is_a_wrong_usage(relaunch, session):
 
     assert other.exit_code == 2
     assert "with other values of epochs; use another key" in other.stderr
+
+
+@pytest.mark.parametrize("key", ["", "  "])
+def test_an_empty_idempotency_key_is_a_variable_that_nobody_set(relaunch, session, key):
+    submitted = relaunch("submit", "resnet", "--key", key)
+    retried = relaunch("retry", "resnet-0", "--key", key)
+
+    assert (submitted.exit_code, retried.exit_code) == (2, 2)
+    assert "--key is empty" in submitted.stderr
+    assert relaunch("ps", "--all", "--json").document["jobs"] == []

@@ -79,3 +79,19 @@ def test_a_minute_without_an_answer_ends_no_wait_and_a_longer_time_does(relaunch
 
     assert refused.exit_code == 4
     assert "throttled" in refused.stderr
+
+
+def test_each_entry_of_the_timeline_is_one_line_in_a_pipe_and_ids_are_whole_at_80_columns(relaunch, session):
+    job_id = session.submit()
+    session.on_pause = [lambda: cancel_job(job_id, "the reason is a long one " * 10, session.deps)]
+
+    piped = relaunch("wait", job_id)
+    interrupted = relaunch("wait", session.submit("other"), columns=80)
+
+    entries = piped.stderr.splitlines()
+    assert all(line[:2].isdigit() for line in entries)
+    assert entries[-1].count("the reason is a long one") >= 9
+    assert all(line == line.rstrip() for line in entries[:-1])
+    commands = [line for line in interrupted.stderr.splitlines() if line.startswith("  relaunch ")]
+    assert [line.split()[1] for line in commands] == ["show", "cancel"]
+    assert max(map(len, commands)) <= 80

@@ -3,6 +3,7 @@
 import pytest
 
 from fakes.stacks import FakeStacks
+from relaunch_cli import exit_codes
 from relaunch_cli.deployment.change_set import ChangeSets, Stack, read_stack
 from relaunch_cli.deployment.refusals import RefusedError
 
@@ -78,9 +79,11 @@ def test_a_changed_template_is_an_update_that_tells_what_it_replaces(stacks: Fak
 
 
 def test_a_no_leaves_nothing_behind(stacks: FakeStacks) -> None:
-    with pytest.raises(RefusedError, match="the changes of relaunch-machines were not confirmed: nothing was deployed"):
+    unconfirmed = "the changes of relaunch-machines were not confirmed: nothing was deployed"
+    with pytest.raises(RefusedError, match=unconfirmed) as refused:
         deploy(stacks, Terminal(is_yes=False))
 
+    assert refused.value.exit_code == exit_codes.CANCELLED
     assert (stacks.stacks, stacks.change_sets) == ({}, {})
 
 

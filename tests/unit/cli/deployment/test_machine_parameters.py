@@ -13,6 +13,7 @@ from relaunch_cli.deployment.machine_parameters import (
     Way,
     check_disk,
     check_minutes,
+    check_most,
     for_sam,
     read_parameters,
 )
@@ -178,3 +179,27 @@ def test_sam_reads_what_it_is_given() -> None:
     )
 
     assert yaml.safe_load(run.stdout) == parameters
+
+
+MEANT = "MaxMachines=0, which meant no limit: did you mean MaxMachines=unlimited, a number from 1 on, or Machines=off"
+
+
+@pytest.mark.parametrize(
+    ("given", "before", "said"),
+    [
+        pytest.param({"MaxMachines": "0"}, {}, f"^{MEANT}", id="named"),
+        pytest.param({"MaxMachines": "0"}, {"MaxMachines": "5"}, f"^{MEANT}", id="named for a stack that exists"),
+        pytest.param({}, {"MaxMachines": "0"}, f"^the stack has {MEANT}", id="of a stack of an earlier release"),
+    ],
+)
+def test_no_machines_at_most_is_asked_about_because_it_meant_any_number(
+    given: dict[str, str], before: dict[str, str], said: str
+) -> None:
+    with pytest.raises(RefusedError, match=said):
+        check_most(given, before)
+
+
+def test_a_limit_and_the_word_for_none_are_taken() -> None:
+    check_most({"MaxMachines": "unlimited"}, {"MaxMachines": "0"})
+    check_most({"MaxMachines": "5"}, {})
+    check_most({}, {})

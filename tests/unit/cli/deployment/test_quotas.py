@@ -7,8 +7,8 @@ import pytest
 from botocore.stub import Stubber
 
 from fakes.aws import make_client
-from relaunch.core.offerings.quotas import QUOTA_CODES
-from relaunch_cli.deployment.findings import QuotaState, blocked
+from relaunch.core.offerings.quotas import ALL_QUOTAS, QUOTA_CODES
+from relaunch_cli.deployment.findings import blocked, request_command
 from relaunch_cli.deployment.quotas import read_quotas, request_quotas
 
 G_SPOT, G_ON_DEMAND, TRN_SPOT = "L-3819A6DF", "L-DB2E81BA", "L-6B0D517C"
@@ -50,8 +50,9 @@ def test_what_is_requested_already_is_not_requested_again(stubber: Stubber) -> N
     state = read_quotas(stubber.client)
 
     assert state.to_request == []
-    assert any(line.endswith("0 vCPUs, 64 are requested") for line in blocked(state))
-    assert not any(G_ON_DEMAND in line for line in blocked(state))
+    first, others = blocked(state)
+    assert first.endswith("0 vCPUs, 64 are requested")
+    assert others.startswith("quotas of P, Trn, Inf are 0 too")
 
 
 def test_a_refused_request_is_told_with_its_command_and_the_others_are_made(stubber: Stubber) -> None:
@@ -61,11 +62,12 @@ def test_a_refused_request_is_told_with_its_command_and_the_others_are_made(stub
     stubber.add_client_error("request_service_quota_increase", "DependencyAccessDeniedException", "not you", 400)
     stubber.add_response("request_service_quota_increase", {"RequestedQuota": {"Id": "1"}})
 
-    refused, made = request_quotas(wanted, stubber.client)
+    requests = request_quotas(wanted, stubber.client)
 
+    (refused,) = requests.refused
     assert "could not be requested" in refused
     assert f"--quota-code {wanted[0].code} --desired-value 8" in refused
-    assert made == f"requested 8 vCPUs of {wanted[1]}"
+    assert requests.made == [wanted[1].code]
 
 
 def test_quotas_that_may_not_be_read_are_not_known_and_not_requested(stubber: Stubber) -> None:
@@ -76,7 +78,7 @@ def test_quotas_that_may_not_be_read_are_not_known_and_not_requested(stubber: St
     assert (state.zero, state.to_request, blocked(state)) == ([], [], [])
 
 
-def test_what_nobody_has_requested_is_told_with_the_smallest_machine_of_the_family() -> None:
-    (line,) = blocked(QuotaState({TRN_SPOT: 0.0}))
+def test_a_request_is_for_the_smallest_machine_of_the_family() -> None:
+    quota = next(each for each in ALL_QUOTAS if each.code == TRN_SPOT)
 
-    assert line.endswith(f"--quota-code {TRN_SPOT} --desired-value 128")
+    assert request_command(quota).endswith(f"--quota-code {TRN_SPOT} --desired-value 128")

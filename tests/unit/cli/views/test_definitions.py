@@ -8,6 +8,7 @@ from fakes.builders import make_definition
 from relaunch.core.definitions.accelerator import (
     AcceleratorRequirement,
     GpuRequirement,
+    Interconnect,
     NeuronPurpose,
     NeuronRequirement,
 )
@@ -32,6 +33,10 @@ WAIT = ImageWait("trainer", "{sha}", timedelta(minutes=5))
     ("accelerator", "text"),
     [
         (AcceleratorRequirement(gpu=GpuRequirement(2, 24576, ("A10G", "L4"))), "2x GPU A10G/L4 24 GiB"),
+        (
+            AcceleratorRequirement(gpu=GpuRequirement(8, compute_capability=(8, 0), interconnect=Interconnect.EFA)),
+            "8x GPU compute capability 8.0 efa",
+        ),
         (AcceleratorRequirement(neuron=NeuronRequirement(devices=2)), "2 Neuron devices"),
         (AcceleratorRequirement(neuron=NeuronRequirement(cores=4)), "4 Neuron cores"),
         (

@@ -4,7 +4,7 @@ import pytest
 
 from fakes.builders import NOW
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.offerings.snapshot import Origin, PriceOrigin, SnapshotPart
+from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
 from relaunch_cli.views.price_origins import describe_prices
 
 
@@ -34,6 +34,33 @@ def test_prices_that_were_never_refreshed_are_named_and_nobody_is_warned(relaunc
     assert "on-demand prices of us-east-1, bundled, 124 days old" in result.stderr
     assert "warning" not in result.stderr
     assert "refresh_offerings" not in result.stderr
+    assert "quotas are not known: the stack reads them hourly" in result.stderr
+
+
+def test_a_spot_price_is_the_regions_own_beside_on_demand_prices_of_another_one(relaunch, session):
+    bundled = Origin("us-east-1, bundled", NOW - timedelta(days=124))
+    spot = PriceOrigin(SnapshotPart.SPOT_PRICES, Origin("EC2", NOW))
+    session.offerings.origins = (PriceOrigin(SnapshotPart.ON_DEMAND_PRICES, bundled), spot)
+    session.offerings.refreshed = OfferingsSnapshot("eu-central-1")
+
+    result = relaunch("plan", "resnet", columns=160)
+
+    assert "would run on g4dn.xlarge (1x T4 15 GiB) spot by g4dn-xlarge-spot at $0.1600/h" in result.stdout
+    prices = {row.split()[-2] for row in result.stdout.splitlines() if row[:1].isdigit()}
+    assert prices == {"0.1600", "0.4000", "0.4500", "~1.0000", "~1.1000"}
+    # What spot saves would be by the price of another region.
+    assert "SAVES" not in result.stdout
+
+
+def test_a_plan_of_a_stack_says_that_spot_prices_are_not_known(relaunch, session):
+    session.offerings.origins = session.offerings.origins[:1]
+    for name in ("g4dn.xlarge", "g5.xlarge", "g6.xlarge"):
+        session.offerings.set_price(name, PurchaseOption.SPOT, None)
+
+    result = relaunch("plan", "resnet")
+
+    assert "spot prices are not known, so where it would run is not either; without spot it is" in result.stdout
+    assert "spot prices are not known: they are at most those (<=)" in result.stderr
 
 
 def test_a_plan_says_how_old_quotas_and_placement_scores_are(relaunch, session):

@@ -91,7 +91,7 @@ def test_a_running_job_says_when_it_is_stopped_at_the_latest():
 )
 def test_a_training_on_spot_without_checkpoints_is_told_what_that_means(purchase, is_told):
     job = make_running_job(definition=make_definition(checkpoint_uri=None, purchase=purchase))
-    advice = "the definition has no `checkpoint`: after an interruption the training starts over"
+    advice = "give the definition a `checkpoint`: without one the training starts over after an interruption"
 
     assert explain(job, NOW).advice == ((advice,) if is_told else ())
 
@@ -164,7 +164,7 @@ def test_a_job_that_is_over_waits_for_nothing(state):
         (JobState.CANCELLED, ()),
         (
             JobState.TIMED_OUT,
-            ("max_runtime and deadline are in the definition; `relaunch explain` shows where the time went",),
+            ("raise max_runtime or deadline in the definition; `relaunch explain --full` shows where the time went",),
         ),
     ],
 )
@@ -191,7 +191,7 @@ def test_a_failed_job_is_told_what_could_help(kind, advice):
 def test_a_job_that_failed_before_anything_started_points_to_its_timeline():
     failed = make_job(state=JobState.FAILED, waiting=None, ended_at=NOW, reason="")
 
-    assert explain(failed, NOW).advice == ("nothing was started: the timeline says why",)
+    assert explain(failed, NOW).advice == ("see in the timeline why nothing was started",)
     assert explain(failed, NOW).next_step == "nothing: the job is FAILED"
 
 

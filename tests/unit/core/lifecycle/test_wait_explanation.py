@@ -18,22 +18,24 @@ def waiting_job(reason: WaitReason, detail: str = "because", slot: str = "", **f
     return make_job(waiting=Waiting(reason, NOW, detail, LATER, slot), wake_at=LATER, **fields)
 
 
-AGAIN = "a job keeps the definition it was accepted with: cancel it, change the definition, apply it, submit again"
-SPOT = "purchase is spot: spot-then-on-demand would let it take on-demand machines"
+AGAIN = (
+    "cancel the job, change the definition, apply it and submit again: a job keeps the definition it was accepted with"
+)
+SPOT = "set purchase to spot-then-on-demand, which lets it take on-demand machines"
 LAUNCHED = "an offering is chosen and the task is launched; should the message be lost, it is sent again"
 PUSHED = "it is launched when the image is pushed; without the image it fails"
-WAIT_FOR_IMAGE = "wait_for_image in the definition has the repository, the tag and how long a job waits"
-MACHINES = "`relaunch machines` lists the machines of the stack"
+WAIT_FOR_IMAGE = "change wait_for_image in the definition: the repository, the tag, or how long a job waits"
+MACHINES = "look at `relaunch machines`, which lists the machines of the stack"
 MACHINE_LIMIT_ADVICE = (
     MACHINES,
-    "if the stack has as many as it may: raise its MaxMachines or MaxMachinesPricePerHour",
+    "raise the stack's MaxMachines or MaxMachinesPricePerHour, if it has as many as it may",
 )
 MACHINE_STEP = (
     "its task is launched when the machine has registered with all its accelerators; if it does not, or EC2 has none, "
     "another one is requested"
 )
 PROVIDERS = "give the stack more zones (MachineSubnets) or capacity providers (CapacityProviders)"
-STACK_PRICE = "the stack's own cap is MaxPricePerHour"
+STACK_PRICE = "raise the stack's own cap, MaxPricePerHour"
 SOONER = "a deadline or `relaunch cancel resnet-1f2e3d4c` ends it sooner"
 FOR_A_DAY = f"that goes on until 2026-03-15 09:26 UTC, then it fails; {SOONER}"
 FOR_TWO_WEEKS = (
@@ -77,7 +79,7 @@ WAITS = {
         waiting_job(WaitReason.SLOT, "5 jobs run", "resnet"),
         "a free slot: 5 jobs run",
         "when a job of definition resnet ends, the one that waits longest is launched; it is looked at again anyway",
-        (PS, f"max_running_jobs is 5: {AGAIN}"),
+        (PS, f"raise max_running_jobs, which is 5: {AGAIN}"),
     ),
     "slot-of-the-stack": (
         waiting_job(WaitReason.SLOT, "50 jobs run", "*"),
@@ -95,7 +97,7 @@ WAITS = {
         waiting_job(WaitReason.CAPACITY, "nothing is to be had", definition=NARROW),
         "capacity: nothing is to be had",
         "every offering is looked at again",
-        ("accelerator.instance_types narrows the choice: more types have more capacity", SPOT, AGAIN, PROVIDERS),
+        ("name more accelerator.instance_types, or none: more types have more capacity", SPOT, AGAIN, PROVIDERS),
     ),
     "price": (
         waiting_job(WaitReason.PRICE, "too dear"),
@@ -107,7 +109,7 @@ WAITS = {
         waiting_job(WaitReason.PRICE, "too dear", definition=NARROW),
         "a lower price: too dear",
         "prices are looked at again",
-        (SPOT, "max_price_per_hour is 0.50 USD", STACK_PRICE, AGAIN),
+        (SPOT, "raise max_price_per_hour, which is 0.50 USD", STACK_PRICE, AGAIN),
     ),
     "backoff": (
         waiting_job(WaitReason.BACKOFF, "the program failed"),
@@ -184,7 +186,8 @@ def test_no_wait_is_left_out():
 def test_a_waiting_job_says_what_for_since_when_what_next_and_what_could_help(job, words, step, advice):
     step += BOUNDS.get(job.waiting.reason, "")
 
-    assert explain(job, NOW) == Explanation(words, NOW, step, LATER, advice)
+    is_look = job.waiting.reason in (WaitReason.SLOT, WaitReason.MACHINE_LIMIT)
+    assert explain(job, NOW) == Explanation(words, NOW, step, LATER, advice, is_look=is_look)
 
 
 def test_a_wait_under_a_deadline_names_no_other_bound():
@@ -228,5 +231,5 @@ def test_a_launch_that_takes_long_points_to_where_it_may_be_stuck():
 
     assert explain(job, NOW + timedelta(minutes=10)).advice == ()
     assert explain(job, NOW + timedelta(minutes=10, seconds=1)).advice == (
-        "this takes seconds as a rule: look at the attempts queue's dead-letter queue and launch_attempt's log",
+        "look at the attempts queue's dead-letter queue and launch_attempt's log: this takes seconds as a rule",
     )

@@ -68,6 +68,12 @@ def test_a_name_is_near_when_at_most_a_third_of_its_letters_are_wrong(name: str,
     assert nearest_names(name, ["abcdefghi"]) == (("abcdefghi",) if is_near else ())
 
 
+@pytest.mark.parametrize(("name", "known"), [("gruop", "group"), ("mian", "main"), ("pahts", "paths")])
+def test_neighbours_that_are_exchanged_are_one_mistake(name: str, known: str) -> None:
+    assert nearest_names(name, [known]) == (known,)
+    assert nearest_names(name[::-1], [known]) == ()
+
+
 def test_the_more_letters_are_right_the_nearer_a_name_is() -> None:
     known = ("abcdefghxyzi", "abcdefxhi", "xabcdefghyi", "bcdefxgi")
 

@@ -38,6 +38,15 @@ def notices_of(definition: JobDefinition, revision: Revision | None, *offerings:
     return find_notices(definition, revision, selection)
 
 
+def test_gpus_that_nobody_asked_for_and_are_paid_all_the_same_are_told_of():
+    machine = make_instance_type("p4d.24xlarge", gpu_count=8, logical_gpu_count=8)
+
+    (notice,) = notices_of(needing_gpu(), None, make_offering(machine))
+
+    assert notice.startswith("7 of the 8 GPUs of p4d.24xlarge are left to other jobs, or idle")
+    assert notices_of(needing_gpu(count=8), None, make_offering(machine)) == ()
+
+
 def test_an_ordinary_job_needs_no_notice():
     assert notices_of(make_definition(), make_revision()) == ()
 

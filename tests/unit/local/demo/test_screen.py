@@ -3,6 +3,7 @@ import io
 from rich.console import Console
 from rich.text import Text
 
+from relaunch_cli.views.table import PlainTable
 from relaunch_local.demo.screen import Screen
 
 
@@ -21,6 +22,17 @@ class TestScreen:
             "   12.3s the newest ACTIVE",
             "         revision is pinned",
         ]
+
+    def test_a_value_that_is_longer_than_a_line_is_whole(self) -> None:
+        uri = "s3://relaunch-checkpoints/demo/demo-psgnbiubif3b/attempt-1/step-66"
+        table = PlainTable("STATE", "EVENT", prose="wrapped")
+        table.add_row("RUNNING", f"resuming from {uri} of attempt 1")
+        screen, out = make_screen()
+        screen.show(table)
+
+        lines = out.getvalue().splitlines()
+        assert uri in " ".join(out.getvalue().split())
+        assert all(line.startswith("    ") for line in lines)
 
     def test_markup_in_what_others_wrote_is_text(self) -> None:
         screen, out = make_screen()

@@ -114,7 +114,7 @@ def _explain_running(job: Job, now: datetime) -> Explanation:
         return _explain_handover(job, attempt.handover, now)
     advice: tuple[str, ...] = ()
     if job.definition.checkpoint_uri is None and job.definition.purchase is not PurchasePolicy.ON_DEMAND:
-        advice = ("the definition has no `checkpoint`: after an interruption the training starts over",)
+        advice = ("give the definition a `checkpoint`: without one the training starts over after an interruption",)
     return Explanation(
         f"the training to finish; it runs on {attempt.placement.offering}{_market_words(job)}",
         attempt.started_at,
@@ -200,7 +200,9 @@ def _explain_end(job: Job) -> Explanation:
     elif job.state is JobState.FAILED:
         advice = (_END_ADVICE.get(stop.kind if stop else None, f"`relaunch logs {job.job_id}` shows what it wrote"),)
     elif job.state is JobState.TIMED_OUT:
-        advice = ("max_runtime and deadline are in the definition; `relaunch explain` shows where the time went",)
+        advice = (
+            "raise max_runtime or deadline in the definition; `relaunch explain --full` shows where the time went",
+        )
     reason = job.reason or (describe_stop(stop) if stop else "")
     return Explanation(
         "", job.ended_at, f"nothing: the job is {job.state}" + (f", {reason}" if reason else ""), None, advice
@@ -212,10 +214,10 @@ def _made_no_progress(job: Job) -> bool:
 
 
 _END_ADVICE: Mapping[StopKind | None, str] = {
-    None: "nothing was started: the timeline says why",
+    None: "see in the timeline why nothing was started",
     StopKind.OUT_OF_MEMORY: "give the container more memory in the task definition, or the training smaller batches",
-    StopKind.STARTS_NOWHERE: "see that the image, the command, and the secrets, volumes and log groups of the task "
-    "definition exist",
+    StopKind.STARTS_NOWHERE: "see that the image, the command in it, and the secrets, volumes and log groups of the "
+    "task definition exist",
     StopKind.START_REFUSED: "grant the roles of its task definition (executionRoleArn, taskRoleArn) what the reason "
     "names, then `relaunch retry`",
     StopKind.NOT_STARTED: "see what its machines have in common: their image and its driver, the disk, the way to the "

@@ -22,7 +22,9 @@ from relaunch.core.lifecycle.refusal_waits import (
 
 # A message usually waits for seconds; a wait this much longer than the time-out indicates a fault.
 _OVERDUE = 2 * LAUNCH_TIMEOUT
-_AGAIN = "a job keeps the definition it was accepted with: cancel it, change the definition, apply it, submit again"
+_AGAIN = (
+    "cancel the job, change the definition, apply it and submit again: a job keeps the definition it was accepted with"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,8 @@ class Explanation:
 
     `waiting_for` is empty for a finished job. `next_at` is the latest time of `next_step`, None if unknown. `advice`
     lists what the owner can change, most useful first; it may be empty. `machines` say how far its machines of our own
-    are, which the job itself does not know: `explain` leaves it empty.
+    are, which the job itself does not know: `explain` leaves it empty. `is_look`: at `next_at` the job is looked at
+    again at the latest, whether or not there is anything to do.
     """
 
     waiting_for: str
@@ -40,6 +43,7 @@ class Explanation:
     next_at: datetime | None = None
     advice: tuple[str, ...] = ()
     machines: tuple[str, ...] = ()
+    is_look: bool = False
 
 
 def explain_waiting(job: Job, now: datetime) -> Explanation:
@@ -61,7 +65,7 @@ def _wait_for_launch(job: Job, waiting: Waiting, now: datetime) -> Explanation:
     advice: tuple[str, ...] = ()
     if now - waiting.since > _OVERDUE:
         advice = (
-            "this takes seconds as a rule: look at the attempts queue's dead-letter queue and launch_attempt's log",
+            "look at the attempts queue's dead-letter queue and launch_attempt's log: this takes seconds as a rule",
         )
     return Explanation(
         "its launch: a message in the attempts queue",
@@ -81,7 +85,7 @@ def _wait_for_image(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
         waiting.until,
         (
             f"see that the build pushes {image}",
-            "wait_for_image in the definition has the repository, the tag and how long a job waits",
+            "change wait_for_image in the definition: the repository, the tag, or how long a job waits",
         ),
     )
 
@@ -94,7 +98,7 @@ def _wait_for_slot(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
     cap = (
         "raise the stack's MaxRunningJobs"
         if is_stack
-        else f"max_running_jobs is {job.definition.max_running_jobs}: {_AGAIN}"
+        else f"raise max_running_jobs, which is {job.definition.max_running_jobs}: {_AGAIN}"
     )
     return Explanation(
         f"a free slot: {waiting.detail}",
@@ -102,6 +106,7 @@ def _wait_for_slot(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
         f"when a job of {whose} ends, the one that waits longest is launched; it is looked at again anyway",
         job.wake_at,
         ("cancel a job that is not needed: `relaunch ps` lists them", cap),
+        is_look=True,
     )
 
 
@@ -113,13 +118,14 @@ def _wait_for_group(job: Job, waiting: Waiting) -> Explanation:
         "looked at again anyway",
         job.wake_at,
         ("cancel that job; with concurrency.cancel_in_progress in the definition the next newer job would do so",),
+        is_look=True,
     )
 
 
 _WIDER = MappingProxyType(
     {
-        PurchasePolicy.SPOT: "purchase is spot: spot-then-on-demand would let it take on-demand machines",
-        PurchasePolicy.RESERVED: "purchase is reserved: reserved-then-spot would let it take spot machines",
+        PurchasePolicy.SPOT: "set purchase to spot-then-on-demand, which lets it take on-demand machines",
+        PurchasePolicy.RESERVED: "set purchase to reserved-then-spot, which lets it take spot machines",
     }
 )
 
@@ -129,7 +135,7 @@ def _wait_for_capacity(job: Job, waiting: Waiting, _now: datetime) -> Explanatio
     if wider := _WIDER.get(job.definition.purchase):
         advice.insert(0, wider)
     if job.definition.accelerator.instance_types:
-        advice.insert(0, "accelerator.instance_types narrows the choice: more types have more capacity")
+        advice.insert(0, "name more accelerator.instance_types, or none: more types have more capacity")
     return Explanation(
         f"capacity: {waiting.detail}",
         waiting.since,
@@ -141,9 +147,9 @@ def _wait_for_capacity(job: Job, waiting: Waiting, _now: datetime) -> Explanatio
 
 def _wait_for_price(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
     cap = job.definition.max_price_usd_per_hour
-    advice = ["the stack's own cap is MaxPricePerHour", _AGAIN]
+    advice = ["raise the stack's own cap, MaxPricePerHour", _AGAIN]
     if cap is not None:
-        advice.insert(0, f"max_price_per_hour is {cap:.2f} USD")
+        advice.insert(0, f"raise max_price_per_hour, which is {cap:.2f} USD")
     if wider := _WIDER.get(job.definition.purchase):
         advice.insert(0, wider)
     return Explanation(
@@ -204,7 +210,7 @@ def _wait_for_machine(job: Job, waiting: Waiting, _now: datetime) -> Explanation
         "its task is launched when the machine has registered with all its accelerators; if it does not, or EC2 has "
         "none, another one is requested",
         waiting.until or job.wake_at,
-        ("`relaunch machines` lists the machines of the stack",),
+        ("look at `relaunch machines`, which lists the machines of the stack",),
     )
 
 
@@ -215,9 +221,10 @@ def _wait_for_machine_limit(job: Job, waiting: Waiting, _now: datetime) -> Expla
         "when a machine is ready or gone, the jobs that wait longest are launched; it is looked at again anyway",
         job.wake_at,
         (
-            "`relaunch machines` lists the machines of the stack",
-            "if the stack has as many as it may: raise its MaxMachines or MaxMachinesPricePerHour",
+            "look at `relaunch machines`, which lists the machines of the stack",
+            "raise the stack's MaxMachines or MaxMachinesPricePerHour, if it has as many as it may",
         ),
+        is_look=True,
     )
 
 

@@ -147,15 +147,21 @@ def _letters(name: str) -> str:
 
 
 def _edit_distance(left: str, right: str) -> int:
-    """Return the Levenshtein distance: the least number of insertions, deletions and replacements of letters."""
-    previous = list(range(len(right) + 1))
+    """Return the least number of insertions, deletions and replacements of letters, and of exchanges of neighbours.
+
+    No letter is changed twice (optimal string alignment).
+    """
+    rows = [list(range(len(right) + 1))]
     for row, letter in enumerate(left, start=1):
+        previous = rows[-1]
         current = [row]
         for column, other in enumerate(right, start=1):
-            replaced = previous[column - 1] + (letter != other)
-            current.append(min(replaced, previous[column] + 1, current[-1] + 1))
-        previous = current
-    return previous[-1]
+            steps = [previous[column - 1] + (letter != other), previous[column] + 1, current[-1] + 1]
+            if row > 1 and column > 1 and letter == right[column - 2] and other == left[row - 2]:
+                steps.append(rows[-2][column - 2] + 1)
+            current.append(min(steps))
+        rows.append(current)
+    return rows[-1][-1]
 
 
 _PREFIX = "/aws/service/ecs/optimized-ami"

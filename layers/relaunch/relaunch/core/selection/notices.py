@@ -35,6 +35,7 @@ def find_notices(definition: JobDefinition, revision: Revision | None, selection
         required = derive_requirements(definition, revision)
         found = (
             _unused_accelerator(required, revision, chosen),
+            _spare_gpus(required, chosen),
             _unjudged_constraints(required, chosen),
             _lost_work(selection, chosen),
             _unbounded_loss(definition, selection),
@@ -90,6 +91,18 @@ def _unused_accelerator(required: Requirements, revision: Revision | None, chose
     return (
         f"{machine.name} has a {kind} that no container asks for, so that none can use it: "
         "add `gpu` or `neuron` to `accelerator`, or choose a machine without"
+    )
+
+
+def _spare_gpus(required: Requirements, chosen: Offering) -> str:
+    """The job pays for all GPUs of its machine; a larger model is sold by the machine of eight, for example."""
+    machine = chosen.instance_type
+    spare = machine.logical_gpu_count - required.gpu_count
+    if required.share is not None or not required.gpu_count or spare <= 0:
+        return ""
+    return (
+        f"{spare} of the {machine.logical_gpu_count} GPUs of {machine.name} are left to other jobs, or idle: ask for "
+        f"more in `gpu.count`, or for another model"
     )
 
 

@@ -1,0 +1,38 @@
+"""The doctor of the local world is silent about what that world does not have."""
+
+import pytest
+
+from relaunch.core.checks import is_ok, problem, unknown
+from relaunch_cli.account_checks.local_gaps import without_gaps
+
+
+@pytest.mark.parametrize(
+    "gap",
+    [
+        unknown("launch template gpu", "ec2:DescribeLaunchTemplateVersions: InvalidAction", "try again"),
+        unknown("vCPU quotas", "servicequotas:GetServiceQuota: UnknownOperationException", "try again"),
+        problem("Lambda concurrency", "nothing is reserved", "relaunch deploy"),
+    ],
+    ids=lambda check: check.name,
+)
+def test_what_the_local_world_does_not_answer_is_left_out_and_named(gap):
+    kept = is_ok("cluster relaunch", "ACTIVE")
+
+    found = without_gaps([kept, gap])
+
+    assert found.checks == [kept]
+    assert found.left_out == [gap.name]
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        is_ok("Lambda concurrency", "1000, of which 970 are unreserved"),
+        problem("alarms", "one is in ALARM", "relaunch machines"),
+        unknown("alarms", "you have no permission cloudwatch:DescribeAlarms", "grant it"),
+        unknown("alarms", "AWS does not answer", "try again"),
+    ],
+    ids=["ok", "problem", "denied", "silent"],
+)
+def test_what_is_wrong_in_it_is_told_as_on_aws(check):
+    assert without_gaps([check]).checks == [check]

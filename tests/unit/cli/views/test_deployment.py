@@ -1,0 +1,84 @@
+"""What `relaunch deploy` and `uninstall` print: quotas as they are after the deployment, and tables of 80 columns."""
+
+import io
+
+import pytest
+from rich.console import Console, RenderableType
+
+from fakes.cli_session import flat
+from relaunch.core.offerings.quotas import QUOTA_CODES
+from relaunch_cli.deployment.findings import AccountRoles, QuotaState, Stack, Survey
+from relaunch_cli.deployment.quotas import QuotaRequests
+from relaunch_cli.views.deployment import render_end, render_removal, render_survey, survey_json
+
+G_SPOT = "L-3819A6DF"
+G_ON_DEMAND = "L-DB2E81BA"
+
+
+def survey(quotas: QuotaState | None = None, **given: str) -> Survey:
+    """What is found in a new account."""
+    roles = AccountRoles(missing=(), github_provider_arn="")
+    return Survey(
+        stack="relaunch",
+        account="111122223333",
+        region="eu-central-1",
+        given=given,
+        training=None,
+        has_machines=True,
+        before={},
+        roles=roles,
+        quotas=quotas or QuotaState(),
+    )
+
+
+def lines(what: RenderableType) -> list[str]:
+    """The lines of a terminal of 80 columns."""
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
+    with console.capture() as capture:
+        console.print(what, crop=False)
+    return [line.rstrip() for line in capture.get().splitlines()]
+
+
+def test_what_was_requested_is_not_said_to_be_requested_by_nobody():
+    plan = survey(QuotaState(dict.fromkeys(QUOTA_CODES, 0.0)))
+
+    shown = lines(render_end(plan, QuotaRequests(made=[G_SPOT, G_ON_DEMAND])))
+    quotas = survey_json(plan, is_deployed=True, requests=QuotaRequests(made=[G_SPOT]))["quotas"]
+
+    text = flat(" ".join(shown))
+    assert f"({G_SPOT}): 0 vCPUs, 8 are requested" in text
+    assert "nobody has requested" not in text
+    assert "request-service-quota-increase" not in text
+    # What nobody has asked for is one line, so that the next command stays in sight.
+    assert "quotas of P, Trn, Inf are 0 too: `relaunch doctor` says which one a definition needs" in text
+    assert len(shown) < 12
+    assert {each["code"]: each["requested_vcpus"] for each in quotas}[G_SPOT] == 8.0
+
+
+def test_what_could_not_be_requested_is_told_with_its_command():
+    plan = survey(QuotaState({G_SPOT: 0.0}))
+
+    text = flat(" ".join(lines(render_end(plan, QuotaRequests(refused=["the quota could not be requested"])))))
+
+    assert "the quota could not be requested" in text
+    assert "nobody has requested any: aws service-quotas request-service-quota-increase" in text
+    assert f"--quota-code {G_SPOT}" in text
+
+
+@pytest.mark.parametrize("switches", [{}, {"Webhook": "on", "Uploads": "on", "Notices": "on", "SnsTopicArns": "arn"}])
+def test_the_table_of_costs_fits_80_columns(switches: dict[str, str]):
+    shown = lines(render_survey(survey(**switches)))
+
+    start = next(number for number, line in enumerate(shown) if line.startswith("WHILE NOTHING IS TRAINED"))
+    table = [line for line in shown[start:] if line][:7]
+    assert table[0].endswith("USD A MONTH")
+    assert max(map(len, table)) <= 80
+    assert all(line[-3] == "." for line in table[1:5])
+
+
+def test_a_removal_says_that_the_logs_of_trainings_go_with_it():
+    training = Stack("relaunch-training", "CREATE_COMPLETE", outputs={"LogGroupName": "/relaunch/training"})
+
+    text = flat(" ".join(lines(render_removal([training], "111122223333", "eu-central-1"))))
+
+    assert "the stack relaunch-training (CREATE_COMPLETE), and the logs of trainings in /relaunch/training" in text
