@@ -11,12 +11,12 @@ from relaunch_cli.deployment.account_roles import create_github_provider, create
 from relaunch_cli.deployment.application import SamDeploy
 from relaunch_cli.deployment.capacity_providers import ENTRIES, PROVIDERS, ProviderStacks, read_providers
 from relaunch_cli.deployment.change_set import ChangeSets, check_status, read_stack
-from relaunch_cli.deployment.findings import Stack, Survey, role_stack_name
+from relaunch_cli.deployment.findings import QuotaRequests, Stack, Survey, role_stack_name
 from relaunch_cli.deployment.github_repository import RepositoryIds
 from relaunch_cli.deployment.github_stacks import find_github_stacks
 from relaunch_cli.deployment.machine_parameters import SUBNETS, Way, check_most, read_parameters
 from relaunch_cli.deployment.machines import MachineClients, prepare_machines
-from relaunch_cli.deployment.quotas import QuotaRequests, read_quotas, request_quotas
+from relaunch_cli.deployment.quotas import read_quotas, request_quotas
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.reservations import reservations
 from relaunch_cli.deployment.separation import check_name, overlaps, separate_names

@@ -37,6 +37,14 @@ class AccountRoles:
 
 
 @dataclass(frozen=True, slots=True)
+class QuotaRequests:
+    """The codes of the quotas that were requested, and what to tell about the others."""
+
+    made: Collection[str] = ()
+    refused: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class QuotaState:
     """The vCPUs of each quota by its code, those of the open requests, and why they are not known."""
 

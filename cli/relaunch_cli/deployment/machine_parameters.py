@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from relaunch_cli.deployment.defaults import DEFAULTS
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.separation import ROLE_PATH
 
@@ -41,17 +42,6 @@ DISK = "MachineDiskGiB"
 DISK_KEY = "MachineDiskKeyArn"
 OUTPUTS = (LAUNCH_TEMPLATES, ROLE, DISK)
 """The outputs of machines.yaml that are parameters of the application, under the same names; DISK_KEY may be one."""
-# Those of both templates.
-DEFAULTS: Mapping[str, str] = {
-    "ClusterName": "relaunch",
-    "DiskGiB": "100",
-    "DiskThroughput": "250",
-    "DiskIops": "3000",
-    "IdleMinutes": "20",
-    "RegistrationMinutes": "15",
-    "MachineWarmMinutes": "0",
-    "MachineRegistrationMinutes": "5",
-}
 # A job that takes a warm machine at the last minute must find it: its task is placed, and its image pulled, meanwhile.
 _IDLE_MARGIN_MINUTES = 10
 # gp3 has at most 0.25 MiB/s for each operation per second, and at most 500 of these for each GiB ("General Purpose SSD

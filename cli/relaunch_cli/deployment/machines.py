@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from relaunch_cli.deployment.change_set import ChangeSets, read_stack
+from relaunch_cli.deployment.defaults import DEFAULTS
 from relaunch_cli.deployment.findings import Stack
 from relaunch_cli.deployment.machine_network import Network, check_cluster, find_network
 from relaunch_cli.deployment.machine_parameters import (
-    DEFAULTS,
     DISK_KEY,
     IMAGE_REPOSITORIES,
     LAUNCH_TEMPLATES,

@@ -1,7 +1,6 @@
 """The quotas of EC2 that decide which accelerators can start at all: new accounts have 0 for most of them."""
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -9,7 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from relaunch.adapters.aws.service_quotas import Ec2Quotas
 from relaunch.core.offerings.quotas import QUOTA_CODES, Quota
 from relaunch.ports import PermanentError, TransientError
-from relaunch_cli.deployment.findings import REQUESTED_VCPUS, QuotaState, request_command
+from relaunch_cli.deployment.findings import REQUESTED_VCPUS, QuotaRequests, QuotaState, request_command
 
 _OPEN = ("PENDING", "CASE_OPENED")
 
@@ -29,14 +28,6 @@ def read_quotas(quotas: Any) -> QuotaState:
     except (ClientError, BotoCoreError, PermanentError, TransientError) as error:
         return QuotaState(unread=f"the quotas of EC2 cannot be read ({str(error).splitlines()[0]})")
     return QuotaState(vcpus, requested)
-
-
-@dataclass(frozen=True, slots=True)
-class QuotaRequests:
-    """The codes of the quotas that were requested, and what to tell about the others."""
-
-    made: Collection[str] = ()
-    refused: Sequence[str] = ()
 
 
 def request_quotas(wanted: Iterable[Quota], quotas: Any) -> QuotaRequests:

@@ -7,9 +7,16 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from relaunch_cli.deployment.findings import REQUESTED_VCPUS, Kept, Stack, Survey, blocked, role_stack_name
+from relaunch_cli.deployment.findings import (
+    REQUESTED_VCPUS,
+    Kept,
+    QuotaRequests,
+    Stack,
+    Survey,
+    blocked,
+    role_stack_name,
+)
 from relaunch_cli.deployment.idle_cost import PRICES_OF, IdleCost, idle_costs, total
-from relaunch_cli.deployment.quotas import QuotaRequests
 from relaunch_cli.views.table import PlainTable, key_values
 
 

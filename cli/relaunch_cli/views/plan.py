@@ -21,7 +21,7 @@ from relaunch.core.offerings.snapshot import PriceOrigin, SnapshotPart
 from relaunch.core.selection.offering_filters import DEFAULT_MAX_PRICE_USD_PER_HOUR
 from relaunch.core.selection.selection import Selection, explain_rejection, explain_rows
 from relaunch.usecases.plan_jobs import Plan
-from relaunch_cli.deployment.machine_parameters import DEFAULTS
+from relaunch_cli.deployment.defaults import DEFAULTS
 from relaunch_cli.views.definitions import describe_accelerator
 from relaunch_cli.views.machines import describe_fleet_request
 from relaunch_cli.views.node_fit import render_fits

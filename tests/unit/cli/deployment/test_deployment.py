@@ -10,9 +10,8 @@ from fakes.aws import aws_in_process, make_client
 from fakes.stacks import FakeStacks
 from relaunch_cli.deployment.change_set import read_stack
 from relaunch_cli.deployment.deployment import Deployment, application_parameters, survey
-from relaunch_cli.deployment.findings import Stack, Survey
+from relaunch_cli.deployment.findings import QuotaRequests, Stack, Survey
 from relaunch_cli.deployment.github_repository import RepositoryIds
-from relaunch_cli.deployment.quotas import QuotaRequests
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.source import find_source
 

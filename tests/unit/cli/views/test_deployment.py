@@ -7,8 +7,7 @@ from rich.console import Console, RenderableType
 
 from fakes.cli_session import flat
 from relaunch.core.offerings.quotas import QUOTA_CODES
-from relaunch_cli.deployment.findings import AccountRoles, QuotaState, Stack, Survey
-from relaunch_cli.deployment.quotas import QuotaRequests
+from relaunch_cli.deployment.findings import AccountRoles, QuotaRequests, QuotaState, Stack, Survey
 from relaunch_cli.views.deployment import render_end, render_removal, render_survey, survey_json
 
 G_SPOT = "L-3819A6DF"

@@ -194,3 +194,11 @@ def test_what_an_account_has_is_not_shown_to_the_readers_of_a_repository(reason:
     status = status_of(state=JobState.FAILED, state_before=JobState.RUNNING, reason=reason)
 
     assert status.description == f"failed: {shown} (0.65 USD) · resnet-1f2e3d4c"
+
+
+def test_a_request_of_another_job_is_under_way_until_it_can_no_longer_be_taken() -> None:
+    sent = ShownChange("another-job", CHANGE.time, CHANGE.time)
+
+    assert sent.under_way_until(CHANGE) == CHANGE.time + timedelta(seconds=45)
+    assert ShownChange(CHANGE.job_id, CHANGE.time, CHANGE.time).under_way_until(CHANGE) is None
+    assert ShownChange("another-job", CHANGE.time).under_way_until(CHANGE) is None

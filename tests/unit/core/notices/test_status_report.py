@@ -40,3 +40,18 @@ def test_taken_statuses_are_noted_once_an_hour_and_where_the_token_is_another_on
     assert report.after_taken("acme/speech", NOW + HOUR / 2, EXPIRES) is report
     assert report.after_taken("acme/speech", NOW + HOUR, EXPIRES).taken_at == NOW + HOUR
     assert report.after_taken("acme/speech", NOW, EXPIRES + HOUR).token_expires_at == EXPIRES + HOUR
+
+
+def test_a_repository_that_refuses_all_statuses_is_left_alone_for_ten_minutes() -> None:
+    report = StatusReport().with_problem("acme/vision", "HTTP 403", NOW, is_barred=True)
+    report = report.with_problem("acme/speech", "HTTP 422", NOW)
+
+    assert report.barred_until("acme/vision") == NOW + timedelta(minutes=10)
+    assert report.barred_until("acme/speech") is None
+    assert report.barred_until("acme/other") is None
+
+
+def test_late_ends_are_said_once_a_day() -> None:
+    assert not StatusReport().is_late_said(NOW)
+    assert StatusReport(late_said_at=NOW).is_late_said(NOW + 23 * HOUR)
+    assert not StatusReport(late_said_at=NOW).is_late_said(NOW + 24 * HOUR)

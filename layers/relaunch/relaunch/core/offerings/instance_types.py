@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from itertools import takewhile
 
 NVIDIA = "NVIDIA"
 AWS_NEURON = "AWS"
@@ -131,7 +132,8 @@ def nearest_names(name: str, known: Iterable[str], limit: int = 3) -> tuple[str,
         # The distance is at least the difference of the lengths, and is counted where that says too little.
         if abs(len(wanted) - len(letters)) > allowed and not is_part:
             continue
-        distance = _edit_distance(wanted, letters)
+        longest = max(len(wanted), len(letters))
+        distance = _edit_distance(wanted, letters, longest if is_part else allowed)
         if distance <= allowed or is_part:
             ranked.append((distance, candidate))
     return tuple(candidate for _, candidate in sorted(ranked)[:limit])
@@ -146,22 +148,38 @@ def _letters(name: str) -> str:
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
-def _edit_distance(left: str, right: str) -> int:
+def _edit_distance(left: str, right: str, most: int) -> int:
     """Return the least number of insertions, deletions and replacements of letters, and of exchanges of neighbours.
 
-    No letter is changed twice (optimal string alignment).
+    No letter is changed twice (optimal string alignment). A number above `most` says only that it is above.
     """
-    rows = [list(range(len(right) + 1))]
+    # What both begin and end with costs nothing: of most names of instance types little else is left.
+    begin = _alike(left, right)
+    end = _alike(left[begin:][::-1], right[begin:][::-1])
+    left = left[begin : len(left) - end]
+    right = right[begin : len(right) - end]
+    before: list[int] = []
+    previous = list(range(len(right) + 1))
     for row, letter in enumerate(left, start=1):
-        previous = rows[-1]
         current = [row]
         for column, other in enumerate(right, start=1):
-            steps = [previous[column - 1] + (letter != other), previous[column] + 1, current[-1] + 1]
+            least = (
+                previous[column - 1] if letter == other else 1 + min(previous[column - 1 : column + 1] + current[-1:])
+            )
             if row > 1 and column > 1 and letter == right[column - 2] and other == left[row - 2]:
-                steps.append(rows[-2][column - 2] + 1)
-            current.append(min(steps))
-        rows.append(current)
-    return rows[-1][-1]
+                least = min(least, before[column - 2] + 1)
+            current.append(least)
+        # No later number is less than the least of two rows.
+        if min(current) > most and min(previous) > most:
+            return most + 1
+        before = previous
+        previous = current
+    return previous[-1]
+
+
+def _alike(left: str, right: str) -> int:
+    """Return how many letters two words begin with that are the same."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
 
 
 _PREFIX = "/aws/service/ecs/optimized-ami"
