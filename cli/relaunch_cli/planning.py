@@ -29,7 +29,7 @@ from relaunch.usecases.plan_jobs import Plan, in_zones, plan_jobs, plan_on, plan
 from relaunch_cli.aws.configuration import configured_region
 from relaunch_cli.aws.connection import Connection
 from relaunch_cli.definition_files import parse_file, read_file
-from relaunch_cli.deployment.machine_parameters import DEFAULTS
+from relaunch_cli.deployment.defaults import DEFAULTS
 from relaunch_cli.errors import CommandError, NotConnectedError, did_you_mean
 from relaunch_cli.first_quotas import with_first_quotas
 from relaunch_cli.lookup import load_definition

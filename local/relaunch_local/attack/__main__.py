@@ -83,7 +83,7 @@ def main() -> int:
         if not arguments.corpus.is_dir():
             parser.error(f"{arguments.corpus} is no folder")
         surfaces["corpus"] = partial(corpus.files_of, arguments.corpus)
-    # All surfaces import ten times what a function does, which the collector would look through for each large body.
+    # All surfaces import more than a function does, which the collector would look through for each large body.
     gc.freeze()
     tallies = [_run(name, surface, arguments) for name, surface in surfaces.items()]
     _print(tallies, arguments.seed, is_json=arguments.json)
