@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
@@ -46,6 +46,10 @@ class User:
 
     def run(self, *arguments: str, exit_code: int = 0) -> str:
         """Run a command of relaunch; return what it prints."""
+        done = self._run(arguments, exit_code)
+        return done.stdout + done.stderr
+
+    def _run(self, arguments: Sequence[str], exit_code: int) -> "subprocess.CompletedProcess[str]":
         kept = {name: value for name, value in os.environ.items() if not name.startswith(self.left_out)}
         done = subprocess.run(
             [self.command, *arguments],
@@ -58,10 +62,11 @@ class User:
             timeout=TIMEOUT_SECONDS,
         )
         assert done.returncode == exit_code, done.stdout + done.stderr
-        return done.stdout + done.stderr
+        return done
 
     def ask(self, *arguments: str, exit_code: int = 0) -> Any:
-        return json.loads(self.run(*arguments, "--json", exit_code=exit_code))
+        """Return the JSON document of a command; what it notes beside is on standard error."""
+        return json.loads(self._run((*arguments, "--json"), exit_code).stdout)
 
 
 @pytest.fixture
