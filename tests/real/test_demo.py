@@ -60,8 +60,7 @@ def runs(built: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoR
 
 @pytest.fixture(scope="session")
 def evidence(runs: DemoRuns) -> Json:
-    found: Json = json.loads((runs.folder / "demo.json").read_text())
-    return found
+    return Json(json.loads((runs.folder / "demo.json").read_text()))
 
 
 @pytest.fixture(scope="session")
@@ -88,9 +87,8 @@ class TestTheRuns:
             "requested while", "SIGTERM", "manifest.json", "is terminated", "GitHub ●", "notice ●", "WHEN (UTC)",
         ):  # fmt: skip
             assert part in seen
-        # Only a value that is one word, as the URI of a checkpoint, is whole where it does not fit.
-        wide = [line.strip() for line in seen.splitlines() if len(line.rstrip()) > 80]
-        assert [line for line in wide if " " in line or not line.startswith("s3://")] == []
+        lines = map(str.rstrip, seen.splitlines())
+        assert [each for each in lines if len(each) > 80 and "s3://" not in each] == []  # a URI is whole
 
     def test_for_machines_it_prints_one_json_document(self, runs: DemoRuns, evidence: Json) -> None:
         summary = json.loads(runs.summarized.output)
