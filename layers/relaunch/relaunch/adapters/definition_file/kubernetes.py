@@ -1,5 +1,6 @@
 """The block `kubernetes` of a job definition."""
 
+from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -27,6 +28,14 @@ from relaunch.core.definitions.kubernetes_workload import (
 MAX_USER_ID = 2**31 - 1
 
 
+def _to_member(enumeration: type[StrEnum]) -> AfterValidator:
+    def to_member(value: str) -> StrEnum:
+        return enumeration(value)
+
+    # Since Python 3.12 the signature of an enumeration itself is (*values), which pydantic refuses as a validator.
+    return AfterValidator(to_member)
+
+
 class KubernetesModel(StrictModel):
     """What the job's pod has on ACK and ACS; on ECS the task definition says it."""
 
@@ -42,7 +51,7 @@ class KubernetesModel(StrictModel):
     """Service account of the pod, one that the stack allows; the namespace's default when left out."""
     service_account_token: bool = False
     """Give the pod the token with which its service account calls the cluster's API."""
-    pod_security: Annotated[Literal["baseline", "restricted"], AfterValidator(PodSecurity)] = Field(
+    pod_security: Annotated[Literal["baseline", "restricted"], _to_member(PodSecurity)] = Field(
         default="baseline", validate_default=True
     )
     """Pod Security Standard that the pod passes; restricted needs another user than root."""
@@ -54,13 +63,13 @@ class KubernetesModel(StrictModel):
     """Alibaba Cloud region of the cluster, such as cn-beijing: not every region has every way to share a GPU."""
     gpu_model: LabelValue = ""
     """GPU model in the target's words: ACK's node label `aliyun.accelerator/nvidia_name`, ACS's GPU model series."""
-    gpu_sharing: (
-        Annotated[Literal["exclusive", "cgpu", "core_mem", "share", "mps"], AfterValidator(GpuSharing)] | None
-    ) = None
+    gpu_sharing: Annotated[Literal["exclusive", "cgpu", "core_mem", "share", "mps"], _to_member(GpuSharing)] | None = (
+        None
+    )
     """ACK: mode of the nodes (`ack.node.gpu.schedule`) instead of the one that follows from `accelerator`."""
-    gpu_placement: Annotated[Literal["binpack", "spread"], AfterValidator(GpuPlacement)] | None = None
+    gpu_placement: Annotated[Literal["binpack", "spread"], _to_member(GpuPlacement)] | None = None
     """ACK: only nodes that fill one GPU after the other (`binpack`), or spread pods over them (`spread`)."""
-    compute_class: Annotated[Literal["gpu", "gpu-hpn"], AfterValidator(ComputeClass)] | None = None
+    compute_class: Annotated[Literal["gpu", "gpu-hpn"], _to_member(ComputeClass)] | None = None
     """ACS: compute class; `gpu` when left out."""
     gpu_driver: LabelValue = ""
     """ACS: driver version, such as 535.161.08; ACS's default for the model when left out."""
