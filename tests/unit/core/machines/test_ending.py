@@ -162,6 +162,18 @@ def test_one_that_outlives_its_interruption_is_terminated():
     assert again.pending == (TerminateInstance(INSTANCE),), "it stays to be done"
 
 
+def test_an_interruption_that_did_not_come_and_is_announced_again_is_left_to_ec2_once_more():
+    ending = decide(warned(), ClaimReleased("resnet-1"), NOW, LIMITS).machine
+
+    again = decide(ending, MachineWarned(NOW + timedelta(minutes=2)), NOW + timedelta(minutes=2), LIMITS).machine
+    at_the_first_bound = decide(again, seen(InstanceState.RUNNING), NOW + timedelta(minutes=3), LIMITS).machine
+    out_of_order = decide(again, MachineWarned(NOW + timedelta(minutes=1)), NOW + timedelta(minutes=3), LIMITS)
+
+    assert again.wake_at == at_the_first_bound.wake_at == NOW + timedelta(minutes=5)
+    assert at_the_first_bound.pending == ()
+    assert out_of_order.is_ignored
+
+
 def test_while_ec2_does_not_answer_one_that_is_left_to_it_is_looked_at_when_it_should_be_over():
     ending = decide(warned(), ClaimReleased("resnet-1"), NOW, LIMITS).machine
 

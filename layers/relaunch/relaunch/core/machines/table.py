@@ -65,9 +65,13 @@ def is_first_warning(machine: Machine, _event: MachineWarned) -> bool:
 
 
 def is_news_of_the_end(machine: Machine, event: MachineWarned) -> bool:
-    """Return whether EC2 announces an interruption that costs nothing, of a machine that ends or was warned before."""
-    is_first = not event.is_rebalance and machine.left_until is None
-    return is_first and ending.left_until(machine, event.at) is not None
+    """Return whether EC2 announces an interruption that costs nothing, of a machine that ends or was warned before.
+
+    An interruption that did not come may be announced again, and EC2 is left more time then; in all not more than the
+    machine's first hour.
+    """
+    until = None if event.is_rebalance else ending.left_until(machine, event.at)
+    return until is not None and (machine.left_until is None or until > machine.left_until)
 
 
 def has_room(machine: Machine, event: ClaimAsked) -> bool:
