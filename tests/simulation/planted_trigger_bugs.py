@@ -19,10 +19,10 @@ from relaunch.core.triggers.schedules import (
     compare_schedules,
     wanted_schedules,
 )
-from relaunch.core.triggers.upload_rules import RuleChange
+from relaunch.core.triggers.upload_rules import ChangedRule, FoundRule, RuleChange, UploadRule, compare_rules
 from relaunch.entrypoints import sns
 from relaunch.ports import PermanentError
-from relaunch.usecases import arrange_schedules, compare_definitions, submit_job
+from relaunch.usecases import arrange_schedules, arrange_upload_rules, compare_definitions, submit_job
 from simulation.broken_parts import changed
 from simulation.planted_bugs import PlantedBug
 from simulation.planting import patched
@@ -30,6 +30,10 @@ from simulation.planting import patched
 
 def _without_removals(wanted: Sequence[Schedule], found: Iterable[FoundSchedule]) -> list[ChangedSchedule]:
     return [each for each in compare_schedules(wanted, found) if each.change is not RuleChange.REMOVED]
+
+
+def _rules_without_removals(wanted: Sequence[UploadRule], found: Iterable[FoundRule]) -> tuple[ChangedRule, ...]:
+    return tuple(each for each in compare_rules(wanted, found) if each.change is not RuleChange.REMOVED)
 
 
 def _in_utc(definitions: Iterable[JobDefinition]) -> tuple[Schedule, ...]:
@@ -67,6 +71,21 @@ def _half_shares() -> AbstractContextManager[object]:
 
 
 TRIGGER_BUGS = (
+    PlantedBug(
+        "rules-left-behind",
+        "rules of uploads and events that no definition needs any more are not removed",
+        changed(arrange_upload_rules, compare_rules=_rules_without_removals),
+        "rules of triggers are those of the definitions",
+        40,
+    ),
+    PlantedBug(
+        "time-of-another-schedule",
+        "a time starts the jobs of every schedule, not of the one that it is of",
+        changed(matching, _find_schedule_obstacle=lambda _trigger, _event: None),
+        "nothing starts a job that no trigger selects",
+        60,
+        first=120,
+    ),
     PlantedBug(
         "schedules-left-behind",
         "schedules that no definition needs any more are not removed",
