@@ -9,14 +9,12 @@ from typing import Any
 import yaml
 
 from benchmarks.fresh_process import aws_environment
-from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.build import BUILD, built_application
 from relaunch_local.stack.emulator import ACCOUNT
 from relaunch_local.stack.training_cluster import CLUSTER, capacity_providers, machine_parameters
 
 TABLE = "relaunch-jobs"
 SECRET = "relaunch-webhook"  # noqa: S105 - its name
-HANDLERS = REPOSITORY / "benchmarks" / "handlers"
 _ACK = {
     "RELAUNCH_ACK_CLUSTER_ID": "c1234567890abcdef1234567890abcdef",
     "RELAUNCH_ACK_REGION": "cn-beijing",
@@ -77,11 +75,6 @@ def _layers(package: str) -> Any:
     return template()["Resources"][logical_id(package)]["Properties"]["Layers"]
 
 
-def handler_module(package: str) -> str:
-    """Return the module whose `handle` is called: the function's own, but for reconcile, which looks at the clock."""
-    return "between_sweeps" if package == "reconcile" else f"{package}.handler"
-
-
 def environment(
     package: str, url: str, bundle: Path, *, has_machines: bool = False, has_kubernetes: bool = False
 ) -> dict[str, str]:
@@ -92,7 +85,7 @@ def environment(
     queues = f"{url}/{ACCOUNT}"
     machines = machine_parameters() if has_machines else {}
     return {
-        **aws_environment(url, str(bundle), *folders(package, has_kubernetes=has_kubernetes), str(HANDLERS)),
+        **aws_environment(url, str(bundle), *folders(package, has_kubernetes=has_kubernetes)),
         "RELAUNCH_TABLE": TABLE,
         "RELAUNCH_INTAKE_QUEUE_URL": f"{queues}/intake",
         "RELAUNCH_ATTEMPTS_QUEUE_URL": f"{queues}/attempts",
@@ -131,4 +124,4 @@ def handling(package: str, event: object, folder: Path) -> str:
     """Return code that invokes the function with an event, and fails if the function reports an error."""
     file = folder / "event.json"
     file.write_text(json.dumps(event))
-    return HANDLE.format(package=package, module=handler_module(package), event=str(file))
+    return HANDLE.format(package=package, module=f"{package}.handler", event=str(file))

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 
-from benchmarks.built_functions import environment, handler_module
+from benchmarks.built_functions import environment
 from benchmarks.errors import NotMeasurableError
 from benchmarks.functions_cold_start import FIRST_EVENTS
 from benchmarks.recording import Recording, Step
@@ -165,7 +165,7 @@ def _running(program: Path, package: str, variables: Mapping[str, str], folder: 
         program, "--log-level", "info",
         "--runtime-api-address", f"127.0.0.1:{runtime_port}",
         "--runtime-interface-emulator-address", f"127.0.0.1:{port}",
-        INTERPRETER, "-m", "awslambdaric", f"{handler_module(package)}.handle",
+        INTERPRETER, "-m", "awslambdaric", f"{package}.handler.handle",
     ]  # fmt: skip
     with log.open("wb") as output:
         process = subprocess.Popen(

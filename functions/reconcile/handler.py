@@ -7,6 +7,6 @@ from relaunch.entrypoints.reconcile import reconcile
 
 
 @with_metrics
-def handle(_event: object, context: LambdaContext) -> dict[str, int]:
+def handle(event: object, context: LambdaContext) -> dict[str, int]:
     """Reconcile due jobs, sweep the cluster and clean up."""
-    return reconcile(function(), context.get_remaining_time_in_millis)
+    return reconcile(event, function(), context.get_remaining_time_in_millis)

@@ -122,7 +122,7 @@ class Stories:
         """Invoke reconcile."""
         # What one part could not do is raised once all parts were tried.
         with self.world.function("reconcile") as dependencies, suppress(PortError):
-            reconcile(dependencies, FakeContext(milliseconds=600_000).get_remaining_time_in_millis)
+            reconcile({}, dependencies, FakeContext(milliseconds=600_000).get_remaining_time_in_millis)
 
     def received(self, queue: str) -> str:
         """Return the message that was sent last to a queue."""

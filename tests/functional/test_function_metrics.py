@@ -31,6 +31,26 @@ def test_reconcile_counts_dead_letters_every_ten_minutes_while_there_is_time(
     assert metrics.values(Metric.DEAD_LETTERS) == counts
 
 
+@pytest.mark.parametrize(
+    ("event", "counts"),
+    [
+        pytest.param({"time": "2026-03-14T09:10:00Z"}, [1], id="of-the-tenth-minute"),
+        pytest.param({"time": "2026-03-14T09:11:00Z"}, [], id="of-the-next"),
+        pytest.param({"time": "ten past nine"}, [], id="by-somebody"),
+        pytest.param(None, [], id="by-hand"),
+    ],
+)
+def test_a_late_call_does_what_is_due_in_the_minute_of_its_event(event: object, counts: list[int]) -> None:
+    # The call of the next minute may come before this one is over, so that none is of the tenth minute by the clock.
+    clock, metrics = FakeClock(ON_THE_TENTH_MINUTE + timedelta(minutes=1, seconds=2)), ListMetrics()
+    functions = Functions(make_dependencies(clock=clock, metrics=metrics))
+    functions.watched.add("intake", "a message")
+
+    functions.invoke("reconcile", event)
+
+    assert metrics.values(Metric.DEAD_LETTERS) == counts
+
+
 def test_messages_that_fail_are_counted_under_the_name_of_their_queue() -> None:
     metrics = ListMetrics()
     deps = make_dependencies(metrics=metrics)

@@ -99,10 +99,8 @@ class Schedule:
             return
         now = account.clock.now()
         dues = [due for each in (account.indexes, account.machine_indexes) if (due := each.next_due_at()) is not None]
-        moments = [now + skew for skew in (-_CLOCK_MARGIN, timedelta(0), _CLOCK_MARGIN)]
-        is_sweeping = any(is_sweep_due(at) or is_instance_sweep_due(at) for at in moments)
         # A run that would find nothing is skipped.
-        if is_sweeping or any(due <= now + _CLOCK_MARGIN for due in dues):
+        if is_sweep_due(now) or is_instance_sweep_due(now) or any(due <= now + _CLOCK_MARGIN for due in dues):
             account.lambdas.reconcile()
 
 

@@ -101,12 +101,13 @@ class Lambdas:
 
     def reconcile(self) -> None:
         """Invoke reconcile once by the schedule; the next invocation is its retry."""
+        event = {"source": "aws.events", "time": f"{self._runtime.clock.now():%Y-%m-%dT%H:%M:%SZ}"}
         settings = self._stack.functions["reconcile"]
         context = Context(self._runtime.clock, self._runtime.clock.now() + timedelta(seconds=settings.timeout_seconds))
 
         self.call_asynchronously(
             "reconcile",
-            lambda: reconcile(self._dependencies_of("reconcile"), context.get_remaining_time_in_millis),
+            lambda: reconcile(event, self._dependencies_of("reconcile"), context.get_remaining_time_in_millis),
         )
 
     def handle(self, name: str, batch: list[Message], on_handled: Callable[[set[int] | None], None]) -> None:

@@ -58,8 +58,6 @@ class AccountFacts:
     """By instance: when EC2 first told of it a function that was not killed over that, or one that described it."""
     stop_asked_at: dict[str, datetime] = field(default_factory=dict)
     """By task: when the application first sent StopTask."""
-    stopped_by_others_at: dict[str, datetime] = field(default_factory=dict)
-    """By task: when somebody outside Relaunch sent StopTask."""
     stop_wanted_at: dict[str, datetime] = field(default_factory=dict)
     """By task: when its desired status became STOPPED, as StopTask had effect, or it ended by itself."""
     ended_at: dict[str, datetime] = field(default_factory=dict)
@@ -201,12 +199,12 @@ class AccountFacts:
     def has_unconfirmed_stop(self, instance_id: str) -> bool:
         """Return whether a task on an instance took too long to be STOPPED: its other tasks are told to leave."""
         now = self._clock.now()
-        by_others = [
+        not_asked_for = [
             arn
-            for arn, asked_at in self.stopped_by_others_at.items()
-            if self._stop_told_at.get(arn, now) - asked_at >= UNCONFIRMED_AFTER
+            for arn, wanted_at in self.stop_wanted_at.items()
+            if self._stop_told_at.get(arn, now) - wanted_at >= UNCONFIRMED_AFTER
         ]
-        return any(self.host_of(arn) == instance_id for arn in (*self.unconfirmed_stops(), *by_others))
+        return any(self.host_of(arn) == instance_id for arn in (*self.unconfirmed_stops(), *not_asked_for))
 
     def unconfirmed_stops(self, after: timedelta = UNCONFIRMED_AFTER) -> Iterator[str]:
         """Yield the tasks whose stop the application was not told of in this time after it sent StopTask.

@@ -226,6 +226,14 @@ def test_after_a_refusal_that_was_not_certain_the_next_machine_is_a_probe():
     assert job.current_attempt.placement.outcome == "never sent"
 
 
+def test_the_probe_that_was_due_before_an_uncertain_placement_was_given_up_is_made_then():
+    refused = sent_on_a_machine(SITUATIONS["fz"])
+
+    late = SOON + PROBES_AFTER[0] + timedelta(minutes=6)
+
+    assert after(refused, PlacementExpired(1, 1), now=late).wake_at == late
+
+
 def test_a_placement_whose_revision_is_gone_says_nothing_of_its_machine():
     placed = sent_on_a_machine(SITUATIONS["fz"])
     gone = PlacementExpired(1, 1, "the derived revision was deregistered", keeps_machine=True)

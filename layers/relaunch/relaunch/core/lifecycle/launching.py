@@ -338,13 +338,16 @@ def placement_expired(job: Job, event: PlacementExpired, now: datetime, _limits:
     if event.keeps_machine:
         job = replace(job, machine_id=placement.machine_id)
         return _next_placement(job, event.reason, now, event="try closed", is_full=False)
-    is_refused = refusal is not None and refusal.at >= placement.requested_at
-    if not is_refused or not placement.machine_id or job.cancel_requested:
+    if refusal is None or refusal.at < placement.requested_at or not placement.machine_id or job.cancel_requested:
         return _next_placement(job, event.reason, now, event="try closed", is_full=False)
     detail = f"the cluster refused the launch, and it was given up: {event.reason}"
     closed = replace(placement, state=PlacementState.CLOSED, outcome=event.reason)
     job = replace(job, attempt=replace(job.current_attempt, placement=closed))
-    return wait_until_granted(job, RefusedCall.LAUNCH, detail, now, machine_id=placement.machine_id, may_keep=False)
+    machine_id = placement.machine_id
+    # The probe that was due since is not left out.
+    return wait_until_granted(
+        job, RefusedCall.LAUNCH, detail, now, machine_id=machine_id, may_keep=False, refused_at=refusal.at
+    )
 
 
 def cancel_pending(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:

@@ -105,14 +105,15 @@ def wait_until_granted(  # noqa: PLR0913 - all of them named at every call
     machine_id: str = "",
     may_keep: bool = True,
     pause: timedelta | None = None,
+    refused_at: datetime | None = None,
 ) -> Decision:
-    """Let a job wait for what was refused just now, or fail it after it was held back for long enough.
+    """Let a job wait for what was refused just now, or at `refused_at`, or fail it after it was held back long enough.
 
     `machine_id` is the machine of our own that is up for it, empty if it needs none; the start of a task needs any
     machine. `may_keep`: the machine is not known to be gone. `pause` is how long a free call pauses, if the caller
     knows better. The wait may take days, so it leaves the slot to others, unless it keeps its machine.
     """
-    job = with_refusal(job, call, now)
+    job = with_refusal(job, call, refused_at or now)
     has_trained = job.totals.first_started_at is not None
     # The next start of a task is a try on another machine: what refused it may be kept from this one only.
     is_up = bool(machine_id) and may_keep and call is not RefusedCall.START
