@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from architecture.conftest import Template, as_list
 from architecture.role_policies import PSEUDO, Resolver, RolePolicies
 from architecture.written_template import written_template
+from relaunch.usecases import keep_images
 
 ZONES = {"Zone1": "us-east-1a", "Zone2": "us-east-1b", "Zone3": "us-east-1c"}
 PROVIDER = "arn:aws:iam::111122223333:oidc-provider/token.actions.githubusercontent.com"
@@ -127,6 +129,31 @@ def test_no_rule_deletes_an_image_that_a_job_can_hold(training: Template) -> Non
         "countUnit": "days",
         "countNumber": 14,
     }
+
+
+def test_images_that_nobody_pulls_are_archived_before_they_are_deleted_and_the_newest_never(training: Template) -> None:
+    policy = made(training, UnusedImageDays="90")["Repository"]["LifecyclePolicy"]["LifecyclePolicyText"]
+    untagged, newest, unused, archived = json.loads(policy)["rules"]
+
+    assert untagged["selection"]["tagStatus"] == "untagged"
+    # An image with the tags of a rule is safe from all that follow.
+    assert newest["selection"]["tagPatternList"] == ["*latest"]
+    # ECR takes this count with `transition` alone: nothing is deleted that was in use until then.
+    assert unused["selection"] | {"tagPatternList": ["*"], "countNumber": 90} == unused["selection"]
+    assert unused["selection"]["countType"] == "sinceImagePulled"
+    assert unused["action"] == {"type": "transition", "targetStorageClass": "archive"}
+    assert archived["selection"]["storageClass"] == "archive"
+    assert archived["selection"]["countNumber"] == 90
+
+
+@pytest.mark.parametrize(("days", "is_valid"), [("0", True), ("60", True), ("365", True), ("59", False), ("1", False)])
+def test_images_are_in_use_for_longer_than_reconcile_lets_a_job_hold_them_unread(
+    training: Template, days: str, is_valid: bool
+) -> None:
+    pattern = training.parameters["UnusedImageDays"]["AllowedPattern"]
+
+    assert bool(re.fullmatch(pattern, days)) is is_valid
+    assert timedelta(days=60) == keep_images.HELD_FOR * 2
 
 
 @pytest.mark.parametrize("bucket", ["NewCheckpointBucket", "NewDataBucket"])

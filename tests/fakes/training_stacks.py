@@ -12,6 +12,7 @@ TRAINING = {
     "RepositoryUri": "123456789012.dkr.ecr.us-east-1.amazonaws.com/relaunch/trainer",
     "LogGroupName": "/relaunch/relaunch",
     "CheckpointBucketName": "acme-checkpoints",
+    "DataBucketName": "acme-data",
     "TaskRoleArn": f"{ROLE}/task",
     "ExecutionRoleArn": f"{ROLE}/execution",
     "SubmitRoleArn": f"{ROLE}/submit",

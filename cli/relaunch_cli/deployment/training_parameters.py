@@ -29,6 +29,7 @@ OWN_PARAMETERS = (
     GITHUB_REPOSITORY,
     "RepositoryName",
     "UntaggedImageDays",
+    "UnusedImageDays",
     "VpcCidrPrefix",
     "Zones",
 )

@@ -10,6 +10,13 @@ GPU_CONTAINER = "public.ecr.aws/deep-learning-containers/pytorch-training:2.8.0-
 NEURON_CONTAINER = "public.ecr.aws/neuron/pytorch-training-neuronx:2.9.0-neuronx-py312-sdk2.27.1-ubuntu24.04"
 PYTHON = "public.ecr.aws/docker/library/python:3.12-slim"
 
+# "Installing Mountpoint for Amazon S3", awslabs/mountpoint-s3; the list of packages is read first, for libfuse2.
+MOUNTPOINT_LINES = (
+    "# Mountpoint for Amazon S3: the entry point in task-definition.json mounts the data bucket by it.",
+    "ADD https://s3.amazonaws.com/mountpoint-s3-release/latest/x86_64/mount-s3.deb /tmp/",
+    "RUN apt-get update && apt-get install --yes /tmp/mount-s3.deb && rm -rf /tmp/mount-s3.deb /var/lib/apt/lists/*",
+)
+
 # What git keeps to itself may have credentials.
 IGNORED = ".git\n"
 
@@ -18,6 +25,7 @@ def dockerfile_text(training: Training) -> str:
     """Return the Dockerfile of a training."""
     lines = [
         f"FROM {_base(training)}",
+        *(MOUNTPOINT_LINES if training.is_mounting else ()),
         "WORKDIR /opt/trainer",
         "COPY . .",
         "RUN if [ -f requirements.txt ]; then pip install --no-cache-dir --requirement requirements.txt; fi",
@@ -31,6 +39,11 @@ def dockerfile_text(training: Training) -> str:
 def is_large(dockerfile: str) -> bool:
     """Return whether an image begins with a Deep Learning Container."""
     return any(name in dockerfile for name in ("/pytorch-training:", "/pytorch-training-neuronx:"))
+
+
+def lacks_mountpoint(dockerfile: str | None, task_definition: str) -> bool:
+    """Return whether a container mounts buckets that its image cannot; without a Dockerfile it is taken to be so."""
+    return "mount-s3 " in task_definition and "mount-s3" not in (dockerfile or "")
 
 
 def _base(training: Training) -> str:

@@ -85,7 +85,8 @@ class Setup:
 
     `definition` is the task definition as its file is to be, `revision` the number of the newest ACTIVE one, None if
     there is none. `webhook` is None if no event of GitHub starts jobs. `without_workflow` says why there is no
-    workflow, empty if there is one.
+    workflow, empty if there is one. `lacks_mountpoint`: the container mounts buckets, and its Dockerfile does not
+    install what it mounts them by.
     """
 
     repository: GitRepository
@@ -96,6 +97,7 @@ class Setup:
     buckets: Sequence[BucketEvents]
     webhook: Webhook | None
     without_workflow: str
+    lacks_mountpoint: bool = False
 
     @property
     def changed_files(self) -> Sequence[FileChange]:

@@ -1,12 +1,14 @@
 """The task definition of a training, in the form of RegisterTaskDefinition (Amazon ECS API Reference)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from relaunch_cli.repository_setup.training import AcceleratorKind, Training
 from relaunch_cli.repository_setup.training_stack import TrainingStack
 
 MAIN = "main"
+DATA_FOLDER = "/data"
+"""Where a training that mounts buckets finds the objects of the data bucket."""
 _VCPU = 1024
 _GIB = 1024
 # Names of things in lists that ECS may return in another order.
@@ -24,8 +26,8 @@ _DEFAULTS = {"essential": True, "networkMode": "bridge", "protocol": "tcp"}
 def task_definition(training: Training, family: str, stack: TrainingStack) -> Mapping[str, Any]:
     """Return the task definition of a training.
 
-    The launch adds what only it knows: GPUs or a share of one, Neuron devices, and the image by its digest
-    (docs/derived-revisions.md).
+    The launch adds what only it knows: GPUs or a share of one and what they need of the driver, Neuron devices, and the
+    image by its digest (docs/derived-revisions.md).
     """
     container: dict[str, Any] = {
         "name": MAIN,
@@ -36,7 +38,7 @@ def task_definition(training: Training, family: str, stack: TrainingStack) -> Ma
         "cpu": training.vcpus * _VCPU,
         "memory": training.memory_gib * _GIB,
         "stopTimeout": training.stop_timeout_seconds,
-        "environment": [{"name": "AWS_DEFAULT_REGION", "value": stack.region}, *_environment(training)],
+        "environment": [{"name": "AWS_DEFAULT_REGION", "value": stack.region}],
         "logConfiguration": {
             "logDriver": "awslogs",
             "options": {
@@ -61,6 +63,7 @@ def task_definition(training: Training, family: str, stack: TrainingStack) -> Ma
             ],
             "capabilities": {"add": ["SYS_ADMIN"]},
         }
+        container["entryPoint"] = _mounting(stack)
     return {
         "family": family,
         "requiresCompatibilities": ["EC2"],
@@ -72,11 +75,11 @@ def task_definition(training: Training, family: str, stack: TrainingStack) -> Ma
     }
 
 
-def _environment(training: Training) -> Sequence[Mapping[str, str]]:
-    if training.kind is AcceleratorKind.NEURON:
-        return ()
-    # Without it the container gets CUDA's libraries only if its image asks for them.
-    return ({"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "compute,utility"},)
+def _mounting(stack: TrainingStack) -> list[str]:
+    """Return an entry point that mounts the data bucket and becomes the command, which gets SIGTERM then."""
+    # Without --region Mountpoint looks for the bucket's in us-east-1, where a subnet without internet does not lead.
+    mount = f"mount-s3 --read-only --region {stack.region} {stack.data_bucket} {DATA_FOLDER}"
+    return ["sh", "-c", f'mkdir -p {DATA_FOLDER} && {mount} && exec "$@"', "sh"]
 
 
 def is_registered(wanted: Any, found: Any) -> bool:

@@ -25,6 +25,7 @@ class TrainingStack:
     repository_uri: str
     log_group: str
     checkpoint_bucket: str
+    data_bucket: str
     task_role_arn: str
     execution_role_arn: str
     families: tuple[str, ...]
@@ -121,6 +122,7 @@ def read_training_stack(stack: str, region: str, stacks: Any) -> TrainingStack:
             repository_uri=outputs["RepositoryUri"],
             log_group=outputs["LogGroupName"],
             checkpoint_bucket=outputs["CheckpointBucketName"],
+            data_bucket=outputs["DataBucketName"],
             task_role_arn=outputs["TaskRoleArn"],
             execution_role_arn=outputs["ExecutionRoleArn"],
             families=tuple(

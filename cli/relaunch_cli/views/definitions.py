@@ -39,7 +39,7 @@ def render_definitions(registered: Iterable[RegisteredDefinition]) -> PlainTable
         table.add_row(
             definition.name,
             describe_runnable(definition),
-            describe_accelerator(definition.accelerator),
+            describe_gpus(definition),
             str(each.owner) if each.owner else "-",
             triggers,
         )
@@ -101,6 +101,17 @@ def _describe_offering(offering: Offering) -> str:
         return f"{offering.key} at an unknown price"
     limit = "up to " if offering.price_usd_per_hour is None else ""
     return f"{offering.key} at {limit}${format_price(price)}/h"
+
+
+def describe_gpus(definition: JobDefinition) -> str:
+    """Describe what a definition requires; the model and driver of pods are those of the definition, as it has them."""
+    workload = definition.kubernetes
+    parts = [describe_accelerator(definition.accelerator)]
+    if workload is not None and workload.gpu_model:
+        parts.append(f"gpu_model {workload.gpu_model}")
+    if workload is not None and workload.gpu_driver:
+        parts.append(f"gpu_driver {workload.gpu_driver}")
+    return ", ".join(parts)
 
 
 def describe_accelerator(accelerator: AcceleratorRequirement) -> str:

@@ -22,7 +22,7 @@ from relaunch.core.selection.offering_filters import DEFAULT_MAX_PRICE_USD_PER_H
 from relaunch.core.selection.selection import Selection, explain_rejection, explain_rows
 from relaunch.usecases.plan_jobs import Plan
 from relaunch_cli.deployment.defaults import DEFAULTS
-from relaunch_cli.views.definitions import describe_accelerator
+from relaunch_cli.views.definitions import describe_gpus
 from relaunch_cli.views.machines import describe_fleet_request
 from relaunch_cli.views.node_fit import render_fits
 from relaunch_cli.views.price_origins import describe_prices, stale_warning
@@ -165,7 +165,7 @@ def _title(plan: Plan, basis: PlanBasis) -> Text:
         rest = basis.name if plan.fits is None else str(definition.target)
     elif not definition.target.capabilities.takes_task_definition:
         name = definition.name
-        rest = f"{definition.target}  {describe_accelerator(definition.accelerator)}"
+        rest = f"{definition.target}  {describe_gpus(definition)}"
     else:
         shown = f"{revision.family}:{revision.revision}" if revision else definition.task_definition
         name = definition.name
@@ -179,7 +179,7 @@ def _describe_market(definition: JobDefinition, market: MarketChoice) -> str:
 
 def _describe_request(definition: JobDefinition) -> str:
     purchase = [str(definition.purchase)] if definition.target.capabilities.has_spot else []
-    parts = [describe_accelerator(definition.accelerator), *purchase]
+    parts = [describe_gpus(definition), *purchase]
     if definition.estimated_duration is not None:
         parts.append(write_duration(definition.estimated_duration))
     if definition.disk_gib is not None:

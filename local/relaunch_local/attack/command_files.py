@@ -344,6 +344,7 @@ def _stack_for(github: str) -> TrainingStack:
         repository_uri="111122223333.dkr.ecr.eu-central-1.amazonaws.com/relaunch/trainer",
         log_group="/relaunch/relaunch",
         checkpoint_bucket="acme-checkpoints",
+        data_bucket="acme-data",
         task_role_arn=f"{_ROLE}/task",
         execution_role_arn=f"{_ROLE}/execution",
         families=("relaunch-*",),

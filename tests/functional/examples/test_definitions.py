@@ -1,6 +1,7 @@
 """The example job definition, task definition and image belong together and are what AWS accepts."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,18 @@ import yaml
 from botocore.validate import ParamValidator
 
 from functional.examples.attempts import EXAMPLES
+from relaunch.adapters.aws.ecs.revisions import read_revision
+from relaunch.adapters.definition_file.parser import parse_definitions
+from relaunch.adapters.offerings.bundled import bundled_snapshot, load_catalogue
+from relaunch.adapters.offerings.regional import RegionalOfferings
+from relaunch.core.revisions.revision import TaskDefinitionGrants, revision_problem
+from relaunch.core.selection.offering_filters import SelectionLimits
+from relaunch.usecases.load_offerings import AvailableOfferings
+from relaunch.usecases.plan_jobs import plan_on, plan_on_kubernetes
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+REGISTERED = {"taskDefinitionArn": "arn:aws:ecs:us-east-1:111122223333:task-definition/example:1", "revision": 1}
+TASK_DEFINITIONS = sorted(EXAMPLES.rglob("task-definition*.json"))
 
 
 @pytest.fixture
@@ -24,7 +37,30 @@ def definitions() -> dict[str, dict[str, Any]]:
     return yaml.load(text, Loader=yaml.BaseLoader)["jobs"]  # type: ignore[no-any-return]  # noqa: S506 - see above
 
 
-def test_the_task_definition_is_a_valid_request_to_register_it(task_definition: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "file", sorted(EXAMPLES.rglob("relaunch*.yaml")), ids=lambda file: str(file.relative_to(EXAMPLES))
+)
+def test_every_example_would_run_with_its_task_definition(file: Path) -> None:
+    written = [json.loads(each.read_text()) for each in TASK_DEFINITIONS]
+    revisions = {each["family"]: read_revision({**each, **REGISTERED}) for each in written}
+    offerings = RegionalOfferings(bundled_snapshot("us-east-1")).offerings(AT)
+    available = AvailableOfferings(AT, offerings, {}, SelectionLimits())
+
+    for definition in parse_definitions(file.read_text(), str(file), load_catalogue()):
+        if definition.target.capabilities.runs_pods:
+            assert plan_on_kubernetes(definition, AT, None).problem == ""
+            continue
+        revision = revisions[definition.task_definition]
+        plan = plan_on(available, definition, revision)
+        assert plan.problem == revision_problem(revision, TaskDefinitionGrants()) == ""
+        assert plan.selection is not None
+        assert plan.selection.chosen is not None
+        assert not any("offered nowhere" in each for each in plan.notices)
+
+
+@pytest.mark.parametrize("file", TASK_DEFINITIONS, ids=lambda file: str(file.relative_to(EXAMPLES)))
+def test_the_task_definition_is_a_valid_request_to_register_it(file: Path) -> None:
+    task_definition = json.loads(file.read_text())
     service = boto3.client("ecs", region_name="eu-central-1").meta.service_model
     shape = service.operation_model("RegisterTaskDefinition").input_shape
     assert shape is not None

@@ -7,6 +7,7 @@ from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies, NotGrantedError, PermanentError, TransientError
 from relaunch.usecases.clean_revisions import clean_revisions
 from relaunch.usecases.dead_letters import measure_dead_letters
+from relaunch.usecases.keep_images import is_reading_due, keep_images
 from relaunch.usecases.reconcile_jobs import reconcile_jobs
 from relaunch.usecases.reconcile_machines import is_instance_sweep_due, reconcile_machines, sweep_instances
 from relaunch.usecases.sweep_cluster import is_sweep_due, sweep_cluster
@@ -75,3 +76,5 @@ def _parts(
         yield "leaked", lambda: sweep_instances(deps, has_time)
     if any(each.capabilities.takes_task_definition for each in deps.targets):
         yield "deregistered", lambda: clean_revisions(deps, has_time)
+    if is_reading_due(minute):
+        yield "images", lambda: keep_images(deps, has_time)

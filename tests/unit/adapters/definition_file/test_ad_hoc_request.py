@@ -161,6 +161,14 @@ SHARE = {"gpu_memory": "2GiB", "compute_percent": "30"}
             ["`--model` is missing: ACS needs the model of the GPU, such as T4"],
         ),
         ({"target": "acs", "vcpus": "4", "memory": "8GiB", "gpu": "1", "model": ["T4", "A10"]}, ["--model: "]),
+        (
+            {"target": "acs", "vcpus": "4", "memory": "8GiB", **SHARE, "model": ["gpu"], "driver": "gpu_model", "card_memory": "9GiB"},
+            [
+                "--driver: `gpu_model` is not a driver version: write it like 535.161.08",
+                "--compute-percent: compute class gpu of ACS has whole GPUs only: leave it out, or set `--compute-class` to gpu-hpn",
+            ],
+        ),
+        ({"target": "acs", "gpu": "1", "compute_class": "gpux"}, ["--compute-class: `gpux` is none of gpu, gpu-hpn; did you mean `gpu`?"]),
         ({"target": "ack", "gpu": "1", "vcpus": "x"}, ["--vcpus: `x` is not a number of vCPUs: write it like 4 or 0.5"]),
         (
             {"target": "ack", "gpu": "1", "purchase": "spot"},

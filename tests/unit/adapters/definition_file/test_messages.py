@@ -226,7 +226,7 @@ ACS = "target: acs, kubernetes: {image: i, vcpus: 4, memory: 8GiB, %s}, accelera
         pytest.param(ACS % ("gpu_model: T4, gpu_driver: 535.161", ""), ['a.kubernetes.gpu_driver: must be text: write it in quotes, "535.161"']),
         pytest.param(ACS % ("gpu_model: T4, gpu_driver: newest", ""), ["a.kubernetes.gpu_driver: `newest` is not a driver version: write it like 535.161.08"]),
         pytest.param(ACS % ("gpu_model: T4, gpu_driver: 470.82.01, strict: true", ""), ["a.kubernetes.gpu_driver: driver 470.82.01 is not in ACS's list for T4 (580.95.05-open, 570.133.20, 535.161.08, 525.105.17; 2026-09-24): name another one, or leave `strict` out"]),
-        pytest.param(ACS % ("gpu_model: T4", "memory: 2GiB, compute_percent: 30"), ["a.accelerator.gpu.compute_percent: compute class `gpu` of ACS has whole GPUs only: leave it out, or set `compute_class` to gpu-hpn"]),
+        pytest.param(ACS % ("gpu_model: T4", "memory: 2GiB, compute_percent: 30"), ["a.accelerator.gpu.compute_percent: compute class gpu of ACS has whole GPUs only: leave it out, or set `compute_class` to gpu-hpn"]),
     ],
 )  # fmt: skip
 def test_a_definition_for_kubernetes_is_held_against_the_rules_of_its_target(job, problems):

@@ -94,8 +94,13 @@ def test_a_training_that_mounts_buckets_is_made_where_the_stack_allows_it(relaun
     result = relaunch("init", "--yes", "--mount", "--action", "")
 
     assert result.exit_code == 0, result.stderr
-    (container,) = json.loads(written(repository)["task-definition.json"])["containerDefinitions"]
-    assert container["linuxParameters"]["capabilities"] == {"add": ["SYS_ADMIN"]}
+    assert "SYS_ADMIN" in written(repository)["task-definition.json"]
+    assert "mount-s3.deb" in written(repository)["Dockerfile"]
+    assert "does not install mount-s3" not in result.stdout
+    (repository / "Dockerfile").write_text("FROM acme\n")
+    own = relaunch("init", "--dry-run").stdout
+    assert "its Dockerfile does not install mount-s3. Add:" in flat(own)
+    assert "\nRUN apt-get update && apt-get install --yes /tmp/mount-s3.deb" in own
 
 
 def test_it_makes_what_is_missing_and_again_makes_nothing(relaunch: Relaunch, session: CliSession, repository: Path):

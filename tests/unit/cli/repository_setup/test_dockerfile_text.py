@@ -2,7 +2,13 @@ import json
 
 import pytest
 
-from relaunch_cli.repository_setup.dockerfile_text import GPU_CONTAINER, NEURON_CONTAINER, dockerfile_text, is_large
+from relaunch_cli.repository_setup.dockerfile_text import (
+    GPU_CONTAINER,
+    NEURON_CONTAINER,
+    dockerfile_text,
+    is_large,
+    lacks_mountpoint,
+)
 from relaunch_cli.repository_setup.training import AcceleratorKind, BaseImage, Training
 
 
@@ -26,6 +32,19 @@ def test_a_training_can_do_without():
 
     assert not is_large(text)
     assert "/python:" in text.splitlines()[0]
+
+
+@pytest.mark.parametrize("base", BaseImage)
+def test_an_image_that_mounts_buckets_installs_mountpoint_and_others_do_not(base):
+    mounts = '"mount-s3 --read-only acme-data /data"'
+    with_it = dockerfile_text(Training("vision", base_image=base, is_mounting=True))
+    without = dockerfile_text(Training("vision", base_image=base))
+
+    assert "ADD https://s3.amazonaws.com/mountpoint-s3-release/latest/x86_64/mount-s3.deb /tmp/" in with_it.splitlines()
+    assert "apt-get install --yes /tmp/mount-s3.deb" in with_it
+    assert "mount" not in without
+    assert [lacks_mountpoint(each, mounts) for each in (with_it, without, None)] == [False, True, True]
+    assert not lacks_mountpoint(None, '"python"')
 
 
 def test_no_shell_stands_between_ecs_and_the_training():

@@ -13,6 +13,7 @@ OUTPUTS = {
     "RepositoryUri": "111122223333.dkr.ecr.us-east-1.amazonaws.com/relaunch/trainer",
     "LogGroupName": "/relaunch/relaunch",
     "CheckpointBucketName": "acme-checkpoints",
+    "DataBucketName": "acme-data",
     "TaskRoleArn": "arn:aws:iam::111122223333:role/relaunch/task",
     "ExecutionRoleArn": "arn:aws:iam::111122223333:role/relaunch/execution",
 }
@@ -30,6 +31,7 @@ def test_the_outputs_of_both_stacks_are_read():
     found = read({"relaunch": APPLICATION, "relaunch-training": OUTPUTS})
 
     assert (found.repository_name, found.log_group) == ("relaunch/trainer", "/relaunch/relaunch")
+    assert (found.checkpoint_bucket, found.data_bucket) == ("acme-checkpoints", "acme-data")
     assert (found.family_prefix, found.job_api_url) == ("vision-", "https://job-api.example.com/")
     assert (found.submit_role_arn, found.github_repository, found.webhook_url) == ("", "", "")
 

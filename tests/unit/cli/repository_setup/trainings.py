@@ -9,6 +9,7 @@ STACK = TrainingStack(
     repository_uri="111122223333.dkr.ecr.eu-central-1.amazonaws.com/relaunch/trainer",
     log_group="/relaunch/relaunch",
     checkpoint_bucket="acme-checkpoints",
+    data_bucket="acme-data",
     task_role_arn=f"{ROLE}/task",
     execution_role_arn=f"{ROLE}/execution",
     families=("relaunch-*",),

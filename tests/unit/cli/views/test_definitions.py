@@ -23,7 +23,7 @@ from relaunch.core.definitions.definition import (
 )
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.definitions.targets import Target
-from relaunch_cli.views.definitions import describe_accelerator, describe_runnable, describe_trigger
+from relaunch_cli.views.definitions import describe_accelerator, describe_gpus, describe_runnable, describe_trigger
 from relaunch_cli.views.json_output.definitions import trigger_json
 
 WAIT = ImageWait("trainer", "{sha}", timedelta(minutes=5))
@@ -54,9 +54,11 @@ def test_accelerators_are_described_in_short(accelerator, text):
 
 @pytest.mark.parametrize(("target", "text"), [(Target.ECS, "trainer"), (Target.ACK, "ack: registry.example.com/t:v1")])
 def test_what_a_definition_runs_is_that_of_its_target(target, text):
-    workload = KubernetesWorkload("registry.example.com/t:v1")
+    workload = KubernetesWorkload("registry.example.com/t:v1", gpu_model="example-model", gpu_driver="535.161.08")
+    definition = make_definition(target=target, kubernetes=workload)
 
-    assert describe_runnable(make_definition(target=target, kubernetes=workload)) == text
+    assert describe_runnable(definition) == text
+    assert describe_gpus(definition).endswith(", gpu_model example-model, gpu_driver 535.161.08")
 
 
 @pytest.mark.parametrize(

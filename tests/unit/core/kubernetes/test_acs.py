@@ -113,7 +113,7 @@ def test_drivers_of_all_makers_are_taken(driver):
         (WHOLE, replace(T4, memory_mib=None), {"kubernetes.memory": "`memory` is missing: ACS sizes a pod by its requests"}),
         (WHOLE, replace(T4, gpu_driver="latest"), {"kubernetes.gpu_driver": "`latest` is not a driver version: write it like 535.161.08"}),
         (WHOLE, replace(T4, gpu_model=""), {"kubernetes.gpu_model": "`gpu_model` is missing: ACS needs the model of the GPU, such as T4"}),
-        (SHARE, T4, {"accelerator.gpu.compute_percent": "compute class `gpu` of ACS has whole GPUs only: leave it out, or set `compute_class` to gpu-hpn"}),
+        (SHARE, T4, {"accelerator.gpu.compute_percent": "compute class gpu of ACS has whole GPUs only: leave it out, or set `compute_class` to gpu-hpn"}),
         (SHARE, replace(SHARED, card_memory_mib=None), {"kubernetes.card_memory": "`card_memory` is missing: ACS shares a GPU in percent of the memory of a whole one"}),
         (SHARE, replace(SHARED, gpu_driver="1.5.0"), {"kubernetes.gpu_driver": "a pod with a share of a GPU takes the driver of its node: leave `gpu_driver` out"}),
         (SHARE, replace(SHARED, card_memory_mib=23 * GIB), {"accelerator.gpu.memory": "24,576 MiB are asked for, and a card has 23,552 (`card_memory`)"}),

@@ -5,6 +5,7 @@ from relaunch.core.revisions.images import (
     EcrImage,
     FoundImage,
     describe_pin,
+    held_images,
     parse_ecr_image,
     plan_pins,
     with_platforms,
@@ -132,3 +133,12 @@ def test_what_is_known_of_images_goes_to_their_containers_and_leaves_the_others_
     assert [each.platforms for each in before.containers] == [("linux/386",), ("linux/arm",), ()]
     assert [each.platforms for each in after.containers] == [("linux/386",), (), BOTH]
     assert with_platforms(after, {"main": (), "third": ()}) == revision_of("busybox", "busybox", "busybox")
+
+
+def test_what_a_job_holds_is_what_its_containers_run_by_digest_in_the_registry_of_the_account():
+    revision = revision_of(
+        f"{HOME}/trainer:latest", f"{HOME}/proxy:v1", f"999999999999.dkr.ecr.us-east-1.amazonaws.com/a@{DIGEST}"
+    )
+
+    assert held_images(revision, {}) == frozenset()
+    assert held_images(revision, {"main": f"{HOME}/trainer@{DIGEST}"}) == {("trainer", DIGEST)}

@@ -21,7 +21,8 @@ from unit.core.selection.offered import (
     selected,
 )
 
-TYPES_ALONE = needing(instance_types=("g5.xlarge", "inf2.xlarge"))
+G5_ALONE = needing(instance_types=("g5.xlarge",))
+INF2_ALONE = needing(instance_types=("inf2.xlarge",))
 INFERENTIA = make_instance_type(
     "inf2.xlarge",
     accelerator_manufacturer="AWS",
@@ -52,19 +53,28 @@ def test_an_ordinary_job_needs_no_notice():
 
 
 @pytest.mark.parametrize(
-    ("offering", "words"),
+    ("definition", "offering", "words"),
     [
-        pytest.param(make_offering("g5.xlarge"), "g5.xlarge has a GPU", id="a GPU"),
-        pytest.param(make_offering(INFERENTIA), "inf2.xlarge has a Neuron device", id="Neuron"),
+        pytest.param(G5_ALONE, make_offering("g5.xlarge"), "g5.xlarge has a GPU", id="a GPU"),
+        pytest.param(INF2_ALONE, make_offering(INFERENTIA), "inf2.xlarge has a Neuron device", id="Neuron"),
     ],
 )
-def test_a_machine_whose_accelerator_nobody_asks_for_is_warned_of(offering, words):
-    (notice,) = notices_of(TYPES_ALONE, NO_GPU_REVISION, offering)
+def test_a_machine_whose_accelerator_nobody_asks_for_is_warned_of(definition, offering, words):
+    (notice,) = notices_of(definition, NO_GPU_REVISION, offering)
 
     assert notice == (
         f"{words} that no container asks for, so that none can use it: "
         "add `gpu` or `neuron` to `accelerator`, or choose a machine without"
     )
+
+
+@pytest.mark.parametrize("named", [("P5.48xlarge", "g5.xlarge", "trn1.2xlarge"), ("p5.48xlarge", "trn1.2xlarge")])
+def test_instance_types_that_nothing_offers_are_named_also_where_another_one_is_chosen(named):
+    definition = needing(instance_types=named)
+
+    notice = "offered nowhere here, so that no job gets it: p5.48xlarge and trn1.2xlarge (relaunch plan --explain TYPE)"
+    assert notices_of(definition, None, make_offering("g5.xlarge")) == (notice,)
+    assert notices_of(definition, None, *map(make_offering, ("g5.xlarge", "p5.48xlarge", "trn1.2xlarge"))) == ()
 
 
 def test_an_unknown_price_is_told():
@@ -94,23 +104,23 @@ def test_where_only_bottlerocket_has_an_image_the_plan_of_a_region_says_so():
 @pytest.mark.parametrize(
     ("definition", "revision", "machine"),
     [
-        pytest.param(TYPES_ALONE, make_revision(), A10G, id="by the revision"),
+        pytest.param(G5_ALONE, make_revision(), A10G, id="by the revision"),
         pytest.param(make_definition(), NO_GPU_REVISION, A10G, id="by the definition"),
         pytest.param(needing_neuron(devices=1), NO_GPU_REVISION, INFERENTIA, id="Neuron by the definition"),
         pytest.param(needing_neuron(cores=2), NO_GPU_REVISION, INFERENTIA, id="Neuron cores by the definition"),
         pytest.param(
-            TYPES_ALONE,
+            INF2_ALONE,
             revision_of(make_container(gpu_count=0, neuron_devices=("/dev/neuron0",))),
             INFERENTIA,
             id="Neuron by the revision",
         ),
         pytest.param(
-            TYPES_ALONE,
+            G5_ALONE,
             revision_of(make_container(gpu_count=0, gpu_share_mib=2_048)),
             A10G,
             id="a share by the revision",
         ),
-        pytest.param(TYPES_ALONE, None, A10G, id="no revision known"),
+        pytest.param(G5_ALONE, None, A10G, id="no revision known"),
     ],
 )
 def test_an_accelerator_that_somebody_asks_for_is_not(definition, revision, machine):

@@ -176,11 +176,24 @@ def _plain(option: str, value: Value, *, is_one: bool) -> Plain:
 
 
 def _in_options(key_path: str, message: str, options: Mapping[str, Value], paths: Mapping[str, KeyPath]) -> str:
-    """Return a problem in terms of options: `--memory: …`, with all given options that it concerns."""
+    """Return a problem in terms of options: `--memory: …`, with all given options that it concerns.
+
+    A value stays as it is, also one that reads like a key: that of an option, or one that is suggested in its place.
+    """
     keys = tuple(re.sub(r"\[[0-9]+\]", "", key_path).split("."))
     about = [option for option, path in paths.items() if option in options and path[: len(keys)] == keys]
-    spoken = re.sub(r"`([a-z_.]+)`", lambda match: f"`{_option_of(match[1], keys, options, paths)}`", message)
+    values = {value for option in about for value in _values(options[option])}
+
+    def speak(match: re.Match[str]) -> str:
+        key = match[1]
+        return match[0] if key is None or key in values else f"`{_option_of(key, keys, options, paths)}`"
+
+    spoken = re.sub(r"did you mean [^?]*|`([a-z_.]+)`", speak, message)
     return f"{', '.join(about)}: {spoken}" if about else spoken
+
+
+def _values(value: Value) -> Sequence[str]:
+    return (value,) if isinstance(value, str) else value
 
 
 def _option_of(key: str, place: KeyPath, options: Mapping[str, Value], paths: Mapping[str, KeyPath]) -> str:

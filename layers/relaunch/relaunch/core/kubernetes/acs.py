@@ -62,7 +62,7 @@ def _class_problems(gpu: GpuRequirement, workload: KubernetesWorkload) -> list[P
     if not workload.gpu_model:
         problems.append(of_workload("gpu_model", "`gpu_model` is missing: ACS needs the model of the GPU, such as T4"))
     if gpu.is_share:
-        text = "compute class `gpu` of ACS has whole GPUs only: leave it out, or set `compute_class` to gpu-hpn"
+        text = "compute class gpu of ACS has whole GPUs only: leave it out, or set `compute_class` to gpu-hpn"
         problems.append(of_gpu("compute_percent", text))
     return problems
 

@@ -79,7 +79,7 @@ def _purchase_problems(definition: JobDefinition) -> tuple[Problem, ...]:
         return (Problem(("purchase",), "reservations are those of EC2: set `purchase` to on-demand"),)
     if purchase_options(definition):
         return ()
-    where = "compute class `gpu-hpn` of ACS" if definition.target.capabilities.has_spot else definition.target.upper()
+    where = "compute class gpu-hpn of ACS" if definition.target.capabilities.has_spot else definition.target.upper()
     return (Problem(("purchase",), f"{where} has no spot capacity: set `purchase` to on-demand"),)
 
 

@@ -101,6 +101,16 @@ def plan_pins(
     return tuple(pins), tuple(notes)
 
 
+def held_images(revision: Revision, images: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    """Return repository and digest of the images in the account's own registry that containers run by digest.
+
+    `images` are those that replace the images of containers of the revision.
+    """
+    containers = tuple(replace(each, image=images.get(each.name, each.image)) for each in revision.containers)
+    pins, _ = plan_pins(replace(revision, containers=containers))
+    return frozenset((each.image.repository, each.image.digest) for each in pins if each.is_own and each.image.digest)
+
+
 def _plan_pin(container: str, name: str, revision: Revision, wanted: tuple[str, str] | None) -> ImagePin | str:
     image = parse_ecr_image(name)
     arn = _ECS_ARN.fullmatch(revision.arn)

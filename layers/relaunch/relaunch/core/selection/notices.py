@@ -29,6 +29,7 @@ def find_notices(definition: JobDefinition, revision: Revision | None, selection
         *_unknown_work(definition),
         *(revision.warnings if revision else ()),
         *_torchrun(definition, revision),
+        *_unoffered(definition, selection),
     ]
     chosen = selection.chosen if selection else None
     if selection is not None and chosen is not None:
@@ -77,6 +78,16 @@ def _torchrun(definition: JobDefinition, revision: Revision | None) -> tuple[str
         f"torchrun kills its workers {seconds} s after SIGTERM ({SHUTDOWN_TIMEOUT}, set unless the job or its task "
         f"definition has it), and torch before 2.12 ignores that: with it they have {USUAL_SHUTDOWN_SECONDS} s to save",
     )
+
+
+def _unoffered(definition: JobDefinition, selection: Selection | None) -> tuple[str, ...]:
+    """Say which of the instance types that the definition names have no offering at all."""
+    if selection is None:
+        return ()
+    offered = {each.instance_type.name for each in (*selection.kept, *(each.offering for each in selection.rejected))}
+    names = dict.fromkeys(each.lower() for each in definition.accelerator.instance_types)
+    absent = " and ".join(each for each in names if each not in offered)
+    return (f"offered nowhere here, so that no job gets it: {absent} (relaunch plan --explain TYPE)",) if absent else ()
 
 
 def _unused_accelerator(required: Requirements, revision: Revision | None, chosen: Offering) -> str:
