@@ -82,7 +82,7 @@ def survey(repository: GitRepository, wanted: Wanted, stack: TrainingStack, outs
     """
     before = {path: read_text(repository.root, path) for path in _FILES}
     if not wanted.family and not wanted.overwrites and before[TASK_DEFINITION_FILE] is not None:
-        family = str(_read_task_definition(before[TASK_DEFINITION_FILE] or "")["family"])
+        family = str(read_task_definition(before[TASK_DEFINITION_FILE] or "")["family"])
         wanted = replace(wanted, family=family)
     made = _write(wanted.training, wanted, repository, stack, before[_DOCKERFILE])
     if wanted.is_given and not wanted.overwrites:
@@ -99,7 +99,7 @@ def survey(repository: GitRepository, wanted: Wanted, stack: TrainingStack, outs
     overwritten = [each for each in _OVERWRITTEN if each not in foreign] if wanted.overwrites else []
     kept = {path: text for path, text in before.items() if text is not None and path not in overwritten}
     after = {**made, **kept}
-    definition = _read_task_definition(after[TASK_DEFINITION_FILE])
+    definition = read_task_definition(after[TASK_DEFINITION_FILE])
     _check_family(str(definition["family"]), stack)
     _check_host_access(definition, stack)
     registered = newest_revision(str(definition["family"]), outside.client("ecs"))
@@ -249,7 +249,12 @@ def _find_workflow_obstacle(repository: GitRepository, stack: TrainingStack, wor
     return ""
 
 
-def _read_task_definition(text: str) -> Mapping[str, Any]:
+def read_task_definition(text: str) -> Mapping[str, Any]:
+    """Read the file of a task definition.
+
+    Raises:
+        CommandError: it is none that ECS registers.
+    """
     try:
         definition: Mapping[str, Any] = json.loads(text)
     except (ValueError, RecursionError) as error:
