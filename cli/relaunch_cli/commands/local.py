@@ -98,7 +98,7 @@ def push(context: typer.Context, stack: Stack = DEFAULT_STACK) -> None:
     if found.has_changes:
         print_note("what is not committed is not in it, as at GitHub")
     if found.tag not in pushed:
-        print_note(f"{found.repository}:{found.tag} was pushed before, and starts nothing: commit something")
+        print_note(f"{found.repository}:{found.tag} was pushed before, and starts nothing: commit, or relaunch submit")
         return
     print_note(f"pushed {found.repository}:{found.tag} and {found.newest_tag}")
     print_note("nothing was built: it runs with the programs and packages of this terminal; then: relaunch ps")
