@@ -1,6 +1,7 @@
 """explain."""
 
 import io
+import re
 from dataclasses import replace
 
 from rich.console import Console
@@ -25,7 +26,11 @@ def test_explain_has_the_next_step_the_last_events_and_the_newest_selection(rela
         "\ng4dn.xlarge (1x T4 15 GiB) spot by g4dn-xlarge-spot at $0.1600/h\nfirst of 5 offerings; 1 left out" in text
     )
     assert len([line for line in text.splitlines() if line[2:3] == ":"]) == 6
-    assert "earlier events: see --full" in text
+    # Steps of a start and of a stop that are over leave room for what came of them.
+    assert "other events: see --full" in text
+    assert re.search(r" 1 +RUNNING +running", text)
+    assert not re.search(r"task (placed|PENDING|PROVISIONING|stopping)", text)
+    assert "task placed" in relaunch("explain", job_id, "--full").stdout
 
 
 def test_a_full_explanation_has_the_whole_timeline_and_every_selection(relaunch, session):
