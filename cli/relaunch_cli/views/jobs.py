@@ -186,14 +186,16 @@ def render_full_explanation(
 def _without_steps(timeline: Sequence[TimelineEntry]) -> Sequence[TimelineEntry]:
     """Return the timeline without the steps of a start that is over, and of a stop that is."""
     reached = {(entry.attempt_number, entry.event) for entry in timeline}
-    return [entry for entry in timeline if (entry.attempt_number, _reached_after(entry.event)) not in reached]
+    return [
+        entry for entry in timeline if not any((entry.attempt_number, each) in reached for each in _ends(entry.event))
+    ]
 
 
-def _reached_after(event: str) -> str:
-    """Return the event that an event of the same attempt is a step to; empty for what is none."""
+def _ends(event: str) -> tuple[str, ...]:
+    """Return the events of an attempt of which an event is a step; none for what says something by itself."""
     if event == "task stopping":
-        return "task stopped"
-    return "running" if event == "task placed" or event.removeprefix("task ").isupper() else ""
+        return "task stopped", "stopped"
+    return ("running",) if event == "task placed" or event.removeprefix("task ").isupper() else ()
 
 
 def _choice_of_fleet(stored: StoredSelection, attempts: Iterable[Attempt]) -> list[RenderableType]:
