@@ -17,9 +17,14 @@ _TASK_ARN = re.compile(r"arn:aws[a-z-]*:ecs:[^\s:]*:\d*:task/[^\s:]*?([0-9a-f]{3
 
 
 def format_machine(offering: "OfferingKey") -> str:
-    """Format the machine of a job: its type, and how it is bought where that can be chosen; a cluster has no type."""
-    is_chosen = offering.instance_type != Target.ACK
-    return f"{offering.instance_type} {offering.purchase}" if is_chosen else offering.instance_type
+    """Format the machine of a job: its type, and how it is bought where that can be chosen.
+
+    A cluster that offers no types has its own name in their place.
+    """
+    cluster = next((each for each in Target if each.value == offering.instance_type), None)
+    if cluster is not None and not cluster.capabilities.has_spot:
+        return offering.instance_type
+    return f"{offering.instance_type} {offering.purchase}"
 
 
 def format_duration(duration: timedelta) -> str:

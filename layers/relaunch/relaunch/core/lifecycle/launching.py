@@ -112,10 +112,8 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
     where = f" on {placement.instance_id}" if event.machine else f" by {placement.capacity_provider}"
     capabilities = job.definition.target.capabilities
     detail = str(chosen.key) if capabilities.has_spot else chosen.key.instance_type
-    if capabilities.offers_instance_types:
-        detail += f"{where} at {placement.price_text}"
-    if event.resume_uri:
-        detail += f", resuming from {event.resume_uri}"
+    detail += f"{where} at {placement.price_text}" if capabilities.offers_instance_types else ""
+    detail += f", resuming from {event.resume_uri}" if event.resume_uri else ""
     if event.prepared.neuron_devices:
         detail += f", {NeuronClaim(event.prepared.neuron_devices)}"
     detail += _describe_unusable(event.unusable)
