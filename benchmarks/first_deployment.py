@@ -18,9 +18,9 @@ from typing import Any
 from benchmarks.errors import NotMeasurableError
 from benchmarks.session import Session
 from benchmarks.tables import Table
+from relaunch_local.stack.containers import EXAMPLES, ImageFiles
 from relaunch_local.stack.deployment import read_stack
 from relaunch_local.stack.empty_account import EmptyAccount, empty_account
-from relaunch_local.stack.first_training import push_image
 
 COMMAND = Path(sys.executable).with_name("relaunch")
 STACKS = ("relaunch-training", "relaunch-machines", "relaunch")
@@ -34,7 +34,7 @@ def measure(_session: Session) -> list[Table]:
         rows = [("relaunch deploy --yes", *_run(account, folder, "deploy", "--yes"))]
         subprocess.run(["git", "init", "--quiet", folder], check=True)
         training = read_stack(account.emulator, "relaunch-training")[0]
-        world = account.join("relaunch", training)
+        account.join("relaunch", training)
         rows.append(
             (
                 "relaunch init --yes",
@@ -42,7 +42,7 @@ def measure(_session: Session) -> list[Table]:
             )
         )
         started = time.perf_counter()
-        push_image(world, training["RepositoryName"], TAG)
+        list(account.images.push(training["RepositoryName"], [TAG], ImageFiles(EXAMPLES)))
         _wait_until_running(account, folder)
         rows.append(("git push: from the image in ECR until the task is RUNNING", time.perf_counter() - started, ""))
         made = [(name, len(read_stack(account.emulator, name)[1])) for name in STACKS]

@@ -101,8 +101,9 @@ _github.command()(reports_errors(github.remove))
 app.add_typer(_github, name="github")
 
 _local = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Cause faults in the local world (`make local`)."
+    no_args_is_help=True, rich_markup_mode=None, help="Push to the local world (`make local`), and cause faults in it."
 )
+_local.command()(reports_errors(local.push))
 _local.command()(reports_errors(local.interrupt))
 _local.command()(reports_errors(local.terminate))
 _local.command("no-capacity")(reports_errors(local.no_capacity))

@@ -70,15 +70,21 @@ def run_empty(settings: LocalWorldSettings) -> None:
         print(
             "\nPaste the lines above into another terminal, and try there:\n"
             "  .venv/bin/relaunch deploy\n"
+            "and in the repository of a training: relaunch init, git commit, relaunch local push (docs/local.md).\n"
             "Ctrl-C here ends everything.\n",
             file=sys.stderr,
         )
-        while (world := account.join_deployed()) is None:
+        simulator = account.server.simulator
+        with simulator.clock.lock:
+            simulator.subscribe(print_event)
+        joined = None
+        while True:
+            # An update, or a deployment after `relaunch uninstall`, has other functions, roles and rules.
+            if (found := account.find_deployed()) is not None and found != joined:
+                account.join_deployed(found)
+                print("· the stack is deployed, and events are delivered", file=sys.stderr, flush=True)
+                joined = found
             time.sleep(1)
-        print("· the stack is deployed, and events are delivered", file=sys.stderr, flush=True)
-        with world.simulator.clock.lock:
-            world.simulator.subscribe(print_event)
-        threading.Event().wait()
 
 
 def print_environment(world: LocalWorld) -> None:

@@ -92,14 +92,16 @@ def test_what_exists_is_not_made(training: Template) -> None:
         "VpcId": "vpc-0abc",
         "ExistingCluster": "true",
         "ExistingRepository": "true",
+        "ExistingLogGroup": "true",
         "CheckpointBucket": "acme-checkpoints",
         "DataBucket": "acme-data",
     }
     resources = made(training, **existing)
 
-    assert set(resources) == {"LogGroup", "TaskRole", "ExecutionRole", "ReaderRole", "OperatorRole"}
+    assert set(resources) == {"TaskRole", "ExecutionRole", "ReaderRole", "OperatorRole"}
     told = outputs(training, **existing)
     assert told["VpcId"] == "vpc-0abc"
+    assert told["LogGroupName"] == "/relaunch/relaunch"
     assert told["CheckpointBucketName"] == "acme-checkpoints"
     assert told["DataBucketName"] == "acme-data"
     assert "MachineSubnets" not in told
@@ -184,6 +186,7 @@ def test_what_holds_somebodys_work_outlives_the_stack(training: Template) -> Non
     kept = {name for name, each in training.resources.items() if each.get("DeletionPolicy") == "Retain"}
 
     assert kept == {
+        "LogGroup",
         "Repository",
         "NewCheckpointBucket",
         "NewCheckpointBucketPolicy",

@@ -177,9 +177,11 @@ class FakeLocalWorld:
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, Mapping[str, object]]] = []
+        self.answer: Mapping[str, object] = {}
 
-    def control(self, name: str, arguments: Mapping[str, object]) -> None:
+    def control(self, name: str, arguments: Mapping[str, object]) -> Mapping[str, object]:
         self.calls.append((name, arguments))
+        return self.answer
 
 
 class FakeAmis:

@@ -68,7 +68,7 @@ FAILURE_BUGS = (
     PlantedBug(
         "words-of-the-error-dropped",
         "a job that starts nowhere does not say with which error",
-        changed(restart_policy, describe_stop=lambda _stop: "it failed"),
+        changed(restart_policy, describe_stop=lambda _stop, _target: "it failed"),
         "a job that starts nowhere ends with the words of the error",
         60,
     ),

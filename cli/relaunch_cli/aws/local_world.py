@@ -6,7 +6,7 @@ Each is a POST to `/_relaunch/<name>` of the endpoint of ECS, JSON in and out, s
 import ipaddress
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from relaunch_cli import exit_codes
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     import boto3
 
 _HINT = "start one with `make local`, and paste the variables that it prints"
-_SECONDS = 10
+# Files of a commit are unpacked meanwhile.
+_SECONDS = 60
 
 
 class LocalControls(Protocol):
     """Controls of the local world."""
 
-    def control(self, name: str, arguments: Mapping[str, object]) -> None:
-        """Call a control.
+    def control(self, name: str, arguments: Mapping[str, object]) -> Any:
+        """Call a control; return its answer.
 
         Raises:
             CommandError: this is no local world, or it refuses.
@@ -36,7 +37,7 @@ class LocalWorld:
     def __init__(self, session: "boto3.Session") -> None:
         self._session = session
 
-    def control(self, name: str, arguments: Mapping[str, object]) -> None:
+    def control(self, name: str, arguments: Mapping[str, object]) -> Any:
         from botocore.auth import SigV4Auth
         from botocore.awsrequest import AWSRequest
         from botocore.httpsession import URLLib3Session
@@ -53,6 +54,7 @@ class LocalWorld:
         answer = URLLib3Session(timeout=_SECONDS).send(request.prepare())
         if answer.status_code != 200:
             raise CommandError(f"the local world refuses {name}: {_reason(answer.content)}", "", exit_codes.REFUSED)
+        return json.loads(answer.content)
 
 
 def is_loopback(url: str) -> bool:

@@ -37,7 +37,9 @@ def apply(  # noqa: PLR0913 - a command has the options it has
         Path, typer.Argument(metavar="FILE", help="Definition file, for example relaunch.yaml; - is standard input.")
     ],
     *,
-    is_dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and register nothing.")] = False,
+    is_dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check everything and register nothing; without AWS: plan FILE --offline.")
+    ] = False,
     prune: Annotated[
         bool, typer.Option("--prune", help="Remove definitions registered from FILE that are not in it any more.")
     ] = False,

@@ -70,7 +70,9 @@ def init(  # noqa: PLR0913, PLR0917 - a command has the options it has
     overwrites: Annotated[
         bool, typer.Option("--overwrite", help="Write the files anew, also those that are there; shows what changes.")
     ] = False,
-    is_dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be made, and make nothing.")] = False,
+    is_dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be made, each line, and make nothing.")
+    ] = False,
     is_confirmed: Annotated[bool, typer.Option("--yes", "-y", help="Make it without a question.")] = False,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
@@ -81,6 +83,7 @@ def init(  # noqa: PLR0913, PLR0917 - a command has the options it has
     registers the task definition, lets EventBridge know of uploads, and applies relaunch.yaml. Files that are there are
     left as they are, without --overwrite: edit them, and run it again, and the account follows.
     """
+    from relaunch_cli.aws.local_world import is_loopback
     from relaunch_cli.repository_setup.setup import make
     from relaunch_cli.views.init import describe_next, render_setup, setup_json
     from relaunch_cli.views.screen import can_ask, print_json, print_note, print_result, print_text
@@ -106,7 +109,7 @@ def init(  # noqa: PLR0913, PLR0917 - a command has the options it has
     want = partial(_wanted, given=given, action=action, asks=asks, overwrites=overwrites)
     setup, outside = _survey(stack, want, has_own_role=has_own_role)
     if not as_json:
-        print_result(render_setup(setup))
+        print_result(render_setup(setup, is_whole=is_dry_run))
     if is_dry_run:
         if as_json:
             print_json(setup_json(setup, is_made=False))
@@ -118,7 +121,8 @@ def init(  # noqa: PLR0913, PLR0917 - a command has the options it has
     if as_json:
         print_json({**setup_json(setup, is_made=True), "definitions": registered})
     else:
-        print_text(describe_next(setup, stack))
+        is_local = is_loopback(str(outside.client("ecs").meta.endpoint_url))
+        print_text(describe_next(setup, stack, is_local=is_local))
 
 
 def _survey(stack: str, want: "Callable[[GitRepository], Wanted]", *, has_own_role: bool) -> "tuple[Setup, Outside]":

@@ -1,5 +1,7 @@
-"""`relaunch local`: faults of the local world, each aimed at a job."""
+"""`relaunch local`: pushes to the local world, and faults of it, each aimed at a job."""
 
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -77,6 +79,29 @@ def no_capacity(
     connection.local_world.control("capacity", {**pool, "instances": None if is_ended else 0})
     shown = f"{offering.instance_type} {offering.purchase}"
     print_note(f"EC2 has capacity for {shown}" if is_ended else f"EC2 has no capacity for {shown} until `--end`")
+
+
+def push(context: typer.Context, stack: Stack = DEFAULT_STACK) -> None:
+    """Push the commit that you are on as an image, as `git push` and the workflow at GitHub would.
+
+    Nothing is built: the local world runs the files of the commit, each container in a folder of its own, with the
+    programs of this terminal's PATH, and with the command of task-definition.json or of the Dockerfile.
+    """
+    from relaunch_cli.repository_setup.git_repository import find_repository
+    from relaunch_cli.repository_setup.local_push import find_push
+    from relaunch_cli.views.screen import print_note
+
+    found = find_push(find_repository(Path.cwd()))
+    with tempfile.TemporaryDirectory(prefix="relaunch-") as folder:
+        arguments = found.write(Path(folder) / "files.tar")
+        pushed = connect(context, stack).local_world.control("push", arguments)["pushed"]
+    if found.has_changes:
+        print_note("what is not committed is not in it, as at GitHub")
+    if found.tag not in pushed:
+        print_note(f"{found.repository}:{found.tag} was pushed before, and starts nothing: commit, or relaunch submit")
+        return
+    print_note(f"pushed {found.repository}:{found.tag} and {found.newest_tag}")
+    print_note("nothing was built: it runs with the programs and packages of this terminal; then: relaunch ps")
 
 
 def _load_attempt(job_id: str, connection: "Connection") -> "Attempt":

@@ -91,7 +91,7 @@ def survey(
     notes = list(overlaps(stack, given, before[stack].parameters if stack in before else {}))
     wanted = None
     if is_wanted(given, before.get(stack), before.get(f"{stack}-training")):
-        clients = Account(*(account.client(each) for each in ("ec2", "ecs", "ecr")))
+        clients = Account(*(account.client(each) for each in ("ec2", "ecs", "ecr", "s3", "logs")))
         wanted = training_parameters(
             stack, given, before.get(stack), before.get(f"{stack}-training"), clients, notes.append
         )

@@ -148,7 +148,10 @@ def blocked(state: QuotaState, asked: Collection[str] = ()) -> list[str]:
     lines = [f"{quota}: 0 vCPUs, {_describe_request(quota, state, asked)}" for quota in first]
     if others:
         families = dict.fromkeys(_family(quota) for quota in others)
-        lines.append(f"quotas of {', '.join(families)} are 0 too: `relaunch doctor` says which one a definition needs")
+        also = " too" if first else ""
+        lines.append(
+            f"quotas of {', '.join(families)} are 0{also}: `relaunch doctor` says which one a definition needs"
+        )
     return lines
 
 

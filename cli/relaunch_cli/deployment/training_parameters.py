@@ -1,6 +1,6 @@
 """What the stack of infrastructure/training.yaml is deployed with: what is named, what it has, what the account has."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ OWN_PARAMETERS = (
     "DeepLearningContainersAccount",
     "EventSources",
     "ExistingCluster",
+    "ExistingLogGroup",
     "ExistingRepository",
     "GitHubEnvironment",
     GITHUB_PROVIDER,
@@ -54,6 +55,8 @@ class Account:
     ec2: Any
     ecs: Any
     ecr: Any
+    s3: Any
+    logs: Any
 
 
 def is_wanted(given: Mapping[str, str], application: Stack | None, training: Stack | None) -> bool:
@@ -84,7 +87,7 @@ def training_parameters(
 ) -> dict[str, str]:
     """Return the parameters of the stack of the application `name`; those not returned keep their default.
 
-    A cluster or repository that exists already is adopted, and that is told.
+    A cluster or repository that exists already is adopted, and what a removal of this stack has kept; `tell` says so.
 
     Raises:
         ClientError, BotoCoreError: a call failed.
@@ -110,7 +113,43 @@ def training_parameters(
     if "ExistingRepository" not in values:
         is_there = _has_repository(values["RepositoryName"], account.ecr)
         values["ExistingRepository"] = _adopted(f"the repository {values['RepositoryName']}", tell, is_there=is_there)
+    if training is None:
+        values |= _kept_by_removal(f"{name}-training", values, account, tell)
+    # That of a stack of an earlier release is its own.
+    values.setdefault("ExistingLogGroup", "false")
     return {**values, **_zone_parameters(zones, values, account.ec2)}
+
+
+def _kept_by_removal(
+    stack: str, values: Mapping[str, str], account: Account, tell: Callable[[str], None]
+) -> Mapping[str, str]:
+    """Return the parameters, beside those that are named, for what a stack of this name has left: buckets and logs."""
+    kept: dict[str, str] = {}
+    for parameter, what, names in kept_buckets(stack, account.s3):
+        if parameter not in values:
+            kept[parameter] = names[-1]
+            others = f" (and {', '.join(names[:-1])} not)" if names[1:] else ""
+            tell(f"{names[-1]} of an earlier deployment is the bucket for {what} again{others}; {parameter}= makes one")
+    if "ExistingLogGroup" not in values:
+        group = f"/relaunch/{values['ClusterName']}"
+        found = account.logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]
+        is_there = any(each["logGroupName"] == group for each in found)
+        kept["ExistingLogGroup"] = _adopted(f"the log group {group}", tell, is_there=is_there)
+    return kept
+
+
+def kept_buckets(stack: str, s3: Any) -> Iterator[tuple[str, str, Sequence[str]]]:
+    """Yield what parameters can name of the buckets that stacks of this name have made: what for, the oldest first.
+
+    CloudFormation puts the name of the stack and the logical ID before what is random, in small letters ("Name type",
+    CloudFormation Template Reference).
+    """
+    for parameter, what in (("CheckpointBucket", "checkpoints"), ("DataBucket", "data")):
+        prefix = f"{stack}-New{parameter}-".lower()
+        pages = s3.get_paginator("list_buckets").paginate(Prefix=prefix, BucketRegion=s3.meta.region_name)
+        found = [each for page in pages for each in page.get("Buckets", ()) if each["Name"].startswith(prefix)]
+        if found:
+            yield parameter, what, [each["Name"] for each in sorted(found, key=lambda each: each["CreationDate"])]
 
 
 def zones_of(values: Mapping[str, str]) -> list[str]:

@@ -197,11 +197,17 @@ def _kept_of_training(training: Stack) -> Iterable[Kept]:
         ("CheckpointBucketName", "CheckpointBucket", "checkpoints are your work"),
         ("DataBucketName", "DataBucket", "the data is yours"),
     ):
-        if not parameters.get(parameter):
-            name = outputs.get(output, "")
+        name = outputs.get(output, "")
+        # One that an earlier deployment made is named by the parameter.
+        if not parameters.get(parameter) or name.startswith(f"{training.name}-New{parameter}-".lower()):
             # `aws s3 rb --force` leaves old versions, and fails on them.
             yield Kept(f"bucket {name}", what, f"empty it in the console, then aws s3api delete-bucket --bucket {name}")
-    if parameters.get("ExistingRepository", "false") == "false":
-        name = outputs.get("RepositoryName", "")
+    name = outputs.get("RepositoryName", "")
+    is_adopted = name == f"{training.name.removesuffix('-training').lower()}/trainer"
+    if parameters.get("ExistingRepository", "false") == "false" or is_adopted:
         command = f"aws ecr delete-repository --force --repository-name {name}"
         yield Kept(f"repository {name}", "images may be the only ones", command)
+    if group := outputs.get("LogGroupName"):
+        days = parameters.get("LogRetentionDays", "30")
+        command = f"aws logs delete-log-group --log-group-name {group}"
+        yield Kept(f"log group {group}", f"what trainings wrote, until it is {days} days old", command)

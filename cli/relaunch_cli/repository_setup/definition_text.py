@@ -33,6 +33,8 @@ def definition_text(training: Training, family: str, repository: str, stack: Tra
         "    purchase: spot-then-on-demand",
         f"    checkpoint: s3://{stack.checkpoint_bucket}/{training.name}/",
         f"    estimated_duration: {training.duration}",
+        "    # It is stopped when its attempts have run for so long together:",
+        "    # max_runtime: 48h",
         f"    max_price_per_hour: {_price_cap(training):.2f}          # USD, of the machine",
         *_callers(stack),
         *_concurrency(training, stack),

@@ -1,6 +1,7 @@
 """The Dockerfile of a training that has none, on a Deep Learning Container of AWS or on Python alone."""
 
 import json
+import re
 
 from relaunch_cli.repository_setup.training import AcceleratorKind, BaseImage, Training
 
@@ -50,3 +51,28 @@ def _base(training: Training) -> str:
     if training.base_image is BaseImage.PYTHON:
         return PYTHON
     return NEURON_CONTAINER if training.kind is AcceleratorKind.NEURON else GPU_CONTAINER
+
+
+def read_program(dockerfile: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the ENTRYPOINT and CMD of a Dockerfile's last stage; one that is written as text is run by a shell.
+
+    Of all its lines these alone are read ("Shell and exec form", Dockerfile reference).
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    kept = (line for line in dockerfile.splitlines() if not line.lstrip().startswith("#"))
+    for line in re.sub(r"\\[ \t]*\n", " ", "\n".join(kept)).splitlines():
+        instruction, _, rest = line.strip().partition(" ")
+        if instruction.upper() == "FROM":
+            found = {}
+        elif instruction.upper() in {"ENTRYPOINT", "CMD"}:
+            found[instruction.upper()] = _program(rest.strip())
+    return found.get("ENTRYPOINT", ()), found.get("CMD", ())
+
+
+def _program(text: str) -> tuple[str, ...]:
+    try:
+        parts = json.loads(text)
+    except ValueError:
+        parts = None
+    is_exec_form = isinstance(parts, list) and all(isinstance(each, str) for each in parts)
+    return tuple(parts) if is_exec_form else ("/bin/sh", "-c", text)

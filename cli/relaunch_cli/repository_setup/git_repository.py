@@ -39,6 +39,29 @@ def find_commit(folder: Path) -> tuple[str, str]:
     return (github, commit) if github and commit else ("", "")
 
 
+def find_head(folder: Path) -> tuple[str, bool]:
+    """Return the commit that is checked out, and whether files differ from it or are not in it.
+
+    Raises:
+        CommandError: there is no commit yet.
+    """
+    commit, reason = _run(folder, "rev-parse", "--verify", "HEAD")
+    if not commit:
+        raise CommandError(f"there is no commit in {folder} yet: {reason}", "git add … && git commit …, then again")
+    return commit, bool(_git(folder, "status", "--porcelain"))
+
+
+def write_archive(folder: Path, commit: str, archive: Path) -> None:
+    """Write the files of a commit into a tar archive.
+
+    Raises:
+        CommandError: git cannot do that.
+    """
+    _, reason = _run(folder, "archive", "--format=tar", f"--output={archive}", commit)
+    if reason:
+        raise CommandError(f"the files of {commit} cannot be read: {reason}")
+
+
 def github_name(remote: str) -> str:
     """Return OWNER/NAME of the URL of a remote, empty if that is not at GitHub, or no name that GitHub gives.
 

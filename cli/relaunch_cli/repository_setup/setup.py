@@ -16,6 +16,7 @@ from relaunch_cli.repository_setup.dockerfile_text import IGNORED, dockerfile_te
 from relaunch_cli.repository_setup.file_changes import read_text, write_files
 from relaunch_cli.repository_setup.findings import DEFINITION_FILE, PLAN_FILE, FileChange, GitRepository, Setup
 from relaunch_cli.repository_setup.github_webhook import Gh, find_webhook, make_webhook
+from relaunch_cli.repository_setup.remade_stack import follow_stack
 from relaunch_cli.repository_setup.revisions import newest_revision, register
 from relaunch_cli.repository_setup.task_definition import is_registered, task_definition
 from relaunch_cli.repository_setup.training import Training
@@ -76,30 +77,33 @@ def has_files(root: Path) -> bool:
 def survey(repository: GitRepository, wanted: Wanted, stack: TrainingStack, outside: Outside) -> Setup:
     """Look at the repository and the account; nothing is changed.
 
+    Names that the stack had before it was removed and deployed again are to be changed, also without `overwrites`.
+
     Raises:
         CommandError: a file cannot be read, or has something else in it, or a bucket is not there.
         ClientError, BotoCoreError: a call failed.
     """
     before = {path: read_text(repository.root, path) for path in _FILES}
-    if not wanted.family and not wanted.overwrites and before[TASK_DEFINITION_FILE] is not None:
-        family = str(_read_task_definition(before[TASK_DEFINITION_FILE] or "")["family"])
+    there = follow_stack(before, stack)
+    if not wanted.family and not wanted.overwrites and there[TASK_DEFINITION_FILE] is not None:
+        family = str(read_task_definition(there[TASK_DEFINITION_FILE] or "")["family"])
         wanted = replace(wanted, family=family)
-    made = _write(wanted.training, wanted, repository, stack, before[_DOCKERFILE])
+    made = _write(wanted.training, wanted, repository, stack, there[_DOCKERFILE])
     if wanted.is_given and not wanted.overwrites:
-        _check_given(made, before)
-    reason = _find_workflow_obstacle(repository, stack, before[_WORKFLOW_FILE])
+        _check_given(made, there)
+    reason = _find_workflow_obstacle(repository, stack, there[_WORKFLOW_FILE])
     if reason:
         made.pop(_WORKFLOW_FILE, None)
         made.pop(PLAN_FILE, None)
-    elif before[_WORKFLOW_FILE] is not None:
+    elif there[_WORKFLOW_FILE] is not None:
         # Its image is built of something else.
         made.pop(_DOCKERFILE, None)
         made.pop(_IGNORE_FILE, None)
-    foreign = _find_foreign(made, before, stack, is_left=bool(reason))
+    foreign = _find_foreign(made, there, stack, is_left=bool(reason))
     overwritten = [each for each in _OVERWRITTEN if each not in foreign] if wanted.overwrites else []
-    kept = {path: text for path, text in before.items() if text is not None and path not in overwritten}
+    kept = {path: text for path, text in there.items() if text is not None and path not in overwritten}
     after = {**made, **kept}
-    definition = _read_task_definition(after[TASK_DEFINITION_FILE])
+    definition = read_task_definition(after[TASK_DEFINITION_FILE])
     _check_family(str(definition["family"]), stack)
     _check_host_access(definition, stack)
     registered = newest_revision(str(definition["family"]), outside.client("ecs"))
@@ -250,7 +254,12 @@ def _find_workflow_obstacle(repository: GitRepository, stack: TrainingStack, wor
     return ""
 
 
-def _read_task_definition(text: str) -> Mapping[str, Any]:
+def read_task_definition(text: str) -> Mapping[str, Any]:
+    """Read the file of a task definition.
+
+    Raises:
+        CommandError: it is none that ECS registers.
+    """
     try:
         definition: Mapping[str, Any] = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
 from relaunch_cli.deployment.findings import (
@@ -47,7 +46,7 @@ def render_end(plan: Survey, requests: QuotaRequests) -> RenderableType:
     waiting = blocked(plan.quotas, requests.made)
     if waiting:
         parts.append(Text("Cannot start until AWS grants a quota (`relaunch doctor` says when it has):"))
-        parts += [Padding(Text(line), (0, 0, 0, 2)) for line in waiting]
+        parts += [Text(f"  {line}") for line in waiting]
     stack = "" if plan.stack == "relaunch" else f" --stack {plan.stack}"
     if plan.is_new:
         parts.append(Text(f"Next, in the repository of your training: relaunch init{stack}"))
@@ -138,7 +137,7 @@ def _training(wanted: Mapping[str, str], before: Mapping[str, str]) -> str:
             f"your bucket {wanted[name]}" if wanted.get(name) else f"a bucket for {what}"
             for name, what in (("CheckpointBucket", "checkpoints"), ("DataBucket", "data"))
         ),
-        "a log group",
+        f"{'your' if wanted.get('ExistingLogGroup') == 'true' else 'a'} log group",
         "roles",
     ]
     if wanted.get("GitHubRepository"):
@@ -198,7 +197,7 @@ def _cost(items: Sequence[IdleCost]) -> RenderableType:
 
 def render_removal(found: Sequence[Stack], account: str, region: str) -> RenderableType:
     """Return what a removal will delete."""
-    names = [Padding(Text(_removed(each)), (0, 0, 0, 2)) for each in found]
+    names = [Text(f"  {_removed(each)}") for each in found]
     return Group(
         Text(f"Will be deleted in account {account}, {region}, after all jobs were cancelled:", "bold"), *names
     )

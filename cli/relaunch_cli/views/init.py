@@ -15,8 +15,8 @@ from relaunch_cli.views.table import key_values
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def render_setup(setup: Setup) -> RenderableType:
-    """Return what will be made; of files that exist, the difference."""
+def render_setup(setup: Setup, *, is_whole: bool = False) -> RenderableType:
+    """Return what will be made; of files that exist the difference, and if it `is_whole` every line of new ones."""
     parts: list[RenderableType] = [Text(_title(setup), "bold"), Text("")]
     table = key_values()
     for file in setup.files:
@@ -35,20 +35,21 @@ def render_setup(setup: Setup) -> RenderableType:
         text = "note: the container mounts the data bucket, and its Dockerfile does not install mount-s3. Add:"
         parts += [Text(""), Text(text, "yellow"), Text("\n".join(MOUNTPOINT_LINES), no_wrap=True, overflow="ignore")]
     for file in setup.changed_files:
-        if file.before is not None:
+        if is_whole or file.before is not None:
             parts += [Text(""), _difference(file)]
     return Group(*parts, Text(""))
 
 
-def describe_next(setup: Setup, stack: str) -> str:
-    """Return the commands that start the first job, each whole, to be copied."""
+def describe_next(setup: Setup, stack: str, *, is_local: bool = False) -> str:
+    """Return the commands that start the first job, each whole, to be copied; no workflow pushes to a local world."""
     option = "" if stack == "relaunch" else f" --stack {stack}"
     lines = []
     if setup.changed_files:
         root = setup.repository.root
         paths = " ".join(shlex.quote(os.path.relpath(root / each.path)) for each in setup.changed_files)
         lines += [f"git add {paths}", 'git commit --message "Train with Relaunch"']
-    lines += ["git push", f"relaunch ps{option}                # then explain JOB, logs JOB -f"]
+    push = f"relaunch local push{option}" if is_local else "git push"
+    lines += [push, f"relaunch ps{option}                # then explain JOB, logs JOB -f"]
     return "\n".join(["", "Next:", *(f"  {line}" for line in lines)])
 
 

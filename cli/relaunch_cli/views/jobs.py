@@ -16,6 +16,7 @@ from relaunch_cli.views.formatting import (
     format_cost,
     format_count,
     format_duration,
+    format_machine,
     format_time,
     format_timestamp,
     shorten_task_arns,
@@ -74,7 +75,7 @@ def _describe_place(job: JobSummary, awaited: Machine | None) -> tuple[str, str]
         return short_offering(awaited)
     if job.offering is None:
         return "-", "-"
-    return f"{job.offering.instance_type} {job.offering.purchase}", job.offering.zone or "-"
+    return format_machine(job.offering), job.offering.zone or "-"
 
 
 def render_job(
@@ -140,7 +141,7 @@ def _attempts(attempts: Sequence[Attempt], now: datetime) -> list[RenderableType
         ran = format_duration((stop.at if stop else now) - started) if started else "-"
         table.add_row(
             str(attempt.number),
-            f"{offering.instance_type} {offering.purchase}",
+            format_machine(offering),
             attempt.zone or offering.zone or "?",
             format_attempt_price(attempt),
             format_time(started, now) if started else "-",
@@ -165,20 +166,36 @@ def render_full_explanation(
     `is_full`: with the whole timeline, and with every selection and rejection, instead of the last ones.
     """
     job = history.job
-    left_out = 0 if is_full else max(len(history.timeline) - _LAST_ENTRIES, 0)
+    shown = history.timeline if is_full else _without_steps(history.timeline)[-_LAST_ENTRIES:]
+    left_out = len(history.timeline) - len(shown)
     parts: list[RenderableType] = [
         Text(job.job_id, style="bold").append("  ").append(state_text(job.state.value)),
         Text(),
         _render_explanation(job, explanation, now, waiting),
         Text(),
-        render_timeline(history.timeline[left_out:], now),
+        render_timeline(shown, now),
     ]
     if left_out:
-        parts.append(Text(f"and {format_count(left_out, 'earlier event')}: see --full", style="dim"))
+        parts.append(Text(f"and {format_count(left_out, 'other event')}: see --full", style="dim"))
     selections = history.selections if is_full else history.selections[-1:]
     for stored in selections:
         parts += [*_selection_parts(stored, now, is_full=is_full), *_choice_of_fleet(stored, history.attempts)]
     return Group(*parts)
+
+
+def _without_steps(timeline: Sequence[TimelineEntry]) -> Sequence[TimelineEntry]:
+    """Return the timeline without the steps of a start that is over, and of a stop that is."""
+    reached = {(entry.attempt_number, entry.event) for entry in timeline}
+    return [
+        entry for entry in timeline if not any((entry.attempt_number, each) in reached for each in _ends(entry.event))
+    ]
+
+
+def _ends(event: str) -> tuple[str, ...]:
+    """Return the events of an attempt of which an event is a step; none for what says something by itself."""
+    if event == "task stopping":
+        return "task stopped", "stopped"
+    return ("running",) if event == "task placed" or event.removeprefix("task ").isupper() else ()
 
 
 def _choice_of_fleet(stored: StoredSelection, attempts: Iterable[Attempt]) -> list[RenderableType]:

@@ -79,6 +79,7 @@ def run_and_report(outcome: Outcome, screen: Screen) -> int:
         outcome.problem = summarize(error)
         return print_error(outcome.problem, NOT_OPENED)
     screen.line(f"all of it is in {FILE}")
+    screen.line("your own training next, on this machine: docs/local.md; on AWS: docs/deploy.md")
     return 0
 
 

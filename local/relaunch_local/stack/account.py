@@ -1,6 +1,7 @@
 """The account's resources beside the application: buckets, task role, image, log group."""
 
 import json
+import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -97,8 +98,11 @@ def assume_as_ecs(emulator: Emulator, role_arn: str) -> dict[str, str]:
     iam = emulator.client("iam")
     name = role_arn.rpartition("/")[2]
     trust = {"Statement": [{"Effect": "Allow", "Principal": {"AWS": _ROOT}, "Action": "sts:AssumeRole"}]}
+    # Another deployment has another role.
     copy = iam.create_role(
-        RoleName="task-of-ecs", AssumeRolePolicyDocument=policy(trust), MaxSessionDuration=SESSION_SECONDS
+        RoleName=f"task-of-ecs-{secrets.token_hex(4)}",
+        AssumeRolePolicyDocument=policy(trust),
+        MaxSessionDuration=SESSION_SECONDS,
     )["Role"]
     for each in iam.list_role_policies(RoleName=name)["PolicyNames"]:
         document = iam.get_role_policy(RoleName=name, PolicyName=each)["PolicyDocument"]

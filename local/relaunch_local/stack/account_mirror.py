@@ -33,13 +33,16 @@ class AccountMirror:
         return self.quotas.call(target.removeprefix(TARGET_PREFIX), parameters)
 
     def refresh(self) -> None:
-        clusters = self.emulator.client("ecs").list_clusters()["clusterArns"]
+        clusters = [arn.rpartition("/")[2] for arn in self.emulator.client("ecs").list_clusters()["clusterArns"]]
         ec2 = self.emulator.client("ec2")
         subnets = {each["SubnetId"]: each["AvailabilityZone"] for each in ec2.describe_subnets()["Subnets"]}
         templates = [self._launch_template(each) for each in ec2.describe_launch_templates()["LaunchTemplates"]]
         with self.simulator.clock.lock:
-            for arn in clusters:
-                request = {"clusterName": arn.rpartition("/")[2]}
+            # A stack that was removed has taken its cluster with it.
+            for name in set(self.simulator.clusters.clusters).difference(clusters):
+                del self.simulator.clusters.clusters[name]
+            for name in clusters:
+                request = {"clusterName": name}
                 self.simulator.call("CreateCluster", request, access_key=self.emulator.root.access_key_id)
             self.simulator.fleets.pools.subnets.update(subnets)
             for template in templates:

@@ -1,8 +1,12 @@
 """Runs the commands of containers on this machine with a task's environment: endpoints, credentials, log stream."""
 
 import os
+import shutil
 import sys
-from dataclasses import replace
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -21,16 +25,35 @@ class LogSink(Protocol):
         """Take a line; `timestamp` is in milliseconds since the epoch."""
 
 
+@dataclass(frozen=True)
+class ImageFiles:
+    """What stands for an image: the files in its working directory, its ENTRYPOINT and CMD, and where programs are."""
+
+    folder: Path
+    entry_point: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    path: str = ""
+
+
+FindImage = Callable[[str], ImageFiles | None]
+"""Returns what stands for an image, by its reference; None for one that there is not."""
+
+
 class Containers:
     """Implements Processes with local processes; they can start once `connect` has been called."""
 
-    def __init__(self) -> None:
-        """Run commands in examples/, which stands for the trainer's image, with this interpreter on PATH."""
-        path = os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"])
+    def __init__(self, find_image: FindImage = lambda _image: ImageFiles(EXAMPLES)) -> None:
+        """Run commands in the files of images, with this interpreter on PATH; examples/ stands for every image."""
+        self._find_image = find_image
+        self._path = os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"])
         self._processes = LocalProcesses(
             self._take_line,
-            base_environment={"PATH": path, "LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"},
-            working_directory=EXAMPLES,
+            base_environment={
+                "PATH": self._path,
+                "LANG": "C.UTF-8",
+                "PYTHONUNBUFFERED": "1",
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
         )
         self._logs: LogSink | None = None
         self._environment: dict[str, str] | None = None
@@ -43,11 +66,42 @@ class Containers:
     def start(self, spec: ProcessSpec) -> ProcessHandle:
         if self._environment is None:
             raise ProcessStartError("the local world is still being set up")
-        return self._processes.start(replace(spec, environment={**self._environment, **spec.environment}))
+        image = self._find_image(spec.image)
+        if image is None:
+            raise ProcessStartError(f"nothing was pushed as {spec.image}: `relaunch local push` does that")
+        environment = {**self._environment, **spec.environment}
+        if image.path:
+            environment.setdefault("PATH", os.pathsep.join([image.path, self._path]))
+        started = replace(spec, environment=environment, command=_program(spec, image))
+        if image.folder == EXAMPLES:
+            return self._processes.start(started, EXAMPLES)
+        return self._start_in_copy(started, image.folder)
 
     def close(self) -> None:
         self._processes.close()
 
+    def _start_in_copy(self, spec: ProcessSpec, folder: Path) -> ProcessHandle:
+        """Start a container in files of its own, which end with it: a machine has nothing of another one's disk."""
+        own = Path(tempfile.mkdtemp(prefix="container-", dir=folder.parent))
+        shutil.copytree(folder, own, symlinks=True, dirs_exist_ok=True)
+        try:
+            return self._processes.start(replace(spec, on_exit=partial(_end, own, spec)), own)
+        except ProcessStartError:
+            shutil.rmtree(own, ignore_errors=True)
+            raise
+
     def _take_line(self, target: LogTarget | None, timestamp: int, line: str) -> None:
         if self._logs is not None:
             self._logs.write(target, timestamp, line)
+
+
+def _end(own: Path, spec: ProcessSpec, exit_code: int, reason: str | None) -> None:
+    shutil.rmtree(own, ignore_errors=True)
+    spec.on_exit(exit_code, reason)
+
+
+def _program(spec: ProcessSpec, image: ImageFiles) -> tuple[str, ...]:
+    """Return what Docker runs: an entry point of the task definition leaves out ENTRYPOINT and CMD, a command CMD."""
+    if spec.has_entry_point:
+        return spec.command
+    return (*image.entry_point, *(spec.command or image.command))

@@ -24,6 +24,17 @@ from relaunch_local.stack.local_world import (
     temporary_folder,
 )
 from relaunch_local.stack.policies import RolePolicies
+from relaunch_local.stack.pushed_images import PushedImages
+
+_COMPLETE = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """An application that is deployed; `state` is another one once its stacks were updated, or made again."""
+
+    stack: str
+    state: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -34,9 +45,11 @@ class EmptyAccount:
     server: EcsServer
     settings: LocalWorldSettings
     folder: Path
+    images: PushedImages
     _policies: RolePolicies
     _containers: Containers
-    _stack: ExitStack
+    _logs: ContainerLogs
+    _forwarder: EventForwarder
 
     def environment(self) -> dict[str, str]:
         """Return the environment variables with which the `relaunch` command and boto3 use this account."""
@@ -55,23 +68,25 @@ class EmptyAccount:
             store_webhook_secret(deployment)
         self._policies.load_function_roles(self.emulator)
         save_offerings(deployment)
-        logs = self._stack.enter_context(closing(ContainerLogs(self.emulator)))
-        self._containers.connect(self.emulator, assume_as_ecs(self.emulator, training["TaskRoleArn"]), logs)
-        targets = EmulatorTargets(self.emulator)
-        forwarder = self._stack.enter_context(closing(EventForwarder(targets, self.settings.delivery_faults)))
+        self._containers.connect(self.emulator, assume_as_ecs(self.emulator, training["TaskRoleArn"]), self._logs)
+        # The rules of a stack are read once.
+        self._forwarder.targets = EmulatorTargets(self.emulator)
         simulator = self.server.simulator
-        with simulator.clock.lock:
-            simulator.subscribe(forwarder.publish)
-        self._stack.callback(self.server.close)
         log = self.folder / EMULATOR_LOG
-        return LocalWorld(self.emulator, simulator, self.server.url, deployment, forwarder, log, self._policies)
+        return LocalWorld(self.emulator, simulator, self.server.url, deployment, self._forwarder, log, self._policies)
 
-    def join_deployed(self) -> LocalWorld | None:
-        """Join the first application that is completely deployed, with what its trainings need; None without one."""
-        found = self.client("cloudformation").describe_stacks()["Stacks"]
-        complete = {each["StackName"] for each in found if each["StackStatus"] == "CREATE_COMPLETE"}
-        name = next((each for each in sorted(complete) if f"{each}-training" in complete), None)
-        return self.join(name, read_stack(self.emulator, f"{name}-training")[0]) if name else None
+    def find_deployed(self) -> Deployed | None:
+        """Return the first application that is completely deployed, with what its trainings need; None without one."""
+        found = {each["StackName"]: each for each in self.client("cloudformation").describe_stacks()["Stacks"]}
+        for name in sorted(found):
+            stacks = [found[each] for each in (name, f"{name}-training") if each in found]
+            if len(stacks) > 1 and all(each["StackStatus"] in _COMPLETE for each in stacks):
+                return Deployed(name, tuple(f"{each['StackId']} {each.get('LastUpdatedTime')}" for each in stacks))
+        return None
+
+    def join_deployed(self, deployed: Deployed) -> LocalWorld:
+        """Join what was found."""
+        return self.join(deployed.stack, read_stack(self.emulator, f"{deployed.stack}-training")[0])
 
     def client(self, service: str) -> Any:
         """Return a boto3 client of the root user for a service of the emulator."""
@@ -90,8 +105,17 @@ def empty_account(settings: LocalWorldSettings | None = None) -> Iterator[EmptyA
         folder = Path(stack.enter_context(temporary_folder()))
         root = random_root_credentials()
         policies = RolePolicies(root)
-        containers = Containers()
+        images = PushedImages(folder)
+        containers = Containers(images.find)
         server = stack.enter_context(running_simulator(settings, policies, containers))
         emulator = stack.enter_context(running_emulator(folder, simulated_endpoints(server.url), root, settings.hosts))
         server.attach(AccountMirror(emulator, server.simulator))
-        yield EmptyAccount(emulator, server, settings, folder, policies, containers, stack)
+        logs = stack.enter_context(closing(ContainerLogs(emulator)))
+        forwarder = stack.enter_context(closing(EventForwarder(EmulatorTargets(emulator), settings.delivery_faults)))
+        images.connect(emulator, forwarder.publish)
+        server.add_control("push", images.push_archive)
+        with server.simulator.clock.lock:
+            server.simulator.subscribe(forwarder.publish)
+        # Containers end first, so that their last output and events are delivered.
+        stack.callback(server.close)
+        yield EmptyAccount(emulator, server, settings, folder, images, policies, containers, logs, forwarder)

@@ -15,6 +15,7 @@ from relaunch_local.ecs.api.controls import Controls
 from relaunch_local.ecs.api.ec2_query import REQUEST_ID, action_of, answer_ec2, error_xml
 from relaunch_local.ecs.api.in_process import parameter_errors
 from relaunch_local.ecs.api.upstream import REFRESHING, Upstream
+from relaunch_local.ecs.engine.model import JsonObject
 from relaunch_local.ecs.engine.region import Event
 from relaunch_local.ecs.engine.simulator import SERVED_EC2_ACTIONS, EcsSimulator
 from relaunch_local.ecs.errors import DroppedConnectionError, EcsError
@@ -56,6 +57,13 @@ class EcsServer:
     def attach(self, upstream: Upstream) -> None:
         """Let there be more in the account than the simulator was given."""
         self._server.upstream = upstream
+
+    def add_control(self, name: str, control: Callable[[JsonObject], Any]) -> None:
+        """Take a control call of what is beside the simulator; it is called without the simulator's lock.
+
+        A ValueError of it refuses the call.
+        """
+        self._server.more_controls[name] = control
 
     def start(self) -> None:
         """Start serving on separate threads."""
@@ -100,6 +108,7 @@ class _Server(ThreadingHTTPServer):
         self.simulator = simulator
         self.guard = guard
         self.controls = controls
+        self.more_controls: dict[str, Callable[[JsonObject], Any]] = {}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -200,6 +209,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _control(self, arguments: dict[str, Any]) -> None:
         name = unquote(self.path.removeprefix(CONTROL_PREFIX))
+        if control := self.server.more_controls.get(name):
+            self._beside(control, arguments)
+            return
         with self.server.simulator.clock.lock:
             self.server.simulator.clock.synchronize()
             try:
@@ -208,6 +220,15 @@ class _Handler(BaseHTTPRequestHandler):
                 status = 400
                 answer = {"error": error.code, "message": error.message}
         self._reply(status, json.dumps(answer, default=str).encode(), "application/json")
+
+    def _beside(self, control: Callable[[JsonObject], Any], arguments: JsonObject) -> None:
+        status = HTTPStatus.OK
+        try:
+            answer = control(arguments)
+        except ValueError as error:
+            status = HTTPStatus.BAD_REQUEST
+            answer = {"error": "BadArguments", "message": str(error)}
+        self._reply(status, json.dumps(answer).encode(), "application/json")
 
     def _reply(self, status: int, body: bytes, content_type: str) -> None:
         self.send_response(status)

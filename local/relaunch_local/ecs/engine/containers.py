@@ -29,6 +29,7 @@ def process_spec(task: Task, container: Container, on_exit: OnExit) -> ProcessSp
         log_target=_log_target(task, container),
         instance_id=task.instance.instance_id if task.instance else "",
         started_by=task.started_by or "",
+        has_entry_point=bool(container.definition.get("entryPoint")),
     )
 
 

@@ -34,12 +34,10 @@ class LocalProcesses:
         log_sink: LogSink,
         *,
         base_environment: Mapping[str, str] | None = None,
-        working_directory: Path | None = None,
     ) -> None:
         """Start the guard; `base_environment` (default: PATH only) is set in every container."""
         self._log_sink = log_sink
         self._base_environment = dict(base_environment or {"PATH": os.environ.get("PATH", os.defpath)})
-        self._working_directory = working_directory
         self._lock = threading.Lock()
         self._running: dict[int, _LocalProcess] = {}
         self._closed = False
@@ -50,12 +48,15 @@ class LocalProcesses:
             start_new_session=True,
         )
 
-    def start(self, spec: ProcessSpec) -> ProcessHandle:
+    def start(self, spec: ProcessSpec, folder: Path | None = None) -> ProcessHandle:
+        """Start a container in a folder; without one in that of this process."""
         command = spec.command
         environment = {**self._base_environment, **spec.environment}
         if not command:
             raise ProcessStartError("No command specified")
-        if shutil.which(command[0], path=environment.get("PATH")) is None:
+        # A path is one in the container.
+        program = str((folder or Path()) / command[0]) if os.sep in command[0] else command[0]
+        if shutil.which(program, path=environment.get("PATH")) is None:
             raise ProcessStartError(f'exec: "{command[0]}": executable file not found in $PATH')
         with self._lock:
             if self._closed:
@@ -67,7 +68,7 @@ class LocalProcesses:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
                     env=environment,
-                    cwd=self._working_directory,
+                    cwd=folder,
                     start_new_session=True,
                 )
             except OSError as error:

@@ -38,6 +38,8 @@ class ProcessSpec:
     log_target: LogTarget | None = None
     instance_id: str = ""
     started_by: str = ""
+    has_entry_point: bool = False
+    """Whether the task definition has an entry point, in the place of the image's."""
 
 
 class ProcessHandle(Protocol):

@@ -3,6 +3,7 @@
 import pytest
 
 from relaunch.core.checks import is_ok, problem, unknown
+from relaunch_cli.account_checks.images import PARAMETER_PREFIX, TemplateFacts, check_launch_template
 from relaunch_cli.account_checks.local_gaps import without_gaps
 
 
@@ -12,6 +13,7 @@ from relaunch_cli.account_checks.local_gaps import without_gaps
         unknown("launch template gpu", "ec2:DescribeLaunchTemplateVersions: InvalidAction", "try again"),
         unknown("vCPU quotas", "servicequotas:GetServiceQuota: UnknownOperationException", "try again"),
         problem("Lambda concurrency", "nothing is reserved", "relaunch deploy"),
+        check_launch_template("gpu", "lt-1:1", TemplateFacts(exists=True, image=f"{PARAMETER_PREFIX}/aws/service/a")),
     ],
     ids=lambda check: check.name,
 )
@@ -29,10 +31,11 @@ def test_what_the_local_world_does_not_answer_is_left_out_and_named(gap):
     [
         is_ok("Lambda concurrency", "1000, of which 970 are unreserved"),
         problem("alarms", "one is in ALARM", "relaunch machines"),
+        check_launch_template("gpu", "lt-1:1", TemplateFacts(exists=False)),
         unknown("alarms", "you have no permission cloudwatch:DescribeAlarms", "grant it"),
         unknown("alarms", "AWS does not answer", "try again"),
     ],
-    ids=["ok", "problem", "denied", "silent"],
+    ids=["ok", "problem", "no template", "denied", "silent"],
 )
 def test_what_is_wrong_in_it_is_told_as_on_aws(check):
     assert without_gaps([check]).checks == [check]

@@ -1,12 +1,16 @@
 """explain."""
 
 import io
+import re
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
 from fakes.builders import NOW, make_definition, make_offering, make_offering_key
 from fakes.cli_session import flat
+from relaunch.core.jobs.job import TimelineEntry
+from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.ports import JobHistory
 from relaunch.usecases.launch_attempt import launch_attempt
@@ -25,7 +29,12 @@ def test_explain_has_the_next_step_the_last_events_and_the_newest_selection(rela
         "\ng4dn.xlarge (1x T4 15 GiB) spot by g4dn-xlarge-spot at $0.1600/h\nfirst of 5 offerings; 1 left out" in text
     )
     assert len([line for line in text.splitlines() if line[2:3] == ":"]) == 6
-    assert "earlier events: see --full" in text
+    # Steps of a start and of a stop that are over leave room for what came of them.
+    assert "other events: see --full" in text
+    assert re.search(r" 1 +RUNNING +running", text)
+    assert re.search(r" 1 +WAITING +stopped: interruption", text)
+    assert not re.search(r"task (placed|PENDING|PROVISIONING|stopping)", text)
+    assert "task placed" in relaunch("explain", job_id, "--full").stdout
 
 
 def test_a_full_explanation_has_the_whole_timeline_and_every_selection(relaunch, session):
@@ -96,6 +105,25 @@ def test_explain_names_its_own_option_for_all_rejections(relaunch, session):
     assert "You could raise max_price_per_hour, which is 0.01 USD raise the stack's own cap, MaxPricePerHour" in shown
 
 
+def shown(of: JobHistory) -> str:
+    console = Console(file=io.StringIO(), width=200)
+    with console.capture() as capture:
+        console.print(render_full_explanation(of, explain(of.job, NOW), NOW, is_full=False))
+    return capture.get()
+
+
+@pytest.mark.parametrize(("end", "is_over"), [("task stopped", True), ("stopped", True), ("stop repeated", False)])
+def test_the_steps_of_a_stop_are_left_out_once_it_is_over(session, end, is_over):
+    history = session.jobs.load_history(session.submit())
+    events = (("task stopping", 1), (end, 1), ("task PENDING", 2))
+    timeline = tuple(TimelineEntry(NOW, JobState.STOPPING, event, attempt_number=number) for event, number in events)
+
+    text = shown(replace(history, timeline=timeline))
+
+    assert ("task stopping" not in text) is is_over
+    assert "task PENDING" in text
+
+
 def test_explain_says_what_ec2_chose_instead_of_the_first_of_the_selection(relaunch, session):
     job_id = session.submit()
     session.launch(job_id)
@@ -103,12 +131,6 @@ def test_explain_says_what_ec2_chose_instead_of_the_first_of_the_selection(relau
     (attempt,) = before.attempts
     placement = replace(attempt.placement, machine_id="m-1", offering=make_offering_key("g6.xlarge", "us-east-1b"))
     history = replace(before, attempts=(replace(attempt, placement=placement),))
-
-    def shown(of: JobHistory) -> str:
-        console = Console(file=io.StringIO(), width=200)
-        with console.capture() as capture:
-            console.print(render_full_explanation(of, explain(of.job, NOW), NOW, is_full=False))
-        return capture.get()
 
     assert "it ran on g6.xlarge spot us-east-1b: EC2 chooses among what is expected to cost about the same" in (
         shown(history)

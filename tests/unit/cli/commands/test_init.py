@@ -127,6 +127,7 @@ def test_nothing_is_made_before_it_is_confirmed(relaunch: Relaunch, repository: 
 
     assert (shown.exit_code, refused.exit_code) == (0, 2)
     assert "What acme/vision needs for training" in shown.stdout
+    assert "+    task_definition: vision" in shown.stdout
     assert "nobody can be asked here, and nothing was written" in refused.stderr
     assert {each["change"] for each in document["files"]} == {"create"}
     assert document["task_definition"] == {"family": "vision", "registered_revision": None, "needs_revision": True}

@@ -1,8 +1,13 @@
 """local: faults of the local world, each aimed at what a job runs on."""
 
+import json
+import subprocess
+import tarfile
+
 import pytest
 
 from fakes.builders import INSTANCE_ID, make_offering
+from fakes.cli_session import FakeLocalWorld
 from relaunch.core.definitions.accelerator import PurchaseOption
 
 
@@ -83,3 +88,81 @@ def test_a_job_that_waits_again_has_a_last_place(relaunch, session, running):
 
     assert relaunch("local", "no-capacity", running).exit_code == 0
     assert relaunch("local", "no-capacity", session.submit("second")).exit_code == 3
+
+
+IMAGE = "111122223333.dkr.ecr.us-east-1.amazonaws.com/relaunch/trainer:vision-latest"
+
+
+def git(*arguments: str) -> str:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+    return subprocess.run(["git", *identity, *arguments], check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    git("init", "--quiet")
+    (tmp_path / "train.py").write_text("print('trained')")
+    (tmp_path / "Dockerfile").write_text('FROM python\nCMD ["python", "train.py"]\n')
+    definition = {"family": "relaunch-vision", "containerDefinitions": [{"image": "proxy:1"}, {"image": IMAGE}]}
+    (tmp_path / "task-definition.json").write_text(json.dumps(definition))
+    return tmp_path
+
+
+def commit() -> str:
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Train")
+    return git("rev-parse", "HEAD")
+
+
+def test_a_commit_is_pushed_with_the_tags_of_the_workflow(relaunch, session, repository, monkeypatch):
+    sha = commit()
+    (repository / "later.py").touch()
+    names = []
+
+    def control(name, arguments):
+        with tarfile.open(arguments["archive"]) as files:
+            names.extend(files.getnames())
+        return FakeLocalWorld.control(session.local_world, name, arguments)
+
+    monkeypatch.setattr(session.local_world, "control", control)
+    session.local_world.answer = {"pushed": ["vision-latest", f"vision-{sha}"]}
+
+    result = relaunch("local", "push")
+
+    ((name, arguments),) = session.local_world.calls
+    assert result.exit_code == 0, result.stderr
+    assert (name, arguments["repository"]) == ("push", "relaunch/trainer")
+    assert arguments["tags"] == ["vision-latest", f"vision-{sha}"]
+    assert (arguments["entry_point"], arguments["command"]) == ([], ["python", "train.py"])
+    assert sorted(names) == ["Dockerfile", "task-definition.json", "train.py"]
+    assert f"pushed relaunch/trainer:vision-{sha}" in result.stderr
+    assert "what is not committed is not in it" in result.stderr
+    session.local_world.answer = {"pushed": []}
+    assert "was pushed before, and starts nothing" in " ".join(relaunch("local", "push").stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "message"),
+    [
+        (None, "", "there is no commit"),
+        ("Dockerfile", None, "has no Dockerfile"),
+        ("task-definition.json", None, "has no task-definition.json"),
+        ("task-definition.json", '{"family": "f"}', "has an image of ECR whose tag ends with latest"),
+        (
+            "task-definition.json",
+            json.dumps({"family": "f", "containerDefinitions": [{"image": IMAGE.replace("latest", "1")}]}),
+            "has an image of ECR whose tag ends with latest",
+        ),
+    ],
+)
+def test_what_cannot_be_pushed_is_refused_with_what_to_do(relaunch, session, repository, path, text, message):
+    if path:
+        commit()
+        (repository / path).unlink() if text is None else (repository / path).write_text(text)
+
+    result = relaunch("local", "push")
+
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+    assert session.local_world.calls == []

@@ -1,6 +1,7 @@
 """Quotas of a new account: what is 0, what is requested, and what is told where that is not known."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -53,6 +54,8 @@ def test_what_is_requested_already_is_not_requested_again(stubber: Stubber) -> N
     first, others = blocked(state)
     assert first.endswith("0 vCPUs, 64 are requested")
     assert others.startswith("quotas of P, Trn, Inf are 0 too")
+    (alone,) = blocked(replace(state, vcpus={**state.vcpus, G_SPOT: 8.0}))
+    assert alone.startswith("quotas of P, Trn, Inf are 0:")
 
 
 def test_a_refused_request_is_told_with_its_command_and_the_others_are_made(stubber: Stubber) -> None:

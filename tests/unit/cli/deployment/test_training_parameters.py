@@ -1,6 +1,8 @@
 """The parameters of what trainings need: what is named, else what it has, else what the account has."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,7 @@ SIX = [f"us-east-1{letter}" for letter in "abcdef"]
 @pytest.fixture
 def account() -> Iterator[Account]:
     with aws_in_process():
-        yield Account(make_client("ec2"), make_client("ecs"), make_client("ecr"))
+        yield Account(*map(make_client, ("ec2", "ecs", "ecr", "s3", "logs")))
 
 
 def parameters(
@@ -45,6 +47,54 @@ def test_a_cluster_and_a_repository_that_are_there_are_adopted_and_told(account:
         "the cluster training exists already, and is used as it is",
         "the repository vision exists already, and is used as it is",
     ]
+
+
+def test_what_a_removal_kept_is_used_again_unless_something_else_is_named(account: Account) -> None:
+    for name in ("newcheckpointbucket-b", "newdatabucket-a"):
+        account.s3.create_bucket(Bucket=f"relaunch-training-{name}")
+    account.s3.create_bucket(Bucket="relaunch-training-b-newcheckpointbucket-c")
+    for group in ("/relaunch/relaunch", "/relaunch/relaunch-b"):
+        account.logs.create_log_group(logGroupName=group)
+
+    values, notes = parameters(account)
+    named, notes_of_named = parameters(account, CheckpointBucket="", DataBucket="mine", ExistingLogGroup="false")
+
+    assert values["CheckpointBucket"] == "relaunch-training-newcheckpointbucket-b"
+    assert values["DataBucket"] == "relaunch-training-newdatabucket-a"
+    assert values["ExistingLogGroup"] == "true"
+    assert "the log group /relaunch/relaunch exists already, and is used as it is" in notes
+    assert any("CheckpointBucket= makes one" in each for each in notes)
+    assert (named["CheckpointBucket"], named["DataBucket"], named["ExistingLogGroup"]) == ("", "mine", "false")
+    assert notes_of_named == []
+
+
+def test_of_several_buckets_the_newest_is_used(account: Account) -> None:
+    class S3:
+        meta = account.s3.meta
+
+        def get_paginator(self, _operation: str) -> "S3":
+            return self
+
+        def paginate(self, **request: str) -> list[dict[str, Any]]:
+            found = [{"Name": f"{request['Prefix']}{name}", "CreationDate": day} for name, day in (("a", 2), ("b", 1))]
+            return [{"Buckets": found}, {}]
+
+    values, notes = parameters(replace(account, s3=S3()))
+
+    assert values["CheckpointBucket"] == "relaunch-training-newcheckpointbucket-a"
+    assert "(and relaunch-training-newcheckpointbucket-b not)" in notes[0]
+
+
+def test_a_stack_of_an_earlier_release_keeps_its_own_log_group_and_buckets(account: Account) -> None:
+    """A parameter that says they exist would let CloudFormation take them out of the stack."""
+    account.s3.create_bucket(Bucket="relaunch-training-newcheckpointbucket-b")
+    account.logs.create_log_group(logGroupName="/relaunch/relaunch")
+
+    values, notes = parameters(account, Stack("relaunch-training", "CREATE_COMPLETE", {"ClusterName": "relaunch"}))
+
+    assert values["ExistingLogGroup"] == "false"
+    assert "CheckpointBucket" not in values
+    assert notes == []
 
 
 def test_what_the_stack_made_itself_stays_its_own(account: Account) -> None:

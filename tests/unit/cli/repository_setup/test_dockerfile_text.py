@@ -8,6 +8,7 @@ from relaunch_cli.repository_setup.dockerfile_text import (
     dockerfile_text,
     is_large,
     lacks_mountpoint,
+    read_program,
 )
 from relaunch_cli.repository_setup.training import AcceleratorKind, BaseImage, Training
 
@@ -52,3 +53,18 @@ def test_no_shell_stands_between_ecs_and_the_training():
 
     assert "ENTRYPOINT []" in lines
     assert json.loads(lines[-1].removeprefix("CMD ")) == ["python", "-m", "train", "--name", 'a "b"']
+
+
+@pytest.mark.parametrize(
+    ("dockerfile", "program"),
+    [
+        (dockerfile_text(Training("vision")), ((), ("python", "train.py"))),
+        ('FROM a\nENTRYPOINT ["python"]\ncmd ["train.py"]\n', (("python",), ("train.py",))),
+        ("FROM a\nCMD python train.py && true\n", ((), ("/bin/sh", "-c", "python train.py && true"))),
+        ('FROM a\n# CMD ["b"]\nCMD ["python", \\\n  # said\n  "train.py"]\n', ((), ("python", "train.py"))),
+        ('FROM a AS build\nENTRYPOINT ["make"]\nFROM a\nCMD ["x"]\n', ((), ("x",))),
+        ("FROM a\n", ((), ())),
+    ],
+)
+def test_the_program_is_that_of_the_last_stage(dockerfile, program):
+    assert read_program(dockerfile) == program

@@ -1,5 +1,6 @@
 """What is looked at before a repository gets what a training needs."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from relaunch_cli.errors import CommandError
+from relaunch_cli.repository_setup.file_changes import write_files
 from relaunch_cli.repository_setup.findings import GitRepository, Setup
 from relaunch_cli.repository_setup.github_webhook import Gh
 from relaunch_cli.repository_setup.setup import Outside, Wanted, Watched, survey
@@ -49,3 +51,30 @@ def test_a_family_that_jobs_may_not_run_and_operators_may_not_register_in_is_ref
         "the stack runs no task definitions of the family vision: its TaskDefinitionFamilies are bert, gpt"
     )
     assert "name another family in task-definition.json and relaunch.yaml" in refused.value.hint
+
+
+def test_a_repository_follows_a_stack_that_was_deployed_again(tmp_path: Path) -> None:
+    outside = Outside(lambda _service: Ecs(), Gh(), lambda _text: Watched((), ()))
+    role = "arn:aws:iam::111122223333:role/relaunch/relaunch-training"
+    first, again = (
+        replace(
+            STACK,
+            checkpoint_bucket=f"relaunch-training-newcheckpointbucket-{name}",
+            task_role_arn=f"{role}-TaskRole-{name}",
+            submit_role_arn=f"{role}-SubmitRole-{name}",
+        )
+        for name in ("first", "again")
+    )
+    repository = GitRepository(tmp_path, "acme/vision")
+    training = Wanted(Training("vision"))
+    write_files(tmp_path, survey(repository, training, first, outside).files)
+
+    setup = survey(repository, replace(training, is_given=True), again, outside)
+
+    assert not setup.without_workflow
+    changed = {each.path: each.difference for each in setup.changed_files}
+    assert set(changed) == {"relaunch.yaml", "task-definition.json", ".github/workflows/train.yml"}
+    for difference in changed.values():
+        assert re.search(r"^-.*-first", difference, re.MULTILINE)
+        assert re.search(r"^[+].*-again", difference, re.MULTILINE)
+    assert setup.definition["taskRoleArn"] == again.task_role_arn

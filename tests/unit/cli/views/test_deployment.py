@@ -51,6 +51,10 @@ def test_what_was_requested_is_not_said_to_be_requested_by_nobody():
     # What nobody has asked for is one line, so that the next command stays in sight.
     assert "quotas of P, Trn, Inf are 0 too: `relaunch doctor` says which one a definition needs" in text
     assert len(shown) < 12
+    # In a pipe no line is wrapped or cut.
+    piped = Console(file=io.StringIO(), width=80)
+    piped.print(render_end(plan, QuotaRequests()), soft_wrap=True)
+    assert "which one a definition needs\n" in piped.file.getvalue()
     assert {each["code"]: each["requested_vcpus"] for each in quotas}[G_SPOT] == 8.0
 
 

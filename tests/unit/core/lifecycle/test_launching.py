@@ -15,6 +15,7 @@ from fakes.builders import (
     task_id,
 )
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import IntentKind, PlacementState, StopIntent
 from relaunch.core.jobs.effects import RememberCapacity, RequestLaunch, StopTask
 from relaunch.core.jobs.job import Job, claimed_machines
@@ -352,6 +353,13 @@ def test_an_on_demand_offering_is_shown_as_such():
 
     assert entry.detail == "g5.xlarge on-demand by g5-xlarge-on-demand at $1.0000/h"
     assert entry.attempt_number == 1
+
+
+def test_a_cluster_without_spot_shows_no_purchase_option():
+    definition = replace(SITUATIONS["w0"].definition, target=Target.ACK)
+    entry = decided(replace(SITUATIONS["w0"], definition=definition), chosen()).timeline[0]
+
+    assert entry.detail == "g5.xlarge"
 
 
 def test_an_unknown_price_is_shown_as_such():

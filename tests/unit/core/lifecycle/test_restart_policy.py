@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from fakes.builders import NOW, make_definition, make_job, make_running_attempt, make_running_job
 from relaunch.core.definitions.definition import RetryRules
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import Stop, StopKind
 from relaunch.core.jobs.job import FailedStart
 from relaunch.core.jobs.state import JobState
@@ -173,7 +174,7 @@ def test_a_pause_never_outlasts_what_a_queue_can_delay(failures):
 
 @pytest.mark.parametrize("kind", [StopKind.INTERRUPTION, StopKind.MOVED, StopKind.HOST_LOST, StopKind.NO_CAPACITY])
 def test_what_the_machine_did_is_made_up_for_at_once(kind):
-    assert after_stop(kind, interruptions=50) == RestartAfter(0, describe_stop(Stop(kind, NOW)))
+    assert after_stop(kind, interruptions=50) == RestartAfter(0, describe_stop(Stop(kind, NOW), Target.ECS))
 
 
 def idle_job(idle: timedelta, interruptions: int, **fields):
@@ -295,7 +296,7 @@ def test_the_next_limit_of_a_running_job_is_whichever_comes_first(deadline, expe
     ],
 )
 def test_a_stop_is_told_with_ecs_own_words(stop, words):
-    assert describe_stop(stop) == words
+    assert describe_stop(stop, Target.ECS) == words
 
 
 WORDS = {
@@ -321,7 +322,8 @@ WORDS = {
 
 @pytest.mark.parametrize("kind", list(StopKind))
 def test_every_kind_of_stop_has_words(kind):
-    assert describe_stop(Stop(kind, NOW)) == WORDS[kind]
+    assert describe_stop(Stop(kind, NOW), Target.ECS) == WORDS[kind]
+    assert describe_stop(Stop(kind, NOW), Target.ACK) == WORDS[kind].replace("machine was taken", "pod was taken")
 
 
 def test_a_running_attempt_counts_as_run_time_until_it_stops():

@@ -203,7 +203,7 @@ def _explain_end(job: Job) -> Explanation:
         advice = (
             "raise max_runtime or deadline in the definition; `relaunch explain --full` shows where the time went",
         )
-    reason = job.reason or (describe_stop(stop) if stop else "")
+    reason = job.reason or (describe_stop(stop, job.definition.target) if stop else "")
     return Explanation(
         "", job.ended_at, f"nothing: the job is {job.state}" + (f", {reason}" if reason else ""), None, advice
     )

@@ -19,6 +19,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from relaunch.core.definitions.durations import write_duration, write_minutes
+from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.attempt import Attempt, Stop, StopKind
 from relaunch.core.jobs.effects import RememberCapacity
 from relaunch.core.jobs.job import Job
@@ -121,7 +122,7 @@ def decide_restart(job: Job, stop: Stop, now: datetime) -> GiveUp | RestartAfter
       ├─ not started ──▶ again on another instance, after 30 s, 60 s, 120 s…
       └─ no capacity ──▶ again at once, on another offering
     """
-    detail = describe_stop(stop)
+    detail = describe_stop(stop, job.definition.target)
     if stop.kind in _ENDS:
         return GiveUp(_ENDS[stop.kind], detail)
     if job.cancel_requested:
@@ -193,11 +194,13 @@ def next_time_limit(job: Job, now: datetime) -> datetime:
     return min(runtime_ends_at, job.accepted_at + job.definition.deadline)
 
 
-def describe_stop(stop: Stop) -> str:
+def describe_stop(stop: Stop, target: Target) -> str:
     """Return a description of how a task ended, with its exit code and the reason that the target gives."""
+    # A pod is also evicted or deleted from a node that stays.
+    taken = "the pod" if target.capabilities.runs_pods else "the machine"
     words = {
         StopKind.SUCCESS: "the program finished",
-        StopKind.INTERRUPTION: "the machine was taken away",
+        StopKind.INTERRUPTION: f"{taken} was taken away",
         StopKind.MOVED: "it was moved to spot",
         StopKind.HOST_LOST: "the machine was lost",
         StopKind.OUT_OF_MEMORY: "the container ran out of memory",

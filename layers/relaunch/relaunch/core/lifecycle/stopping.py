@@ -144,7 +144,7 @@ def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
         before = (*before, *remembered)
     if stop.kind is StopKind.UNKNOWN_START and job.definition.target.capabilities.offers_instance_types:
         # What nobody knows may be of the machine, its type or its zone: if there is another pool, that one tells.
-        job = _avoid_pool(job, describe_stop(stop), now)
+        job = _avoid_pool(job, describe_stop(stop, job.definition.target), now)
     if verdict.delay_seconds:
         # The next machine was requested while the task saved or trained on, and costs: another job may need it.
         job = replace(job, machine_id=_kept_machine(job, stop, verdict.delay_seconds))

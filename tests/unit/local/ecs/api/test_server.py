@@ -54,6 +54,18 @@ def test_requests_are_kept_with_their_callers(served: Served) -> None:
     assert (last["access_key"], last["outcome"]) == ("AKIALAUNCHER", "ok")
 
 
+def test_what_is_beside_the_simulator_adds_controls_that_may_refuse(served: Served) -> None:
+    def push(arguments: dict[str, object]) -> dict[str, object]:
+        if not arguments["tag"]:
+            raise ValueError("there is no tag")
+        return {"pushed": arguments["tag"]}
+
+    served.server.add_control("push", push)
+
+    assert served.control("push", {"tag": "a"}) == {"pushed": "a"}
+    assert served.controlled("push", {"tag": ""}) == (400, {"error": "BadArguments", "message": "there is no tag"})
+
+
 def test_scripts_interrupt_terminate_and_disconnect(served: Served) -> None:
     run(served)
     served.advance(200)
