@@ -16,6 +16,7 @@ from relaunch_cli.deployment.github_repository import RepositoryIds
 from relaunch_cli.deployment.github_stacks import find_github_stacks
 from relaunch_cli.deployment.machine_parameters import SUBNETS, Way, check_most, read_parameters
 from relaunch_cli.deployment.machines import MachineClients, prepare_machines
+from relaunch_cli.deployment.named_resources import check_resources
 from relaunch_cli.deployment.quotas import read_quotas, request_quotas
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.reservations import reservations
@@ -68,7 +69,7 @@ def survey(
     `trainings` get a role of their own, as those have already that did before.
 
     Raises:
-        RefusedError: parameters contradict each other, a name is none, or a stack cannot be updated now.
+        RefusedError: parameters contradict each other or name what is not there, or a stack cannot be updated now.
         ClientError, BotoCoreError: a call failed.
     """
     check_names(trainings)
@@ -89,6 +90,7 @@ def survey(
         check_name(stack)
         given = {**_LEFT_OUT, **separate_names(stack, before), **given}
     notes = list(overlaps(stack, given, before[stack].parameters if stack in before else {}))
+    notes += check_resources(given, account.client, account.region)
     wanted = None
     if is_wanted(given, before.get(stack), before.get(f"{stack}-training")):
         clients = Account(*(account.client(each) for each in ("ec2", "ecs", "ecr")))
