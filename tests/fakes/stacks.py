@@ -35,6 +35,8 @@ class FakeStacks:
     change_sets: dict[str, dict[str, Any]] = field(default_factory=dict)
     events: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    """The stacks that were never made, and whose buckets are there."""
     more_outputs: dict[str, dict[str, str]] = field(default_factory=dict)
     """Outputs by stack, beside those of the stack of machines."""
     barrier: Callable[[str, Mapping[str, str]], str] = lambda _name, _parameters: ""
@@ -83,6 +85,7 @@ class FakeStacks:
             self.stacks.setdefault(name, _Stack("REVIEW_IN_PROGRESS"))
         else:
             assert known is not None
+            assert known.status != "ROLLBACK_COMPLETE", "ValidationError"
         self.change_sets[request["ChangeSetName"]] = request
         return {}
 
@@ -115,6 +118,9 @@ class FakeStacks:
         verb = "UPDATE" if stack.template else "CREATE"
         if self.failure:
             stack.status = "UPDATE_ROLLBACK_COMPLETE" if stack.template else "ROLLBACK_COMPLETE"
+            if not stack.template and not request.get("RetainExceptOnCreate"):
+                # What the template retains stays also where the stack was never made.
+                self.left.append(name)
             self._tell(name, token, "GpuLaunchTemplate", f"{verb}_FAILED", self.failure)
             self._tell(name, token, "InstanceRole", f"{verb}_FAILED", "Resource creation cancelled")
         else:

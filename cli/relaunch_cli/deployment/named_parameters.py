@@ -54,7 +54,7 @@ def read_named(arguments: Sequence[str], source: Source) -> Mapping[str, str]:
 
 def application_template(source: Source) -> Any:
     """Return the application's template, without the functions of CloudFormation in it."""
-    return _load((source.folder / "template.yaml").read_text(encoding="utf-8"))
+    return _load(source.application)
 
 
 @cache

@@ -184,11 +184,21 @@ def test_a_change_that_is_not_confirmed_ends_the_deployment(account: FakeAccount
 
 
 def test_a_stack_that_cannot_be_updated_is_told_before_anything_is_made(account: FakeAccount) -> None:
-    account.stacks.have("relaunch", "ROLLBACK_COMPLETE")
+    account.stacks.have("relaunch", "DELETE_FAILED")
     with pytest.raises(RefusedError, match="aws cloudformation delete-stack --stack-name relaunch"):
         account.deploy()
 
     assert account.log == []
+
+
+def test_stacks_whose_first_deployment_failed_are_made_again(account: FakeAccount) -> None:
+    account.stacks.have("relaunch", "ROLLBACK_COMPLETE", MachineLaunchTemplates="gpu=lt-0c:1")
+    account.stacks.have("relaunch-training", "ROLLBACK_COMPLETE", RepositoryName="vision")
+    account.deploy()
+
+    assert account.log.count("create relaunch") == 1
+    assert {each.status for each in account.stacks.stacks.values()} == {"CREATE_COMPLETE"}
+    assert account.parameters("relaunch-training")["RepositoryName"] == "vision"
 
 
 def test_a_stack_of_somebody_else_with_this_name_is_refused(account: FakeAccount) -> None:
