@@ -191,16 +191,6 @@ def test_a_stack_that_cannot_be_updated_is_told_before_anything_is_made(account:
     assert account.log == []
 
 
-def test_stacks_whose_first_deployment_failed_are_made_again(account: FakeAccount) -> None:
-    account.stacks.have("relaunch", "ROLLBACK_COMPLETE", MachineLaunchTemplates="gpu=lt-0c:1")
-    account.stacks.have("relaunch-training", "ROLLBACK_COMPLETE", RepositoryName="vision")
-    account.deploy()
-
-    assert account.log.count("create relaunch") == 1
-    assert {each.status for each in account.stacks.stacks.values()} == {"CREATE_COMPLETE"}
-    assert account.parameters("relaunch-training")["RepositoryName"] == "vision"
-
-
 def test_a_stack_of_somebody_else_with_this_name_is_refused(account: FakeAccount) -> None:
     account.stacks.more_outputs.clear()
     with pytest.raises(RefusedError, match="has no output ClusterName, VpcId, CheckpointBucketName: it is another one"):
