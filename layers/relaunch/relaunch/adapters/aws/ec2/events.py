@@ -9,7 +9,7 @@ The owner of an interruptible capacity reservation takes its instances two minut
 Instance Interruption Warning" ("Monitor interruptible Capacity Reservations", EC2 User Guide).
 
 The end of a Capacity Block is announced 40 minutes before it ("Monitor Capacity Blocks using EventBridge", EC2 User
-Guide, which writes its name in two ways, and shows no date).
+Guide, which has had two names for it, and does not show the form of its date).
 """
 
 from collections.abc import Mapping
