@@ -301,8 +301,8 @@ def test_alarms_tell_the_topic_if_there_is_one_and_nothing_is_alarming_about_sil
     for name, alarm in alarms.items():
         tells = {"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
         assert alarm["AlarmActions"] == tells, name
-        # Passes and sweeps of reconcile come by the clock: their silence is as bad as what they would say. But a new alarm
-        # has no data, and one that treats that as breaching goes off at once; its first state tells nobody.
+        # Passes and sweeps of reconcile come by the clock: their silence is as bad as what they would say. But a new
+        # alarm has no data, and one that treats that as breaching goes off at once; its first state tells nobody.
         is_by_clock = name in ("JobsOverdueAlarm", "IdleMachinesAlarm")
         assert alarm["TreatMissingData"] == ("missing" if is_by_clock else "notBreaching"), name
         assert alarm.get("InsufficientDataActions") == (tells if is_by_clock else None), name
