@@ -115,6 +115,11 @@ class RoleCredentials:
         said = f"STS did not let this job assume {self._role.arn}: {code}: {fields.get('Message', 'no message')}"
         if code in _PASSING_ERRORS:
             return UnavailableError(said)
+        if "audience" in fields.get("Message", "").lower():
+            return ActionError(
+                f"{said}; GitHub's OIDC provider in that account has to know the audience {AUDIENCE}: aws iam "
+                f"add-client-id-to-open-id-connect-provider --client-id {AUDIENCE} --open-id-connect-provider-arn ARN"
+            )
         return ActionError(
             f"{said}; the role's trust policy has to allow sts:AssumeRoleWithWebIdentity to GitHub's OIDC provider for "
             f"aud {AUDIENCE} and {_describe_claims(token)}"

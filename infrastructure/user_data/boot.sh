@@ -51,6 +51,9 @@ END
 write 644 /etc/systemd/system/relaunch-pull.service <<'END'
 @include relaunch-pull.service
 END
+write 644 /etc/systemd/system/ecs.service.d/fabric.conf <<'END'
+@include fabric.conf
+END
 systemctl daemon-reload
 # Enabled, for user data does not run again when the machine reboots.
 systemctl enable relaunch-watchdog.timer

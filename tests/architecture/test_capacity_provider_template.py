@@ -7,6 +7,7 @@ import pytest
 from architecture.role_policies import Resolver
 from architecture.written_template import written_template
 from fakes.machines_stack import deploy_machines
+from fakes.repository import REPOSITORY
 
 PARAMETERS = {
     "ProviderName": "relaunch-g5-xlarge-spot",
@@ -70,6 +71,8 @@ def test_its_agent_is_set_up_as_on_machines_of_our_own() -> None:
     assert settings(own) < settings(theirs)
     assert settings(theirs) - settings(own) == {"ECS_CLUSTER=training"}
     assert theirs.startswith("#!/bin/bash\n")
+    fabric = (REPOSITORY / "infrastructure" / "user_data" / "fabric.conf").read_text(encoding="utf-8")
+    assert fabric in theirs
 
 
 @pytest.mark.parametrize("kind", ["gpu", "neuron", "provider"])

@@ -118,6 +118,12 @@ def test_every_metric_is_recorded_somewhere() -> None:
     assert recorded == {metric.name for metric in Metric}
 
 
+def test_stacks_of_one_name_in_two_regions_have_dashboards_of_their_own(template: Template) -> None:
+    """CloudWatch has dashboards once for all regions of an account."""
+    for each in template.of_type("CloudWatch::Dashboard").values():
+        assert each["DashboardName"]["Fn::Sub"].startswith("${AWS::StackName}-${AWS::Region}")
+
+
 def test_no_dashboard_has_more_metrics_than_are_free(dashboards: dict[str, list[dict[str, Any]]]) -> None:
     assert len(dashboards) <= FREE_DASHBOARDS
     for name, widgets in dashboards.items():
@@ -295,9 +301,11 @@ def test_alarms_tell_the_topic_if_there_is_one_and_nothing_is_alarming_about_sil
     for name, alarm in alarms.items():
         tells = {"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
         assert alarm["AlarmActions"] == tells, name
-        # Passes and sweeps of reconcile come by the clock: their silence is as bad as what they would say.
-        wanted = "breaching" if name in ("JobsOverdueAlarm", "IdleMachinesAlarm") else "notBreaching"
-        assert alarm["TreatMissingData"] == wanted, name
+        # Passes and sweeps of reconcile come by the clock: their silence is as bad as what they would say. But a new
+        # alarm has no data, and one that treats that as breaching goes off at once; its first state tells nobody.
+        is_by_clock = name in ("JobsOverdueAlarm", "IdleMachinesAlarm")
+        assert alarm["TreatMissingData"] == ("missing" if is_by_clock else "notBreaching"), name
+        assert alarm.get("InsufficientDataActions") == (tells if is_by_clock else None), name
 
 
 def test_what_is_watched_can_be_left_out(template: Template) -> None:

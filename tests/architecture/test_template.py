@@ -162,7 +162,8 @@ class TestTable:
         assert table["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
 
     def test_outlives_the_stack_unless_said_otherwise(self, template: Template) -> None:
-        assert template.resources["JobsTable"]["DeletionPolicy"] == {"Ref": "TableDeletionPolicy"}
+        policy = {"Fn::If": ["KeepsTable", "RetainExceptOnCreate", "Delete"]}
+        assert template.resources["JobsTable"]["DeletionPolicy"] == policy
         assert template.resources["JobsTable"]["UpdateReplacePolicy"] == "Retain"
         assert template.parameters["TableDeletionPolicy"]["Default"] == "Retain"
 

@@ -238,6 +238,7 @@ def tell_of_a_revision_that_is_run_as_it_is(stories: Stories) -> None:
 def tell_of_a_capacity_block_that_ends(stories: Stories) -> None:
     """EC2 takes its instances 30 minutes before its end."""
     stories.deliver("observe_capacity", _body("sqs.warnings.capacity-block-expiration-warning"))
+    stories.deliver("observe_capacity", _body("sqs.warnings.instance-retirement"))
 
 
 def tell_of_an_event_about_a_job(stories: Stories) -> None:

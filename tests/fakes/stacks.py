@@ -1,6 +1,6 @@
 """CloudFormation's stacks and change sets, for one template whose outputs count its versions."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,8 +35,12 @@ class FakeStacks:
     change_sets: dict[str, dict[str, Any]] = field(default_factory=dict)
     events: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    """The stacks that were never made, and whose buckets are there."""
     more_outputs: dict[str, dict[str, str]] = field(default_factory=dict)
     """Outputs by stack, beside those of the stack of machines."""
+    barrier: Callable[[str, Mapping[str, str]], str] = lambda _name, _parameters: ""
+    """What keeps a stack of this name and with these parameters from being deleted; empty if nothing does."""
 
     def __post_init__(self) -> None:
         client = boto3.client("cloudformation", region_name=REGION, aws_access_key_id="a", aws_secret_access_key="b")
@@ -66,6 +70,7 @@ class FakeStacks:
         shown = outputs | self.more_outputs.get(name, {}) if stack.template else {}
         return {
             "StackName": name,
+            "StackId": name,
             "StackStatus": stack.status,
             "Parameters": [{"ParameterKey": key, "ParameterValue": each} for key, each in stack.parameters.items()],
             "Outputs": [{"OutputKey": key, "OutputValue": each} for key, each in shown.items()],
@@ -80,6 +85,7 @@ class FakeStacks:
             self.stacks.setdefault(name, _Stack("REVIEW_IN_PROGRESS"))
         else:
             assert known is not None
+            assert known.status != "ROLLBACK_COMPLETE", "ValidationError"
         self.change_sets[request["ChangeSetName"]] = request
         return {}
 
@@ -112,6 +118,9 @@ class FakeStacks:
         verb = "UPDATE" if stack.template else "CREATE"
         if self.failure:
             stack.status = "UPDATE_ROLLBACK_COMPLETE" if stack.template else "ROLLBACK_COMPLETE"
+            if not stack.template and not request.get("RetainExceptOnCreate"):
+                # What the template retains stays also where the stack was never made.
+                self.left.append(name)
             self._tell(name, token, "GpuLaunchTemplate", f"{verb}_FAILED", self.failure)
             self._tell(name, token, "InstanceRole", f"{verb}_FAILED", "Resource creation cancelled")
         else:
@@ -133,7 +142,12 @@ class FakeStacks:
         return {}
 
     def delete_stack(self, **request: Any) -> dict[str, Any]:
-        del self.stacks[self._called("DeleteStack", request)["StackName"]]
+        name = self._called("DeleteStack", request)["StackName"]
+        if reason := self.barrier(name, self.stacks[name].parameters):
+            self.stacks[name].status = "DELETE_FAILED"
+            self._tell(name, "", "Group", "DELETE_FAILED", reason)
+        else:
+            del self.stacks[name]
         return {}
 
     def _called(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import configparser
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -127,6 +128,27 @@ def test_the_watchdog_is_installed_and_started_before_anybody_is_asked(host: Mac
         assert (installed / name).stat().st_mode & 0o777 == 0o755
 
 
+@pytest.mark.parametrize("has_switches", [False, True])
+@pytest.mark.parametrize("status", [0, 1])
+def test_the_agent_waits_for_the_fabric_manager_where_there_are_nvswitches(
+    host: MachineHost, boot: Boot, *, has_switches: bool, status: int
+) -> None:
+    """Its unit fails on machines without NVSwitches, whose agent starts all the same."""
+    boot()
+    drop_in = configparser.ConfigParser(interpolation=None)
+    drop_in.read(host.root / "etc" / "systemd" / "system" / "ecs.service.d" / "fabric.conf")
+    before = [each.replace("/proc/", f"{host.root}/proc/") for each in shlex.split(drop_in["Service"]["ExecStartPre"])]
+    if has_switches:
+        (host.root / "proc" / "driver" / "nvidia-nvswitch" / "devices" / "0000:86:00.0").mkdir(parents=True)
+    host.let("systemctl", status=status)
+
+    done = host.run(*before)
+
+    assert drop_in["Unit"]["After"] == "nvidia-fabricmanager.service"
+    assert done.returncode == (status if has_switches else 0)
+    assert ("systemctl start nvidia-fabricmanager" in host.calls) is has_switches
+
+
 def test_the_installed_watchdog_ends_a_machine_that_never_registers(host: MachineHost, boot: Boot) -> None:
     boot()
     given = settings(host.root / "etc" / "relaunch" / "machine.env")
@@ -153,7 +175,8 @@ def test_the_units_name_what_is_installed(host: MachineHost, boot: Boot) -> None
         assert "cloud-" not in str(dict(unit["Unit"]))
         for name in re.findall(r"/(?:usr/local|etc)/[\w./]+", source.read_text()):
             assert (host.root / name.removeprefix("/")).is_file(), name
-    assert {path.name for path in units.iterdir()} == {source.name for source in SOURCES.glob("relaunch-*")}
+    named = {source.name for source in SOURCES.glob("relaunch-*")}
+    assert {path.name for path in units.iterdir()} == named | {"ecs.service.d"}
 
 
 def test_the_timer_runs_every_minute_whatever_the_clock_says() -> None:

@@ -77,6 +77,7 @@ def test_a_batch_is_handled_without_a_failure(function: str, sample: str) -> Non
         ("sqs.warnings.spot-interruption-warning", JobState.STOPPING),
         ("sqs.warnings.rebalance-recommendation", JobState.RUNNING),
         ("sqs.warnings.capacity-block-expiration-warning", JobState.RUNNING),  # the job is not in the block
+        ("sqs.warnings.instance-retirement", JobState.STOPPING),
         ("sqs.task-changes.running", JobState.RUNNING),
         ("sqs.task-changes.stopped-exit-0", JobState.SUCCEEDED),
         ("sqs.task-changes.stopped-spot", JobState.WAITING),

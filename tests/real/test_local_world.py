@@ -232,6 +232,7 @@ class TestEvents:
                 "MachineClosedRule",
             ),
             ("EC2 Spot Instance Interruption Warning", {"instance-id": "i-0"}, "SpotWarningRule"),
+            ("EC2 Capacity Reservation Instance Interruption Warning", {"instance-id": "i-0"}, "SpotWarningRule"),
             (
                 "Capacity Block Reservation Expiration Warning",
                 {"capacity-reservation-id": "cr-0", "end-date": ""},

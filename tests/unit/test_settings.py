@@ -1,3 +1,4 @@
+import re
 from contextlib import suppress
 from datetime import timedelta
 
@@ -14,6 +15,8 @@ from relaunch.core.revisions.revision import TaskDefinitionGrants
 from relaunch.ports import CapacityProviderOffer
 from relaunch.setting_values import InvalidSettingsError
 from relaunch.settings import Settings, parse_capacity_providers
+from relaunch_cli.deployment.named_parameters import application_template
+from relaunch_cli.deployment.source import find_source
 
 
 def test_providers_are_read_with_type_purchase_and_kind():
@@ -342,6 +345,25 @@ def test_the_reservations_that_machines_may_use_are_named(text: str, ids: tuple[
 def test_what_is_no_reservation_is_refused_with_the_form_of_one(text: str):
     with pytest.raises(InvalidSettingsError, match=r"CapacityReservations: .* for example cr-0123456789abcdef0"):
         read_machines(CapacityReservations=text)
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [("", {}), ("team=", {"team": ""}), ("cost-center=ml 42,Name=a/b=c", {"cost-center": "ml 42", "Name": "a/b=c"})],
+)
+def test_tags_of_machines_are_read_as_the_template_takes_them(text: str, tags: dict[str, str]):
+    assert read_machines(MachineTags=text).machines.tags == tags
+    assert re.fullmatch(application_template(find_source())["Parameters"]["MachineTags"]["AllowedPattern"], text)
+
+
+@pytest.mark.parametrize(
+    "text", ["team", "aws:x=y", "relaunch:stack=other", "=a", "a=b,a=c", "_index=1", "..=1", "a=<b>"]
+)
+def test_what_is_no_tag_for_a_machine_is_refused(text: str):
+    with pytest.raises(InvalidSettingsError, match="MachineTags: "):
+        read_machines(MachineTags=text)
+    pattern = application_template(find_source())["Parameters"]["MachineTags"]["AllowedPattern"]
+    assert text == "a=b,a=c" or re.fullmatch(pattern, text) is None
 
 
 def test_without_machines_of_our_own_reservations_are_left_alone():

@@ -1,15 +1,15 @@
 """Whether a machine in a subnet reaches ECS, ECR and S3.
 
 Sources: "Route tables" and "Internet gateways" (Amazon VPC User Guide); "Amazon ECS interface VPC endpoints", and the
-same of Amazon ECR.
+same of Amazon ECR and CloudWatch Logs.
 """
 
 from dataclasses import dataclass
 
 from relaunch.core.checks import Check, is_ok, problem
 
-# What the ECS agent and Docker call; images' layers are in S3.
-ENDPOINTS = ("ecs", "ecs-agent", "ecs-telemetry", "ecr.api", "ecr.dkr", "s3")
+# What the ECS agent and Docker call. Images' layers are in S3, and a task that logs by awslogs starts only with `logs`.
+ENDPOINTS = ("ecs", "ecs-agent", "ecs-telemetry", "ecr.api", "ecr.dkr", "logs", "s3")
 
 
 @dataclass(frozen=True, slots=True)

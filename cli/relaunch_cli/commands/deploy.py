@@ -11,7 +11,7 @@ from relaunch_cli.options import Json, Stack
 _YES_HINT = "add --yes to deploy without a question, or --dry-run to see what would be made"
 
 
-def deploy(  # noqa: PLR0913 - a command has the options it has
+def deploy(  # noqa: PLR0913, PLR0915 - a command has the options it has
     parameters: Annotated[
         list[str] | None,
         typer.Argument(metavar="[NAME=VALUE]...", help="Parameters of the stacks (docs/deploy.md lists them)."),
@@ -42,6 +42,7 @@ def deploy(  # noqa: PLR0913 - a command has the options it has
     from relaunch_cli.aws.account import AwsAccount
     from relaunch_cli.deployment.application import SamDeploy
     from relaunch_cli.deployment.deployment import Deployment, survey
+    from relaunch_cli.deployment.function_environment import check_environments, expected_values
     from relaunch_cli.deployment.github_repository import find_repository_ids
     from relaunch_cli.deployment.named_parameters import read_named
     from relaunch_cli.deployment.refusals import RefusedError
@@ -54,6 +55,7 @@ def deploy(  # noqa: PLR0913 - a command has the options it has
     given = read_named([*(parameters or ()), *([f"GitHubRepository={github}"] if github else [])], clone)
     with progress("looking at the account"):
         plan = survey(stack, given, account, find_repository_ids, trainings or ())
+        check_environments(clone.application, expected_values(plan))
     if not as_json:
         print_result(render_survey(plan))
     if is_dry_run:

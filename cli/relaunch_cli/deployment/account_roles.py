@@ -3,6 +3,7 @@
 CloudFormation fails where they exist already, and deletes them with the stack where others use them.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -43,7 +44,24 @@ def read_account_roles(iam: Any, *, with_github: bool) -> AccountRoles:
         else:
             arns = (str(each["Arn"]) for each in found)
             provider = next((arn for arn in arns if arn.endswith(f":oidc-provider/{GITHUB_ISSUER}")), "")
-    return AccountRoles(tuple(missing), provider, tuple(unread))
+    return AccountRoles(tuple(missing), provider, tuple(unread), tuple(_audience_notes(provider, iam)))
+
+
+def _audience_notes(provider: str, iam: Any) -> Iterator[str]:
+    """Yield why the provider of GitHub, if there is one, lets in no workflow: STS compares the audience of tokens."""
+    if not provider:
+        return
+    try:
+        found = iam.get_open_id_connect_provider(OpenIDConnectProviderArn=provider)
+    except ClientError as error:
+        yield f"the audiences of {provider} cannot be read ({error.response['Error']['Code']})"
+        return
+    if AUDIENCE not in found.get("ClientIDList", ()):
+        yield (
+            f"the account's OIDC provider of GitHub does not know the audience {AUDIENCE}, so that STS refuses every "
+            "workflow (Incorrect token audience): `aws iam add-client-id-to-open-id-connect-provider --client-id "
+            f"{AUDIENCE} --open-id-connect-provider-arn {provider}` adds it, also for roles of others that trust it"
+        )
 
 
 def create_service_linked_role(service: str, iam: Any) -> None:

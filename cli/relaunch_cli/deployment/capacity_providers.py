@@ -14,7 +14,8 @@ from botocore.exceptions import ClientError
 
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.offerings.instance_types import AmiSystem, ami_kind, ami_parameter, ami_rejection
-from relaunch_cli.deployment.change_set import ChangeSets, read_stack
+from relaunch_cli.deployment.change_set import ChangeSets, list_stacks, read_stack
+from relaunch_cli.deployment.findings import Stack
 from relaunch_cli.deployment.machine_parameters import SUBNETS
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.errors import did_you_mean
@@ -22,6 +23,10 @@ from relaunch_cli.errors import did_you_mean
 PROVIDERS = "Providers"
 """The parameter of a deployment that names them, which no stack has."""
 ENTRIES = "CapacityProviders"
+PROVIDER_NAME = "ProviderName"
+"""The parameter of a provider's stack that names it and its Auto Scaling group."""
+# ECS takes no name that begins so ("CreateCapacityProvider", Amazon ECS API Reference).
+_RESERVED = ("aws", "ecs", "fargate")
 _FORM = re.compile(r"(?P<type>[a-z0-9-]+\.[a-z0-9-]+)/(?P<purchase>spot|on-demand)(:(?P<most>[1-9][0-9]{0,2}))?")
 _EXAMPLE = f"{PROVIDERS}=g5.xlarge/spot:4,g5.xlarge/on-demand"
 # An association takes seconds, in which the next one is refused.
@@ -39,8 +44,35 @@ class WantedProvider:
     image_parameter: str
 
     def name(self, stack: str) -> str:
-        """Return the name of the provider and of its stack."""
-        return f"{stack}-{self.instance_type.replace('.', '-')}-{self.purchase}"
+        """Return the name of its stack, and of the provider if ECS takes that."""
+        return _stack_name(stack, self.instance_type, self.purchase)
+
+    def provider_name(self, stack: str) -> str:
+        """Return the name of the provider and of its Auto Scaling group."""
+        name = self.name(stack)
+        return f"relaunch-{name}" if name.lower().startswith(_RESERVED) else name
+
+
+def _stack_name(stack: str, instance_type: str, purchase: str) -> str:
+    return f"{stack}-{instance_type.replace('.', '-')}-{purchase}"
+
+
+def find_provider_stacks(stack: str, stacks: Any) -> Sequence[Stack]:
+    """Return the stacks with capacity providers of the application `stack`, whether that is still there or not.
+
+    They are known by their own parameters, because those of the application are gone with it.
+
+    Raises:
+        ClientError, BotoCoreError: a call failed.
+    """
+    return sorted((each for each in list_stacks(stacks) if _is_provider(each, stack)), key=lambda each: each.name)
+
+
+def _is_provider(found: Stack, stack: str) -> bool:
+    parameters = found.parameters
+    if not {PROVIDER_NAME, "InstanceType", "Purchase"} <= set(parameters):
+        return False
+    return found.name == _stack_name(stack, parameters["InstanceType"], parameters["Purchase"])
 
 
 def read_providers(text: str) -> Sequence[WantedProvider]:
@@ -101,7 +133,7 @@ class ProviderStacks:
         for each in wanted:
             name = each.name(self.stack)
             values = {
-                "ProviderName": name,
+                PROVIDER_NAME: each.provider_name(self.stack),
                 "ClusterName": parameters["ClusterName"],
                 "InstanceType": each.instance_type,
                 "Purchase": each.purchase,
@@ -113,8 +145,8 @@ class ProviderStacks:
                 "DiskGiB": machines.outputs["MachineDiskGiB"],
             }
             made = self.change_sets.deploy(name, self.template, values, read_stack(name, self.change_sets.stacks))
-            entries[name] = made.outputs["CapacityProvider"]
-        self.associate(parameters["ClusterName"], [each.name(self.stack) for each in wanted], ())
+            entries[each.provider_name(self.stack)] = made.outputs["CapacityProvider"]
+        self.associate(parameters["ClusterName"], [each.provider_name(self.stack) for each in wanted], ())
         return {**parameters, ENTRIES: ",".join(entries.values())}
 
     def associate(self, cluster: str, added: Sequence[str], removed: Sequence[str]) -> None:
@@ -125,7 +157,13 @@ class ProviderStacks:
             ClientError, BotoCoreError: a call failed.
         """
         for _ in range(_TRIES):
-            (found,) = self.ecs.describe_clusters(clusters=[cluster])["clusters"]
+            clusters = self.ecs.describe_clusters(clusters=[cluster])["clusters"]
+            found = next((each for each in clusters if each.get("status", "ACTIVE") == "ACTIVE"), None)
+            if found is None and not added:
+                # A cluster that is gone has given up its providers.
+                return
+            if found is None:
+                raise RefusedError(f"there is no cluster {cluster}, which capacity providers are added to")
             present = list(found.get("capacityProviders", ()))
             wanted = [each for each in present if each not in removed]
             wanted += [each for each in added if each not in wanted]

@@ -17,7 +17,9 @@ _POLL_SECONDS = 3.0
 # A launch template takes seconds, an instance profile half a minute.
 _LONGEST_POLLS = 300
 _REVIEW = "REVIEW_IN_PROGRESS"
-_BROKEN = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED", "DELETE_FAILED")
+NEVER_MADE = "ROLLBACK_COMPLETE"
+"""The status of a stack whose first deployment failed: it has nothing, and can only be deleted."""
+_BROKEN = ("ROLLBACK_FAILED", "CREATE_FAILED", "DELETE_FAILED")
 _NO_CHANGE = ("didn't contain changes", "No updates are to be performed")
 
 
@@ -39,6 +41,9 @@ class ChangeSets:
             RefusedError: the change was not confirmed, the stack cannot be changed now, or the deployment failed.
             ClientError, BotoCoreError: a call failed.
         """
+        if before is not None and before.status == NEVER_MADE:
+            self.remove(name)
+            before = None
         is_new = before is None or before.status == _REVIEW
         if before is not None and not is_new:
             check_status(before)
@@ -58,6 +63,26 @@ class ChangeSets:
         if after is None:
             raise _deleted(name)
         return after
+
+    def remove(self, name: str) -> None:
+        """Delete a stack that was never made, and wait for its end.
+
+        Raises:
+            RefusedError: it was not deleted.
+            ClientError, BotoCoreError: a call failed.
+        """
+        self.tell(f"{name}: deleting what is left of a first deployment that failed")
+        # A stack that is gone is found by its ID alone.
+        stack_id = self.stacks.describe_stacks(StackName=name)["Stacks"][0]["StackId"]
+        self.stacks.delete_stack(StackName=name)
+
+        def status() -> str:
+            found = read_stack(stack_id, self.stacks)
+            return "DELETE_COMPLETE" if found is None else found.status
+
+        end = self._poll(status, lambda found: not found.endswith("_IN_PROGRESS"), f"the deletion of {name}")
+        if end != "DELETE_COMPLETE":
+            raise RefusedError(f"the stack {name} was not deleted ({end}): see its events, then deploy again")
 
     def _create(self, name: str, template: str, parameters: Mapping[str, str], *, is_new: bool) -> str:
         change_set = f"relaunch-{uuid.uuid4().hex[:12]}"
@@ -117,7 +142,13 @@ class ChangeSets:
 
     def _execute(self, name: str, change_set: str) -> None:
         events = StackEvents(self.stacks, name)
-        self.stacks.execute_change_set(StackName=name, ChangeSetName=change_set, ClientRequestToken=change_set)
+        self.stacks.execute_change_set(
+            StackName=name,
+            ChangeSetName=change_set,
+            ClientRequestToken=change_set,
+            # Buckets that a failed deployment made hold nothing, and the next one would make others.
+            RetainExceptOnCreate=True,
+        )
         status = self._poll(lambda: self._follow(name, change_set, events), bool, f"the stack {name}")
         if status not in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
             raise RefusedError(

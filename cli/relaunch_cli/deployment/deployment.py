@@ -10,12 +10,13 @@ from relaunch.core.definitions.definition import GITHUB_REPOSITORY_PATTERN
 from relaunch_cli.deployment.account_roles import create_github_provider, create_service_linked_role, read_account_roles
 from relaunch_cli.deployment.application import SamDeploy
 from relaunch_cli.deployment.capacity_providers import ENTRIES, PROVIDERS, ProviderStacks, read_providers
-from relaunch_cli.deployment.change_set import ChangeSets, check_status, read_stack
+from relaunch_cli.deployment.change_set import NEVER_MADE, ChangeSets, check_status, read_stack
 from relaunch_cli.deployment.findings import QuotaRequests, Stack, Survey, role_stack_name
 from relaunch_cli.deployment.github_repository import RepositoryIds
 from relaunch_cli.deployment.github_stacks import find_github_stacks
 from relaunch_cli.deployment.machine_parameters import SUBNETS, Way, check_most, read_parameters
 from relaunch_cli.deployment.machines import MachineClients, prepare_machines
+from relaunch_cli.deployment.named_resources import check_resources
 from relaunch_cli.deployment.quotas import read_quotas, request_quotas
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.reservations import reservations
@@ -68,7 +69,7 @@ def survey(
     `trainings` get a role of their own, as those have already that did before.
 
     Raises:
-        RefusedError: parameters contradict each other, a name is none, or a stack cannot be updated now.
+        RefusedError: parameters contradict each other or name what is not there, or a stack cannot be updated now.
         ClientError, BotoCoreError: a call failed.
     """
     check_names(trainings)
@@ -79,16 +80,18 @@ def survey(
     repositories = find_github_stacks(stack, stacks)
     found |= role_stacks | {each.name: each for each in repositories}
     before = {name: each for name, each in found.items() if each.status != "REVIEW_IN_PROGRESS"}
+    is_left_over = stack in before and before[stack].status == NEVER_MADE
+    if is_left_over:
+        del before[stack]
     for each in before.values():
         check_status(each)
-    for switch in _LEFT_OUT:
-        if given.get(switch, "on") not in ("on", "off"):
-            raise RefusedError(f"{switch}={given[switch]} is neither {switch}=on nor {switch}=off")
+    _check_switches(given)
     check_most(given, before[stack].parameters if stack in before else {})
     if stack not in before:
         check_name(stack)
         given = {**_LEFT_OUT, **separate_names(stack, before), **given}
     notes = list(overlaps(stack, given, before[stack].parameters if stack in before else {}))
+    notes += check_resources(given, account.client, account.region)
     wanted = None
     if is_wanted(given, before.get(stack), before.get(f"{stack}-training")):
         clients = Account(*(account.client(each) for each in ("ec2", "ecs", "ecr", "s3", "logs")))
@@ -111,10 +114,17 @@ def survey(
         before=before,
         roles=roles,
         quotas=read_quotas(account.client("service-quotas")),
-        notes=(*notes, *roles.unread),
+        notes=(*notes, *roles.unread, *roles.notes),
         repositories=repositories,
+        is_left_over=is_left_over,
         trainings=() if wanted is None else sorted({*trainings, *map(training_of, role_stacks.values())}),
     )
+
+
+def _check_switches(given: Mapping[str, str]) -> None:
+    for switch in _LEFT_OUT:
+        if given.get(switch, "on") not in ("on", "off"):
+            raise RefusedError(f"{switch}={given[switch]} is neither {switch}=on nor {switch}=off")
 
 
 def _ids(
@@ -174,6 +184,9 @@ class Deployment:
         if plan.roles.missing:
             self.sleep(_ROLE_SECONDS)
         change_sets = ChangeSets(self.account.client("cloudformation"), self.confirm, self.tell, asks_for_new=False)
+        if plan.is_left_over:
+            # SAM CLI updates no such stack, and makes none of its name.
+            change_sets.remove(plan.stack)
         given = {**_of_stacks(plan.given), **build}
         repository_arn = ""
         if plan.training is not None:

@@ -28,12 +28,13 @@ class Stack:
 class AccountRoles:
     """The service-linked roles that are missing, by the service, and the ARN of GitHub's provider, empty if missing.
 
-    `unread` says what could not be read; that counts as there.
+    `unread` says what could not be read, and counts as there; `notes` what is there and does not do.
     """
 
     missing: tuple[str, ...]
     github_provider_arn: str
     unread: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ class Survey:
     notes: Sequence[str] = field(default=())
     trainings: Sequence[str] = ()
     repositories: Sequence[Stack] = ()
+    is_left_over: bool = False
+    """Whether there is a stack of the application's name whose first deployment failed."""
 
     @property
     def is_new(self) -> bool:

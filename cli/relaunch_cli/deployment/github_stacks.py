@@ -115,7 +115,7 @@ def plan_access(
         )
     roles = read_account_roles(client("iam"), with_github=True)
     provider = parameters.get(_PROVIDER) or roles.github_provider_arn
-    notes += [each for each in roles.unread if "OIDC" in each]
+    notes += [*(each for each in roles.unread if "OIDC" in each), *roles.notes]
     return AccessPlan(name, before, {**parameters, _PROVIDER: provider}, needs_provider=not provider, notes=notes)
 
 

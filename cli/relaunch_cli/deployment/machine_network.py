@@ -118,6 +118,6 @@ def _private_notes(private: Iterable[str]) -> Iterable[str]:
     names = ", ".join(private)
     if names:
         yield (
-            f"{names} give no public address: machines there need a NAT gateway or VPC endpoints for ECS, ECR and S3, "
-            "else they never register, and are ended"
+            f"{names} give no public address: machines there need a NAT gateway or VPC endpoints for ECS, ECR, "
+            "CloudWatch Logs and S3, else they never register, and are ended"
         )

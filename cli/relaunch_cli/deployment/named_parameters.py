@@ -1,13 +1,15 @@
 """The parameters of a deployment as they are named: NAME=VALUE, each of a stack that is deployed."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import yaml
 
 from relaunch_cli.deployment.capacity_providers import PROVIDERS
-from relaunch_cli.deployment.machine_parameters import MACHINE_STACK_PARAMETERS
+from relaunch_cli.deployment.machine_parameters import MACHINE_STACK_PARAMETERS, check_most
 from relaunch_cli.deployment.machine_parameters import SWITCH as MACHINES
+from relaunch_cli.deployment.parameter_values import check_values
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.source import Source
 from relaunch_cli.deployment.training_parameters import OWN_PARAMETERS, SHARED_PARAMETERS
@@ -15,11 +17,11 @@ from relaunch_cli.deployment.training_parameters import SWITCH as TRAINING
 from relaunch_cli.errors import did_you_mean
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc] # of libyaml, ten times as fast
     """Reads a template; functions of CloudFormation become nothing."""
 
 
-def _no_value(_loader: yaml.SafeLoader, _tag: str, _node: yaml.Node) -> None:
+def _no_value(_loader: Any, _tag: str, _node: yaml.Node) -> None:
     return None
 
 
@@ -30,11 +32,12 @@ def read_named(arguments: Sequence[str], source: Source) -> Mapping[str, str]:
     """Return the values by name; of two with one name the later one counts, as for SAM CLI.
 
     Raises:
-        RefusedError: an argument has another form, or no stack has such a parameter.
+        RefusedError: an argument has another form, no stack has such a parameter, or none takes its value.
     """
     named: dict[str, str] = {}
     known = {MACHINES, TRAINING, PROVIDERS, *MACHINE_STACK_PARAMETERS, *OWN_PARAMETERS, *SHARED_PARAMETERS}
-    known |= set(application_template(source)["Parameters"])
+    application = application_template(source)["Parameters"]
+    known |= set(application)
     for argument in arguments:
         name, separator, value = argument.partition("=")
         if not name or not separator:
@@ -43,9 +46,17 @@ def read_named(arguments: Sequence[str], source: Source) -> Mapping[str, str]:
             near = did_you_mean(name, known)
             raise RefusedError(f"no stack has a parameter {name!r}{f': {near}' if near else ''}")
         named[name] = "" if value == '""' else value
+    check_most(named, {})
+    others = (_load(text)["Parameters"] for text in (source.training, source.machines))
+    check_values(named, (application, *others))
     return named
 
 
 def application_template(source: Source) -> Any:
     """Return the application's template, without the functions of CloudFormation in it."""
-    return yaml.load((source.folder / "template.yaml").read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a SafeLoader
+    return _load(source.application)
+
+
+@cache
+def _load(template: str) -> Any:
+    return yaml.load(template, _Loader)  # noqa: S506 - a SafeLoader

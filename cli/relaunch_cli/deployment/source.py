@@ -15,6 +15,11 @@ class Source:
     folder: Path
 
     @property
+    def application(self) -> str:
+        """The template of the application."""
+        return (self.folder / "template.yaml").read_text(encoding="utf-8")
+
+    @property
     def training(self) -> str:
         """The template of what trainings need beside the application."""
         return self._text("training.yaml")

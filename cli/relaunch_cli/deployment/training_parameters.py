@@ -29,6 +29,7 @@ OWN_PARAMETERS = (
     "GitHubRef",
     GITHUB_REPOSITORY,
     "RepositoryName",
+    "TrainingLogGroup",
     "UntaggedImageDays",
     "UnusedImageDays",
     "VpcCidrPrefix",
@@ -45,6 +46,7 @@ SHARED_PARAMETERS = (
     "VpcId",
 )
 """Those that another stack has too, with the same value."""
+_LOG_GROUP = "TrainingLogGroup"
 _ZONE_PARAMETERS = tuple(f"Zone{place}" for place in range(1, 7))
 
 
@@ -102,6 +104,9 @@ def training_parameters(
     values = {**kept, **wanted, "ApplicationStack": name}
     values.setdefault("ClusterName", before.get("ClusterName") or name)
     values.setdefault("RepositoryName", f"{name.lower()}/trainer")
+    if training is None and values["ClusterName"] != name:
+        # Another stack may have this cluster, and the group that is named like it.
+        values.setdefault(_LOG_GROUP, f"/relaunch/{values['ClusterName']}/{name}")
     if FAMILIES not in wanted and before.get(FAMILIES):
         # Those that jobs may run, also where the application was deployed alone.
         values[FAMILIES] = before[FAMILIES]

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from relaunch_cli.deployment.capacity_providers import ProviderStacks
+from relaunch_cli.deployment.capacity_providers import PROVIDER_NAME, ProviderStacks, find_provider_stacks
 from relaunch_cli.deployment.change_set import ChangeSets, read_stack
 from relaunch_cli.deployment.findings import Kept, Stack
 from relaunch_cli.deployment.github_stacks import find_github_stacks
+from relaunch_cli.deployment.provider_groups import ProviderGroup
 from relaunch_cli.deployment.refusals import RefusedError
 from relaunch_cli.deployment.stack_events import StackEvents, progress_line
 from relaunch_cli.deployment.training_roles import find_role_stacks
@@ -42,22 +43,13 @@ class Uninstallation:
             ClientError, BotoCoreError: a call failed.
         """
         stacks = self.clients("cloudformation")
-        application = read_stack(self.stack, stacks)
-        providers = self._providers(application) if application else ()
-        found = [each for name in providers if (each := read_stack(name, stacks)) is not None]
-        # A provider may have the name of somebody else's stack.
-        others = [each for each in found if each.outputs.get("ProviderName") == each.name]
-        names = (f"{self.stack}-machines", f"{self.stack}-training")
-        others += [each for name in names if (each := read_stack(name, stacks)) is not None]
-        others += find_role_stacks(self.stack, stacks)
-        others += find_github_stacks(self.stack, stacks)
-        return [application, *others] if application else others
-
-    def _providers(self, application: Stack) -> Sequence[str]:
-        """Return the names of the capacity providers that may have a stack of their own, of this name."""
-        entries = application.parameters.get("CapacityProviders", "").split(",")
-        names = [entry.partition("=")[0] for entry in entries]
-        return [name for name in names if name.startswith(f"{self.stack}-")]
+        # Providers first: what they pay for ends with them, and nothing else does that.
+        found = list(find_provider_stacks(self.stack, stacks))
+        names = (self.stack, f"{self.stack}-machines", f"{self.stack}-training")
+        found += [each for name in names if (each := read_stack(name, stacks)) is not None]
+        found += find_role_stacks(self.stack, stacks)
+        found += find_github_stacks(self.stack, stacks)
+        return found
 
     def close(self) -> None:
         """Let nothing start a job any more: GitHub and callers are answered that they are throttled.
@@ -106,12 +98,8 @@ class Uninstallation:
         stacks = self.clients("cloudformation")
         for each in found:
             self.tell(f"deleting the stack {each.name}")
-            if provider := each.outputs.get("ProviderName"):
-                # A provider is deleted only after the cluster has given it up.
-                cluster = each.parameters["ClusterName"]
-                ProviderStacks(self.stack, "", self.clients("ecs"), ChangeSets(stacks, bool, self.tell)).associate(
-                    cluster, (), (provider,)
-                )
+            if provider := each.parameters.get(PROVIDER_NAME):
+                self._end_provider(provider, each.parameters["ClusterName"])
             # Events and status of a stack that is gone are found by its ID alone.
             stack_id = stacks.describe_stacks(StackName=each.name)["Stacks"][0]["StackId"]
             events = StackEvents(stacks, stack_id)
@@ -120,6 +108,22 @@ class Uninstallation:
             if status != "DELETE_COMPLETE":
                 why = events.first_failure or "see its events"
                 raise RefusedError(f"the stack {each.name} was not deleted ({status}): {why}; then run this again")
+
+    def _end_provider(self, provider: str, cluster: str) -> None:
+        """Take a provider off its cluster, and end its machines.
+
+        CloudFormation deletes no group with machines that are protected from scale-in, as those of ECS are
+        (github.com/aws/aws-cdk/issues/18179): it waits for them until it gives up.
+
+        Raises:
+            RefusedError: the provider is in use, or a machine is still there; nothing more was deleted.
+            ClientError, BotoCoreError: a call failed.
+        """
+        # First of all, so that ECS scales the group no more; and ECS deletes no provider that a cluster has.
+        change_sets = ChangeSets(self.clients("cloudformation"), bool, self.tell)
+        ProviderStacks(self.stack, "", self.clients("ecs"), change_sets, self.sleep).associate(cluster, (), (provider,))
+        group = ProviderGroup(provider, self.clients("autoscaling"), self.clients("ec2"))
+        self._wait(group.end, _LONGEST_DRAIN_SECONDS, "see the console of EC2 Auto Scaling")
 
     def _end_of_deletion(self, stack_id: str, events: StackEvents) -> str:
         ends: list[str] = []
@@ -139,15 +143,20 @@ class Uninstallation:
         jobs = [f"job {each}" for each in deps.jobs.load_open(_MOST)]
         return jobs + [f"machine {each}" for each in deps.machines.load_living(_MOST)]
 
-    def _wait(self, what_is_left: Callable[[], Sequence[str]], longest: float) -> None:
+    def _wait(
+        self,
+        what_is_left: Callable[[], Sequence[str]],
+        longest: float,
+        where: str = "see `relaunch ps` and `relaunch machines`",
+    ) -> None:
         waited = 0.0
         last = 0
         while left := what_is_left():
             if waited >= longest:
                 shown = ", ".join(left[:5]) + (f" and {len(left) - 5} others" if len(left) > 5 else "")
                 raise RefusedError(
-                    f"after {longest / 60:.0f} minutes there still is {shown}: nothing more was deleted; see `relaunch "
-                    "ps` and `relaunch machines`, then run this again"
+                    f"after {longest / 60:.0f} minutes there still is {shown}: nothing more was deleted; {where}, then "
+                    "run this again"
                 )
             if len(left) != last:
                 self.tell(f"waiting for {len(left)}: {left[0]}{' …' if len(left) > 1 else ''}")

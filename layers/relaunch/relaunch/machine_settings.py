@@ -11,6 +11,9 @@ from relaunch.setting_values import InvalidSettingsError, flag, price_cap, requi
 
 _MACHINE_SUBNET = re.compile(r"(?P<zone>[a-z]{2}-[a-z0-9-]+)=(?P<subnet>subnet-[0-9a-f]+)")
 _LAUNCH_TEMPLATE = re.compile(r"(?P<kind>gpu|neuron)=(?P<id>lt-[0-9a-f]+):(?P<version>[1-9][0-9]*)")
+_TAG = re.compile(
+    r"(?!aws:|relaunch:|\.{1,2}=|_index=)(?P<key>[A-Za-z0-9._:@+-]{1,127})=(?P<value>[A-Za-z0-9 _.:/=+@-]{0,256})"
+)
 _RESERVATION = re.compile(r"cr-[0-9a-f]+")
 _INSTANCE_ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+")
 
@@ -40,6 +43,7 @@ def read_machines(values: Mapping[str, str], names: Mapping[str, str]) -> Machin
         instance_role_arn=_instance_role(values, needed[2]),
         disk_gib=whole(values, names["machine_disk"], least=1),
         reservation_ids=_reservations(values, names["reservations"]),
+        tags=_tags(values, names["machine_tags"]),
     )
 
 
@@ -112,6 +116,21 @@ def _reservations(values: Mapping[str, str], name: str) -> tuple[str, ...]:
                 "a Capacity Block has such an ID too: aws ec2 describe-capacity-reservations"
             )
     return ids
+
+
+def _tags(values: Mapping[str, str], name: str) -> dict[str, str]:
+    tags: dict[str, str] = {}
+    for entry in split(values.get(name, "")):
+        match = _TAG.fullmatch(entry)
+        if match is None:
+            raise InvalidSettingsError(
+                f"setting {name}: {entry!r} is not KEY=VALUE, for example cost-center=ml-42; keys that begin with aws: "
+                "or relaunch: are taken"
+            )
+        if match["key"] in tags:
+            raise InvalidSettingsError(f"setting {name}: {match['key']} has two values")
+        tags[match["key"]] = match["value"]
+    return tags
 
 
 def _instance_role(values: Mapping[str, str], name: str) -> str:

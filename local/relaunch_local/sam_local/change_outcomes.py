@@ -298,6 +298,7 @@ CHANGES: Mapping[str, tuple[Outcome, ...]] = {
     "sqs.task-changes.stopped-exit-0": (Outcome("succeeded", succeeded, age=2 * NOTICE_LEAD),),
     "sqs.task-changes.stopped-spot": (Outcome("relaunched", relaunched),),
     "sqs.warnings.spot-interruption-warning": (Outcome("stopped", warned),),
+    "sqs.warnings.instance-retirement": (Outcome("stopped", warned),),
     "sqs.warnings.rebalance-recommendation": (Outcome("counted", rebalanced),),
     "sqs.warnings.instance-state-change": (
         Outcome("machine ending", partial(host_ended, instance=_INSTANCE, state=MachineState.ENDING)),

@@ -67,6 +67,18 @@ def test_a_role_that_does_not_trust_the_job_is_told_with_what_to_trust() -> None
     assert make_token() not in str(refused.value)
 
 
+def test_a_provider_without_the_audience_is_told_and_not_the_trust_policy() -> None:
+    said = DENIED.replace(b"AccessDenied", b"InvalidIdentityToken")
+    said = said.replace(b"Not authorized to perform sts:AssumeRoleWithWebIdentity", b"Incorrect token audience")
+    role = RoleOfJob()
+    role.services.sts_answers = [Response(400, said)]
+
+    with pytest.raises(ActionError, match="add-client-id-to-open-id-connect-provider") as refused:
+        role.find()
+
+    assert "trust policy" not in str(refused.value)
+
+
 @pytest.mark.parametrize(
     "answer",
     [

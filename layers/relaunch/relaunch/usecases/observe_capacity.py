@@ -1,13 +1,20 @@
-"""Apply EC2 instance events, and the announced end of a Capacity Block, to machines of our own and the jobs on them."""
+"""Apply EC2 instance events, ends of Capacity Blocks and retirements to machines of our own and the jobs on them."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.launches.launch import STOPPED_BY_WARNING, InstanceEvent, InstanceEventKind, Node, ReservationEnding
+from relaunch.core.launches.launch import (
+    STOPPED_BY_WARNING,
+    InstanceEvent,
+    InstanceEventKind,
+    InstancesRetiring,
+    Node,
+    ReservationEnding,
+)
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, TaskSeen, TimePassed
 from relaunch.core.lifecycle.moves import stops_by
 from relaunch.core.machines.events import InstanceObservation, InstanceSeen, InstanceState, MachineEvent, MachineWarned
@@ -62,7 +69,7 @@ def observe_capacity(event: InstanceEvent, deps: JobDependencies) -> list[Job]:
     calls = _Calls()
     match event.kind:
         case InstanceEventKind.INTERRUPTION_WARNING:
-            jobs = _warn(HostWarned(event.instance_id, at, ends_at=event.ends_at), calls, deps)
+            jobs = _warn(HostWarned(event.instance_id, at, ends_at=event.ends_at, cause=event.cause), calls, deps)
         case InstanceEventKind.STATE_CHANGE if event.state in _ENDED_STATES:
             ended = HostEnded(event.instance_id, event.state, at)
             linked = deps.jobs.load_on_instance(event.instance_id)
@@ -214,22 +221,41 @@ def observe_reservation(event: ReservationEnding, deps: JobDependencies) -> list
     Raises:
         TransientError: the event could not be applied to all machines, but was to the others; retry.
     """
+    machines = sorted(_machines_in(event.reservation_id, deps), key=lambda each: each.warned_at is not None)
+    warned = [machine.instance_id or "" for machine in machines]
+    deps.log.decided("reservation-ends", reservation_id=event.reservation_id, instance_ids=warned)
+    ends_at = event.ends_at - TAKEN_BEFORE_END - _SPARE
+    _warn_all([InstanceEvent(_WARNING, each, at=event.at, ends_at=ends_at) for each in warned], deps)
+    return warned
+
+
+def observe_retirement(event: InstancesRetiring, deps: JobDependencies) -> None:
+    """Warn every instance, as by an interruption warning: their jobs move to other machines, weeks ahead if need be.
+
+    A host that is retired has a fault, and nothing is gained by training on it until the date.
+
+    Raises:
+        TransientError: the event could not be applied to all instances, but was to the others; retry.
+    """
+    deps.log.decided("retirement", instance_ids=list(event.instance_ids), ends_at=event.ends_at.isoformat())
+    ends_at = event.ends_at - _SPARE
+    cause = "retirement by AWS"
+    _warn_all(
+        [InstanceEvent(_WARNING, each, at=event.at, ends_at=ends_at, cause=cause) for each in event.instance_ids], deps
+    )
+
+
+def _warn_all(warnings: Iterable[InstanceEvent], deps: JobDependencies) -> None:
     failed: list[PortError] = []
-    warned = []
-    for machine in sorted(_machines_in(event.reservation_id, deps), key=lambda each: each.warned_at is not None):
-        instance_id = machine.instance_id or ""
-        ends_at = event.ends_at - TAKEN_BEFORE_END - _SPARE
+    for warning in warnings:
         try:
-            observe_capacity(InstanceEvent(_WARNING, instance_id, at=event.at, ends_at=ends_at), deps)
+            observe_capacity(warning, deps)
         except NotYetError:
             pass
         except PortError as error:
             failed.append(error)
-        warned.append(instance_id)
-    deps.log.decided("reservation-ends", reservation_id=event.reservation_id, instance_ids=warned)
     if failed:
         raise min(failed, key=lambda error: isinstance(error, PermanentError))
-    return warned
 
 
 def _machines_in(reservation_id: str, deps: JobDependencies) -> list[Machine]:

@@ -105,8 +105,8 @@ class Fleets:
             return "UnauthorizedOperation"
         if offer.place.purchase is Purchase.ON_DEMAND and offer.template.tags.get("spot-instances-request"):
             # "You cannot specify tags for Spot instances requests if there are no Spot instances requests being
-            # created by the request."
-            return "InvalidParameterCombination"
+            # created by the request." (github.com/aws/karpenter-provider-aws/issues/5850)
+            return "InvalidParameterValue"
         refusal = self.pools.refusal_of(offer.place)
         if refusal is None and not self.limits.may_launch_instance():
             return "RequestLimitExceeded"

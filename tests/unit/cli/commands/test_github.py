@@ -33,6 +33,7 @@ def stacks(monkeypatch: pytest.MonkeyPatch) -> FakeStacks:
         stacks.stacks[name].template = "theirs"
     iam = MagicMock()
     iam.list_open_id_connect_providers.return_value = {"OpenIDConnectProviderList": [{"Arn": PROVIDER}]}
+    iam.get_open_id_connect_provider.return_value = {"ClientIDList": ["sts.amazonaws.com"]}
     clients: dict[str, Any] = {"cloudformation": stacks, "iam": iam}
     monkeypatch.setattr(aws_account.AwsAccount, "client", lambda _, service: clients[service])
     monkeypatch.setattr(github_repository, "find_repository_ids", lambda _: RepositoryIds("11", "22"))

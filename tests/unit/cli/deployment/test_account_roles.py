@@ -8,7 +8,12 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from fakes.aws import aws_in_process, make_client
-from relaunch_cli.deployment.account_roles import create_github_provider, create_service_linked_role, read_account_roles
+from relaunch_cli.deployment.account_roles import (
+    GITHUB_ISSUER,
+    create_github_provider,
+    create_service_linked_role,
+    read_account_roles,
+)
 
 
 @pytest.fixture
@@ -31,9 +36,36 @@ def test_what_is_made_is_found(iam: Any) -> None:
 
     roles = read_account_roles(iam, with_github=True)
 
-    assert roles.missing == ()
+    assert (roles.missing, roles.notes) == ((), ())
     assert roles.github_provider_arn == arn
     assert arn.endswith(":oidc-provider/token.actions.githubusercontent.com")
+
+
+def test_a_provider_without_the_audience_is_told_with_the_command_that_adds_it(iam: Any) -> None:
+    url = "https://token.actions.githubusercontent.com"
+    arn = iam.create_open_id_connect_provider(Url=url, ClientIDList=["https://github.com/acme"])[
+        "OpenIDConnectProviderArn"
+    ]
+
+    (note,) = read_account_roles(iam, with_github=True).notes
+
+    assert f"--client-id sts.amazonaws.com --open-id-connect-provider-arn {arn}`" in note
+
+
+def test_audiences_that_may_not_be_read_are_told() -> None:
+    class Denied:
+        def list_roles(self, **_: Any) -> Any:
+            return {"Roles": [{}]}
+
+        def list_open_id_connect_providers(self) -> Any:
+            return {"OpenIDConnectProviderList": [{"Arn": f"arn:a:oidc-provider/{GITHUB_ISSUER}"}]}
+
+        def get_open_id_connect_provider(self, **_: Any) -> Any:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "GetOpenIDConnectProvider")
+
+    roles = read_account_roles(Denied(), with_github=True)
+
+    assert roles.notes == (f"the audiences of arn:a:oidc-provider/{GITHUB_ISSUER} cannot be read (AccessDenied)",)
 
 
 def test_a_provider_that_somebody_made_meanwhile_is_taken(iam: Any) -> None:

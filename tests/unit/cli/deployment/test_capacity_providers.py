@@ -1,6 +1,8 @@
 """Capacity providers: a stack each, and beside the others in the list of the cluster."""
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,9 +10,10 @@ from botocore.exceptions import ClientError
 
 from fakes.aws import aws_in_process, make_client
 from fakes.stacks import FakeStacks
-from relaunch_cli.deployment.capacity_providers import ProviderStacks, read_providers
+from relaunch_cli.deployment.capacity_providers import ProviderStacks, find_provider_stacks, read_providers
 from relaunch_cli.deployment.change_set import ChangeSets
 from relaunch_cli.deployment.refusals import RefusedError
+from relaunch_cli.deployment.source import find_source
 
 PARAMETERS = {"ClusterName": "training", "MachineSubnets": "us-east-1a=subnet-0a,us-east-1b=subnet-0b"}
 PROFILE = "arn:aws:iam::111122223333:instance-profile/relaunch/machines"
@@ -76,6 +79,35 @@ def test_a_provider_is_a_stack_with_what_machines_have(stacks: FakeStacks) -> No
     assert parameters["CapacityProviders"] == "a=g4dn.xlarge/spot,relaunch-g5-xlarge-spot=g5.xlarge/spot/100GiB"
     assert ecs.present == ["mine", "relaunch-g5-xlarge-spot"]
     assert ecs.strategy == [{"capacityProvider": "mine", "weight": 1}]
+
+
+@pytest.mark.parametrize("stack", ["aws-training", "ecs-ml", "Fargate-x"])
+def test_a_stack_whose_name_ecs_keeps_for_itself_has_providers_of_another_name(stack: str, stacks: FakeStacks) -> None:
+    """ECS takes no capacity provider whose name begins with `aws`, `ecs` or `fargate`."""
+    name = f"{stack}-g5-xlarge-spot"
+    stacks.stacks[f"{stack}-machines"] = stacks.stacks["relaunch-machines"]
+    stacks.more_outputs |= {
+        f"{stack}-machines": stacks.more_outputs["relaunch-machines"],
+        name: {"CapacityProvider": f"relaunch-{name}=g5.xlarge/spot/100GiB"},
+    }
+    ecs = FakeEcs()
+    deploying = replace(provider_stacks(stacks, ecs), stack=stack)
+    parameters = deploying.deploy(read_providers("g5.xlarge/spot"), PARAMETERS, "")
+
+    made = stacks.stacks[name].parameters["ProviderName"]
+    assert made == f"relaunch-{name}"
+    (pattern,) = re.findall(r"AllowedPattern: ([(][?]!aws.*)", find_source().capacity_provider)
+    assert re.fullmatch(pattern, made)
+    assert ecs.present == [made]
+    assert parameters["CapacityProviders"] == f"{made}=g5.xlarge/spot/100GiB"
+    assert [each.name for each in find_provider_stacks(stack, stacks)] == [name]
+
+
+def test_a_cluster_that_is_not_there_is_told() -> None:
+    ecs = FakeEcs()
+    ecs.describe_clusters = lambda **_: {"clusters": []}  # type: ignore[method-assign]
+    with pytest.raises(RefusedError, match="there is no cluster training"):
+        provider_stacks(FakeStacks(), ecs).associate("training", ["new"], ())
 
 
 def test_again_nothing_is_doubled(stacks: FakeStacks) -> None:

@@ -123,6 +123,27 @@ def test_a_deployment_that_fails_tells_its_first_reason(
     )
 
 
+def test_a_first_deployment_that_failed_leaves_nothing_and_is_made_again(
+    stacks: FakeStacks, terminal: Terminal
+) -> None:
+    stacks.failure = "You are not authorized to perform this operation: ec2:CreateLaunchTemplate"
+    with pytest.raises(RefusedError):
+        deploy(stacks, terminal)
+    assert (stacks.stacks[NAME].status, stacks.left) == ("ROLLBACK_COMPLETE", [])
+    stacks.failure = ""
+
+    assert deploy(stacks, terminal).status == "CREATE_COMPLETE"
+    assert f"{NAME}: deleting what is left of a first deployment that failed" in terminal.lines
+
+
+def test_what_cannot_be_deleted_is_told(stacks: FakeStacks, terminal: Terminal) -> None:
+    stacks.have(NAME, "ROLLBACK_COMPLETE")
+    stacks.barrier = lambda _name, _parameters: "in use"
+
+    with pytest.raises(RefusedError, match=f"the stack {NAME} was not deleted .DELETE_FAILED.: see its events"):
+        deploy(stacks, terminal)
+
+
 def test_a_stack_that_was_left_for_a_review_is_made(stacks: FakeStacks, terminal: Terminal) -> None:
     stacks.have(NAME, "REVIEW_IN_PROGRESS")
 
@@ -142,10 +163,9 @@ def test_a_no_leaves_what_somebody_else_left_for_a_review(stacks: FakeStacks) ->
     ("status", "text"),
     [
         (
-            "ROLLBACK_COMPLETE",
+            "DELETE_FAILED",
             "delete it, `aws cloudformation delete-stack --stack-name relaunch-machines`, and deploy",
         ),
-        ("DELETE_FAILED", "cannot be updated \\(DELETE_FAILED\\): delete it"),
         ("UPDATE_IN_PROGRESS", "is being changed \\(UPDATE_IN_PROGRESS\\): deploy again when that is over"),
         ("UPDATE_ROLLBACK_FAILED", "`aws cloudformation continue-update-rollback --stack-name relaunch-machines`"),
     ],

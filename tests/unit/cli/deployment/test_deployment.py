@@ -184,7 +184,7 @@ def test_a_change_that_is_not_confirmed_ends_the_deployment(account: FakeAccount
 
 
 def test_a_stack_that_cannot_be_updated_is_told_before_anything_is_made(account: FakeAccount) -> None:
-    account.stacks.have("relaunch", "ROLLBACK_COMPLETE")
+    account.stacks.have("relaunch", "DELETE_FAILED")
     with pytest.raises(RefusedError, match="aws cloudformation delete-stack --stack-name relaunch"):
         account.deploy()
 
@@ -205,7 +205,8 @@ def test_machines_pull_images_of_the_trainings_alone(account: FakeAccount) -> No
 
 
 def test_a_training_gets_a_role_of_its_own_which_the_next_deployment_keeps(account: FakeAccount) -> None:
-    account.deploy("vision", "speech", CheckpointKeyArns="arn:aws:kms:us-east-1:111122223333:key/a")
+    key = make_client("kms").create_key()["KeyMetadata"]["Arn"]
+    account.deploy("vision", "speech", CheckpointKeyArns=key)
     assert account.survey("vision").trainings == ["speech", "vision"]
     account.deploy("bert")
 
@@ -215,7 +216,7 @@ def test_a_training_gets_a_role_of_its_own_which_the_next_deployment_keeps(accou
         "RolePath": "/relaunch/trainings/relaunch/",
         "CheckpointBucket": "relaunch-training-checkpoints",
         "DataBucket": "",
-        "CheckpointKeyArns": "arn:aws:kms:us-east-1:111122223333:key/a",
+        "CheckpointKeyArns": key,
     }
     assert account.stacks.stacks["relaunch-training-vision"].template == find_source().training_role
     assert "relaunch-training-vision: no change" in account.log

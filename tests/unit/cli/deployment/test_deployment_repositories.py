@@ -1,4 +1,4 @@
-"""A deployment updates the stacks of repositories on GitHub by its own template, and changes nobody's access."""
+"""A deployment goes on with what is there: stacks of repositories on GitHub, and stacks that were never made."""
 
 from relaunch_cli.deployment.findings import github_stack_name
 from relaunch_cli.deployment.source import find_source
@@ -32,3 +32,13 @@ def test_those_of_another_application_are_not_touched(account: test_deployment.F
     account.stacks.have(other, **{**GIVEN, "ApplicationStack": "relaunch-b", "GitHubRepository": "acme/web"})
 
     assert [each.name for each in account.survey().repositories] == [SPEECH]
+
+
+def test_stacks_whose_first_deployment_failed_are_made_again(account: test_deployment.FakeAccount) -> None:
+    account.stacks.have("relaunch", "ROLLBACK_COMPLETE", MachineLaunchTemplates="gpu=lt-0c:1")
+    account.stacks.have("relaunch-training", "ROLLBACK_COMPLETE", RepositoryName="vision")
+    account.deploy()
+
+    assert account.log.count("create relaunch") == 1
+    assert {each.status for each in account.stacks.stacks.values()} == {"CREATE_COMPLETE"}
+    assert account.parameters("relaunch-training")["RepositoryName"] == "vision"

@@ -93,8 +93,8 @@ class TestChoice:
         vpc_id, (private,) = make_vpc(ec2, ("us-east-1a", "10.9.0.0/24"))
 
         assert find_network(vpc_id, "", ec2).notes == (
-            f"{private} give no public address: machines there need a NAT gateway or VPC endpoints for ECS, ECR and "
-            "S3, else they never register, and are ended",
+            f"{private} give no public address: machines there need a NAT gateway or VPC endpoints for ECS, ECR, "
+            "CloudWatch Logs and S3, else they never register, and are ended",
         )
 
     def test_subnets_of_outposts_and_without_ipv4_are_left_out(self, ec2: Any) -> None:

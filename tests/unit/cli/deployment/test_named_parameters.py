@@ -14,12 +14,49 @@ SOURCE = find_source()
 
 def test_parameters_of_all_stacks_and_the_switches_are_known() -> None:
     named = ["ClusterName=a", "DiskGiB=200", "Zones=b,c", "MaxMachines=5", "Machines=off", "Training=off", "Providers="]
+    named += ["MaxSpotRatio=0.5", "LogRetentionDays=90", "MaxPricePerHour=none", "ImageRepositories=a,b", "VpcId="]
 
     assert read_named(named, SOURCE) == dict(each.split("=", 1) for each in named)
 
 
 def test_the_later_one_counts_and_an_empty_value_may_be_quoted() -> None:
-    assert read_named(["SubnetIds=a", 'SubnetIds=""'], SOURCE) == {"SubnetIds": ""}
+    assert read_named(["DiskGiB=many", "DiskGiB=200", "SubnetIds=a", 'SubnetIds=""'], SOURCE) == {
+        "DiskGiB": "200",
+        "SubnetIds": "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("argument", "allowed"),
+    [
+        ("MaxMachines=many", "a number from 1 on, or `unlimited`"),
+        ("MaxMachines=-3", "a number from 1 on, or `unlimited`"),
+        ("MaxPricePerHour=cheap", "what matches none|[0-9]+([.][0-9]+)?. The highest price in USD per hour"),
+        ("GitHubRepository=acme", "a repository at GitHub is written like OWNER/NAME"),
+        ("GitHubRepository=acme/vision/x", "a repository at GitHub is written like OWNER/NAME"),
+        ("VpcId=vpc-none", "the ID of a VPC, like vpc-0123456789abcdef0, or nothing"),
+        ("MaxSpotRatio=1.5", "a number from 0 to 1. Spot that costs more"),
+        ("MaxRunningJobs=a", "a number from 0. How many jobs"),
+        ("DiskGiB=29", "a number from 30 to 16384. The root volume in GiB"),
+        ("LogRetentionDays=31", "one of 1, 3, 5, 7, 14, 30"),
+        ("Webhook=maybe", "one of on, off. Whether GitHub can send events"),
+        ("ClusterName=", "what matches [A-Za-z0-9_-]{1,255}. "),
+    ],
+)
+def test_what_a_template_does_not_take_is_refused_with_what_it_takes(argument: str, allowed: str) -> None:
+    with pytest.raises(RefusedError) as refused:
+        read_named([argument, "DiskGiB=nan" if argument != "DiskGiB=29" else argument], SOURCE)
+
+    first, *others = str(refused.value).splitlines()
+    assert first.startswith(f"{argument} is not allowed: {allowed}")
+    assert len(others) == (argument != "DiskGiB=29")
+
+
+def test_a_hidden_value_stays_hidden() -> None:
+    with pytest.raises(RefusedError, match=r"^this value of OriginSecrets is not") as refused:
+        read_named(["OriginSecrets=hunter2"], SOURCE)
+
+    assert "hunter2" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -141,6 +141,15 @@ def test_a_cluster_of_the_application_is_kept(account: Account) -> None:
     assert (values["ClusterName"], values["ExistingCluster"]) == ("old", "true")
 
 
+def test_two_stacks_on_one_cluster_have_log_groups_of_their_own(account: Account) -> None:
+    new, _ = parameters(account, ClusterName="shared")
+    kept, _ = parameters(account, Stack("relaunch-training", "CREATE_COMPLETE", {"ClusterName": "shared"}))
+
+    assert new["TrainingLogGroup"] == "/relaunch/shared/relaunch"
+    # Another name would replace the group of a stack that exists.
+    assert "TrainingLogGroup" not in kept | parameters(account)[0]
+
+
 class TestWhetherItIsWanted:
     APPLICATION = Stack("relaunch", "UPDATE_COMPLETE")
     TRAINING = Stack("relaunch-training", "CREATE_COMPLETE")

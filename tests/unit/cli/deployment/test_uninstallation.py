@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from fakes.provider_groups import FakeProviderGroup
 from fakes.stacks import FakeStacks
 from relaunch_cli.deployment.findings import Stack
 from relaunch_cli.deployment.refusals import RefusedError
@@ -58,35 +59,70 @@ def test_rules_are_removed_after_the_last_job_and_machine() -> None:
     assert lines == ["waiting for 2: job demo-1 …", "removed the rule relaunch-relaunch-a1"]
 
 
-class Described:
-    """CloudFormation, with the outputs of each stack by its name; `relaunch` has capacity providers."""
+PROVIDER = "relaunch-g5-xlarge-spot"
 
-    def __init__(self, **outputs: dict[str, str]) -> None:
-        self.outputs = {name.replace("_", "-"): each for name, each in outputs.items()}
 
-    def describe_stacks(self, **request: str) -> Any:
-        name = request.get("StackName", "")
-        if not name:
-            return {"Stacks": []}
-        if name not in self.outputs:
-            error = {"Code": "ValidationError", "Message": f"Stack with id {name} does not exist"}
-            raise ClientError({"Error": error}, "DescribeStacks")
-        entries = "relaunch-g5=g5.xlarge/spot,relaunch-vision=g6.xlarge/spot,g6=g6.xlarge/spot"
-        shown = [{"OutputKey": key, "OutputValue": value} for key, value in self.outputs[name].items()]
-        parameters = [{"ParameterKey": "CapacityProviders", "ParameterValue": entries}]
-        return {"Stacks": [{"StackStatus": "CREATE_COMPLETE", "Parameters": parameters, "Outputs": shown}]}
+def with_provider(name: str = PROVIDER) -> FakeStacks:
+    stacks = FakeStacks()
+    shown = {"InstanceType": "g5.xlarge", "Purchase": "spot", "ClusterName": "training"}
+    stacks.have(name, ProviderName=name, **shown)
+    stacks.have("relaunch-machines", IdleMinutes="20")
+    stacks.have("relaunch")
+    return stacks
+
+
+def removal_of(stacks: FakeStacks, group: FakeProviderGroup, lines: list[str], pauses: list[float]) -> Uninstallation:
+    clients = {"cloudformation": stacks, "ecs": group, "autoscaling": group, "ec2": group}
+    return Uninstallation("relaunch", clients.__getitem__, lines.append, pauses.append)
+
+
+def test_machines_of_capacity_providers_end_before_anything_is_deleted() -> None:
+    stacks = with_provider()
+    group = FakeProviderGroup(PROVIDER, lives=3, busy=1)
+    stacks.barrier = group.barrier
+    lines: list[str] = []
+    pauses: list[float] = []
+    removal = removal_of(stacks, group, lines, pauses)
+    removal.delete(removal.find_stacks())
+
+    assert stacks.stacks == {}
+    assert group.providers == ["mine"]
+    assert group.calls == ["PutClusterCapacityProviders", *["DeleteAutoScalingGroup"] * 2]
+    assert lines[:4] == [
+        f"deleting the stack {PROVIDER}",
+        f"waiting for 2: group {PROVIDER} …",
+        "waiting for 1: machine i-0a",
+        "deleting the stack relaunch",
+    ]
+
+
+def test_a_machine_of_a_capacity_provider_that_does_not_end_keeps_all_stacks_and_is_found_again() -> None:
+    stacks = with_provider()
+    group = FakeProviderGroup(PROVIDER, lives=10_000)
+    pauses: list[float] = []
+    removal = removal_of(stacks, group, [], pauses)
+    with pytest.raises(RefusedError, match=r"15 minutes there still is machine i-0a: .*; see the console of EC2 Auto"):
+        removal.delete(removal.find_stacks())
+    assert sum(pauses) == 900
+    assert [each.name for each in removal.find_stacks()] == [PROVIDER, "relaunch", "relaunch-machines"]
+
+    # As a release before left it: the application is gone, the provider's stack failed, and the cluster is gone too.
+    del stacks.stacks["relaunch"]
+    stacks.stacks[PROVIDER].status = "DELETE_FAILED"
+    group.lives = 0
+    group.describe_clusters = lambda **_: {"clusters": [{"status": "INACTIVE"}]}  # type: ignore[method-assign]
+    removal.delete(removal.find_stacks())
+
+    assert stacks.stacks == {}
 
 
 def test_a_stack_that_has_the_name_of_a_capacity_provider_and_is_none_is_left_alone() -> None:
-    there = Described(
-        relaunch={},
-        relaunch_g5={"ProviderName": "relaunch-g5"},
-        relaunch_vision={"TableName": "relaunch-vision-JobsTable-1"},
-        relaunch_machines={},
-    )
-    found = Uninstallation("relaunch", lambda _service: there, pytest.fail, pytest.fail).find_stacks()
+    stacks = with_provider("relaunch-vision-g5-xlarge-spot")
+    stacks.have(PROVIDER, InstanceType="g5.xlarge", Purchase="spot")
 
-    assert [each.name for each in found] == ["relaunch", "relaunch-g5", "relaunch-machines"]
+    found = removal_of(stacks, FakeProviderGroup(PROVIDER), [], []).find_stacks()
+
+    assert [each.name for each in found] == ["relaunch", "relaunch-machines"]
 
 
 def test_the_roles_of_trainings_are_removed_with_their_application_and_with_no_other() -> None:

@@ -80,6 +80,22 @@ def test_before_the_end_of_a_block_it_trains_on_until_its_own_last_moment():
     )
 
 
+@pytest.mark.parametrize(
+    ("cause", "days", "said"),
+    [
+        ("retirement by AWS", 14, "retirement by AWS, to be left by {0:%Y-%m-%d %H:%M} UTC, for"),
+        ("retirement by AWS", 0, "retirement by AWS, to be left by {0:%H:%M} UTC, for"),
+        ("interruption of the capacity reservation", None, "interruption of the capacity reservation for"),
+        ("", None, "spot interruption warning for"),
+    ],
+)
+def test_a_warning_says_its_cause_and_a_far_end_with_its_date(cause: str, days: int | None, said: str):
+    ends_at = None if days is None else SOON + timedelta(days=days, hours=1)
+    job = after(SITUATIONS["ro"], replace(WARNED, ends_at=ends_at, cause=cause))
+
+    assert job.current_attempt.handover.reason == f"{said.format(ends_at)} {INSTANCE_ID}"
+
+
 def test_the_message_for_a_far_last_moment_is_delayed_as_long_as_a_message_can_be():
     job = after(SITUATIONS["ro"], replace(WARNED, ends_at=SOON + timedelta(hours=2)))
 

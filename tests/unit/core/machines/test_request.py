@@ -90,6 +90,15 @@ def test_a_request_says_all_that_create_fleet_needs() -> None:
     )
 
 
+def test_tags_of_the_account_are_beside_those_that_find_the_machine_again_and_never_instead() -> None:
+    settings = replace(SETTINGS, tags={"team": "vision", "relaunch:stack": "other"})
+    request = requested(own(), subnets=settings)
+
+    assert request is not None
+    assert request.tags["team"] == "vision"
+    assert request.tags["relaunch:stack"] == "relaunch"
+
+
 @pytest.mark.parametrize(
     "image", [pytest.param("", id="unknown"), "trainer:latest", f"{'r' * 200}@sha256:{'0' * 64}"], ids=len
 )

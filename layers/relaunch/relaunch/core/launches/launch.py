@@ -315,7 +315,8 @@ class InstanceEventKind(StrEnum):
 class InstanceEvent:
     """An EC2 event about an instance: interruption warning, rebalance recommendation or state change.
 
-    `ends_at` is when an announced interruption begins, None for about two minutes after the warning.
+    `ends_at` is when an announced interruption begins, None for about two minutes after the warning. `cause` is what
+    interrupts, empty for EC2's spot market and the end of a Capacity Block.
     """
 
     kind: InstanceEventKind
@@ -324,6 +325,16 @@ class InstanceEvent:
     at: datetime | None = None
     offering: OfferingKey | None = None
     ends_at: datetime | None = None
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InstancesRetiring:
+    """AWS announces that it ends or reboots instances on `ends_at`, mostly days ahead and because of their hosts."""
+
+    instance_ids: tuple[str, ...]
+    at: datetime
+    ends_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

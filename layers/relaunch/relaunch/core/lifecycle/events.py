@@ -225,8 +225,8 @@ class HostWarned:
     """EC2 will interrupt the instance: in about two minutes, or with its Capacity Block, from `ends_at` on.
 
     `task_id` is set if the task was found by the target, not by the stored link from the instance. `is_rebalance`: EC2
-    recommended to rebalance, and the stack takes that for a warning. `cause` is why Relaunch itself ends the instance
-    at `ends_at`; empty if EC2 does.
+    recommended to rebalance, and the stack takes that for a warning. `cause` is why the instance ends if that is
+    neither the spot market nor a Capacity Block: Relaunch itself ends it, or AWS retires it.
     """
 
     instance_id: str

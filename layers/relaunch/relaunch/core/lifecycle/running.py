@@ -221,11 +221,11 @@ def _warned(job: Job, event: HostWarned) -> tuple[Job, str]:
 def _notice(event: HostWarned) -> str:
     if event.is_rebalance:
         return "rebalance recommendation"
-    if event.cause:
-        return f"{event.cause}, to be left by {event.ends_at:%H:%M} UTC,"
     if event.ends_at is None:
-        return "spot interruption warning"
-    return f"end of the Capacity Block, to be left by {event.ends_at:%H:%M} UTC,"
+        return event.cause or "spot interruption warning"
+    # A retirement is announced days ahead.
+    form = "%H:%M" if event.ends_at - event.at < timedelta(days=1) else "%Y-%m-%d %H:%M"
+    return f"{event.cause or 'end of the Capacity Block'}, to be left by {event.ends_at:{form}} UTC,"
 
 
 def host_ended(job: Job, event: HostEnded, now: datetime, _limits: StackLimits) -> Decision:

@@ -61,7 +61,7 @@ def build_request(  # noqa: PLR0913 - all that a request is made of
         launch_template_id=best.template.template_id,
         launch_template_version=best.template.version,
         overrides=_overrides(chosen),
-        tags=_tags(settings.stack, machine_id, job_id, image),
+        tags={**settings.tags, **_tags(settings.stack, machine_id, job_id, image)},
         reservation=best.offering.reservation,
     )
 

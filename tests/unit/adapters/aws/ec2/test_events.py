@@ -7,6 +7,7 @@ import pytest
 
 from fakes.webhook import EVENTS, load_event
 from relaunch.adapters.aws.ec2.events import parse_ec2_event
+from relaunch.adapters.aws.health import parse_health_event
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, ReservationEnding
 from relaunch.ports import PermanentError
 
@@ -26,6 +27,16 @@ def test_event_of_ec2_is_read(name: str, kind: InstanceEventKind, action: str, t
     at = datetime.fromisoformat(f"2026-11-03T{time}Z")
 
     assert parse_ec2_event(load_event(f"aws.ec2.{name}")) == InstanceEvent(kind, INSTANCE_ID, action, at)
+
+
+def test_the_owner_of_a_reservation_interrupts_as_the_spot_market_does() -> None:
+    name = "EC2 Capacity Reservation Instance Interruption Warning"
+    detail = {"instance-id": INSTANCE_ID, "instance-action": "terminate", "azId": "use1-az1"}
+    news = parse_ec2_event({"detail-type": name, "detail": detail, "time": "2026-11-03T12:40:58Z"})
+
+    assert isinstance(news, InstanceEvent)
+    assert (news.kind, news.instance_id) == (InstanceEventKind.INTERRUPTION_WARNING, INSTANCE_ID)
+    assert news.cause == "interruption of the capacity reservation"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +88,8 @@ def test_invalid_event_is_a_permanent_error(event: dict[str, Any]) -> None:
 @pytest.mark.parametrize("path", sorted(EVENTS.glob("sqs.warnings.*.json")), ids=lambda path: path.stem)
 def test_sample_messages_carry_events_of_ec2(path: Path) -> None:
     for record in json.loads(path.read_text())["Records"]:
-        assert parse_ec2_event(json.loads(record["body"])) is not None
+        event = json.loads(record["body"])
+        assert (parse_ec2_event(event) or parse_health_event(event)) is not None
 
 
 class TestCapacityBlockEnds:

@@ -237,7 +237,7 @@ def test_tags_of_a_spot_request_in_the_template_fail_on_demand_launches(region: 
     spot_only = LaunchTemplateVersion(cluster="c", tags={"spot-instances-request": {"a": "b"}})
     region.simulator.fleets.templates.put(LaunchTemplate("lt-1", "hosts", (spot_only, spot_only)))
 
-    assert region.refused() == ["InvalidParameterCombination"]
+    assert region.refused() == ["InvalidParameterValue"]
     assert region.create(market="spot")["Instances"]
 
 

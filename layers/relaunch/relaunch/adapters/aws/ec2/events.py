@@ -5,8 +5,11 @@ State-change Notification" (Amazon EC2 User Guide; samples in events/aws.ec2.*.j
 `detail`, because the format of the ARN in `resources` has changed over time. A warning comes at most two minutes before
 the interruption, and may not come at all.
 
+The owner of an interruptible capacity reservation takes its instances two minutes after "EC2 Capacity Reservation
+Instance Interruption Warning" ("Monitor interruptible Capacity Reservations", EC2 User Guide).
+
 The end of a Capacity Block is announced 40 minutes before it ("Monitor Capacity Blocks using EventBridge", EC2 User
-Guide, which writes its name in two ways, and shows no date).
+Guide, which has had two names for it, and does not show the form of its date).
 """
 
 from collections.abc import Mapping
@@ -18,8 +21,10 @@ from relaunch.adapters.validation import Timestamp, permanent_if_invalid
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, ReservationEnding
 from relaunch.core.offerings.reservations import WARNED_BEFORE_END
 
+_RESERVATION_WARNING = "EC2 Capacity Reservation Instance Interruption Warning"
 _KINDS = {
     "EC2 Spot Instance Interruption Warning": InstanceEventKind.INTERRUPTION_WARNING,
+    _RESERVATION_WARNING: InstanceEventKind.INTERRUPTION_WARNING,
     "EC2 Instance Rebalance Recommendation": InstanceEventKind.REBALANCE_RECOMMENDATION,
     "EC2 Instance State-change Notification": InstanceEventKind.STATE_CHANGE,
 }
@@ -68,7 +73,11 @@ def parse_ec2_event(event: Mapping[str, object]) -> InstanceEvent | ReservationE
     with permanent_if_invalid("reading an event from EC2"):
         parsed = _Event.model_validate(event)
     return InstanceEvent(
-        kind, parsed.detail.instance_id, parsed.detail.state or parsed.detail.instance_action, parsed.time
+        kind,
+        parsed.detail.instance_id,
+        parsed.detail.state or parsed.detail.instance_action,
+        parsed.time,
+        cause="interruption of the capacity reservation" if detail_type == _RESERVATION_WARNING else "",
     )
 
 

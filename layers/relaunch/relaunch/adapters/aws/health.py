@@ -1,0 +1,60 @@
+"""Events of AWS Health about EC2 instances that AWS will retire, stop or reboot.
+
+"Reference: AWS Health events Amazon EventBridge schema" (AWS Health User Guide; a sample in
+events/aws.health.instance-retirement.json). Health sends an event at least once and again when something about it
+changes, also when it is over, as `closed`.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from pydantic import BaseModel, Field
+
+from relaunch.adapters.validation import Timestamp, permanent_if_invalid
+from relaunch.core.launches.launch import InstancesRetiring
+
+_DETAIL_TYPE = "AWS Health Event"
+_INSTANCE = r"^i-[0-9a-f]+$"
+
+
+class _Entity(BaseModel, extra="ignore", frozen=True):
+    value: str = Field(alias="entityValue", pattern=_INSTANCE)
+
+
+class _Detail(BaseModel, extra="ignore", frozen=True):
+    status: str = Field("", alias="statusCode")
+    start_time: str = Field("", alias="startTime")
+    entities: tuple[_Entity, ...] = Field((), alias="affectedEntities")
+
+
+class _Event(BaseModel, extra="ignore", frozen=True):
+    detail: _Detail
+    time: Timestamp
+
+
+def parse_health_event(event: Mapping[str, object]) -> InstancesRetiring | None:
+    """Parse an EventBridge event from `aws.health` that the stack's rule lets in; return None for what is over.
+
+    Without a date that can be read the end may come at any time: it counts as the event's own.
+
+    Raises:
+        PermanentError: the event names something else than instances, or has no time.
+    """
+    if event.get("detail-type") != _DETAIL_TYPE:
+        return None
+    with permanent_if_invalid("reading an event from AWS Health"):
+        parsed = _Event.model_validate(event)
+    if parsed.detail.status == "closed" or not parsed.detail.entities:
+        return None
+    instance_ids = tuple(each.value for each in parsed.detail.entities)
+    return InstancesRetiring(instance_ids, parsed.time, _read_date(parsed.detail.start_time) or parsed.time)
+
+
+def _read_date(text: str) -> datetime | None:
+    """Read a date like `Thu, 26 Nov 2026 10:00:00 GMT`; None if it is none."""
+    try:
+        found = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
