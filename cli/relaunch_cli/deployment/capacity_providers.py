@@ -24,6 +24,8 @@ PROVIDERS = "Providers"
 ENTRIES = "CapacityProviders"
 _FORM = re.compile(r"(?P<type>[a-z0-9-]+\.[a-z0-9-]+)/(?P<purchase>spot|on-demand)(:(?P<most>[1-9][0-9]{0,2}))?")
 _EXAMPLE = f"{PROVIDERS}=g5.xlarge/spot:4,g5.xlarge/on-demand"
+# A zone's name is that of its region and a letter, or more: us-west-2b, us-west-2-lax-1a.
+_REGION = re.compile(r"[a-z]+(-[a-z]+)+-[0-9]+")
 # An association takes seconds, in which the next one is refused.
 _TRIES = 12
 _PAUSE_SECONDS = 5.0
@@ -72,6 +74,12 @@ def _read(entry: str) -> WantedProvider:
     return WantedProvider(name, match["purchase"], int(match["most"] or 1), parameter)
 
 
+def _zones(subnets: str) -> str:
+    """Return the zones of zone=subnet,… as an entry of CapacityProviders has them: `@a+b`."""
+    ends = sorted({_REGION.sub("", part.partition("=")[0], count=1) for part in subnets.split(",")})
+    return f"@{'+'.join(ends)}"
+
+
 @dataclass(frozen=True)
 class ProviderStacks:
     """Deploys capacity providers of one application's cluster."""
@@ -107,6 +115,7 @@ class ProviderStacks:
                 "Purchase": each.purchase,
                 "MaxSize": str(each.most),
                 "Subnets": ",".join(part.partition("=")[2] for part in parameters[SUBNETS].split(",")),
+                "Zones": _zones(parameters[SUBNETS]),
                 "SecurityGroupId": machines.outputs["SecurityGroupId"],
                 "InstanceProfileArn": machines.outputs["InstanceProfileArn"],
                 "ImageId": each.image_parameter,

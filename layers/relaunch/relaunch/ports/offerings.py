@@ -20,7 +20,8 @@ class CapacityProviderOffer:
     """A capacity provider of the settings: `name=instance-type/purchase`.
 
     `is_managed`: it has ECS Managed Instances (`/managed-instances`), not an Auto Scaling group. `disk_gib` is the size
-    of the root volume of its instances (`/200GiB`), None if the settings do not have it.
+    of the root volume of its instances (`/200GiB`), None if the settings do not have it. `zones` are the ends of the
+    names of its group's zones (`@a+b` for us-east-1a and us-east-1b), empty if the settings do not have them.
     """
 
     name: str
@@ -28,6 +29,7 @@ class CapacityProviderOffer:
     purchase: PurchaseOption
     is_managed: bool = False
     disk_gib: int | None = None
+    zones: tuple[str, ...] = ()
 
 
 class OfferingSource(Protocol):

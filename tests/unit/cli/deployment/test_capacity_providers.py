@@ -68,6 +68,7 @@ def test_a_provider_is_a_stack_with_what_machines_have(stacks: FakeStacks) -> No
         "Purchase": "spot",
         "MaxSize": "4",
         "Subnets": "subnet-0a,subnet-0b",
+        "Zones": "@a+b",
         "SecurityGroupId": "sg-0a",
         "InstanceProfileArn": PROFILE,
         "ImageId": "resolve:ssm:/aws/service/ecs/optimized-ami/amazon-linux-2023/gpu/recommended/image_id",

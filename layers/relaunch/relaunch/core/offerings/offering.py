@@ -150,8 +150,10 @@ class Offering:
     better spot placement score. `placement_score` is EC2's, from 1 (very unlikely) to 10 (very likely): without a zone,
     and for a machine of our own, that of the type's family in the region (core.offerings.offering), else that of
     the spot types in the zone.
-    What is reserved has price 0, because it is paid for anyway: `reservation` is what a machine of our own is launched
-    into, None for other purchase options, and for a capacity provider, whose reservations only ECS or its group knows.
+    Prices of ECS Managed Instances contain their fee (core.offerings.managed_instances).
+    What is reserved has price 0 but for that, because it is paid for anyway: `reservation` is what a machine of our own
+    is launched into, None for other purchase options, and for a capacity provider, whose reservations only ECS or its
+    group knows.
     """
 
     instance_type: InstanceType
@@ -215,10 +217,15 @@ class Offering:
 
     @property
     def spot_ratio(self) -> float | None:
-        """Return the spot price as a fraction of the on-demand price; None for others or if a price is unknown."""
+        """Return the spot price as a fraction of the on-demand price; None for others or if a price is unknown.
+
+        Where a group chooses the zone it is that of the cheapest one: it is not known which others are used.
+        """
         if self.purchase is not PurchaseOption.SPOT or (saving := self.saving) is None:
             return None
-        return 1 - saving
+        if not self.usd_per_hour_by_zone or not self.on_demand_usd_per_hour:
+            return 1 - saving
+        return min(self.usd_per_hour_by_zone.values()) / self.on_demand_usd_per_hour
 
 
 @dataclass(frozen=True, slots=True, order=True)

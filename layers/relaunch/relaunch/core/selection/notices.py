@@ -3,6 +3,7 @@
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import ami_rejection
+from relaunch.core.offerings.managed_instances import managed_fee_share
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.reservations import ReservationType
 from relaunch.core.revisions.revision import (
@@ -44,6 +45,7 @@ def find_notices(definition: JobDefinition, revision: Revision | None, selection
             _bottlerocket(chosen),
             _unknown_price(chosen),
             _paid_elsewhere(chosen),
+            _managed_fee(chosen),
         )
         notices += [notice for notice in found if notice]
     return tuple(notices)
@@ -193,3 +195,14 @@ def _paid_elsewhere(chosen: Offering) -> str:
     else:
         paid = f"is paid for, used or not; a machine that outlives it{when} goes on at the on-demand price"
     return f"{chosen.key} costs nothing more: {reservation} {paid}"
+
+
+def _managed_fee(chosen: Offering) -> str:
+    """Say what AWS bills beside the instance, which a group of the same type does not cost."""
+    if not chosen.is_managed:
+        return ""
+    share = managed_fee_share(chosen.instance_type.name)
+    return (
+        f"{chosen.capacity_provider} has ECS Managed Instances, for which AWS bills {share:.1%} of the on-demand price "
+        "beside the instance, whatever its purchase option: the price contains that"
+    )
