@@ -33,6 +33,7 @@ def test_providers_are_read_with_type_purchase_and_kind():
         CapacityProviderOffer("ab", "g5.xlarge", PurchaseOption.SPOT, disk_gib=200, zones=("a", "b")),
         CapacityProviderOffer("lax", "g4dn.xlarge", PurchaseOption.SPOT, zones=("-lax-1a",)),
     )
+    assert parse_capacity_providers(",".join(each.entry for each in read)) == read
 
 
 @pytest.mark.parametrize(

@@ -47,17 +47,25 @@ def _check_image(kind: str, template: LaunchTemplate, calls: AccountCalls) -> Ch
     data = read_template(template.template_id, template.version, calls)
     if data is None:
         return check_launch_template(kind, shown, TemplateFacts(exists=False))
-    image = str(data.get("ImageId", ""))
-    image_id = image
-    if image.startswith(PARAMETER_PREFIX):
-        name = image.removeprefix(PARAMETER_PREFIX)
+    named = str(data.get("ImageId", ""))
+    image_id, image = read_image(named, calls)
+    state = str(image.get("State", "")) if image else ""
+    return check_launch_template(kind, shown, TemplateFacts(image=named, image_id=image_id, image_state=state))
+
+
+def read_image(named: str, calls: AccountCalls) -> tuple[str, Mapping[str, Any] | None]:
+    """Return the ID of the image that a launch template names, and the image; empty, None if there is none.
+
+    Raises:
+        UnreadError: it cannot be read.
+    """
+    image_id = named
+    if named.startswith(PARAMETER_PREFIX):
+        name = named.removeprefix(PARAMETER_PREFIX)
         found = calls.call("ssm", "get_parameter", "ParameterNotFound", Name=name)
         image_id = str(found["Parameter"]["Value"]) if found else ""
-    state = ""
-    if image_id:
-        images = calls.call("ec2", "describe_images", *_NO_IMAGE, ImageIds=[image_id]) or {}
-        state = next((str(each.get("State", "")) for each in images.get("Images", ())), "")
-    return check_launch_template(kind, shown, TemplateFacts(image=image, image_id=image_id, image_state=state))
+    images = calls.call("ec2", "describe_images", *_NO_IMAGE, ImageIds=[image_id]) if image_id else None
+    return image_id, next(iter((images or {}).get("Images", ())), None)
 
 
 def read_template(template_id: str, version: str, calls: AccountCalls) -> Mapping[str, Any] | None:

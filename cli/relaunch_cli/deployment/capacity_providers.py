@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError
 
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.offerings.instance_types import AmiSystem, ami_kind, ami_parameter, ami_rejection
+from relaunch.core.offerings.zones import zone_ends
 from relaunch_cli.deployment.change_set import ChangeSets, read_stack
 from relaunch_cli.deployment.machine_parameters import SUBNETS
 from relaunch_cli.deployment.refusals import RefusedError
@@ -24,8 +25,6 @@ PROVIDERS = "Providers"
 ENTRIES = "CapacityProviders"
 _FORM = re.compile(r"(?P<type>[a-z0-9-]+\.[a-z0-9-]+)/(?P<purchase>spot|on-demand)(:(?P<most>[1-9][0-9]{0,2}))?")
 _EXAMPLE = f"{PROVIDERS}=g5.xlarge/spot:4,g5.xlarge/on-demand"
-# A zone's name is that of its region and a letter, or more: us-west-2b, us-west-2-lax-1a.
-_REGION = re.compile(r"[a-z]+(-[a-z]+)+-[0-9]+")
 # An association takes seconds, in which the next one is refused.
 _TRIES = 12
 _PAUSE_SECONDS = 5.0
@@ -74,12 +73,6 @@ def _read(entry: str) -> WantedProvider:
     return WantedProvider(name, match["purchase"], int(match["most"] or 1), parameter)
 
 
-def _zones(subnets: str) -> str:
-    """Return the zones of zone=subnet,… as an entry of CapacityProviders has them: `@a+b`."""
-    ends = sorted({_REGION.sub("", part.partition("=")[0], count=1) for part in subnets.split(",")})
-    return f"@{'+'.join(ends)}"
-
-
 @dataclass(frozen=True)
 class ProviderStacks:
     """Deploys capacity providers of one application's cluster."""
@@ -115,7 +108,7 @@ class ProviderStacks:
                 "Purchase": each.purchase,
                 "MaxSize": str(each.most),
                 "Subnets": ",".join(part.partition("=")[2] for part in parameters[SUBNETS].split(",")),
-                "Zones": _zones(parameters[SUBNETS]),
+                "Zones": "@" + "+".join(zone_ends(part.partition("=")[0] for part in parameters[SUBNETS].split(","))),
                 "SecurityGroupId": machines.outputs["SecurityGroupId"],
                 "InstanceProfileArn": machines.outputs["InstanceProfileArn"],
                 "ImageId": each.image_parameter,
@@ -135,7 +128,7 @@ class ProviderStacks:
         """
         for _ in range(_TRIES):
             (found,) = self.ecs.describe_clusters(clusters=[cluster])["clusters"]
-            present = list(found.get("capacityProviders", ()))
+            present = self._over_groups(found.get("capacityProviders", ()))
             wanted = [each for each in present if each not in removed]
             wanted += [each for each in added if each not in wanted]
             if wanted == present:
@@ -156,3 +149,15 @@ class ProviderStacks:
         raise RefusedError(
             f"the capacity providers of the cluster {cluster} are being changed, or are in use: run this again later"
         )
+
+    def _over_groups(self, names: Sequence[str]) -> list[str]:
+        """Return the providers without those of ECS Managed Instances, which PutClusterCapacityProviders refuses.
+
+        They are of the cluster without it (terraform-provider-aws#44783).
+        """
+        managed: set[str] = set()
+        # DescribeCapacityProviders answers ten a page, also of those that are named.
+        for start in range(0, len(names), 10):
+            answer = self.ecs.describe_capacity_providers(capacityProviders=names[start : start + 10])
+            managed |= {each["name"] for each in answer["capacityProviders"] if "managedInstancesProvider" in each}
+        return [each for each in names if each not in managed]

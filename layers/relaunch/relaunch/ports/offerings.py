@@ -31,6 +31,14 @@ class CapacityProviderOffer:
     disk_gib: int | None = None
     zones: tuple[str, ...] = ()
 
+    @property
+    def entry(self) -> str:
+        """Return the text of the settings that reads as this."""
+        managed = "/managed-instances" if self.is_managed else ""
+        disk = f"/{self.disk_gib}GiB" if self.disk_gib else ""
+        zones = f"@{'+'.join(self.zones)}" if self.zones else ""
+        return f"{self.name}={self.instance_type}/{self.purchase}{managed}{disk}{zones}"
+
 
 class OfferingSource(Protocol):
     """Offerings that can be launched."""
