@@ -192,6 +192,8 @@ class AwsConnection:
         session = boto3.Session(region_name=self._region or os.environ.get("AWS_REGION") or None)
         if self._region:
             _check_region(self._region, session)
+        elif session.region_name:
+            _check_partition(session.region_name, session)
         return session
 
     @cached_property
@@ -382,12 +384,31 @@ def _no_region() -> NotConnectedError:
 
 
 def _check_region(region: str, session: "boto3.Session") -> None:
-    """Check that boto3 knows a region.
+    """Check that boto3 knows a region, and that Relaunch can be used there.
 
     Raises:
-        CommandError: it does not; the hint names the nearest regions.
+        CommandError: it does not; the hint names the nearest regions. Or it is in another partition.
     """
-    partitions = ("aws", "aws-cn", "aws-us-gov")
-    known = [name for partition in partitions for name in session.get_available_regions("ssm", partition)]
+    _check_partition(region, session)
+    known = session.get_available_regions("ssm")
     if region not in known:
         raise CommandError(f"there is no region {region!r}", did_you_mean(region, known))
+
+
+def _check_partition(region: str, session: "boto3.Session") -> None:
+    """Refuse regions of other partitions.
+
+    The Price List answers keys of AWS GovCloud (US) nowhere, and in CNY in China; without prices no choice is right.
+
+    Raises:
+        CommandError: the region is in another partition than `aws`.
+    """
+    from botocore.exceptions import UnknownRegionError
+
+    try:
+        partition = session.get_partition_for_region(region)
+    except UnknownRegionError:
+        return
+    if partition != "aws":
+        text = f"{region} is in the partition {partition}, without prices in USD: Relaunch is not supported there"
+        raise CommandError(text, "use a region of the partition aws, for example us-east-1")
