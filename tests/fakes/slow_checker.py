@@ -37,6 +37,8 @@ def is_good(
     demands = [machine.accelerator_manufacturer in {"NVIDIA", "AWS"}, machine.vcpus != 0]
     demands.append(bool(offering.capacity_provider) or offering.purchase in machine.usage_classes)
     demands.append(bool(offering.capacity_provider) or machine.name[:3] not in {"p2.", "g2."})
+    is_named = machine.name in definition.accelerator.instance_types
+    demands.append(bool(offering.capacity_provider) or is_named or not machine.is_bare_metal)
     demands.append(revision is not None or machine.architecture == "x86_64")
     if offering.is_own_machine:
         demands.append(machine.accelerator_manufacturer == "AWS" or machine.architecture == "x86_64")

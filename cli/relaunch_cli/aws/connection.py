@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from relaunch_cli import exit_codes
 from relaunch_cli.aws.configuration import configuration_files, configured_region
-from relaunch_cli.errors import CREDENTIALS_HINT, REGION_HINT, CommandError, NotConnectedError, did_you_mean
+from relaunch_cli.aws.regions import check_partition, check_region
+from relaunch_cli.errors import CREDENTIALS_HINT, REGION_HINT, CommandError, NotConnectedError
 from relaunch_cli.job_logs import LogSource
 
 if TYPE_CHECKING:
@@ -191,9 +192,9 @@ class AwsConnection:
         # boto3 itself reads AWS_DEFAULT_REGION and the profile only.
         session = boto3.Session(region_name=self._region or os.environ.get("AWS_REGION") or None)
         if self._region:
-            _check_region(self._region, session)
+            check_region(self._region, session)
         elif session.region_name:
-            _check_partition(session.region_name, session)
+            check_partition(session.region_name, session)
         return session
 
     @cached_property
@@ -258,7 +259,7 @@ class AwsConnection:
         chosen = region or self._session.region_name
         if not chosen:
             raise _no_region()
-        _check_region(chosen, self._session)
+        check_region(chosen, self._session)
         return SsmAmis(self._session.client("ssm", region_name=chosen), chosen)
 
     @cached_property
@@ -381,34 +382,3 @@ class AwsConnection:
 
 def _no_region() -> NotConnectedError:
     return NotConnectedError("no AWS region is set", REGION_HINT, exit_codes.REFUSED)
-
-
-def _check_region(region: str, session: "boto3.Session") -> None:
-    """Check that boto3 knows a region, and that Relaunch can be used there.
-
-    Raises:
-        CommandError: it does not; the hint names the nearest regions. Or it is in another partition.
-    """
-    _check_partition(region, session)
-    known = session.get_available_regions("ssm")
-    if region not in known:
-        raise CommandError(f"there is no region {region!r}", did_you_mean(region, known))
-
-
-def _check_partition(region: str, session: "boto3.Session") -> None:
-    """Refuse regions of other partitions.
-
-    The Price List answers keys of AWS GovCloud (US) nowhere, and in CNY in China; without prices no choice is right.
-
-    Raises:
-        CommandError: the region is in another partition than `aws`.
-    """
-    from botocore.exceptions import UnknownRegionError
-
-    try:
-        partition = session.get_partition_for_region(region)
-    except UnknownRegionError:
-        return
-    if partition != "aws":
-        text = f"{region} is in the partition {partition}, without prices in USD: Relaunch is not supported there"
-        raise CommandError(text, "use a region of the partition aws, for example us-east-1")
