@@ -245,3 +245,10 @@ def test_a_provider_of_an_unknown_type_is_rejected_by_name_and_hides_no_other(na
 
 def test_the_catalogue_is_the_bundled_one() -> None:
     assert Region().source.catalogue() is load_catalogue()
+
+
+def test_the_usual_interruption_rate_is_that_of_the_region() -> None:
+    spot, on_demand = Region(*(replace(each, instance_type="inf2.xlarge") for each in (SPOT, ON_DEMAND))).offerings
+
+    assert (spot.interruption_band, on_demand.interruption_band) == (0, None)
+    assert spot.interruption_rate == pytest.approx(0.1 / 12)

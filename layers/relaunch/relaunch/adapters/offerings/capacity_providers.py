@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from relaunch.adapters.offerings.bundled import load_catalogue, unknown_type
+from relaunch.adapters.offerings.bundled import load_catalogue, load_interruption_bands, unknown_type
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
@@ -122,6 +122,7 @@ def _offering(
         offered_zones=tuple(
             zone for zone in sorted(snapshot.zones.get(provider.instance_type, ())) if not used or zone in used
         ),
+        interruption_band=load_interruption_bands(snapshot.region).get(row.name) if is_spot else None,
         placement_score=snapshot.placement_scores.get(provider.instance_type) if is_spot else None,
         is_managed=provider.is_managed,
         disk_gib=provider.disk_gib,

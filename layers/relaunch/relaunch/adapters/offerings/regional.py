@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.adapters.offerings.bundled import load_catalogue, load_interruption_bands
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
@@ -60,6 +60,7 @@ class RegionalOfferings:
         on_demand = self._snapshot.on_demand_usd_per_hour.get(row.name)
         spot = self._snapshot.spot_usd_per_hour.get(row.name, {}).get(zone)
         machines = self._machines
+        bands = load_interruption_bands(self._snapshot.region)
         score = self._snapshot.placement_scores.get(row.name)
         for purchase, price, part in (
             (PurchaseOption.SPOT, spot, SnapshotPart.SPOT_PRICES),
@@ -72,6 +73,7 @@ class RegionalOfferings:
                 price_usd_per_hour=price,
                 price_at=self._snapshot.origins[part].at if price is not None else None,
                 on_demand_usd_per_hour=on_demand,
+                interruption_band=bands.get(row.name) if purchase is PurchaseOption.SPOT else None,
                 placement_score=score if machines and purchase is PurchaseOption.SPOT else None,
                 disk_gib=machines.disk_gib if machines else None,
                 is_own_machine=machines is not None,
