@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from relaunch.core.offerings.instance_types import InstanceType
     from relaunch.core.offerings.offering import Offering
     from relaunch.core.offerings.snapshot import OfferingsSnapshot, PriceOrigin
+
+
+ANY_OPTION: frozenset[PurchaseOption] = frozenset(PurchaseOption)
+"""All purchase options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +47,11 @@ class CapacityProviderOffer:
 class OfferingSource(Protocol):
     """Offerings that can be launched."""
 
-    def offerings(self, now: datetime) -> tuple[Offering, ...]:
-        """Return every offering with its current price, or its reference price if that is unavailable."""
+    def offerings(self, now: datetime, options: Collection[PurchaseOption] = ANY_OPTION) -> tuple[Offering, ...]:
+        """Return every offering with its current price, or its reference price if that is unavailable.
+
+        Those of other purchase options than `options` may be left out.
+        """
 
     def catalogue(self) -> Mapping[str, InstanceType]:
         """Return the known instance types by name."""

@@ -1,6 +1,6 @@
 """Offerings of the stack's capacity providers, each with one instance type and one purchase option."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from relaunch.adapters.offerings.bundled import load_catalogue, load_interruption_bands, unknown_type
@@ -10,7 +10,7 @@ from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.managed_instances import managed_fee_share
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
-from relaunch.ports import CapacityProviderOffer, DecisionLog, SpotPriceSource, TransientError
+from relaunch.ports import ANY_OPTION, CapacityProviderOffer, DecisionLog, SpotPriceSource, TransientError
 
 ZonePrices = Mapping[str, tuple[float, datetime]]
 """Zone → (USD per hour, time of the price)."""
@@ -36,7 +36,11 @@ class CapacityProviderOfferings:
         self._snapshot = snapshot
         self._log = log
 
-    def offerings(self, now: datetime) -> tuple[Offering, ...]:
+    def offerings(
+        self,
+        now: datetime,
+        options: Collection[PurchaseOption] = ANY_OPTION,  # noqa: ARG002 - required by the port
+    ) -> tuple[Offering, ...]:
         snapshot = self._snapshot.at(now)
         known = {**load_catalogue(), **snapshot.instance_types}
         spot, _ = self._load_spot_prices(now)

@@ -1,6 +1,6 @@
 """All offerings of a region by zone, and those of them that the stack can start as machines of its own."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart, offered_types
-from relaunch.ports import DecisionLog, SpotPriceSource, TransientError
+from relaunch.ports import ANY_OPTION, DecisionLog, SpotPriceSource, TransientError
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,11 @@ class RegionalOfferings:
         self._machines = machines
         self._catalogue = {**load_catalogue(), **snapshot.instance_types}
 
-    def offerings(self, now: datetime) -> tuple[Offering, ...]:  # noqa: ARG002 - required by the port
+    def offerings(
+        self,
+        now: datetime,  # noqa: ARG002 - required by the port
+        options: Collection[PurchaseOption] = ANY_OPTION,  # noqa: ARG002 - required by the port
+    ) -> tuple[Offering, ...]:
         return tuple(
             offering
             for name, zones in self._snapshot.zones.items()
@@ -99,7 +103,11 @@ class CurrentRegionalOfferings:
         self._log = log
         self._machines = machines
 
-    def offerings(self, now: datetime) -> tuple[Offering, ...]:
+    def offerings(
+        self,
+        now: datetime,
+        options: Collection[PurchaseOption] = ANY_OPTION,  # noqa: ARG002 - required by the port
+    ) -> tuple[Offering, ...]:
         return self._at(now).offerings(now)
 
     def catalogue(self) -> Mapping[str, InstanceType]:
