@@ -104,35 +104,50 @@ def read_subnet(subnet_id: str, calls: AccountCalls) -> SubnetFacts | None:
     if not answer or not answer["Subnets"]:
         return None
     subnet = answer["Subnets"][0]
-    route = _default_route(subnet_id, subnet["VpcId"], calls)
+    table = _route_table(subnet_id, subnet["VpcId"], calls)
+    route = _default_route(table)
     return SubnetFacts(
         subnet_id,
         zone=subnet["AvailabilityZone"],
         gives_public_addresses=bool(subnet.get("MapPublicIpOnLaunch")),
         default_route=route,
-        endpoints=_endpoints(subnet["VpcId"], calls) if route is None else frozenset(),
+        endpoints=_endpoints(subnet["VpcId"], table, calls) if route is None else frozenset(),
     )
 
 
-def _default_route(subnet_id: str, vpc_id: str, calls: AccountCalls) -> DefaultRoute | None:
-    """Return the default route of the subnet's own table, or of the VPC's main one if it has none."""
+def _route_table(subnet_id: str, vpc_id: str, calls: AccountCalls) -> Mapping[str, Any]:
+    """Return the subnet's own table, or the VPC's main one if it has none; empty without either."""
     tables = calls.list("ec2", "describe_route_tables", "RouteTables", Filters=[{"Name": "vpc-id", "Values": [vpc_id]}])
     linked = [(link, table) for table in tables for link in table.get("Associations", ())]
     own = [table for link, table in linked if link.get("SubnetId") == subnet_id]
     main = [table for link, table in linked if link.get("Main")]
-    for table in (own or main)[:1]:
-        for route in table.get("Routes", ()):
-            if route.get("DestinationCidrBlock") == _EVERYWHERE:
-                target = next((str(route[key]) for key in _TARGETS if route.get(key)), "nothing")
-                return DefaultRoute(target, is_blackhole=route.get("State") == "blackhole")
+    return next(iter(own or main), {})
+
+
+def _default_route(table: Mapping[str, Any]) -> DefaultRoute | None:
+    for route in table.get("Routes", ()):
+        if route.get("DestinationCidrBlock") == _EVERYWHERE:
+            target = next((str(route[key]) for key in _TARGETS if route.get(key)), "nothing")
+            return DefaultRoute(target, is_blackhole=route.get("State") == "blackhole")
     return None
 
 
-def _endpoints(vpc_id: str, calls: AccountCalls) -> frozenset[str]:
+def _endpoints(vpc_id: str, table: Mapping[str, Any], calls: AccountCalls) -> frozenset[str]:
+    """Return the services whose endpoints a subnet with this route table uses without being set up for it.
+
+    A gateway endpoint is for its route tables; the service's own name leads to an interface endpoint only with private
+    DNS ("Gateway endpoints" and "Access an AWS service using an interface VPC endpoint", AWS PrivateLink).
+    """
     filters = [{"Name": "vpc-id", "Values": [vpc_id]}, {"Name": "vpc-endpoint-state", "Values": ["available"]}]
     found = calls.list("ec2", "describe_vpc_endpoints", "VpcEndpoints", Filters=filters)
-    names = [str(each["ServiceName"]) for each in found]
+    names = [str(each["ServiceName"]) for each in found if _is_used(each, table)]
     return frozenset(service for service in ENDPOINTS if any(name.endswith(f".{service}") for name in names))
+
+
+def _is_used(endpoint: Mapping[str, Any], table: Mapping[str, Any]) -> bool:
+    if endpoint.get("VpcEndpointType") == "Gateway":
+        return table.get("RouteTableId") in endpoint.get("RouteTableIds", ())
+    return bool(endpoint.get("PrivateDnsEnabled"))
 
 
 def check_joined(
