@@ -256,6 +256,7 @@ policy-thresholds: environment ## Make the thresholds of the market policy again
 catalogue: environment ## Make the bundled catalogue again from pinned releases, which are downloaded
 	@$(ENVIRONMENT)/python catalogue/fetch.py
 	@$(ENVIRONMENT)/python catalogue/generate.py
+	@$(ENVIRONMENT)/python catalogue/spot_advisor.py
 
 clean: ## Remove everything that was installed or built
 	rm -rf .venv .venv-sam .venv-emulator .venv-bench .venv-peers .venv-kubernetes .venv-mutate .venv-python .venv-pytorch .venv-requirements .venv-workflows .venv-audit .venv*.lock .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache

@@ -94,7 +94,8 @@ class Planner:
 
     def plan_request(self, request: AdHocRequest) -> list[Plan]:
         """Plan a job that options describe."""
-        available = self._bundled_offerings() if self.deps is None else load_offerings(self.deps)
+        options = request.definition.purchase.options
+        available = self._bundled_offerings() if self.deps is None else load_offerings(self.deps, options=options)
         scores = None if self.deps is None else self.deps.zone_scores
         plan = plan_on(in_zones(available, self.zones), request.definition, request.revision, scores)
         return [plan] if self.deps is None else self._with_quotas([with_request(plan, self.deps)])

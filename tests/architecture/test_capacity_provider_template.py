@@ -1,5 +1,7 @@
 """A capacity provider scales from none to its most and back, and protects what runs."""
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -73,6 +75,32 @@ def test_its_agent_is_set_up_as_on_machines_of_our_own() -> None:
     assert theirs.startswith("#!/bin/bash\n")
     fabric = (REPOSITORY / "infrastructure" / "user_data" / "fabric.conf").read_text(encoding="utf-8")
     assert fabric in theirs
+
+
+@pytest.mark.parametrize(
+    ("agent", "tasks", "is_off"),
+    [
+        pytest.param('{"Cluster":"training","ContainerInstanceArn":"arn:x"}', "", False, id="registered"),
+        pytest.param("", "", True, id="never-registered"),
+        pytest.param('{"Cluster":"other"}', "", True, id="elsewhere"),
+        pytest.param("", "0a1b", False, id="agent-starts-again"),
+    ],
+)
+def test_a_machine_that_never_registers_is_switched_off(
+    tmp_path: Path, agent: str, tasks: str, *, is_off: bool
+) -> None:
+    user_data = made()["LaunchTemplate"]["LaunchTemplateData"]["UserData"]
+    script = user_data.partition("<<'END'\n")[2].partition("\nEND\n")[0]
+    commands = {"curl": f"echo '{agent}'", "docker": f"echo '{tasks}'", "sleep": "", "tee": "cat", "seq": "echo 1 2"}
+    for name, does in {**commands, "systemctl": f'echo "$1" >{tmp_path}/systemctl.txt'}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    subprocess.run(["/bin/bash", "-c", script], env=environment, check=False, capture_output=True, timeout=20)
+
+    assert (tmp_path / "systemctl.txt").exists() is is_off
+    assert user_data.endswith("systemd-run --on-active=15min /usr/local/bin/relaunch-registration\n")
 
 
 @pytest.mark.parametrize("kind", ["gpu", "neuron", "provider"])

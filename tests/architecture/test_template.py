@@ -201,6 +201,8 @@ def test_keys_of_checkpoints_are_arns_of_keys_because_aliases_grant_nothing(temp
         ("g5-spot=g5.xlarge/spot", True),
         ("g5-spot=g5.xlarge/spot,trn=trn1.2xlarge/on-demand/managed-instances", True),
         ("g5=g5.xlarge/spot/200GiB,trn=trn1.2xlarge/spot/managed-instances/1000GiB", True),
+        ("g5=g5.xlarge/spot/200GiB@a+b,g6=g6.xlarge/spot@a", True),
+        ("g5=g5.xlarge/spot@a+", False),
         ("g5=g5.xlarge/spot/0GiB", False),
         ("g5=g5.xlarge/spot/200GiB/managed-instances", False),
         ("g5=g5.xlarge", False),

@@ -111,7 +111,7 @@ class AccountBed:
         self.denies_all = False
         self.throttled: set[str] = set()
         self.failures: dict[str, Exception] = {}
-        self.quotas = {"L-DB2E81BA": 64.0, "L-3819A6DF": 64.0, "L-417A185B": 0.0, "L-7212CCBC": 0.0}
+        self.quotas = {"L-DB2E81BA": 64.0, "L-3819A6DF": 64.0, "L-417A185B": 0.0, "L-7212CCBC": 0.0, "L-C4BD4855": 0.0}
         self.requested: dict[str, tuple[str, float]] = {}
         self.concurrency = (1000, 970)
         self.reserved = {"ObserveCapacityFunction": 10, "GithubWebhookFunction": 20}

@@ -37,6 +37,8 @@ def is_good(
     demands = [machine.accelerator_manufacturer in {"NVIDIA", "AWS"}, machine.vcpus != 0]
     demands.append(bool(offering.capacity_provider) or offering.purchase in machine.usage_classes)
     demands.append(bool(offering.capacity_provider) or machine.name[:3] not in {"p2.", "g2."})
+    is_named = machine.name in definition.accelerator.instance_types
+    demands.append(bool(offering.capacity_provider) or is_named or not machine.is_bare_metal)
     demands.append(revision is not None or machine.architecture == "x86_64")
     if offering.is_own_machine:
         demands.append(machine.accelerator_manufacturer == "AWS" or machine.architecture == "x86_64")
@@ -177,8 +179,13 @@ def is_about(what: str, zone: str | None, offering: Offering) -> bool:
         return is_own and zone in {None, offering.zone}
     if what.startswith("family:"):
         return name.startswith(what.removeprefix("family:") + ".")
-    is_disputed = offering.purchase is PurchaseOption.SPOT and name.startswith(("p5", "p6"))
-    return not is_disputed and what == "quota:" + QUOTAS[name[0], str(offering.purchase)]
+    return what == f"quota:{quota_code(name, str(offering.purchase))}"
+
+
+def quota_code(name: str, purchase: str) -> str:
+    if purchase == "spot" and name.startswith("p5"):
+        return "L-C4BD4855"
+    return "none" if purchase == "spot" and name.startswith("p6") else QUOTAS[name[0], purchase]
 
 
 def has_quota(
@@ -186,8 +193,7 @@ def has_quota(
 ) -> bool:
     """Tell whether the quota has room for the machine, unless one may be up already that has room for the task."""
     machine = offering.instance_type
-    is_disputed = offering.purchase is PurchaseOption.SPOT and machine.name.startswith(("p5", "p6"))
-    room = None if is_disputed else limits.quotas.get(QUOTAS[machine.name[0], str(offering.purchase)])
+    room = limits.quotas.get(quota_code(machine.name, str(offering.purchase)))
     if room is None or machine.vcpus + room.used_vcpus <= room.vcpus:
         return True
     if machine.vcpus > room.vcpus:

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -16,7 +16,7 @@ from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
 from relaunch.core.revisions.images import FoundImage
 from relaunch.core.revisions.revision import Revision
-from relaunch.ports import NoActiveRevisionError, Sent
+from relaunch.ports import ANY_OPTION, NoActiveRevisionError, Sent
 from relaunch.ports.checkpoints import ignore_unusable
 
 MAX_DELAY_SECONDS = 900
@@ -68,8 +68,10 @@ class FakeOfferings:
             PriceOrigin(SnapshotPart.SPOT_PRICES, Origin("EC2", NOW)),
         )
         self.refreshed = OfferingsSnapshot("us-east-1")
+        self.asked: Collection[PurchaseOption] = ()
 
-    def offerings(self, now: datetime) -> tuple[Offering, ...]:
+    def offerings(self, now: datetime, options: Collection[PurchaseOption] = ANY_OPTION) -> tuple[Offering, ...]:
+        self.asked = options
         return self.available
 
     def catalogue(self) -> Mapping[str, InstanceType]:

@@ -162,7 +162,7 @@ def test_an_outage_may_pass() -> None:
     stack = BusyStack()
 
     class Down:
-        def offerings(self, _now: object) -> None:
+        def offerings(self, _now: object, _options: object) -> None:
             raise TransientError("EC2 is down")
 
     stack.functions.deps = replace(stack.functions.deps, offerings=Down())  # type: ignore[arg-type]

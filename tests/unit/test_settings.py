@@ -23,7 +23,7 @@ def test_providers_are_read_with_type_purchase_and_kind():
     read = parse_capacity_providers(
         "g5-spot=g5.xlarge/spot, g5=g5.xlarge/on-demand,trn=trn1.2xlarge/spot/managed-instances,"
         "big=g5.xlarge/spot/200GiB,inf=inf2.xlarge/on-demand/managed-instances/1000GiB,"
-        "block=p5.48xlarge/reserved/managed-instances"
+        "block=p5.48xlarge/reserved/managed-instances,ab=g5.xlarge/spot/200GiB@a+b,lax=g4dn.xlarge/spot@-lax-1a"
     )
 
     assert read == (
@@ -33,7 +33,10 @@ def test_providers_are_read_with_type_purchase_and_kind():
         CapacityProviderOffer("big", "g5.xlarge", PurchaseOption.SPOT, disk_gib=200),
         CapacityProviderOffer("inf", "inf2.xlarge", PurchaseOption.ON_DEMAND, is_managed=True, disk_gib=1000),
         CapacityProviderOffer("block", "p5.48xlarge", PurchaseOption.RESERVED, is_managed=True),
+        CapacityProviderOffer("ab", "g5.xlarge", PurchaseOption.SPOT, disk_gib=200, zones=("a", "b")),
+        CapacityProviderOffer("lax", "g4dn.xlarge", PurchaseOption.SPOT, zones=("-lax-1a",)),
     )
+    assert parse_capacity_providers(",".join(each.entry for each in read)) == read
 
 
 @pytest.mark.parametrize(
@@ -42,6 +45,7 @@ def test_providers_are_read_with_type_purchase_and_kind():
         *("g5", "g5=g5.xlarge", "=g5.xlarge/spot", "g5=/spot", "g5=g5.xlarge/cheap", "g5=g5.xlarge/spot/"),
         *("g5=g5.xlarge/spot/managed", "g5=g5.xlarge/managed-instances", "g5=g5.xlarge/spot/managed-instances/x"),
         *("g5=g5.xlarge/spot/200", "g5=g5.xlarge/spot/200GB", "g5=g5.xlarge/spot/200GiB/managed-instances"),
+        *("g5=g5.xlarge/spot@", "g5=g5.xlarge/spot@a+", "g5=g5.xlarge/spot@a/200GiB"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_the_form_it_must_have(entry):

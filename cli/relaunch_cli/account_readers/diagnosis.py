@@ -19,7 +19,7 @@ from relaunch_cli.account_checks.quotas import find_needs
 from relaunch_cli.account_checks.ram_trust import NAME as RAM_TRUST
 from relaunch_cli.account_checks.sources import check_sources
 from relaunch_cli.account_checks.stack_roles import NAME as ROLES
-from relaunch_cli.account_readers import account, definitions, ecs, failures, machines
+from relaunch_cli.account_readers import account, capacity_providers, definitions, ecs, failures, machines
 from relaunch_cli.account_readers.calls import AccountCalls, all_known
 from relaunch_cli.account_readers.commit_statuses import check_commit_statuses
 from relaunch_cli.account_readers.deliveries import check_failed_deliveries
@@ -87,12 +87,12 @@ def parts_of_stack(stack: str, access: StackAccess, calls: AccountCalls) -> list
     settings = access.deps.machine_settings
 
     def joined() -> Iterator[Check]:
-        groups = ecs.groups_of(access.providers, calls)
+        groups = capacity_providers.groups_of(access.providers, access.cluster, calls)
         return machines.check_joined(settings, access.cluster, groups, access.deps.clock.now(), calls)
 
     return [
         Part(f"cluster {access.cluster}", lambda: ecs.check_ecs_cluster(access.cluster, calls)),
-        Part("capacity providers", lambda: ecs.check_providers(access.providers, access.cluster, calls)),
+        Part("capacity providers", lambda: capacity_providers.check_providers(access.providers, access.cluster, calls)),
         Part("launch templates", lambda: machines.check_images(settings, calls)),
         Part("subnets", lambda: machines.check_subnets(settings, calls)),
         Part("instances", joined),

@@ -47,17 +47,25 @@ def _check_image(kind: str, template: LaunchTemplate, calls: AccountCalls) -> Ch
     data = read_template(template.template_id, template.version, calls)
     if data is None:
         return check_launch_template(kind, shown, TemplateFacts(exists=False))
-    image = str(data.get("ImageId", ""))
-    image_id = image
-    if image.startswith(PARAMETER_PREFIX):
-        name = image.removeprefix(PARAMETER_PREFIX)
+    named = str(data.get("ImageId", ""))
+    image_id, image = read_image(named, calls)
+    state = str(image.get("State", "")) if image else ""
+    return check_launch_template(kind, shown, TemplateFacts(image=named, image_id=image_id, image_state=state))
+
+
+def read_image(named: str, calls: AccountCalls) -> tuple[str, Mapping[str, Any] | None]:
+    """Return the ID of the image that a launch template names, and the image; empty, None if there is none.
+
+    Raises:
+        UnreadError: it cannot be read.
+    """
+    image_id = named
+    if named.startswith(PARAMETER_PREFIX):
+        name = named.removeprefix(PARAMETER_PREFIX)
         found = calls.call("ssm", "get_parameter", "ParameterNotFound", Name=name)
         image_id = str(found["Parameter"]["Value"]) if found else ""
-    state = ""
-    if image_id:
-        images = calls.call("ec2", "describe_images", *_NO_IMAGE, ImageIds=[image_id]) or {}
-        state = next((str(each.get("State", "")) for each in images.get("Images", ())), "")
-    return check_launch_template(kind, shown, TemplateFacts(image=image, image_id=image_id, image_state=state))
+    images = calls.call("ec2", "describe_images", *_NO_IMAGE, ImageIds=[image_id]) if image_id else None
+    return image_id, next(iter((images or {}).get("Images", ())), None)
 
 
 def read_template(template_id: str, version: str, calls: AccountCalls) -> Mapping[str, Any] | None:
@@ -96,35 +104,50 @@ def read_subnet(subnet_id: str, calls: AccountCalls) -> SubnetFacts | None:
     if not answer or not answer["Subnets"]:
         return None
     subnet = answer["Subnets"][0]
-    route = _default_route(subnet_id, subnet["VpcId"], calls)
+    table = _route_table(subnet_id, subnet["VpcId"], calls)
+    route = _default_route(table)
     return SubnetFacts(
         subnet_id,
         zone=subnet["AvailabilityZone"],
         gives_public_addresses=bool(subnet.get("MapPublicIpOnLaunch")),
         default_route=route,
-        endpoints=_endpoints(subnet["VpcId"], calls) if route is None else frozenset(),
+        endpoints=_endpoints(subnet["VpcId"], table, calls) if route is None else frozenset(),
     )
 
 
-def _default_route(subnet_id: str, vpc_id: str, calls: AccountCalls) -> DefaultRoute | None:
-    """Return the default route of the subnet's own table, or of the VPC's main one if it has none."""
+def _route_table(subnet_id: str, vpc_id: str, calls: AccountCalls) -> Mapping[str, Any]:
+    """Return the subnet's own table, or the VPC's main one if it has none; empty without either."""
     tables = calls.list("ec2", "describe_route_tables", "RouteTables", Filters=[{"Name": "vpc-id", "Values": [vpc_id]}])
     linked = [(link, table) for table in tables for link in table.get("Associations", ())]
     own = [table for link, table in linked if link.get("SubnetId") == subnet_id]
     main = [table for link, table in linked if link.get("Main")]
-    for table in (own or main)[:1]:
-        for route in table.get("Routes", ()):
-            if route.get("DestinationCidrBlock") == _EVERYWHERE:
-                target = next((str(route[key]) for key in _TARGETS if route.get(key)), "nothing")
-                return DefaultRoute(target, is_blackhole=route.get("State") == "blackhole")
+    return next(iter(own or main), {})
+
+
+def _default_route(table: Mapping[str, Any]) -> DefaultRoute | None:
+    for route in table.get("Routes", ()):
+        if route.get("DestinationCidrBlock") == _EVERYWHERE:
+            target = next((str(route[key]) for key in _TARGETS if route.get(key)), "nothing")
+            return DefaultRoute(target, is_blackhole=route.get("State") == "blackhole")
     return None
 
 
-def _endpoints(vpc_id: str, calls: AccountCalls) -> frozenset[str]:
+def _endpoints(vpc_id: str, table: Mapping[str, Any], calls: AccountCalls) -> frozenset[str]:
+    """Return the services whose endpoints a subnet with this route table uses without being set up for it.
+
+    A gateway endpoint is for its route tables; the service's own name leads to an interface endpoint only with private
+    DNS ("Gateway endpoints" and "Access an AWS service using an interface VPC endpoint", AWS PrivateLink).
+    """
     filters = [{"Name": "vpc-id", "Values": [vpc_id]}, {"Name": "vpc-endpoint-state", "Values": ["available"]}]
     found = calls.list("ec2", "describe_vpc_endpoints", "VpcEndpoints", Filters=filters)
-    names = [str(each["ServiceName"]) for each in found]
+    names = [str(each["ServiceName"]) for each in found if _is_used(each, table)]
     return frozenset(service for service in ENDPOINTS if any(name.endswith(f".{service}") for name in names))
+
+
+def _is_used(endpoint: Mapping[str, Any], table: Mapping[str, Any]) -> bool:
+    if endpoint.get("VpcEndpointType") == "Gateway":
+        return table.get("RouteTableId") in endpoint.get("RouteTableIds", ())
+    return bool(endpoint.get("PrivateDnsEnabled"))
 
 
 def check_joined(

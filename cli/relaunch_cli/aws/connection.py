@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from relaunch_cli import exit_codes
 from relaunch_cli.aws.configuration import configuration_files, configured_region
-from relaunch_cli.errors import CREDENTIALS_HINT, REGION_HINT, CommandError, NotConnectedError, did_you_mean
+from relaunch_cli.aws.regions import check_partition, check_region
+from relaunch_cli.errors import CREDENTIALS_HINT, REGION_HINT, CommandError, NotConnectedError
 from relaunch_cli.job_logs import LogSource
 
 if TYPE_CHECKING:
@@ -191,7 +192,9 @@ class AwsConnection:
         # boto3 itself reads AWS_DEFAULT_REGION and the profile only.
         session = boto3.Session(region_name=self._region or os.environ.get("AWS_REGION") or None)
         if self._region:
-            _check_region(self._region, session)
+            check_region(self._region, session)
+        elif session.region_name:
+            check_partition(session.region_name, session)
         return session
 
     @cached_property
@@ -256,7 +259,7 @@ class AwsConnection:
         chosen = region or self._session.region_name
         if not chosen:
             raise _no_region()
-        _check_region(chosen, self._session)
+        check_region(chosen, self._session)
         return SsmAmis(self._session.client("ssm", region_name=chosen), chosen)
 
     @cached_property
@@ -379,15 +382,3 @@ class AwsConnection:
 
 def _no_region() -> NotConnectedError:
     return NotConnectedError("no AWS region is set", REGION_HINT, exit_codes.REFUSED)
-
-
-def _check_region(region: str, session: "boto3.Session") -> None:
-    """Check that boto3 knows a region.
-
-    Raises:
-        CommandError: it does not; the hint names the nearest regions.
-    """
-    partitions = ("aws", "aws-cn", "aws-us-gov")
-    known = [name for partition in partitions for name in session.get_available_regions("ssm", partition)]
-    if region not in known:
-        raise CommandError(f"there is no region {region!r}", did_you_mean(region, known))

@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError
 
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.offerings.instance_types import AmiSystem, ami_kind, ami_parameter, ami_rejection
+from relaunch.core.offerings.zones import zone_ends
 from relaunch_cli.deployment.change_set import ChangeSets, list_stacks, read_stack
 from relaunch_cli.deployment.findings import Stack
 from relaunch_cli.deployment.machine_parameters import SUBNETS
@@ -139,6 +140,7 @@ class ProviderStacks:
                 "Purchase": each.purchase,
                 "MaxSize": str(each.most),
                 "Subnets": ",".join(part.partition("=")[2] for part in parameters[SUBNETS].split(",")),
+                "Zones": "@" + "+".join(zone_ends(part.partition("=")[0] for part in parameters[SUBNETS].split(","))),
                 "SecurityGroupId": machines.outputs["SecurityGroupId"],
                 "InstanceProfileArn": machines.outputs["InstanceProfileArn"],
                 "ImageId": each.image_parameter,
@@ -164,7 +166,7 @@ class ProviderStacks:
                 return
             if found is None:
                 raise RefusedError(f"there is no cluster {cluster}, which capacity providers are added to")
-            present = list(found.get("capacityProviders", ()))
+            present = self._over_groups(found.get("capacityProviders", ()))
             wanted = [each for each in present if each not in removed]
             wanted += [each for each in added if each not in wanted]
             if wanted == present:
@@ -185,3 +187,15 @@ class ProviderStacks:
         raise RefusedError(
             f"the capacity providers of the cluster {cluster} are being changed, or are in use: run this again later"
         )
+
+    def _over_groups(self, names: Sequence[str]) -> list[str]:
+        """Return the providers without those of ECS Managed Instances, which PutClusterCapacityProviders refuses.
+
+        They are of the cluster without it (terraform-provider-aws#44783).
+        """
+        managed: set[str] = set()
+        # DescribeCapacityProviders answers ten a page, also of those that are named.
+        for start in range(0, len(names), 10):
+            answer = self.ecs.describe_capacity_providers(capacityProviders=names[start : start + 10])
+            managed |= {each["name"] for each in answer["capacityProviders"] if "managedInstancesProvider" in each}
+        return [each for each in names if each not in managed]

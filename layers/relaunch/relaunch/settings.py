@@ -20,6 +20,7 @@ from relaunch.setting_values import InvalidSettingsError, number, price_cap, req
 _CAPACITY_PROVIDER = re.compile(
     r"(?P<name>[A-Za-z0-9_-]+)=(?P<instance_type>[a-z0-9.-]+)/(?P<purchase>spot|on-demand|reserved)"
     r"(?P<managed>/managed-instances)?(?:/(?P<disk>[1-9][0-9]{0,5})GiB)?"
+    r"(?:@(?P<zones>[a-z0-9-]+(?:\+[a-z0-9-]+)*))?"
 )
 # A derived family begins with 237 characters of its source at most, which longer names could share.
 _FAMILY_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,237}\*?")
@@ -217,7 +218,7 @@ def parse_capacity_providers(text: str) -> tuple[CapacityProviderOffer, ...]:
     """Parse `name=instance-type/purchase,…`, the format of the stack parameter CapacityProviders.
 
     `/managed-instances` after the purchase option is for a capacity provider of ECS Managed Instances, and `/200GiB` at
-    the end is the size of the root volume.
+    the end is the size of the root volume. `@a+b` after all of it are the zones of its group.
 
     Raises:
         InvalidSettingsError: an entry is invalid.
@@ -230,7 +231,8 @@ def _parse_capacity_provider(entry: str) -> CapacityProviderOffer:
     if match is None:
         raise InvalidSettingsError(
             f"capacity provider {entry!r} is not name=instance-type/purchase, for example g5-spot=g5.xlarge/spot, "
-            "with /managed-instances behind it for ECS Managed Instances, and last the disk, like /200GiB"
+            "with /managed-instances behind it for ECS Managed Instances, then the disk, like /200GiB, and last "
+            "the zones of its group, like @a+b"
         )
     disk = match["disk"]
     return CapacityProviderOffer(
@@ -239,6 +241,7 @@ def _parse_capacity_provider(entry: str) -> CapacityProviderOffer:
         PurchaseOption(match["purchase"]),
         is_managed=match["managed"] is not None,
         disk_gib=int(disk) if disk else None,
+        zones=tuple(match["zones"].split("+")) if match["zones"] else (),
     )
 
 

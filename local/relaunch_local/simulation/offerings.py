@@ -1,6 +1,6 @@
 """The offerings of the simulated account, with spot prices from EC2."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -14,7 +14,14 @@ from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.quotas import quota_of
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
-from relaunch.ports import CapacityProviderOffer, DecisionLog, OfferingSource, SnapshotSource, TransientError
+from relaunch.ports import (
+    ANY_OPTION,
+    CapacityProviderOffer,
+    DecisionLog,
+    OfferingSource,
+    SnapshotSource,
+    TransientError,
+)
 from relaunch_local.simulation.aws.template import REGION
 from relaunch_local.simulation.region import zones_of
 from relaunch_local.simulation.scenario import Scenario
@@ -30,7 +37,11 @@ class SimulatedOfferings:
     _spot_prices: Ec2SpotPrices
     _on_demand_usd_per_hour: Mapping[str, float]
 
-    def offerings(self, now: datetime) -> tuple[Offering, ...]:
+    def offerings(
+        self,
+        now: datetime,
+        options: Collection[PurchaseOption] = ANY_OPTION,  # noqa: ARG002 - the port's
+    ) -> tuple[Offering, ...]:
         """Return every provider's offering at its current price, without a spot price if EC2 cannot be called."""
         names = {each.instance_type for each in self._providers if each.purchase is PurchaseOption.SPOT}
         try:

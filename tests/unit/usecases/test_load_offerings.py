@@ -21,7 +21,7 @@ from fakes.cli_session import FakePlacementScores
 from fakes.dependencies import make_dependencies
 from fakes.jobs import InMemoryJobs, make_unreadable
 from fakes.sources import FakeOfferings
-from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.jobs.attempt import PlacementState
 from relaunch.core.jobs.state import JobState
 from relaunch.core.lifecycle.decision import Decision
@@ -197,3 +197,16 @@ def test_on_demand_is_taken_where_only_the_spot_quota_is_used_up(jobs: InMemoryJ
 
     assert job is not None
     assert job.current_attempt.placement.offering.purchase is PurchaseOption.ON_DEMAND
+
+
+def test_only_what_the_job_may_take_is_asked_for(jobs: InMemoryJobs) -> None:
+    offerings = FakeOfferings()
+    deps = make_dependencies(jobs=jobs, offerings=offerings)
+    definition = make_definition(purchase=PurchasePolicy.SPOT)
+    jobs.create_job(make_job("late", definition=definition), [make_timeline_entry()])
+
+    launch_attempt("late", deps)
+    assert set(offerings.asked) == {PurchaseOption.SPOT}
+
+    plan_jobs([definition, make_definition(name="other", purchase=PurchasePolicy.ON_DEMAND)], deps)
+    assert set(offerings.asked) == {PurchaseOption.SPOT, PurchaseOption.ON_DEMAND}

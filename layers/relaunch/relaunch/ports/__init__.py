@@ -51,6 +51,7 @@ from relaunch.ports.observability import DecisionLog as DecisionLog
 from relaunch.ports.observability import Metrics as Metrics
 from relaunch.ports.observability import NullMetrics as NullMetrics
 from relaunch.ports.observability import SilentLog as SilentLog
+from relaunch.ports.offerings import ANY_OPTION as ANY_OPTION
 from relaunch.ports.offerings import CapacityProviderOffer as CapacityProviderOffer
 from relaunch.ports.offerings import OfferingSource as OfferingSource
 from relaunch.ports.patterns import InputPatterns as InputPatterns

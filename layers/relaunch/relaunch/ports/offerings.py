@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
@@ -15,12 +15,17 @@ if TYPE_CHECKING:
     from relaunch.core.offerings.snapshot import OfferingsSnapshot, PriceOrigin
 
 
+ANY_OPTION: frozenset[PurchaseOption] = frozenset(PurchaseOption)
+"""All purchase options."""
+
+
 @dataclass(frozen=True, slots=True)
 class CapacityProviderOffer:
     """A capacity provider of the settings: `name=instance-type/purchase`.
 
     `is_managed`: it has ECS Managed Instances (`/managed-instances`), not an Auto Scaling group. `disk_gib` is the size
-    of the root volume of its instances (`/200GiB`), None if the settings do not have it.
+    of the root volume of its instances (`/200GiB`), None if the settings do not have it. `zones` are the ends of the
+    names of its group's zones (`@a+b` for us-east-1a and us-east-1b), empty if the settings do not have them.
     """
 
     name: str
@@ -28,13 +33,25 @@ class CapacityProviderOffer:
     purchase: PurchaseOption
     is_managed: bool = False
     disk_gib: int | None = None
+    zones: tuple[str, ...] = ()
+
+    @property
+    def entry(self) -> str:
+        """Return the text of the settings that reads as this."""
+        managed = "/managed-instances" if self.is_managed else ""
+        disk = f"/{self.disk_gib}GiB" if self.disk_gib else ""
+        zones = f"@{'+'.join(self.zones)}" if self.zones else ""
+        return f"{self.name}={self.instance_type}/{self.purchase}{managed}{disk}{zones}"
 
 
 class OfferingSource(Protocol):
     """Offerings that can be launched."""
 
-    def offerings(self, now: datetime) -> tuple[Offering, ...]:
-        """Return every offering with its current price, or its reference price if that is unavailable."""
+    def offerings(self, now: datetime, options: Collection[PurchaseOption] = ANY_OPTION) -> tuple[Offering, ...]:
+        """Return every offering with its current price, or its reference price if that is unavailable.
+
+        Those of other purchase options than `options` may be left out.
+        """
 
     def catalogue(self) -> Mapping[str, InstanceType]:
         """Return the known instance types by name."""

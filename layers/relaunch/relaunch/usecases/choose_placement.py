@@ -91,7 +91,7 @@ def _select(job: Job, deps: LaunchDependencies) -> Selection:
 
 def select_offerings(job: Job, deps: LaunchDependencies) -> tuple[Selection, AvailableOfferings]:
     """Return what selection keeps and rejects for a job, and what it was selected from."""
-    available = load_offerings(deps, job.job_id)
+    available = load_offerings(deps, job.job_id, job.definition.purchase.options)
     # What a running task is to be moved to is tried for nothing.
     is_retried_sooner = is_in_market(job) or may_move(job)
     memory = retried_sooner(available.memory) if is_retried_sooner else available.memory

@@ -12,7 +12,7 @@ from relaunch.core.offerings.quotas import Quotas
 from relaunch.core.offerings.snapshot import OfferingsSnapshot
 from relaunch.core.offerings.spot_runs import ShortageRisks, SpotPool, find_shortage_risks, with_observed_rates
 from relaunch.core.selection.offering_filters import SelectionLimits
-from relaunch.ports import OfferingDependencies, PermanentError, ZoneScoreSource
+from relaunch.ports import ANY_OPTION, OfferingDependencies, PermanentError, ZoneScoreSource
 
 # Every launch loads each of them. With more running jobs quotas are not checked: EC2 rejects a launch beyond a quota,
 # which the capacity memory records.
@@ -37,8 +37,12 @@ class AvailableOfferings:
     pools: Sequence[SpotPool] = ()
 
 
-def load_offerings(deps: OfferingDependencies, own_job_id: str = "") -> AvailableOfferings:
+def load_offerings(
+    deps: OfferingDependencies, own_job_id: str = "", options: Collection[PurchaseOption] = ANY_OPTION
+) -> AvailableOfferings:
     """Load the current offerings; `own_job_id` is the job to launch, which does not count against quotas.
+
+    Those of other purchase options than `options` may be left out.
 
     An unknown quota rejects nothing.
 
@@ -47,7 +51,7 @@ def load_offerings(deps: OfferingDependencies, own_job_id: str = "") -> Availabl
     """
     now = deps.clock.now()
     memory, runs, pools = deps.capacity.load_capacity(now)
-    offerings = _with_room(deps.offerings.offerings(now), deps)
+    offerings = _with_room(deps.offerings.offerings(now, options), deps)
     snapshot = deps.offerings.snapshot(now)
     limits = replace(deps.limits.selection, quotas=_quotas(snapshot, offerings, own_job_id, deps))
     if snapshot.gp3_usd_per_gib_month is not None:

@@ -126,7 +126,9 @@ def plan_jobs(definitions: Iterable[JobDefinition], deps: PlanDependencies, zone
 def _plan_on_ecs(
     definitions: Iterable[JobDefinition], deps: PlanDependencies, zones: Collection[str]
 ) -> Iterator[Plan]:
-    available = in_zones(load_offerings(deps), zones)
+    definitions = tuple(definitions)
+    options = {option for each in definitions for option in each.purchase.options}
+    available = in_zones(load_offerings(deps, options=options), zones)
     for definition in definitions:
         if problem := family_problem(definition.task_definition, deps.limits.task_definitions):
             yield Plan(definition, available.at, None, None, problem)

@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -82,8 +83,48 @@ def test_a_provider_of_reserved_instances_costs_nothing_more() -> None:
 
     (offering,) = region.offerings
 
-    assert (offering.price_usd_per_hour, offering.price_at, offering.on_demand_usd_per_hour) == (0.0, None, 1.006)
+    # AWS bills the fee of Managed Instances for what is reserved, too: 7.8 % of the on-demand price for G.
+    fee = pytest.approx(1.006 * 0.078)
+    assert (offering.price_usd_per_hour, offering.price_at) == (fee, None)
     assert (offering.purchase, offering.is_managed, offering.reservation) == (PurchaseOption.RESERVED, True, None)
+
+
+def test_a_group_of_what_is_reserved_costs_nothing_more() -> None:
+    (offering,) = Region(CapacityProviderOffer("blocks", "g5.xlarge", PurchaseOption.RESERVED)).offerings
+
+    assert (offering.price_usd_per_hour, offering.on_demand_usd_per_hour) == (0.0, 1.006)
+
+
+def test_managed_instances_cost_their_fee_beside_the_instance_in_each_zone() -> None:
+    prices = {("g5.xlarge", "us-east-1b"): 0.7, ("g5.xlarge", "us-east-1a"): 0.4}
+    managed = [replace(each, is_managed=True) for each in (SPOT, ON_DEMAND)]
+    fee = 1.006 * 0.078
+
+    spot, on_demand = Region(*managed, prices=prices).offerings
+
+    assert spot.usd_per_hour_by_zone == {"us-east-1a": pytest.approx(0.4 + fee), "us-east-1b": pytest.approx(0.7 + fee)}
+    assert spot.price_usd_per_hour == pytest.approx(0.7 + fee)
+    assert on_demand.price_usd_per_hour == spot.on_demand_usd_per_hour == pytest.approx(1.006 + fee)
+
+
+def test_zones_that_the_group_does_not_use_have_no_say() -> None:
+    by_zone = {("g5.xlarge", f"us-east-1{end}"): usd for end, usd in (("a", 0.42), ("b", 0.44), ("f", 0.98))}
+    capped = make_definition(max_price_usd_per_hour=0.6)
+
+    for provider, is_kept in ((SPOT, False), (replace(SPOT, zones=("a", "b")), True)):
+        (offering,) = Region(provider, prices=by_zone).offerings
+        assert bool(select(capped, None, (offering,), {}, NOW, SelectionLimits()).kept) is is_kept
+
+    assert (offering.price_usd_per_hour, offering.zones) == (0.44, ("us-east-1a", "us-east-1b"))
+    assert offering.offered_zones == ("us-east-1a", "us-east-1b")
+
+
+def test_a_zone_at_the_price_of_on_demand_rejects_no_provider_that_may_use_another() -> None:
+    (mixed,) = Region(SPOT, prices={("g5.xlarge", "us-east-1a"): 0.42, ("g5.xlarge", "us-east-1f"): 0.98}).offerings
+    (other,) = Region(SPOT, prices={("g5.xlarge", "us-east-1f"): 0.98}).offerings
+
+    assert select(make_definition(), None, (mixed,), {}, NOW, SelectionLimits()).kept == (mixed,)
+    assert select(make_definition(), None, (other,), {}, NOW, SelectionLimits()).last_filter == "spot-ratio"
 
 
 def test_a_spot_provider_costs_what_its_dearest_zone_costs() -> None:
@@ -204,3 +245,10 @@ def test_a_provider_of_an_unknown_type_is_rejected_by_name_and_hides_no_other(na
 
 def test_the_catalogue_is_the_bundled_one() -> None:
     assert Region().source.catalogue() is load_catalogue()
+
+
+def test_the_usual_interruption_rate_is_that_of_the_region() -> None:
+    spot, on_demand = Region(*(replace(each, instance_type="inf2.xlarge") for each in (SPOT, ON_DEMAND))).offerings
+
+    assert (spot.interruption_band, on_demand.interruption_band) == (0, None)
+    assert spot.interruption_rate == pytest.approx(0.1 / 12)

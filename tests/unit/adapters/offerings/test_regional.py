@@ -40,6 +40,7 @@ def test_each_type_is_offered_in_each_of_its_zones_by_both_purchase_options() ->
         price_usd_per_hour=0.4,
         price_at=PRICED_SPOT.at,
         on_demand_usd_per_hour=1.0,
+        interruption_band=4,
     )
 
 
@@ -135,6 +136,7 @@ def test_machines_of_our_own_are_offered_where_there_is_a_subnet_for_them() -> N
         purchase=PurchaseOption.SPOT,
         zone="us-east-1b",
         on_demand_usd_per_hour=1.0,
+        interruption_band=4,
         placement_score=9,
         disk_gib=200,
         is_own_machine=True,

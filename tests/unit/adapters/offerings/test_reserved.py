@@ -7,7 +7,7 @@ from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.adapters.offerings.regional import OwnMachines
 from relaunch.adapters.offerings.reserved import ReservedOfferings
-from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, SnapshotPart
 from relaunch.ports import TransientError
@@ -74,3 +74,12 @@ def test_that_they_cannot_be_read_is_not_taken_for_their_absence() -> None:
 
     with pytest.raises(TransientError):
         source_of(known, BLOCK_ID).offerings(NOW)
+    with pytest.raises(TransientError):
+        source_of(known, BLOCK_ID).offerings(NOW, {PurchaseOption.RESERVED, PurchaseOption.SPOT})
+
+
+def test_jobs_that_take_nothing_reserved_wait_for_no_permission_to_read_it() -> None:
+    known = FakeReservations(BLOCK)
+    known.failure = TransientError("UnauthorizedOperation")
+
+    assert source_of(known, BLOCK_ID).offerings(NOW, PurchasePolicy.SPOT_THEN_ON_DEMAND.options) == ()

@@ -3,39 +3,47 @@
 from relaunch.core.checks import Verdict
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.ports import CapacityProviderOffer
-from relaunch_cli.account_checks.capacity_providers import GroupFacts, ProviderFacts, check_capacity_provider
+from relaunch_cli.account_checks.auto_scaling_groups import GroupFacts, GroupRisk
+from relaunch_cli.account_checks.capacity_providers import (
+    ClusterFacts,
+    ManagedFacts,
+    ProviderFacts,
+    check_capacity_provider,
+)
 
 OFFER = CapacityProviderOffer("g5", "g5.xlarge", PurchaseOption.SPOT)
+CLUSTER = ClusterFacts("training")
 MANAGED = CapacityProviderOffer("g5", "g5.xlarge", PurchaseOption.SPOT, is_managed=True)
 
 
 def test_managed_instances_scale_and_protect_by_themselves() -> None:
-    assert check_capacity_provider(MANAGED, ProviderFacts(), "training").verdict is Verdict.OK
+    assert (
+        check_capacity_provider(MANAGED, ProviderFacts(managed=ManagedFacts(("g5.xlarge",))), CLUSTER).verdict
+        is Verdict.OK
+    )
 
 
 def test_a_provider_whose_group_is_gone_has_to_be_made_again() -> None:
-    check = check_capacity_provider(OFFER, ProviderFacts(has_managed_scaling=True), "training")
+    check = check_capacity_provider(OFFER, ProviderFacts(has_managed_scaling=True), CLUSTER)
 
     assert (check.verdict, check.text) == (Verdict.PROBLEM, "its Auto Scaling group does not exist")
 
 
 def test_an_inactive_provider_is_none() -> None:
-    check = check_capacity_provider(OFFER, ProviderFacts(is_active=False), "training")
+    check = check_capacity_provider(OFFER, ProviderFacts(is_active=False), CLUSTER)
 
     assert check.text == "it does not exist, and CapacityProviders names it"
 
 
 def test_all_that_is_wrong_is_told_with_what_to_do_about_each() -> None:
-    group = GroupFacts("g5-group", max_size=0, protects_new=False, instance_types=("g5.2xlarge",))
+    group = GroupFacts("g5-group", 0, 0, ("g5.2xlarge",), risks=frozenset(GroupRisk))
 
-    check = check_capacity_provider(OFFER, ProviderFacts(is_in_cluster=False, group=group), "training")
+    check = check_capacity_provider(OFFER, ProviderFacts(is_in_cluster=False, group=group), CLUSTER)
 
-    assert len(check.text.split("; ")) == len(check.to_do.splitlines()) == 5
+    assert len(check.text.split("; ")) == len(check.to_do.splitlines()) == 7
 
 
 def test_a_group_whose_types_are_not_known_is_not_blamed() -> None:
-    facts = ProviderFacts(
-        has_managed_scaling=True, has_termination_protection=True, group=GroupFacts("g5-group", 4, protects_new=True)
-    )
+    facts = ProviderFacts(has_managed_scaling=True, has_termination_protection=True, group=GroupFacts("g5-group", 0, 4))
 
-    assert check_capacity_provider(OFFER, facts, "training").verdict is Verdict.OK
+    assert check_capacity_provider(OFFER, facts, CLUSTER).verdict is Verdict.OK

@@ -71,6 +71,18 @@ def test_an_unknown_region_is_refused_before_aws_is_called(region):
         AwsConnection("relaunch").amis(region)
 
 
+@pytest.mark.parametrize(
+    ("region", "partition"),
+    [("us-gov-west-1", "aws-us-gov"), ("cn-north-1", "aws-cn"), ("eusc-de-east-1", "aws-eusc")],
+)
+def test_other_partitions_are_refused_in_one_sentence(monkeypatch, region, partition):
+    monkeypatch.setenv("AWS_REGION", region)
+
+    for connection in (AwsConnection("relaunch", region), AwsConnection("relaunch")):
+        with pytest.raises(CommandError, match=f"{region} is in the partition {partition}.*not supported there"):
+            connection.amis("")
+
+
 def test_a_stack_from_before_there_were_rules_for_uploads_is_named(monkeypatch):
     outputs = {"UploadRulePrefix": "relaunch-new-", "UploadsQueueArn": "arn:1", "IntakeDeadLetterQueueArn": "arn:2"}
     with aws_in_process():

@@ -251,9 +251,22 @@ def test_a_machine_whose_facts_may_not_be_read_is_judged_by_its_console(bed: Acc
 
 def test_endpoints_of_all_services_are_a_way_out(bed: AccountBed) -> None:
     bed.ec2.delete_route(RouteTableId=bed.route_table, DestinationCidrBlock="0.0.0.0/0")
-    for service in ENDPOINTS:
-        bed.ec2.create_vpc_endpoint(VpcId=bed.vpc, ServiceName=f"com.amazonaws.us-east-1.{service}")
+    for service in set(ENDPOINTS) - {"s3"}:
+        bed.ec2.create_vpc_endpoint(
+            VpcId=bed.vpc,
+            ServiceName=f"com.amazonaws.us-east-1.{service}",
+            VpcEndpointType="Interface",
+            SubnetIds=[bed.subnet],
+            PrivateDnsEnabled=True,
+        )
+    gateway = {"VpcId": bed.vpc, "ServiceName": "com.amazonaws.us-east-1.s3", "VpcEndpointType": "Gateway"}
+    elsewhere = bed.ec2.create_route_table(VpcId=bed.vpc)["RouteTable"]["RouteTableId"]
+    bed.ec2.create_vpc_endpoint(**gateway, RouteTableIds=[elsewhere])
 
+    # One that is in no route table of the subnet leads nowhere.
+    (check,) = (each for each in look(bed).document["checks"] if each["verdict"] == "problem")
+    assert "its VPC no endpoints of s3:" in check["text"]
+    bed.ec2.create_vpc_endpoint(**gateway, RouteTableIds=[bed.route_table])
     assert f"subnet {bed.subnet}" in names(look(bed), "ok")
 
 

@@ -32,7 +32,12 @@ class FakeEcs:
         assert request == {"clusters": ["training"]}
         return {"clusters": [{"capacityProviders": self.present, "defaultCapacityProviderStrategy": self.strategy}]}
 
+    def describe_capacity_providers(self, **request: Any) -> dict[str, Any]:
+        managed = [{"name": each, "managedInstancesProvider": {}} for each in request["capacityProviders"]]
+        return {"capacityProviders": [each for each in managed[:10] if each["name"].startswith("managed")]}
+
     def put_cluster_capacity_providers(self, **request: Any) -> None:
+        assert not any(each.startswith("managed") for each in request["capacityProviders"]), "refused by this API"
         if self.busy:
             self.busy -= 1
             raise ClientError({"Error": {"Code": self.code, "Message": "later"}}, "PutClusterCapacityProviders")
@@ -58,7 +63,7 @@ def provider_stacks(stacks: FakeStacks, ecs: Any) -> ProviderStacks:
 
 
 def test_a_provider_is_a_stack_with_what_machines_have(stacks: FakeStacks) -> None:
-    ecs = FakeEcs("mine")
+    ecs = FakeEcs("mine", "managed")
     parameters = provider_stacks(stacks, ecs).deploy(
         read_providers("g5.xlarge/spot:4"), PARAMETERS, "a=g4dn.xlarge/spot"
     )
@@ -71,6 +76,7 @@ def test_a_provider_is_a_stack_with_what_machines_have(stacks: FakeStacks) -> No
         "Purchase": "spot",
         "MaxSize": "4",
         "Subnets": "subnet-0a,subnet-0b",
+        "Zones": "@a+b",
         "SecurityGroupId": "sg-0a",
         "InstanceProfileArn": PROFILE,
         "ImageId": "resolve:ssm:/aws/service/ecs/optimized-ami/amazon-linux-2023/gpu/recommended/image_id",

@@ -12,3 +12,5 @@ def test_a_price_is_put_in_words_with_what_is_known_of_it():
     assert make_placement(usd_per_hour_by_zone={"us-east-1a": 0.4}).price_text == "$0.4000/h"
     reserved = make_placement(offering=make_offering_key(purchase=PurchaseOption.RESERVED), price_usd_per_hour=0.0)
     assert (reserved.price_text, reserved.cost_basis) == ("paid for with its reservation", CostBasis.PRICE)
+    managed = make_placement(offering=make_offering_key(purchase=PurchaseOption.RESERVED), price_usd_per_hour=0.5)
+    assert managed.price_text == "paid for with its reservation, and $0.5000/h for ECS Managed Instances"

@@ -45,8 +45,8 @@ ALL = (OWN, ELSEWHERE, OWN_ON_DEMAND, OWN_LARGE, OWN_P5, OF_PROVIDER, OF_REGION)
         ),
         pytest.param(quota_scope("g6.xlarge", SPOT), 192, [OWN_LARGE], id="a quota, for a large instance"),
         pytest.param(quota_scope("g4dn.xlarge", ON_DEMAND), 4, [OWN_ON_DEMAND], id="the same, on demand"),
-        pytest.param(quota_scope("p5en.48xlarge", SPOT), 0, [OWN_P5], id="a family whose quota is uncertain"),
-        pytest.param(quota_scope("p5.48xlarge", SPOT), 0, [], id="another such family"),
+        pytest.param(quota_scope("p5.4xlarge", SPOT), 0, [OWN_P5], id="the quota of another family"),
+        pytest.param(quota_scope("p6-b200.48xlarge", SPOT), 0, [], id="a family whose quota is not known"),
     ],
 )
 def test_a_failure_is_about_all_that_share_what_failed(key: OfferingKey, vcpus: int, concerned: list[Offering]) -> None:

@@ -19,6 +19,11 @@ def test_calmer_types_are_reckoned_with_less(instance_type: str, per_hour: float
     assert estimated_interruptions_per_hour(instance_type) == pytest.approx(per_hour, abs=1e-4)
 
 
+def test_the_band_of_the_region_goes_before_that_of_the_worst_region() -> None:
+    assert estimated_interruptions_per_hour("inf2.xlarge", 0) == pytest.approx(0.0083, abs=1e-4)
+    assert estimated_interruptions_per_hour("trn1.2xlarge", 4) == SCARCE_PER_HOUR
+
+
 def test_every_type_has_a_rate_and_none_more_than_a_scarce_market() -> None:
     rates = {name: estimated_interruptions_per_hour(name) for name in load_catalogue()}
 

@@ -15,6 +15,8 @@ ON_DEMAND, SPOT = PurchaseOption.ON_DEMAND, PurchaseOption.SPOT
         ("gr6f.4xlarge", ON_DEMAND, '"Running On-Demand G and VT instances" (L-DB2E81BA)'),
         ("p2.xlarge", SPOT, '"All P4, P3 and P2 Spot Instance Requests" (L-7212CCBC)'),
         ("p4de.24xlarge", SPOT, '"All P4, P3 and P2 Spot Instance Requests" (L-7212CCBC)'),
+        ("p5.4xlarge", SPOT, '"All P5 Spot Instance Requests" (L-C4BD4855)'),
+        ("p5en.48xlarge", SPOT, '"All P5 Spot Instance Requests" (L-C4BD4855)'),
         ("p5en.48xlarge", ON_DEMAND, '"Running On-Demand P instances" (L-417A185B)'),
         ("p6-b200.48xlarge", ON_DEMAND, '"Running On-Demand P instances" (L-417A185B)'),
         ("trn1n.32xlarge", SPOT, '"All Trn Spot Instance Requests" (L-6B0D517C)'),
@@ -27,8 +29,8 @@ def test_each_family_counts_against_the_quota_of_its_group(instance_type, purcha
     assert str(quota_of(instance_type, purchase)) == shown
 
 
-@pytest.mark.parametrize("instance_type", ["p5.48xlarge", "p5en.48xlarge", "p6-b200.48xlarge", "p10.48xlarge"])
-def test_a_quota_whose_code_is_disputed_is_none(instance_type):
+@pytest.mark.parametrize("instance_type", ["p6-b200.48xlarge", "p6-b300.48xlarge", "p10.48xlarge"])
+def test_a_quota_that_aws_does_not_list_is_none(instance_type):
     assert quota_of(instance_type, SPOT) is None
 
 
@@ -46,5 +48,6 @@ def test_the_codes_of_all_of_them_are_known_once_each_in_order():
         "L-6B0D517C",
         "L-7212CCBC",
         "L-B5D1601B",
+        "L-C4BD4855",
         "L-DB2E81BA",
     )

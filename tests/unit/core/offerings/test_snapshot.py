@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -99,6 +100,26 @@ def test_an_unknown_type_has_the_compute_capability_of_its_model():
     found = unknown_types(described, catalogue)
 
     assert {name: row.compute_capability for name, row in found.items()} == {"g6z.xlarge": (8, 9), "g9.xlarge": None}
+
+
+def test_a_new_size_of_a_family_has_the_name_and_capability_of_the_others_model():
+    catalogue = {
+        "g7e.2xlarge": make_instance_type("g7e.2xlarge", accelerator_model="RTX PRO 6000", compute_capability=(12, 0))
+    }
+    described = {"g7e.96xlarge": make_instance_type("g7e.96xlarge", accelerator_model="RTX PRO Server 6000")}
+
+    (found,) = unknown_types(described, catalogue).values()
+
+    assert (found.name, found.accelerator_model, found.compute_capability) == ("g7e.96xlarge", "RTX PRO 6000", (12, 0))
+
+
+def test_how_a_known_type_is_sold_is_refreshed_and_nothing_else():
+    known = make_instance_type("p5.48xlarge", memory_mib=2, usage_classes=("on-demand",))
+    sold = make_instance_type("p5.48xlarge", memory_mib=1, usage_classes=("on-demand", "spot"))
+
+    assert unknown_types({"p5.48xlarge": sold}, {"p5.48xlarge": known}) == {
+        "p5.48xlarge": replace(known, usage_classes=("on-demand", "spot"))
+    }
 
 
 def test_the_types_of_a_region_are_those_with_zones_or_else_all_that_are_known():

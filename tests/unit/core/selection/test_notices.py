@@ -304,3 +304,12 @@ def test_a_stop_timeout_that_torchrun_does_not_exceed_needs_no_notice():
     revision = make_revision(containers=(make_container(stop_timeout_seconds=30),))
 
     assert notices_of(make_definition(command=("torchrun", "train.py")), revision) == ()
+
+
+def test_the_fee_and_the_lifetime_of_managed_instances_are_named():
+    (notice,) = notices_of(needing_gpu(), None, make_offering(A10G, capacity_provider="mi", is_managed=True))
+
+    assert "mi has ECS Managed Instances, for which AWS bills 7.8% of the on-demand price" in notice
+    long = replace(needing_gpu(), max_runtime=timedelta(days=14))
+    (_, lifetime) = notices_of(long, None, make_offering(A10G, capacity_provider="mi", is_managed=True))
+    assert "replaces an instance of mi after 14 days" in lifetime

@@ -180,7 +180,7 @@ limit_values = st.builds(
     has_subnets=st.booleans(),
     machine_kinds=st.sampled_from((frozenset(AmiKind), frozenset(AmiKind), frozenset({AmiKind.GPU}))),
     quotas=st.dictionaries(
-        st.sampled_from(("L-3819A6DF", "L-DB2E81BA", "L-7212CCBC", "L-6B0D517C", "L-1945791B")),
+        st.sampled_from(("L-3819A6DF", "L-DB2E81BA", "L-7212CCBC", "L-C4BD4855", "L-6B0D517C", "L-1945791B")),
         st.builds(QuotaUsage, st.sampled_from((0, 8, 48, 200)), st.sampled_from((0, 4, 150))),
     ),
 )

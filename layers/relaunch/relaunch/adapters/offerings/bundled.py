@@ -63,6 +63,16 @@ def load_on_demand_prices() -> ReferencePrices:
 
 
 @cache
+def load_interruption_bands(region: str) -> Mapping[str, int]:
+    """Return the bands of the EC2 Spot Instance Advisor by type, 0 to 4; empty if the region is not known.
+
+    catalogue/spot_advisor.py makes them.
+    """
+    content = json.loads((_DATA / "interruption_bands.json").read_bytes())
+    return MappingProxyType(content["regions"].get(region, {}))
+
+
+@cache
 def _load_zones() -> Mapping[str, Any]:
     content: Mapping[str, Any] = json.loads((_DATA / "zones.json").read_bytes())
     return content

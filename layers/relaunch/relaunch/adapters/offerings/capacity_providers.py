@@ -1,15 +1,16 @@
 """Offerings of the stack's capacity providers, each with one instance type and one purchase option."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from relaunch.adapters.offerings.bundled import load_catalogue, unknown_type
+from relaunch.adapters.offerings.bundled import load_catalogue, load_interruption_bands, unknown_type
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.managed_instances import managed_fee_share
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
-from relaunch.ports import CapacityProviderOffer, DecisionLog, SpotPriceSource, TransientError
+from relaunch.ports import ANY_OPTION, CapacityProviderOffer, DecisionLog, SpotPriceSource, TransientError
 
 ZonePrices = Mapping[str, tuple[float, datetime]]
 """Zone → (USD per hour, time of the price)."""
@@ -19,7 +20,8 @@ class CapacityProviderOfferings:
     """Implements OfferingSource for capacity providers, whose Auto Scaling group chooses the zone.
 
     On-demand prices and placement scores are those of the snapshot. The spot price is the current price of the most
-    expensive zone; if EC2 is unavailable, that of the snapshot; if that has none, selection uses the on-demand price.
+    expensive zone of the group, or of the region if its zones are not known; if EC2 is unavailable, that of the
+    snapshot; if that has none, selection uses the on-demand price. Prices of ECS Managed Instances contain their fee.
     """
 
     def __init__(
@@ -34,7 +36,11 @@ class CapacityProviderOfferings:
         self._snapshot = snapshot
         self._log = log
 
-    def offerings(self, now: datetime) -> tuple[Offering, ...]:
+    def offerings(
+        self,
+        now: datetime,
+        options: Collection[PurchaseOption] = ANY_OPTION,  # noqa: ARG002 - required by the port
+    ) -> tuple[Offering, ...]:
         snapshot = self._snapshot.at(now)
         known = {**load_catalogue(), **snapshot.instance_types}
         spot, _ = self._load_spot_prices(now)
@@ -95,12 +101,16 @@ def _stored_spot_prices(
 def _offering(
     provider: CapacityProviderOffer, row: InstanceType, snapshot: OfferingsSnapshot, spot: ZonePrices
 ) -> Offering:
-    on_demand = snapshot.on_demand_usd_per_hour.get(provider.instance_type)
+    listed = snapshot.on_demand_usd_per_hour.get(provider.instance_type)
+    fee = (listed or 0.0) * managed_fee_share(provider.instance_type) if provider.is_managed else 0.0
+    on_demand = listed + fee if listed is not None else None
+    used = {f"{snapshot.region}{end}" for end in provider.zones}
+    by_zone = {zone: (usd + fee, at) for zone, (usd, at) in spot.items() if not used or zone in used}
     is_spot = provider.purchase is PurchaseOption.SPOT
     if is_spot:
-        price, price_at = max(spot.values()) if spot else (None, None)
+        price, price_at = max(by_zone.values()) if by_zone else (None, None)
     elif provider.purchase is PurchaseOption.RESERVED:
-        price = 0.0
+        price = fee
         price_at = None
     else:
         price = on_demand
@@ -112,8 +122,11 @@ def _offering(
         price_at=price_at,
         on_demand_usd_per_hour=on_demand,
         capacity_provider=provider.name,
-        usd_per_hour_by_zone={zone: usd for zone, (usd, _) in spot.items()} if is_spot else {},
-        offered_zones=tuple(sorted(snapshot.zones.get(provider.instance_type, ()))),
+        usd_per_hour_by_zone={zone: usd for zone, (usd, _) in by_zone.items()} if is_spot else {},
+        offered_zones=tuple(
+            zone for zone in sorted(snapshot.zones.get(provider.instance_type, ())) if not used or zone in used
+        ),
+        interruption_band=load_interruption_bands(snapshot.region).get(row.name) if is_spot else None,
         placement_score=snapshot.placement_scores.get(provider.instance_type) if is_spot else None,
         is_managed=provider.is_managed,
         disk_gib=provider.disk_gib,

@@ -1,12 +1,13 @@
 """Several sources of offerings as one: machines of our own and capacity providers compete with each other."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, PriceOrigin, SnapshotPart
-from relaunch.ports import OfferingSource
+from relaunch.ports import ANY_OPTION, OfferingSource
 
 
 class CombinedOfferings:
@@ -19,8 +20,8 @@ class CombinedOfferings:
         self._first = first
         self._sources: Sequence[OfferingSource] = (first, *others)
 
-    def offerings(self, now: datetime) -> tuple[Offering, ...]:
-        return tuple(offering for source in self._sources for offering in source.offerings(now))
+    def offerings(self, now: datetime, options: Collection[PurchaseOption] = ANY_OPTION) -> tuple[Offering, ...]:
+        return tuple(offering for source in self._sources for offering in source.offerings(now, options))
 
     def catalogue(self) -> Mapping[str, InstanceType]:
         return {name: row for source in self._sources for name, row in source.catalogue().items()}

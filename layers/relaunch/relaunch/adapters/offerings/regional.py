@@ -1,16 +1,16 @@
 """All offerings of a region by zone, and those of them that the stack can start as machines of its own."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.adapters.offerings.bundled import load_catalogue, load_interruption_bands
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart, offered_types
-from relaunch.ports import DecisionLog, SpotPriceSource, TransientError
+from relaunch.ports import ANY_OPTION, DecisionLog, SpotPriceSource, TransientError
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,11 @@ class RegionalOfferings:
         self._machines = machines
         self._catalogue = {**load_catalogue(), **snapshot.instance_types}
 
-    def offerings(self, now: datetime) -> tuple[Offering, ...]:  # noqa: ARG002 - required by the port
+    def offerings(
+        self,
+        now: datetime,  # noqa: ARG002 - required by the port
+        options: Collection[PurchaseOption] = ANY_OPTION,  # noqa: ARG002 - required by the port
+    ) -> tuple[Offering, ...]:
         return tuple(
             offering
             for name, zones in self._snapshot.zones.items()
@@ -60,6 +64,7 @@ class RegionalOfferings:
         on_demand = self._snapshot.on_demand_usd_per_hour.get(row.name)
         spot = self._snapshot.spot_usd_per_hour.get(row.name, {}).get(zone)
         machines = self._machines
+        bands = load_interruption_bands(self._snapshot.region)
         score = self._snapshot.placement_scores.get(row.name)
         for purchase, price, part in (
             (PurchaseOption.SPOT, spot, SnapshotPart.SPOT_PRICES),
@@ -72,6 +77,7 @@ class RegionalOfferings:
                 price_usd_per_hour=price,
                 price_at=self._snapshot.origins[part].at if price is not None else None,
                 on_demand_usd_per_hour=on_demand,
+                interruption_band=bands.get(row.name) if purchase is PurchaseOption.SPOT else None,
                 placement_score=score if machines and purchase is PurchaseOption.SPOT else None,
                 disk_gib=machines.disk_gib if machines else None,
                 is_own_machine=machines is not None,
@@ -97,7 +103,11 @@ class CurrentRegionalOfferings:
         self._log = log
         self._machines = machines
 
-    def offerings(self, now: datetime) -> tuple[Offering, ...]:
+    def offerings(
+        self,
+        now: datetime,
+        options: Collection[PurchaseOption] = ANY_OPTION,  # noqa: ARG002 - required by the port
+    ) -> tuple[Offering, ...]:
         return self._at(now).offerings(now)
 
     def catalogue(self) -> Mapping[str, InstanceType]:

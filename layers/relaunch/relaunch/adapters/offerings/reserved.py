@@ -1,6 +1,6 @@
 """Offerings of machines of our own in the reservations that the stack may use."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -12,13 +12,14 @@ from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.reservations import Reservation
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, PriceOrigin
-from relaunch.ports import DecisionLog, ReservationSource
+from relaunch.ports import ANY_OPTION, DecisionLog, ReservationSource
 
 
 class ReservedOfferings:
     """Implements OfferingSource for reservations, also for those that cannot be used: selection says why.
 
-    Raises TransientError if they cannot be read: without them a job that takes nothing else would fail.
+    Raises TransientError if they cannot be read: without them a job that takes nothing else would fail. For jobs
+    that take nothing reserved they are not asked for, so that these wait for no permission to read them.
     """
 
     def __init__(
@@ -35,7 +36,9 @@ class ReservedOfferings:
         self._machines = machines
         self._log = log
 
-    def offerings(self, now: datetime) -> tuple[Offering, ...]:
+    def offerings(self, now: datetime, options: Collection[PurchaseOption] = ANY_OPTION) -> tuple[Offering, ...]:
+        if PurchaseOption.RESERVED not in options:
+            return ()
         snapshot = self._snapshot.at(now)
         found = self._source.reservations(self._ids)
         if unknown := set(self._ids) - {each.reservation_id for each in found}:

@@ -82,7 +82,8 @@ class Placement:
         `$0.4000/h`, `up to $1.0060/h`, and `$0.3000 to $0.4000/h, by zone` until the zone is known.
         """
         if self.offering.purchase is PurchaseOption.RESERVED:
-            return "paid for with its reservation"
+            fee = f", and ${self.price_usd_per_hour:.4f}/h for ECS Managed Instances" if self.price_usd_per_hour else ""
+            return f"paid for with its reservation{fee}"
         if self.cost_basis is CostBasis.UNKNOWN:
             return "an unknown price"
         lowest = min(self.usd_per_hour_by_zone.values(), default=self.price_usd_per_hour)

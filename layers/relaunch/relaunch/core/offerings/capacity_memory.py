@@ -114,8 +114,8 @@ def find_failures(offering: Offering, memory: CapacityMemory) -> list[CapacityFa
 def _shortage_in_all_zones(offering: Offering, memory: CapacityMemory) -> CapacityFailure | None:
     """Return what EC2's answers for machines of our own say of a capacity provider, whose group asks EC2 for the same.
 
-    Which zones the group uses is not known, so all must be short that EC2 offers the type in. The first one that is
-    asked about again opens the provider again.
+    All zones must be short that EC2 offers the type in, or those of them that the settings say the group uses. The
+    first one that is asked about again opens the provider again.
     """
     zones = offering.offered_zones if offering.capacity_provider is not None else ()
     keys = [OfferingKey(offering.instance_type.name, zone, offering.purchase) for zone in zones]

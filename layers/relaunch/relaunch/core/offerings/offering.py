@@ -3,7 +3,8 @@
 The expected interruption rate of a spot instance is that of its type. The EC2 Spot Instance Advisor publishes the share
 of spot instances that were interrupted in the last month, in bands, by type and region. A rate per hour of running is
 estimated from it: the highest band, in which nearly every accelerated type is in some region, is taken as the rate
-measured in market traces; other bands are scaled down in proportion.
+measured in market traces; other bands are scaled down in proportion. Where the band of the region is not known, that of
+the worst region is taken.
 
 A spot placement score makes an offering cheaper or dearer. Sources: "Spot placement score" and "How Spot placement
 score works" (EC2 User Guide), GetSpotPlacementScores (EC2 API Reference). A score is for a set of alternative instance
@@ -130,9 +131,12 @@ _BAND_OF_TYPE = MappingProxyType(
 )
 
 
-def estimated_interruptions_per_hour(instance_type: str) -> float:
-    """Return the expected interruptions per hour of a spot instance; an unknown type has the highest rate."""
-    band = _BAND_OF_TYPE.get(instance_type)
+def estimated_interruptions_per_hour(instance_type: str, band: int | None = None) -> float:
+    """Return the expected interruptions per hour of a spot instance; an unknown type has the highest rate.
+
+    `band` is the advisor's for the type in the region, 0 to 4, None if unknown.
+    """
+    band = _BAND_OF_TYPE.get(instance_type) if band is None else band
     return SCARCE_PER_HOUR if band is None else _RATES[band]
 
 
@@ -146,12 +150,14 @@ class Offering:
     time of the price. `on_demand_usd_per_hour` is the on-demand price of the same type. `is_managed` is whether the
     capacity provider is one of ECS Managed Instances. `is_own_machine`: Relaunch itself requests the instance from EC2
     Fleet, in `zone`. `disk_gib` is the size of the root volume, None if unknown.
-    `interruptions_per_hour` is the expected rate for spot; None means the usual rate of the type, which is less with a
-    better spot placement score. `placement_score` is EC2's, from 1 (very unlikely) to 10 (very likely): without a zone,
-    and for a machine of our own, that of the type's family in the region (core.offerings.offering), else that of
-    the spot types in the zone.
-    What is reserved has price 0, because it is paid for anyway: `reservation` is what a machine of our own is launched
-    into, None for other purchase options, and for a capacity provider, whose reservations only ECS or its group knows.
+    `interruptions_per_hour` is the expected rate for spot; None means the usual rate of the type, by its
+    `interruption_band` in the region if that is known, which is less with a better spot placement score.
+    `placement_score` is EC2's, from 1 (very unlikely) to 10 (very likely): without a zone, and for a machine of our
+    own, that of the type's family in the region (core.offerings.offering), else that of the spot types in the zone.
+    Prices of ECS Managed Instances contain their fee (core.offerings.managed_instances).
+    What is reserved has price 0 but for that, because it is paid for anyway: `reservation` is what a machine of our own
+    is launched into, None for other purchase options, and for a capacity provider, whose reservations only ECS or its
+    group knows.
     """
 
     instance_type: InstanceType
@@ -164,6 +170,7 @@ class Offering:
     usd_per_hour_by_zone: Mapping[str, float] = field(default_factory=dict, hash=False)
     offered_zones: tuple[str, ...] = ()
     interruptions_per_hour: float | None = None
+    interruption_band: int | None = None
     placement_score: int | None = None
     is_managed: bool = False
     disk_gib: int | None = None
@@ -197,7 +204,7 @@ class Offering:
             return 0.0
         if self.interruptions_per_hour is not None:
             return self.interruptions_per_hour
-        usual = estimated_interruptions_per_hour(self.instance_type.name)
+        usual = estimated_interruptions_per_hour(self.instance_type.name, self.interruption_band)
         # The score of a zone is that of all requested types together, which says nothing about a scarce one among them.
         is_of_family = self.zone is None or self.is_own_machine
         return usual * interruption_rate_factor(self.placement_score) if is_of_family else usual
@@ -215,10 +222,15 @@ class Offering:
 
     @property
     def spot_ratio(self) -> float | None:
-        """Return the spot price as a fraction of the on-demand price; None for others or if a price is unknown."""
+        """Return the spot price as a fraction of the on-demand price; None for others or if a price is unknown.
+
+        Where a group chooses the zone it is that of the cheapest one: it is not known which others are used.
+        """
         if self.purchase is not PurchaseOption.SPOT or (saving := self.saving) is None:
             return None
-        return 1 - saving
+        if not self.usd_per_hour_by_zone or not self.on_demand_usd_per_hour:
+            return 1 - saving
+        return min(self.usd_per_hour_by_zone.values()) / self.on_demand_usd_per_hour
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -1,11 +1,9 @@
 """EC2 quotas on accelerated instances: in vCPUs, by group of families, separate for spot and on-demand.
 
-Sources: "Amazon EC2 service quotas" and "Spot Instance quotas" (EC2 User Guide) for the groups; public listings of 2026
-for the codes, which `aws service-quotas list-service-quotas --service-code ec2` shows. If AWS does not know a code, the
-quota is unknown and rejects nothing. P5 and later on spot have no code here: of two that are published for them
-(L-7212CCBC, "All P4, P3 and P2 Spot Instance Requests", and L-C4BD4855, "All P5 Spot Instance Requests") neither is
-certain, and the wrong one would reject what AWS grants. What is reserved has none here: EC2 checked its quotas when it
-was reserved.
+Sources: "Amazon EC2 service quotas" (Amazon EC2 Instance Types) and "Spot Instance quotas" (EC2 User Guide) for groups
+and codes, which `aws service-quotas list-service-quotas --service-code ec2` shows. If AWS does not know a code, the
+quota is unknown and rejects nothing. P6 on spot has no code here: AWS's table names no group for it, and a wrong one
+would reject what AWS grants. What is reserved has none here: EC2 checked its quotas when it was reserved.
 """
 
 import re
@@ -49,6 +47,7 @@ _QUOTAS = MappingProxyType(
         ("g", _SPOT): Quota("L-3819A6DF", "All G and VT Spot Instance Requests"),
         ("p", _ON_DEMAND): Quota("L-417A185B", "Running On-Demand P instances"),
         ("p", _SPOT): Quota("L-7212CCBC", "All P4, P3 and P2 Spot Instance Requests"),
+        ("p5", _SPOT): Quota("L-C4BD4855", "All P5 Spot Instance Requests"),
         ("trn", _ON_DEMAND): Quota("L-2C3B7624", "Running On-Demand Trn instances"),
         ("trn", _SPOT): Quota("L-6B0D517C", "All Trn Spot Instance Requests"),
         ("inf", _ON_DEMAND): Quota("L-1945791B", "Running On-Demand Inf instances"),
@@ -62,13 +61,14 @@ QUOTA_CODES = tuple(sorted({quota.code for quota in ALL_QUOTAS}))
 """Their codes."""
 
 
-# The first generation of P whose spot quota is uncertain.
-_UNCERTAIN_P_SPOT = 5
+# The last generations of P of the two spot quotas.
+_LAST_OLD_P = 4
+_P5 = 5
 _FAMILY = re.compile(r"(?P<letters>[a-z]+)(?P<generation>[0-9]+)")
 
 
 def quota_of(instance_type: str, purchase: PurchaseOption) -> Quota | None:
-    """Return the quota that applies to an instance type, None if unknown or uncertain.
+    """Return the quota that applies to an instance type, None if unknown.
 
     The letters before the generation number determine the group: `g` in `g6e.xlarge`, `trn` in `trn2.48xlarge`; `gr`
     counts as `g`.
@@ -77,6 +77,7 @@ def quota_of(instance_type: str, purchase: PurchaseOption) -> Quota | None:
     if family is None:
         return None
     letters = family["letters"]
-    if letters == "p" and purchase is _SPOT and int(family["generation"]) >= _UNCERTAIN_P_SPOT:
-        return None
+    generation = int(family["generation"])
+    if letters == "p" and purchase is _SPOT and generation > _LAST_OLD_P:
+        return _QUOTAS[("p5", _SPOT)] if generation == _P5 else None
     return _QUOTAS.get(("g" if letters == "gr" else letters, purchase))

@@ -110,17 +110,27 @@ class OfferingsSnapshot:
 def unknown_types(
     described: Mapping[str, InstanceType], catalogue: Mapping[str, InstanceType]
 ) -> dict[str, InstanceType]:
-    """Return the types that are missing in the catalogue, with the compute capability of their GPU model.
+    """Return the types that the catalogue lacks, or has with other usage classes than EC2 describes now.
 
-    Types in the catalogue are left out, because the catalogue corrects errors in EC2's answers, except those that EC2
-    did not list when it was made.
+    A new size of a family has the model of the others, which EC2 may write otherwise than NVIDIA does, and the compute
+    capability of its model. Of other types in the catalogue all else stays as it is, because it corrects errors in
+    EC2's answers, except of those that EC2 did not list when it was made.
     """
+    listed = {name: row for name, row in catalogue.items() if row.is_listed}
+    models = {_family(name): row.accelerator_model for name, row in listed.items()}
     capabilities = {row.accelerator_model: row.compute_capability for row in catalogue.values()}
-    return {
-        name: replace(row, compute_capability=capabilities.get(row.accelerator_model))
-        for name, row in described.items()
-        if name not in catalogue or not catalogue[name].is_listed
-    }
+    found: dict[str, InstanceType] = {}
+    for name, row in described.items():
+        if name not in listed:
+            model = models.get(_family(name), row.accelerator_model)
+            found[name] = replace(row, accelerator_model=model, compute_capability=capabilities.get(model))
+        elif row.usage_classes and set(row.usage_classes) != set(listed[name].usage_classes):
+            found[name] = replace(listed[name], usage_classes=row.usage_classes)
+    return found
+
+
+def _family(name: str) -> str:
+    return name.partition(".")[0]
 
 
 def offered_types(snapshot: OfferingsSnapshot, catalogue: Collection[str]) -> list[str]:

@@ -1,8 +1,11 @@
 """Notices about a job definition and the offering selected for it, which reject nothing."""
 
+from datetime import timedelta
+
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import ami_rejection
+from relaunch.core.offerings.managed_instances import managed_fee_share
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.reservations import ReservationType
 from relaunch.core.revisions.revision import (
@@ -17,6 +20,9 @@ from relaunch.core.selection.gpu_share import share_notices
 from relaunch.core.selection.instance_type_filters import find_unjudged
 from relaunch.core.selection.requirements import Requirements, derive_requirements
 from relaunch.core.selection.selection import Selection
+
+# ECS replaces instances of ECS Managed Instances from the 14th day on ("Instance draining", Developer Guide).
+_MANAGED_LIFETIME = timedelta(days=14)
 
 # With this many expected interruptions, at least one is as likely as none: 1 - 1/e^0.7 = 0.5.
 _LIKELY_INTERRUPTIONS = 0.7
@@ -45,6 +51,8 @@ def find_notices(definition: JobDefinition, revision: Revision | None, selection
             _bottlerocket(chosen),
             _unknown_price(chosen),
             _paid_elsewhere(chosen),
+            _managed_fee(chosen),
+            _managed_lifetime(definition, chosen),
         )
         notices += [notice for notice in found if notice]
     return tuple(notices)
@@ -204,3 +212,23 @@ def _paid_elsewhere(chosen: Offering) -> str:
     else:
         paid = f"is paid for, used or not; a machine that outlives it{when} goes on at the on-demand price"
     return f"{chosen.key} costs nothing more: {reservation} {paid}"
+
+
+def _managed_fee(chosen: Offering) -> str:
+    """Say what AWS bills beside the instance, which a group of the same type does not cost."""
+    if not chosen.is_managed:
+        return ""
+    share = managed_fee_share(chosen.instance_type.name)
+    return (
+        f"{chosen.capacity_provider} has ECS Managed Instances, for which AWS bills {share:.1%} of the on-demand price "
+        "beside the instance, whatever its purchase option: the price contains that"
+    )
+
+
+def _managed_lifetime(definition: JobDefinition, chosen: Offering) -> str:
+    if not chosen.is_managed or definition.max_runtime < _MANAGED_LIFETIME:
+        return ""
+    return (
+        f"ECS replaces an instance of {chosen.capacity_provider} after {_MANAGED_LIFETIME.days} days, and what runs "
+        "longer may be stopped without time to save: save checkpoints often, or set a shorter `max_runtime`"
+    )

@@ -1,0 +1,39 @@
+"""Regions that Relaunch can be used in."""
+
+from typing import TYPE_CHECKING
+
+from relaunch_cli.errors import CommandError, did_you_mean
+
+if TYPE_CHECKING:
+    import boto3
+
+
+def check_region(region: str, session: "boto3.Session") -> None:
+    """Check that boto3 knows a region, and that Relaunch can be used there.
+
+    Raises:
+        CommandError: it does not; the hint names the nearest regions. Or it is in another partition.
+    """
+    check_partition(region, session)
+    known = session.get_available_regions("ssm")
+    if region not in known:
+        raise CommandError(f"there is no region {region!r}", did_you_mean(region, known))
+
+
+def check_partition(region: str, session: "boto3.Session") -> None:
+    """Refuse regions of other partitions.
+
+    The Price List answers keys of AWS GovCloud (US) nowhere, and in CNY in China; without prices no choice is right.
+
+    Raises:
+        CommandError: the region is in another partition than `aws`.
+    """
+    from botocore.exceptions import UnknownRegionError
+
+    try:
+        partition = session.get_partition_for_region(region)
+    except UnknownRegionError:
+        return
+    if partition != "aws":
+        text = f"{region} is in the partition {partition}, without prices in USD: Relaunch is not supported there"
+        raise CommandError(text, "use a region of the partition aws, for example us-east-1")
