@@ -13,6 +13,7 @@ from fakes.builders import make_definition
 from fakes.functions import FakeContext, make_batch
 from fakes.role_world import ACCOUNT, CHECKPOINTS, FAMILY, REGION, SUFFIX, RoleWorld, unique
 from fakes.simulated_region import container, gpu
+from relaunch.core.definitions.accelerator import PurchasePolicy
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.quotas import QUOTA_CODES
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, SnapshotPart
@@ -39,7 +40,13 @@ G5_XLARGE = {
 def make_demo() -> JobDefinition:
     """Make the definition that the jobs of all stories are of."""
     uri = f"s3://{CHECKPOINTS}/demo/"
-    return make_definition(name="demo", task_definition=FAMILY, checkpoint_uri=uri, command=())
+    return make_definition(
+        name="demo",
+        task_definition=FAMILY,
+        checkpoint_uri=uri,
+        command=(),
+        purchase=PurchasePolicy.RESERVED_THEN_SPOT_THEN_ON_DEMAND,
+    )
 
 
 @dataclass

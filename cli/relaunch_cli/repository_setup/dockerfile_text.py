@@ -42,9 +42,10 @@ def is_large(dockerfile: str) -> bool:
     return any(name in dockerfile for name in ("/pytorch-training:", "/pytorch-training-neuronx:"))
 
 
-def lacks_mountpoint(dockerfile: str | None, task_definition: str) -> bool:
-    """Return whether a container mounts buckets that its image cannot; without a Dockerfile it is taken to be so."""
-    return "mount-s3 " in task_definition and "mount-s3" not in (dockerfile or "")
+def missing_lines(dockerfile: str | None, task_definition: str) -> tuple[str, ...]:
+    """Return what a Dockerfile lacks to mount the buckets of a container; without one it is taken to lack that."""
+    is_missing = "mount-s3 " in task_definition and "mount-s3" not in (dockerfile or "")
+    return MOUNTPOINT_LINES if is_missing else ()
 
 
 def _base(training: Training) -> str:

@@ -85,8 +85,8 @@ class Setup:
 
     `definition` is the task definition as its file is to be, `revision` the number of the newest ACTIVE one, None if
     there is none. `webhook` is None if no event of GitHub starts jobs. `without_workflow` says why there is no
-    workflow, empty if there is one. `lacks_mountpoint`: the container mounts buckets, and its Dockerfile does not
-    install what it mounts them by.
+    workflow, empty if there is one. `missing_lines` are those that install what the container mounts buckets by, if
+    its Dockerfile has none.
     """
 
     repository: GitRepository
@@ -97,7 +97,7 @@ class Setup:
     buckets: Sequence[BucketEvents]
     webhook: Webhook | None
     without_workflow: str
-    lacks_mountpoint: bool = False
+    missing_lines: Sequence[str] = ()
 
     @property
     def changed_files(self) -> Sequence[FileChange]:

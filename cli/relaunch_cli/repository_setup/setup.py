@@ -12,7 +12,7 @@ from relaunch.core.task_definitions.host_access import PARAMETER, find_host_acce
 from relaunch_cli.errors import CommandError
 from relaunch_cli.repository_setup.bucket_events import read_bucket_events, switch_on
 from relaunch_cli.repository_setup.definition_text import definition_text
-from relaunch_cli.repository_setup.dockerfile_text import IGNORED, dockerfile_text, is_large, lacks_mountpoint
+from relaunch_cli.repository_setup.dockerfile_text import IGNORED, dockerfile_text, is_large, missing_lines
 from relaunch_cli.repository_setup.file_changes import read_text, write_files
 from relaunch_cli.repository_setup.findings import DEFINITION_FILE, PLAN_FILE, FileChange, GitRepository, Setup
 from relaunch_cli.repository_setup.github_webhook import Gh, find_webhook, make_webhook
@@ -118,7 +118,7 @@ def survey(repository: GitRepository, wanted: Wanted, stack: TrainingStack, outs
         buckets=[read_bucket_events(each, outside.client("s3")) for each in watched.buckets],
         webhook=find_webhook(repository.github, stack.webhook_url, watched.github_events, outside.gh),
         without_workflow=reason,
-        lacks_mountpoint=lacks_mountpoint(after.get(_DOCKERFILE), after[TASK_DEFINITION_FILE]),
+        missing_lines=missing_lines(after.get(_DOCKERFILE), after[TASK_DEFINITION_FILE]),
     )
 
 

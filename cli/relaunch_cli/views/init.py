@@ -8,7 +8,6 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from relaunch_cli.repository_setup.dockerfile_text import MOUNTPOINT_LINES
 from relaunch_cli.repository_setup.findings import FileChange, Setup, Webhook
 from relaunch_cli.views.table import key_values
 
@@ -31,9 +30,9 @@ def render_setup(setup: Setup, *, is_whole: bool = False) -> RenderableType:
     parts.append(table)
     if setup.without_workflow:
         parts += [Text(""), Text(f"note: no workflow pushes images: {setup.without_workflow}", "yellow")]
-    if setup.lacks_mountpoint:
+    if setup.missing_lines:
         text = "note: the container mounts the data bucket, and its Dockerfile does not install mount-s3. Add:"
-        parts += [Text(""), Text(text, "yellow"), Text("\n".join(MOUNTPOINT_LINES), no_wrap=True, overflow="ignore")]
+        parts += [Text(""), Text(text, "yellow"), Text("\n".join(setup.missing_lines), no_wrap=True, overflow="ignore")]
     for file in setup.changed_files:
         if is_whole or file.before is not None:
             parts += [Text(""), _difference(file)]
@@ -69,7 +68,7 @@ def setup_json(setup: Setup, *, is_made: bool) -> Mapping[str, Any]:
         "buckets": [{"name": each.bucket, "is_on": each.is_on} for each in setup.buckets],
         "webhook": _webhook_json(setup.webhook),
         "without_workflow": setup.without_workflow or None,
-        "lacks_mountpoint": setup.lacks_mountpoint,
+        "lacks_mountpoint": bool(setup.missing_lines),
     }
 
 

@@ -183,7 +183,7 @@ class SimulatedAccount(CheckedWrites):
         lacking = (self.useless.have_lacked, self.useless.pauses.until)
         self.invariants.wakes.has_used_up = self.useless.has_used_up
         self.refusals = Refusals(self.clock, self.runtime, check, jobs, self.facts.outage_time, *lacking)
-        self.endings = Endings(self.clock, check)
+        self.endings = Endings(self.clock, check, self.facts.outage_time)
         targets = {each.name: each.target.value for each in self.scenario.every_definition}
         self.job_events = JobEventChecks(self.clock, self.chance, check, self._hosts, targets)
         self.metrics = MetricChecks(self.runtime, check, self.endings)

@@ -26,6 +26,8 @@ class Endings:
 
     _clock: Clock
     _check: Callable[[str, bool, str], None]
+    _outage_time: Callable[[datetime, datetime], timedelta]
+    """Returns how much longer something may take: services were away, and a machine could not be read or looked at."""
     _told: set[str] = field(default_factory=set)
     """The instances that alerts in the log name."""
     _counted_at: list[datetime] = field(default_factory=list)
@@ -43,19 +45,35 @@ class Endings:
         """Note that EC2 is asked to end a machine for the first time, and does not."""
         asked_at = self._clock.now()
         told_by = _TOLD_AFTER + _LATE
-        self._clock.call_later(told_by.total_seconds(), lambda: self._check_told(host, asked_at))
+        self._check_later(host, asked_at, told_by, "somebody is told of a machine that does not end", self._is_told)
         counted_by = told_by + _TOLD_EVERY
-        self._clock.call_later(counted_by.total_seconds(), lambda: self._check_counted(host, asked_at))
+        self._check_later(host, asked_at, counted_by, "a machine that does not end is counted", self._is_counted)
 
-    def _check_told(self, host: Instance, asked_at: datetime) -> None:
-        if host.state is not InstanceState.TERMINATED:
-            is_told = host.instance_id in self._told
-            self._check("somebody is told of a machine that does not end", is_told, _describe(host, asked_at))
+    def _check_later(
+        self,
+        host: Instance,
+        asked_at: datetime,
+        within: timedelta,
+        invariant: str,
+        holds: Callable[[Instance, datetime], bool],
+    ) -> None:
+        """Check an invariant once the time is over, and later by the outages meanwhile, unless the machine has ended."""
 
-    def _check_counted(self, host: Instance, asked_at: datetime) -> None:
-        if host.state is not InstanceState.TERMINATED:
-            is_counted = any(at >= asked_at for at in self._counted_at)
-            self._check("a machine that does not end is counted", is_counted, _describe(host, asked_at))
+        def check() -> None:
+            now = self._clock.now()
+            left = asked_at + within + self._outage_time(asked_at, now) - now
+            if left > timedelta(0):
+                self._clock.call_later(left.total_seconds(), check)
+            elif host.state is not InstanceState.TERMINATED:
+                self._check(invariant, holds(host, asked_at), _describe(host, asked_at))
+
+        check()
+
+    def _is_told(self, host: Instance, _asked_at: datetime) -> bool:
+        return host.instance_id in self._told
+
+    def _is_counted(self, _host: Instance, asked_at: datetime) -> bool:
+        return any(at >= asked_at for at in self._counted_at)
 
 
 def _describe(host: Instance, asked_at: datetime) -> str:

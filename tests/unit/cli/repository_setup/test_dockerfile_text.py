@@ -7,7 +7,7 @@ from relaunch_cli.repository_setup.dockerfile_text import (
     NEURON_CONTAINER,
     dockerfile_text,
     is_large,
-    lacks_mountpoint,
+    missing_lines,
     read_program,
 )
 from relaunch_cli.repository_setup.training import AcceleratorKind, BaseImage, Training
@@ -44,8 +44,8 @@ def test_an_image_that_mounts_buckets_installs_mountpoint_and_others_do_not(base
     assert "ADD https://s3.amazonaws.com/mountpoint-s3-release/latest/x86_64/mount-s3.deb /tmp/" in with_it.splitlines()
     assert "apt-get install --yes /tmp/mount-s3.deb" in with_it
     assert "mount" not in without
-    assert [lacks_mountpoint(each, mounts) for each in (with_it, without, None)] == [False, True, True]
-    assert not lacks_mountpoint(None, '"python"')
+    assert [bool(missing_lines(each, mounts)) for each in (with_it, without, None)] == [False, True, True]
+    assert not missing_lines(None, '"python"')
 
 
 def test_no_shell_stands_between_ecs_and_the_training():
