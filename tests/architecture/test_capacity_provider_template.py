@@ -90,7 +90,7 @@ def test_a_machine_that_never_registers_is_switched_off(
     tmp_path: Path, agent: str, tasks: str, *, is_off: bool
 ) -> None:
     user_data = made()["LaunchTemplate"]["LaunchTemplateData"]["UserData"]
-    script = user_data.partition("<<'END'\n")[2].partition("\nEND\n")[0]
+    script = user_data.partition("relaunch-registration <<'END'\n")[2].partition("\nEND\n")[0]
     commands = {"curl": f"echo '{agent}'", "docker": f"echo '{tasks}'", "sleep": "", "tee": "cat", "seq": "echo 1 2"}
     for name, does in {**commands, "systemctl": f'echo "$1" >{tmp_path}/systemctl.txt'}.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")

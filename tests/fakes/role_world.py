@@ -144,6 +144,7 @@ class RoleWorld:
             region_name=REGION,
             client=lambda service, **_: _Client(self, caller, service),
             get_available_regions=lambda *_, **__: [REGION],
+            get_partition_for_region=lambda _region: "aws",
         )
 
     def authorize(self, permission: Permission) -> bool:

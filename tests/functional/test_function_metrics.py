@@ -42,7 +42,8 @@ def test_reconcile_counts_dead_letters_every_ten_minutes_while_there_is_time(
 )
 def test_a_late_call_does_what_is_due_in_the_minute_of_its_event(event: object, counts: list[int]) -> None:
     # The call of the next minute may come before this one is over, so that none is of the tenth minute by the clock.
-    clock, metrics = FakeClock(ON_THE_TENTH_MINUTE + timedelta(minutes=1, seconds=2)), ListMetrics()
+    clock = FakeClock(ON_THE_TENTH_MINUTE + timedelta(minutes=1, seconds=2))
+    metrics = ListMetrics()
     functions = Functions(make_dependencies(clock=clock, metrics=metrics))
     functions.watched.add("intake", "a message")
 

@@ -57,7 +57,7 @@ class Endings:
         invariant: str,
         holds: Callable[[Instance, datetime], bool],
     ) -> None:
-        """Check an invariant once the time is over, and later by the outages meanwhile, unless the machine has ended."""
+        """Check an invariant once the time and the outages in it are over, unless the machine has ended."""
 
         def check() -> None:
             now = self._clock.now()

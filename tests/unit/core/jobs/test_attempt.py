@@ -13,4 +13,4 @@ def test_a_price_is_put_in_words_with_what_is_known_of_it():
     reserved = make_placement(offering=make_offering_key(purchase=PurchaseOption.RESERVED), price_usd_per_hour=0.0)
     assert (reserved.price_text, reserved.cost_basis) == ("paid for with its reservation", CostBasis.PRICE)
     managed = make_placement(offering=make_offering_key(purchase=PurchaseOption.RESERVED), price_usd_per_hour=0.5)
-    assert managed.price_text == "paid for with its reservation, and $0.5000/h for ECS Managed Instances"
+    assert managed.price_text == "paid for with its reservation, and $0.5000/h for its management"

@@ -82,7 +82,7 @@ class Placement:
         `$0.4000/h`, `up to $1.0060/h`, and `$0.3000 to $0.4000/h, by zone` until the zone is known.
         """
         if self.offering.purchase is PurchaseOption.RESERVED:
-            fee = f", and ${self.price_usd_per_hour:.4f}/h for ECS Managed Instances" if self.price_usd_per_hour else ""
+            fee = f", and ${self.price_usd_per_hour:.4f}/h for its management" if self.price_usd_per_hour else ""
             return f"paid for with its reservation{fee}"
         if self.cost_basis is CostBasis.UNKNOWN:
             return "an unknown price"

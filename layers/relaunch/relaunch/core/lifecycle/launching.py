@@ -176,16 +176,13 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             delay_seconds = _repeat_delay_seconds(job, event.outcome, now)
             decision = _send_again(job, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
             is_refused = isinstance(event.outcome, LaunchDeferred) and event.outcome.is_refused
-            return _with_refusal(decision, now) if is_refused else decision
+            # Saved also if the launch is requested already: should the placement expire, a probe is next.
+            refused = replace(decision, job=with_refusal(decision.job, RefusedCall.LAUNCH, now), is_ignored=False)
+            return refused if is_refused else decision
         case LaunchRefused() as refusal:
             return _refused(job, refusal, now)
         case _:  # a conflict that names no task
             return _refused(job, LaunchRefused("ConflictException, and it names no task"), now)
-
-
-def _with_refusal(decision: Decision, now: datetime) -> Decision:
-    """Save the refusal, also if the launch is requested already: should the placement expire, a probe is next."""
-    return replace(decision, job=with_refusal(decision.job, RefusedCall.LAUNCH, now), is_ignored=False)
 
 
 def _placement_failed(job: Job, failed: PlacementFailed, event: LaunchAnswered, now: datetime) -> Decision:
@@ -343,10 +340,9 @@ def placement_expired(job: Job, event: PlacementExpired, now: datetime, _limits:
     detail = f"the cluster refused the launch, and it was given up: {event.reason}"
     closed = replace(placement, state=PlacementState.CLOSED, outcome=event.reason)
     job = replace(job, attempt=replace(job.current_attempt, placement=closed))
-    machine_id = placement.machine_id
     # The probe that was due since is not left out.
     return wait_until_granted(
-        job, RefusedCall.LAUNCH, detail, now, machine_id=machine_id, may_keep=False, refused_at=refusal.at
+        job, RefusedCall.LAUNCH, detail, now, machine_id=placement.machine_id, may_keep=False, refused_at=refusal.at
     )
 
 
