@@ -18,8 +18,8 @@ ON_DEMAND, SPOT = PurchaseOption.ON_DEMAND, PurchaseOption.SPOT
 A, B = "us-east-1a", "us-east-1b"
 G5_A, G5_B = OfferingKey("g5.xlarge", A, SPOT), OfferingKey("g5.xlarge", B, SPOT)
 G6_A = OfferingKey("g6.12xlarge", A, SPOT)
-P5_B = OfferingKey("p5en.48xlarge", B, SPOT)
-VCPUS = {"g5.xlarge": 4, "g6.12xlarge": 48, "p5en.48xlarge": 192}
+P6_B = OfferingKey("p6-b200.48xlarge", B, SPOT)
+VCPUS = {"g5.xlarge": 4, "g6.12xlarge": 48, "p6-b200.48xlarge": 192}
 NEVER_DARK = (
     RefusalKind.THROTTLED,
     RefusalKind.NOT_PERMITTED,
@@ -64,7 +64,7 @@ def dark(failures: Iterable[CapacityFailure]) -> dict[str, float]:
             id="an echo without a zone",
         ),
         pytest.param(
-            refusal(RefusalKind.NO_CAPACITY, P5_B),
+            refusal(RefusalKind.NO_CAPACITY, P6_B),
             {"g5.xlarge spot us-east-1a": 3, "g5.xlarge spot us-east-1b": 3, "g6.12xlarge spot us-east-1a": 3},
             id="an echo of something else: all of the request, else it would be repeated",
         ),
@@ -114,7 +114,7 @@ def test_neither_instance_nor_error_is_like_a_lack_of_capacity() -> None:
     [
         pytest.param((), {}, id="nothing was refused"),
         pytest.param((refusal(RefusalKind.NO_CAPACITY),), {}, id="it is not known what"),
-        pytest.param((refusal(RefusalKind.NO_CAPACITY, P5_B),), {}, id="something else"),
+        pytest.param((refusal(RefusalKind.NO_CAPACITY, P6_B),), {}, id="something else"),
         pytest.param((refusal(RefusalKind.NO_CAPACITY, G5_A),), {}, id="what was launched after all"),
         pytest.param((refusal(RefusalKind.NO_SPOT_ROLE),), {}, id="spot, which there is"),
         pytest.param(
@@ -138,13 +138,13 @@ def test_a_quota_is_avoided_from_the_smallest_refused_type_on() -> None:
 
 
 def test_a_quota_that_is_not_known_is_that_of_the_family() -> None:
-    asked = request_for(P5_B, G5_B)
+    asked = request_for(P6_B, G5_B)
 
     failures = find_failures(asked, FleetRefused((refusal(RefusalKind.QUOTA, code="Max"),)), NOW)
 
-    assert dark(failures) == {"family:p5en spot": 15, "quota:L-3819A6DF spot": 15}
+    assert dark(failures) == {"family:p6-b200 spot": 15, "quota:L-3819A6DF spot": 15}
     assert [each.reason for each in failures] == [
-        "the account's vCPU quota for p5en spot is used up (Max): ask AWS for more of it",
+        "the account's vCPU quota for p6-b200 spot is used up (Max): ask AWS for more of it",
         'the account\'s quota "All G and VT Spot Instance Requests" (L-3819A6DF) is used up (Max): ask for more, by '
         "`aws service-quotas request-service-quota-increase --service-code ec2 --quota-code L-3819A6DF "
         "--desired-value <vCPUs>`",
@@ -258,7 +258,7 @@ def test_a_quota_is_named_and_needs_no_alert() -> None:
 
 
 def test_of_many_offerings_some_are_named_and_the_others_counted() -> None:
-    asked = request_for(G5_A, G5_B, G6_A, P5_B, replace(P5_B, zone=A))
+    asked = request_for(G5_A, G5_B, G6_A, P6_B, replace(P6_B, zone=A))
 
     reason = judge(asked, [refusal(RefusalKind.NO_CAPACITY)]).reason
 
@@ -287,7 +287,7 @@ def test_the_delay_grows_with_the_wait_and_spreads_the_jobs(consequence, waited,
     assert len(delays) >= min(most - least, 10)
 
 
-echoes = st.sampled_from((None, G5_A, G5_B, G6_A, P5_B))
+echoes = st.sampled_from((None, G5_A, G5_B, G6_A, P6_B))
 kinds = st.sampled_from(RefusalKind)
 refusals = st.lists(st.builds(Refusal, kinds, st.sampled_from(("Code", "Other")), st.just(""), echoes), max_size=6)
 
