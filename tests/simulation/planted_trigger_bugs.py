@@ -1,7 +1,7 @@
 """Bugs in schedules, events of the bus, topics and plans of pull requests, which the simulation must find."""
 
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from relaunch.adapters.aws.ecs import container_overrides
 from relaunch.adapters.messages.topic_messages import parse_topic_message
 from relaunch.core.definitions.changes import ChangeKind
-from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.definitions.definition import JobDefinition, TriggerSource, trigger_origins
 from relaunch.core.launches.launch import GpuShare
 from relaunch.core.triggers import matching
 from relaunch.core.triggers.schedules import (
@@ -23,6 +23,7 @@ from relaunch.core.triggers.upload_rules import ChangedRule, FoundRule, RuleChan
 from relaunch.entrypoints import sns
 from relaunch.ports import PermanentError
 from relaunch.usecases import arrange_schedules, arrange_upload_rules, compare_definitions, submit_job
+from relaunch_local.in_memory.definitions import InMemoryDefinitions
 from simulation.broken_parts import changed
 from simulation.planted_bugs import PlantedBug
 from simulation.planting import patched
@@ -38,6 +39,18 @@ def _rules_without_removals(wanted: Sequence[UploadRule], found: Iterable[FoundR
 
 def _in_utc(definitions: Iterable[JobDefinition]) -> tuple[Schedule, ...]:
     return tuple(replace(each, time_zone="UTC") for each in wanted_schedules(definitions))
+
+
+@contextmanager
+def _any_schedule() -> Iterator[None]:
+    def find(self: InMemoryDefinitions, source: TriggerSource, _name: str) -> list[JobDefinition]:
+        return [each for each in self.list_definitions() if source in dict(trigger_origins(each))]
+
+    with (
+        patched(InMemoryDefinitions, find_definitions=find),
+        patched(matching, _find_schedule_obstacle=lambda _trigger, _event: None),
+    ):
+        yield
 
 
 def _all_skip() -> AbstractContextManager[object]:
@@ -81,7 +94,7 @@ TRIGGER_BUGS = (
     PlantedBug(
         "time-of-another-schedule",
         "a time starts the jobs of every schedule, not of the one that it is of",
-        changed(matching, _find_schedule_obstacle=lambda _trigger, _event: None),
+        _any_schedule,
         "nothing starts a job that no trigger selects",
         60,
         first=120,
