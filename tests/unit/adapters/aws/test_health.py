@@ -29,6 +29,8 @@ def test_a_retirement_is_read_with_its_date() -> None:
         ("Tue, 17 Nov 2026 10:00:00 -0000", datetime(2026, 11, 17, 10, tzinfo=UTC)),
         ("Tue, 17 Nov 2026 12:00:00 +0200", datetime(2026, 11, 17, 10, tzinfo=UTC)),
         ("2026-11-17", AT),
+        ("Sat, 01 Jan 0001 10:00:00 +1400", AT),
+        ("Tue, 27 Oct 2026 10:00:00 GMT", AT),
         ("", AT),
     ],
 )

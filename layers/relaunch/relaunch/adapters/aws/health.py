@@ -48,13 +48,14 @@ def parse_health_event(event: Mapping[str, object]) -> InstancesRetiring | None:
     if parsed.detail.status == "closed" or not parsed.detail.entities:
         return None
     instance_ids = tuple(each.value for each in parsed.detail.entities)
-    return InstancesRetiring(instance_ids, parsed.time, _read_date(parsed.detail.start_time) or parsed.time)
+    ends_at = _read_date(parsed.detail.start_time) or parsed.time
+    return InstancesRetiring(instance_ids, parsed.time, max(ends_at, parsed.time))
 
 
 def _read_date(text: str) -> datetime | None:
     """Read a date like `Thu, 26 Nov 2026 10:00:00 GMT`; None if it is none."""
     try:
         found = parsedate_to_datetime(text)
-    except ValueError:
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         return None
-    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
