@@ -44,6 +44,9 @@ class FakeProviderGroup:
     def describe_clusters(self, **_request: Any) -> Any:
         return {"clusters": [{"status": "ACTIVE", "capacityProviders": self.providers}]}
 
+    def describe_capacity_providers(self, **request: Any) -> Any:
+        return {"capacityProviders": [{"name": each} for each in request["capacityProviders"]]}
+
     def put_cluster_capacity_providers(self, **request: Any) -> None:
         self.calls.append("PutClusterCapacityProviders")
         self.providers = list(request["capacityProviders"])

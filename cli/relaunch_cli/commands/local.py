@@ -93,7 +93,7 @@ def push(context: typer.Context, stack: Stack = DEFAULT_STACK) -> None:
 
     found = find_push(find_repository(Path.cwd()))
     with tempfile.TemporaryDirectory(prefix="relaunch-") as folder:
-        arguments = found.write(Path(folder) / "files.tar")
+        arguments = found.archive(Path(folder) / "files.tar")
         pushed = connect(context, stack).local_world.control("push", arguments)["pushed"]
     if found.has_changes:
         print_note("what is not committed is not in it, as at GitHub")

@@ -40,15 +40,15 @@ class LocalPush:
         """The tag that this commit alone has, and which starts jobs."""
         return f"{self.newest_tag.removesuffix(_LATEST)}{self.commit}"
 
-    def write(self, archive: Path) -> Mapping[str, Any]:
+    def archive(self, file: Path) -> Mapping[str, Any]:
         """Write the files of the commit; return the arguments of the local world's control.
 
         Raises:
             CommandError: git cannot do that.
         """
-        write_archive(self.root, self.commit, archive)
+        write_archive(self.root, self.commit, file)
         return {
-            "archive": str(archive),
+            "archive": str(file),
             "repository": self.repository,
             # As the workflow does: first the one that starts no job.
             "tags": [self.newest_tag, self.tag],

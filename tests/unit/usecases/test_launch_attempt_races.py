@@ -41,11 +41,11 @@ def test_a_launch_that_somebody_else_was_faster_with_is_left_to_them(story):
     job_id = story.submit()
     offerings = story.offerings.offerings
 
-    def choose_slowly(now):
+    def choose_slowly(now, options):
         story.offerings.offerings = offerings
         story.tasks.outcomes.append(LaunchUncertain("no answer to RunTask: read timed out"))
         launch_attempt(job_id, story.deps)
-        return offerings(now)
+        return offerings(now, options)
 
     story.offerings.offerings = choose_slowly
     job = launch_attempt(job_id, story.deps)
