@@ -25,6 +25,7 @@ from relaunch_cli.commands.open import open_
 from relaunch_cli.commands.plan import plan
 from relaunch_cli.commands.ps import ps
 from relaunch_cli.commands.retry import retry
+from relaunch_cli.commands.schema import schema
 from relaunch_cli.commands.show import show
 from relaunch_cli.commands.submit import submit
 from relaunch_cli.commands.uninstall import uninstall
@@ -60,6 +61,7 @@ for _command in (
     acs_profile,
     doctor,
     uninstall,
+    schema,
     completion,
 ):
     app.command()(reports_errors(_command))

@@ -6,6 +6,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from fakes.repository import REPOSITORY
 from relaunch_cli.app import app
 
 COMMANDS = (
@@ -17,7 +18,7 @@ COMMANDS = (
 def test_help_lists_every_command_and_the_exit_codes():
     text = CliRunner().invoke(app, ["--help"]).stdout
 
-    for name in (*COMMANDS, "dead-letters", "webhook", "local", "completion"):
+    for name in (*COMMANDS, "dead-letters", "webhook", "local", "schema", "completion"):
         assert f"\n  {name} " in text
     assert "130 cancelled" in text
 
@@ -51,6 +52,12 @@ def test_wrong_usage_ends_with_2():
 
 def test_the_version_is_that_of_the_package():
     assert CliRunner().invoke(app, ["--version"]).stdout.startswith("relaunch 0.")
+
+
+def test_the_schema_is_that_of_the_documentation():
+    written = (REPOSITORY / "docs" / "relaunch.schema.json").read_text(encoding="utf-8")
+
+    assert CliRunner().invoke(app, ["schema"]).stdout == written
 
 
 _PS = """
