@@ -48,7 +48,7 @@ COMMANDS: dict[str, Arguments] = {
     "dead-letters redrive": lambda _job, _file: ["dead-letters", "redrive", "attempts"],
     "dead-letters drop": lambda _job, _file: ["dead-letters", "drop", "attempts", "--yes"],
 }
-# `completion` writes a script and `schema` a schema; `init` is tried in an account of its own, by tests/real/test_deploy.py.
+# They write a script and a schema; `init` is tried in an account of its own, by tests/real/test_deploy.py.
 ELSEWHERE = {"completion", "init", "schema"}
 
 

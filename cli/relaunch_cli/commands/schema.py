@@ -2,7 +2,7 @@
 
 
 def schema() -> None:
-    """Print the JSON Schema of definition files, by which editors complete and check keys.
+    """Print the JSON Schema of definition files, for editors that complete and check keys.
 
     \b
     relaunch schema > relaunch.schema.json
