@@ -55,7 +55,7 @@ FAILURE_BUGS = (
         changed(advancing, offer_machine=lambda *_given: None),
         "no job waits for capacity beside a machine of a full group that is free",
         20,
-        first=45,
+        first=70,
         world=_small_groups,
     ),
     PlantedBug(

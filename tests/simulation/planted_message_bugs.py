@@ -40,6 +40,7 @@ MESSAGE_BUGS = (
         "a message that fails permanently stays in its queue",
         changed(sqs_batch, PermanentError=type("NoSuchError", (Exception,), {})),
         "only unreadable messages are dead-lettered",
+        30,
     ),
     PlantedBug(
         "failed-message-deleted",

@@ -180,6 +180,6 @@ NOTICE_BUGS = (
         replaced(GithubCommitStatuses, "_note_limited", _after_a_second),
         "GitHub is left alone for as long as it asks",
         world=changed(github, _SHARES={"status-limited": 0.4}),
-        first=31,
+        first=10,
     ),
 )
