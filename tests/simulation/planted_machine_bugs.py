@@ -15,7 +15,7 @@ from relaunch.core.lifecycle import table as job_table
 from relaunch.core.lifecycle.decision import HEARTBEAT, Decision
 from relaunch.core.lifecycle.events import JobEvent
 from relaunch.core.machines import ending
-from relaunch.core.machines.decision import MachineDecision, ignore, set_next_check
+from relaunch.core.machines.decision import MachineDecision, set_next_check
 from relaunch.core.machines.events import NodeSeen
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import Machine, MachineState, Resources
@@ -74,11 +74,6 @@ def _with_all_accelerators(original: Callable[..., NodeSeen]) -> Callable[..., N
 
 def _never_ended(machine: Machine, _event: object, now: datetime, _limits: MachineLimits) -> MachineDecision:
     return set_next_check(machine, now + _LATER)
-
-
-def _left_once(machine: Machine, event: Any, now: datetime, limits: MachineLimits) -> MachineDecision:
-    is_left = machine.left_until is not None
-    return ignore(machine, "it is left already") if is_left else ending.leave_to_ec2(machine, event, now, limits)
 
 
 def _ended_when_due(machine: Machine, _event: object, now: datetime, _limits: MachineLimits) -> MachineDecision:
@@ -140,14 +135,6 @@ MACHINE_BUGS = (
         lambda: patched(ending, _FREE_HOUR=_NOTHING),
         "no machine warned in its first hour is billed because of us",
         60,
-    ),
-    PlantedBug(
-        "second-warning-forgotten",
-        "a machine that is left to EC2 is terminated at the time of the first warning, though EC2 warns it again",
-        machine_action("leave_to_ec2", _left_once),
-        "no machine warned in its first hour is billed because of us",
-        20,
-        first=82_870,
     ),
     PlantedBug(
         "machine-ended-when-looked-at",
