@@ -12,7 +12,6 @@ from relaunch.adapters.aws import checkpoints, errors
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.adapters.aws.ecs import run_task as ecs_run_task
 from relaunch.adapters.aws.ecs.target import EcsTarget
-from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.attempt import Attempt, IntentKind, Stop, StopIntent, StopKind
 from relaunch.core.jobs.effects import Effect
@@ -28,7 +27,6 @@ from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, Task
 from relaunch.core.lifecycle.restart_policy import GiveUp, RestartAfter
 from relaunch.core.lifecycle.stopping import follow_stop
 from relaunch.core.market.situation import Situation
-from relaunch.core.offerings.offering import CapacityMemory
 from relaunch.core.triggers.events import TriggerEvent
 from relaunch.core.triggers.matching import Match, derive_job_id, match
 from relaunch.ports import Dependencies
@@ -156,14 +154,6 @@ def with_two_more_hours(original: Callable[..., Situation]) -> Callable[..., Sit
         return replace(known, time_left=(known.time_left or 0.0) + 2.0)
 
     return situation
-
-
-def only_spot_retried_sooner(original: Callable[..., CapacityMemory]) -> Callable[..., CapacityMemory]:
-    def retried(memory: CapacityMemory) -> CapacityMemory:
-        on_demand = {key: each for key, each in memory.items() if key.purchase is PurchaseOption.ON_DEMAND}
-        return {**original(memory), **on_demand}
-
-    return retried
 
 
 def without_its_own_checkpoint(

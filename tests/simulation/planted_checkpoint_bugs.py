@@ -15,10 +15,6 @@ from simulation.planted_bugs import PlantedBug
 from simulation.planting import patched
 
 
-def _with_shortages() -> AbstractContextManager[object]:
-    return patched(job_scenario, _SHORTAGES_SHARE=1.0)
-
-
 def _without_shortages() -> AbstractContextManager[object]:
     return patched(job_scenario, _SHORTAGES_SHARE=0.0)
 
@@ -89,15 +85,6 @@ CHECKPOINT_BUGS = (
         PROMISE,
         120,
         first=80,
-    ),
-    PlantedBug(
-        "on-demand-avoided-for-hours",
-        "an on-demand pool that refused is avoided for as long as for jobs without a deadline, up to four hours",
-        replaced(choose_placement, "retried_sooner", broken.only_spot_retried_sooner),
-        PROMISE,
-        120,
-        first=40,
-        world=_with_shortages,
     ),
     PlantedBug(
         "moved-unsaved",
