@@ -1,5 +1,6 @@
 """What must come of the samples of launches, machines, tasks, warnings and schedules."""
 
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
@@ -184,7 +185,12 @@ def relaunched(stage: Stage) -> Scene:
     return f"{job.job_id} lost its machine, and its launch is requested again"
 
 
-def warned(stage: Stage) -> Scene:
+def retired(stage: Stage) -> Scene:
+    """The same, with what AWS Health announced in the place of the spot market."""
+    return (yield from warned(stage, r"retirement by AWS, to be left by [0-9: -]+ UTC,"))
+
+
+def warned(stage: Stage, notice: str = "spot interruption warning") -> Scene:
     """ECS was told to stop the task, and takes no other one on the machine."""
     job = stage.take_running()
     machine = stage.machine_of(job)
@@ -194,8 +200,9 @@ def warned(stage: Stage) -> Scene:
     task = stage.task_of(job)
     node = stage.node_of(machine)
     expect("the state", stored.state, JobState.STOPPING)
-    reason = f"Relaunch: spot interruption warning for {machine.instance_id}"
-    expect("the task", (task["desiredStatus"], task.get("stoppedReason")), ("STOPPED", reason))
+    reason = str(task.get("stoppedReason"))
+    is_told = re.fullmatch(f"Relaunch: {notice} for {machine.instance_id}", reason) is not None
+    expect(f"the task, with {reason!r}", (task["desiredStatus"], is_told), ("STOPPED", True))
     expect("the node", node and node["status"], "DRAINING")
     expect_launch_requested(stage, job.job_id)
     return f"{job.job_id} is STOPPING, ECS stops its task, and {machine.machine_id} is drained"
@@ -298,7 +305,7 @@ CHANGES: Mapping[str, tuple[Outcome, ...]] = {
     "sqs.task-changes.stopped-exit-0": (Outcome("succeeded", succeeded, age=2 * NOTICE_LEAD),),
     "sqs.task-changes.stopped-spot": (Outcome("relaunched", relaunched),),
     "sqs.warnings.spot-interruption-warning": (Outcome("stopped", warned),),
-    "sqs.warnings.instance-retirement": (Outcome("stopped", warned),),
+    "sqs.warnings.instance-retirement": (Outcome("stopped", retired),),
     "sqs.warnings.rebalance-recommendation": (Outcome("counted", rebalanced),),
     "sqs.warnings.instance-state-change": (
         Outcome("machine ending", partial(host_ended, instance=_INSTANCE, state=MachineState.ENDING)),

@@ -180,7 +180,8 @@ class SimulatedAccount(CheckedWrites):
         self.useless = UselessMachines(
             self.clock, check, jobs, machines.hosts, machines.bills, machines.terminations, machines.misled
         )
-        lacking = (self.useless.have_lacked, self.useless.pauses.until)
+        useless = self.useless
+        lacking = (lambda: useless.have_lacked() or useless.is_a_pool_avoided(), useless.pauses.until)
         self.invariants.wakes.has_used_up = self.useless.has_used_up
         self.refusals = Refusals(self.clock, self.runtime, check, jobs, self.facts.outage_time, *lacking)
         self.endings = Endings(self.clock, check, self.facts.outage_time)

@@ -61,7 +61,7 @@ class Refusals:
     """The jobs as they were saved last."""
     _outage_time: Callable[[datetime, datetime], timedelta]
     _lack_machines: Callable[[], bool] = lambda: False
-    """Returns whether machines were of no use lately, for which jobs wait by the same probes."""
+    """Returns whether machines ran no task: jobs wait by the same probes, or for a pool that is avoided."""
     _paused_until: Callable[[str, datetime], datetime] = lambda _family, now: now
     """Returns until when no machine is bought for a family, for which several were useless."""
     _open: dict[str, _Episode] = field(default_factory=dict)

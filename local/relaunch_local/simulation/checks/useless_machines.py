@@ -29,6 +29,8 @@ _LONGEST_FUNCTION = timedelta(seconds=67)
 _NEVER = datetime.max.replace(tzinfo=UTC)
 # So many that were of no use to a job begin its wait for one.
 _IN_A_ROW = 3
+# A pool whose machines were not ready is avoided for four hours at most.
+_AVOIDED = timedelta(hours=4)
 _INSTANCE = re.compile(r"ec2InstanceId == (i-[0-9a-f]+)")
 # What the agent says if the execution role lacks a permission.
 _REFUSED_START = re.compile("AccessDenied|not authorized|no basic auth credentials|unable to assume the role")
@@ -123,6 +125,11 @@ class UselessMachines:
         since = self._clock.now() - _DAY
         ended = (each for each in self._in_order() if each.launched_at > since and not each.is_alive)
         return sum(not self._ran(each) or self._is_start_refused(each) for each in ended) >= _IN_A_ROW
+
+    def is_a_pool_avoided(self) -> bool:
+        """Return whether a machine of the last hours never ran a task: its pool, maybe the only one, is avoided."""
+        since = self._clock.now() - _AVOIDED
+        return any(self._is_useless(each) for each in self._in_order() if each.launched_at > since)
 
     def has_used_up(self, job_id: str) -> bool:
         """Return whether a job has had as many machines in the last day that never ran its task as it may have."""

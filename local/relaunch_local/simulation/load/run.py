@@ -225,7 +225,8 @@ class LoadRun:
 
     def _is_idle(self) -> bool:
         jobs = self.account.invariants.jobs
-        return len(jobs) >= self.options.events and all(job.state.is_final and not job.pending for job in jobs.values())
+        is_over = all(job.state.is_final and not job.pending and not job.outbox.unsent for job in jobs.values())
+        return len(jobs) >= self.options.events and is_over
 
     def _advance(self, is_there: Callable[[], bool], longest_seconds: float) -> None:
         clock = self.account.clock
