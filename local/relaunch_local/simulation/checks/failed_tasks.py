@@ -25,8 +25,8 @@ _PROBES = (timedelta(minutes=15), timedelta(hours=1), timedelta(hours=4))
 _DAY = timedelta(days=1)
 # The clocks of functions differ from ECS's by three seconds.
 _CLOCK_SKEW = timedelta(seconds=7)
-# A job waits a minute for EC2 to say that the instance of its failed start ended, and longer if it cannot be read then.
-_UNTIL_DECIDED = timedelta(minutes=5)
+# How long a job waits for EC2 to say that the instance of its failed start ended.
+_UNTIL_DECIDED = timedelta(minutes=1)
 
 
 class Cause(StrEnum):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fakes.builders import INSTANCE_ID, NOW, make_definition, make_running_attempt, make_running_job
 from relaunch.core.definitions.targets import Target
-from relaunch.core.jobs.attempt import IntentKind, StopIntent, StopKind
+from relaunch.core.jobs.attempt import HeldStop, IntentKind, Stop, StopIntent, StopKind
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.state import JobState
@@ -26,7 +26,7 @@ from relaunch.core.lifecycle.events import (
 from relaunch.core.lifecycle.running import observed
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD, NOTICE_WINDOW
 from relaunch.core.lifecycle.table import decide, is_new_observation
-from relaunch.core.lifecycle.verdicts import VERDICT_WAIT, may_ask, seconds_to_verdict
+from relaunch.core.lifecycle.verdicts import VERDICT_WAIT, held_stop, may_ask, seconds_to_verdict
 from relaunch.core.machines.limits import MachineLimits, TaskStop
 from unit.core.lifecycle.table_matrix import RUNS, SITUATIONS, seen_stopped
 
@@ -356,3 +356,21 @@ def test_a_held_stop_whose_task_the_cluster_forgets_is_known_all_the_same():
         held = replace(decide(held, missing, now, StackLimits()).job, pending=())
 
     assert held.state is JobState.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    ("code", "lead", "kind"),
+    [
+        (None, VERDICT_WAIT, StopKind.HOST_LOST),
+        (None, VERDICT_WAIT + SECOND, StopKind.UNKNOWN_START),
+        (1, NOTICE_LEAD, StopKind.HOST_LOST),
+        (1, NOTICE_LEAD + SECOND, StopKind.UNKNOWN_START),
+    ],
+)
+def test_a_late_verdict_takes_no_later_end_of_the_instance_for_the_cause(code, lead, kind):
+    stop = Stop(StopKind.UNKNOWN_START, EXITED_AT, exit_code=code)
+    held = HeldStop(stop, EXITED_AT, StopKind.HOST_LOST, StopKind.INTERRUPTION)
+
+    attempt = make_running_attempt(host_ended_at=EXITED_AT + lead)
+
+    assert held_stop(attempt, held).kind is kind

@@ -164,9 +164,10 @@ def hold(job: Job, seen: TaskObservation, stop: Stop, host: HostObservation | No
 
 def held_stop(attempt: Attempt, held: HeldStop) -> Stop:
     """Return the stop that the target reported, by what is known of the instance now."""
-    has_code = held.stop.exit_code is not None
     at = held.program_ended_at
-    if attempt.host_ended_at is not None and (not has_code or at - attempt.host_ended_at >= -NOTICE_LEAD):
+    # The end of an instance explains what went before it by so much, however late the verdict is made.
+    lead = VERDICT_WAIT if held.stop.exit_code is None else NOTICE_LEAD
+    if attempt.host_ended_at is not None and attempt.host_ended_at - at <= lead:
         return replace(held.stop, kind=held.if_host_ended)
     return replace(held.stop, kind=held.if_warned) if follows(at, attempt.warned_at) else held.stop
 
