@@ -68,8 +68,26 @@ def test_a_pause_is_kept_until_it_is_ended(store: NoticeStore) -> None:
     assert store.load_pause("team") is None
     pause = ReceiverPause(NOW, NOW + HOUR, "no answer", is_reported=True)
 
-    store.save_pause("team", pause)
+    store.save_pause("team", pause, None)
     assert store.load_pause("team") == pause
     assert store.load_pause("other") is None
-    store.save_pause("team", None)
+    store.save_pause("team", None, pause)
     assert store.load_pause("team") is None
+
+
+def test_a_pause_replaces_only_the_one_that_was_loaded(store: NoticeStore) -> None:
+    first = ReceiverPause(NOW, NOW + HOUR, "no answer")
+    second = ReceiverPause(NOW, NOW + 2 * HOUR, "HTTP 429")
+    store.save_pause("team", first, None)
+
+    for replaced in (None, second):
+        with pytest.raises(StaleWriteError):
+            store.save_pause("team", second, replaced)
+    store.save_pause("team", second, first)
+    with pytest.raises(StaleWriteError):
+        store.save_pause("team", None, first)
+
+    assert store.load_pause("team") == second
+    store.save_pause("team", None, second)
+    store.save_pause("team", first, None)
+    assert store.load_pause("team") == first

@@ -1,4 +1,4 @@
-"""what was said about jobs to receivers, in memory."""
+"""What was said about jobs to receivers, in memory."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -29,7 +29,9 @@ class InMemoryNotices:
     def load_pause(self, receiver: str) -> ReceiverPause | None:
         return self._pauses.get(receiver)
 
-    def save_pause(self, receiver: str, pause: ReceiverPause | None) -> None:
+    def save_pause(self, receiver: str, pause: ReceiverPause | None, replaced: ReceiverPause | None) -> None:
+        if self._pauses.get(receiver) != replaced:
+            raise StaleWriteError(f"the pause of {receiver} was changed since it was loaded")
         if pause is None:
             self._pauses.pop(receiver, None)
         else:

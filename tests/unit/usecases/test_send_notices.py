@@ -1,6 +1,6 @@
 """Sending notices: what is saved when, and what happens where something fails."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -107,6 +107,46 @@ def test_a_receiver_that_takes_nothing_is_left_alone_by_every_function_and_asked
     assert world.records.load_pause("team") is None
 
 
+IN_FIVE_MINUTES = END.time + timedelta(minutes=5)
+IN_TEN_MINUTES = END.time + timedelta(minutes=10)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "seconds", "kept_until"),
+    [
+        (Delivered(), 0, IN_FIVE_MINUTES),
+        (Postponed("HTTP 502"), 300, IN_FIVE_MINUTES),
+        (Postponed("HTTP 429", IN_TEN_MINUTES), 600, IN_TEN_MINUTES),
+    ],
+)
+def test_of_the_pauses_that_functions_are_asked_for_at_once_the_longest_is_kept(
+    outcome: Outcome, seconds: int, kept_until: datetime
+) -> None:
+    def answer(_: Notice) -> Outcome:
+        before = world.records.load_pause("team")
+        world.records.save_pause("team", ReceiverPause(END.time, IN_FIVE_MINUTES, "HTTP 429"), before)
+        return outcome
+
+    world = World(FakeReceiver(TEAM, answer))
+    world.records.save_pause("team", ReceiverPause(END.time, END.time, "HTTP 502"), None)
+
+    assert world.send() == seconds
+    pause = world.records.load_pause("team")
+    assert pause is not None
+    assert pause.until == kept_until
+
+
+def test_a_pause_that_others_change_again_and_again_is_tried_later() -> None:
+    class Contended(InMemoryNotices):
+        def save_pause(self, receiver: str, pause: ReceiverPause | None, replaced: ReceiverPause | None) -> None:
+            raise StaleWriteError(f"{receiver} {pause} {replaced}")
+
+    world = World(answering(Postponed("no answer")), records=Contended())
+
+    with pytest.raises(TransientError, match="again and again"):
+        world.send()
+
+
 def test_a_receiver_that_is_away_for_an_hour_is_an_alert_once() -> None:
     world = World(answering(Postponed("no answer")))
     for _ in range(40):
@@ -165,8 +205,8 @@ def test_why_a_notice_is_held_is_an_alert_if_somebody_should_look_at_it() -> Non
 
 def test_a_receiver_that_takes_nothing_is_left_alone_before_others_may_deliver() -> None:
     class WithoutPauses(InMemoryNotices):
-        def save_pause(self, receiver: str, pause: ReceiverPause | None) -> None:
-            raise TransientError(f"throttled: {receiver} {pause}")
+        def save_pause(self, receiver: str, pause: ReceiverPause | None, replaced: ReceiverPause | None) -> None:
+            raise TransientError(f"throttled: {receiver} {pause} {replaced}")
 
     world = World(answering(Postponed("no answer")), records=WithoutPauses())
 

@@ -117,8 +117,12 @@ class NoticeStore(Protocol):
     def load_pause(self, receiver: str) -> ReceiverPause | None:
         """Return the pause of a receiver, also one that is over; None if it took the last notice."""
 
-    def save_pause(self, receiver: str, pause: ReceiverPause | None) -> None:
-        """Replace the pause of a receiver; None ends it."""
+    def save_pause(self, receiver: str, pause: ReceiverPause | None, replaced: ReceiverPause | None) -> None:
+        """Replace the pause of a receiver that was loaded, `replaced`; None for `pause` ends it.
+
+        Raises:
+            StaleWriteError: another function saved another one since.
+        """
 
 
 class NoReceivers:

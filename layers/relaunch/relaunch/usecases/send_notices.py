@@ -171,21 +171,37 @@ class _Turn:
             self._deps.log.decided("claim left to end by itself", job_id=self._event.job_id, receiver=self._name)
 
     def _pause(self, outcome: Postponed, before: ReceiverPause | None, notice: Notice) -> datetime:
-        """Leave the receiver alone, in every function; return until when."""
+        """Leave the receiver alone, in every function; return until when.
+
+        What it told another function meanwhile stands if that is a longer pause.
+        """
         now = self._deps.clock.now()
-        since = before.since if before is not None else now
-        until = next_pause_end(since, now, outcome.retry_at)
-        is_alert = not (before and before.is_reported) and may_alert(since, now)
         reason = outcome.reason[:_MAX_REASON]
-        pause = ReceiverPause(since, until, reason, is_reported=is_alert or bool(before and before.is_reported))
-        self._deps.notice_records.save_pause(self._name, pause)
-        facts = self._facts(notice) | {"reason": reason, "since": since.isoformat(), "is_alert": is_alert or None}
-        self._deps.log.decided("notice postponed", **facts)
-        return until
+        for _ in range(_MOST_LOADS):
+            since = before.since if before is not None else now
+            until = next_pause_end(since, now, outcome.retry_at)
+            was_reported = before is not None and before.is_reported
+            is_alert = not was_reported and may_alert(since, now)
+            pause = ReceiverPause(since, until, reason, is_reported=is_alert or was_reported)
+            try:
+                self._deps.notice_records.save_pause(self._name, pause, before)
+            except StaleWriteError:
+                before = self._deps.notice_records.load_pause(self._name)
+                if before is None or before.until < until:
+                    continue
+                until, since, is_alert = before.until, before.since, False
+            facts = self._facts(notice) | {"reason": reason, "since": since.isoformat(), "is_alert": is_alert or None}
+            self._deps.log.decided("notice postponed", **facts)
+            return until
+        raise TransientError(f"the pause of {self._name} was changed by others again and again")
 
     def _end_pause(self, pause: ReceiverPause | None) -> None:
-        if pause is not None:
-            self._deps.notice_records.save_pause(self._name, None)
+        if pause is None:
+            return
+        try:
+            self._deps.notice_records.save_pause(self._name, None, pause)
+        except StaleWriteError:
+            self._deps.log.decided("pause of another function kept", receiver=self._name)
 
     def _say_given_up(self, notice: Notice, reason: str, *, is_known: bool = False) -> None:
         facts = self._facts(notice) | {"reason": reason[:_MAX_REASON], "is_alert": None if is_known else True}

@@ -72,6 +72,7 @@ _PUT_ON_A_CONDITION = frozenset(
         "save_budget",
         "save_dispatch_starts",
         "save_maintenance",
+        "save_pause",
         "save_pool",
         "save_record",
         "save_shown",

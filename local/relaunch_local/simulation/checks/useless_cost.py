@@ -4,10 +4,11 @@ It is compared with EC2's bill, of which no record of the application is believe
 pays for a machine while it has it, by EC2's word that there is one, at the price that it was told before.
 
 Nobody says what a machine cost of which EC2 said that it launched none, and had: the job got another one before a sweep
-found it. Neither does a job pay while a machine is kept warm for others, or is not ended although EC2 was asked to, nor
-for one without a price. One that EC2 warned of in its first hour is left to it, which bills nothing then, unless it
-lets the machine run on; one that it interrupts in its first hour without a word is free, too. A job whose
-RunTask was unanswered in an outage does not know that a task was on its machine.
+found it; nor what one cost that another job had claimed, too, and was refused a task on: when the first job leaves it,
+the other one may have used it, for all that is known. Neither does a job pay while a machine is kept warm for others,
+or is not ended although EC2 was asked to, nor for one without a price. One that EC2 warned of in its first hour is left
+to it, which bills nothing then, unless it lets the machine run on; one that it interrupts in its first hour without a
+word is free, too. A job whose RunTask was unanswered in an outage does not know that a task was on its machine.
 """
 
 from collections import defaultdict
@@ -87,7 +88,8 @@ class UselessCost:
     def _least(self, host: Instance, job: Job) -> float:
         warned_at = self.facts.warned_at(host.instance_id)
         is_left = warned_at is not None and warned_at - host.launched_at < _HOUR and host.purchase is Purchase.SPOT
-        if host.tags.get(MACHINE_TAG) in self.misled or self.bills[host.instance_id].is_free or is_left:
+        is_shared = any(each != host.tags[JOB_TAG] for each in self.tried[host.instance_id])
+        if host.tags.get(MACHINE_TAG) in self.misled or self.bills[host.instance_id].is_free or is_left or is_shared:
             return 0.0
         end = self._ended_at(host)
         is_ready = host.registered_at is not None and len(host.gpu_ids) == host.shape.gpus

@@ -39,7 +39,7 @@ def test_what_became_of_the_last_statuses_is_read(calls: AccountCalls) -> None:
     before = found(calls, OUTPUTS)
     DynamoDbCommitStatuses(table).save_report(StatusReport(NOW, "acme/vision"))
     taken = found(calls, OUTPUTS)
-    DynamoDbNotices(table).save_pause(RECEIVER, ReceiverPause(NOW, NOW + timedelta(minutes=1), "HTTP 401"))
+    DynamoDbNotices(table).save_pause(RECEIVER, ReceiverPause(NOW, NOW + timedelta(minutes=1), "HTTP 401"), None)
     paused = found(calls, OUTPUTS)
 
     assert [each[0].verdict for each in (before, taken, paused)] == [Verdict.UNKNOWN, Verdict.OK, Verdict.PROBLEM]

@@ -48,11 +48,19 @@ class DynamoDbNotices:
         item = self._table.get(_pause_pk(receiver), _SK)
         return None if item is None else self._table.read(item, _PAUSE)
 
-    def save_pause(self, receiver: str, pause: ReceiverPause | None) -> None:
+    def save_pause(self, receiver: str, pause: ReceiverPause | None, replaced: ReceiverPause | None) -> None:
         item = key(_pause_pk(receiver), _SK) | {"body": text(_PAUSE.dump_json(pause).decode())}
         if pause is not None:
             item["expires_at"] = epoch(pause.until + _PAUSE_KEPT)
-        self._table.put(item)
+        # The end of a pause tells it from another one, and an item without a pause has none.
+        if replaced is None:
+            is_saved = self._table.put(item, "attribute_not_exists(expires_at)")
+        else:
+            is_saved = self._table.put(
+                item, "expires_at = :replaced", {":replaced": epoch(replaced.until + _PAUSE_KEPT)}
+            )
+        if not is_saved:
+            raise StaleWriteError(f"the pause of {receiver} was changed since it was loaded")
 
 
 def _pk(job_id: str) -> str:
