@@ -181,7 +181,7 @@ class SimulatedAccount(CheckedWrites):
             self.clock, check, jobs, machines.hosts, machines.bills, machines.terminations, machines.misled
         )
         useless = self.useless
-        lacking = (lambda: useless.have_lacked() or useless.is_a_pool_avoided(), useless.pauses.until)
+        lacking = (useless.have_lacked, useless.is_a_pool_avoided, useless.pauses.until)
         self.invariants.wakes.has_used_up = self.useless.has_used_up
         self.refusals = Refusals(self.clock, self.runtime, check, jobs, self.facts.outage_time, *lacking)
         self.endings = Endings(self.clock, check, self.facts.outage_time)
@@ -210,6 +210,7 @@ class SimulatedAccount(CheckedWrites):
         sold = (self.scenario, self.simulator, self.stores.capacity, self.calls.failed_at)
         done = (self.invariants.effects.when, self.useless.is_tried_alone)
         self.choices = Choices(self.clock, self.invariants.check, *sold, *done)
+        self.refusals.find_open = self.choices.find_open
         self.wait_reasons = WaitReasons(
             self.clock,
             self.invariants.check,

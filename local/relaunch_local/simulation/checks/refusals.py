@@ -60,10 +60,13 @@ class Refusals:
     _jobs: Mapping[str, Job]
     """The jobs as they were saved last."""
     _outage_time: Callable[[datetime, datetime], timedelta]
-    _lack_machines: Callable[[], bool] = lambda: False
-    """Returns whether machines ran no task: jobs wait by the same probes, or for a pool that is avoided."""
+    _have_lacked: Callable[[], bool] = lambda: False
+    """Returns whether so many machines ran no task that jobs wait for one by the same probes."""
+    _is_a_pool_avoided: Callable[[], bool] = lambda: False
     _paused_until: Callable[[str, datetime], datetime] = lambda _family, now: now
     """Returns until when no machine is bought for a family, for which several were useless."""
+    find_open: Callable[[Job], str] = lambda _job: ""
+    """Returns what a job may be launched on now; empty if that is nothing, or not known."""
     _open: dict[str, _Episode] = field(default_factory=dict)
     _starts: Mapping[str, datetime] = field(default_factory=dict)
     """The jobs whose tasks were refused their start, since when, at the moment when it was granted."""
@@ -194,11 +197,15 @@ class Refusals:
             is_going_on = job.state is not JobState.WAITING or (went_on_at is not None and went_on_at >= granted_at)
             # S3 refuses by itself, and is read before ECS is asked again.
             waits_for_s3 = job.waiting is not None and job.waiting.reason is WaitReason.CHECKPOINT
-            is_going_on = is_going_on or waits_for_s3 or self._lack_machines()
+            is_going_on = is_going_on or waits_for_s3 or self._lacks_machines(job)
             message = f"{job_id} waits for what was granted at {granted_at:%m-%d %H:%M:%S}: {job.waiting}"
             self._check("a job goes on by its next probe once it may", is_going_on, message)
 
         return look
+
+    def _lacks_machines(self, job: Job) -> bool:
+        """Return whether machines ran no task: a job waits for one by the same probes, or all it may use is avoided."""
+        return self._have_lacked() or (self._is_a_pool_avoided() and not self.find_open(job))
 
 
 def _until_probe(since: datetime, now: datetime) -> timedelta:

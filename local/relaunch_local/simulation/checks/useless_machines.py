@@ -127,7 +127,7 @@ class UselessMachines:
         return sum(not self._ran(each) or self._is_start_refused(each) for each in ended) >= _IN_A_ROW
 
     def is_a_pool_avoided(self) -> bool:
-        """Return whether a machine of the last hours never ran a task: its pool, maybe the only one, is avoided."""
+        """Return whether a machine of the last hours never ran a task: its pool is avoided."""
         since = self._clock.now() - _AVOIDED
         return any(self._is_useless(each) for each in self._in_order() if each.launched_at > since)
 
