@@ -170,17 +170,16 @@ class SimulatedAccount(CheckedWrites):
         self.invariants = Invariants(self.clock, self.objects, limits.max_running_jobs, self.facts)
         check = self.invariants.check
         jobs = self.invariants.jobs
-        self.machines = MachineInvariants(self.clock, check, limits.machines, jobs, self.objects, self.facts)
+        known = (self.objects, self.facts, self.calls.failed_at)
+        machines = self.machines = MachineInvariants(self.clock, check, limits.machines, jobs, *known)
         checked = (self.clock, check, self.facts, self.machines.hosts)
         self.agents = AgentChecks(*checked)
         self.free_hour = FreeHour(*checked, self.runtime.message_began_at)
         self.absent_agents = AbsentAgentChecks(*checked, self.objects, self._hosts)
-        machines = self.machines
         machines.on_termination = self.free_hour.termination_asked
-        self.useless = UselessMachines(
+        useless = self.useless = UselessMachines(
             self.clock, check, jobs, machines.hosts, machines.bills, machines.terminations, machines.misled
         )
-        useless = self.useless
         lacking = (useless.have_lacked, useless.is_a_pool_avoided, useless.pauses.until)
         self.invariants.wakes.has_used_up = self.useless.has_used_up
         self.refusals = Refusals(self.clock, self.runtime, check, jobs, self.facts.outage_time, *lacking)

@@ -1,7 +1,7 @@
 """Invariants of machines of our own, checked at every write, every call of EC2, and every minute of an instance."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -58,6 +58,7 @@ class MachineInvariants:
     """The jobs as they were saved last."""
     _objects: ObjectStore
     _facts: AccountFacts
+    _failed_at: Mapping[str, Sequence[datetime]]
     machines: dict[str, Machine] = field(default_factory=dict)
     """The machines as they were saved last."""
     hosts: dict[str, Instance] = field(default_factory=dict)
@@ -90,7 +91,7 @@ class MachineInvariants:
     def __post_init__(self) -> None:
         """Check the claims of the same jobs, and the instances on the same clock."""
         self.claims = Claims(self._clock, self._check, self._jobs, self._objects, self._facts)
-        self._readiness = Readiness(self._clock)
+        self._readiness = Readiness(self._clock, self._failed_at)
 
     def watch(self, simulator: EcsSimulator, store: SeesMachines) -> None:
         """Watch the instances of a region; `store` has the true content of the table."""
