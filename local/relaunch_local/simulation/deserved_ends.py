@@ -77,7 +77,10 @@ class DeservedEnds:
     def is_told_of_end(self, arn: str) -> bool:
         """Return whether the application was told in time that the instance of a task is interrupted."""
         is_asked = self._facts.was_told_by_request(arn, self._invariants.recorded_at[arn])
-        return arn in self._invariants.warned or is_asked
+        # Another job may have asked for the instance, of which this one knows the container instance alone.
+        attempt = self._invariants.attempts[arn]
+        is_known = self._facts.was_placed(arn) or bool(attempt.instance_id or attempt.placement.instance_id)
+        return arn in self._invariants.warned or (is_asked and is_known)
 
     def _wrong_failure(self, job: Job) -> str:
         log = self._account.trainings.logs[job.job_id]

@@ -25,6 +25,7 @@ from relaunch_local.simulation.faults.machines import MachineFaults
 from relaunch_local.simulation.faults.mass_losses import MassLosses
 from relaunch_local.simulation.faults.providers import ProviderFaults
 from relaunch_local.simulation.faults.rare import RareFaults
+from relaunch_local.simulation.faults.retirements import Retirements
 from relaunch_local.simulation.faults.silent_hosts import SilentHosts
 from relaunch_local.simulation.faults.spot_drought import OnDemandShortages, SpotDrought
 from relaunch_local.simulation.faults.stalled_trainings import StalledTrainings
@@ -130,6 +131,7 @@ class SeedRun:
         self.spot_watch = self._watch_spot()
         AbsentAgents(self.account)
         MassLosses(self.account)
+        Retirements(self.account)
         self.failed_tasks = FailedTaskFaults(self.account)
         Retries(self.account, self.workload)
         self.refreshes = Refreshes(self.account)

@@ -114,6 +114,19 @@ def test_no_machine_is_looked_up_for_a_task_whose_stop_means_the_same_on_any(sto
     assert story.hosts.asked == []
 
 
+@pytest.mark.parametrize(("late", "state"), [(1 * MINUTE, JobState.WAITING), (5 * MINUTE, JobState.SUCCEEDED)])
+def test_a_node_that_ecs_does_not_know_any_more_ended_a_program_that_has_just_left(story, placed_id, late, state):
+    story.tasks.run(story.arn(placed_id), machine(), started_at=story.now)
+    stopped = story.tasks.end(story.arn(placed_id), 0, stopped_at=story.now)
+    story.tasks.instances.clear()
+    story.clock.advance(late)
+
+    story.tell(stopped)
+
+    assert story.job(placed_id).state is state
+    assert story.job(placed_id).totals.interruptions == (state is JobState.WAITING)
+
+
 @pytest.mark.parametrize("is_known", [True, False])
 def test_the_machine_of_a_task_that_was_not_seen_running_is_looked_at_if_ecs_still_knows_it(story, placed_id, is_known):
     story.tasks.run(story.arn(placed_id), machine(), started_at=story.now)

@@ -111,7 +111,7 @@ def _tell_machine(event: InstanceEvent, at: datetime, deps: JobDependencies) -> 
     machine_id = deps.machines.find_by_instance(event.instance_id)
     if machine_id is None:
         return
-    seen: MachineEvent = MachineWarned(at, is_rebalance=is_rebalance)
+    seen: MachineEvent = MachineWarned(at, is_rebalance=is_rebalance, cause=event.cause)
     if event.kind is InstanceEventKind.STATE_CHANGE:
         seen = InstanceSeen(InstanceObservation(event.instance_id, InstanceState(event.state), machine_id), at)
     advance_machine(machine_id, lambda _machine: seen, deps)

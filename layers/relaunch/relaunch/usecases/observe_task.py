@@ -76,7 +76,7 @@ def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> 
     if not host_of(stopped) and observation.node is not None:
         event = _find_late(event, observation.node, stopped, deps)
         stopped = observed(job, event, now)
-    return replace(event, host=look_at_host(stopped, deps))
+    return event if event.host is not None else replace(event, host=look_at_host(stopped, deps))
 
 
 def task_located(observation: TaskObservation, job: Job, deps: JobDependencies) -> TaskSeen:
@@ -106,13 +106,17 @@ def task_located(observation: TaskObservation, job: Job, deps: JobDependencies) 
 
 
 def _find_late(event: TaskSeen, name: str, job: Job, deps: JobDependencies) -> TaskSeen:
-    """Return the event with the node of a task that ran; without it where that cannot be found out any more."""
+    """Return the event with the node of a task that ran, or with the end of its instance if ECS does not know the node.
+
+    ECS deregisters a container instance that terminates while its agent is connected (DeregisterContainerInstance,
+    Amazon ECS API Reference).
+    """
     try:
         found = deps.targets.ecs.find_node(name)
     except PortError as error:
         deps.log.decided("machine unknown", job_id=job.job_id, reason=str(error))
         return event
-    return replace(event, node=found.node if found else None)
+    return replace(event, node=found.node) if found else replace(event, host=HostObservation(has_ended=True))
 
 
 def _own_node(observation: TaskObservation, job: Job) -> Node | None:

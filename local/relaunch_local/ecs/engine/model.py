@@ -52,6 +52,7 @@ class StateReason(StrEnum):
     INSTANCE_INITIATED = "Client.InstanceInitiatedShutdown"
     SPOT_TERMINATION = "Server.SpotInstanceTermination"
     LAUNCH_ERROR = "Client.InternalError"
+    SCHEDULED_STOP = "Server.ScheduledStop"
 
 
 class ContainerInstanceStatus(StrEnum):

@@ -18,6 +18,7 @@ _MACHINE_STATE_CHANGE = "ECS Container Instance State Change"
 _INSTANCE_STATE_CHANGE = "EC2 Instance State-change Notification"
 _WARNING = "EC2 Spot Instance Interruption Warning"
 _RECOMMENDATION = "EC2 Instance Rebalance Recommendation"
+_RETIREMENT = "AWS Health Event"
 _NOTICES = frozenset({_WARNING, _RECOMMENDATION})
 _ENDING = frozenset({"shutting-down", "terminated", "stopping", "stopped"})
 # Events have whole seconds.
@@ -84,6 +85,8 @@ class AccountFacts:
     _placed_at: dict[str, datetime] = field(default_factory=dict)
     _notices: dict[str, list[tuple[datetime, bool]]] = field(default_factory=lambda: defaultdict(list))
     _handled: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
+    retirement_told_at: dict[str, datetime] = field(default_factory=dict)
+    """By instance: when a function first handled an event by which AWS will retire it."""
     _told: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
     """By instance: when EC2 first gave a warning that a function handled, and when it had."""
 
@@ -95,6 +98,8 @@ class AccountFacts:
             self._note_agent(detail["ec2InstanceId"], is_connected=detail["agentConnected"])
         if kind == TASK_STATE_CHANGE:
             self._observe_task(detail)
+        elif kind == _RETIREMENT:
+            self._notices[event["resources"][0]].append((_time_of(event), False))
         elif kind in _NOTICES:
             self._notices[detail["instance-id"]].append((_time_of(event), kind == _WARNING))
         elif kind == _INSTANCE_STATE_CHANGE and detail["state"] in _ENDING:
@@ -129,6 +134,8 @@ class AccountFacts:
             is_described = self.host_of(detail["taskArn"]) not in self.ended_at and not has_failed
             if detail.get("containerInstanceArn") and is_described:
                 self._placed_at.setdefault(detail["taskArn"], now)
+        elif function == "observe_capacity" and _RETIREMENT in body:
+            self.retirement_told_at.setdefault(json.loads(body)["resources"][0], now)
         elif function == "observe_capacity" and _WARNING in body:
             event = json.loads(body)
             self._handled[event["detail"]["instance-id"]].append(_time_of(event))
@@ -159,6 +166,10 @@ class AccountFacts:
             if each["Status"]["Code"] != "fulfilled":
                 told = (each["Status"]["UpdateTime"], self._clock.now())
                 self._told_by_request.setdefault(each["InstanceId"], told)
+
+    def was_placed(self, task_arn: str) -> bool:
+        """Return whether the application was told on which instance a task is, while ECS described that."""
+        return task_arn in self._placed_at
 
     def was_told_by_request(self, task_arn: str, until: datetime) -> bool:
         """Return whether the Spot request of a task's instance told the application by then that it is interrupted."""

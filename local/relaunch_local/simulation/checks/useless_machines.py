@@ -34,7 +34,9 @@ _AVOIDED = timedelta(hours=4)
 _INSTANCE = re.compile(r"ec2InstanceId == (i-[0-9a-f]+)")
 # What the agent says if the execution role lacks a permission.
 _REFUSED_START = re.compile("AccessDenied|not authorized|no basic auth credentials|unable to assume the role")
-_BY_EC2_OR_OTHERS = frozenset({StateReason.SPOT_TERMINATION, StateReason.INSTANCE_INITIATED})
+_BY_EC2_OR_OTHERS = frozenset(
+    {StateReason.SPOT_TERMINATION, StateReason.SCHEDULED_STOP, StateReason.INSTANCE_INITIATED}
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,9 +199,12 @@ def test_one_that_is_billed_anyway_is_terminated_with_its_last_claim(at: datetim
     assert ending.pending == (TerminateInstance(INSTANCE),)
 
 
-def test_a_recommendation_to_rebalance_announces_no_interruption():
+@pytest.mark.parametrize(
+    "announced", [MachineWarned(NOW, is_rebalance=True), MachineWarned(NOW, cause="retirement by AWS")]
+)
+def test_what_is_no_interruption_is_billed_also_in_the_first_hour(announced: MachineWarned):
     ready = machine(MachineState.READY)
-    told = replace(decide(ready, MachineWarned(NOW, is_rebalance=True), NOW, LIMITS).machine, pending=())
+    told = replace(decide(ready, announced, NOW, LIMITS).machine, pending=())
     now_warned = decide(told, MachineWarned(NOW), NOW, LIMITS).machine
 
     assert decide(told, ClaimReleased("resnet-1"), NOW, LIMITS).machine.pending == (TerminateInstance(INSTANCE),)

@@ -37,16 +37,16 @@ _LEFT_FOR = timedelta(minutes=3)
 MISSING_GRACE = timedelta(minutes=5)
 
 
-def left_until(machine: Machine, warned_at: datetime) -> datetime | None:
-    """Return until when EC2 is left to interrupt the machine, None if that saves nothing."""
-    is_spot = machine.request.purchase is PurchaseOption.SPOT
-    age = warned_at + _WARNING_LEAD - (machine.launched_at or machine.created_at)
-    return warned_at + _LEFT_FOR if is_spot and age < _FREE_HOUR else None
+def left_until(machine: Machine, event: MachineWarned) -> datetime | None:
+    """Return until when EC2 is left to interrupt the machine, None if it does not, or that saves nothing."""
+    is_interrupted = machine.request.purchase is PurchaseOption.SPOT and not event.is_rebalance and not event.cause
+    age = event.at + _WARNING_LEAD - (machine.launched_at or machine.created_at)
+    return event.at + _LEFT_FOR if is_interrupted and age < _FREE_HOUR else None
 
 
 def leave_to_ec2(machine: Machine, event: MachineWarned, _now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Leave a machine to EC2 that was warned for another reason before, or ends already."""
-    until = left_until(machine, event.at)
+    until = left_until(machine, event)
     wake_at = until if machine.state is MachineState.ENDING else machine.wake_at
     return set_next_check(replace(machine, left_until=until), wake_at)
 

@@ -180,10 +180,14 @@ class AgentSeen:
 
 @dataclass(frozen=True, slots=True)
 class MachineWarned:
-    """EC2 will interrupt the machine in about two minutes; `is_rebalance`: it may, and the stack does not wait."""
+    """EC2 will interrupt the machine in about two minutes; `is_rebalance`: it may, and the stack does not wait.
+
+    `cause` is why it ends if that is no interruption: EC2 bills the time until then, also in the first hour.
+    """
 
     at: datetime
     is_rebalance: bool = False
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,9 +127,8 @@ def instance_alive(machine: Machine, _event: InstanceSeen, now: datetime, _limit
 
 def machine_warned(machine: Machine, event: MachineWarned, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Give the machine no more jobs; end it at once if no task can be on it yet, or leave that to EC2."""
-    until = None if event.is_rebalance else left_until(machine, event.at)
-    warned = replace(machine, warned_at=event.at, left_until=until)
-    detail = "EC2 recommends to rebalance" if event.is_rebalance else "EC2 will interrupt it"
+    warned = replace(machine, warned_at=event.at, left_until=left_until(machine, event))
+    detail = event.cause or ("EC2 recommends to rebalance" if event.is_rebalance else "EC2 will interrupt it")
     if machine.state is not MachineState.READY or not machine.claims:
         return terminate(warned, now, event="warned", detail=detail)
     # The jobs whose task is not placed yet choose another machine.

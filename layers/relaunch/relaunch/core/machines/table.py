@@ -70,7 +70,7 @@ def is_news_of_the_end(machine: Machine, event: MachineWarned) -> bool:
     An interruption that did not come may be announced again, and EC2 is left more time then; in all not more than the
     machine's first hour.
     """
-    until = None if event.is_rebalance else ending.left_until(machine, event.at)
+    until = ending.left_until(machine, event)
     return until is not None and (machine.left_until is None or until > machine.left_until)
 
 
