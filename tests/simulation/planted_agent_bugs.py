@@ -1,4 +1,4 @@
-"""Bugs in what becomes of a machine of our own whose agent is away, or which confirms no stop."""
+"""Bugs in what becomes of an instance whose agent is away, which confirms no stop, or which AWS retires."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -8,11 +8,12 @@ from datetime import timedelta
 from relaunch.core.lifecycle import unconfirmed_stops
 from relaunch.core.machines import absent_agents
 from relaunch.core.machines.events import NodeSeen
+from relaunch.entrypoints import warnings
 from relaunch.usecases import look_at_agents
 from relaunch.usecases import observe_machine as observing
 from relaunch.usecases import reconcile_machines as reconciling
 from relaunch_local.simulation.faults import absent_agents as absent_hosts
-from relaunch_local.simulation.faults import silent_hosts
+from relaunch_local.simulation.faults import retirements, silent_hosts
 from simulation.broken_parts import changed
 from simulation.planted_bugs import PlantedBug
 from simulation.planting import patched, patched_in
@@ -104,5 +105,13 @@ AGENT_BUGS = (
         "no machine is ended for its agent while its training saves",
         60,
         world=_absent_agents,
+    ),
+    PlantedBug(
+        "retirement-ignored",
+        "an instance that AWS Health says will be retired keeps its tasks",
+        lambda: patched(warnings, observe_retirement=lambda _event, _deps: None),
+        "no task runs on an instance when AWS retires it",
+        60,
+        world=lambda: patched(retirements, _SHARE=1.0, _MOST=20),
     ),
 )

@@ -23,6 +23,7 @@ _REASONS = {
     StateReason.INSTANCE_INITIATED: "Instance initiated shutdown",
     StateReason.SPOT_TERMINATION: "Spot instance termination",
     StateReason.LAUNCH_ERROR: "Client error on launch",
+    StateReason.SCHEDULED_STOP: "Stopped due to scheduled retirement",
 }
 _PAGE_SIZES = range(5, 1_001)
 

@@ -1,10 +1,10 @@
-"""AWS Health announces that instances will be retired, weeks or half an hour ahead, again, and that it is over."""
+"""AWS Health announces that instances will be retired, weeks or minutes ahead, again, and that it is over."""
 
 from datetime import datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
-from relaunch_local.ecs.engine.model import Instance, LastStatus, StateReason
+from relaunch_local.ecs.engine.model import Instance, LastStatus, StateReason, Task
 from relaunch_local.simulation.account import SimulatedAccount
 
 _CODES = (
@@ -14,8 +14,11 @@ _CODES = (
 )
 _SHARE = 0.15
 # The sweep of stops, a save of the training, and functions that fail meanwhile.
-_TIME_TO_LEAVE = timedelta(minutes=25)
-_SOON_MINUTES = (30.0, 360.0)
+_TIME_TO_LEAVE = timedelta(minutes=15)
+_MOST = 4
+_EVERY_SECONDS = 120.0
+_BUSY = 1_500.0
+_SOON_MINUTES = (17.0, 40.0)
 _WEEKS_MINUTES = (4_320.0, 20_160.0)
 
 
@@ -27,25 +30,30 @@ class Retirements:
     """
 
     def __init__(self, account: SimulatedAccount) -> None:
-        """Schedule the first one, except where times are promised to the minute."""
+        """Schedule the first look, except where times are promised to the minute."""
         self._account = account
         self._dice = account.chance.stream("retirements")
+        self._left = _MOST
         scenario = account.scenario
         if not (scenario.has_close_deadlines or scenario.returning) and self._dice.random() < _SHARE:
-            self._later()
+            account.clock.call_later(_EVERY_SECONDS, self._look)
 
-    def _later(self) -> None:
-        self._account.clock.call_later(self._dice.uniform(300.0, 5_400.0), self._strike)
-
-    def _strike(self) -> None:
-        if self._account.chance.is_calm:
+    def _look(self) -> None:
+        if self._account.chance.is_calm or not self._left:
             return
-        self._later()
+        self._account.clock.call_later(_EVERY_SECONDS, self._look)
         hosts = [
             each for each in self._account.simulator.instances.by_id.values() if each.is_alive and each.is_registered
         ]
-        if hosts:
-            self._announce(self._dice.choice(hosts))
+        # A training that ends before the date says nothing; one host in ten has none.
+        busy = [each for each in hosts if any(self._seconds_left(task) > _BUSY for task in each.tasks.values())]
+        chosen = hosts if self._dice.random() < 0.1 else busy
+        if chosen and self._dice.random() < 0.3:
+            self._left -= 1
+            self._announce(self._dice.choice(chosen))
+
+    def _seconds_left(self, task: Task) -> float:
+        return self._account.trainings.seconds_left(task.arn)
 
     def _announce(self, host: Instance) -> None:
         minutes = self._dice.uniform(*(_SOON_MINUTES if self._dice.random() < 0.7 else _WEEKS_MINUTES))
