@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from relaunch.core.definitions.targets import Target
 from relaunch.core.jobs.cost import attempt_price
 from relaunch.core.jobs.state import CostBasis
 
@@ -17,14 +17,8 @@ _TASK_ARN = re.compile(r"arn:aws[a-z-]*:ecs:[^\s:]*:\d*:task/[^\s:]*?([0-9a-f]{3
 
 
 def format_machine(offering: "OfferingKey") -> str:
-    """Format the machine of a job: its type, and how it is bought where that can be chosen.
-
-    A cluster that offers no types has its own name in their place.
-    """
-    cluster = next((each for each in Target if each.value == offering.instance_type), None)
-    if cluster is not None and not cluster.capabilities.has_spot:
-        return offering.instance_type
-    return f"{offering.instance_type} {offering.purchase}"
+    """Format the machine of a job: its type, and how it is bought where that can be chosen."""
+    return str(replace(offering, zone=None))
 
 
 def format_duration(duration: timedelta) -> str:

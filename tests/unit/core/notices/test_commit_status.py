@@ -68,6 +68,12 @@ def test_a_job_that_a_push_started_has_a_status_of_its_definition_on_the_commit(
         pytest.param(
             {"state": JobState.RUNNING, "machine": EventMachine(node="cn-beijing.i-1")}, "pending", "running", id="node"
         ),
+        pytest.param(
+            {"state": JobState.RUNNING, "machine": EventMachine(instance_type="ack", purchase="on-demand")},
+            "pending",
+            "running on ack",
+            id="a cluster where a job chooses no purchase option",
+        ),
         pytest.param({"state": JobState.RUNNING}, "pending", "running", id="nowhere"),
         pytest.param({"state": JobState.STOPPING, "reason": "stopping"}, "pending", "stopping", id="stopping"),
         pytest.param({"state": JobState.SUCCEEDED}, "success", "succeeded, 0.65 USD", id="succeeded"),

@@ -159,7 +159,7 @@ def _place(change: JobStateChange) -> str:
     """Return `running on g5.xlarge spot, attempt 2`."""
     verb = "running" if change.state is JobState.RUNNING else "starting"
     machine = change.machine
-    names = [] if machine is None else [each for each in (machine.instance_type, machine.purchase) if each]
+    names = () if machine is None else machine.kind
     place = f" on {' '.join(names)}" if names else ""
     attempt = f", attempt {change.attempt}" if change.attempt is not None and change.attempt > 1 else ""
     return f"{verb}{place}{attempt}"
