@@ -224,12 +224,13 @@ def test_a_definition_that_is_only_too_dear_right_now_is_registered(relaunch, se
 
 
 def test_a_family_without_an_active_revision_is_refused(relaunch, file):
-    rewrite(file, "task_definition: trainer\n    accelerator", "task_definition: missing\n    accelerator")
+    rewrite(file, "task_definition: trainer\n    accelerator", "task_definition: trainr\n    accelerator")
 
     result = relaunch("apply", str(file))
 
+    said = "the family trainr has no ACTIVE revision; did you mean trainer?"
     assert result.exit_code == 2
-    assert result.stderr.startswith(f"{file}:7:3: jobs.bert: the family missing has no ACTIVE revision")
+    assert result.stderr.startswith(f"{file}:7:3: jobs.bert: {said}")
 
 
 @pytest.mark.parametrize("command", ["apply", "plan"])
