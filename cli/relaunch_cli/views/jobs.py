@@ -19,6 +19,7 @@ from relaunch_cli.views.formatting import (
     format_machine,
     format_time,
     format_timestamp,
+    shorten_reason,
     shorten_task_arns,
 )
 from relaunch_cli.views.screen import state_text
@@ -62,7 +63,7 @@ def render_jobs(
             *_describe_place(job, machines.get(job.machine_id)),
             format_cost(*cost_so_far(job, now)),
             job.started_by or job.trigger or "-",
-            job.reason,
+            shorten_reason(job.reason),
         )
     return table
 
@@ -105,7 +106,8 @@ def _job_rows(job: Job, explanation: Explanation, now: datetime, owner: Owner | 
     rows += [(name, f"{each}={value}") for name, (each, value) in zip(names, job.inputs.items(), strict=False)]
     if job.ended_at:
         rows.append(("Ended", format_timestamp(job.ended_at, now)))
-    if job.reason:
+    # A wait says why it came about, and mostly in the same words.
+    if job.reason and one_line(job.reason) not in one_line(explanation.waiting_for):
         rows.append(("Reason", Text(one_line(job.reason))))
     if explanation.waiting_for:
         rows.append(("Waits for", Text(explanation.waiting_for)))
