@@ -97,7 +97,8 @@ def test_a_reason_is_whole_and_once_in_show_and_short_in_ps(relaunch, session):
     launch_attempt(job_id, session.deps)
     reason = relaunch("show", job_id, "--json").document["reason"]
 
-    shown, (line,) = relaunch("show", job_id).stdout, relaunch("ps").stdout.splitlines()[1:]
+    shown = relaunch("show", job_id).stdout
+    (line,) = relaunch("ps").stdout.splitlines()[1:]
 
     assert len(reason) > 100
     assert (shown.count(reason), "Reason" in shown) == (1, False)
