@@ -377,6 +377,10 @@ class AwsConnection:
                 f"there is no stack {self._stack!r} in {self._session.region_name}", hint, exit_codes.NOT_FOUND
             ) from error
         stack = answer["Stacks"][0]
+        # Its table outlives it: a job that is written there now is seen by nobody.
+        if stack.get("StackStatus") == "DELETE_IN_PROGRESS":
+            message = f"the stack {self._stack!r} is being removed"
+            raise CommandError(message, "its jobs are cancelled, and it takes no more", exit_codes.NOT_FOUND)
         return {each["OutputKey"]: each["OutputValue"] for each in stack.get("Outputs", [])}
 
 
