@@ -49,11 +49,8 @@ def write_schema() -> str:
         ("NeuronModelRequirement", known_neuron_models(catalogue)),
     ):
         schema["$defs"][model]["properties"]["models"]["items"] = {"enum": list(known)}
-    head = {
-        "$schema": GenerateJsonSchema.schema_dialect,
-        "$id": "relaunch.schema.json",
-        "title": "Relaunch definitions",
-    }
+    # Without `$id`, which is to be an address that the schema has; it is a file beside the definitions.
+    head = {"$schema": GenerateJsonSchema.schema_dialect, "title": "Relaunch definitions"}
     return json.dumps({**head, **schema}, indent=2, ensure_ascii=False) + "\n"
 
 
