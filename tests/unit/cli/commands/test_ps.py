@@ -25,6 +25,7 @@ def test_ps_says_what_a_job_waits_for(relaunch, session):
     session.submit()
 
     assert "WAITING (launch)" in relaunch("ps").stdout
+    assert relaunch("ps", "--json").document["jobs"][0]["attempt"] is None
 
 
 def test_a_wide_ps_has_reasons_and_keeps_one_line_per_job(relaunch, session):
