@@ -6,7 +6,7 @@ import pytest
 
 from fakes.builders import make_container, make_definition, make_offering, make_revision
 from fakes.cli_machines import own_machine
-from fakes.cli_session import DEFINITIONS, flat, rewrite
+from fakes.cli_session import DEFINITIONS, flat, invoke, rewrite
 from fakes.dependencies import make_dependencies
 from fakes.sources import FakeRevisions
 from relaunch.core.definitions.definition import S3Trigger
@@ -231,6 +231,16 @@ def test_a_family_without_an_active_revision_is_refused(relaunch, file):
     said = "the family trainr has no ACTIVE revision; did you mean trainer?"
     assert result.exit_code == 2
     assert result.stderr.startswith(f"{file}:7:3: jobs.bert: {said}")
+
+
+@pytest.mark.usefixtures("_no_configuration")
+def test_without_a_stack_a_dry_run_says_how_a_file_is_checked(file):
+    dry = invoke("apply", str(file), "--dry-run")
+    wet = invoke("apply", str(file))
+
+    assert (dry.exit_code, wet.exit_code) == (5, 5)
+    assert f"`relaunch plan {file} --offline` checks it without AWS" in dry.stderr
+    assert "--offline" not in wet.stderr
 
 
 @pytest.mark.parametrize("command", ["apply", "plan"])
