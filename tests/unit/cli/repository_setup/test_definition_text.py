@@ -21,10 +21,11 @@ def parsed(training: Training, ref: str = "refs/heads/main") -> JobDefinition:
     return definition
 
 
-def test_an_editor_is_offered_the_schema_and_has_none_before_it_is_there():
+def test_it_says_how_an_editor_checks_it_and_when_a_training_is_stopped():
     lines = definition_text(Training("vision"), "relaunch-vision", "acme/vision", STACK).splitlines()
 
     assert "# # yaml-language-server: $schema=relaunch.schema.json" in lines
+    assert "    # max_runtime: 48h" in lines
     assert not any(re.match(r"#\s+yaml-language-server", line) for line in lines)
 
 
